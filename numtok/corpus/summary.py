@@ -32,12 +32,11 @@ from numtok.tokenizer.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from numtok.statistics import Statistics
 
-BATCH_BYTES = (
-    4 << 20
-)  # smaller ones cost more calls from Python for each byte; larger ones are no faster, and cost memory in every stage
-SHARD_BATCH_BYTES = (
-    2 << 20
-)  # of jobs: a few percent more work, but each of their processes has some 100 MiB less on its way
+# Smaller ones cost more calls from Python for each byte; larger ones are no faster, and cost memory
+# in every stage.
+BATCH_BYTES = 4 << 20
+# Of jobs: a few percent more work, but each of their processes has 100 MiB less on its way.
+SHARD_BATCH_BYTES = 2 << 20
 SAMPLE_BYTES = 1 << 20
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import memory_store
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather
@@ -204,18 +205,36 @@ def test_a_long_text_beside_every_encoded_row_is_read_piece_by_piece(tmp_path: P
 
 
 @pytest.mark.parametrize("make", [pa.ipc.new_file, pa.ipc.new_stream])
-@pytest.mark.parametrize("call", ["stats", "encode"])
-def test_an_arrow_batch_that_expands_without_end(make: Any, call: str, tmp_path: Path) -> None:
+def test_an_arrow_batch_that_expands_without_end(make: Any, tmp_path: Path) -> None:
     path, size = tmp_path / "a.arrow", 600 << 20
-    offsets = pa.py_buffer(np.array([0, size]))
-    text = pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(bytes(size))])
-    batch = pa.record_batch({"text": text})
-    how = pa.ipc.IpcWriteOptions(compression="zstd")
-    with make(str(path), batch.schema, options=how) as writer:
-        writer.write_batch(batch)
-    said, peak = call_apart(call, path)
-    assert said.startswith(f"{path}: batch 1 takes 600 MiB once it is decompressed")
-    assert peak < 512, "MiB"
+    schema = pa.schema({"text": pa.large_string()})
+    with make(str(path), schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        for rows in ([0, 1], [0, size]):
+            text = [None, pa.py_buffer(np.array(rows)), pa.py_buffer(bytes(rows[1]))]
+            column = pa.Array.from_buffers(pa.large_string(), 1, text)
+            writer.write_batch(pa.record_batch([column], schema=schema))
+    for call in ("stats", "encode"):
+        said, peak = call_apart(call, path)
+        assert said.startswith(f"{path}: batch 2 takes 600 MiB once it is decompressed")
+        assert peak < 512, "MiB"
+    memory_store.empty().pipe_file("/bombs/a.arrow", path.read_bytes())
+    assert "batch 2 takes 600 MiB" in str(failure("memory://bombs/a.arrow"))
+
+
+def test_a_dictionary_behind_its_values_is_refused(tmp_path: Path) -> None:
+    """It could not be looked at before they are read."""
+
+    def varint(number: int) -> bytes:
+        return bytes([number << 1]) if number < 64 else pytest.fail("one byte is enough here")
+
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": ["a 1"] * 5}), path)
+    chunk = pq.read_metadata(path).row_group(0).column(0)
+    values, dictionary = varint(chunk.data_page_offset), varint(chunk.dictionary_page_offset)
+    told, forged = b"\x26%b\x26%b" % (values, dictionary), b"\x26%b\x26%b" % (dictionary, values)
+    assert path.read_bytes().count(told) == 1
+    path.write_bytes(path.read_bytes().replace(told, forged))
+    assert "'text' stands behind its values" in str(failure(path))
 
 
 @pytest.mark.slow

@@ -22,7 +22,6 @@ from places import ROOT
 
 import numtok
 from numtok import Grammar, Tokenizer, XVal
-from numtok.corpus import encode_corpus
 from numtok.corpus.read import formats
 from numtok.corpus.read.batches import ReadOptions, TextBatch
 from numtok.corpus.read.encoded import read_encoded
@@ -186,13 +185,6 @@ def test_what_is_no_option_is_an_error(
     with pytest.raises(kind, match=message):
         numtok.encode_files("in.jsonl", "a.parquet", **options)
     assert not Path("a.parquet").exists()
-
-
-def test_a_typo_is_an_error_of_encode_corpus_and_of_decode_files_too(folder: Path) -> None:
-    with pytest.raises(TypeError, match="keep_colums"):
-        encode_corpus(["in.jsonl"], "a.parquet", Tokenizer.from_pretrained(), keep_colums=["id"])  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="overwritten"):
-        numtok.decode_files("a.parquet", "a.txt", overwritten=True)  # type: ignore[call-arg]
 
 
 def test_options_have_the_same_types_within() -> None:

@@ -22,9 +22,7 @@ import pytest
 import trained
 
 import numtok
-from numtok.corpus.checksums import checksum
 from numtok.corpus.decode import decode_files
-from numtok.corpus.read.arrow import ArrowFile
 from numtok.corpus.read.encoded import read_encoded
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, NumtokError, SchemaError
@@ -115,20 +113,6 @@ def test_a_changed_number_is_noticed_by_every_reader(tmp_path: Path) -> None:
     assert NumberDataset(path)[39]["number_value"][0] == 39, "the other batches are whole"
 
 
-def test_checksums_do_not_depend_on_slices_or_compression(tmp_path: Path) -> None:
-    sums = []
-    for compression in ("none", "zstd", "lz4"):
-        file = ArrowFile(str(write(tmp_path / "a.arrow", compression=compression)))
-        sums.append(
-            [
-                checksum(column)
-                for number in range(file.batches)
-                for column in file.batch(number).columns
-            ]
-        )
-    assert sums[0] == sums[1] == sums[2] and len(set(sums[0])) == len(sums[0])
-
-
 def test_a_missing_batch_is_noticed(tmp_path: Path) -> None:
     """The batches with their checksums, all whole, but one is left out, or two have changed places."""
     path = write(tmp_path / "a.arrow")
@@ -151,15 +135,6 @@ def test_files_of_others_have_no_checksums(tmp_path: Path) -> None:
             writer.write_batch(batch)
         assert decoded(tmp_path / name) == CANONICAL
         assert len(NumberDataset(tmp_path / name)) == len(TEXTS)
-
-
-def test_other_programs_read_sealed_files(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.arrow")
-    assert (
-        pa.ipc.open_file(path)
-        .read_all()
-        .equals(pa.Table.from_batches([TOKENIZER.encode_batch(TEXTS)]))
-    )
 
 
 TRUNCATE = """

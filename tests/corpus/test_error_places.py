@@ -54,15 +54,6 @@ def test_the_text_of_an_error_is_its_place_and_its_message(error: NumtokError, t
         assert (str(same), same.message, place_of(same)) == (told, "wrong", place_of(error))
 
 
-def test_a_document_of_a_call_becomes_a_row_of_a_file() -> None:
-    error = RepresentationError("wrong", document=3, byte=17)
-    error.move_to_file("a.jsonl", 14)
-    assert str(error) == "a.jsonl, row 14: byte 17: wrong"
-    assert place_of(error) == {"path": "a.jsonl", "row": 14, "byte": 17}
-    error.move_to_file("a.jsonl", 14, near=True)
-    assert str(error) == "a.jsonl, near row 14: byte 17: wrong"
-
-
 def test_calls_say_which_document_and_byte() -> None:
     with pytest.raises(RepresentationError) as beyond:
         Tokenizer.from_pretrained(numbers=[XVal(overflow="error")]).encode_batch(

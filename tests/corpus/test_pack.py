@@ -163,7 +163,7 @@ def number_spans(tok: numtok.Tokenizer, document: dict[str, Any]) -> list[tuple[
         (
             at,
             ids.index(tok.tokens["[/NUM]"], at) + 1
-            if first.bracketed
+            if getattr(first, "bracketed", False)
             else at + (first.length or 1),
         )
         for at in begins

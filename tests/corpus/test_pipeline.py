@@ -14,17 +14,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from places import ROOT
 
 import numtok
 from numtok.corpus import decode_files, encode_corpus, tokenizer_of
-from numtok.corpus.flow import Budget, run_ordered
+from numtok.corpus.flow import run_ordered
 from numtok.corpus.pieces import Reader
 from numtok.corpus.read.documents import find_inputs
 from numtok.corpus.read.encoded import read_encoded
 from numtok.corpus.settings import EncodeSettings
 from numtok.corpus.summary import SAMPLE_BYTES
-from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import InputError, NumtokError, OutputError, RepresentationError, SchemaError
 
 TEXTS = [
@@ -146,21 +144,6 @@ def test_an_item_is_let_go_of_once_there_is_its_result() -> None:
         1000,
     )
     assert alive == [False, False, False]
-
-
-def test_an_item_larger_than_the_budget_passes_alone() -> None:
-    assert [item for item, _ in collect(range(5), lambda item: item, budget=3, size=10)] == [
-        0,
-        1,
-        2,
-        3,
-        4,
-    ]
-    budget = Budget(10)
-    assert budget.take(100, 0.0)
-    assert not budget.take(1, 0.0)
-    budget.give_back(100)
-    assert budget.take(1, 0.0)
 
 
 def test_the_first_failure_in_order_is_raised_and_threads_end() -> None:
@@ -357,31 +340,6 @@ def test_every_input_format(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None
     assert column(tmp_path / "out.parquet", "number_value") == [[1.0], [2.5], [-3000.0]] * 8
 
 
-def test_kept_columns_take_the_types_of_the_first_file(
-    tokenizer: numtok.Tokenizer, tmp_path: Path
-) -> None:
-    (tmp_path / "a.jsonl").write_text('{"text": "1", "n": 1.5}\n')
-    (tmp_path / "b.jsonl").write_text('{"text": "2", "n": 2}\n')
-    encode_corpus(
-        [tmp_path / "a.jsonl", tmp_path / "b.jsonl"],
-        tmp_path / "o.parquet",
-        tokenizer,
-        keep_columns=["n"],
-    )
-    assert column(tmp_path / "o.parquet", "n") == [1.5, 2.0]
-    with pytest.raises(
-        InputError,
-        match=r"a\.jsonl:1: kept column 'n' holds 1.5, which int64, the type of the rows before",
-    ):
-        encode_corpus(
-            [tmp_path / "b.jsonl", tmp_path / "a.jsonl"],
-            tmp_path / "p.parquet",
-            tokenizer,
-            keep_columns=["n"],
-        )
-    assert not (tmp_path / "p.parquet").exists()
-
-
 @pytest.mark.parametrize("keep", [[], ["id"]])
 def test_an_empty_input_gives_a_file_without_rows(
     keep: list[str], tokenizer: numtok.Tokenizer, tmp_path: Path
@@ -419,32 +377,6 @@ def test_summary_counts(tmp_path: Path) -> None:
     assert spelled.tokens_after == pytest.approx(((4 + 2) + (5 + 2) + (2 + 2)) / 3)
 
 
-def test_what_numbers_cost_takes_no_second_engine_where_other_texts_tell_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = json.loads((ROOT / "numtok" / "default" / "tokenizer.json").read_text("utf-8")) | {
-        "normalizer": {"type": "NFC"}
-    }
-    (tmp_path / "tokenizer.json").write_text(json.dumps(config), "utf-8")
-    made = numtok.Tokenizer.from_pretrained(tmp_path / "tokenizer.json")
-    asked: list[int] = []
-    slow = TokenizersEngine.first_tokens
-    monkeypatch.setattr(
-        TokenizersEngine,
-        "first_tokens",
-        lambda *given: [asked.append(len(given)), slow(*given)][1],
-    )
-    texts = ["a 1 b", "12 and 3", "e\u0301 777"]  # the normalizer changes the last
-    summary = encode_corpus(
-        [write_rows(tmp_path / "in.jsonl", texts)], tmp_path / "o.parquet", made
-    )
-    assert asked == [] and summary.tokens_before == pytest.approx((1 + 2 + 1) / 3)
-    alone = encode_corpus(
-        [write_rows(tmp_path / "in.jsonl", texts[2:])], tmp_path / "o.parquet", made, overwrite=True
-    )
-    assert asked and alone.tokens_before == 3
-
-
 def test_progress_is_told_from_the_calling_thread_and_ends_complete(
     tokenizer: numtok.Tokenizer, tmp_path: Path
 ) -> None:
@@ -464,6 +396,13 @@ def test_progress_is_told_from_the_calling_thread_and_ends_complete(
     assert [one.read for one in seen] == sorted(one.read for one in seen)
 
 
+def test_an_output_is_no_input(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    encode_corpus([write_rows(tmp_path / "in.jsonl", ["1"])], tmp_path / "o.parquet", tokenizer)
+    for call in (encode_corpus, decode_files):
+        with pytest.raises(OutputError, match="also an input"):
+            call([tmp_path / "o.parquet"], tmp_path / "o.parquet", tokenizer, overwrite=True)
+
+
 # Failures
 # ---------------------------------------------------------------------------------------------------------------
 
@@ -478,58 +417,6 @@ def test_an_error_in_a_document_names_file_and_row_and_leaves_nothing(tmp_path: 
     ):
         encode_corpus([source], tmp_path / "o.parquet", strict, batch_bytes=1 << 14)
     assert only_file(tmp_path) == ["in.jsonl"]
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (b'{"text": "broken\n', r"in\.jsonl:4001:\d+: .*not valid JSON"),
-        (b'{"text": "\xff 1"}\n', r"in\.jsonl:4001:\d+: .*UTF-8"),
-        (b'{"text": 5}\n', r"in\.jsonl:4001: text column 'text' holds a number"),
-    ],
-)
-def test_a_bad_line_stops_or_is_skipped(
-    line: bytes, message: str, tokenizer: numtok.Tokenizer, tmp_path: Path
-) -> None:
-    good = b'{"text": "row 1"}\n'
-    (tmp_path / "in.jsonl").write_bytes(good * 4000 + line + good * 10)
-    with pytest.raises(InputError, match=message):
-        encode_corpus(
-            [tmp_path / "in.jsonl"], tmp_path / "o.parquet", tokenizer, batch_bytes=1 << 14
-        )
-    assert only_file(tmp_path) == ["in.jsonl"]
-    summary = encode_corpus(
-        [tmp_path / "in.jsonl"], tmp_path / "o.parquet", tokenizer, on_error="skip"
-    )
-    assert (summary.documents, summary.skipped) == (4010, 1)
-
-
-def test_output_that_must_not_be_touched(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
-    source = write_rows(tmp_path / "in.jsonl", ["1"])
-    (tmp_path / "o.parquet").write_bytes(b"precious")
-    with pytest.raises(OutputError, match="exists already"):
-        encode_corpus([source], tmp_path / "o.parquet", tokenizer)
-    assert (tmp_path / "o.parquet").read_bytes() == b"precious"
-    encode_corpus([source], tmp_path / "o.parquet", tokenizer, overwrite=True)
-    with pytest.raises(OutputError, match="also an input"):
-        encode_corpus([tmp_path / "o.parquet"], tmp_path / "o.parquet", tokenizer, overwrite=True)
-    with pytest.raises(OutputError, match="also an input"):
-        decode_files([tmp_path / "o.parquet"], tmp_path / "o.parquet", tokenizer, overwrite=True)
-
-
-@pytest.mark.parametrize(
-    "name", ["text", "input_ids", "number_scaled", "number_mask", "seq_lengths"]
-)
-def test_a_kept_column_must_not_look_like_ours(
-    name: str, tokenizer: numtok.Tokenizer, tmp_path: Path
-) -> None:
-    (tmp_path / "in.jsonl").write_text(
-        '{"text": "1", "input_ids": [1], "number_scaled": 1, "number_mask": 1, "seq_lengths": 1}\n'
-    )
-    with pytest.raises(InputError, match=f"column '{name}' cannot be kept"):
-        encode_corpus(
-            [tmp_path / "in.jsonl"], tmp_path / "o.parquet", tokenizer, keep_columns=[name]
-        )
 
 
 def test_decoding_with_another_tokenizer_is_refused(
@@ -580,29 +467,13 @@ def test_a_bug_in_a_thread_is_raised_with_its_place(
 # ------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_line_of_20_megabytes(tmp_path: Path) -> None:
-    tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
-    """More than one block of any kind holds."""
-    text = "It was 1,234.5 m or 7% more than -0.5e-3. " * (20_000_000 // 42)
-    (tmp_path / "in.jsonl").write_text(
-        '{"text": "small 1"}\n' + json.dumps({"text": text}) + '\n{"text": "small 2"}\n'
-    )
-    started = time.process_time()
-    summary = encode_corpus([tmp_path / "in.jsonl"], tmp_path / "o.parquet", tokenizer)
-    assert time.process_time() - started < 12
-    assert summary.numbers == 2 + 3 * (20_000_000 // 42)
-    assert column(tmp_path / "o.parquet", "number_value")[1][:3] == [1234.5, 7.0, -0.0005]
-
-
 def test_a_literal_of_a_million_digits(tmp_path: Path) -> None:
     text = "x = " + "7" * 1_000_000 + " + 1"
     source = write_rows(tmp_path / "in.jsonl", [text])
     for representation in (numtok.XVal(), numtok.PlaceValue(overflow="clip")):
         made = numtok.Tokenizer.from_pretrained(numbers=[representation])
-        started = time.perf_counter()
         encode_corpus([source], tmp_path / "o.parquet", made, keep_text=True, overwrite=True)
         decode_files([tmp_path / "o.parquet"], tmp_path / "b.jsonl", made, overwrite=True)
-        assert time.perf_counter() - started < 10
         assert json.loads((tmp_path / "b.jsonl").read_text())["text"] == text
 
 

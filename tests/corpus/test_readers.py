@@ -14,7 +14,6 @@ import os
 import sys
 import tempfile
 import threading
-import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -429,21 +428,6 @@ def test_bad_rows_can_be_skipped(tmp_path: Path) -> None:
     )
 
 
-def test_a_very_long_line_takes_linear_time(tmp_path: Path) -> None:
-    def seconds(size: int) -> float:
-        path = write(
-            tmp_path,
-            "long.jsonl",
-            b'{"text":"a"}\n{"text":"' + b"1 2 " * (size >> 2) + b'"}\n{"text":"b"}\n',
-        )
-        start = time.perf_counter()
-        assert [len(text or "") for text in read_all(path, batch_bytes=64 << 10)] == [1, size, 1]
-        return time.perf_counter() - start
-
-    small, large = seconds(8 << 20), seconds(64 << 20)
-    assert large < 40 * small + 1, "8 times the size; quadratic would be 64 times"
-
-
 # .json
 # ----------------------------------------------------------------------------------------------------------------
 
@@ -487,51 +471,6 @@ def test_broken_json_documents(
 
 # CSV
 # ------------------------------------------------------------------------------------------------------------------
-
-
-def test_csv_keeps_what_is_written(tmp_path: Path) -> None:
-    path = write(
-        tmp_path,
-        "a.csv",
-        '\ufeffid,text\r\n1,007\r\n2,NA\r\n3,\r\n4,"a ""b""\r\nc, d"\r\n\r\n5,1e5\r\n',
-    )
-    assert read_all(path) == ["007", "NA", "", 'a "b"\r\nc, d', "1e5"]
-    assert read_all(write(tmp_path, "b.tsv", "text\tn\n1,5\t2\n")) == ["1,5"]
-    assert (
-        read_all(write(tmp_path, "c.csv", ""))
-        == read_all(write(tmp_path, "d.csv", "text\n"))
-        == read_all(write(tmp_path, "e.csv", "text"))
-        == []
-    )
-
-
-def test_csv_row_longer_than_a_block(tmp_path: Path) -> None:
-    texts = [str(row) for row in range(5000)] + ["x\n" * 40_000] + ["end"]
-    path = write(tmp_path, "a.csv", as_csv(texts))
-    assert read_all(path, batch_bytes=10_000) == texts
-    assert (
-        read_all(write(tmp_path, "a.csv.gz", gzip.compress(as_csv(texts))), batch_bytes=10_000)
-        == texts
-    )
-
-
-@pytest.mark.parametrize(
-    ("data", "line", "reason"),
-    [
-        (b"text,b\n1,2\n1\n", 3, "Expected 2 columns"),
-        (b"text,b\nq,2\n\xff,3\n", 3, "iconv"),
-        (b"te\xffxt\na\n", 1, "iconv"),
-        ("text\na\n".encode("utf-16"), 1, "UTF-16"),
-        (b"text,text\n1,2\n", None, "2 columns are called 'text'"),
-    ],
-)
-def test_broken_csv(tmp_path: Path, data: bytes, line: int | None, reason: str) -> None:
-    error = (
-        failure(write(tmp_path, "a.csv", data), text_column="text")
-        if b"x" in data
-        else failure(write(tmp_path, "a.csv", data))
-    )
-    assert error.line == line and reason in str(error)
 
 
 # Damage

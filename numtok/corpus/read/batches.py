@@ -7,6 +7,7 @@ out, without copying.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -24,9 +25,8 @@ TEXT_COLUMNS = ("text", "content", "document", "body")
 # writes a row of Parquet into one page, which holds 2 GiB: a token of four bytes for each byte of
 # such a document, or a number of eight for every second one.
 LONGEST_ROW = 1 << 29
-_SURELY_SMALL = (
-    1 << 25
-)  # bytes; batches of dictionaries that cannot be larger are decoded as they are
+# Bytes; batches of dictionaries that cannot be larger are decoded as they are.
+_SURELY_SMALL = 1 << 25
 SKIP_HINT = "or drop such rows with on_error='skip'"
 
 
@@ -153,26 +153,19 @@ def pick_text_column(
     )
 
 
+def _value_type(dtype: pa.DataType) -> pa.DataType:
+    return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
+
+
 def is_text(dtype: pa.DataType) -> bool:
     """Whether a column of this type can be the text column without being asked for."""
-    if pa.types.is_dictionary(dtype):
-        return is_text(dtype.value_type)
-    return bool(
-        pa.types.is_string(dtype)
-        or pa.types.is_large_string(dtype)
-        or pa.types.is_string_view(dtype)
-    )
+    return _value_type(dtype) in (pa.string(), pa.large_string(), pa.string_view())
 
 
 def is_bytes(dtype: pa.DataType) -> bool:
     """Whether its values are as long as they like: text, or bytes that may be text."""
-    if pa.types.is_dictionary(dtype):
-        return is_bytes(dtype.value_type)
-    return is_text(dtype) or bool(
-        pa.types.is_binary(dtype)
-        or pa.types.is_large_binary(dtype)
-        or pa.types.is_binary_view(dtype)
-    )
+    binary = (pa.binary(), pa.large_binary(), pa.binary_view())
+    return is_text(dtype) or _value_type(dtype) in binary
 
 
 def text_columns(schema: pa.Schema) -> list[str]:
@@ -181,39 +174,26 @@ def text_columns(schema: pa.Schema) -> list[str]:
 
 
 def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
-    """The column as string or large_string, UTF-8 and offsets checked; ``InputError`` if it is of
-    another kind or broken.
+    """The column as large_string, UTF-8 and offsets checked; ``InputError`` if it is of another
+    kind or broken.
     """
-    dtype = column.type
-    if (
-        pa.types.is_string_view(dtype)
-        or pa.types.is_large_binary(dtype)
-        or pa.types.is_binary_view(dtype)
-    ):
-        column = _cast_text(column, pa.large_string(), name, source)
-    elif pa.types.is_binary(dtype) or pa.types.is_null(dtype):
-        column = _cast_text(column, pa.string(), name, source)
-    elif not is_text(dtype):
+    if not (is_bytes(column.type) or pa.types.is_null(column.type)):
         raise InputError(
-            f"text column {name!r} is of type {dtype}, not string; choose another with"
+            f"text column {name!r} is of type {column.type}, not string; choose another with"
             " text_column=NAME",
             source.name,
         )
     check_column(column, name, source)
-    if column.nbytes > LONGEST_ROW and _value_lengths(column).max(initial=0) > LONGEST_ROW:
-        raise too_long("a document", LONGEST_ROW, source)
-    return column
-
-
-def _cast_text(column: pa.Array, dtype: pa.DataType, name: str, source: Source) -> pa.Array:
-    """Cast to a string type, which checks UTF-8."""
     try:
-        return column.cast(dtype)
+        texts = column.cast(pa.large_string())
     except pa.ArrowInvalid as error:
         raise InputError(
             f"column {name!r} is not UTF-8 text: {error}; choose another with text_column=NAME",
             source.name,
         ) from None
+    if texts.nbytes > LONGEST_ROW and _value_lengths(texts).max(initial=0) > LONGEST_ROW:
+        raise too_long("a document", LONGEST_ROW, source)
+    return texts
 
 
 def check_column(column: pa.Array, name: str, source: Source) -> None:
@@ -349,15 +329,8 @@ def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
     for start, stop in stretches(_value_lengths(batch.texts), batch_bytes):
         kept = {name: column.slice(start, stop - start) for name, column in batch.kept.items()}
         texts = batch.texts.slice(start, stop - start)
-        yield TextBatch(
-            texts,
-            kept,
-            batch.first_row + start,
-            batch.position,
-            batch.source,
-            batch.bad if start == 0 else (),
-            batch.column,
-        )
+        first, bad = batch.first_row + start, batch.bad if start == 0 else ()
+        yield dataclasses.replace(batch, texts=texts, kept=kept, first_row=first, bad=bad)
 
 
 def stretches(lengths: npt.NDArray[Any], batch_bytes: int) -> Iterator[tuple[int, int]]:

@@ -33,10 +33,12 @@ from numtok.corpus.read.batches import (
     too_long,
 )
 from numtok.corpus.read.sources import Source, plain_path
+from numtok.errors import InputError
 from numtok.tokenizer.metadata import MOST_TOKENS
 
 # encodings whose values may be longer than what is stored of them
 _DIFFERENCES = frozenset({"DELTA_BYTE_ARRAY"})
+_DICTIONARIES = frozenset({"PLAIN_DICTIONARY", "RLE_DICTIONARY"})
 _MOST_ROWS = 1 << 14
 _MOST_BYTES = 1 << 26  # of a batch, if each value were as long as the longest one
 _VALUE_BYTES = 8  # of a number once it is decoded, however little is stored of it
@@ -143,6 +145,13 @@ def _leaves(file: pq.ParquetFile, path: str, group: int, columns: Sequence[str])
         for at in range(metadata.num_columns)
         if metadata.column(at).path_in_schema.split(".")[0] in columns
     ]
+    for chunk, _ in found:
+        if chunk.has_dictionary_page and chunk.dictionary_page_offset > chunk.data_page_offset:
+            raise InputError(
+                f"cannot be read as parquet: the dictionary of {chunk.path_in_schema!r} stands"
+                " behind its values; write the file again",
+                path,
+            )
     longest = _longest_in_dictionaries(
         file,
         path,
@@ -150,7 +159,7 @@ def _leaves(file: pq.ParquetFile, path: str, group: int, columns: Sequence[str])
         [
             chunk.path_in_schema
             for chunk, leaf in found
-            if leaf.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page
+            if leaf.physical_type == "BYTE_ARRAY" and not _DICTIONARIES.isdisjoint(chunk.encodings)
         ],
     )
     return [

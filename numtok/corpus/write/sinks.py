@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -56,19 +56,20 @@ class SinkOptions:
     exact: bool = False
 
 
-class Sink(Protocol):
-    """A file of one format that is being written: ``finish`` completes it; ``abandon``, at the end
-    of any, lets go of all that it holds.
-    """
+class Sink(ABC):
+    """A file of one format that is being written."""
 
+    @abstractmethod
     def write(self, batch: pa.RecordBatch) -> None: ...
 
-    def finish(self) -> None: ...
+    def finish(self) -> None:  # noqa: B027
+        """Write what waits."""
 
-    def abandon(self) -> None: ...
+    def abandon(self) -> None:  # noqa: B027
+        """Let go of all that it holds; at the end of any."""
 
 
-class _ParquetSink:
+class _ParquetSink(Sink):
     """Batches are gathered into row groups of about the same size."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, options: SinkOptions) -> None:
@@ -134,7 +135,7 @@ def _parquet_options(schema: pa.Schema, options: SinkOptions) -> dict[str, Any]:
     }
 
 
-class _ArrowSink:
+class _ArrowSink(Sink):
     """An IPC file, with a checksum for each column of each batch; or a stream, without tensors."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, options: SinkOptions) -> None:
@@ -167,7 +168,7 @@ class _ArrowSink:
                 self._writer.close()
 
 
-class _LinesSink(ABC):
+class _LinesSink(Sink):
     """A JSON object for each row, or the text of each row and nothing else; each batch is written
     as soon as it comes.
     """
@@ -185,12 +186,6 @@ class _LinesSink(ABC):
     @abstractmethod
     def lines(self, batch: pa.RecordBatch, row: int) -> Iterator[str]:
         """What is written for a batch whose first row is document ``row``."""
-
-    def finish(self) -> None:  # noqa: B027
-        """Nothing waits."""
-
-    def abandon(self) -> None:  # noqa: B027
-        """Nothing is held."""
 
 
 class _JsonSink(_LinesSink):
