@@ -1,16 +1,13 @@
-"""``numtok encode`` and ``numtok decode`` as one call each: everything may be given by name, as on
-the command line.
-
-In: files, and what to make of them. Out: one file, or a folder of shards, and a ``Summary``.
-    :mod:`numtok.corpus.encode`, :mod:`numtok.corpus.jobs.job` and :mod:`numtok.corpus.decode` do
-    the work, with a tokenizer that is made already.
+"""``numtok encode`` as one call: everything may be given by name, as on the command line.
+:mod:`numtok.corpus.encode` and :mod:`numtok.corpus.jobs.job` do the work.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
@@ -19,17 +16,23 @@ import pyarrow as pa
 from numtok import corpus
 from numtok.corpus.fit import ScaleFit, xval_place
 from numtok.corpus.jobs.request import Encoder, Sharding, is_folder
-from numtok.corpus.number_columns import columns_with_numbers
+from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.find import find_inputs
+from numtok.corpus.read.formats import FORMATS
+from numtok.corpus.read.sources import Source
+from numtok.corpus.read.template import ROW, Template
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.summary import Progress, Summary
-from numtok.errors import RepresentationError, TokenizerError
+from numtok.errors import NumtokError, RepresentationError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
+from numtok.numbers.scan import scan
 from numtok.representations import Representation
 from numtok.representations.chosen import for_files
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Files = str | Path | Sequence[str | Path]
+_TABLES = ("csv", "tsv", "parquet", "arrow", "jsonl")
+_LOOKED_AT = 1 << 20  # bytes of a table
 Chosen = str | Representation | Sequence[Representation | str]
 
 
@@ -138,7 +141,7 @@ def encode_files(
     summary = _encode(given, output, encoder, sharding, progress, options)
     if summary.documents and not summary.numbers and options.get("template") is None:
         first = find_inputs(given, options.get("input_format"))[0]
-        summary.number_columns = columns_with_numbers(first, made.grammar)
+        summary.number_columns = _columns_with_numbers(first, made.grammar)
     return summary
 
 
@@ -194,3 +197,37 @@ def _refuse_beside_tokenizer(**given: Any) -> None:
                 f"{name}={value!r} is for a tokenizer that is yet to be made; this one has its own,"
                 " so leave it out"
             )
+
+
+class _Looking(Template):
+    """Keeps the texts of each column that it is given."""
+
+    def __init__(self) -> None:
+        super().__init__(ROW)
+        self.seen: dict[str, list[str | None]] = {}
+
+    def of_columns(self, columns: Mapping[str, pa.Array]) -> pa.Array:
+        for name, column in columns.items():
+            texts = Template(f"{{{name}}}").of_columns({name: column}) if "{" not in name else None
+            self.seen.setdefault(name, []).extend([] if texts is None else texts.to_pylist())
+        return super().of_columns(columns)
+
+    def of_row(self, row: Mapping[str, Any]) -> str | None:
+        for name, value in row.items():
+            self.seen.setdefault(name, []).append(None if value is None else str(value))
+        return super().of_row(row)
+
+
+def _columns_with_numbers(source: Source, grammar: Grammar) -> tuple[str, ...]:
+    """The columns in which the first rows hold numbers; none for a pipe, or what is no table."""
+    if source.size is None or source.format not in _TABLES:
+        return ()
+    looking = _Looking()
+    with contextlib.suppress(NumtokError, pa.ArrowException, OSError):
+        how = ReadOptions(None, (), _LOOKED_AT, template=looking)
+        next(FORMATS[source.format].read(source, how), None)
+    return tuple(
+        name
+        for name, texts in looking.seen.items()
+        if len(scan([text or "" for text in texts], grammar))
+    )

@@ -1,7 +1,5 @@
-"""The checksums of Arrow IPC files, which Arrow has not; ``FORMAT.md`` is the normative text.
-
-In: a record batch and its number. Out: what goes into its custom metadata: a CRC-32 for each column,
-    so that a reader can check those it reads. Parquet has checksums of its own.
+"""The checksums of Arrow IPC files, which Arrow has not: a CRC-32 for each column in the custom
+metadata of each batch. ``FORMAT.md`` is the normative text.
 """
 
 from __future__ import annotations

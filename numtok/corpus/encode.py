@@ -1,8 +1,5 @@
-"""Whole corpora: files of text to one file of encoded rows, and back.
-
-In: files, folders, globs or standard input. Out: one Parquet or Arrow file that appears when it is
-complete, and a ``Summary``. Memory is bounded whatever the size of the input: a few batches are on
-their way at once.
+"""Files of text to one file of encoded rows, which appears when it is complete. Memory is bounded
+whatever the size of the input: a few batches are on their way at once.
 """
 
 from __future__ import annotations

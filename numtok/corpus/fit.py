@@ -1,10 +1,6 @@
-"""xVal's scale from the texts that are to be encoded.
-
-In: representations, one of them xVal, and a sample of the texts. Out: the same with the scale and
-    the clip found (:mod:`numtok.representations.magnitudes`, as ``numtok stats`` finds them), and
-    what they were found on. ``sample_files`` takes the
-    sample from all over the inputs; ``sample_stream`` from the front of a stream that can be read
-    only once, and hands on all of it.
+"""xVal's scale from a sample of the texts that are to be encoded: from all over the inputs, or from
+the front of a stream that can be read only once. It is found as ``numtok stats`` finds it
+(:mod:`numtok.representations.magnitudes`).
 """
 
 from __future__ import annotations

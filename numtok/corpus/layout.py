@@ -1,8 +1,5 @@
-"""What becomes of encoded batches before they are written: the layout that was asked for.
-
-In: record batches in number layout, one row per document, in order. Out: those of the file. A
-    :class:`Rows` is made once for a file: its ``convert`` is called by the threads that encode,
-    ``arrange`` and ``rest`` by the one that writes.
+"""Which rows a file gets of encoded batches: those in number layout as they come, or in token
+layout; packed ones are in :mod:`numtok.corpus.pack`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""One row of a file: the text of a document, or what ``numtok encode`` stored for it.
-
-In: a file and the number of a row, from 1. Out: its text, for
-    :func:`numtok.tokenizer.inspect.inspect_text`; or a :class:`StoredRow`, read from the columns
-as they are in the file: nothing is encoded again.
+"""One row of a file: the text of a document, or what ``numtok encode`` stored for it, read from the
+columns as they are in the file: nothing is encoded again.
 """
 
 from __future__ import annotations

@@ -1,15 +1,7 @@
-"""Documents packed into rows of at most so many tokens: no token lost, and no number cut that fits
-a row.
-
-In: record batches in number layout, one row per document, in order. Out: batches in token layout,
-    whose rows are pieces of documents, with the end token behind each document; ``seq_lengths`` and
-    its companions say whose (``FORMAT.md``). :mod:`numtok.corpus.unpack` is the inverse.
-
-**Sequential**: documents one behind the other, cut where a row is full. **Best fit**: whole
-    documents where they leave the least room (:mod:`numtok.corpus.best_fit`), among two million
-    tokens at a time; longer ones are cut, and what is left over of each goes the same way. In both,
-    the rows are a function of the documents alone, not of the batches in which they come, and the
-    pieces of a document come in its order.
+"""Documents packed into rows of at most so many tokens: no token lost, no number cut that fits a
+row. Sequential: one behind the other, cut where a row is full. Best fit: whole ones where they
+leave the least room, among two million tokens at a time. In both, rows are a function of the
+documents alone, not of their batches, and :mod:`numtok.corpus.unpack` is the inverse.
 """
 
 from __future__ import annotations
@@ -23,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.corpus.best_fit import best_fit
+from numtok.arrays.kernels import kernel
 from numtok.corpus.layout import Rows
 from numtok.representations.columns import PACKED, SEQ_DOCUMENTS, SEQ_REMAINING, SEQ_TEXT, Column
 from numtok.tokenizer.flat_rows import FlatRows, joined, with_ends
@@ -34,9 +26,8 @@ from numtok.tokenizer.token_spans import NumberTokens, row_ends
 
 Ints = npt.NDArray[np.int64]
 
-WINDOW_TOKENS = (
-    1 << 21
-)  # best fit chooses among documents of so many tokens, and of 64 rows at least
+# Best fit chooses among documents of so many tokens, and of 64 rows at least.
+WINDOW_TOKENS = 1 << 21
 WINDOW_ROWS = 64
 WRITTEN_BYTES = 8 << 20  # of a batch of rows in token layout, about
 
@@ -73,9 +64,8 @@ class PackedRows(Rows):
         self._length, self._fits = length, mode == "best-fit"
         self._end = None if after[-1:] == [end] else end
         self._tokens, self._documents = NumberTokens.from_metadata(metadata), 0
-        self._waiting: list[
-            pa.RecordBatch
-        ] = []  # documents, or pieces of the last ones, with their SEQ_ columns per row
+        # Documents, or pieces of the last ones, with their SEQ_ columns per row.
+        self._waiting: list[pa.RecordBatch] = []
         self._waiting_tokens, self._window = 0, max(WINDOW_TOKENS, WINDOW_ROWS * length)
         self._per_row = [
             SEQ_DOCUMENTS,
@@ -111,7 +101,7 @@ class PackedRows(Rows):
         if not self._fits:
             yield from self._sequential(last=False)
         while self._fits and self._waiting_tokens >= self._window:
-            documents = self._all_waiting()
+            documents = joined(self._waiting)
             offsets = flat(documents.column("input_ids"))[1]
             count = int(np.searchsorted(offsets, self._window))
             yield from self._best_fit(documents.slice(0, count))
@@ -124,13 +114,10 @@ class PackedRows(Rows):
         if not any(batch.num_rows for batch in self._waiting):
             return
         if self._fits:
-            yield from self._best_fit(self._all_waiting())
+            yield from self._best_fit(joined(self._waiting))
         else:
             yield from self._sequential(last=True)
         self._waiting = []
-
-    def _all_waiting(self) -> pa.RecordBatch:
-        return joined(self._waiting)
 
     def _with_ends(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The documents with the end token behind each that is not null, numbered."""
@@ -150,7 +137,7 @@ class PackedRows(Rows):
 
         One that just became full waits: null documents that follow belong to it.
         """
-        waiting = self._all_waiting()
+        waiting = joined(self._waiting)
         laid = FlatRows(waiting)
         total = int(laid.offsets[-1])
         found = row_ends(
@@ -280,3 +267,54 @@ def _split(offsets: Ints, cuts: Ints) -> tuple[Ints, Ints, Ints]:
         bounded[np.minimum(low[source] + nth, len(cuts))],
     )
     return starts, stops, source
+
+
+def best_fit(lengths: Ints, size: int) -> tuple[Ints, int]:
+    """(int64[pieces], the row of each; how many rows), for lengths of at most ``size``.
+
+    Longest first, each where the least room is left, as in Ding et al. 2024, "Fewer Truncations
+    Improve Language Modeling"; ties go to the row that was touched last. A binary tree over the
+    room that is left tells the smallest that suffices: time is pieces times log(size).
+    """
+    leaves = 1 << (size + 1).bit_length()
+    counts = np.zeros(2 * leaves, np.int32)  # rows below each node
+    # The rows with so much room, as a chain.
+    first, following = np.full(size + 1, -1, np.int64), np.full(len(lengths), -1, np.int64)
+    rows = np.empty(len(lengths), np.int64)
+    order = np.argsort(-lengths, kind="stable")
+    return rows, int(_best_fit(lengths, order, size, leaves, (counts, first, following), rows))
+
+
+@kernel
+def _best_fit(lengths, order, size, leaves, kept, rows):  # type: ignore[no-untyped-def]
+    counts, first, following = kept
+    total = 0
+    for k in order:
+        node = leaves + lengths[k]
+        if counts[node] == 0:
+            while node > 1 and (node & 1 or counts[node + 1] == 0):
+                node >>= 1
+            node = node + 1 if node > 1 else 0  # the nearest with more room, if there is one
+        if node == 0:
+            row, room = total, size
+            total += 1
+        else:
+            while node < leaves:
+                node *= 2
+                if counts[node] == 0:
+                    node += 1
+            room = node - leaves
+            row = first[room]
+            first[room] = following[row]
+            while node > 0:
+                counts[node] -= 1
+                node >>= 1
+        rows[k] = row
+        room -= lengths[k]
+        following[row] = first[room]
+        first[room] = row
+        node = leaves + room
+        while node > 0:
+            counts[node] += 1
+            node >>= 1
+    return total

@@ -1,10 +1,6 @@
-"""Packed rows back to documents: the inverse of :mod:`numtok.corpus.pack`.
-
-In: record batches of a packed file, in order. Out: the documents in the order of their numbers, as
-    batches in number layout with the frame that the metadata tell, so that they are decoded like
-    any other. What waits for its other pieces, or for a document before it, is kept in memory: a
-    long document where rows were packed in sequence, the documents of a window where they were
-    fitted.
+"""The documents of encoded files; packed rows back to documents: the inverse of
+:mod:`numtok.corpus.pack`. What waits for its other pieces, or for a document before it, is kept in
+memory: a long document where rows were packed in sequence, else the documents of a window.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """What runs over whole files compile beside what encoding takes: packing and statistics. See
 :mod:`numtok.tokenizer.warm_up`.
-
-In: a tokenizer and representations. Out: the folder in which what was compiled lies.
 """
 
 from __future__ import annotations

@@ -22,8 +22,7 @@ from numtok_cli.main import cli
 
 import numtok
 from numtok.corpus import pack
-from numtok.corpus.best_fit import best_fit
-from numtok.corpus.pack import PackedRows
+from numtok.corpus.pack import PackedRows, best_fit
 from numtok.corpus.unpack import Unpacker
 from numtok.errors import InputError, SchemaError, TokenizerError
 from numtok.tokenizer.end_token import end_token
@@ -164,7 +163,7 @@ def number_spans(tok: numtok.Tokenizer, document: dict[str, Any]) -> list[tuple[
             at,
             ids.index(tok.tokens["[/NUM]"], at) + 1
             if getattr(first, "bracketed", False)
-            else at + (first.length or 1),
+            else at + (getattr(first, "length", None) or 1),
         )
         for at in begins
     ]

@@ -1,8 +1,5 @@
 """Arrow IPC files and streams, such as ``datasets`` writes, and numtok's own, whose checksums are
-held to.
-
-In: a ``Source``. Out: ``TextBatch`` es; only the text column and the kept ones are read, a record
-    batch at a time. :class:`ArrowFile` is the way to the batches of any IPC file.
+held to. Only the columns wanted are read, a record batch at a time.
 """
 
 from __future__ import annotations

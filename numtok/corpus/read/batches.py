@@ -1,8 +1,5 @@
-"""What the readers hand out: ``TextBatch``; and what they share: picking the text column, checking
-it, cutting it.
-
-A reader gives Arrow columns in; ``cut_batches`` gives ``TextBatch`` es of about ``batch_bytes``
-out, without copying.
+"""What the readers hand out, ``TextBatch``, and what they share: picking the text column, checking
+it, and cutting columns into batches of about ``batch_bytes`` without copying.
 """
 
 from __future__ import annotations

@@ -1,14 +1,5 @@
-"""Text documents out of files, streamed with bounded memory.
-
-In: files, folders, globs or ``-`` (standard input). Out: ``TextBatch`` es, each some rows of one
-    file: the text column as an Arrow array, the columns to keep, and where they stand in the file.
-
-    for source in find_inputs(["corpus/", "more/*.jsonl.zst"]):
-        for batch in read_batches(source, keep_columns=["id"]):
-            batch.texts, batch.kept["id"], batch.first_row
-
-Which formats there are, and what each holds in memory, is the table of
-:mod:`numtok.corpus.read.formats`.
+"""Text documents out of files, in bounded memory: ``TextBatch`` es, each some rows of one file: the
+text column as an Arrow array, the columns to keep, and where they stand in the file.
 """
 
 from __future__ import annotations

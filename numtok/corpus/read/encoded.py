@@ -1,10 +1,7 @@
-"""Encoded files as record batches: the inverse of ``write/encoded.py``.
-
-In: a Parquet or Arrow IPC file that anybody may have written. Out: its batches in the types of
-    ``FORMAT.md``: all of them in order, of bounded size and their rows checked
-    (:func:`read_encoded`); or any chunk, which is a row group of Parquet or a record batch of Arrow
-    IPC, and any columns of it (:func:`open_encoded`). Damage is noticed. Nothing here uses Arrow's
-    threads, which do not survive a fork.
+"""Encoded files as record batches in the types of ``FORMAT.md``: the inverse of
+``write/encoded.py``. All of them in order, of bounded size and their rows checked; or any chunk,
+which is a row group of Parquet or a record batch of Arrow IPC, and any columns of it. Nothing here
+uses Arrow's threads, which do not survive a fork.
 """
 
 from __future__ import annotations

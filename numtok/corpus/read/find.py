@@ -1,8 +1,4 @@
-"""From what the user names to the files behind it.
-
-In: files, folders, globs or ``-``. Out: ``Source`` records in reading order, each with the format
-    and the compression that its name tells.
-"""
+"""The files behind what the user names, each with the format and the compression of its name."""
 
 from __future__ import annotations
 

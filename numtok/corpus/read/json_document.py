@@ -1,8 +1,5 @@
-"""``.json`` files, which may be JSON lines, one array of objects, or a single object.
-
-In: a ``ByteStream``. Out: ``TextBatch`` es. JSON lines are streamed as in ``jsonl``. An array or a
-    single object over
-several lines is held in memory whole: its text, not its rows, which are parsed one at a time.
+"""``.json`` files: JSON lines, streamed as in ``jsonl``; or one array of objects, or a single
+object, whose text is held in memory whole, while its rows are parsed one at a time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Bytes cut into blocks of whole lines, from which JSON lines and text files both start.
-
-In: a ``ByteStream``. Out: ``Block`` s that end at a line break; and the errors about bytes that are
-    no lines of text.
+"""Bytes cut into blocks of whole lines, from which JSON lines and text files both start; and the
+errors about bytes that are no lines of text.
 """
 
 from __future__ import annotations

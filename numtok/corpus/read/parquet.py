@@ -1,13 +1,6 @@
-"""Parquet files.
-
-In: a ``Source``. Out: ``TextBatch`` es; only the text column and the kept ones are read, a few
-    pages at a time, however large the row groups are. :func:`bounded_batches` is the way to the
-    rows of any Parquet file.
-
-A page may say little and mean much: a dictionary of one long value and a run of references to it,
-    or values that share their beginning with the value before. So the dictionaries are looked at
-    first, and so few rows are read at once that even the longest value in each of them would be
-    bounded.
+"""Parquet files, a few pages at a time, however large the row groups are. A page may say little and
+mean much: a dictionary of one long value and a run of references to it. So dictionaries are looked
+at first, and so few rows are read at once that the longest value in each of them would be bounded.
 """
 
 from __future__ import annotations
@@ -146,7 +139,8 @@ def _leaves(file: pq.ParquetFile, path: str, group: int, columns: Sequence[str])
         if metadata.column(at).path_in_schema.split(".")[0] in columns
     ]
     for chunk, _ in found:
-        if chunk.has_dictionary_page and chunk.dictionary_page_offset > chunk.data_page_offset:
+        behind = chunk.has_dictionary_page and chunk.dictionary_page_offset > chunk.data_page_offset
+        if behind and chunk.num_values:
             raise InputError(
                 f"cannot be read as parquet: the dictionary of {chunk.path_in_schema!r} stands"
                 " behind its values; write the file again",

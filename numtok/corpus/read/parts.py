@@ -1,9 +1,5 @@
-"""Parts of a file: where it can be cut, and what a place in a part is called in the whole.
-
-In: a file of lines, or a Parquet file. Out: byte offsets at which lines begin, or sizes of row
-    groups; and from a ``Source`` that is a part, how many lines and rows of the file lie before it.
-    These are counted only once an error has to name a line: cutting a file reads next to nothing of
-    it.
+"""Parts of a file: where it can be cut, and what a place in a part is called in the whole. What lies
+before a part is counted only once an error has to name a line.
 """
 
 from __future__ import annotations

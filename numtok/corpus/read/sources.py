@@ -1,8 +1,5 @@
-"""One input and its bytes: ``Source`` says what it is, ``ByteStream`` gives its decompressed bytes
-and knows how far into the stored file it is.
-
+"""One input and its bytes: ``Source`` says what it is, ``ByteStream`` gives its decompressed bytes.
 Every failure to open, read or decompress is an ``InputError`` that names the file.
-:mod:`numtok.corpus.read.find` makes sources of what the user names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Rows of tables as texts: ``{name} costs {price}``, or a line for each column.
-
-In: a template, and the columns of a table or the objects of JSON. Out: one text a row, with every
-    value as it is written there.
+"""Rows of tables as texts: ``{name} costs {price}``, or a line for each column, with every value as
+it is written there.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""Record batches into a file or to standard output, in any of the formats of
-:mod:`numtok.corpus.write.sinks`.
-
-In: record batches of one schema. Out: a file that appears under its name only when it is complete
-    (``numtok.files``), or a stream, of which what was written stays when a run fails.
-    ``read/encoded.py`` is the inverse.
+"""Record batches into a file, in any of the formats of :mod:`numtok.corpus.write.sinks`, that
+appears under its name only when it is complete, or to standard output, of which what was written
+stays when a run fails. ``read/encoded.py`` is the inverse.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """The table of output formats: what a file's name must end in, and what writes it. A new format is
 a sink and a line in :data:`FORMATS`, both here.
-
-In: record batches of one schema. Out: bytes, in a file or a stream.
 """
 
 from __future__ import annotations
