@@ -4,7 +4,6 @@ them.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -17,11 +16,8 @@ from pathlib import Path
 
 import interrupts
 import pytest
-from click.testing import CliRunner
-from numtok_cli.main import cli
 
 import numtok
-from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 from numtok.errors import OutputError
 from numtok.files import new_file, write_file
 
@@ -200,28 +196,6 @@ def test_a_tokenizer_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
         tokenizer.save_pretrained(tmp_path / "old")
     assert (tmp_path / "old" / "tokenizer.json").read_bytes() == before
     assert names(tmp_path / "old") == ["numtok.json", "tokenizer.json"]
-
-
-def test_a_trained_tokenizer_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
-    from numtok.engines.train import save_tokenizer
-
-    config = json.loads((DEFAULT_FOLDER / "tokenizer.json").read_text("utf-8"))
-    with full_disk(100_000), pytest.raises(OutputError, match="File too large"):
-        save_tokenizer(config, tmp_path)
-    assert names(tmp_path) == []
-
-
-def test_the_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    assert (
-        CliRunner().invoke(cli, ["inspect", "is 5"]).exit_code == 0
-    )  # what is compiled is in the cache now
-    (tmp_path / "page.html").write_text("old")
-    with full_disk(5000):
-        result = CliRunner().invoke(cli, ["inspect", "is 5", "--html", str(tmp_path / "page.html")])
-    assert result.exit_code == 1
-    assert "page.html: File too large; make room" in result.stderr
-    assert names(tmp_path) == ["page.html"]
-    assert (tmp_path / "page.html").read_text() == "old"
 
 
 def test_the_drop_in_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -13,9 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from kept import kept
-from numtok_cli.main import cli
 
 import numtok
 from numtok.corpus.encode import encode_corpus
@@ -170,29 +168,3 @@ def test_duckdb(name: str, tmp_path: Path) -> None:
         ).fetchall()
     for column, values in zip(flattened(batch).values(), zip(*found, strict=True), strict=True):
         assert [row if row is None else list(map(_flat, row)) for row in values] == column
-
-
-def test_command_line(tmp_path: Path) -> None:
-    (tmp_path / "in.jsonl").write_text('{"text": "is 28.5"}\n')
-    for tensors, options in ((False, []), (True, ["--dense", "--tensors", "extension"])):
-        out = tmp_path / "out.parquet"
-        command = [
-            "encode",
-            str(tmp_path / "in.jsonl"),
-            "-o",
-            str(out),
-            "--numbers",
-            "bits",
-            "--overwrite",
-            *options,
-        ]
-        result = CliRunner().invoke(cli, command)
-        assert result.exit_code == 0, result.output
-        assert ("extension" in str(pq.read_schema(out))) == tensors
-        assert (
-            CliRunner()
-            .invoke(cli, ["decode", str(out), "-o", str(tmp_path / "o.txt"), "--overwrite"])
-            .exit_code
-            == 0
-        )
-        assert (tmp_path / "o.txt").read_text() == "is 28.5\n"

@@ -310,26 +310,6 @@ def test_the_metadata_give_the_tokenizer_back(
     ] == TEXTS
 
 
-def test_every_input_format(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
-    texts = ["one 1", "two 2.5", "three -3e3"]
-    table = pa.table({"text": texts, "year": ["1", "2", "3"]})
-    folder = tmp_path / "in"
-    folder.mkdir()
-    write_rows(folder / "a.jsonl", list(texts))
-    (folder / "b.json").write_text(json.dumps([{"text": text} for text in texts]))
-    (folder / "c.csv").write_text("text,year\n" + "".join(f"{text},1\n" for text in texts))
-    (folder / "d.tsv").write_text("text\tyear\n" + "".join(f"{text}\t1\n" for text in texts))
-    (folder / "e.txt").write_text("".join(f"{text}\n" for text in texts))
-    pq.write_table(table, folder / "f.parquet")
-    with pa.ipc.new_file(str(folder / "g.arrow"), table.schema) as file:
-        file.write_table(table)
-    with pa.CompressedOutputStream(str(folder / "h.jsonl.gz"), "gzip") as packed:
-        packed.write((folder / "a.jsonl").read_bytes())
-    summary = encode_corpus([folder], tmp_path / "out.parquet", tokenizer)
-    assert summary.documents == 8 * 3
-    assert column(tmp_path / "out.parquet", "number_value") == [[1.0], [2.5], [-3000.0]] * 8
-
-
 @pytest.mark.parametrize("keep", [[], ["id"]])
 def test_an_empty_input_gives_a_file_without_rows(
     keep: list[str], tokenizer: numtok.Tokenizer, tmp_path: Path

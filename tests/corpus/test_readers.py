@@ -99,15 +99,6 @@ def test_texts_with_nulls_come_back(texts: list[str | None], suffix: str, batch_
 
 
 @settings(max_examples=60)
-@given(TEXTS, st.sampled_from(["", ".gz", ".zst", ".bz2", ".xz"]))
-def test_csv_comes_back(texts: list[str], suffix: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        for name, delimiter in (("a.csv", ","), ("a.tsv", "\t")):
-            path = write(Path(folder), name + suffix, compress(as_csv(texts, delimiter), suffix))
-            assert read_all(path) == texts
-
-
-@settings(max_examples=60)
 @given(
     TEXTS, st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", ".gz", ".zst"]), st.integers(3, 60)
 )
@@ -210,23 +201,6 @@ def test_kept_columns(tmp_path: Path) -> None:
     assert batch.kept["n"].type == pa.float64()
     [batch] = read_batches(find_inputs([path])[0], text_column="text", keep_columns=["text"])
     assert batch.kept["text"].equals(batch.texts)
-
-
-def test_kept_column_that_changes_its_type(tmp_path: Path) -> None:
-    data = '{"text":"a","n":1}\n' * 3 + '{"text":"b","n":"one"}\n{"text":"c","n":2}\n'
-    path = write(tmp_path, "a.jsonl", data)
-    assert read_all(path) == ["a", "a", "a", "b", "c"], "what is not kept may be anything"
-    assert "several kinds" in str(failure(path, keep_columns=["n"]))
-    error = failure(path, keep_columns=["n"], kept_types={"n": pa.int64()})
-    assert error.line == 4 and "'n'" in str(error)
-    [batch] = read_batches(
-        find_inputs([path])[0], keep_columns=["n"], kept_types={"n": pa.int64()}, on_error="skip"
-    )
-    assert (batch.kept["n"].to_pylist(), batch.texts.to_pylist(), batch.skipped) == (
-        [1, 1, 1, 2],
-        ["a", "a", "a", "c"],
-        1,
-    )
 
 
 def test_kept_columns_of_tables(tmp_path: Path) -> None:

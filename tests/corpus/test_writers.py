@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 from pathlib import Path
 from typing import Any
 
@@ -153,21 +151,6 @@ def test_compressions(tmp_path: Path, name: str, compression: str | None) -> Non
     )
 
 
-def test_tensors_come_back_without_copies(tmp_path: Path) -> None:
-    batch = encoded([2, 3])
-    for name in NAMES:
-        column = (
-            read(write(tmp_path / name, [batch], compression=None))
-            .column("number_fourier")
-            .chunk(0)
-            .values
-        )
-        assert column.to_numpy_ndarray().shape == (5, 15, 2)
-        assert np.shares_memory(
-            column.to_numpy_ndarray(), column.storage.flatten().to_numpy(zero_copy_only=True)
-        )
-
-
 def test_parquet_stores_each_column_as_it_is_declared(tmp_path: Path) -> None:
     group = pq.read_metadata(write(tmp_path / "a.parquet", [encoded([50] * 50)])).row_group(0)
     stored = {
@@ -288,36 +271,6 @@ def run(script: str, *arguments: str) -> subprocess.Popen[str]:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", SCRIPT + textwrap.dedent(script), *arguments]
     return interrupts.start(command, env=environment)
-
-
-@pytest.mark.parametrize(
-    ("name", "stop"),
-    [("a.parquet", signal.SIGINT), ("a.arrow", signal.SIGINT), ("a.parquet", signal.SIGKILL)],
-)
-def test_a_killed_process_leaves_no_file(tmp_path: Path, name: str, stop: signal.Signals) -> None:
-    process = run(
-        """
-        with open_writer(sys.argv[1], batch.schema, row_group_bytes=1) as writer:
-            writer.write(batch)
-            print("writing", flush=True)
-            while True:
-                writer.write(batch)
-        """,
-        str(tmp_path / name),
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "writing\n"
-    time.sleep(0.05)
-    process.send_signal(stop)
-    _, errors = process.communicate(timeout=20)
-    assert process.returncode != 0
-    left = [file.name for file in tmp_path.iterdir()]
-    if stop == signal.SIGINT:
-        assert left == [] and "KeyboardInterrupt" in errors and "ignored" not in errors
-    else:
-        assert len(left) == 1 and left[0].startswith(f".{name}.") and f".{process.pid}-" in left[0]
-        write(tmp_path / name, [ids(1)])
-        assert os.listdir(tmp_path) == [name], "the next run removes what the killed one left"
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])

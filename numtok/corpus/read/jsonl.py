@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pyarrow.json
 
@@ -38,7 +37,6 @@ _STARTS_WITH_OBJECT = re.compile(rb"[ \t\r\n]*\{")
 _SAMPLE_BYTES = 1 << 20
 _LONG_STRING = 1 << 12
 _FIT_IN_INT32 = (1 << 31) - 2
-_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 KINDS = {
     int: "a number",
     float: "a number",
@@ -309,8 +307,11 @@ def _fields(line: memoryview) -> Any:
     """
     if len(line) <= _LONG_STRING:
         return parse_line(bytes(line))
+    import msgspec  # takes longer to load than most starts may
+
     try:
-        values = {name: memoryview(raw) for name, raw in _FIELDS.decode(line).items()}
+        decoded = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        values = {name: memoryview(raw) for name, raw in decoded.items()}
     except (msgspec.MsgspecError, RecursionError):
         return parse_line(bytes(line))
     return {
