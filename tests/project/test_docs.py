@@ -72,6 +72,12 @@ def prices(folder: Path) -> None:
     )
 
 
+def answers(folder: Path) -> None:
+    rows = [("It costs $29.00.", "29"), ("The answer is 5 of 6.", "6")]
+    lines = [json.dumps({"output": text, "answer": right}) for text, right in rows]
+    (folder / "answers.jsonl").write_text("\n".join(lines))
+
+
 def tokenizer_json(folder: Path) -> None:
     shutil.copy(DEFAULT_FOLDER / "tokenizer.json", folder)
 
@@ -108,7 +114,8 @@ def out_parquet(folder: Path) -> None:
 
 
 FOUND_THERE: dict[str, list[Callable[[Path], None]]] = {
-    "README.md": [sample, corpus, prices, tokenizer_json, pythia],
+    "README.md": [corpus, answers, tokenizer_json, pythia],
+    "docs/start.md": [sample, corpus, prices, tokenizer_json, pythia],
     "docs/huggingface.md": [sample, pythia],
     "docs/corpora.md": [corpus],
     "docs/packing.md": [sample],
@@ -219,7 +226,7 @@ def check_blocks(session: Session, file: str, separators: int) -> None:
     assert sum(len(block["number_value"]) for block in data) == numbers
 
 
-@promise("README.md", "numtok encode corpus/*.jsonl.zst")
+@promise("docs/start.md", "numtok encode corpus/*.jsonl.zst")
 def _(session: Session, printed: str) -> None:
     with pa.memory_map(str(session.folder / "prices.arrow")) as file:
         table = pa.ipc.open_file(file).read_all()
@@ -233,7 +240,7 @@ def _(session: Session, printed: str) -> None:
     assert 257 < made.vocab_size <= 16_004
 
 
-@promise("README.md", "numtok.extract(")
+@promise("docs/start.md", "numtok.extract(")
 def _(session: Session, printed: str) -> None:
     names = session.names
     assert names["numbers"].format().to_pylist() == ["10", "1234.5"]
@@ -246,6 +253,14 @@ def _(session: Session, printed: str) -> None:
     assert json.loads(rows[0]) == {"text": "tea 3.50, cake 1,25", "id": "A7"}
 
 
+@promise("README.md", "numtok encode corpus/*.jsonl.zst")
+def _(session: Session, printed: str) -> None:
+    assert texts(session.folder / "back.jsonl") == texts(SAMPLE)
+    assert "183 numbers in 31 documents" in (session.folder / "report.html").read_text("utf-8")
+    assert len(jobs.table(session.folder / "shards")) == len(texts(SAMPLE))
+    assert "exact                  1    50.0%" in printed
+
+
 @promise("README.md", "from numtok.hf import NumberTokenizer")
 def _(session: Session, printed: str) -> None:
     tokenizer, weights = session.names["tokenizer"], ["It weighs -1.5e3 kg", "It weighs 11 kg"]
@@ -253,7 +268,7 @@ def _(session: Session, printed: str) -> None:
     assert [len(tokenizer(text)["input_ids"]) for text in ("5", "11")] == [3, 4]
 
 
-@promise("README.md", "trainer = Trainer(")
+@promise("docs/start.md", "trainer = Trainer(")
 def _(session: Session, printed: str) -> None:
     """What the model writes behind the beginnings of its texts holds numbers."""
     check_blocks(session, "corpus.parquet", separators=0)

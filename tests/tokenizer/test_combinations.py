@@ -932,9 +932,7 @@ def test_plots(tmp_path: Path) -> None:
     )
     drawn = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
     page = (DOCS / "representations.md").read_text("utf-8")
-    pictures = set(
-        re.findall(r"docs/images/([\w.]+)", (DOCS.parent / "README.md").read_text("utf-8"))
-    )
+    pictures = set(re.findall(r"images/([\w.]+)", (DOCS / "start.md").read_text("utf-8")))
     assert set(re.findall(r"\(images/(\S+)\)", page)) == set(drawn)
     assert pictures | set(drawn) == {
         path.name for path in (DOCS / "images").glob("*.png")
