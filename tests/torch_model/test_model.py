@@ -602,6 +602,15 @@ def test_gradient_checkpointing_gives_the_same_gradients(kind: str) -> None:
     assert not any(getattr(module, "gradient_checkpointing", False) for module in made.modules())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_the_whole_model_can_be_compiled(kind: str) -> None:
+    made, batch = tiny.still(model(kind, "fone", "fone")), tiny.batch()
+    for mode in (True, False):
+        found = torch.compile(made.train(mode), backend="eager")(**batch)
+        same(found.loss, made(**batch).loss)
+
+
 WORKER = """
 import os, sys
 sys.path.insert(0, {tests!r})
