@@ -16,7 +16,7 @@ from typing import Any
 from numtok.corpus.fit import Fit
 from numtok.corpus.jobs.claims import Claim, Claims
 from numtok.corpus.jobs.folder import DATA, MANIFEST, OWN, PLAN, QUARANTINE, Folder
-from numtok.corpus.jobs.plan import FORMAT, Plan, Receipt, Shard, as_json, read_plan
+from numtok.corpus.jobs.plan import FORMAT, Plan, Receipt, Shard, as_json, numbers_of, read_plan
 from numtok.corpus.jobs.planning import planned
 from numtok.corpus.jobs.request import Encoder, Sharding, make_request, refuse_inputs_within
 from numtok.corpus.jobs.run import Run
@@ -224,10 +224,10 @@ def _manifest(plan: Plan, done: Done) -> dict[str, Any]:
             described = {"path": part.path, "size": part.size, "tag": part.tag, "parts": []}
             given = inputs.setdefault(part.path, described)
             given["parts"].append([part.start, part.stop, part.length, read.sha256])
-    statistics = _statistics(ordered)
+    statistics, settled = _statistics(ordered), as_json(plan)
     return {
         "format": FORMAT,
-        **{name: as_json(plan)[name] for name in ("tokenizer", "versions", "options", "fit")},
+        **{name: settled[name] for name in ("tokenizer", "versions", "options", "fit")},
         "inputs": [inputs[path] for path in sorted(inputs)],
         "rows": sum(receipt.rows for receipt in ordered),
         "report": _total(ordered),
@@ -260,15 +260,14 @@ def _statistics(done: Sequence[Receipt]) -> Statistics | None:
 def _summarize(folder: Folder, plan: Plan, done: Done) -> Summary:
     """What became of the shards that these receipts are of."""
     ordered = [receipt for _, receipt in done]
-    totals = _total(ordered)
-    summary = Summary(**totals)
+    summary = Summary(**_total(ordered))
     summary.quarantine = folder.file(QUARANTINE) if summary.skipped else ""
     summary.first_without_text = _first_without_text(done)
     summary.rows = sum(receipt.rows for receipt in ordered)
     summary.output, summary.output_bytes = str(folder), sum(one.bytes for one in ordered)
     summary.shards, summary.shards_done = len(plan.shards), len(ordered)
     summary.statistics = _statistics(ordered)
-    representations = tuple(map(from_dict, plan.options["numbers"]))
+    representations = tuple(numbers_of(plan.options)[0])
     if plan.fit is not None:
         xval: Any = from_dict(plan.fit["xval"])
         representations = tuple(xval if one.has_scale else one for one in representations)

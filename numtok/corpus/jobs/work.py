@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from numtok.corpus.jobs.claims import SUFFIX, Claims
 from numtok.corpus.jobs.folder import OWN, Folder
@@ -39,7 +39,7 @@ def work(task: Task, shards: Sequence[Shard], claims: Claims, threads: int, watc
     folder, left = task.folder, list(shards)
     while left:
         names = set(folder.names(OWN))
-        left = [shard for shard in left if not _taken(shard, names)]
+        left = [one for one in left if not names & {f"{one.name}.json", one.name + SUFFIX}]
         shard = next((shard for shard in left if claims.take(shard.name)), None)
         if shard is None:
             return
@@ -56,10 +56,6 @@ def work(task: Task, shards: Sequence[Shard], claims: Claims, threads: int, watc
         watch(True)
         if stop:
             return
-
-
-def _taken(shard: Shard, names: Collection[str]) -> bool:
-    return f"{shard.name}.json" in names or f"{shard.name}{SUFFIX}" in names
 
 
 def _attempt(
