@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from numtok import locations
-from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.fit import Fit
 from numtok.corpus.read.batches import SkippedRow
@@ -252,14 +251,9 @@ def tokens_per_number(texts: pa.Array, tokenizer: Tokenizer) -> tuple[float, flo
     """(before, after): the mean number of tokens that overlap a number; None if there is no number.
 
     Before is counted on the ids that the source tokenizer alone gives. A number left as text costs
-    the same before and after. Texts that a normalizer may change are left aside where others have
-    numbers: they alone would take a second engine.
+    the same before and after.
     """
-    by_bytes = tokenizer.engine.told_by_bytes(TextRows.of(texts))
-    easy = texts if by_bytes.all() else texts.filter(memory.to_arrow(by_bytes))
-    numbers = scan(easy, tokenizer.grammar)
-    if not len(numbers):
-        numbers = scan(texts, tokenizer.grammar)
+    numbers = scan(texts, tokenizer.grammar)
     if not len(numbers):
         return None
     first, last = subword_spans(tokenizer, numbers)

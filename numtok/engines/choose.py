@@ -25,32 +25,16 @@ from numtok.arrays import file_cache
 from numtok.engines.gigatoken.engine import GigatokenEngine
 from numtok.engines.interface import (
     Config,
-    Encoded,
     Engine,
     NumberTokens,
     Slots,
     is_byte_level,
-    without_numbers,
 )
 from numtok.engines.special_rows import SpecialRowsEngine, special_names
 from numtok.engines.tokenizer_json import to_json
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.engines.words.engine import with_words_kept
 from numtok.errors import NumtokError, TokenizerError
-
-__all__ = [
-    "SELF_CHECK",
-    "Encoded",
-    "Engine",
-    "EngineWarning",
-    "GigatokenEngine",
-    "NumberTokens",
-    "Slots",
-    "TokenizersEngine",
-    "is_byte_level",
-    "make_engine",
-    "without_numbers",
-]
 
 
 class EngineWarning(UserWarning):

@@ -6,6 +6,7 @@ Also the few questions about a tokenizer.json that both engines ask.
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -72,6 +73,20 @@ class Slots:
             offsets,
         )
 
+    def part(self, first: int, last: int) -> Slots:
+        """Those of the documents from ``first`` to ``last``."""
+        own = slice(self.per_document[first], self.per_document[last])
+        tokens = slice(self.offsets[own.start], self.offsets[own.stop])
+        return Slots(
+            self.document[own] - np.int32(first),
+            self.per_document[first : last + 1] - own.start,
+            self.start[own],
+            self.stop[own],
+            self.plain[tokens],
+            self.spaced[tokens],
+            self.offsets[own.start : own.stop + 1] - tokens.start,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
@@ -87,6 +102,18 @@ class Encoded:
     offsets: Ints
     positions: Ints
     spaced: npt.NDArray[np.bool_]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Encoded]) -> Encoded:
+        """The documents of all parts, in order."""
+        before = np.cumsum([0, *(len(part.ids) for part in parts)])
+        moved = list(zip(parts, before.tolist(), strict=False))
+        return cls(
+            np.concatenate([part.ids for part in parts]),
+            np.concatenate([[0], *(part.offsets[1:] + shift for part, shift in moved)]),
+            np.concatenate([part.positions + shift for part, shift in moved]),
+            np.concatenate([part.spaced for part in parts]),
+        )
 
 
 class Engine(Protocol):
@@ -106,11 +133,6 @@ class Engine(Protocol):
 
         A number whose first character has no token begins in the next that has one. Of rows that
         are not in bool[rows] ``wanted``, nothing is told.
-        """
-
-    def told_by_bytes(self, rows: TextRows) -> Mask:
-        """bool[rows]: for which rows :meth:`first_tokens` needs no more than the bytes of the
-        tokens, but for rare ones; for the others, an engine is loaded.
         """
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:

@@ -34,18 +34,12 @@ def _all() -> CodePoints:
 
 def used_in(text: str | npt.NDArray[np.uint8]) -> CodePoints:
     """The code points from U+E000 on that occur in a text, or in UTF-8 bytes; ascending, each once."""
-    if isinstance(text, str):
-        text = np.frombuffer(
-            b"" if text.isascii() else text.encode("utf-8", "surrogatepass"), np.uint8
-        )
-    at = np.flatnonzero(text >= 0xEE)  # the lead bytes of U+E000 and all that follow
-    lead = text[at].astype(np.int64)
-    tail = (
-        np.take(text, at[:, None] + np.arange(1, 4), mode="clip").astype(np.int64) & 0x3F
-    )  # int64[n, 3]
-    three = (lead & 0x0F) << 12 | tail[:, 0] << 6 | tail[:, 1]
-    four = (lead & 0x07) << 18 | tail[:, 0] << 12 | tail[:, 1] << 6 | tail[:, 2]
-    return np.unique(np.where(lead < 0xF0, three, four))
+    if not isinstance(text, str):  # 0xEE leads to U+E000, and what is above to what follows
+        text = text.tobytes().decode() if (text >= 0xEE).any() else ""
+    if text.isascii():
+        return np.empty(0, np.int64)
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    return np.unique(codes[codes >= 0xE000]).astype(np.int64)
 
 
 def used_in_tokens(config: Mapping[str, Any]) -> CodePoints:

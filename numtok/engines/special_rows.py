@@ -8,13 +8,11 @@ and all others by the fast engine: without the name there is nothing to parse.
 
 from __future__ import annotations
 
+import itertools
 import re
-from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.interface import (
     Config,
@@ -70,14 +68,12 @@ class SpecialRowsEngine:
             return self.fast.encode(rows, slots)
         if named.all():
             return self.slow.encode(rows, slots)
-        parts = [_Part.of(rows, slots, chosen) for chosen in (~named, named)]
-        return _together(
-            parts,
-            [
-                self.fast.encode(parts[0].rows, parts[0].slots),
-                self.slow.encode(parts[1].rows, parts[1].slots),
-            ],
-        )
+        edges = np.flatnonzero(np.diff(named)) + 1
+        parts = []
+        for first, last in itertools.pairwise([0, *edges.tolist(), len(rows)]):
+            engine = self.slow if named[first] else self.fast
+            parts.append(engine.encode(rows.part(first, last), slots.part(first, last)))
+        return Encoded.joined(parts)
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
         """By the engine that encodes the row."""
@@ -91,10 +87,6 @@ class SpecialRowsEngine:
             )
             places = np.where(named[numbers.document], others, places)
         return places
-
-    def told_by_bytes(self, rows: TextRows) -> Mask:
-        """By the fast one; the other is loaded already."""
-        return self.fast.told_by_bytes(rows)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
         """Those of the fast engine (:meth:`~numtok.engines.words.engine.WordsEngine.spans`); None
@@ -113,49 +105,3 @@ class SpecialRowsEngine:
             True  # a name across two rows does no harm
         )
         return named
-
-
-class _Part(NamedTuple):
-    """Some of the rows and their slots; bool[rows] and bool[slots], which of all they are."""
-
-    rows: TextRows
-    slots: Slots
-    chosen: Mask
-    chosen_slots: Mask
-
-    @classmethod
-    def of(cls, rows: TextRows, slots: Slots, chosen: Mask) -> _Part:
-        own = chosen[slots.document]
-        lengths = np.diff(slots.offsets)
-        tokens = np.repeat(own, lengths)
-        some = Slots(
-            document=(np.cumsum(chosen) - 1)[slots.document[own]].astype(np.int32),
-            per_document=memory.offsets_of(np.diff(slots.per_document)[chosen]),
-            start=slots.start[own],
-            stop=slots.stop[own],
-            plain=slots.plain[tokens],
-            spaced=slots.spaced[tokens],
-            offsets=memory.offsets_of(lengths[own]),
-        )
-        return cls(
-            TextRows.of(rows.array.take(pa.array(np.flatnonzero(chosen)))), some, chosen, own
-        )
-
-
-def _together(parts: list[_Part], encoded: list[Encoded]) -> Encoded:
-    """The rows of all parts in their order."""
-    lengths = np.zeros(len(parts[0].chosen), np.int64)
-    for part, of_part in zip(parts, encoded, strict=True):
-        lengths[part.chosen] = np.diff(of_part.offsets)
-    offsets = memory.offsets_of(lengths)
-    ids = memory.empty(int(offsets[-1]), np.int32)
-    positions: Ints = np.empty(len(parts[0].chosen_slots), np.int64)
-    spaced = np.empty(len(positions), np.bool_)
-    for part, of_part in zip(parts, encoded, strict=True):
-        moved = (
-            offsets[:-1][part.chosen] - of_part.offsets[:-1]
-        )  # int64[rows of the part]: how far each row's tokens move
-        ids[np.arange(len(of_part.ids)) + np.repeat(moved, np.diff(of_part.offsets))] = of_part.ids
-        positions[part.chosen_slots] = of_part.positions + moved[part.slots.document]
-        spaced[part.chosen_slots] = of_part.spaced
-    return Encoded(ids, offsets, positions, spaced)

@@ -156,10 +156,6 @@ class TokenizersEngine:
             found[which] = self._tokens_of(text, list(characters)) + encoded.offsets[row]
         return found
 
-    def told_by_bytes(self, rows: TextRows) -> Mask:
-        """All: no other engine is loaded for it."""
-        return np.ones(len(rows), np.bool_)
-
     def _tokens_of(self, text: str, characters: list[int]) -> Ints:
         """The token in which each character lies; for a character without one, the next that has."""
         encoding = self._tokenizer(self._usual_character).encode(text, add_special_tokens=False)

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays.text_rows import TextRows
@@ -33,7 +32,7 @@ from numtok.numbers.scan import scan
 
 END_OF_TEXT = "<|endoftext|>"
 SMALLEST = 257  # every byte and END_OF_TEXT
-
+NOWHERE, SPACE = 0xFF, 0x20  # the first is no byte of UTF-8
 _BATCH = 1000
 
 
@@ -136,40 +135,18 @@ def between_numbers(rows: TextRows, grammar: Grammar) -> list[str]:
     pieces that are empty are left out.
     """
     numbers = scan(rows, grammar)
-    base = rows.offsets[numbers.document]
-    starts, stops = base + numbers.start, base + numbers.stop
-    inside = starts > base
-    starts = starts - (inside & (rows.text[np.maximum(starts - 1, 0)] == 0x20))
-    kept = _outside_digits(rows, starts, stops)
-    text = rows.text
-    edges = np.flatnonzero(
-        np.diff(np.concatenate([[0], kept.view(np.int8), [0]]))
-    )  # kept runs begin and end in turn
-    row_edges = (
-        rows.offsets[(rows.offsets > rows.offsets[0]) & (rows.offsets < rows.offsets[-1])]
-        - rows.offsets[0]
-    )
-    row_edges = np.unique(
-        row_edges[kept[row_edges] & kept[row_edges - 1]]
-    )  # two rows that touch are two pieces
-    edges = np.sort(np.concatenate([edges, row_edges, row_edges])) + rows.offsets[0]
-    return [
-        text[first:last].tobytes().decode()
-        for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
-    ]
-
-
-def _outside_digits(
-    rows: TextRows, starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
-    """bool[bytes of the rows]: neither in a span nor an ASCII digit."""
     first, last = int(rows.offsets[0]), int(rows.offsets[-1])
-    text = rows.text[first:last]
-    change = np.zeros(last - first + 1, np.int8)
-    change[starts - first] += 1  # spans do not overlap, but one may begin where another ends
-    np.subtract.at(change, stops - first, 1)
-    inside = np.cumsum(change[:-1], dtype=np.int8) > 0
-    return ~inside & ~((text >= 0x30) & (text <= 0x39))
+    text = rows.text[first:last].copy()
+    starts = rows.offsets[numbers.document] + numbers.start - first
+    stops = rows.offsets[numbers.document] + numbers.stop - first
+    starts -= (numbers.start > 0) & (text[np.maximum(starts - 1, 0)] == SPACE)
+    change = np.zeros(len(text) + 1, np.int8)
+    change[starts] += 1  # spans do not overlap, but one may begin where another ends
+    np.subtract.at(change, stops, 1)
+    taken_out = np.cumsum(change[:-1], dtype=np.int8) > 0
+    text[taken_out | ((text >= 0x30) & (text <= 0x39))] = NOWHERE
+    ended = np.insert(text, rows.offsets[1:] - first, NOWHERE).tobytes()
+    return [piece.decode() for piece in ended.split(bytes([NOWHERE])) if piece]
 
 
 def _compact(config: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from numtok.arrays.kernels import allocating_kernel
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.choose import TokenizersEngine, is_byte_level
+from numtok.engines.interface import is_byte_level
+from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import InputError
 
 Ints = npt.NDArray[np.int64]

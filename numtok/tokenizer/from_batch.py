@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.engines.choose import TokenizersEngine
+from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers

@@ -11,7 +11,9 @@ import dataclasses
 import functools
 from typing import Any
 
-from numtok.engines.choose import Engine, NumberTokens, TokenizersEngine, make_engine
+from numtok.engines.choose import make_engine
+from numtok.engines.interface import Engine, NumberTokens
+from numtok.engines.tokenizers_engine import TokenizersEngine
 
 
 class TextEngines:

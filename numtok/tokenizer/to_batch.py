@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
-from numtok.engines.choose import Encoded, Engine, NumberTokens, Slots
+from numtok.engines.interface import Encoded, Engine, NumberTokens, Slots
 from numtok.numbers.numbers import Numbers
 from numtok.representations import Representation, SingleToken, Spelled, SpelledOut
 from numtok.tokenizer import schema

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numtok.engines.choose import NumberTokens, is_byte_level
+from numtok.engines.interface import NumberTokens, is_byte_level
 from numtok.engines.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
 from numtok.representations import Representation, SingleToken
 from numtok.tokenizer.spelling import Spelling, first_ids

@@ -30,10 +30,11 @@ from tokenizers import Tokenizer as Source
 
 from numtok.arrays.memory import MOST_KEPT
 from numtok.arrays.text_rows import TextRows
-from numtok.engines import choose as subword
-from numtok.engines.choose import EngineWarning, GigatokenEngine
+from numtok.engines.choose import EngineWarning
 from numtok.engines.gigatoken import encoders
 from numtok.engines.gigatoken.encoders import GigatokenPool
+from numtok.engines.gigatoken.engine import GigatokenEngine
+from numtok.engines.interface import Encoded
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.scan import scan
@@ -584,13 +585,13 @@ def test_self_check_catches_a_wrong_engine(monkeypatch: pytest.MonkeyPatch, faul
     """A fast engine that is wrong on one text of the self-check is not used."""
     right = GigatokenEngine.encode
 
-    def wrong(self: GigatokenEngine, texts: Any, cuts: Any) -> subword.Encoded:
+    def wrong(self: GigatokenEngine, texts: Any, cuts: Any) -> Encoded:
         encoded = right(self, texts, cuts)
         if fault == "error":
             raise NumtokError("cannot")
         ids = encoded.ids.copy()
         ids[-1] = 0
-        return subword.Encoded(
+        return Encoded(
             ids if fault == "ids" else ids[:-1],
             np.minimum(encoded.offsets, len(ids) - (fault == "fewer")),
             encoded.positions,

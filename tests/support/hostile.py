@@ -8,119 +8,32 @@ import regex
 from hypothesis import strategies as st
 
 SPACES = [
-    " ",
-    "  ",
-    "    ",
-    "\t",
-    "\t\t",
-    "\n",
-    "\n\n",
-    "\r\n",
-    " \n",
-    "\n ",
-    "\u00a0",
-    " \u00a0",
-    "\u00a0 ",
-    "\u2028",
-    "\u2009\u2009",
-    "\u3000",
-    "\u0085",
-    "\x0b",
-]
+    *(" ", "  ", "    ", "\t", "\t\t", "\n", "\n\n", "\r\n", " \n", "\n ", "\u00a0", " \u00a0",
+    "\u00a0 ", "\u2028", "\u2009\u2009", "\u3000", "\u0085", "\x0b"),
+]  # fmt: skip
 NOT_QUITE_SPACES = ["\x1c", "\x1f", "\u180e", "\u200b", "\ufeff", "\x00", "\x7f"]
 NORMALISED = [
-    "e\u0301",
-    "\u0301",
-    "\u212b",
-    "\u1100\u1161\u11a8",
-    "가\u11a8",
-    "\u0338",
-    "ﬁ",
-    "\u0344",
-    "a\u0323\u0307",
-    "\u2126",
-]
+    *("e\u0301", "\u0301", "\u212b", "\u1100\u1161\u11a8", "가\u11a8", "\u0338", "ﬁ", "\u0344",
+    "a\u0323\u0307", "\u2126"),
+]  # fmt: skip
 NUMERIC = ["½", "²", "Ⅻ", "①", "x₂", "〇", "\U00010d46"]
 MARKS = [
-    "'s",
-    "'ll",
-    "'S",
-    "'",
-    "-",
-    "+",
-    "−",
-    ".",
-    ",",
-    "(",
-    ")",
-    "%",
-    "$",
-    "=",
-    "…",
-    " (",
-    "--",
-    "/",
-    "x",
-    "_",
-    "#",
-    "E",
-    "▁",
-    "##",
-]
+    *("'s", "'ll", "'S", "'", "-", "+", "−", ".", ",", "(", ")", "%", "$", "=", "…", " (", "--",
+    "/", "x", "_", "#", "E", "▁", "##"),
+]  # fmt: skip
 WORDS = [
-    "a",
-    " the",
-    "number",
-    " Don't",
-    "Ä",
-    "ß",
-    "今年",
-    "年",
-    "한국",
-    "ไทย",
-    "Привет",
-    "🙂",
-    "👩\u200d👩",
-    "\ufe0f\u20e3",
-    "=" * 40,
-    "nation" * 9,
-    "\U000323b0",
-]
+    *("a", " the", "number", " Don't", "Ä", "ß", "今年", "年", "한국", "ไทย", "Привет", "🙂",
+    "👩\u200d👩", "\ufe0f\u20e3", "=" * 40, "nation" * 9, "\U000323b0"),
+]  # fmt: skip
 TOKENS = [
-    "[NUM]",
-    " [NUM]",
-    "[/NUM]",
-    "[NUM",
-    "<|endoftext|>",
-    "<|0.00|>",
-    "<extra_id_7>",
-    "<|reserved_12|>",
-    " <|reserved_13|>",
-]
+    *("[NUM]", " [NUM]", "[/NUM]", "[NUM", "<|endoftext|>", "<|0.00|>", "<extra_id_7>",
+    "<|reserved_12|>", " <|reserved_13|>"),
+]  # fmt: skip
 MORE_TOKENS = [
-    "<mask>",
-    "<left>",
-    "<right_1>",
-    "[CLS]",
-    "[UNK]",
-    "<s>",
-    "</s>",
-    "<unk>",
-    "<0x35>",
-    "\ue000",
-    " \ue000",
-    "\ue001",
-]
-FRAGMENTS = [
-    *SPACES,
-    *NOT_QUITE_SPACES,
-    *NORMALISED,
-    *NUMERIC,
-    *MARKS,
-    *WORDS,
-    *TOKENS,
-    *MORE_TOKENS,
-]
+    *("<mask>", "<left>", "<right_1>", "[CLS]", "[UNK]", "<s>", "</s>", "<unk>", "<0x35>",
+    "\ue000", " \ue000", "\ue001"),
+]  # fmt: skip
+FRAGMENTS = SPACES + NOT_QUITE_SPACES + NORMALISED + NUMERIC + MARKS + WORDS + TOKENS + MORE_TOKENS
 
 NUMBERS = ["5", "-3", "1,234", ".5", "1e5", "٤٢", "−0.50", "+7" + "0" * 45]
 

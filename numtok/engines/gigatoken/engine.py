@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.engines.gigatoken.encoders import SMALL_TEXT, GigatokenPool, pool_of
@@ -201,35 +200,24 @@ class GigatokenEngine:
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
         """By the bytes of the tokens; by ``tokenizers`` for rows in which they do not add up to the
-        text.
+        text, or which the normalizer may change.
         """
-        rows = numbers.rows
-        places = memory.empty(len(numbers), np.int64)
-        told = self.told_by_bytes(rows) if wanted is None else self.told_by_bytes(rows) & wanted
-        per_document = numbers.per_document()
-        _walk(
-            (encoded.ids, encoded.offsets),
-            rows.offsets,
-            per_document,
-            numbers.start,
-            self.widths,
-            places,
-            told,
-        )
-        left = ~told & (np.diff(per_document) > 0)
-        if wanted is not None:
-            left &= wanted
+        rows, per_row = numbers.rows, numbers.per_document()
+        widths = np.take(self.widths, encoded.ids, mode="clip")  # others' rows have other tokens
+        ends = memory.offsets_of(widths)
+        begins = ends[encoded.offsets[:-1]]
+        told = ends[encoded.offsets[1:]] - begins == np.diff(rows.offsets)
+        if self.normalizes:
+            unsafe = unsafe_places(rows.text[: int(rows.offsets[-1])], False, flags("nfc_unsafe"))
+            told &= np.diff(np.searchsorted(unsafe, rows.offsets)) == 0
+        # All rows end to end: the last token that begins before the number's first byte is over.
+        starts = begins[numbers.document] + numbers.start
+        places = np.searchsorted(ends, starts, side="right") - 1
+        left = ~told & (np.diff(per_row) > 0) & (True if wanted is None else wanted)
         if left.any():
             others = self.slow.first_tokens(encoded, numbers, left)
             places = np.where(left[numbers.document], others, places)
         return places
-
-    def told_by_bytes(self, rows: TextRows) -> Mask:
-        """Those that the normalizer leaves as they are."""
-        if not self.normalizes:
-            return np.ones(len(rows), np.bool_)
-        places = unsafe_places(rows.text[: int(rows.offsets[-1])], False, flags("nfc_unsafe"))
-        return np.asarray(np.diff(np.searchsorted(places, rows.offsets)) == 0)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
         """None: the bytes of its tokens tell (:mod:`numtok.engines.offsets`)."""
@@ -267,23 +255,6 @@ class GigatokenEngine:
             np.concatenate(pieces),
             memory.offsets_of(np.array([len(ids) for ids in pieces], np.int64)),
         )
-
-
-@kernel
-def _walk(encoded, text_offsets, per_document, start, widths, places, told):  # type: ignore[no-untyped-def]
-    """The places in the rows of bool[rows] ``told``, which stays so where the tokens' widths add up
-    to the row's bytes.
-    """
-    ids, offsets = encoded
-    for row in range(offsets.size - 1):
-        if told[row]:
-            at, number = 0, per_document[row]
-            for k in range(offsets[row], offsets[row + 1]):
-                at += widths[ids[k]]
-                while number < per_document[row + 1] and start[number] < at:
-                    places[number] = k
-                    number += 1
-            told[row] = at == text_offsets[row + 1] - text_offsets[row]
 
 
 def _alternatives(words: list[str]) -> re.Pattern[bytes] | None:

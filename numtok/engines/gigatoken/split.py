@@ -123,89 +123,84 @@ def split(
 def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
     text, out, counts, places, place = given.text, tools.out, tools.out.counts[0], given.places, 0
     out.rows[0] = 0
-    to, ids, hole = (
-        _NONE,
-        np.int64(0),
-        0,
-    )  # how much of the text that is left, of the known ids and of the holes there is
+    to, ids, hole = _NONE, np.int64(0), 0  # how much there is: text, known ids and holes
     for row in range(given.valid.size):
         # Unsigned positions: Numba then leaves out the check for negative ones, in the one loop
         # that sees every number.
         base, end = np.uint64(given.offsets[row]), np.uint64(given.offsets[row + 1])
-        first, last = given.per_document[row], given.per_document[row + 1]
+        last = given.per_document[row + 1]
         begin = base
-        following = np.uint64(places[place]) if place < places.size else _NEVER
-        if (
-            tools.whole_runs
-            and base + ONE < end
-            and text[base] == SPACE
-            and text[base + ONE] == SPACE
-        ):
-            following = (
-                base  # a run of spaces is marked where it begins, which may be in the row before
-            )
-        for number in range(first, last + 1 if given.valid[row] else first):
-            start = stop = piece_end = end
+        place, following = _next_place(places, place, base)
+        spaces = base + ONE < end and text[base] == SPACE and text[base + ONE] == SPACE
+        if tools.whole_runs and spaces:
+            following = base  # a run is marked where it begins, which may be in the row before
+        numbers = last + 1 - given.per_document[row] if given.valid[row] else 0
+        for number in range(last + 1 - numbers, last + 1):
+            stop = piece_end = end
             if number < last:
-                start, stop = (
-                    base + np.uint64(given.start[number]),
-                    base + np.uint64(given.stop[number]),
-                )
-                spaced = (
-                    (start > begin) & two_forms & (text[start - np.uint64(start > begin)] == SPACE)
-                )
-                out.spaced[number] = spaced
-                piece_end = start - np.uint64(spaced)
+                piece_end, stop = _number_at(given, out.spaced, number, base, begin, two_forms)
             count, entry = cached_end(tools, begin, piece_end)
             if following < piece_end:
                 counts.begin, counts.filled, counts.holes = np.int64(begin), np.int64(to), hole
-                while True:
-                    while following < piece_end - count:
-                        passed = np.int64(_settle(tools, np.int64(following), np.int64(piece_end)))
-                        while place < places.size and places[place] < passed:
-                            place += 1
-                        following = np.uint64(places[place]) if place < places.size else _NEVER
-                    begin = np.uint64(counts.begin)
-                    if begin <= piece_end - count:
-                        break
-                    count, entry = cached_end(tools, begin, piece_end)  # of what is left
-                to, hole = np.uint64(counts.filled), counts.holes
-                while (
-                    place < places.size and np.uint64(places[place]) < piece_end
-                ):  # they are in the known end
-                    place += 1
-                following = np.uint64(places[place]) if place < places.size else _NEVER
-            if (
-                tools.one_text
-                and begin < piece_end - count
-                and ends_openly(tools, begin, piece_end - count)
-            ):
+                place, count, entry = _settle_all(
+                    tools, places, place, following, piece_end, count, entry
+                )
+                begin, to, hole = np.uint64(counts.begin), np.uint64(counts.filled), counts.holes
+                place, following = _next_place(places, place, piece_end)
+            left = piece_end - count
+            if tools.one_text and begin < left and ends_openly(tools, begin, left):
                 counts.needed += entry == UNKNOWN
                 counts.begin, counts.filled, counts.holes = np.int64(begin), np.int64(to), hole
-                begin = np.uint64(
-                    _set_apart(
-                        tools, np.int64(piece_end - count - ONE), np.int64(piece_end - count)
-                    )
-                )
+                begin = np.uint64(_set_apart(tools, np.int64(left - ONE), np.int64(left)))
                 to, hole = np.uint64(counts.filled), counts.holes
-            if begin < piece_end - count:
-                to = _append(tools, begin, piece_end - count, to, hole)
+            if begin < left:
+                to = _append(tools, begin, left, to, hole)
             entry = max(entry, np.int64(EMPTY))
-            out.holes[hole, 0], out.holes[hole, 1] = (
-                to,
-                entry << KIND_BITS | (NUMBER if number < last else PIECE),
-            )
+            what = NUMBER if number < last else PIECE
+            out.holes[hole, 0], out.holes[hole, 1] = to, entry << KIND_BITS | what
             hole += 1
             ids += tools.known.counts[entry]
             begin = stop
             if following < stop:  # in the number itself, whose digits libraries may not all know
-                while place < places.size and np.uint64(places[place]) < stop:
-                    place += 1
-                following = np.uint64(places[place]) if place < places.size else _NEVER
+                place, following = _next_place(places, place, stop)
         out.rows[row + 1] = hole
     _end_document(tools, to)
     counts.filled, counts.holes = np.int64(to), hole
     counts.ids += ids
+
+
+@merged_kernel
+def _next_place(places, place, at):  # type: ignore[no-untyped-def]
+    """(number of the first place from ``at`` on, that place)."""
+    while place < places.size and np.uint64(places[place]) < at:
+        place += 1
+    return place, (np.uint64(places[place]) if place < places.size else _NEVER)
+
+
+@merged_kernel
+def _number_at(given, spaced, number, base, begin, two_forms):  # type: ignore[no-untyped-def]
+    """(where the piece before the number ends, where the number does)."""
+    start = base + np.uint64(given.start[number])
+    space = (start > begin) & two_forms & (given.text[start - np.uint64(start > begin)] == SPACE)
+    spaced[number] = space
+    return start - np.uint64(space), base + np.uint64(given.stop[number])
+
+
+@inner_kernel
+def _settle_all(tools, places, place, following, end, count, entry):  # type: ignore[no-untyped-def]
+    """Settle the unsafe places from ``following`` on in the piece that ends at ``end``, but for
+    those in its known end of ``count`` bytes; (number of the next place, bytes and entry of the
+    known end of what is left).
+    """
+    counts = tools.out.counts[0]
+    while True:
+        while following < end - count:
+            passed = _settle(tools, np.int64(following), np.int64(end))
+            place, following = _next_place(places, place, np.uint64(passed))
+        begin = np.uint64(counts.begin)
+        if begin <= end - count:
+            return place, count, entry
+        count, entry = cached_end(tools, begin, end)
 
 
 @merged_kernel

@@ -89,10 +89,6 @@ class WordsEngine:
         """By ``tokenizers``."""
         return self.slow.first_tokens(encoded, numbers, wanted)
 
-    def told_by_bytes(self, rows: TextRows) -> Mask:
-        """By ``tokenizers``."""
-        return self.slow.told_by_bytes(rows)
-
     def _ids(self, words: list[bytes]) -> list[list[int]]:
         return [
             encoding.ids[skipped:] for encoding, skipped, _ in self._encodings(words, offsets=False)
