@@ -93,19 +93,13 @@ def encode_column(
 
 
 def beside(around: Any, encoded: pa.Table, left_out: str | None) -> pa.Table:
-    """The columns of ``around`` but one, with those of ``encoded``; only these if ``around`` is no
-    table.
+    """The columns of ``around`` but one, with those of ``encoded`` added, or replaced; only these if
+    ``around`` is no table. Its metadata, which name the ``datasets`` features, stay.
     """
     if not isinstance(around, pa.Table | pa.RecordBatch):
         return encoded
     table = pa.Table.from_batches([around]) if isinstance(around, pa.RecordBatch) else around
-    return _beside(table.drop_columns([] if left_out is None else [left_out]), encoded)
-
-
-def _beside(table: pa.Table, encoded: pa.Table) -> pa.Table:
-    """The table with columns added, or replaced; its metadata, which name the ``datasets`` features
-    of the others, stay.
-    """
+    table = table.drop_columns([] if left_out is None else [left_out])
     for name, values in zip(encoded.column_names, encoded.columns, strict=True):
         at = table.schema.get_field_index(name)
         table = table.append_column(name, values) if at < 0 else table.set_column(at, name, values)

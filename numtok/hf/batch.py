@@ -34,9 +34,7 @@ from numtok.tokenizer.threads import cores
 from numtok.tokenizer.tokenizer import Tokenizer
 
 SMALL = 1 << 12  # characters; below, tokenizers itself is as quick
-LARGE = (
-    1 << 19
-)  # characters that a tokenizer encodes before the engine is made, which takes a second
+LARGE = 1 << 19  # characters to encode before the engine is made, which takes a second
 NOT_HERE = ("is_split_into_words", "split_special_tokens", "stride", "return_overflowing_tokens")
 
 Array = npt.NDArray[Any]
@@ -65,16 +63,15 @@ class Layout(NamedTuple):
         size: of the array. begins: int64[n], where each row's special tokens begin, after any
             padding on the left.
         edges: int64[n + 1], the rows with their padding.
-        source, target: places of the t tokens that are kept before and after, int64[t] or, where
-            they are one stretch, slices.
+        source, target: int64[t], places of the tokens that are kept before and after.
         kept: int64[n], tokens kept of each row.
     """
 
     size: int
     begins: Ints
     edges: Ints
-    source: Ints | slice
-    target: Ints | slice
+    source: Ints
+    target: Ints
     kept: Ints
 
 
@@ -211,12 +208,8 @@ def _threads() -> int:
     """As many as there are cores, unless ``TOKENIZERS_PARALLELISM`` says as to ``tokenizers`` that
     it is to be one.
     """
-    return (
-        1
-        if os.environ.get("TOKENIZERS_PARALLELISM", "true").lower()
-        in ("", "off", "false", "f", "no", "n", "0")
-        else cores()
-    )
+    parallel = os.environ.get("TOKENIZERS_PARALLELISM", "true").lower()
+    return 1 if parallel in ("", "off", "false", "f", "no", "n", "0") else cores()
 
 
 def _worth_while(state: BackendState, characters: int) -> bool:
@@ -249,10 +242,8 @@ def _room(options: Mapping[str, Any], special: int) -> int | None:
     """How many tokens of a text fit; None if there is no limit, negative if the general way must
     say what is wrong.
     """
-    strategy, most = (
-        options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE),
-        options.get("max_length"),
-    )
+    strategy = options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE)
+    most = options.get("max_length")
     if strategy == TruncationStrategy.DO_NOT_TRUNCATE or most is None:
         return None
     return -1 if strategy == TruncationStrategy.ONLY_SECOND else int(most) - special
@@ -271,40 +262,21 @@ def _layout(
     kept = lengths if room is None else np.minimum(lengths, room)
     before, after = len(special.before), len(special.after)
     widths = kept + (before + after)
-    begins = np.concatenate([[0], np.cumsum(widths)])
-    edges = begins
+    edges = np.concatenate([[0], np.cumsum(widths)])
+    begins = edges[:-1]
     strategy = options.get("padding_strategy", PaddingStrategy.DO_NOT_PAD)
     if strategy != PaddingStrategy.DO_NOT_PAD:
-        width = int(
-            options["max_length"] if strategy == PaddingStrategy.MAX_LENGTH else widths.max()
-        )
-        multiple = options.get("pad_to_multiple_of")
-        width += -width % multiple if multiple else 0
+        to_max = strategy == PaddingStrategy.MAX_LENGTH
+        width = int(options["max_length"] if to_max else widths.max())
+        width += -width % (options.get("pad_to_multiple_of") or 1)
         if widths.max() > width:
             return None
         edges = np.arange(len(kept) + 1) * width
-        begins = edges + (np.append(width - widths, 0) if padding_side == "left" else 0)
-    elif room is None and not before + after:  # as most batches are: all stays where it is
-        return Layout(
-            int(edges[-1]),
-            begins[:-1],
-            edges,
-            slice(int(offsets[0]), int(offsets[-1])),
-            slice(0, int(edges[-1])),
-            kept,
-        )
+        begins = edges[:-1] + (width - widths if padding_side == "left" else 0)
     first = offsets[:-1] + (lengths - kept if cut_side == "left" else 0)
-    run = np.arange(int(kept.sum())) - np.repeat(
-        np.cumsum(kept) - kept, kept
-    )  # 0, 1, 2... within each row
-    return Layout(
-        int(edges[-1]),
-        begins[:-1],
-        edges,
-        np.repeat(first, kept) + run,
-        np.repeat(begins[:-1] + before, kept) + run,
-        kept,
-    )
+    run = np.arange(int(kept.sum())) - np.repeat(np.cumsum(kept) - kept, kept)  # 0, 1... in a row
+    source, target = np.repeat(first, kept) + run, np.repeat(begins + before, kept) + run
+    return Layout(int(edges[-1]), begins, edges, source, target, kept)
 
 
 def _columns(
@@ -329,9 +301,8 @@ def _columns(
         asked = options.get(f"return_{name}")
         return name in tokenizer.model_input_names if asked is None else bool(asked)
 
-    unpadded = int(layout.kept.sum()) + len(layout.kept) * (
-        len(special.before) + len(special.after)
-    )
+    around = len(special.before) + len(special.after)
+    unpadded = len(layout.target) + len(layout.kept) * around
     padding = tokenizer.pad_token_id if layout.size > unpadded else 0
     ones = [1] * len(special.before), [1] * len(special.after)
     columns = {"input_ids": filled(padding, ids[layout.source], special.before, special.after)}
@@ -351,10 +322,8 @@ def _streams(
 ) -> dict[str, Array]:
     """The streams."""
     index, number_offsets = schema.flat(batch.column("number_index"))
-    place = np.full(
-        int(offsets[-1] - offsets[0]) + 1, -1
-    )  # of every token of the batch, -1 for one that was cut off
-    place[layout.source] = np.arange(layout.size)[layout.target]
+    place = np.full(int(offsets[-1] - offsets[0]) + 1, -1)  # of every token; -1 if it was cut off
+    place[layout.source] = layout.target
     target = place[index.to_numpy() + np.repeat(offsets[:-1], np.diff(number_offsets))]
     there = target >= 0
     mask = np.zeros(layout.size, np.bool_)

@@ -8,7 +8,6 @@ In: ids, of which some stand for numbers, and the values of those that are one t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,18 +33,18 @@ def decode_row(
         InputError: if there are neither as many values as ids nor as many as numbers.
     """
     ids = token_ids["input_ids"] if isinstance(token_ids, dict) else token_ids
-    numbers = find_in_ids(state.numtok, [ids] if isinstance(ids, int) else ids, values)
-    if numbers is None:
+    found = find_in_ids(state.numtok, [ids] if isinstance(ids, int) else ids, values)
+    if found is None:
         return str(PreTrainedTokenizerFast._decode(tokenizer, token_ids, **options))
-    read: list[str] = []
+    (kept, surfaces), read = found, [""]
     for _ in range(2):  # again with others, if what is read has some of the marks itself
         marks = state.marks_for(read)
-        read = [with_backend(tokenizer, marks.tokenizer)._decode(numbers.ids, **options)]
-        text = marks.replaced(read[0], numbers.surfaces)
+        read = [with_backend(tokenizer, marks.tokenizer)._decode(kept, **options)]
+        text = marks.replaced(read[0], surfaces)
         if text is not None:
             return text
     raise NumtokError(
-        f"the ids do not hold the {len(numbers.surfaces)} number tokens they should; please report"
+        f"the ids do not hold the {len(surfaces)} number tokens they should; please report"
         " this tokenizer"
     )
 
@@ -66,23 +65,11 @@ def rows_of(token_ids: Any, values: Any) -> list[tuple[Any, Any]] | None:
     return list(zip(token_ids, values, strict=True))
 
 
-@dataclass(frozen=True)
-class NumbersInIds:
-    """Ids in which each number is one token.
-
-    Attributes:
-        ids: the ids.
-        surfaces: the text of every token in them that has a mark, in order.
-    """
-
-    ids: list[int]
-    surfaces: list[str]
-
-
 def find_in_ids(
     numtok: Tokenizer, ids: Sequence[int], values: Sequence[float] | None
-) -> NumbersInIds | None:
-    """The numbers in ids that a model may have made; None if none of them can be told.
+) -> tuple[list[int], list[str]] | None:
+    """(ids in which each number is one token, the text of every token in them that has a mark) of
+    ids that a model may have made; None if no number in them can be told.
 
     Raises:
         InputError: if there are neither as many values as ids nor as many as numbers.
@@ -105,4 +92,4 @@ def find_in_ids(
             kept.append(ids[position])
             surfaces.append(surface)
         at = stop
-    return NumbersInIds(kept, surfaces)
+    return kept, surfaces

@@ -5,43 +5,19 @@ table, in ``datasets`` too.
 from __future__ import annotations
 
 import struct
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 pytest.importorskip("transformers")
 pytest.importorskip("torch")
 
 import pyarrow as pa
-from hf_cases import MIXED_TEXTS, REPRESENTATIONS, SETTINGS, TEXTS, build_ours, build_source
+from hf_cases import MIXED_TEXTS, REPRESENTATIONS, TEXTS, build_ours, build_source
 
 from numtok.errors import InputError
 from numtok.hf import NumberTokenizer
-from numtok.representations import FloatBits, FoNE, XVal
-
-
-@pytest.mark.filterwarnings(
-    "ignore::numtok.engines.choose.EngineWarning"
-)  # of tokens that strip spaces
-@pytest.mark.parametrize("settings", ["default", "combined", "spelled"])
-@pytest.mark.parametrize("kind", ["bert", "roberta", "llama3"])
-def test_map_to_arrow(kind: str, settings: str) -> None:
-    """Without a Python list in between, the same ids, masks and streams."""
-    datasets = pytest.importorskip("datasets")
-    tok = build_ours(kind, **SETTINGS[settings])
-    dataset = datasets.Dataset.from_dict({"text": TEXTS}).with_format("arrow")
-    for options in ({}, {"max_length": 5}, {"add_special_tokens": False}, {"return_numbers": True}):
-        mapped = dataset.map(
-            tok.encode_arrow, batched=True, remove_columns=["text"], fn_kwargs=options
-        ).with_format(None)
-        expected = tok(TEXTS, truncation="max_length" in options, **options)
-        assert set(mapped.column_names) == set(expected), options
-        for name, rows in expected.items():
-            for ours_, theirs in zip(mapped[name], rows, strict=True):
-                same = np.array_equal(np.asarray(ours_, np.float64), np.asarray(theirs, np.float64))
-                assert same or not len(theirs), f"{name}, {options}: {ours_} instead of {theirs}"
+from numtok.representations import FloatBits
 
 
 @pytest.mark.parametrize(("removed", "num_proc"), [(None, None), (["text"], None), (None, 2)])
@@ -195,31 +171,3 @@ def test_arrow_says_what_is_wrong() -> None:
         NumberTokenizer.from_tokenizer(build_source("bert")).encode_arrow(
             pa.array(["a"]), max_length=1
         )
-
-
-def test_arrow_in_datasets(tmp_path: Path) -> None:
-    datasets = pytest.importorskip("datasets")
-    tokenizer = NumberTokenizer.from_pretrained(
-        None, numbers=[XVal(), FloatBits(), FoNE(6, 4)], return_numbers=True
-    )
-    rows = ["a 0.1 and -3", "none", "7"] * 5
-    dataset = datasets.Dataset.from_dict({"text": rows})
-    mapped = dataset.with_format("arrow").map(
-        tokenizer.encode_arrow, batched=True, batch_size=4, remove_columns=["text"]
-    )
-    expected = tokenizer(rows)
-    got = mapped.with_format("numpy", dtype=None)[:]
-    for name, values in expected.items():
-        for ours, theirs in zip(got[name], values, strict=True):
-            assert np.array_equal(np.asarray(ours, np.asarray(theirs).dtype), np.asarray(theirs)), (
-                name
-            )
-    assert got["number_value"][0].dtype == np.float64 and got["number_fourier"][0].shape[1:] == (
-        10,
-        2,
-    )
-    mapped.save_to_disk(str(tmp_path / "saved"))
-    assert (
-        datasets.load_from_disk(str(tmp_path / "saved")).with_format(None)[0]["number_value"]
-        == expected["number_value"][0]
-    )

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from effort import examples
 from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 pytest.importorskip("transformers")
 pytest.importorskip("torch")
@@ -24,7 +25,6 @@ from hf_inputs import NUMBER_TEXTS
 from hostile import NUMBERS, texts, triples
 
 from numtok.errors import NumtokError
-from numtok.hf import batch as quick_way
 from numtok.numbers.grammar import Grammar
 from numtok.representations import (
     NUM,
@@ -35,10 +35,20 @@ from numtok.representations import (
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-@every_kind
+SETTINGS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "one form": {"leading_space": "separate"},  # the space before a number is its own token
+    "data": {"grammar": Grammar.data()},
+    "pattern": {"grammar": Grammar.from_pattern(r"\d+")},
+}
+CASES = [(kind, "default") for kind in KINDS] + [(kind, "one form") for kind in BYTE_LEVEL]
+CASES += [(kind, grammar) for kind in ("bert", "roberta") for grammar in ("data", "pattern")]
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
 @pytest.mark.thorough
-@settings(max_examples=examples(8, thorough=25))
-@given(call=inputs.calls())
+@settings(max_examples=examples(12, thorough=40))
+@given(call=st.one_of(inputs.calls(), inputs.cuts()))
 @example(
     call=inputs.Call(
         NUMBER_TEXTS,
@@ -59,16 +69,6 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
         "a <|2.5|> 5", options={"split_special_tokens": True, "return_offsets_mapping": True}
     )
 )
-def test_calls(kind: str, call: inputs.Call) -> None:
-    number_checks.check_numbers(
-        ours(kind), oracle(kind), call.text, call.text_pair, call.sides, **call.options
-    )
-
-
-@every_kind
-@pytest.mark.thorough
-@settings(max_examples=examples(5, thorough=15))
-@given(call=inputs.cuts())
 @example(
     call=inputs.Call(
         "1 2 a 3 4 b 5 6 7",
@@ -88,18 +88,12 @@ def test_calls(kind: str, call: inputs.Call) -> None:
         {"truncation": "only_second", "max_length": 9},
     )
 )
-@example(
-    call=inputs.Call(
-        "1 2 a 3 4 b 5 6 7",
-        None,
-        {"truncation_side": "left"},
-        {"truncation": True, "max_length": 5},
-    )
-)
-def test_cut_and_filled(kind: str, call: inputs.Call) -> None:
-    """Whatever cuts the ids cuts the streams, row for row."""
+def test_calls(kind: str, name: str, call: inputs.Call) -> None:
+    """Ids, offsets, words, streams; whatever cuts the ids cuts the streams, row for row."""
+    tok, reference = ours(kind, **SETTINGS[name]), oracle(kind, **SETTINGS[name])
+    assert name != "one form" or f" {NUM}" not in tok.get_vocab()
     number_checks.check_numbers(
-        ours(kind), oracle(kind), call.text, call.text_pair, call.sides, **call.options
+        tok, reference, call.text, call.text_pair, call.sides, **call.options
     )
 
 
@@ -121,96 +115,11 @@ def test_beside_every_fragment(kind: str) -> None:
         assert offsets == row.offsets, repr(text)
 
 
-LARGE: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "padded": {
-        "padding": True,
-        "return_tensors": "np",
-        "return_special_tokens_mask": True,
-        "return_token_type_ids": True,
-    },
-    "padded on the left": {
-        "padding": True,
-        "padding_side": "left",
-        "pad_to_multiple_of": 8,
-        "return_length": True,
-    },
-    "cut": {
-        "truncation": True,
-        "max_length": 6,
-        "return_tensors": "pt",
-        "padding": "max_length",
-        "return_attention_mask": False,
-    },
-    "cut, alone": {"truncation": "only_first", "max_length": 4, "add_special_tokens": False},
-    "longer than the padding": {"padding": "max_length", "max_length": 3, "truncation": False},
-    "with offsets": {"return_offsets_mapping": True},
-    "overflow": {
-        "truncation": True,
-        "max_length": 6,
-        "stride": 1,
-        "return_overflowing_tokens": True,
-    },
-    "split": {"split_special_tokens": True},
-}
-
-
-@pytest.mark.parametrize(
-    "kind", ["neox", "llama3", "roberta", pytest.param("real gpt2", marks=pytest.mark.slow)]
-)
-def test_large_batches(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the way that large batches take; with and without numbers, on either side."""
-    monkeypatch.setattr(quick_way, "SMALL", 0)
-    tok, reference = ours(kind), oracle(kind)
-    documents = [*triples(NUMBERS[:1])[::107], *NUMBER_TEXTS, "a text without numbers", "", "5"]
-    for name, options in LARGE.items():
-        side = "left" if len(name) % 2 else "right"
-        if name != "overflow":
-            number_checks.check_large_batch(
-                tok,
-                reference,
-                documents,
-                {"truncation_side": side, "padding_side": side},
-                **options,
-            )
-        number_checks.check_numbers(tok, reference, documents[::9], **options)
-
-
 @pytest.mark.parametrize(
     "kind", [*(pytest.param(kind, marks=pytest.mark.slow) for kind in REAL), *KINDS]
 )
 def test_same_ids_as_the_core(kind: str) -> None:
     checks.check_same_ids_as_core(ours(kind), NUMBER_TEXTS)
-
-
-@pytest.mark.parametrize("kind", BYTE_LEVEL)
-@pytest.mark.thorough
-@settings(max_examples=examples(5, thorough=15))
-@given(call=inputs.calls())
-def test_one_form(kind: str, call: inputs.Call) -> None:
-    """``leading_space="separate"``: the space before a number is a token of its own."""
-    tok = ours(kind, leading_space="separate")
-    assert f" {NUM}" not in tok.get_vocab()
-    number_checks.check_numbers(
-        tok,
-        oracle(kind, leading_space="separate"),
-        call.text,
-        call.text_pair,
-        call.sides,
-        **call.options,
-    )
-
-
-@pytest.mark.parametrize("kind", ["bert", "llama", "roberta"])
-@pytest.mark.thorough
-@settings(max_examples=examples(4, thorough=12))
-@given(call=inputs.calls())
-def test_other_grammars(kind: str, call: inputs.Call) -> None:
-    for grammar in (Grammar.data(), Grammar.from_pattern(r"\d+")):
-        tok, reference = ours(kind, grammar=grammar), oracle(kind, grammar=grammar)
-        number_checks.check_numbers(
-            tok, reference, call.text, call.text_pair, call.sides, **call.options
-        )
 
 
 @pytest.mark.parametrize("numbers", SINGLE)

@@ -12,11 +12,12 @@ import hf_number_checks as number_checks
 from hf_cases import SINGLE, SPELLED, oracle, ours
 
 
-@pytest.mark.parametrize("numbers", ["fone", "all", "bits"])
+@pytest.mark.parametrize("numbers", ["fone", "all", "bits", "place value"])
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("kind", ["bert", "llama", "roberta"])
 def test_padding_of_streams(kind: str, side: str, numbers: str) -> None:
-    tok, reference = ours(kind, SINGLE[numbers]), oracle(kind, SINGLE[numbers])
+    chosen = (SINGLE | SPELLED)[numbers]
+    tok, reference = ours(kind, chosen), oracle(kind, chosen)
     for options in (
         {},
         {"padding": "max_length", "max_length": 40},
@@ -26,15 +27,6 @@ def test_padding_of_streams(kind: str, side: str, numbers: str) -> None:
     ):
         number_checks.check_number_padding(
             tok, reference, ["a 5", "no number", "-3 4 5 b 1,234 text"], side, **options
-        )
-
-
-@pytest.mark.parametrize("kind", ["bert", "llama"])
-def test_padding_of_place_values(kind: str) -> None:
-    tok, reference = ours(kind, SPELLED["place value"]), oracle(kind, SPELLED["place value"])
-    for side in ("left", "right"):
-        number_checks.check_number_padding(
-            tok, reference, ["a 5", "no number", "-3.25 text"], side, return_tensors="pt"
         )
 
 

@@ -242,15 +242,6 @@ def test_offsets_are_general(
     compare(quick, general, lambda one: one(rows, **options), (rows, options))
 
 
-def test_offsets_take_the_quick_way() -> None:
-    quick, _ = trimmed("spaces")
-    assert (
-        encoded(quick, ["a 5 é", " e\u0301 6"], None, {"return_offsets_mapping": True}) is not None
-    )
-    for name in ("twice", "added space"):
-        assert encoded(trimmed(name)[0], ["a 5"], None, {"return_offsets_mapping": True}) is None
-
-
 ODD = [
     "é",
     "e\u0301",

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import transformers
 from hf_compare import FLAGS, Options, compare, outcome, same
-from hf_shapes import attributes, strings
+from hf_shapes import attributes
 from tokenizers.decoders import DecodeStream
 
 from numtok.engines.choose import EngineWarning
@@ -33,54 +33,6 @@ def check_call(
         compare(
             tok, source, lambda one: one(text, text_pair, **options), (text, text_pair, options)
         )
-
-
-def check_alignment(
-    tok: Any, source: Any, text: Any, text_pair: Any = None, **options: Any
-) -> None:
-    """Every method of ``BatchEncoding`` and ``Encoding`` that goes from tokens to words to
-    characters, at every place and beyond.
-    """
-    ours, theirs = tok(text, text_pair, **options), source(text, text_pair, **options)
-    longest = max([len(one) for one in strings((text, text_pair))], default=0)
-    for batch, encoding in enumerate(theirs.encodings):
-        for name in ("tokens", "word_ids", "sequence_ids"):
-            compare(ours, theirs, lambda one, name=name: getattr(one, name)(batch), name)
-        for name in ("token_to_chars", "token_to_word", "token_to_sequence"):
-            for token in range(-1, len(encoding) + 2):
-                compare(
-                    ours,
-                    theirs,
-                    lambda one: getattr(one, name)(batch, token),
-                    (text, name, batch, token),
-                )
-                compare(
-                    ours[batch],
-                    theirs[batch],
-                    lambda one: getattr(one, name)(token),
-                    (text, name, token),
-                )
-        for sequence in (0, 1):
-            for names, top in (
-                (("char_to_token", "char_to_word"), longest),
-                (("word_to_tokens", "word_to_chars"), longest),
-            ):
-                for name in names:
-                    for at in range(top + 2):
-                        where = (text, text_pair, name, batch, at, sequence)
-                        compare(
-                            ours, theirs, lambda one: getattr(one, name)(batch, at, sequence), where
-                        )
-                        compare(
-                            ours[batch],
-                            theirs[batch],
-                            lambda one: getattr(one, name)(at, sequence),
-                            where,
-                        )
-    compare(ours, theirs, lambda one: one.char_to_token(0))
-    compare(ours, theirs, lambda one: one["nothing"])
-    compare(ours, theirs, lambda one: one.nothing)
-    compare(ours, theirs, lambda one: one[len(theirs.encodings)])
 
 
 def check_other_ways_in(tok: Any, source: Any, text: str, pair: str, **options: Any) -> None:
@@ -158,23 +110,6 @@ def check_bad_input(
     """The same type of exception, and none where there is none; afterwards it works as before."""
     compare(tok, source, lambda one: one(text, text_pair, **options), (text, text_pair, options))
     compare(tok, source, lambda one: one("a text"))
-
-
-def check_state(tok: Any, source: Any, calls: Sequence[tuple[Any, Options]]) -> None:
-    """No call changes what later ones return, nor the attributes of the tokenizer."""
-    names = set(vars(tok))
-    before = {
-        name: repr(value)
-        for name, value in vars(tok).items()
-        if isinstance(value, str | int | bool | float | None | list | dict)
-    }
-    for text, options in calls:
-        check_call(tok, source, text, **options)
-        check_call(tok, source, ["a text", "another, longer text"], return_offsets_mapping=True)
-    assert set(vars(tok)) <= names | {"cache", "deprecation_warnings"}, set(vars(tok)) - names
-    for name, value in before.items():
-        if name not in ("cache", "deprecation_warnings"):
-            assert repr(getattr(tok, name)) == value, name
 
 
 def check_decode(tok: Any, source: Any, ids: list[int]) -> None:

@@ -140,8 +140,6 @@ def same_row(encoding: Any, row: Row, where: Any = "") -> None:
         assert ours == theirs, f"{where}.{name}: {ours} instead of {theirs}"
     if spelled:
         same_spelled_offsets(encoding, row, where)
-    else:
-        same_methods(encoding, row, where)
 
 
 def same_spelled_offsets(encoding: Any, row: Row, where: Any) -> None:
@@ -153,73 +151,6 @@ def same_spelled_offsets(encoding: Any, row: Row, where: Any) -> None:
             assert theirs[0] <= ours[0] <= ours[1] <= theirs[1], (
                 f"{where}.offsets[{k}]: {ours} is not within {theirs}"
             )
-
-
-def same_methods(encoding: Any, row: Row, where: Any) -> None:
-    """The methods of ``Encoding``, from their definitions; on text without numbers
-    :func:`check_alignment` holds them to the originals.
-    """
-    for k in range(len(row.ids)):
-        inside = row.sequence_ids[k] is not None
-        assert encoding.token_to_chars(k) == (row.offsets[k] if inside else None), (
-            f"{where}.token_to_chars({k})"
-        )
-        assert encoding.token_to_word(k) == (row.word_ids[k] if inside else None), (
-            f"{where}.token_to_word({k})"
-        )
-        assert encoding.token_to_sequence(k) == row.sequence_ids[k], (
-            f"{where}.token_to_sequence({k})"
-        )
-    for sequence in range(row.n_sequences):
-        tokens = [k for k, one in enumerate(row.sequence_ids) if one == sequence]
-        last = max([row.offsets[k][1] for k in tokens], default=0)
-        for at in range(last + 2):
-            found = next((k for k in tokens if row.offsets[k][0] <= at < row.offsets[k][1]), None)
-            word = None if found is None else row.word_ids[found]
-            assert encoding.char_to_token(at, sequence) == found, (
-                f"{where}.char_to_token({at}, {sequence}): {encoding.char_to_token(at, sequence)}"
-            )
-            assert encoding.char_to_word(at, sequence) == word, (
-                f"{where}.char_to_word({at}, {sequence}): {encoding.char_to_word(at, sequence)}"
-            )
-        words = {row.word_ids[k] for k in tokens} - {None}
-        for word in words:
-            of_word = [k for k in tokens if row.word_ids[k] == word]
-            assert encoding.word_to_tokens(word, sequence) == (
-                of_word[0],
-                of_word[-1] + 1,
-            ), f"{where}.word_to_tokens({word})"
-            span = (row.offsets[of_word[0]][0], row.offsets[of_word[-1]][1])
-            assert encoding.word_to_chars(word, sequence) == span, (
-                f"{where}.word_to_chars({word}): {encoding.word_to_chars(word, sequence)}"
-            )
-
-
-def check_large_batch(
-    tok: Any, oracle: Oracle, texts: list[str], sides: Options | None = None, **options: Any
-) -> None:
-    """A batch of many texts: data and streams of all rows, encodings of a few."""
-    expected = oracle.call(texts, None, sides, **options)
-    with attributes(tok, sides or {}):
-        off, on = tok(texts, **options), tok(texts, return_numbers=True, **options)
-    where = (sides, options)
-    for got in (off, on):
-        assert type(got["input_ids"]) is type(expected.data["input_ids"]), where
-        for name, wanted in expected.data.items():
-            for text, one, other in zip(texts, got[name], wanted, strict=True):
-                same(one, other, (where, name, text))
-    assert list(off) == list(expected.data), where
-    for text, values, mask, row in zip(
-        texts, on["number_value"], on["number_mask"], expected.rows, strict=True
-    ):
-        same_stream(values, row.stream("number_value"), "number_value", (where, text))
-        same_stream(mask, row.stream("number_mask"), "number_mask", (where, text))
-    assert set(on) - set(off) == {"number_value", "number_mask", *oracle.extra_streams()}
-    assert len(on.encodings) == len(off.encodings) == len(texts)
-    for k in (0, len(texts) // 2, len(texts) - 1):
-        same_row(off.encodings[k], expected.rows[k], where)
-        same_row(on[k], expected.rows[k], where)
-        same(off.word_ids(k), expected.rows[k].word_ids, where)
 
 
 def check_surfaces(tok: Any, oracle: Oracle, text: str) -> None:
