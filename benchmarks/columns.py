@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from benchmarks.corpus import Corpus, load
 from numtok import Tokenizer
 from numtok.corpus.write.sinks import ENCODINGS, FITTING
-from numtok.tokenizer.stored import declared_columns, plain
-from numtok.tokenizer.token_layout import to_token_layout
+from numtok.tokenizer.layout import plain, to_token_layout
+from numtok.tokenizer.schema import declared_columns
 
 COMPRESSIONS: dict[str, tuple[str, int | None]] = {
     "none": ("none", None),

@@ -29,7 +29,7 @@ from numtok.arrays.text_rows import TextRows
 from numtok.numbers.numbers import Numbers
 from numtok.representations import NUM, Representation, Subword, parse
 from numtok.representations.parse import name_of
-from numtok.tokenizer.detokenize import TokenBytes, token_bytes
+from numtok.tokenizer.decode import TokenBytes, token_bytes
 from numtok.tokenizer.inspect import token_counts
 
 NUMBERS = ("xval", "fone:6,4", "place", "digits:3", "p10", "p1000", "b1999", "fp15", "subword")

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     )
     from numtok.statistics import Statistics
     from numtok.tokenizer.decode_stream import DecodeStream
-    from numtok.tokenizer.expand import expand
-    from numtok.tokenizer.results import EncodeReport, Encoding
+    from numtok.tokenizer.encode import Encoding
+    from numtok.tokenizer.find import EncodeReport
+    from numtok.tokenizer.layout import expand
     from numtok.tokenizer.tokenizer import Tokenizer
 
     __version__: str
@@ -59,8 +60,9 @@ _MODULES = {
         "XVal",
     ),
     "numtok.tokenizer.decode_stream": ("DecodeStream",),
-    "numtok.tokenizer.expand": ("expand",),
-    "numtok.tokenizer.results": ("EncodeReport", "Encoding"),
+    "numtok.tokenizer.encode": ("Encoding",),
+    "numtok.tokenizer.find": ("EncodeReport",),
+    "numtok.tokenizer.layout": ("expand",),
     "numtok.tokenizer.tokenizer": ("Tokenizer",),
     "numtok.corpus.calls": ("encode_files",),
     "numtok.corpus.decode": ("decode_files",),

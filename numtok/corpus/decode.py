@@ -28,8 +28,8 @@ from numtok.errors import NumtokError, SchemaError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import from_dict
 from numtok.tokenizer import schema
-from numtok.tokenizer.results import EncodeReport
-from numtok.tokenizer.stored import declared_columns
+from numtok.tokenizer.find import EncodeReport
+from numtok.tokenizer.schema import declared_columns
 from numtok.tokenizer.tokenizer import Tokenizer
 
 

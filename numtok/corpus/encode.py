@@ -39,9 +39,9 @@ from numtok.files import write_file
 from numtok.locations import is_url
 from numtok.stores import changed
 from numtok.tokenizer import schema
-from numtok.tokenizer.end_token import end_token
+from numtok.tokenizer.find import EncodeReport
 from numtok.tokenizer.metadata import MOST_TOKENS
-from numtok.tokenizer.results import EncodeReport
+from numtok.tokenizer.packing import end_token
 from numtok.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -200,7 +200,10 @@ class _Encoder:
         how, batch, statistics = self.settings, piece.batch, None
         with _located(batch):
             encoded, report = self._tokenizer.encode_with_report(
-                batch.texts, how.keep_text, how.add_special_tokens, how.parse_special
+                batch.texts,
+                keep_text=how.keep_text,
+                add_special_tokens=how.add_special_tokens,
+                parse_special=how.parse_special,
             )
             rows = self.rows.convert(self._with_kept(encoded, batch))
             if how.stats:

@@ -44,11 +44,10 @@ from numtok.errors import OutputError, SchemaError
 from numtok.files import new_file
 from numtok.representations.columns import Column
 from numtok.representations.values import tensor_values
-from numtok.tokenizer.end_token import end_token as find_end_token
-from numtok.tokenizer.flat_rows import with_ends
-from numtok.tokenizer.schema import flat, read_metadata
-from numtok.tokenizer.stored import declared_columns
-from numtok.tokenizer.token_layout import to_number_layout, to_token_layout, token_schema
+from numtok.tokenizer.layout import to_number_layout, to_token_layout, token_schema
+from numtok.tokenizer.packing import end_token as find_end_token
+from numtok.tokenizer.packing import with_ends
+from numtok.tokenizer.schema import declared_columns, flat, read_metadata
 
 MAGIC = b"MMIDIDX\x00\x00"
 _COMMON = {"uint8": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5, "uint16": 8}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from numtok.tokenizer.token_layout import to_token_layout, token_schema
+from numtok.tokenizer.layout import to_token_layout, token_schema
 
 
 class Rows:
@@ -40,7 +40,7 @@ class Rows:
 
 
 class TokenRows(Rows):
-    """One value per token in every column: :mod:`numtok.tokenizer.token_layout`."""
+    """One value per token in every column: :mod:`numtok.tokenizer.layout`."""
 
     def __init__(self, encoded: pa.Schema) -> None:
         super().__init__(token_schema(encoded))

@@ -22,7 +22,7 @@ from numtok.locations import is_url
 from numtok.representations import from_dict
 from numtok.tokenizer import schema
 from numtok.tokenizer.inspect import Token, token_texts
-from numtok.tokenizer.token_layout import to_number_layout
+from numtok.tokenizer.layout import to_number_layout
 from numtok.tokenizer.tokenizer import Tokenizer
 
 PIECE_BYTES = 1 << 20

@@ -18,11 +18,9 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.corpus.layout import Rows
 from numtok.representations.columns import PACKED, SEQ_DOCUMENTS, SEQ_REMAINING, SEQ_TEXT, Column
-from numtok.tokenizer.flat_rows import FlatRows, joined, with_ends
-from numtok.tokenizer.schema import flat, list_array, read_metadata
-from numtok.tokenizer.stored import declared_columns
-from numtok.tokenizer.token_layout import to_token_layout, token_schema, with_metadata
-from numtok.tokenizer.token_spans import NumberTokens, row_ends
+from numtok.tokenizer.layout import to_token_layout, token_schema, with_metadata
+from numtok.tokenizer.packing import FlatRows, NumberTokens, joined, row_ends, with_ends
+from numtok.tokenizer.schema import declared_columns, flat, list_array, read_metadata
 
 Ints = npt.NDArray[np.int64]
 

@@ -34,9 +34,9 @@ from numtok.representations import Subword
 from numtok.representations.values import numbers_from_floats
 from numtok.statistics import Statistics
 from numtok.statistics.tokens import TokenCosts
-from numtok.tokenizer.results import EncodeReport
+from numtok.tokenizer.find import EncodeReport
+from numtok.tokenizer.layout import to_number_layout
 from numtok.tokenizer.schema import METADATA_KEY, column, flat, read_metadata
-from numtok.tokenizer.token_layout import to_number_layout
 from numtok.tokenizer.tokenizer import Tokenizer
 
 # Of each batch's text one part in so many is also tokenized, and of a small one so much.

@@ -24,8 +24,8 @@ from numtok.corpus.read.sources import Source
 from numtok.errors import OutputError
 from numtok.numbers.scan import scan
 from numtok.representations import Representation
+from numtok.tokenizer.find import EncodeReport
 from numtok.tokenizer.inspect import subword_spans, token_counts
-from numtok.tokenizer.results import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from numtok.representations.columns import (
     SEQ_REMAINING,
     SEQ_TEXT,
 )
-from numtok.tokenizer.flat_rows import FlatRows, joined
+from numtok.tokenizer.layout import number_schema, to_number_layout
+from numtok.tokenizer.packing import FlatRows, joined
 from numtok.tokenizer.schema import METADATA_KEY, column, flat, read_metadata
-from numtok.tokenizer.token_layout import number_schema, to_number_layout
 
 Ints = npt.NDArray[np.int64]
 

@@ -1,5 +1,5 @@
-"""What runs over whole files compile beside what encoding takes: packing and statistics. See
-:mod:`numtok.tokenizer.warm_up`.
+"""Everything that a first run does for later ones, done beforehand: for images of containers, and
+for the nodes of a cluster.
 """
 
 from __future__ import annotations
@@ -10,15 +10,32 @@ from typing import Any
 
 import pyarrow as pa
 
+from numtok.arrays.kernel_cache import places, writable_place
 from numtok.corpus.pack import PackedRows
 from numtok.corpus.stats import counted
-from numtok.representations.parse import Representations
+from numtok.engines.choose import SELF_CHECK
+from numtok.engines.tokenizer_json import load_source, numbered
+from numtok.errors import OutputError
+from numtok.numbers.scan import scan
+from numtok.representations.parse import Representations, name_of, plain_ones
+from numtok.representations.registry import REPRESENTATIONS
 from numtok.statistics import Statistics
 from numtok.statistics.report import Report
-from numtok.tokenizer import warm_up as encoding
-from numtok.tokenizer.end_token import end_token
+from numtok.tokenizer.inspect import subword_spans
 from numtok.tokenizer.metadata import PACK_MODES
+from numtok.tokenizer.packing import end_token
 from numtok.tokenizer.tokenizer import Tokenizer
+
+WITH_OPTIONS = ("fone:6,4",)  # those that there are not without
+LONG = " ".join(SELF_CHECK) * 100  # enough that a text is read in more than one turn
+_SPACES = {
+    "content": " " * 256,
+    "single_word": False,
+    "lstrip": False,
+    "rstrip": False,
+    "normalized": True,
+    "special": False,
+}
 
 
 def warm_up(
@@ -26,8 +43,40 @@ def warm_up(
     numbers: Iterable[Representations] | None = None,
     step: Callable[[str], object] = lambda name: None,
 ) -> Path:
-    """:func:`numtok.tokenizer.warm_up.warm_up`, packing, and statistics."""
-    folder = encoding.warm_up(source, numbers, step)
+    """Compile what encoding to these representations and decoding takes, for this processor, and
+    compare the tokenizer's engines.
+
+    Args:
+        source: see :meth:`Tokenizer.from_pretrained`.
+        numbers: each as ``Tokenizer.from_pretrained`` takes it; every kind there is if not given.
+        step: called with the name of each before it is done.
+
+    Raises:
+        TokenizerError: if the tokenizer cannot be found, read or used.
+        OutputError: if nothing that is compiled can be kept.
+    """
+    folder = writable_place()
+    if folder is None:
+        tried = ", ".join(map(str, places()))
+        raise OutputError(
+            f"no folder takes what is compiled: {tried}; make one of them writable, or set"
+            " NUMBA_CACHE_DIR"
+        )
+    every = (
+        *(name_of(one) for kind in REPRESENTATIONS.values() for one in plain_ones(kind)),
+        *WITH_OPTIONS,
+    )
+    for chosen in every if numbers is None else numbers:
+        step(str(chosen))
+        _use(Tokenizer.from_pretrained(source, chosen))
+    step("other tokenizers")
+    own = load_source(None)
+    normalizing = own | {
+        "normalizer": {"type": "NFC"},
+        "added_tokens": [*own["added_tokens"], _SPACES],
+    }
+    for engine in ("auto", "tokenizers"):
+        _use(Tokenizer(numbered(normalizing, "warm-up"), "xval", engine=engine))
     step("packed rows")
     tokenizer = Tokenizer.from_pretrained()
     batch = tokenizer.encode_batch(["one 2 three 4.5", None, "-6"])
@@ -36,8 +85,15 @@ def warm_up(
         for _ in (*rows.arrange(batch), *rows.rest()):
             pass
     step("statistics")
-    counts = counted(
-        pa.array(["one -2 km, 3.50e3", None, "1" * 30 + " 7,5"], pa.large_string()), tokenizer
-    )
+    texts = pa.array(["one -2 km, 3.50e3", None, "1" * 30 + " 7,5"], pa.large_string())
+    counts = counted(texts, tokenizer)
     Report.of(Statistics.merge([counts, counts]))
     return folder
+
+
+def _use(tokenizer: Tokenizer) -> None:
+    for texts, keep_text in ((SELF_CHECK, True), (SELF_CHECK, False), ([LONG, None], True)):
+        tokenizer.decode_batch(tokenizer.encode_batch(texts, keep_text=keep_text))
+    numbers = scan(SELF_CHECK, tokenizer.grammar)[::2]
+    subword_spans(tokenizer, numbers)  # as the summary of a run and ``inspect`` do
+    numbers.format()

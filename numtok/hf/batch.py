@@ -30,7 +30,7 @@ from numtok.hf.streams import as_numpy, attach
 from numtok.representations import streams
 from numtok.representations.columns import NUMBER_MASK, neutral
 from numtok.tokenizer import schema
-from numtok.tokenizer.threads import cores
+from numtok.tokenizer.encode import cores
 from numtok.tokenizer.tokenizer import Tokenizer
 
 SMALL = 1 << 12  # characters; below, tokenizers itself is as quick

@@ -28,8 +28,8 @@ from numtok.representations.columns import (
     form,
     neutral,
 )
-from numtok.tokenizer.spelling import symbol_stream
 from numtok.tokenizer.tokenizer import Tokenizer
+from numtok.tokenizer.vocabulary import symbol_stream
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]

@@ -17,9 +17,9 @@ from numtok.numbers.scan import scan
 from numtok.representations import SpelledOut, Subword
 from numtok.representations.parse import name_of, needs_options
 from numtok.representations.registry import REPRESENTATIONS
+from numtok.tokenizer.encode import no_slots
 from numtok.tokenizer.inspect import subword_spans
 from numtok.tokenizer.saving import fingerprint_of
-from numtok.tokenizer.to_batch import no_slots
 from numtok.tokenizer.tokenizer import Tokenizer
 
 

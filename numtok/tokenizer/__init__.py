@@ -5,7 +5,8 @@ May import the rooms below it: :mod:`numtok.arrays`, :mod:`numtok.numbers`,
     :mod:`numtok.representations`, :mod:`numtok.engines`.
 """
 
-from numtok.tokenizer.results import EncodeReport, Encoding
+from numtok.tokenizer.encode import Encoding
+from numtok.tokenizer.find import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
 
 __all__ = ["EncodeReport", "Encoding", "Tokenizer"]

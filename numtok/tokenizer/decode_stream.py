@@ -11,7 +11,7 @@ from typing import Any
 
 from numtok.errors import InputError
 from numtok.representations import END_NUM, NUM, SingleToken, SpelledOut
-from numtok.tokenizer.from_batch import canonical
+from numtok.tokenizer.decode import canonical
 from numtok.tokenizer.tokenizer import Tokenizer
 
 UNFINISHED = "\ufffd"  # what bytes decode to whose character is not whole yet

@@ -1,14 +1,15 @@
-"""Which numbers of the texts become tokens.
+"""Which numbers of the texts become tokens, and what became of the others.
 
-In: rows of text. Out: :class:`Taken`: those numbers, which of all numbers in the text they are, and
-    what became of the others. A number stays text if it is inside an added token that the text may
-    contain (``<extra_id_0>``), or if a representation cannot hold it.
+A number stays text if it is inside an added token that the text may contain (``<extra_id_0>``), or
+if a representation cannot hold it.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +24,45 @@ from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.numbers.scanner import scan_one
 from numtok.representations import Representation, SingleToken
-from numtok.tokenizer.results import EncodeReport
 
 Mask = npt.NDArray[np.bool_]
+
+
+@dataclass
+class EncodeReport:
+    """What became of the numbers; reports add up with ``+``.
+
+    Attributes:
+        documents, bytes, tokens: of the input and output.
+        numbers: found by the grammar.
+        left_as_text: numbers that stay ordinary text, by the representation that cannot hold them.
+        clipped: numbers replaced by the nearest that the representation holds, by representation.
+        in_added_tokens: digits inside the tokenizer's own added tokens, which are not numbers.
+        vanishing: numbers so near to zero after scaling that a model can hardly tell, by
+            representation.
+    """
+
+    documents: int = 0
+    bytes: int = 0
+    tokens: int = 0
+    numbers: int = 0
+    left_as_text: dict[str, int] = field(default_factory=dict)
+    clipped: dict[str, int] = field(default_factory=dict)
+    in_added_tokens: int = 0
+    vanishing: dict[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: EncodeReport) -> EncodeReport:
+        def add(a: Any, b: Any) -> Any:
+            return (
+                {key: a.get(key, 0) + b.get(key, 0) for key in a | b}
+                if isinstance(a, dict)
+                else a + b
+            )
+
+        names = [count.name for count in dataclasses.fields(self)]
+        return EncodeReport(
+            **{name: add(getattr(self, name), getattr(other, name)) for name in names}
+        )
 
 
 class Taken(NamedTuple):

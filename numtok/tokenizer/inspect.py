@@ -20,9 +20,8 @@ from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.representations import SpelledOut
 from numtok.representations.parse import name_of
-from numtok.tokenizer import detokenize
-from numtok.tokenizer.results import Encoding
-from numtok.tokenizer.to_batch import no_slots
+from numtok.tokenizer.decode import contents_of, is_lossless
+from numtok.tokenizer.encode import Encoding, no_slots
 from numtok.tokenizer.tokenizer import Tokenizer
 
 
@@ -172,8 +171,8 @@ def token_texts(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
     """What each token stands for: its characters for byte-level tokenizers, else the token as it is
     in the vocabulary.
     """
-    if detokenize.is_lossless(tokenizer.config):
-        contents = detokenize.contents_of(tokenizer.config, set(ids))
+    if is_lossless(tokenizer.config):
+        contents = contents_of(tokenizer.config, set(ids))
         return [contents[token].decode("utf-8", "backslashreplace") for token in ids]
     vocabulary = tokenizer.config["model"]["vocab"]
     names = (

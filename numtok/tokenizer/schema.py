@@ -1,16 +1,15 @@
-"""The Arrow schema of encoded text: columns, types and metadata. ``FORMAT.md`` is the normative
-text.
-
-In: representations and flat arrays with one value per token or per number. Out: a record batch with
-    one row per document; and back.
+"""The Arrow schema of encoded text (``FORMAT.md``): columns, types, metadata and lists; and whether
+the rows of a batch, which anybody may have written, hold together.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +18,26 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import ArrowArray
 from numtok.errors import InputError, SchemaError
-from numtok.representations import Representation
-from numtok.representations.columns import ALWAYS, PACKED, PACKED_WITH_TEXT, WITH_TEXT, Column
+from numtok.representations import Representation, from_dict
+from numtok.representations.columns import (
+    ALWAYS,
+    PACKED,
+    PACKED_WITH_TEXT,
+    SEQ_LENGTHS,
+    SEQ_TEXT,
+    WITH_TEXT,
+    Column,
+)
 from numtok.tokenizer.metadata import FORMAT_VERSION, parse_metadata, tensor_shapes
 
 METADATA_KEY = b"numtok"
 LIST_LIMIT = 2**31 - 1
+Ints = npt.NDArray[np.int64]
+_COUNTED = {
+    "token": "input_ids",
+    "number": "number_index",
+    "piece": SEQ_LENGTHS.name,
+}  # the column that tells how many there are
 
 
 def columns_of(
@@ -74,37 +87,6 @@ def build_schema(
         separators=(",", ":"),
     )
     return pa.schema(fields, {METADATA_KEY: described.encode()})
-
-
-class BatchSchemas:
-    """The schemas of one tokenizer's batches, each made once.
-
-    Args:
-        representations: whose columns they have.
-        described: their metadata, all but the special tokens.
-        frame: gives the ids of the special tokens before and after a text, once a schema needs
-            them.
-    """
-
-    def __init__(
-        self,
-        representations: Sequence[Representation],
-        described: Mapping[str, Any],
-        frame: Callable[[], tuple[list[int], list[int]]],
-    ) -> None:
-        self._representations, self._described, self._frame = representations, described, frame
-        self._made: dict[tuple[bool, bool, bool], pa.Schema] = {}
-
-    def get(self, keep_text: bool, add_special_tokens: bool, large: bool) -> pa.Schema:
-        """That of batches with such options; ``large`` has 64-bit offsets."""
-        options = (keep_text, add_special_tokens, large)
-        if options not in self._made:
-            metadata = {
-                **self._described,
-                "frame": list(self._frame()) if add_special_tokens else [[], []],
-            }
-            self._made[options] = build_schema(self._representations, keep_text, metadata, large)
-        return self._made[options]
 
 
 def read_metadata(schema: pa.Schema, where: str = "") -> dict[str, Any]:
@@ -192,3 +174,190 @@ def column(batch: pa.RecordBatch, name: str) -> pa.Array:
             f"the batch has no column {name!r}; it has {', '.join(batch.schema.names)}"
         )
     return batch.column(name)
+
+
+class _Declared(NamedTuple):
+    """What rows rely on of the metadata.
+
+    Attributes:
+        columns: that numtok may have written. per_number: whether numbers have columns of their
+            own.
+        shared: whether an ordinary token may be that of two numbers. packed: whether rows are
+            pieces of documents.
+        frame: the special tokens before and behind each row.
+    """
+
+    columns: Mapping[str, Column]
+    per_number: bool
+    shared: bool
+    packed: bool
+    frame: tuple[list[int], list[int]]
+
+
+@functools.lru_cache(maxsize=16)
+def _declared_by(described: bytes) -> _Declared:
+    metadata = parse_metadata(described)
+    numbers, layout, packed = (
+        [from_dict(options) for options in metadata["numbers"]],
+        metadata["layout"],
+        metadata["pack"] is not None,
+    )
+    columns = MappingProxyType(columns_of(numbers, True, layout, packed))
+    return _Declared(columns, layout == "number", numbers[0].stays_text, packed, metadata["frame"])
+
+
+def _declared(schema: pa.Schema, where: str = "") -> _Declared:
+    """That of a schema; it is parsed once, however many batches have it."""
+    described = (schema.metadata or {}).get(METADATA_KEY)
+    try:
+        return _declared_by(described or b"")
+    except SchemaError:
+        read_metadata(schema, where)  # which names the file
+        raise
+
+
+def declared_columns(schema: pa.Schema, where: str = "") -> Mapping[str, Column]:
+    """What numtok may have written of the data, by the representations in its metadata; all else
+    are somebody's own columns.
+    """
+    return _declared(schema, where).columns
+
+
+def check_rows(batch: pa.RecordBatch, where: str = "", first_row: int = 0) -> None:
+    """Refuse rows that would give another row's values: every column must have one value per token,
+    or per number, of its row.
+
+    Args:
+        batch: that :func:`conform` returned.
+        where: the file, for the message.
+        first_row: the number of the first row in it.
+
+    Raises:
+        SchemaError: naming the row, if columns disagree in nulls or lengths, ``number_index`` does
+            not ascend within ``input_ids``, or the row does not begin and end with the metadata's
+            ``frame``.
+    """
+    declared = _declared(batch.schema)
+    try:
+        _check_rows(batch, declared)
+    except _BadRow as bad:
+        message = (
+            f"{bad.what}; the file is damaged, or its columns were changed apart from each other"
+        )
+        raise SchemaError(message, path=where or None, row=first_row + bad.row) from None
+
+
+class _BadRow(Exception):
+    def __init__(self, row: Any, what: str) -> None:
+        self.row, self.what = int(row), what
+
+
+def _check_rows(batch: pa.RecordBatch, declared: _Declared) -> None:
+    for needed in ("input_ids", "number_index" if declared.per_number else "number_mask"):
+        column(batch, needed)  # is there
+    columns = {
+        name: one
+        for name, one in declared.columns.items()
+        if name in batch.schema.names and one.per != "row"
+    }
+    valid: npt.NDArray[np.bool_] = memory.from_arrow(batch.column("input_ids").is_valid())
+    edges: dict[str, Ints] = {}
+    for name in columns:
+        values = batch.column(name)
+        other = (
+            memory.from_arrow(values.is_valid()) != valid
+            if values.null_count or not valid.all()
+            else None
+        )
+        if other is not None and other.any():
+            raise _BadRow(np.argmax(other), f"{name!r} and 'input_ids' are not null together")
+        values, edges[name] = flat(values)
+        if values.null_count and columns[name] != SEQ_TEXT:
+            row = _row_of(np.argmax(~memory.from_arrow(values.is_valid())), edges[name])
+            raise _BadRow(row, f"{name!r} holds a null value")
+    for name, one in columns.items():
+        expected = edges[_COUNTED[one.per]] if _COUNTED[one.per] in edges else edges[name]
+        if not np.array_equal(edges[name], expected):
+            row = int(np.argmax(np.diff(edges[name]) != np.diff(expected)))
+            count, wanted = (
+                int(offsets[row + 1] - offsets[row]) for offsets in (edges[name], expected)
+            )
+            raise _BadRow(row, f"{name!r} has {count} values, but there are {wanted} {one.per}s")
+    if declared.per_number:
+        _check_index(batch, edges, declared.shared)
+    if not declared.packed:
+        _check_frame(batch, edges["input_ids"], valid, declared.frame)
+    elif SEQ_LENGTHS.name in edges:
+        _check_pieces(batch, edges)
+
+
+def _check_pieces(batch: pa.RecordBatch, edges: dict[str, Ints]) -> None:
+    """The pieces of documents in a packed row are all of its tokens."""
+    lengths = memory.from_arrow(flat(batch.column(SEQ_LENGTHS.name))[0]).astype(np.int64)
+    sums = np.append(0, np.cumsum(lengths))
+    rows = edges[SEQ_LENGTHS.name]
+    if (lengths < 0).any():
+        raise _BadRow(
+            _row_of(np.argmax(lengths < 0), rows),
+            f"{SEQ_LENGTHS.name!r} has {lengths.min()}, which is no length",
+        )
+    wrong = np.diff(sums[rows]) != np.diff(edges["input_ids"])
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        total, tokens = int(np.diff(sums[rows])[row]), int(np.diff(edges["input_ids"])[row])
+        raise _BadRow(row, f"{SEQ_LENGTHS.name!r} are {total} tokens, but there are {tokens}")
+
+
+def _check_index(batch: pa.RecordBatch, edges: dict[str, Ints], shared: bool) -> None:
+    """``number_index`` ascends within each row's ids; ordinary tokens may be ``shared`` by two
+    numbers.
+    """
+    index = memory.from_arrow(flat(batch.column("number_index"))[0])
+    if not len(index):
+        return
+    numbers = edges["number_index"]
+    lengths = np.repeat(np.diff(edges["input_ids"]), np.diff(numbers))
+    wrong = (index < 0) | (index >= lengths)
+    descends = np.zeros(len(index), np.bool_)
+    descends[1:] = index[1:] < index[:-1] + (not shared)
+    descends[numbers[:-1][numbers[:-1] < len(index)]] = False  # the first of each row
+    wrong |= descends
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        row = _row_of(at, numbers)
+        raise _BadRow(
+            row,
+            f"'number_index' has {index[at]}, which is no place after the one before it within the"
+            f" row's {lengths[at]} ids",
+        )
+
+
+def _check_frame(
+    batch: pa.RecordBatch,
+    edges: Ints,
+    valid: npt.NDArray[np.bool_],
+    frame: tuple[list[int], list[int]],
+) -> None:
+    """Each row begins and ends with the special tokens that the metadata tell."""
+    before, after = frame
+    if not before and not after:
+        return
+    ids = memory.from_arrow(flat(batch.column("input_ids"))[0])
+    starts, stops = edges[:-1][valid], edges[1:][valid]
+    bad = stops - starts < len(before) + len(after)
+    if not bad.any():
+        for place, token in enumerate(before):
+            bad |= ids[starts + place] != token
+        for place, token in enumerate(reversed(after), 1):
+            bad |= ids[stops - place] != token
+    if bad.any():
+        row = np.flatnonzero(valid)[np.argmax(bad)]
+        raise _BadRow(
+            row,
+            f"'input_ids' does not begin and end with the 'frame' of the metadata, {len(before)}"
+            f" and {len(after)} ids",
+        )
+
+
+def _row_of(value: Any, edges: Ints) -> int:
+    return int(np.searchsorted(edges, value, side="right")) - 1

@@ -1,12 +1,6 @@
-"""Tokenizer: text to token ids and number tensors, and back.
-
-In: texts. Out: an Arrow record batch with one row per text (``FORMAT.md``). ``decode_batch`` is the
-    inverse of ``encode_batch``: byte for byte with ``keep_text=True``, else the same text with its
-    numbers in canonical form, as far as the representation holds them. It composes what is in this
-room: numbers are found (:mod:`numtok.tokenizer.find`), get tokens
-    (:mod:`numtok.tokenizer.spelling`), the text between them is encoded (an engine), and all is put
-    into a batch (:mod:`numtok.tokenizer.to_batch`); :mod:`numtok.tokenizer.from_batch` is the way
-    back.
+"""Tokenizer: text to token ids and number tensors, and back; an Arrow record batch with one row per
+text (``FORMAT.md``). Numbers are found (``find``) and get tokens (``vocabulary``), an engine
+encodes the text between them, and all becomes a batch (``encode``); ``decode`` is the way back.
 """
 
 from __future__ import annotations
@@ -15,7 +9,7 @@ import copy
 import functools
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -30,15 +24,31 @@ from numtok.numbers.numbers import Numbers
 from numtok.representations import Representation, representations_of
 from numtok.representations.chosen import choose
 from numtok.representations.parse import Representations
-from numtok.tokenizer import saving, schema, to_batch
-from numtok.tokenizer.detokenize import TokenIds
-from numtok.tokenizer.find import NumberFinder
-from numtok.tokenizer.from_batch import Decoder
+from numtok.tokenizer import saving, schema
+from numtok.tokenizer.decode import Decoder, TokenIds
+from numtok.tokenizer.encode import (
+    Encoding,
+    NumberTokensInText,
+    TextEngines,
+    add_frame,
+    assemble,
+    checked,
+    encode_between,
+    encode_parts,
+    number_tokens,
+    with_text,
+)
+from numtok.tokenizer.find import EncodeReport, NumberFinder
 from numtok.tokenizer.metadata import LEADING_SPACE
-from numtok.tokenizer.results import EncodeReport, Encoding
-from numtok.tokenizer.text_engines import TextEngines
-from numtok.tokenizer.threads import checked, encode_parts
 from numtok.tokenizer.vocabulary import NumberVocabulary, share_tokens
+
+
+class EncodeOptions(TypedDict, total=False):
+    """Of :meth:`Tokenizer.encode_batch`."""
+
+    keep_text: bool
+    add_special_tokens: bool
+    parse_special: bool
 
 
 class Tokenizer:
@@ -290,47 +300,22 @@ class Tokenizer:
         )
 
     @overload
-    def __call__(
-        self,
-        text: str,
-        keep_text: bool = False,
-        add_special_tokens: bool = False,
-        parse_special: bool = False,
-    ) -> Encoding: ...
+    def __call__(self, text: str, **options: Unpack[EncodeOptions]) -> Encoding: ...
 
     @overload
-    def __call__(
-        self,
-        text: Texts,
-        keep_text: bool = False,
-        add_special_tokens: bool = False,
-        parse_special: bool = False,
-    ) -> pa.RecordBatch: ...
+    def __call__(self, text: Texts, **options: Unpack[EncodeOptions]) -> pa.RecordBatch: ...
 
-    def __call__(
-        self,
-        text: Any,
-        keep_text: bool = False,
-        add_special_tokens: bool = False,
-        parse_special: bool = False,
-    ) -> Any:
+    def __call__(self, text: Any, **options: Unpack[EncodeOptions]) -> Any:
         """:meth:`encode` for one text, :meth:`encode_batch` for many."""
-        encode = self.encode if isinstance(text, str) else self.encode_batch
-        return encode(text, keep_text, add_special_tokens, parse_special)
+        return (self.encode if isinstance(text, str) else self.encode_batch)(text, **options)
 
-    def encode(
-        self,
-        text: str,
-        keep_text: bool = False,
-        add_special_tokens: bool = False,
-        parse_special: bool = False,
-    ) -> Encoding:
-        """:meth:`encode_batch` for one text."""
+    def encode(self, text: str, **options: Unpack[EncodeOptions]) -> Encoding:
+        """:meth:`encode_batch` for one text, with its options."""
         if not isinstance(text, str):
             raise InputError(
                 f"expected one str, got {type(text).__name__}; encode_batch takes many texts"
             )
-        return Encoding(self.encode_batch([text], keep_text, add_special_tokens, parse_special))
+        return Encoding(self.encode_batch([text], **options))
 
     def encode_batch(
         self,
@@ -361,53 +346,43 @@ class Tokenizer:
             RepresentationError: for a number that a representation with ``overflow="error"`` cannot
                 hold.
         """
-        return self.encode_with_report(
-            texts, keep_text, add_special_tokens, parse_special, threads
-        )[0]
+        options = EncodeOptions(
+            keep_text=keep_text, add_special_tokens=add_special_tokens, parse_special=parse_special
+        )
+        return self.encode_with_report(texts, threads, **options)[0]
 
     def encode_with_report(
-        self,
-        texts: Texts,
-        keep_text: bool = False,
-        add_special_tokens: bool = False,
-        parse_special: bool = False,
-        threads: int | None = 1,
+        self, texts: Texts, threads: int | None = 1, **options: Unpack[EncodeOptions]
     ) -> tuple[pa.RecordBatch, EncodeReport]:
         """:meth:`encode_batch`, and what became of the numbers."""
-        encode = functools.partial(
-            self._encode_rows,
-            keep_text=keep_text,
-            framed=add_special_tokens,
-            parse_special=parse_special,
-        )
+        encode = functools.partial(self._encode_rows, **options)
         return encode_parts(encode, TextRows.of(texts), checked(threads))
 
     def _encode_rows(
-        self, rows: TextRows, keep_text: bool, framed: bool, parse_special: bool
+        self,
+        rows: TextRows,
+        keep_text: bool = False,
+        add_special_tokens: bool = False,
+        parse_special: bool = False,
     ) -> tuple[pa.RecordBatch, EncodeReport]:
         numbers, _, report = self.finder.find(rows, parse_special)
         engine, in_text = self.engine_for(parse_special), self.encode_numbers(numbers)
-        encoded, columns = to_batch.encode_between(
-            engine, numbers, in_text, self.representations[0]
-        )
-        if framed:
-            encoded, columns = to_batch.add_frame(
-                encoded, columns, numbers, self._engines.frame, self.per_token_columns
-            )
+        encoded, columns = encode_between(engine, numbers, in_text, self.representations[0])
+        per_token = self.per_token_columns
+        if add_special_tokens:
+            encoded, columns = add_frame(encoded, columns, numbers, self._engines.frame, per_token)
         report.tokens = len(encoded.ids)
-        described = self.batch_schema(
-            keep_text, framed, to_batch.is_large(encoded, rows.nbytes if keep_text else 0)
-        )
-        batch = to_batch.assemble(numbers, encoded, columns, described, self.per_token_columns)
+        large = max(report.tokens, rows.nbytes if keep_text else 0) > schema.LIST_LIMIT
+        described = self.batch_schema(keep_text, add_special_tokens, large)
+        batch = assemble(numbers, encoded, columns, described, per_token)
         if keep_text:
-            batch = to_batch.with_text(
-                batch, rows.array, self.decode_batch(batch), described.field("text")
-            )
+            text = described.field("text")
+            batch = with_text(batch, rows.array, self.decode_batch(batch), text)
         return batch, report
 
-    def encode_numbers(self, numbers: Numbers) -> to_batch.NumberTokensInText:
+    def encode_numbers(self, numbers: Numbers) -> NumberTokensInText:
         """The tokens and the columns of numbers that become tokens."""
-        return to_batch.number_tokens(
+        return number_tokens(
             numbers, self.representations, self._vocabulary.spelling, self._vocabulary.in_text
         )
 
@@ -415,17 +390,22 @@ class Tokenizer:
         self, keep_text: bool = False, add_special_tokens: bool = False, large: bool = False
     ) -> pa.Schema:
         """The schema of the batches that :meth:`encode_batch` returns."""
-        return self._batch_schemas.get(keep_text, add_special_tokens, large)
+        options = (keep_text, add_special_tokens, large)
+        if options not in self._schemas:
+            described = {
+                **saving.options(self.representations, self.grammar),
+                **self._vocabulary.described(),
+                "tokenizer": self.fingerprint,
+                "leading_space": self.leading_space,
+                "frame": list(self._engines.frame) if add_special_tokens else [[], []],
+            }
+            made = schema.build_schema(self.representations, keep_text, described, large)
+            self._schemas[options] = made
+        return self._schemas[options]
 
     @functools.cached_property
-    def _batch_schemas(self) -> schema.BatchSchemas:
-        described = {
-            **saving.options(self.representations, self.grammar),
-            "tokenizer": self.fingerprint,
-            "leading_space": self.leading_space,
-            **self._vocabulary.described(),
-        }
-        return schema.BatchSchemas(self.representations, described, lambda: self._engines.frame)
+    def _schemas(self) -> dict[tuple[bool, bool, bool], pa.Schema]:
+        return {}
 
     def decode(self, encoding: Encoding | TokenIds, numbers: Sequence[Any] | None = None) -> str:
         """The text of one :class:`Encoding`, or of token ids with the values of their ``[NUM]``

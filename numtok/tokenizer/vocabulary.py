@@ -1,19 +1,212 @@
-"""The tokens of one tokenizer: those of its source, and numtok's for numbers.
+"""The tokens that numbers have in one tokenizer, and spelled-out numbers as ids, in brackets
+``[NUM]`` and ``[/NUM]`` if the representation has them.
 
-In: a tokenizer.json and a representation. Out: the tokenizer.json with the number tokens added, and
-    which of its ids stand for what.
+The inverse reads ids that a model may have made: whatever follows, up to the first token that does
+not belong to the number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from numtok.arrays.kernels import allocating_kernel
 from numtok.engines.interface import NumberTokens, is_byte_level
 from numtok.engines.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
-from numtok.representations import Representation, SingleToken
-from numtok.tokenizer.spelling import Spelling, first_ids
+from numtok.representations import (
+    END_NUM,
+    NUM,
+    Representation,
+    SingleToken,
+    Spelled,
+    SpelledOut,
+    own_token,
+)
+
+Ints = npt.NDArray[np.int64]
+Ids = npt.NDArray[np.int32]
+
+
+class Spelling(NamedTuple):
+    """The tokens of a spelled-out representation.
+
+    Attributes:
+        ids: int32[symbols], the token of each symbol.
+        first: the symbols that begin a number without brackets; empty if there are brackets.
+        spaced: int32[len(first)], the second form of their tokens, with the space before; empty if
+            there is one form.
+        length: symbols per number; None for as many as follow.
+        brackets: ids of ``[NUM]``, `` [NUM]`` and ``[/NUM]``; -1 where there is none.
+    """
+
+    ids: Ids
+    first: range
+    spaced: Ids
+    length: int | None
+    brackets: tuple[int, int, int]
+
+    @classmethod
+    def of(cls, representation: Representation, tokens: Mapping[str, int]) -> Spelling | None:
+        """That of a representation, with the id of each of its tokens; None if it does not spell
+        numbers out.
+        """
+        if not isinstance(representation, SpelledOut):
+            return None
+        ids = [
+            tokens[content] if content in tokens else tokens[own_token(content)]
+            for content in representation.token_strings
+        ]
+        spaced = [
+            tokens[content] for content in representation.spaced_token_strings if content in tokens
+        ]
+        brackets = (tokens.get(NUM, -1), tokens.get(f" {NUM}", -1), tokens.get(END_NUM, -1))
+        return cls(
+            np.array(ids, np.int32),
+            representation.first_symbols,
+            np.array(spaced, np.int32),
+            representation.length,
+            brackets,
+        )
+
+    @property
+    def bracketed(self) -> bool:
+        return self.brackets[0] >= 0
+
+    def runs(self, own: Set[int]) -> dict[str, list[list[int]]]:
+        """Those of the ids that are numtok's ``own``, as the schema's metadata tell them: ids that
+        follow one another as [first, count].
+        """
+        return {"plain": _runs(self.ids[np.isin(self.ids, [*own])]), "spaced": _runs(self.spaced)}
+
+
+def first_ids(tokens: Mapping[str, int], spelling: Spelling | None) -> tuple[Ids, Ids]:
+    """The tokens with which numbers begin: without, and with the space before them."""
+    if spelling is not None and not spelling.bracketed:
+        return spelling.ids[spelling.first.start : spelling.first.stop], spelling.spaced
+    plain, spaced = (
+        np.array([tokens[form]] if form in tokens else [], np.int32) for form in (NUM, f" {NUM}")
+    )
+    return plain, spaced
+
+
+def token_ids(spelled: Spelled, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
+    """(flat ids without space, with space, offsets) of spelled-out numbers; the forms differ in
+    each number's first id.
+    """
+    if not spelling.bracketed:
+        flat = spelling.ids[spelled.symbols]
+        with_space = flat.copy()
+        if len(spelling.spaced):
+            starts = spelled.offsets[:-1]
+            with_space[starts] = spelling.spaced[
+                spelled.symbols[starts].astype(np.int64) - spelling.first.start
+            ]
+        return flat, with_space, spelled.offsets
+    plain, spaced, end = spelling.brackets
+    counts = np.diff(spelled.offsets)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts + 2)])
+    flat = np.full(offsets[-1], end, np.int32)
+    flat[_symbol_places(spelled, offsets[:-1] + 1)] = spelling.ids[spelled.symbols]
+    flat[offsets[:-1]] = plain
+    with_space = flat.copy()
+    with_space[offsets[:-1]] = spaced
+    return flat, with_space, offsets
+
+
+def symbol_stream(
+    representation: Representation, spelled: Spelled | None, positions: Ints, length: int
+) -> tuple[str, npt.NDArray[Any]] | None:
+    """The column with one value per token, (name, [length]), where the tokens of the numbers begin
+    at the positions: 0 but at symbols; None if the representation has none.
+    """
+    if not isinstance(representation, SpelledOut) or spelled is None or spelled.stream is None:
+        return None
+    if (column := representation.token_column) is None:
+        return None
+    values = np.zeros(length, spelled.stream.dtype)
+    values[_symbol_places(spelled, positions + representation.bracketed)] = spelled.stream
+    return column.name, values
+
+
+def _symbol_places(spelled: Spelled, positions: Ints) -> Ints:
+    """int64[symbols]: the place of each, where those of the numbers begin at the positions."""
+    begins = positions - spelled.offsets[:-1]
+    return np.asarray(np.repeat(begins, np.diff(spelled.offsets)) + np.arange(len(spelled.symbols)))
+
+
+def read_symbols(ids: Ids, positions: Ints, spelling: Spelling) -> Spelled:
+    """The inverse of :func:`token_ids`: the symbols at each position, up to the first token that
+    does not belong to the number.
+    """
+    beyond = (
+        int(max(spelling.ids.max(initial=-1), spelling.spaced.max(initial=-1))) + 1
+    )  # a model may give any id; the table ends here
+    symbol_of = np.full(beyond + 1, -1, np.int32)
+    symbol_of[spelling.ids] = np.arange(len(spelling.ids))
+    symbol_of[spelling.spaced] = np.arange(
+        spelling.first.start, spelling.first.start + len(spelling.spaced)
+    )
+    known = np.where((ids < 0) | (ids > beyond), beyond, ids)
+    most = len(ids) if spelling.length is None else spelling.length
+    symbols, offsets = _read_symbols(
+        known,
+        positions + spelling.bracketed,
+        symbol_of,
+        most,
+        spelling.first.start,
+        spelling.first.stop,
+    )
+    return Spelled(symbols, offsets)
+
+
+def number_stops(ids: Ids, positions: Ints, spelling: Spelling | None) -> Ints:
+    """Where each number's tokens end: after its one token, or after its symbols and ``[/NUM]``."""
+    if spelling is None:
+        return positions + 1
+    stops = positions + spelling.bracketed + np.diff(read_symbols(ids, positions, spelling).offsets)
+    if spelling.bracketed:
+        stops += np.append(ids, -1)[np.minimum(stops, len(ids))] == spelling.brackets[2]
+    return np.maximum(stops, positions + 1)
+
+
+def _runs(ids: Ids) -> list[list[int]]:
+    """Ids that follow one another, as [first, count] each; tens of thousands are one run, unless
+    they were added in several turns.
+    """
+    starts = np.flatnonzero(np.diff(ids, prepend=-2) != 1)
+    return [
+        [int(ids[start]), int(count)]
+        for start, count in zip(starts, np.diff(starts, append=len(ids)), strict=True)
+    ]
+
+
+@allocating_kernel
+def _read_symbols(ids, starts, symbol_of, most, first, last):  # type: ignore[no-untyped-def]
+    """Two passes: sizes, then symbols.
+
+    A symbol from ``first`` up to ``last`` begins the next number.
+    """
+    offsets = np.zeros(starts.size + 1, np.int64)
+    symbols = np.empty(0, np.uint16)
+    for writing in range(2):
+        for i in range(starts.size):
+            at, filled = starts[i], offsets[i]
+            while 0 <= at < ids.size and at < starts[i] + most:
+                symbol = symbol_of[ids[at]]
+                if symbol < 0 or (at > starts[i] and first <= symbol < last):
+                    break
+                if writing:
+                    symbols[filled] = symbol
+                filled += 1
+                at += 1
+            offsets[i + 1] = filled
+        if not writing:
+            symbols = np.empty(offsets[-1], np.uint16)
+    return symbols, offsets
 
 
 @dataclass(frozen=True, eq=False)

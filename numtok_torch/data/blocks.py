@@ -18,7 +18,7 @@ import numpy as np
 
 from numtok.errors import SchemaError
 from numtok.representations import streams
-from numtok.tokenizer.token_spans import row_ends
+from numtok.tokenizer.packing import row_ends
 from numtok_torch.data.rows import Ints, NumberTokens
 from numtok_torch.data.storage import Chunk, Row, Storage
 

@@ -38,8 +38,8 @@ from numtok.representations.columns import (
     as_array,
     form,
 )
-from numtok.tokenizer.stored import conform_schema
-from numtok.tokenizer.token_spans import NumberTokens
+from numtok.tokenizer.layout import conform_schema
+from numtok.tokenizer.packing import NumberTokens
 from numtok_torch.data.packing import Ints, Mask, within
 
 __all__ = ["Ints", "Mask", "NumberTokens", "Placed", "Rows", "read_rows", "truncate"]

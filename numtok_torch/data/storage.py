@@ -37,9 +37,8 @@ from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, OutputError, SchemaError
 from numtok.locations import is_url
 from numtok.representations.columns import SEQ_LENGTHS
-from numtok.tokenizer.schema import METADATA_KEY, flat, read_metadata
-from numtok.tokenizer.stored import check_rows, conform, conform_schema
-from numtok.tokenizer.token_layout import to_number_layout
+from numtok.tokenizer.layout import conform, conform_schema, to_number_layout
+from numtok.tokenizer.schema import METADATA_KEY, check_rows, flat, read_metadata
 from numtok_torch.data.rows import Ints, stored_columns
 
 OPEN_FILES = 16

@@ -28,7 +28,7 @@ from numtok import Tokenizer
 from numtok.errors import InputError, TokenizerError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import SingleToken, SpelledOut
-from numtok.tokenizer.end_token import end_token
+from numtok.tokenizer.packing import end_token
 from numtok.tokenizer.schema import read_metadata
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import NumberDataset

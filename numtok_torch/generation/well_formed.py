@@ -25,7 +25,7 @@ from torch import Tensor
 from numtok import Tokenizer
 from numtok.representations import SingleToken, SpelledOut
 from numtok.representations.continuation import NEVER, Continuation
-from numtok.tokenizer.spelling import Spelling, first_ids
+from numtok.tokenizer.vocabulary import Spelling, first_ids
 from numtok_torch.model.backbone import ModelError
 
 TEXT = 0  # the state outside of numbers

@@ -30,7 +30,7 @@ from numtok.numbers.scan import scan
 from numtok.numbers.to_text import in_marks_of
 from numtok.representations import Representation, SingleToken, SpelledOut
 from numtok.representations.values import numbers_from_floats
-from numtok.tokenizer import detokenize
+from numtok.tokenizer.decode import is_lossless
 from numtok.tokenizer.schema import read_metadata
 from numtok_torch.heads.base import NumberPrediction
 
@@ -150,7 +150,7 @@ def continuation(
     """
     given = surfaces if isinstance(tokenizer.representations[0], SingleToken) else None
     alone = tokenizer.decode(ids, given)
-    if detokenize.is_lossless(tokenizer.config):
+    if is_lossless(tokenizer.config):
         return alone
     zeros = None if given is None else ["0"] * int(np.isin(prompt, number_ids(tokenizer)).sum())
     before = tokenizer.decode(prompt, zeros)

@@ -31,7 +31,7 @@ import numtok
 from numtok.corpus.write import sinks
 from numtok.corpus.write.sinks import json_lines
 from numtok.engines.tokenizer_json import DEFAULT_FOLDER
-from numtok.tokenizer.stored import plain
+from numtok.tokenizer.layout import plain
 
 NUMTOK = [sys.executable, "-m", "numtok_cli.main"]
 

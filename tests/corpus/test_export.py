@@ -16,7 +16,7 @@ import numtok
 from numtok.corpus.export import open_indexed
 from numtok.corpus.read.encoded import read_encoded
 from numtok.errors import InputError, OutputError, SchemaError, TokenizerError
-from numtok.tokenizer.token_layout import to_token_layout
+from numtok.tokenizer.layout import to_token_layout
 
 MEGATRON = {1: "<u1", 2: "<i1", 3: "<i2", 4: "<i4", 5: "<i8", 6: "<f8", 7: "<f4", 8: "<u2"}
 NEOX = MEGATRON | {6: "<f4", 7: "<f8"}

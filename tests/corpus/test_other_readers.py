@@ -18,8 +18,8 @@ from kept import kept
 import numtok
 from numtok.corpus.encode import encode_corpus
 from numtok.representations import FloatBits, FoNE, LogFourier, Representation, XVal
+from numtok.tokenizer.layout import conform, plain
 from numtok.tokenizer.schema import METADATA_KEY
-from numtok.tokenizer.stored import conform, plain
 from numtok_torch import NumberCollator, NumberDataset
 from numtok_torch.data.rows import inner_shapes
 

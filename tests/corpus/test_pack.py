@@ -25,9 +25,9 @@ from numtok.corpus import pack
 from numtok.corpus.pack import PackedRows, best_fit
 from numtok.corpus.unpack import Unpacker
 from numtok.errors import InputError, SchemaError, TokenizerError
-from numtok.tokenizer.end_token import end_token
-from numtok.tokenizer.stored import check_rows, conform
-from numtok.tokenizer.token_layout import to_token_layout
+from numtok.tokenizer.layout import conform, to_token_layout
+from numtok.tokenizer.packing import end_token
+from numtok.tokenizer.schema import check_rows
 
 WORDS = [
     "one",

@@ -39,7 +39,7 @@ from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.scan import scan
 from numtok.representations import NUM, PlaceValue, Representation, Subword, XVal
-from numtok.tokenizer.to_batch import no_slots
+from numtok.tokenizer.encode import no_slots
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Config = dict[str, Any]

@@ -18,8 +18,8 @@ import numtok
 from numtok import Digits, PlaceValue, Tokenizer
 from numtok.errors import SchemaError
 from numtok.representations.as_written import groups
+from numtok.tokenizer.packing import NumberTokens
 from numtok.tokenizer.schema import read_metadata
-from numtok.tokenizer.token_spans import NumberTokens
 
 TEXTS = [
     "At 1,234,567.8901 of -007 (.5e3) B2B 60 1.2.3 [NUM:602] 602 -0 0.000, no 12:30.",

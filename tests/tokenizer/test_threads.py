@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numtok import Tokenizer
 from numtok.errors import InputError, RepresentationError
 from numtok.representations import P10, FloatBits, FoNE, PlaceValue, Subword, XVal
-from numtok.tokenizer import schema, threads
+from numtok.tokenizer import encode, schema
 
 REPRESENTATIONS: dict[str, Any] = {
     "two": [XVal(), FloatBits()],
@@ -30,7 +30,7 @@ REPRESENTATIONS: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def every_part_is_worth_while(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(threads, "LEAST", 8)
+    monkeypatch.setattr(encode, "LEAST", 8)
     yield
 
 
@@ -78,8 +78,9 @@ def test_same_bytes(
         tokenizer(kind, name),
         pa.array([*documents, *documents, "x 5"], pa.string()).slice(1),
     )
-    one, report = tok.encode_with_report(texts, keep, frame, special)
-    several, of_parts = tok.encode_with_report(texts, keep, frame, special, threads=count)
+    options = {"keep_text": keep, "add_special_tokens": frame, "parse_special": special}
+    one, report = tok.encode_with_report(texts, **options)
+    several, of_parts = tok.encode_with_report(texts, count, **options)
     several.validate(full=True)
     assert written(several) == written(one)
     assert of_parts == report
@@ -93,7 +94,7 @@ def test_the_rows_are_encoded_in_parts() -> None:
         return tok.encode_with_report(part)
 
     texts = ["a 5 and 6 of 7"] * 40
-    batch, _ = threads.encode_parts(encode, threads.TextRows.of(texts), 4)
+    batch, _ = encode.encode_parts(encode, encode.TextRows.of(texts), 4)
     assert sizes == [10] * 4
     assert batch.equals(tok.encode_batch(texts))
 
@@ -120,11 +121,11 @@ def test_threads_are_counted(wrong: Any) -> None:
 
 
 def _cores_of_worker(_: int) -> int:
-    return threads.cores()
+    return encode.cores()
 
 
 def test_none_is_the_cores_but_one_in_a_worker() -> None:
-    assert threads.checked(None) == threads.cores() >= 1
+    assert encode.checked(None) == encode.cores() >= 1
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.map(_cores_of_worker, [0]) == [1]
 

@@ -18,9 +18,8 @@ import numtok
 from numtok.errors import SchemaError
 from numtok.representations import streams
 from numtok.representations.chosen import choose
-from numtok.tokenizer.schema import read_metadata
-from numtok.tokenizer.stored import check_rows, conform, declared_columns, plain
-from numtok.tokenizer.token_layout import to_number_layout, to_token_layout
+from numtok.tokenizer.layout import conform, plain, to_number_layout, to_token_layout
+from numtok.tokenizer.schema import check_rows, declared_columns, read_metadata
 
 NUMBERS = [
     "xval,fone:3,2,bits",

@@ -46,7 +46,7 @@ from numtok.representations import (
     Subword,
     XVal,
 )
-from numtok.tokenizer.results import EncodeReport
+from numtok.tokenizer.find import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
 
 REPRESENTATIONS: list[list[Representation]] = [

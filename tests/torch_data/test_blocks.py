@@ -22,7 +22,7 @@ import numtok
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import NumtokError, SchemaError
 from numtok.representations import P10, FloatBits, FoNE, PlaceValue, XVal
-from numtok.tokenizer.token_layout import to_token_layout
+from numtok.tokenizer.layout import to_token_layout
 
 torch = pytest.importorskip("torch")
 from numtok_torch.data import IterableNumberDataset, NumberCollator, NumberDataset

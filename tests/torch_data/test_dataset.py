@@ -26,7 +26,7 @@ import numtok
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, SchemaError
 from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, XVal
-from numtok.tokenizer.token_layout import to_token_layout
+from numtok.tokenizer.layout import to_token_layout
 
 torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader

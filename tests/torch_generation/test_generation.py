@@ -20,7 +20,7 @@ import numtok
 from numtok import Numbers, Tokenizer
 from numtok.errors import InputError, NumtokError
 from numtok.representations import Digits, FoNE, PlaceValue, XVal
-from numtok.tokenizer.end_token import end_token
+from numtok.tokenizer.packing import end_token
 from numtok_torch import (
     ModelError,
     NumberModel,

@@ -32,7 +32,7 @@ from numtok.representations import (
     Subword,
     XVal,
 )
-from numtok.tokenizer.spelling import Spelling
+from numtok.tokenizer.vocabulary import Spelling
 from numtok_torch import ModelError, NumberModel, generate
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
 from numtok_torch.generation.written import number_ids

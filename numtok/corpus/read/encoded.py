@@ -18,8 +18,8 @@ from numtok.corpus.read.arrow import ArrowFile
 from numtok.corpus.read.parquet import PAGE_BUFFER, bounded_batches, identity, open_parquet
 from numtok.corpus.read.sources import Source, named_errors
 from numtok.errors import InputError
-from numtok.tokenizer.schema import METADATA_KEY, no_rows
-from numtok.tokenizer.stored import check_rows, conform, conform_schema
+from numtok.tokenizer.layout import conform, conform_schema
+from numtok.tokenizer.schema import METADATA_KEY, check_rows, no_rows
 
 SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
 _WIDTHS = {

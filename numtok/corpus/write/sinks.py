@@ -17,8 +17,8 @@ import pyarrow.ipc
 
 from numtok.corpus.checksums import sums_of
 from numtok.errors import OutputError
-from numtok.tokenizer.schema import METADATA_KEY
-from numtok.tokenizer.stored import declared_columns, plain, plain_schema
+from numtok.tokenizer.layout import plain, plain_schema
+from numtok.tokenizer.schema import METADATA_KEY, declared_columns
 
 ZSTD_LEVEL = 1
 # Of Arrow data; larger row groups are hardly smaller or quicker, cost memory, and one row costs the

@@ -1,29 +1,107 @@
-"""Numbers and token ids to a record batch with one row per document; its inverse is
-:mod:`numtok.tokenizer.from_batch`.
-
-In: the numbers that become tokens, and what an engine made of the text between them. Out: first,
-    what to put into the text for the numbers (:class:`NumberTokensInText`); then, with special
-    tokens around each document if they are wanted, the columns of ``FORMAT.md``.
+"""Numbers and token ids to a record batch with one row per document (``FORMAT.md``), in one thread
+or several; the inverse is :mod:`numtok.tokenizer.decode`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+import functools
+import itertools
+import multiprocessing
+import os
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
+from numtok.arrays.text_rows import TextRows
+from numtok.engines.choose import make_engine
 from numtok.engines.interface import Encoded, Engine, NumberTokens, Slots
+from numtok.engines.tokenizers_engine import TokenizersEngine
+from numtok.errors import InputError, NumtokError
 from numtok.numbers.numbers import Numbers
 from numtok.representations import Representation, SingleToken, Spelled, SpelledOut
 from numtok.tokenizer import schema
-from numtok.tokenizer.spelling import Spelling, symbol_stream, token_ids
+from numtok.tokenizer.find import EncodeReport
+from numtok.tokenizer.vocabulary import Spelling, symbol_stream, token_ids
 
 Columns = dict[str, Any]
+Reported: TypeAlias = tuple[pa.RecordBatch, EncodeReport]
+LEAST = 1 << 16  # bytes of text in a part; for less, a thread is not worth while
+_process = os.getpid()
+
+
+class Encoding:
+    """One encoded text: a record batch of one row.
+
+    ``encoding["number_scaled"]`` is that column as numpy, ``input_ids`` and the like are
+    attributes.
+    """
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        values, _ = schema.flat(schema.column(self.batch, name))
+        if isinstance(values, pa.ExtensionArray):
+            return np.asarray(values.to_numpy_ndarray())
+        return memory.from_arrow(values)
+
+    def __getattr__(self, name: str) -> npt.NDArray[Any]:
+        if (
+            name.startswith("_") or name == "batch"
+        ):  # copy and pickle ask for such before there is a batch
+            raise AttributeError(name)
+        if name not in self.batch.schema.names:
+            raise AttributeError(
+                f"Encoding has no {name!r}; its columns are {', '.join(self.batch.schema.names)}"
+            )
+        return self[name]
+
+    def __len__(self) -> int:
+        return len(self["input_ids"])
+
+    def __repr__(self) -> str:
+        return f"Encoding({len(self)} tokens, {len(self['number_index'])} numbers)"
+
+
+class TextEngines:
+    """What encodes the text between numbers, without and with special tokens in it parsed, and the
+    complete tokenizer; each made when it is first needed.
+    """
+
+    def __init__(self, config: dict[str, Any], tokens: NumberTokens, choice: str) -> None:
+        self._config, self._tokens, self._choice = config, tokens, choice
+
+    def __reduce__(self) -> Any:  # some engines cannot be pickled
+        return TextEngines, (self._config, self._tokens, self._choice)
+
+    def between(self, parse_special: bool) -> Engine:
+        """What encodes the text between numbers."""
+        return self._parsing if parse_special else self._plain
+
+    @functools.cached_property
+    def _plain(self) -> Engine:
+        return make_engine(self._config, self._tokens, self._choice)
+
+    @functools.cached_property
+    def _parsing(self) -> Engine:
+        return make_engine(self._config, self._tokens, self._choice, parse_special=True)
+
+    @functools.cached_property
+    def whole(self) -> TokenizersEngine:
+        """The complete tokenizer, with all number tokens."""
+        return TokenizersEngine(self._config, dataclasses.replace(self._tokens, hidden=()))
+
+    @functools.cached_property
+    def frame(self) -> tuple[list[int], list[int]]:
+        """Ids of the special tokens before and after a text."""
+        return self.whole.special_frame()
 
 
 class NumberTokensInText(NamedTuple):
@@ -113,11 +191,6 @@ def add_frame(
     return dataclasses.replace(encoded, ids=ids, offsets=offsets, positions=positions), widened
 
 
-def is_large(encoded: Encoded, nbytes: int) -> bool:
-    """Whether lists of so many ids, or strings of ``nbytes``, need 64-bit offsets."""
-    return max(len(encoded.ids), nbytes) > schema.LIST_LIMIT
-
-
 def assemble(
     numbers: Numbers,
     encoded: Encoded,
@@ -171,3 +244,60 @@ def with_text(
 def _positions_in_document(positions, offsets, document, out):  # type: ignore[no-untyped-def]
     for i in range(positions.size):
         out[i] = positions[i] - offsets[document[i]]
+
+
+def cores() -> int:
+    """How many this process may use; 1 in a worker of :mod:`multiprocessing` or a fork, beside
+    which there are others.
+    """
+    if os.getpid() != _process or multiprocessing.parent_process() is not None:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def checked(threads: Any) -> int:
+    """The number of threads that is meant; ``None`` for as many as there are cores.
+
+    Raises:
+        InputError: for anything else but a positive integer.
+    """
+    if threads is None:
+        return cores()
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise InputError(
+            f"threads={threads!r} is not a positive integer; give None for as many as there are"
+            " cores"
+        )
+    return threads
+
+
+@functools.lru_cache(maxsize=1)
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:
+    """Threads that stay, with the memory that they have touched; a fork has none of its parent's."""
+    return ThreadPoolExecutor(threads, f"numtok-encode-{process}")
+
+
+def encode_parts(encode: Callable[[TextRows], Reported], rows: TextRows, threads: int) -> Reported:
+    """What ``encode(rows)`` returns, by several threads.
+
+    Raises:
+        NumtokError: as ``encode(rows)`` does.
+    """
+    parts = min(threads, len(rows), rows.nbytes // LEAST)
+    if parts < 2:
+        return encode(rows)
+    edges = np.searchsorted(
+        rows.offsets, rows.offsets[0] + np.arange(1, parts) * (rows.nbytes / parts)
+    ).tolist()
+    bounds = sorted({0, *edges, len(rows)})
+    pieces = [rows.part(first, last) for first, last in itertools.pairwise(bounds)]
+    try:
+        encoded = list(_pool(os.getpid(), len(pieces)).map(encode, pieces))
+    except NumtokError:
+        return encode(rows)  # names the place among all of the rows
+    report = sum((one for _, one in encoded[1:]), encoded[0][1])
+    if (
+        max(report.tokens, rows.nbytes) > schema.LIST_LIMIT
+    ):  # lists with wider offsets, which only the whole can know
+        return encode(rows)
+    return pa.concat_batches([batch for batch, _ in encoded]), report

@@ -1,0 +1,324 @@
+"""Encoded batches as files hold them: tensors as plain lists, other programs' variants of the
+types, one value per number or per token, compact or dense.
+
+In token layout ``number_index`` is ``number_mask``, and every column of numbers has a number's
+value at its first token and the ``fill`` of its :class:`numtok.representations.Column` at all
+others, (tokens, ...) for (numbers, ...): such rows can be sliced, joined and packed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.arrays import memory
+from numtok.errors import SchemaError
+from numtok.representations import SingleToken, from_dict
+from numtok.representations.chosen import choose
+from numtok.representations.columns import (
+    NUMBER_INDEX,
+    NUMBER_MASK,
+    Column,
+    neutral,
+)
+from numtok.representations.values import tensor_array, tensor_values
+from numtok.tokenizer.metadata import tensor_shapes
+from numtok.tokenizer.schema import (
+    METADATA_KEY,
+    columns_of,
+    declared_columns,
+    flat,
+    list_array,
+    no_rows,
+    read_metadata,
+)
+
+Ints = npt.NDArray[np.int64]
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema with numtok's lists of tensors as lists of ``fixed_size_list``; their shapes are
+    in the metadata.
+    """
+    shapes = read_metadata(schema)["shapes"] if METADATA_KEY in (schema.metadata or {}) else {}
+    fields = []
+    for field in schema:
+        kind = getattr(field.type, "value_type", None)
+        if field.name in shapes and isinstance(kind, pa.FixedShapeTensorType):
+            field = field.with_type(_like(field.type, kind.storage_type))
+        fields.append(field)
+    return pa.schema(fields, schema.metadata)
+
+
+def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with the types of :func:`plain_schema`, without a copy."""
+    described = plain_schema(batch.schema)
+    columns = [
+        column if column.type.equals(field.type) else _with_values(column, column.values.storage)
+        for column, field in zip(batch.columns, described, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=described)
+
+
+def conform_schema(schema: pa.Schema, where: str = "") -> pa.Schema:
+    """The schema with numtok's columns in the types of ``FORMAT.md``, tensors as tensors; other
+    columns stay as they are.
+    """
+    own = declared_columns(schema, where)
+    fields = []
+    for field in schema:
+        if field.name not in own:
+            fields.append(field)
+        elif own[field.name].per == "row":
+            fields.append(
+                field
+                if field.type in (pa.string(), pa.large_string())
+                else field.with_type(pa.large_string())
+            )
+        else:
+            fields.append(field.with_type(_like(field.type, own[field.name].type)))
+    return pa.schema(fields, schema.metadata)
+
+
+def conform(batch: pa.RecordBatch, where: str = "") -> pa.RecordBatch:
+    """The batch with the types of :func:`conform_schema`; lists below null rows are empty.
+
+    Raises:
+        SchemaError: if a column is of a type that cannot be read as its own.
+    """
+    described, own = conform_schema(batch.schema, where), declared_columns(batch.schema, where)
+    columns = []
+    for column, field in zip(batch.columns, described, strict=True):
+        if field.name in own:
+            try:
+                column = _conformed(column, field.type)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+                reason = str(error).splitlines()[0]
+                message = (
+                    f"column {field.name!r} is {column.type}, which cannot be read as {field.type}:"
+                    f" {reason}"
+                )
+                raise SchemaError(f"{where}: {message}" if where else message) from None
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, schema=described)
+
+
+def _conformed(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not isinstance(column, pa.ListArray | pa.LargeListArray):
+        return column if column.type.equals(kind) else column.cast(kind)
+    if (
+        column.null_count
+        and np.diff(memory.from_arrow(column.offsets))[~memory.from_arrow(column.is_valid())].any()
+    ):
+        column = column.take(pa.array(np.arange(len(column))))
+    if column.type.equals(kind):
+        return column
+    wanted = kind.value_type
+    values = (
+        column.values.storage if isinstance(column.values, pa.ExtensionArray) else column.values
+    )
+    storage = wanted.storage_type if isinstance(wanted, pa.BaseExtensionType) else wanted
+    if not values.type.equals(storage):
+        values = values.cast(storage)
+    return _with_values(
+        column, pa.ExtensionArray.from_storage(wanted, values) if storage is not wanted else values
+    )
+
+
+def _like(kind: pa.DataType, values: pa.DataType) -> pa.DataType:
+    return pa.large_list(values) if pa.types.is_large_list(kind) else pa.list_(values)
+
+
+def _with_values(column: pa.Array, values: pa.Array) -> pa.Array:
+    """The lists of ``column``, holding other values, without a copy."""
+    kind = _like(column.type, values.type)
+    return pa.Array.from_buffers(
+        kind, len(column), column.buffers()[:2], column.null_count, column.offset, children=[values]
+    )
+
+
+def with_metadata(schema: pa.Schema, changes: Mapping[str, Any]) -> pa.Schema:
+    """The schema whose metadata say these things too, or instead; None takes a key away."""
+    described = json.loads(schema.metadata[METADATA_KEY])
+    described = {key: value for key, value in (described | changes).items() if value is not None}
+    text = json.dumps(described, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return schema.with_metadata({**schema.metadata, METADATA_KEY: text.encode()})
+
+
+def token_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema of :func:`to_token_layout`'s batches; columns that are not numtok's stay."""
+    own, fields = _number_columns(schema), []
+    for field in schema:
+        if field.name == NUMBER_INDEX.name:
+            field = pa.field(NUMBER_MASK.name, _like(field.type, NUMBER_MASK.type))
+        fields.append(
+            field
+            if field.name not in own
+            else field.with_type(_like(field.type, own[field.name].type))
+        )
+    return with_metadata(pa.schema(fields, schema.metadata), {"layout": "token"})
+
+
+def number_schema(schema: pa.Schema) -> pa.Schema:
+    """The inverse of :func:`token_schema`."""
+    fields = [
+        pa.field(NUMBER_INDEX.name, _like(field.type, NUMBER_INDEX.type))
+        if field.name == NUMBER_MASK.name
+        else field
+        for field in schema
+    ]
+    return with_metadata(pa.schema(fields, schema.metadata), {"layout": None, "pack": None})
+
+
+def to_token_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows in token layout; those that are in it already as they are.
+
+    Args:
+        batch: whose rows hold together (:func:`numtok.tokenizer.schema.check_rows`).
+    """
+    if read_metadata(batch.schema)["layout"] == "token":
+        return batch
+    described, own = token_schema(batch.schema), _number_columns(batch.schema)
+    _, offsets = flat(batch.column("input_ids"))
+    index, number_offsets = flat(batch.column(NUMBER_INDEX.name))
+    places = memory.from_arrow(index) + np.repeat(offsets[:-1], np.diff(number_offsets))
+    first = np.diff(places, prepend=-1) > 0  # of those that begin in one token
+    total, columns = int(offsets[-1]), []
+    for column, field in zip(batch.columns, described, strict=True):
+        if field.name == NUMBER_MASK.name:
+            values: Any = np.zeros(total, np.bool_)
+            values[places] = True
+        elif field.name in own:
+            values = _spread(flat(column)[0], places, first, total, own[field.name])
+        else:
+            columns.append(column)
+            continue
+        columns.append(_lists(values, offsets, field, batch.column("input_ids")))
+    return pa.RecordBatch.from_arrays(columns, schema=described)
+
+
+def to_number_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The inverse of :func:`to_token_layout`; rows in number layout as they are."""
+    if read_metadata(batch.schema)["layout"] == "number":
+        return batch
+    described, own = number_schema(batch.schema), _number_columns(batch.schema)
+    mask, offsets = flat(batch.column(NUMBER_MASK.name))
+    places = np.flatnonzero(memory.from_arrow(mask))
+    number_offsets = np.searchsorted(places, offsets)
+    chosen, columns = memory.to_arrow(places), []
+    for column, field in zip(batch.columns, described, strict=True):
+        if field.name == NUMBER_INDEX.name:
+            values: Any = (places - np.repeat(offsets[:-1], np.diff(number_offsets))).astype(
+                np.int32
+            )
+        elif field.name in own:
+            values = flat(column)[0].take(chosen)
+        else:
+            columns.append(column)
+            continue
+        columns.append(_lists(values, number_offsets, field, batch.column("input_ids")))
+    return pa.RecordBatch.from_arrays(columns, schema=described)
+
+
+def _number_columns(schema: pa.Schema) -> dict[str, Column]:
+    """Those with one value per number in number layout, but for ``number_index``."""
+    numbers = [from_dict(options) for options in read_metadata(schema)["numbers"]]
+    known = columns_of(numbers, keep_text=True)
+    return {
+        name: column
+        for name, column in known.items()
+        if column.per == "number" and column != NUMBER_INDEX
+    }
+
+
+def _lists(values: Any, offsets: Ints, field: pa.Field, like: pa.Array) -> pa.Array:
+    valid = memory.from_arrow(like.is_valid()) if like.null_count else np.ones(len(like), np.bool_)
+    return list_array(
+        values, offsets, field.type.value_type, valid, pa.types.is_large_list(field.type)
+    )
+
+
+def _spread(
+    values: pa.Array, places: Ints, first: npt.NDArray[np.bool_], total: int, column: Column
+) -> pa.Array:
+    """(tokens, ...): the values at their places, what says nothing elsewhere."""
+    if not first.all():
+        values, places = values.filter(memory.to_arrow(first)), places[first]
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        return _spread_texts(values, places, total)
+    if isinstance(values, pa.ExtensionArray):
+        tensors = tensor_values(values)
+        dense = neutral(column, total, tensors)
+        dense[places] = tensors
+        return tensor_array(dense, values.type)
+    plain = memory.from_arrow(values)
+    spread = memory.full(total, column.fill, plain.dtype)
+    spread[places] = plain
+    return memory.to_arrow(spread)
+
+
+def _spread_texts(texts: pa.Array, places: Ints, total: int) -> pa.Array:
+    """The texts at their places, empty ones elsewhere; their bytes are not touched."""
+    kind = np.dtype(np.int64 if pa.types.is_large_string(texts.type) else np.int32)
+    given = (
+        np.frombuffer(texts.buffers()[1], kind, len(texts) + 1, texts.offset * kind.itemsize)
+        if len(texts)
+        else np.zeros(1, kind)
+    )
+    which = np.zeros(total + 1, np.int64)  # how many texts end before each token
+    which[places + 1] = 1
+    offsets = given[np.cumsum(which)]
+    return pa.Array.from_buffers(
+        texts.type, total, [None, pa.py_buffer(offsets), texts.buffers()[2] or pa.py_buffer(b"")]
+    )
+
+
+def expand(batch: Rows) -> Rows:
+    """The rows with dense tensors in place of the compact columns of bits and FoNE, in either
+    layout; all other columns as they are.
+
+    Args:
+        batch: rows of an encoded file, with its metadata.
+
+    Raises:
+        SchemaError: without numtok's metadata, or if a column is not of its type.
+    """
+    if isinstance(batch, pa.Table):
+        schema = expand(no_rows(batch.schema)).schema
+        return pa.Table.from_batches([expand(one) for one in batch.to_batches()], schema)
+    if not isinstance(batch, pa.RecordBatch):
+        raise SchemaError(f"expected a record batch or a table, got {type(batch).__name__}")
+    described, batch = read_metadata(batch.schema), conform(batch)
+    compact = [from_dict(options) for options in described["numbers"]]
+    dense = choose(compact, compact=False)
+    columns, fields = list(batch.columns), list(batch.schema)
+    for one, wanted in zip(compact, dense, strict=True):
+        for old, new in zip(one.columns(), wanted.columns().values(), strict=True):
+            at = batch.schema.get_field_index(old)
+            if one == wanted or at < 0 or not isinstance(one, SingleToken):
+                continue
+            column, like = batch.column(at), pa.types.is_large_list(fields[at].type)
+            values, offsets = flat(column)
+            made = _filled(one.expand({old: values})[new.name], new.fill, batch, described)
+            valid = memory.from_arrow(column.is_valid())
+            columns[at] = list_array(made, offsets, new.type, valid, like)
+            fields[at] = pa.field(new.name, columns[at].type, metadata=fields[at].metadata)
+    changes = {"numbers": [one.to_dict() for one in dense], "shapes": tensor_shapes(dense) or None}
+    schema = with_metadata(pa.schema(fields, batch.schema.metadata), changes)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _filled(tensors: pa.Array, fill: float, batch: pa.RecordBatch, described: Any) -> pa.Array:
+    """With the fill at tokens that are no numbers, where values run along with tokens."""
+    if described["layout"] == "number":
+        return tensors
+    mask = memory.from_arrow(flat(batch.column(NUMBER_MASK.name))[0])
+    values: npt.NDArray[Any] = np.array(tensor_values(tensors))
+    values[~mask] = fill
+    return tensor_array(values, tensors.type)

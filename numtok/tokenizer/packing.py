@@ -1,0 +1,325 @@
+"""Documents joined, and cut into rows that end inside no number: for packed files and data sets of
+blocks.
+
+In: batches in number layout. Out: batches whose rows are stretches of their tokens, with the
+numbers that begin in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.arrays import memory
+from numtok.arrays.kernels import kernel
+from numtok.errors import TokenizerError
+from numtok.representations import END_NUM, NUM, SpelledOut, from_dict
+from numtok.tokenizer.schema import declared_columns, flat, list_array, read_metadata
+from numtok.tokenizer.tokenizer import Tokenizer
+
+Ints = npt.NDArray[np.int64]
+USUAL = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<｜end▁of▁sentence｜>", "[SEP]")
+
+
+@dataclass(frozen=True)
+class NumberTokens:
+    """Which token ids belong to numbers.
+
+    Attributes:
+        ids: every id that numtok's number tokens have, ``[NUM]`` and the digits of spelled-out
+            numbers among them: no random word is one of these.
+        own: those of them that no ordinary text contains: ``[NUM]``, `` [NUM]``, ``[/NUM]`` and all
+            ``[NUM:...]``.
+        end: the id of ``[/NUM]`` if numbers are in brackets, else None.
+        length: the tokens per number, if they are not.
+    """
+
+    ids: tuple[int, ...] = ()
+    own: tuple[int, ...] = ()
+    end: int | None = None
+    length: int = 1
+
+    @classmethod
+    def from_metadata(cls, metadata: Mapping[str, Any]) -> NumberTokens:
+        """From the ``numtok`` metadata of a schema (``numtok.tokenizer.schema.read_metadata``)."""
+        tokens: dict[str, int] = metadata.get("tokens", {})
+        runs = [run for form in metadata.get("symbols", {}).values() for run in form]
+        symbols = [number for first, count in runs for number in range(first, first + count)]
+        brackets = [tokens[content] for content in (NUM, f" {NUM}", END_NUM) if content in tokens]
+        first = from_dict(metadata["numbers"][0])
+        bracketed = isinstance(first, SpelledOut) and first.bracketed
+        length = (first.length if isinstance(first, SpelledOut) else None) or 1
+        ids = sorted({*tokens.values(), *symbols})
+        return cls(
+            tuple(ids),
+            tuple(sorted({*brackets, *symbols})),
+            tokens[END_NUM] if bracketed else None,
+            1 if bracketed else length,
+        )
+
+    @classmethod
+    def from_schema(cls, schema: pa.Schema) -> NumberTokens:
+        """From a schema that numtok wrote; ``SchemaError`` for any other."""
+        return cls.from_metadata(read_metadata(schema))
+
+    def stops(self, ids: Ints, positions: Ints, row_stops: Ints) -> Ints:
+        """int64[numbers]: where each number's tokens end, exclusive.
+
+        A number in brackets ends behind its ``[/NUM]``; one that lacks it (the ids were cut by
+        another program) before the next number, or with the row.
+
+        Args:
+            ids: int64[tokens], rows laid end to end.
+            positions: int64[numbers], ascending, the first token of each number.
+            row_stops: int64[numbers], where the row of each number ends.
+        """
+        following = np.append(positions[1:], len(ids))
+        limit = np.minimum(following, row_stops)
+        if self.end is None:
+            return np.asarray(np.minimum(positions + self.length, limit))
+        ends = np.flatnonzero(ids == self.end)
+        behind = np.append(ends, len(ids))[np.searchsorted(ends, positions)] + 1
+        return np.asarray(np.minimum(behind, limit))
+
+
+class RowEnds(NamedTuple):
+    """Where rows end, and how many numbers are longer than a row, so that they were cut."""
+
+    ends: Ints
+    cut_numbers: int
+
+
+def row_ends(sections: Ints, begins: Ints, stops: Ints, size: int) -> RowEnds:
+    """The ends of rows of ``size`` tokens that lie within stretches of tokens, each cut from its
+    own beginning.
+
+    A row ends after ``size`` tokens, but never inside a number: one that fits into a row begins the
+    next, and the row before is shorter by less than the number's tokens. A number longer than a row
+    is cut where rows are full.
+
+    Args:
+        sections: int64[k, 2], ascending: where the first row of each begins, and the place before
+            which all ends are.
+        begins: int64[numbers], ascending, the first token of each number.
+        stops: int64[numbers], where its tokens end.
+        size: tokens of a row.
+    """
+    lengths = (sections[:, 1] - sections[:, 0]).clip(0)
+    ends = np.empty(
+        int((2 * (lengths // size) + 2).sum()), np.int64
+    )  # two rows that follow one another hold more than ``size``
+    count, cut = _row_ends(np.ascontiguousarray(sections, np.int64), begins, stops, size, ends)
+    return RowEnds(ends[:count], int(cut))
+
+
+@kernel
+def _row_ends(sections, begins, stops, size, ends):  # type: ignore[no-untyped-def]
+    count, cut, at, last_cut = 0, 0, 0, -1
+    for section in range(sections.shape[0]):
+        end = sections[section, 0] + size
+        while end < sections[section, 1]:
+            while at < begins.size and begins[at] < end:
+                at += 1
+            last = at - 1  # the last number that begins before
+            if last >= 0 and stops[last] > end:
+                if stops[last] - begins[last] <= size:
+                    end = begins[last]
+                elif last != last_cut:
+                    last_cut = last
+                    cut += 1
+            ends[count] = end
+            count += 1
+            end += size
+    return count, cut
+
+
+def end_token(tokenizer: Tokenizer, given: str | int | None = None) -> int:
+    """The id of the end token.
+
+    Args:
+        tokenizer: whose.
+        given: a token or its id; None for the first of the usual ones that the tokenizer has as an
+            added token.
+
+    Raises:
+        TokenizerError: if it has none of them, or the one that is given is none, or part of
+            numbers.
+    """
+    added = {token["content"]: int(token["id"]) for token in tokenizer.config["added_tokens"]}
+    if given is None:
+        found = next((added[content] for content in USUAL if content in added), None)
+        if found is None:
+            raise TokenizerError(
+                "the tokenizer has none of the usual end tokens; name the one that ends a document"
+                " by end_token=..."
+            )
+        return found
+    number = (
+        given
+        if isinstance(given, int)
+        else added.get(given, _of_vocabulary(tokenizer.config["model"]["vocab"]).get(given))
+    )
+    if number is None or not 0 <= number < tokenizer.vocab_size:
+        raise TokenizerError(
+            f"end_token={given!r} is no token of the tokenizer; give a token, or the id of one"
+        )
+    if number in tokenizer.tokens.values():
+        raise TokenizerError(
+            f"end_token={given!r} is a token that numbers are made of; choose one that ends"
+            " documents"
+        )
+    return number
+
+
+def _of_vocabulary(vocabulary: Any) -> dict[str, int]:
+    """Token to id, also of a Unigram's list."""
+    return (
+        dict(vocabulary)
+        if isinstance(vocabulary, dict)
+        else {entry[0]: number for number, entry in enumerate(vocabulary)}
+    )
+
+
+def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """The rows of batches of one schema, one behind the other, as one batch."""
+    if len(batches) == 1:
+        return batches[0]
+    filled = [batch for batch in batches if batch.num_rows] or batches[:1]
+    return (
+        pa.Table.from_batches(filled).combine_chunks().to_batches()[0]
+        if len(filled) > 1
+        else filled[0]
+    )
+
+
+def with_ends(batch: pa.RecordBatch, end: int | None) -> pa.RecordBatch:
+    """The columns per token and per number, with the end token behind each row that is not null, if
+    there is one; null rows become empty.
+    """
+    ids, known = batch.column("input_ids"), declared_columns(batch.schema)
+    valid = memory.from_arrow(ids.is_valid()) if ids.null_count else np.ones(len(ids), np.bool_)
+    offsets = flat(ids)[1]
+    shift = memory.offsets_of(
+        np.zeros(len(ids), np.int64) if end is None else valid.astype(np.int64)
+    )
+    places = np.arange(int(offsets[-1])) + np.repeat(shift[:-1], np.diff(offsets))
+    all_valid, columns, fields = np.ones(len(ids), np.bool_), [], []
+    for field in batch.schema:
+        if field.name not in known or known[field.name].per not in ("token", "number"):
+            continue
+        values, own_offsets = flat(batch.column(field.name))
+        if known[field.name].per == "token":
+            plain = memory.from_arrow(values)
+            fill = (end or 0) if field.name == "input_ids" else known[field.name].fill
+            spread = memory.full(int(offsets[-1] + shift[-1]), fill, plain.dtype)
+            spread[places] = plain
+            values, own_offsets = memory.to_arrow(spread), offsets + shift
+        columns.append(
+            list_array(
+                values,
+                own_offsets,
+                field.type.value_type,
+                all_valid,
+                pa.types.is_large_list(field.type),
+            )
+        )
+        fields.append(field)
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, batch.schema.metadata))
+
+
+class FlatRows:
+    """The tokens and the numbers of a batch, end to end.
+
+    Attributes:
+        schema: of the columns per token and per number.
+        ids: int32[tokens]. offsets: int64[rows + 1], where the tokens of each row begin.
+        places: int64[numbers], the first token of each.
+    """
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        known = declared_columns(batch.schema)
+        names = [
+            name
+            for name in batch.schema.names
+            if name in known and known[name].per in ("token", "number")
+        ]
+        self.schema = pa.schema([batch.schema.field(name) for name in names], batch.schema.metadata)
+        self._per_token = {name for name in names if known[name].per == "token"}
+        self._values = {
+            name: flat(batch.column(name))[0] for name in names if name != "number_index"
+        }
+        self.ids = memory.from_arrow(self._values["input_ids"])
+        self.offsets: Ints = flat(batch.column("input_ids"))[1]
+        index, self._number_offsets = flat(batch.column("number_index"))
+        self.places: Ints = memory.from_arrow(index) + np.repeat(
+            self.offsets[:-1], np.diff(self._number_offsets)
+        )
+
+    def number_stops(self, tokens: NumberTokens) -> Ints:
+        """int64[numbers]: where the tokens of each number end."""
+        return tokens.stops(
+            self.ids, self.places, np.repeat(self.offsets[1:], np.diff(self._number_offsets))
+        )
+
+    def take(
+        self, starts: Ints, stops: Ints, rows: Ints, valid: npt.NDArray[np.bool_] | None = None
+    ) -> pa.RecordBatch:
+        """New rows.
+
+        Args:
+            starts: int64[pieces], the first token of each piece.
+            stops: int64[pieces], where it ends.
+            rows: int64[new rows + 1]: row r is made of the pieces ``rows[r]`` up to ``rows[r +
+                1]``, in their order.
+            valid: bool[new rows]: a row that is not is null; None if all are.
+        """
+        edges = memory.offsets_of(stops - starts)
+        low, high = np.searchsorted(self.places, starts), np.searchsorted(self.places, stops)
+        tokens, numbers = _Stretches(starts, stops), _Stretches(low, high)
+        places = numbers.of(self.places) - np.repeat(starts - edges[:-1], high - low)
+        token_offsets = edges[rows]
+        number_offsets = memory.offsets_of(high - low)[rows]
+        index = (places - np.repeat(token_offsets[:-1], np.diff(number_offsets))).astype(np.int32)
+        valid, columns = np.ones(len(rows) - 1, np.bool_) if valid is None else valid, []
+        for field in self.schema:
+            per_token = field.name in self._per_token
+            if field.name == "number_index":
+                values: pa.Array | npt.NDArray[np.int32] = index
+            else:
+                values = (tokens if per_token else numbers).of_arrow(self._values[field.name])
+            offsets = token_offsets if per_token else number_offsets
+            columns.append(
+                list_array(
+                    values,
+                    offsets,
+                    field.type.value_type,
+                    valid,
+                    pa.types.is_large_list(field.type),
+                )
+            )
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+class _Stretches:
+    """Places ``starts[k]`` up to ``stops[k]`` of an array, one stretch behind the other."""
+
+    def __init__(self, starts: Ints, stops: Ints) -> None:
+        self._whole: slice | None = None
+        if not len(starts) or np.array_equal(starts[1:], stops[:-1]):
+            self._whole = slice(int(starts[0]), int(stops[-1])) if len(starts) else slice(0, 0)
+            return
+        edges = memory.offsets_of(stops - starts)
+        self._places = np.arange(int(edges[-1])) + np.repeat(starts - edges[:-1], stops - starts)
+
+    def of(self, values: Ints) -> Ints:
+        return values[self._whole] if self._whole is not None else values[self._places]
+
+    def of_arrow(self, values: pa.Array) -> pa.Array:
+        if self._whole is not None:
+            return values.slice(self._whole.start, self._whole.stop - self._whole.start)
+        return values.take(memory.to_arrow(self._places))
