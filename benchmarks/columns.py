@@ -87,7 +87,7 @@ def columns(corpus: Corpus) -> Iterator[tuple[str, pa.Table, str]]:
 
 
 def _representations(numbers: str, compact: bool) -> Sequence[object]:
-    from numtok.representations.chosen import choose
+    from numtok.representations.parse import choose
 
     return choose(numbers, None, compact)
 

@@ -85,7 +85,7 @@ def _of_text(
     **_: Any,
 ) -> dict[str, Any]:
     from numtok import Tokenizer
-    from numtok.representations.chosen import choose
+    from numtok.representations.parse import choose
     from numtok.tokenizer.inspect import inspect_text
 
     rules = make_grammar(grammar, pattern)

@@ -27,7 +27,7 @@ from numtok.errors import NumtokError, RepresentationError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.scan import scan
 from numtok.representations import Representation
-from numtok.representations.chosen import for_files
+from numtok.representations.parse import for_files
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Files = str | Path | Sequence[str | Path]

@@ -12,8 +12,9 @@ To add one: a frozen dataclass that derives from one of the two, with its column
 from __future__ import annotations
 
 import dataclasses
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,10 +27,13 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.options import check_options
 from numtok.representations.columns import Column
-from numtok.representations.continuation import Continuation
 
 NUM, END_NUM = "[NUM]", "[/NUM]"
 OVERFLOW = ("text", "clip", "error")
+NEVER = -1
+
+# state to (symbols, the state behind each of them)
+Rules = Mapping[str, Sequence[tuple[Iterable[int], str]]]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -189,6 +193,48 @@ class SingleToken(Representation):
         return Numbers.parse(
             [text if good else near for text, near, good in zip(texts, held, fits, strict=True)]
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Continuation:
+    """What may follow what in a number.
+
+    Attributes:
+        following: int16[states, symbols], the state behind each symbol, ``NEVER`` where it may not
+            follow. Numbers begin in state 0.
+        ends: bool[states], whether what is written is a number. Without brackets around it, it ends
+            where nothing may follow.
+    """
+
+    following: npt.NDArray[np.int16]
+    ends: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, rules: Rules, ends: Collection[str], symbols: int) -> Continuation:
+        """From the rules of each state, the first of which begins a number, for an alphabet of so
+        many symbols.
+        """
+        names = list(rules)
+        following = np.full((len(names), symbols), NEVER, np.int16)
+        for row, name in zip(following, names, strict=True):
+            for allowed, state in rules[name]:
+                row[list(allowed)] = names.index(state)
+        return cls(following, np.array([name in ends for name in names], np.bool_))
+
+    @functools.cached_property
+    def to_end(self) -> npt.NDArray[np.int64]:
+        """int64[states]: with how many symbols, at least, what is written becomes a number; 0 where
+        it is one.
+        """
+        found = np.where(self.ends, 0, len(self.ends))
+        for _ in range(
+            len(self.ends)
+        ):  # each turn settles the states that are one symbol further away
+            onward = np.where(
+                self.following == NEVER, len(self.ends), found[self.following]
+            )  # [states, symbols]
+            found = np.minimum(found, onward.min(1) + 1)
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,11 +41,9 @@ from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import as_written
-from numtok.representations.base import AddedTokens, Mask, Spelled, SpelledOut
+from numtok.representations.base import AddedTokens, Continuation, Mask, Spelled, SpelledOut
 from numtok.representations.columns import Column
-from numtok.representations.continuation import Continuation
-from numtok.representations.decimal_rules import continuation_of
-from numtok.representations.group_rules import in_groups
+from numtok.representations.continuation import continuation_of, in_groups
 from numtok.representations.place_value import PlaceValue
 
 ALIGN = ("left", "right")

@@ -26,6 +26,7 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
+from numtok.representations import decimals
 from numtok.representations.base import Mask, SingleToken
 from numtok.representations.columns import Column
 from numtok.representations.values import tensor_array, tensor_values
@@ -105,9 +106,12 @@ class LogFourier(SingleToken):
         logarithm = LONGEST_PERIOD * turns[:, 0]
         for j, period in enumerate(self.periods[1:], 1):
             logarithm = period * (turns[:, j] + np.round(logarithm / period - turns[:, j]))
-        logarithm[features[:, 0, 1] > 0.5] = -np.inf  # zero
-        digits, offsets, exponent = _significant(logarithm)
-        return Numbers.from_digits(features[:, 0, 0] < 0, digits, offsets, exponent)
+        zero = features[:, 0, 1] > 0.5
+        decade = np.floor(np.where(zero, 0.0, logarithm))
+        mantissa = (10.0 ** (logarithm - decade + SIGNIFICANT_DIGITS - 1) + 0.5).astype(np.int64)
+        mantissa[zero] = 0
+        exponent = decade.astype(np.int64) - (SIGNIFICANT_DIGITS - 1)
+        return Numbers.from_digits(features[:, 0, 0] < 0, *decimals.split(mantissa, exponent))
 
 
 @allocating_kernel
@@ -152,36 +156,3 @@ def _encode(negative, fraction, decade, zero, periods, out):  # type: ignore[no-
                 angle = 2 * math.pi * (turn - math.floor(turn))
                 out[at], out[at + 1] = math.cos(angle), math.sin(angle)
             at += 2
-
-
-@allocating_kernel
-def _significant(logarithm):  # type: ignore[no-untyped-def]
-    """(digits, offsets, exponent) of 10**logarithm to seven significant digits, without trailing
-    zeros; minus infinity is zero.
-    """
-    count = logarithm.size
-    digits, offsets = np.empty(count * SIGNIFICANT_DIGITS, np.uint8), np.zeros(count + 1, np.int64)
-    exponent = np.zeros(count, np.int64)
-    filled = 0
-    for i in range(count):
-        whole, width = np.int64(0), 1
-        if logarithm[i] != -np.inf:
-            decade = np.int64(math.floor(logarithm[i]))
-            whole, width = (
-                np.int64(10.0 ** (logarithm[i] - decade + SIGNIFICANT_DIGITS - 1) + 0.5),
-                SIGNIFICANT_DIGITS,
-            )
-            if whole == 10**SIGNIFICANT_DIGITS:
-                whole //= 10
-                decade += 1
-            exponent[i] = decade - (SIGNIFICANT_DIGITS - 1)
-            while whole % 10 == 0:
-                whole //= 10
-                width -= 1
-                exponent[i] += 1
-        for k in range(filled + width - 1, filled - 1, -1):
-            digits[k] = whole % 10
-            whole //= 10
-        filled += width
-        offsets[i + 1] = filled
-    return digits[:filled].copy(), offsets, exponent

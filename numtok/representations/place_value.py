@@ -44,10 +44,9 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import as_written
 from numtok.representations.as_written import LIMIT, LOWER_E, MINUS, PLUS, UPPER_E
-from numtok.representations.base import Mask, Spelled, SpelledOut
+from numtok.representations.base import Continuation, Mask, Spelled, SpelledOut
 from numtok.representations.columns import Column
-from numtok.representations.continuation import Continuation
-from numtok.representations.decimal_rules import continuation_of
+from numtok.representations.continuation import continuation_of
 
 ORDERS = ("msd", "lsd")
 

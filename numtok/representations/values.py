@@ -13,7 +13,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.arrays.kernels import kernel
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 
@@ -23,19 +22,9 @@ Width = TypeVar("Width", bound=np.floating[Any])
 
 def finite(values: npt.NDArray[np.floating[Any]], numbers: Numbers) -> Mask:
     """bool[n]: neither infinite as a float nor rounded to zero without being zero."""
-    good: Mask = memory.empty(len(values), np.bool_)
-    _finite(values, numbers.digits, numbers.digit_offsets, good)
-    return good
-
-
-@kernel
-def _finite(values, digits, offsets, good):  # type: ignore[no-untyped-def]
-    for i in range(values.size):
-        good[i] = abs(values[i]) < np.inf
-        if values[i] == 0:
-            for k in range(offsets[i], offsets[i + 1]):
-                if digits[k] != 0:
-                    good[i] = False
+    good: Mask = np.isfinite(values)
+    vanished = values == 0
+    return good & ~(vanished & ~numbers.is_zero()) if vanished.any() else good
 
 
 def clip_to_finite(values: npt.NDArray[Width], numbers: Numbers) -> npt.NDArray[Width]:

@@ -19,13 +19,13 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.errors import SchemaError
 from numtok.representations import SingleToken, from_dict
-from numtok.representations.chosen import choose
 from numtok.representations.columns import (
     NUMBER_INDEX,
     NUMBER_MASK,
     Column,
     neutral,
 )
+from numtok.representations.parse import choose
 from numtok.representations.values import tensor_array, tensor_values
 from numtok.tokenizer.metadata import tensor_shapes
 from numtok.tokenizer.schema import (

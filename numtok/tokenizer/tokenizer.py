@@ -22,8 +22,7 @@ from numtok.errors import InputError, SchemaError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import Representation, representations_of
-from numtok.representations.chosen import choose
-from numtok.representations.parse import Representations
+from numtok.representations.parse import Representations, choose
 from numtok.tokenizer import saving, schema
 from numtok.tokenizer.decode import Decoder, TokenIds
 from numtok.tokenizer.encode import (

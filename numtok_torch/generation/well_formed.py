@@ -24,7 +24,7 @@ from torch import Tensor
 
 from numtok import Tokenizer
 from numtok.representations import SingleToken, SpelledOut
-from numtok.representations.continuation import NEVER, Continuation
+from numtok.representations.base import NEVER, Continuation
 from numtok.tokenizer.vocabulary import Spelling, first_ids
 from numtok_torch.model.backbone import ModelError
 

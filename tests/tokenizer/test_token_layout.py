@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 import numtok
 from numtok.errors import SchemaError
 from numtok.representations import streams
-from numtok.representations.chosen import choose
+from numtok.representations.parse import choose
 from numtok.tokenizer.layout import conform, plain, to_number_layout, to_token_layout
 from numtok.tokenizer.schema import check_rows, declared_columns, read_metadata
 
