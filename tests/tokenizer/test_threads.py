@@ -89,12 +89,12 @@ def test_same_bytes(
 def test_the_rows_are_encoded_in_parts() -> None:
     tok, sizes = tokenizer("gpt2", "two"), []
 
-    def encode(part: Any) -> Any:
+    def of_part(part: Any) -> Any:
         sizes.append(len(part))
         return tok.encode_with_report(part)
 
     texts = ["a 5 and 6 of 7"] * 40
-    batch, _ = encode.encode_parts(encode, encode.TextRows.of(texts), 4)
+    batch, _ = encode.encode_parts(of_part, encode.TextRows.of(texts), 4)
     assert sizes == [10] * 4
     assert batch.equals(tok.encode_batch(texts))
 
