@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from numtok.statistics import Statistics
     from numtok.tokenizer.decode_stream import DecodeStream
     from numtok.tokenizer.encode import Encoding
+    from numtok.tokenizer.expand import expand
     from numtok.tokenizer.find import EncodeReport
-    from numtok.tokenizer.layout import expand
     from numtok.tokenizer.tokenizer import Tokenizer
 
     __version__: str
@@ -62,7 +62,7 @@ _MODULES = {
     "numtok.tokenizer.decode_stream": ("DecodeStream",),
     "numtok.tokenizer.encode": ("Encoding",),
     "numtok.tokenizer.find": ("EncodeReport",),
-    "numtok.tokenizer.layout": ("expand",),
+    "numtok.tokenizer.expand": ("expand",),
     "numtok.tokenizer.tokenizer": ("Tokenizer",),
     "numtok.corpus.calls": ("encode_files",),
     "numtok.corpus.decode": ("decode_files",),
