@@ -302,7 +302,7 @@ def test_a_bug_is_told_apart_and_debug_shows_it(
     def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("numtok.corpus.calls.encode_files", broken)
+    monkeypatch.setattr("numtok.encode_files", broken)
     result = run("encode sample.jsonl -o a.parquet")
     assert result.exit_code == 1
     assert "this is a bug in numtok: ZeroDivisionError: oops" in result.stderr
@@ -347,8 +347,7 @@ def test_an_interrupt_while_waiting_for_standard_input(tmp_path: Path) -> None:
     # more than a pipe holds: it waits until most is read
     running.stdin.write('{"text": "' + "a" * 500_000)
     running.stdin.flush()
-    running.send_signal(signal.SIGINT)
-    assert running.wait(timeout=120) == 130 and only_files(tmp_path) == set()
+    assert interrupts.end(running, signal.SIGINT) == 130 and only_files(tmp_path) == set()
     for stream in (running.stdin, running.stdout, running.stderr):
         stream.close()
 

@@ -420,7 +420,7 @@ def test_lines_of_text_cannot_hold_line_breaks(tokenizer: numtok.Tokenizer, tmp_
 def test_a_bug_in_a_thread_is_raised_with_its_place(
     tokenizer: numtok.Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: Any) -> Any:
+    def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("oops")
 
     monkeypatch.setattr(tokenizer, "encode_with_report", broken)

@@ -30,6 +30,18 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[str]:
     )
 
 
+def end(process: subprocess.Popen[str], sent: signal.Signals) -> int:
+    """Send the signal until the process ends, as it may be lost just before a read that blocks; its
+    return code.
+    """
+    begin = time.monotonic()
+    while time.monotonic() - begin < LONG:
+        process.send_signal(sent)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout=10)
+    raise AssertionError(f"{sent!r} did not end it")
+
+
 def children(process: subprocess.Popen[str]) -> list[psutil.Process]:
     """Those that a process has started, and that live."""
     with contextlib.suppress(psutil.NoSuchProcess):

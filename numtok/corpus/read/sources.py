@@ -103,12 +103,14 @@ class _Counted:
 
     def __init__(self, raw: BinaryIO, limit: int | None) -> None:
         self.raw, self.count, self.limit = raw, 0, limit
+        # of a pipe what is there, so that an interrupt is seen between two reads that block
+        self._read = sys.stdin.buffer.read1 if raw is sys.stdin.buffer else raw.read  # type: ignore[attr-defined]
 
     def read(self, size: int = -1) -> bytes:
         if self.limit is not None:
             left = self.limit - self.count
             size = left if size < 0 else min(size, left)
-        data = self.raw.read(size)
+        data: bytes = self._read(size)
         self.count += len(data)
         return data
 
