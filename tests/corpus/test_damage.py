@@ -151,7 +151,7 @@ for path in sys.argv[1:]:
     os.truncate(path, 600)
     for number in (0, 20, len(data) - 1):
         try:
-            print(path, "row", bool(data[number]))
+            print(path, "row", int(data[number]["input_ids"].sum()) > 0)
         except InputError as error:
             print(path, "error", path in str(error))
     sys.stdout.flush()
@@ -174,7 +174,7 @@ def test_cut_short_while_it_is_read(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     for path in paths:
-        decoded_already = path.name == "zstd-cached.parquet"  # such rows are no views of the file
+        decoded_already = "cached" in path.name  # such rows are no views of the file
         assert [line.removeprefix(f"{path} ") for line in lines if line.startswith(f"{path} ")] == [
             *(["row True"] * 3 if decoded_already else ["error True"] * 3),
             "ended with 0",
