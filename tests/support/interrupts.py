@@ -1,5 +1,5 @@
 """Child processes that can be interrupted, also when the tests themselves run in the background of
-a shell, which ignores SIGINT there; and the wait for what they do.
+a shell or under nohup, which ignore them there; and the wait for what they do.
 """
 
 from __future__ import annotations
@@ -17,15 +17,20 @@ LONG = 120.0
 
 
 def start(command: Sequence[str], **options: Any) -> subprocess.Popen[str]:
-    """``subprocess.Popen`` with text pipes for output, and SIGINT at its default."""
+    """``subprocess.Popen`` with text pipes for output, and the signals of a terminal at their
+    defaults.
+    """
+
+    def as_in_a_terminal() -> None:  # one thread, and nothing but this
+        for sent in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(sent, signal.SIG_DFL)
+
     return subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(
-            signal.SIGINT, signal.SIG_DFL
-        ),  # one thread, and nothing but this
+        preexec_fn=as_in_a_terminal,
         **options,
     )
 
