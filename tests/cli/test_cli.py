@@ -204,7 +204,7 @@ def test_what_comes_out_is_what_a_file_would_hold(folder: Path) -> None:
 @pytest.mark.parametrize("kind", ["jsonl", "arrow"])
 def test_a_closed_pipe_is_no_error(folder: Path, kind: str) -> None:
     (folder / "many.jsonl").write_bytes(SAMPLE.read_bytes() * 30)
-    command = [*NUMTOK, *f"encode many.jsonl -o - --output-format {kind} -q --scale 1".split()]
+    command = [*NUMTOK, *f"encode many.jsonl -o - --output-format {kind} -q --numbers bits".split()]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout is not None and running.stderr is not None
         assert running.stdout.read(10)
