@@ -56,7 +56,7 @@ def _rows(file: str, *fields: str) -> Iterator[list[Any]]:
     from numtok.errors import InputError
 
     try:
-        with click.open_file(file, encoding="utf-8") as stream:
+        with click.open_file(file, encoding="utf-8-sig") as stream:
             if file.endswith((".csv", ".tsv")):
                 rows = csv.DictReader(stream, delimiter="\t" if file.endswith(".tsv") else ",")
                 for row in rows:

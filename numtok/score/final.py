@@ -15,7 +15,8 @@ from numtok.score.policy import Policy, policy_named
 from numtok.score.reading import Answer, iterate_numbers
 
 MOST_MARKS = 50  # that are looked behind
-_WORD = re.compile(r"[^\W_]")
+MOST_READ = 1_000_000  # characters at the end of a text, from the next white space on
+_WORD, _SPACE = re.compile(r"[^\W_]"), re.compile(r"\s")
 _THOUGHT = re.compile(r".*</think(?:ing)?>", re.DOTALL)
 _RUN_ON = re.compile(
     r"\n\s*(?:\*\*|\#+\s*)?(?:Question|Q|Problem|Exercise|Human|User|Instruction)\s*\d*\s*(?:\*\*)?:"
@@ -46,7 +47,7 @@ def final_number(text: str, policy: Policy | str = "default") -> Answer | None:
     """The number that a text gives as its answer.
 
     Args:
-        text: of any length, plain or LaTeX.
+        text: plain or LaTeX; of a longer one the last ``MOST_READ`` characters are read.
         policy: where it stands and how it is written, see :class:`Policy`, or the name of one.
 
     Returns:
@@ -71,8 +72,10 @@ _ABSENT = Answer(None, "", 0, 0)  # type: ignore[arg-type]  # stands for a text 
 
 def _answer_span(text: str) -> tuple[int, int]:
     """What is neither thought nor run on; all of the text if that would leave nothing."""
-    thought = _THOUGHT.match(text)
-    start = thought.end() if thought and text[thought.end() :].strip() else 0
+    cut = _SPACE.search(text, len(text) - MOST_READ) if len(text) > MOST_READ else None
+    start = cut.start() if cut else 0
+    thought = _THOUGHT.match(text, start)
+    start = thought.end() if thought and text[thought.end() :].strip() else start
     for match in _RUN_ON.finditer(text, start):
         if re.search(r"\d", text[start : match.start()]):
             return start, match.start()

@@ -68,7 +68,7 @@ class Report:
         lines.append(f"{'digits right':<16}{self.digits_right:>8.2f}")
         if self.without_target:
             lines.append(f"{'no target':<16}{self.without_target:>8,}")
-        lines += [f"  {number}: no number in ...{end!r}" for number, end in self.examples]
+        lines += [f"  {number}: no number in {end!r}" for number, end in self.examples]
         lines += [f"  {number}: {found} is not {target}" for number, found, target in self.mistakes]
         return "\n".join(lines)
 
@@ -108,7 +108,7 @@ def _count(made: Report, index: int, prediction: Value, target: Value, policy: P
     if found is None:
         made.unparseable += 1
         if len(made.examples) < EXAMPLES:
-            made.examples.append((index, str(prediction)[-_LONGEST:]))
+            made.examples.append((index, "" if prediction is None else str(prediction)[-_LONGEST:]))
         return 0.0
     exact = equal(found, wanted, 0, policy)
     made.exact += exact

@@ -22,9 +22,7 @@ def test_table_and_json(tmp_path: Path) -> None:
     fields = ["--prediction", "output", "--target", "answer"]
     told = run(str(file), *fields, "--json", str(data))
     assert told.exit_code == 0, told.output
-    assert (
-        "exact                  1    50.0%" in told.stdout and "no number in ...'?'" in told.stdout
-    )
+    assert "exact                  1    50.0%" in told.stdout and "no number in '?'" in told.stdout
     made = json.loads(data.read_text())
     assert (made["total"], made["exact"], made["unparseable"]) == (2, 1, 1)
     assert json.loads(run("-", *fields, "--json", "-", input=file.read_text()).stdout) == made
@@ -37,6 +35,8 @@ def test_csv_and_deeper_fields(tmp_path: Path) -> None:
     deep.write_text(json.dumps({"resps": [["#### 5"]], "doc": {"gold": 5}}))
     told = run(str(deep), "--prediction", "resps.0.0", "--target", "doc.gold")
     assert "exact                  1   100.0%" in told.stdout
+    deep.write_text('\ufeff{"prediction": null, "target": 5}', encoding="utf-8")
+    assert "0: no number in ''" in run(str(deep)).stdout
 
 
 @pytest.mark.parametrize(

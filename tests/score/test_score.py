@@ -17,6 +17,7 @@ from places import SAMPLE
 import numtok
 from numtok.score import POLICIES, Policy, equal, final_number, read_numbers, report
 from numtok.score.adapters import as_digits, number_reward
+from numtok.score.final import MOST_READ
 
 ODD = [
     json.loads(line) for line in (Path(__file__).parent / "answers.jsonl").read_text().splitlines()
@@ -164,3 +165,11 @@ def test_a_reward_and_digits() -> None:
         "5/2",
         "[invalid]",
     ]
+
+
+def test_of_a_very_long_text_the_end_is_read() -> None:
+    text = "1 a " * MOST_READ + "the answer is 12,345."
+    found = final_number(text)
+    assert found is not None and found.value == 12345 and found.start == len(text) - 7
+    whole = final_number("7" * (MOST_READ + 5))  # not a part of a number
+    assert whole is not None and whole.text == "7" * (MOST_READ + 5)
