@@ -26,7 +26,7 @@ from numtok.engines.gigatoken.engine import GigatokenEngine
 from numtok.engines.interface import (
     Config,
     Engine,
-    NumberTokens,
+    NumtokTokens,
     Slots,
     is_byte_level,
 )
@@ -58,7 +58,7 @@ SELF_CHECK = [
 
 
 def make_engine(
-    config: Config, tokens: NumberTokens, engine: str = "auto", parse_special: bool = False
+    config: Config, tokens: NumtokTokens, engine: str = "auto", parse_special: bool = False
 ) -> Engine:
     """The engine to use: gigatoken where it gives the same ids, else tokenizers.
 
@@ -104,14 +104,14 @@ def make_engine(
         return _other_engine(config, tokens, parse_special)
 
 
-def _other_engine(config: Config, tokens: NumberTokens, parse_special: bool) -> Engine:
+def _other_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:
     """``tokenizers``, with the ids of words kept where it is certain that they are the same
     everywhere.
     """
     return with_words_kept(TokenizersEngine(config, tokens, parse_special), config, tokens)
 
 
-def _fast_engine(config: Config, tokens: NumberTokens, parse_special: bool) -> GigatokenEngine:
+def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> GigatokenEngine:
     """gigatoken, once it is known to give the same ids.
 
     Raises:
@@ -137,7 +137,7 @@ def _level_of_caller() -> int:
     return level
 
 
-def _given(config: Config, tokens: NumberTokens, parse_special: bool) -> list[str]:
+def _given(config: Config, tokens: NumtokTokens, parse_special: bool) -> list[str]:
     """All that the outcome of :func:`_compare` depends on beside numtok's own source."""
     return [
         to_json(config),
@@ -167,7 +167,7 @@ def _installed(package: str) -> str:
         )
 
 
-def _compare(fast: GigatokenEngine, tokens: NumberTokens) -> str:
+def _compare(fast: GigatokenEngine, tokens: NumtokTokens) -> str:
     """Raise TokenizerError if the engines differ on SELF_CHECK."""
     from numtok.numbers.scan import scan
 

@@ -23,7 +23,7 @@ Config = dict[str, Any]  # a parsed tokenizer.json
 
 
 @dataclass(frozen=True)
-class NumberTokens:
+class NumtokTokens:
     """The added tokens of numtok.
 
     Attributes:
@@ -159,7 +159,7 @@ def _parts(part: Config | None, children: str) -> list[str]:
     return [part["type"]]
 
 
-def without_numbers(config: Config, tokens: NumberTokens, parse_special: bool) -> Config:
+def without_numbers(config: Config, tokens: NumtokTokens, parse_special: bool) -> Config:
     """``config`` as the engines take it: no number tokens, no truncation or padding, and special
     tokens only if they are to be parsed.
     """

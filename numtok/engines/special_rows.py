@@ -20,7 +20,7 @@ from numtok.engines.interface import (
     Engine,
     Ints,
     Mask,
-    NumberTokens,
+    NumtokTokens,
     Slots,
     without_numbers,
 )
@@ -29,7 +29,7 @@ from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
 
 
-def special_names(config: Config, tokens: NumberTokens) -> list[str]:
+def special_names(config: Config, tokens: NumtokTokens) -> list[str]:
     """Names of the special tokens.
 
     Raises:

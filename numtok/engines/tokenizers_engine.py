@@ -22,7 +22,7 @@ from numtok.engines.interface import (
     Ids,
     Ints,
     Mask,
-    NumberTokens,
+    NumtokTokens,
     Slots,
     without_numbers,
 )
@@ -42,7 +42,7 @@ class TokenizersEngine:
     name = "tokenizers"
     is_fast = False
 
-    def __init__(self, config: Config, tokens: NumberTokens, parse_special: bool = False) -> None:
+    def __init__(self, config: Config, tokens: NumtokTokens, parse_special: bool = False) -> None:
         self.tokens = tokens
         self._config, self._parse_special = config, parse_special
         self._by_sentinel: dict[str, Any] = {}

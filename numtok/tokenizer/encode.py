@@ -21,7 +21,7 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.choose import make_engine
-from numtok.engines.interface import Encoded, Engine, NumberTokens, Slots
+from numtok.engines.interface import Encoded, Engine, NumtokTokens, Slots
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import InputError, NumtokError
 from numtok.numbers.numbers import Numbers
@@ -75,7 +75,7 @@ class TextEngines:
     complete tokenizer; each made when it is first needed.
     """
 
-    def __init__(self, config: dict[str, Any], tokens: NumberTokens, choice: str) -> None:
+    def __init__(self, config: dict[str, Any], tokens: NumtokTokens, choice: str) -> None:
         self._config, self._tokens, self._choice = config, tokens, choice
 
     def __reduce__(self) -> Any:  # some engines cannot be pickled
@@ -128,7 +128,7 @@ def number_tokens(
     numbers: Numbers,
     representations: Sequence[Representation],
     spelling: Spelling | None,
-    tokens: NumberTokens,
+    tokens: NumtokTokens,
 ) -> NumberTokensInText:
     """What stands for the numbers in the text and beside it."""
     first = representations[0]

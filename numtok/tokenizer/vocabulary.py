@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays.kernels import allocating_kernel
-from numtok.engines.interface import NumberTokens, is_byte_level
+from numtok.engines.interface import NumtokTokens, is_byte_level
 from numtok.engines.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
 from numtok.representations import (
     END_NUM,
@@ -225,7 +225,7 @@ class NumberVocabulary:
     tokens: dict[str, int]
     own: dict[str, int]
     spelling: Spelling | None
-    in_text: NumberTokens
+    in_text: NumtokTokens
 
     @classmethod
     def of(
@@ -244,7 +244,7 @@ class NumberVocabulary:
         spelling = Spelling.of(representation, tokens)
         plain, spaced = (int(ids[0]) if len(ids) else -1 for ids in first_ids(tokens, spelling))
         hidden = tuple(number for number in own.values() if number not in (plain, spaced))
-        return cls(config, tokens, own, spelling, NumberTokens(plain, spaced, hidden))
+        return cls(config, tokens, own, spelling, NumtokTokens(plain, spaced, hidden))
 
     @property
     def size(self) -> int:

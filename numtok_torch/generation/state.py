@@ -30,7 +30,7 @@ from numtok import Tokenizer
 from numtok.representations import SpelledOut
 from numtok_torch.data.rows import number_streams
 from numtok_torch.embeddings.place_values import PlaceTracker
-from numtok_torch.generation.written import decimals, doubtful, number_ids, streams_of, texts_of
+from numtok_torch.generation.written import decimals, doubtful, number_ids, streams_of
 from numtok_torch.heads.base import NumberPrediction
 from numtok_torch.model.model import NumberModel
 
@@ -183,7 +183,7 @@ class Writing:
             prediction.values[at] = self._read_alone(*list(new.values())[at]).values[0]
         decided = decimals(self.tokenizer, prediction, type(self.model.head).__name__)
         streams = streams_of(self.tokenizer, decided)
-        texts = texts_of(self.tokenizer, decided, prediction)
+        texts = [str(text) for text in decided.format().to_pylist()]
         for at, (one, text) in enumerate(zip(new, texts, strict=True)):
             self._texts[one] = text
             self._shown[one] = {name: stream[at] for name, stream in streams.items()}

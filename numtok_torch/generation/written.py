@@ -84,17 +84,6 @@ def _single(representations: Sequence[Representation]) -> list[SingleToken]:
     return [one for one in representations if isinstance(one, SingleToken)]
 
 
-def texts_of(tokenizer: Tokenizer, numbers: Numbers, prediction: NumberPrediction) -> list[str]:
-    """As they are written; with the sign of a head that predicts one which the tokenizer leaves in
-    the text (``FoNEHead(sign=True)``).
-    """
-    texts = [str(text) for text in numbers.format().to_pylist()]
-    if tokenizer.carries_sign or "number_digits" not in prediction.streams:
-        return texts
-    negative = prediction.values.signbit().tolist()
-    return [f"-{text}" if minus else text for text, minus in zip(texts, negative, strict=True)]
-
-
 def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> dict[str, Tensor]:
     """Every number stream (n, ...) of the tokenizer, as it gives them for the text."""
     streams = {"number_value": torch.from_numpy(numbers.to_float64().copy())}

@@ -33,7 +33,7 @@ from numtok.engines.interface import (
     Encoded,
     Ints,
     Mask,
-    NumberTokens,
+    NumtokTokens,
     Slots,
     is_byte_level,
     without_numbers,
@@ -61,7 +61,7 @@ class GigatokenEngine:
     name = "gigatoken"
     is_fast = True
 
-    def __init__(self, config: Config, tokens: NumberTokens, parse_special: bool = False) -> None:
+    def __init__(self, config: Config, tokens: NumtokTokens, parse_special: bool = False) -> None:
         if not is_byte_level(config):
             raise TokenizerError(f"it is not byte-level BPE but {config['model'].get('type')}")
         source, config = config, without_numbers(config, tokens, parse_special)

@@ -19,7 +19,7 @@ from numtok.engines.interface import (
     Engine,
     Ints,
     Mask,
-    NumberTokens,
+    NumtokTokens,
     Slots,
     without_numbers,
 )
@@ -33,7 +33,7 @@ from numtok.numbers.numbers import Numbers
 PREFIXES = "aeiousn"  # words for another one to stand behind
 
 
-def with_words_kept(slow: TokenizersEngine, config: Config, tokens: NumberTokens) -> Engine:
+def with_words_kept(slow: TokenizersEngine, config: Config, tokens: NumtokTokens) -> Engine:
     """The engine, with words kept if it is certain that the tokenizer cuts at spaces; else as it
     is.
     """
