@@ -22,11 +22,12 @@ from numtok.corpus import tokenizer_of
 
 BYTES, QUICK_BYTES, MUCH = 1_000_000_000, 20_000, 2_000_000_000
 CORES = 2
+# floor and aim in MB/s; the first is the default of the command
 GOALS = {
     "xval": (80, 150),
     "bits": (50, 80),
     "fone:6,4": (50, 80),
-}  # floor and aim in MB/s; the first is the default of the command
+}
 TURNS = 2
 MIB = 1024 * 1024
 
@@ -155,9 +156,8 @@ def measure(
 
 def check_output(corpus: Corpus, path: Path, times: int, numbers: str) -> str:
     """Every repetition of the corpus has the same tokens and numbers as ``encode_batch`` gives."""
-    tokenizer = tokenizer_of(
-        path, corpus.tokenizer
-    )  # with the scale that was found: its clip holds numbers that would else be left as text
+    # with the scale that was found: its clip holds numbers that would else be left as text
+    tokenizer = tokenizer_of(path, corpus.tokenizer)
     expected = tokenizer.encode_batch(corpus.column)
     documents = len(corpus.texts)
     with pq.ParquetFile(path) as file:

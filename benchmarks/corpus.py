@@ -18,10 +18,11 @@ import pyarrow as pa
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "examples" / "sample.jsonl"
 DEFAULT_TOKENIZER = ROOT / "numtok" / "default" / "tokenizer.json"
+# bytes: a smaller text is repeated up to the first; --quick takes no more than the second
 SMALL, QUICK = (
     2_000_000,
     20_000,
-)  # bytes: a smaller text is repeated up to the first; --quick takes no more than the second
+)
 
 
 @dataclass(frozen=True)

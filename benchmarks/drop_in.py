@@ -140,9 +140,8 @@ def check_drop_in(ours: Any, plain: Any, corpus: Corpus) -> str:
         for text, numbers in zip(texts, kept, strict=True)
         if ours.numtok.representations[0].fits(numbers).all()
     ]
-    reference = type(plain)(
-        tokenizer_object=ours.backend_tokenizer
-    )  # [NUM] is one of its added tokens
+    # [NUM] is one of its added tokens
+    reference = type(plain)(tokenizer_object=ours.backend_tokenizer)
     written = []
     for text in texts:
         at, pieces = 0, []

@@ -122,7 +122,6 @@ def _encode(corpus: Corpus, path: Path, how: Way) -> Steady:
         len(files) == len(receipts) > BEFORE,
         f"{' '.join(how.options)} left {len(files)} shards and {len(receipts)} receipts",
     )
-    seconds = max(
-        receipts[-1] - receipts[BEFORE - 1], 1e-6
-    )  # a file system may tell time in coarse steps
+    # a file system may tell time in coarse steps
+    seconds = max(receipts[-1] - receipts[BEFORE - 1], 1e-6)
     return Steady(seconds, [hashlib.sha256(file.read_bytes()).hexdigest() for file in files])

@@ -147,9 +147,8 @@ def _overlaps(tokens: _Tokens, numbers: Numbers) -> npt.NDArray[np.bool_]:
     """Which tokens hold a part of a number."""
     base = numbers.rows.offsets[numbers.document]
     first, last = base + numbers.start, base + numbers.stop
-    following = np.searchsorted(
-        last, tokens.start, "right"
-    )  # the first number that ends behind the token's start
+    # the first number that ends behind the token's start
+    following = np.searchsorted(last, tokens.start, "right")
     return np.append(first, np.iinfo(np.int64).max)[following] < tokens.stop
 
 

@@ -74,9 +74,8 @@ def run(corpus: Corpus) -> Section:
         measured = starts(corpus, Path(folder))
         if corpus.quick:
             measured = dict(list(measured.items())[::2])
-        seconds = {
-            name: [launch(*start.arguments).cpu] for name, start in measured.items()
-        }  # warms up, and is all of a quick run
+        # warms up, and is all of a quick run
+        seconds = {name: [launch(*start.arguments).cpu] for name, start in measured.items()}
         values = pq.read_table(Path(folder) / "line.parquet").column("number_value").to_pylist()
         check(values == [[-1500.0]], f"numtok encode gives {values}, expected [[-1500.0]]")
         section.checks.append("numtok encode gives -1500.0 for -1.5e3")

@@ -32,15 +32,15 @@ from numtok.corpus.write.encoded import open_writer
 
 TOKENS, QUICK_TOKENS = 1_000_000, 2_000
 CORES = 2
-GROUP_BYTES = (
-    2 << 20
-)  # of a row group: several in this small file, so that two workers share it as they share a large one
+# of a row group: several in this small file, so that two workers share it as they share a large one
+GROUP_BYTES = 2 << 20
 NEEDED = ("torch", "transformers", "datasets")
+# with the dtypes of the file
 STREAMS = {
     "number_value": np.float64,
     "number_scaled": np.float32,
     "number_bits": np.uint32,
-}  # with the dtypes of the file
+}
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,8 @@ def run(corpus: Corpus) -> Section:
     datasets.disable_progress_bars()
     transformers.logging.set_verbosity_error()
     section.notes.append(", ".join(f"{name} {version(name)}" for name in NEEDED))
-    if hasattr(
-        os, "getloadavg"
-    ):  # workers need the cores for themselves, more than one process does
+    # workers need the cores for themselves, more than one process does
+    if hasattr(os, "getloadavg"):
         section.notes.append(f"load average when it began: {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory() as folder, two_cores():
         for case in CASES:

@@ -22,10 +22,11 @@ from benchmarks.timing import Goal, Section, alternate, check
 from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, SingleToken, XVal
 
 ROWS, LENGTH, WIDTH, VOCABULARY = 8, 512, 768, 50257
+# of the tokens are numbers; the latter for the layer whose cost hangs on it most
 SHARE, SHARES = (
     0.1,
     (0.05, 0.1, 0.15),
-)  # of the tokens are numbers; the latter for the layer whose cost hangs on it most
+)
 LOOKUP, FIRST = "nn.Embedding lookup", "GPT-2's first layer"
 HEAD = 64  # dimensions of one attention head
 NEEDED = ("torch", "transformers")
@@ -114,9 +115,8 @@ def measure(
         }
         timings = alternate(functions, corpus.budget(30))  # type: ignore[arg-type]
         section.add(timings, rows * length / 1e6, FIRST + ending, "M tokens")
-        if (
-            device == "cpu" and not corpus.quick
-        ):  # two matrices of twelve, at a tenth of the tokens: a sixtieth
+        # two matrices of twelve, at a tenth of the tokens: a sixtieth
+        if device == "cpu" and not corpus.quick:
             share = timings[f"FloatBits, {SHARE:.0%} numbers{ending}"].over(timings[FIRST + ending])
             section.goals.append(
                 Goal(

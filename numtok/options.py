@@ -53,14 +53,12 @@ def _converted(value: Any, hint: Any) -> Any:
     if isinstance(hint, types.UnionType):
         if value is None:
             return None
-        (hint,) = (
-            kind for kind in typing.get_args(hint) if kind is not type(None)
-        )  # every union here is a type or None
+        # every union here is a type or None
+        (hint,) = (kind for kind in typing.get_args(hint) if kind is not type(None))
     if typing.get_origin(hint) is tuple:
         return _tuple(value, typing.get_args(hint))
-    truth = (
-        isinstance(value, bool) or type(value).__name__ == "bool"
-    )  # numpy's is neither an int nor a bool
+    # numpy's is neither an int nor a bool
+    truth = isinstance(value, bool) or type(value).__name__ == "bool"
     if hint is bool and truth:
         return bool(value)
     if hint is int and isinstance(value, numbers.Integral) and not truth:

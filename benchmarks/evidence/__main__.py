@@ -11,9 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-os.environ.setdefault(
-    "OMP_NUM_THREADS", "1"
-)  # models so small are hardly faster with more: --jobs takes the cores
+# models so small are hardly faster with more: --jobs takes the cores
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 EPILOG = """examples:
   python -m benchmarks.evidence                           # what there is, and how much of it is done

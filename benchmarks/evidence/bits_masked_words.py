@@ -92,9 +92,8 @@ def sentences(with_one_number: bool) -> list[str]:
 def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Pretrain and keep the trunk; or put an embedding in front of it, train, and ask."""
     size, seed = settings["size"], settings["seed"]
-    home = (
-        store.folder / NAME / f"trunk-{size}"
-    )  # the small one is in the repository; made where it is missing
+    # the small one is in the repository; made where it is missing
+    home = store.folder / NAME / f"trunk-{size}"
     if settings["embedding"] == "pretraining":
         return pretrain(size, home)
     if not (home / "model.pt").is_file():

@@ -28,11 +28,12 @@ REPRESENTATIONS = (
     "digits:1",
     "place",
 )
+# get the most samples too; FoNE gets every number of them
 GROWING = (
     "digits:3",
     "subword",
     "digits:1",
-)  # get the most samples too; FoNE gets every number of them
+)
 SEEDS = (0, 1, 2)  # of FoNE at 6,400 samples
 RATES = (0.001, 0.0025)
 SAMPLES = {
@@ -43,13 +44,14 @@ STEPS = {"smoke": 250, "small": 2000, "full": 140_600}  # full: 100 epochs of 72
 BATCH = {"smoke": 128, "small": 128, "full": 512}
 HELD_OUT = {"smoke": 200, "small": 1000, "full": 10_000}
 TRUNK = {"smoke": (64, 2), "small": (128, 2), "full": (384, 6)}  # width and layers; FoNE, table 6
+# names of the settings of runs with the same trunk
 SHARED = {
     "size",
     "task",
     "numbers",
     "samples",
     "seed",
-}  # names of the settings of runs with the same trunk
+}
 OTHER_TRUNKS = {1: (64, 1), 3: (192, 3)}  # by layers: FoNE, table 6
 OF_ALL_SIZES = ("fone", "subword")  # are trained with these too, at 6,400 samples
 LONGER = {"fone": (1600,), "digits:1": (6400, 25_600)}  # samples, for twice the steps

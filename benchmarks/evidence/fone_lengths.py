@@ -37,10 +37,11 @@ from numtok_torch import (
 )
 
 NAME = "fone_lengths"
+# how φ gets its width: "either way can be used"
 FILLED = {
     "Abacus with FoNE": "pad",
     "Abacus with FoNE, linear": "linear",
-}  # how φ gets its width: "either way can be used"
+}
 SEEDED = ("Abacus", "Abacus with FoNE")
 DIGITS = ("Abacus", *FILLED, "no places")
 CHUNK = 5
@@ -50,11 +51,12 @@ SHORT = {"smoke": 2, "small": 6, "full": 10}  # digits of the longest operand in
 LONG = {"smoke": 3, "small": 12, "full": 50}  # that is asked for
 OFFSET = {"smoke": 2, "small": 8, "full": 100}
 ONE_STEP = {"small": (6, 9), "full": (1, 60)}  # operands that are one token each, trained and asked
+# 20 million in the paper; here all rows lie in memory
 SAMPLES = {
     "smoke": 2000,
     "small": 100_000,
     "full": 2_000_000,
-}  # 20 million in the paper; here all rows lie in memory
+}
 STEPS = {"smoke": 60, "small": 2500, "full": 300_000}
 BATCH = {"smoke": 64, "small": 64, "full": 512}
 TRUNK = {"smoke": (32, 1), "small": (64, 2), "full": (1024, 8)}  # width and layers
@@ -112,17 +114,15 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
         ASKED[size],
         random.Random(seed + 1000),
     )
-    held = {
-        pair for pair in unseen if min(pair) >= 100
-    }  # of shorter ones there are hardly any others to be trained on
+    # of shorter ones there are hardly any others to be trained on
+    held = {pair for pair in unseen if min(pair) >= 100}
     seen = [
         pair
         for pair in sums(lengths, SAMPLES[size] // len(lengths), random.Random(seed))
         if pair not in held
     ]
-    whole_chunks = (
-        -(-(longest + 1) // CHUNK) * CHUNK
-    )  # digits; a sum may have one more than its operands
+    # digits; a sum may have one more than its operands
+    whole_chunks = -(-(longest + 1) // CHUNK) * CHUNK
     numbers = (
         numtok.FoNE(whole_chunks, 0, compact=True, chunk=ONE_TOKEN[variant])
         if one_token
@@ -172,9 +172,8 @@ def digit_model(encoded: Encoded, variant: str, size: str) -> NumberModel:
     if variant == "no places":
         return NumberModel(trunk, None)
     places = PlaceValueEmbedding(width, 128, max_offset=OFFSET[size], written="lsd")
-    torch.nn.init.normal_(
-        places.vectors.weight, std=width**-0.5
-    )  # as long as φ(j, 10), so that a digit does not hide its place
+    # as long as φ(j, 10), so that a digit does not hide its place
+    torch.nn.init.normal_(places.vectors.weight, std=width**-0.5)
     embeddings: list[NumberEmbedding] = [places]
     if variant in FILLED:
         digits = [encoded.tokenizer.tokens[str(digit)] for digit in range(10)]

@@ -92,13 +92,13 @@ def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[tuple[float, floa
         np.array([pair[0] for pair in unseen]),
         np.array([abs(pair[1]) for pair in unseen]),
     )
+    # what is no number is as far off as zero
     unparseable, values = (
         float(np.isnan(values).mean()),
         np.nan_to_num(values),
-    )  # what is no number is as far off as zero
-    nearest = (
-        np.minimum(np.abs(values - answers), np.abs(values + answers)) / answers
-    )  # either sign is an answer to the first task
+    )
+    # either sign is an answer to the first task
+    nearest = np.minimum(np.abs(values - answers), np.abs(values + answers)) / answers
     with np.errstate(divide="ignore"):
         decades = np.abs(np.log10(np.abs(values)) - np.log10(answers))
     return {

@@ -56,9 +56,8 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
             : 20 if settings["size"] == "smoke" else None
         ]
     one = numtok.Tokenizer.from_pretrained(chosen, ONE_TOKEN).encode_batch(texts)
-    numbers = sum(
-        len(positions) for positions in one["number_scaled"]
-    )  # the same for every representation
+    # the same for every representation
+    numbers = sum(len(positions) for positions in one["number_scaled"])
     words = _tokens(one) - numbers
     counts = {
         name: _tokens(numtok.Tokenizer.from_pretrained(chosen, name).encode_batch(texts))

@@ -37,11 +37,12 @@ WHERE = ("seen", "gap", "beyond")
 STEPS = {"smoke": 8, "small": 2000, "full": 100_000}
 SAMPLES = {"smoke": 100, "small": 100_000, "full": 1_000_000}
 HELD_OUT = {"smoke": 20, "small": 1000, "full": 10_000}
+# width, layers, heads; full: the paper's
 TRUNK = {
     "smoke": (32, 1, 2),
     "small": (128, 3, 4),
     "full": (768, 6, 6),
-}  # width, layers, heads; full: the paper's
+}
 BATCH = {"smoke": 32, "small": 64, "full": 64}
 ROWS = ("xval", "xval, longer", *REPRESENTATIONS[1:])  # of the tables
 MASK = "<|endoftext|>"
@@ -132,11 +133,12 @@ def build(
 
 def masked(encoded: Encoded) -> dict[str, Tensor]:
     """All rows, with their answers masked."""
+    # merged with none, one or more brackets
     equals = [
         token
         for token in range(encoded.tokenizer.vocab_size)
         if "=" in encoded.tokenizer.decode([token])
-    ]  # merged with none, one or more brackets
+    ]
 
     def answer(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.array([[np.flatnonzero(np.isin(ids, equals))[-1] + 1, len(ids)]])

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 SMALL = 1 << 12  # bytes; below, NumPy is the quicker one to ask
 MOST_KEPT = 1 << 24  # bytes of one array; larger ones come from Arrow's pool every time
-LONG = (
-    1 << 26
-)  # bytes of text; what freed memory of such a size keeps from the system is more than the time to touch it anew is worth
+# bytes of text; what freed memory of such a size keeps from the system is more than the time to
+# touch it anew is worth
+LONG = 1 << 26
 
 
 def empty(count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -35,9 +35,8 @@ def release() -> None:
     before a long wait, as what comes next is slower.
     """
     pa.default_memory_pool().release_unused()
-    trim = getattr(
-        ctypes.CDLL(None), "malloc_trim", None
-    )  # of glibc; Arrow's pool of the system's memory does not call it
+    # of glibc; Arrow's pool of the system's memory does not call it
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
 

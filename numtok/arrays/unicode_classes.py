@@ -78,9 +78,8 @@ def character_classes(unicode_digits: bool = True) -> Table:
     for first, last in ranges()["letter"]:
         table[first:last] = LETTER
     for first, last in ranges()["digit"]:
-        digits = (
-            np.arange(last - first) % 10 + DIGIT
-        )  # every range is whole blocks of ten, in order of value
+        # every range is whole blocks of ten, in order of value
+        digits = np.arange(last - first) % 10 + DIGIT
         table[first:last] = digits if unicode_digits or first == ord("0") else LETTER
     for characters, value in (("-+\u2212", SIGN), (")]}%", BLOCKER), (".", DOT)):
         table[[ord(character) for character in characters]] = value

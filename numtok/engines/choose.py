@@ -81,9 +81,8 @@ def make_engine(
         return _fast_engine(config, tokens, parse_special)
     except NumtokError as error:
         if parse_special:
-            with contextlib.suppress(
-                NumtokError
-            ):  # then it is not the special tokens that keep gigatoken from it
+            # then it is not the special tokens that keep gigatoken from it
+            with contextlib.suppress(NumtokError):
                 names, fast = (
                     special_names(config, tokens),
                     _fast_engine(config, tokens, parse_special=False),

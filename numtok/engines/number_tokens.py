@@ -14,9 +14,8 @@ from typing import Any
 from numtok.errors import TokenizerError
 from numtok.representations import END_NUM, NUM, Representation, own_token
 
-OWN_SYMBOL = re.compile(
-    r" ?\[NUM:[^\[\]]+\]"
-)  # of a representation that does not share the vocabulary
+# of a representation that does not share the vocabulary
+OWN_SYMBOL = re.compile(r" ?\[NUM:[^\[\]]+\]")
 
 
 def add_number_tokens(

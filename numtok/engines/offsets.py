@@ -21,10 +21,11 @@ from numtok.engines.interface import Config, Ints, is_byte_level
 from numtok.engines.number_tokens import vocabulary_of
 from numtok.numbers.numbers import Numbers
 
+# as Rust has it
 SPACES = frozenset(
     "Ġ\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
     + "".join(map(chr, range(0x2000, 0x200B)))
-)  # as Rust has it
+)
 
 
 class TokenForms(NamedTuple):
@@ -50,9 +51,10 @@ class TokenForms(NamedTuple):
         normalizer = config.get("normalizer")
         if not is_byte_level(config) or normalizer not in (None, {"type": "NFC"}):
             return None
+        # one character a byte
         contents = {
             number: (content, len(content)) for content, number in vocabulary_of(config).items()
-        }  # one character a byte
+        }
         contents |= {
             token["id"]: (token["content"], len(token["content"].encode()))
             for token in config["added_tokens"]
@@ -85,7 +87,7 @@ class Spans(NamedTuple):
 
     starts: Ints
     stops: Ints
-    settled: npt.NDArray[np.bool_]
+    known: npt.NDArray[np.bool_]
 
 
 def token_spans(
@@ -107,10 +109,10 @@ def token_spans(
 
 @allocating_kernel
 def _spans(ids, offsets, text, text_offsets, places, per_row, forms):  # type: ignore[no-untyped-def]
-    """(starts, stops, settled)."""
+    """(starts, stops, known)."""
     widths, leading, unsafe = forms.widths, forms.leading, forms.unsafe
     starts, stops = np.zeros(ids.size, np.int64), np.zeros(ids.size, np.int64)
-    settled = np.ones(offsets.size - 1, np.bool_)
+    known = np.ones(offsets.size - 1, np.bool_)
     for row in range(offsets.size - 1):
         begin, size = text_offsets[row], text_offsets[row + 1] - text_offsets[row]
         at, characters, number = 0, 0, per_row[row]  # bytes, and the characters that begin in them
@@ -118,17 +120,15 @@ def _spans(ids, offsets, text, text_offsets, places, per_row, forms):  # type: i
         for token in range(offsets[row], offsets[row + 1]):
             end = at + widths[ids[token]]
             if number < per_row[row + 1] and places[number, 2] == token:
-                good = (
-                    good and at + leading[ids[token]] == places[number, 0]
-                )  # its form with a space has one
+                # its form with a space has one
+                good = good and at + leading[ids[token]] == places[number, 0]
                 end = places[number, 1]
                 number += 1
             if end <= at or end > size:
                 good = False
                 break
-            inside = (
-                text[begin + at] & 0xC0 == 0x80
-            )  # begins within a character, which the token before it has, too
+            # begins within a character, which the token before it has, too
+            inside = text[begin + at] & 0xC0 == 0x80
             starts[token] = characters - 1 if inside else characters
             for byte in range(begin + at, begin + end):
                 if text[byte] & 0xC0 != 0x80:
@@ -137,5 +137,5 @@ def _spans(ids, offsets, text, text_offsets, places, per_row, forms):  # type: i
                         good = False
             stops[token] = characters
             at = end
-        settled[row] = good and at == size
-    return starts, stops, settled
+        known[row] = good and at == size
+    return starts, stops, known

@@ -7,15 +7,15 @@ In: a tokenizer.json. Out: :class:`Cuts`, or None for one that is not known, who
 All of these take the first alternative that matches, from left to right; no alternative looks back,
 and only ``\s+(?!\S)`` looks ahead. So they agree in what :mod:`numtok.engines.gigatoken.split` builds on:
 
-- they cut before and behind a run of digits, unless a character of category N touches it, and what
+- they cut before and after a run of digits, unless a character of category N touches it, and what
   they do elsewhere does not depend on the digits;
 - they cut between a character that is no white space and a space; what stands before the space does
   not depend on what follows, nor the other way round;
-- they cut behind a letter, before what is neither letter nor mark nor apostrophe.
+- they cut after a letter, before what is neither letter nor mark nor apostrophe.
 
 They differ in white space and in digits. GPT-2's cuts a run of white space off from the word before
 it, and takes a space and digits for one word. The others give line ends to the marks before them,
-cut behind the last line end of white space, and cut a space off from digits, but not from letters.
+cut after the last line end of white space, and cut a space off from digits, but not from letters.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Cuts(NamedTuple):
     """How a pre-tokenizer cuts white space before a number.
 
     Attributes:
-        line_ends: whether it always cuts behind the last line end of white space; else white space
+        line_ends: whether it always cuts after the last line end of white space; else white space
             is always apart from the word before it.
     """
 
@@ -61,10 +61,11 @@ def known_cuts(pre_tokenizer: dict[str, Any]) -> Cuts | None:
     if [step["type"] for step in steps] != ["Split", "ByteLevel"]:
         return None
     split, byte_level = steps
+    # nothing lies between the matches
     all_matches = (split.get("behavior"), split.get("invert")) in (
         ("Isolated", False),
         ("Removed", True),
-    )  # nothing lies between the matches
+    )
     if (
         not all_matches
         or byte_level.get("add_prefix_space", True)

@@ -17,11 +17,12 @@ import numpy.typing as npt
 
 from numtok.errors import InputError
 
+# planes 16 and 15, then the one that texts do hold now and then
 RANGES = (
     (0x10_0000, 0x10_FFFE),
     (0xF_0000, 0xF_FFFE),
     (0xE000, 0xF900),
-)  # planes 16 and 15, then the one that texts do hold now and then
+)
 
 CodePoints = npt.NDArray[np.int64]
 

@@ -78,9 +78,8 @@ class DigitTokens:
             rows.offsets[numbers.document] + numbers.start,
             rows.offsets[numbers.document] + numbers.stop,
         )
-        nearest = (
-            np.searchsorted(starts, last, "left") - 1
-        )  # the last span that begins before the number ends
+        # the last span that begins before the number ends
+        nearest = np.searchsorted(starts, last, "left") - 1
         overlaps = (nearest >= 0) & (np.append(stops, -1)[nearest] > first)
         return np.asarray(~overlaps)
 
@@ -120,11 +119,12 @@ class DigitTokens:
         """A tokenizer of the added tokens alone."""
         import tokenizers
 
+        # a noncharacter, no added token
         model = {
             "type": "WordLevel",
             "vocab": {"\ufdd0": 0},
             "unk_token": "\ufdd0",
-        }  # a noncharacter, no added token
+        }
         empty = {
             "version": "1.0",
             "truncation": None,

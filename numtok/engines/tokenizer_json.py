@@ -94,9 +94,8 @@ def load_source(source: Any = None) -> dict[str, Any]:
     if isinstance(source, str | Path):
         path = _find(source)
         return numbered(_read(path), path)
-    backend = getattr(
-        source, "backend_tokenizer", source
-    )  # transformers' fast tokenizers wrap a tokenizers.Tokenizer
+    # transformers' fast tokenizers wrap a tokenizers.Tokenizer
+    backend = getattr(source, "backend_tokenizer", source)
     if hasattr(backend, "to_str"):
         return numbered(dict(json.loads(backend.to_str())), type(source).__name__)
     raise TokenizerError(

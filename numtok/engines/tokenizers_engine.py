@@ -46,9 +46,8 @@ class TokenizersEngine:
         self.tokens = tokens
         self._config, self._parse_special = config, parse_special
         self._by_sentinel: dict[str, Any] = {}
-        self._tokenizer(
-            self._usual_character
-        )  # what cannot be loaded fails here, not at the first text
+        # what cannot be loaded fails here, not at the first text
+        self._tokenizer(self._usual_character)
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         sentinel = self._character_beside(
@@ -80,7 +79,7 @@ class TokenizersEngine:
 
     def encodings(self, texts: list[str], behind_number: bool, offsets: bool) -> list[Any]:
         """``tokenizers.Encoding`` of texts without numbers, or of a number, one character and one
-        token, and the text behind it; with or without offsets.
+        token, and the text after it; with or without offsets.
         """
         sentinel = self._character_beside(used_in("".join(texts)))
         tokenizer = self._tokenizer(sentinel)
@@ -204,7 +203,7 @@ class TokenizersEngine:
         source's.
 
         As `tokenizers` numbers them anew, the hidden ones before that stay, under a name with a
-        noncharacter, which no text has. Those behind, tens of thousands perhaps, are left out, so
+        noncharacter, which no text has. Those after them, tens of thousands perhaps, are left out, so
         that the stand-ins may get other ids than they have.
         """
         contents = {self.tokens.plain: sentinel, self.tokens.spaced: " " + sentinel}

@@ -17,9 +17,8 @@ from numtok.representations import SingleToken
 from numtok.tokenizer.tokenizer import Tokenizer
 
 KEY = "numbers-without-streams"
-logger: Any = logging.get_logger(
-    "transformers.numtok"
-)  # below transformers' own, whose handler and verbosity it takes
+# below transformers' own, whose handler and verbosity it takes
+logger: Any = logging.get_logger("transformers.numtok")
 
 
 def advise_streams(told: dict[str, bool], numtok: Tokenizer) -> None:

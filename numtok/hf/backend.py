@@ -25,9 +25,8 @@ from numtok.hf.marks import Marks, marks_for
 from numtok.representations import SingleToken
 from numtok.tokenizer.tokenizer import Tokenizer
 
-MAY_BE_DIGIT = re.compile(
-    "[0-9\u0660-\U0010ffff]"
-)  # no decimal digit lies between those of ASCII and the Arabic ones
+# no decimal digit lies between those of ASCII and the Arabic ones
+MAY_BE_DIGIT = re.compile("[0-9\u0660-\U0010ffff]")
 PROBE = (
     "\u00c5\uff21\u2460\ufb01\u200b\u01c5\u0130\u00e9e\u0301\u00ad\t\u3000\uff5e"  # NFKC, NMT, case
 )
@@ -168,9 +167,8 @@ class KnowsNumbers(PreTrainedTokenizerFast):
         )
         if state.post_processor == post_processor:
             return state.numtok
-        if (
-            self.cache.get("post_processor") != post_processor
-        ):  # few things depend on the post-processor, which may change often
+        # few things depend on the post-processor, which may change often
+        if self.cache.get("post_processor") != post_processor:
             self.cache |= {"post_processor": post_processor, "numtok": self._made_numtok()}
         made: Tokenizer = self.cache["numtok"]
         return made

@@ -177,7 +177,7 @@ def _first_tokens(
     token = np.searchsorted(np.maximum.accumulate(stops), text.starts, "right")
     covered = np.minimum(starts, stops - 1)  # a digit may have been trimmed to nothing
     begins = np.append(covered, np.iinfo(np.int64).max)[token]
-    # Behind the start of the first token there was more.
+    # After the start of the first token there was more.
     there = (begins < text.stops) & ((token > 0) | (begins <= text.starts))
     tokens, first = np.unique(token[there], return_index=True)
     return where[tokens], np.flatnonzero(there)[first] + text.first, np.zeros(len(tokens), np.int64)

@@ -123,9 +123,8 @@ def load_stock(path: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Any
         and not (Path(path) / "config.json").is_file()
         and not get_tokenizer_config(path, **options)
     )
-    kind = (
-        PreTrainedTokenizerFast if alone else AutoTokenizer
-    )  # a tokenizer.json alone tells AutoTokenizer nothing
+    # a tokenizer.json alone tells AutoTokenizer nothing
+    kind = PreTrainedTokenizerFast if alone else AutoTokenizer
     return kind.from_pretrained(path, *inputs, **options)
 
 

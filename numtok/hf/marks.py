@@ -94,7 +94,7 @@ def _entries(
     numtok: Tokenizer, mark_of: dict[str, str], symbols: dict[str, int]
 ) -> list[dict[str, Any]]:
     """``added_tokens`` with marks: the contents of numtok's own tokens are replaced, the symbols
-    that are words of the vocabulary come behind.
+    that are words of the vocabulary come after.
     """
     own, spaced = numtok.own_tokens, _spaced(numtok)
     entries = []

@@ -39,9 +39,8 @@ def trims_spaces(post_processor: Any) -> bool | None:
     ):
         return None
     trims = [step for step in found if step.get("trim_offsets")]
-    if len(trims) > 1 or any(
-        step["add_prefix_space"] for step in trims
-    ):  # the latter keeps some of the first spaces
+    # the latter keeps some of the first spaces
+    if len(trims) > 1 or any(step["add_prefix_space"] for step in trims):
         return None
     return bool(trims)
 
@@ -79,7 +78,7 @@ def offset_mapping(
     mapping = np.stack([spans.starts, spans.stops], axis=1)
     if trims:
         _trim(mapping, values, forms)
-    for row in np.flatnonzero(~spans.settled).tolist():
+    for row in np.flatnonzero(~spans.known).tolist():
         call = Call(
             texts[row],
             None,

@@ -92,9 +92,8 @@ def attach(out: Any, rows: Sequence[Mapping[str, Array]], tensors: Any, single: 
     """
     for name in rows[0] if rows else ():
         values = [row[name] for row in rows]
-        if (
-            tensors is not None and len({len(value) for value in values}) > 1
-        ):  # only NumPy has something for this
+        # only NumPy has something for this
+        if tensors is not None and len({len(value) for value in values}) > 1:
             out[name] = np.empty(len(values), object)
             out[name][:] = values
         elif tensors is not None:

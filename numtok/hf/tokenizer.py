@@ -46,9 +46,8 @@ from numtok.hf.short_text import encode_shortly
 from numtok.hf.streams import pad_streams, take_streams
 from numtok.hf.training import between_numbers, without_number_tokens
 
-BASE_OPTIONS = frozenset(
-    inspect.signature(PreTrainedTokenizerFast._encode_plus).parameters
-)  # of a call
+# of a call
+BASE_OPTIONS = frozenset(inspect.signature(PreTrainedTokenizerFast._encode_plus).parameters)
 
 
 class NumberTokenizer(KnowsNumbers):
@@ -206,9 +205,8 @@ class NumberTokenizer(KnowsNumbers):
         self, text: Any, text_pair: Any = None, *, return_numbers: bool | None = None, **kwargs: Any
     ) -> Any:
         with_streams = self.return_numbers if return_numbers is None else bool(return_numbers)
-        if kwargs.get(
-            "sanitize_control_tokens"
-        ):  # encodes piece by piece, each through this method
+        # encodes piece by piece, each through this method
+        if kwargs.get("sanitize_control_tokens"):
             if with_streams:
                 raise InputError(
                     "number streams and sanitize_control_tokens=True do not go together; pass"

@@ -29,7 +29,7 @@ D. **Glued runs** are left alone: when a numeral (or a chain of them joined by `
 
 The marks differ by country, the rules do not. Where the comma is the decimal mark
 (``decimal=","``), read "comma" for "dot" in A, and a grouped number does not begin with 0; in D a
-dot or a comma with a digit behind it is glued, so a dot that neither groups nor marks the fraction
+dot or a comma with a digit after it is glued, so a dot that neither groups nor marks the fraction
 leaves all of ``1.5``, ``14.30``, ``12.03.2024`` and ``1,234.5`` alone. Dots that group four numbers
 up to 255 are an address, ``192.168.100.200``. A space does not group digits after a letter (``A4
 210`` is 210), and a number keeps to the separator that it began with. With ``lakhs``, groups of two
@@ -59,10 +59,11 @@ GROUPING_CHARACTERS = {
     "\u202f": "narrow no-break space",
 }
 DECIMAL_MARKS = (".", ",")
+# left out of what is saved where they are as they ever were, which keeps its fingerprint
 LATER_OPTIONS = (
     "decimal",
     "lakhs",
-)  # left out of what is saved where they are as they ever were, which keeps its fingerprint
+)
 
 NAMES = ("prose", "data", "european", "indian", "swiss")  # each is a method of Grammar
 

@@ -206,7 +206,7 @@ class Numbers:
         return chosen
 
     def without_sign(self) -> Numbers:
-        """The magnitudes, with each sign left to the text around: ``start`` is behind it, and
+        """The magnitudes, with each sign left to the text around: ``start`` is after it, and
         ``negative`` is False.
 
         A sign is ``-``, ``+`` or U+2212; the parentheses of ``(1,234)`` in accounts stay in the

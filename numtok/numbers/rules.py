@@ -119,9 +119,10 @@ def _may_begin(text, first, at, width, start, classes, decimal):  # type: ignore
     kind, _ = class_before(text, before, start, classes)
     if listed and kind >= DIGIT:  # inside a list such as 1,23,456
         return False
+    # A4 210; 0.123
     return not (kind == LETTER and text[at] == SPACE and not listed) and not (
         decimal == COMMA and text[first] == 0x30
-    )  # A4 210; 0.123
+    )
 
 
 @inner_kernel

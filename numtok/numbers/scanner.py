@@ -48,7 +48,7 @@ from numtok.numbers.rules import (
 )
 
 DIGITS_BEGIN = ((0x30, 0x39), (0xD9, 0xE1), (0xEA, 0xFF))  # ASCII digits, and what leads to others
-SPARE = 16  # bytes behind the digits, as :func:`_plain_number` writes more than there are
+SPARE = 16  # bytes after the digits, as :func:`_plain_number` writes more than there are
 SMALL = 1 << 9  # bytes, up to which counting takes longer than room for as many numbers
 ONE_ROW = np.ones(1, np.bool_)
 ONE_ROW.flags.writeable = False  # as all rows are, so that nothing is compiled twice
@@ -57,9 +57,9 @@ HYPHEN, PLUS, THREE = 0x2D, 0x2B, np.uint64(3)
 LONGEST = np.uint64(18)  # bytes that a plain number may have: twice eight digits and the mark
 TOO_MANY = np.uint64(1 << 9)  # a mark that ends a run where it is too long anyway
 
-# What a byte beside a number tells at once: it has no influence on a number behind it; it ends a
-# number; it does if the next byte has NO_DIGIT; it does if it is not one that groups, as behind a
-# fraction; it is neither digit nor letter; a sign behind it is one.
+# What a byte beside a number tells at once: it has no influence on a number after it; it ends a
+# number; it does if the next byte has NO_DIGIT; it does if it is not one that groups, as after a
+# fraction; it is neither digit nor letter; a sign after it is one.
 BEGINS, ENDS, ENDS_BEFORE, SEPARATES, NO_DIGIT, SIGN_FOLLOWS = 1, 2, 4, 8, 16, 32
 
 

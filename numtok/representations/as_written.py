@@ -5,7 +5,7 @@ In: n numbers with their text. Out: symbols, of a table that begins with the ten
     :data:`MARKS`, and goes on with the groups of two digits and then those of three; and of each
     symbol the index of its place: for the digit of 10**p, p + 1 if p >= 0, else p; for a group,
     that of its last digit; 0 for everything that is not a digit of the mantissa. Inverse: the
-    characters of the symbols, one behind the other.
+    characters of the symbols, one after the other.
 
 The symbols are those of the default grammar, whatever the marks of the text: ``.`` is the decimal
 mark and ``,`` groups digits, so that a model reads 1.234,56 and 1,234.56 alike (the tokenizer
@@ -33,9 +33,8 @@ from numtok.representations.base import Mask, Spelled
 LIMIT = 32767  # of the index of a place
 MARKS = tuple("-+.eE,_'")
 LONGEST_GROUP = 3
-MINUS, PLUS, POINT, LOWER_E, UPPER_E, COMMA = (
-    10 + MARKS.index(mark) for mark in "-+.eE,"
-)  # symbols
+# symbols
+MINUS, PLUS, POINT, LOWER_E, UPPER_E, COMMA = (10 + MARKS.index(mark) for mark in "-+.eE,")
 _GROUPS_OF_TWO = 10 + len(MARKS)
 _GROUPS_OF_THREE = _GROUPS_OF_TWO + 100
 _NONE = 2**16 - 1
@@ -74,7 +73,7 @@ def spell(numbers: Numbers, group: int = 1, left: bool = False, places: bool = T
         numbers: with their text.
         group: digits of a group, 1 to 3.
         left: whether the digits in front of the point are cut from the left, so that the last group
-            is the short one; those behind it are always.
+            is the short one; those after it are always.
         places: whether places are wanted.
     """
     rows = numbers.rows
@@ -135,7 +134,7 @@ class _Surfaces(NamedTuple):
     """Number ``i`` lies at ``start[i]`` to ``stop[i]`` in the row that begins at
     ``text[offsets[document[i]]]``.
 
-    It has ``digits[i]`` digits in its mantissa and an exponent behind the last of them.
+    It has ``digits[i]`` digits in its mantissa and an exponent after the last of them.
     """
 
     text: npt.NDArray[np.uint8]
@@ -159,13 +158,13 @@ def _spell(surfaces, classes, symbol_of, group, left, with_places):  # type: ign
     for i in range(count):
         begin, remaining = surfaces.offsets[surfaces.document[i]], surfaces.digits[i]
         at, end = begin + surfaces.start[i], begin + surfaces.stop[i]
-        power = (
-            remaining - 1 + surfaces.exponent[i]
-        )  # of the next digit: the mantissa's digits come first, the exponent's after them
+        # of the next digit: the mantissa's digits come first, the exponent's after them
+        power = remaining - 1 + surfaces.exponent[i]
+        # digits that follow without another character, and from which side these are cut
         in_run, from_left = (
             0,
             left,
-        )  # digits that follow without another character, and from which side these are cut
+        )
         while at < end:
             kind, width = class_at(text, at, end, classes)
             place = 0
@@ -175,13 +174,14 @@ def _spell(surfaces, classes, symbol_of, group, left, with_places):  # type: ign
                 if group > 1:
                     if in_run == 0:
                         in_run = _run(text, at, end, classes)
+                    # by constants: no division
                     further = (
                         group - 1
                         if from_left
                         else (in_run - 1) % 3
                         if group == 3
                         else (in_run - 1) % 2
-                    )  # by constants: no division
+                    )
                     further = min(further, in_run - 1)
                     in_run -= further + 1
                     for _ in range(further):
@@ -240,7 +240,7 @@ def _mark(text, at, symbol_of):  # type: ignore[no-untyped-def]
 
 @allocating_kernel
 def _write(symbols, offsets, characters, widths):  # type: ignore[no-untyped-def]
-    """(characters, where each number's end): the characters of the symbols, one behind the other."""
+    """(characters, where each number's end): the characters of the symbols, one after the other."""
     size = 0
     for symbol in symbols:
         size += widths[symbol]

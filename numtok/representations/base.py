@@ -32,7 +32,7 @@ NUM, END_NUM = "[NUM]", "[/NUM]"
 OVERFLOW = ("text", "clip", "error")
 NEVER = -1
 
-# state to (symbols, the state behind each of them)
+# state to (symbols, the state after each of them)
 Rules = Mapping[str, Sequence[tuple[Iterable[int], str]]]
 
 Mask = npt.NDArray[np.bool_]
@@ -200,7 +200,7 @@ class Continuation:
     """What may follow what in a number.
 
     Attributes:
-        following: int16[states, symbols], the state behind each symbol, ``NEVER`` where it may not
+        following: int16[states, symbols], the state after each symbol, ``NEVER`` where it may not
             follow. Numbers begin in state 0.
         ends: bool[states], whether what is written is a number. Without brackets around it, it ends
             where nothing may follow.
@@ -227,12 +227,10 @@ class Continuation:
         it is one.
         """
         found = np.where(self.ends, 0, len(self.ends))
-        for _ in range(
-            len(self.ends)
-        ):  # each turn settles the states that are one symbol further away
-            onward = np.where(
-                self.following == NEVER, len(self.ends), found[self.following]
-            )  # [states, symbols]
+        # each turn settles the states that are one symbol further away
+        for _ in range(len(self.ends)):
+            # [states, symbols]
+            onward = np.where(self.following == NEVER, len(self.ends), found[self.following])
             found = np.minimum(found, onward.min(1) + 1)
         return found
 

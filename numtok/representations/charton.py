@@ -177,7 +177,7 @@ class Charton(SpelledOut):
 
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
         """Each number as text; symbols that are no number, such as a mantissa alone, as they are,
-        one behind the other.
+        one after the other.
         """
         whole = np.diff(spelled.offsets) == self.length
         rows = spelled.offsets[:-1][whole][:, None] + np.arange(self.length)

@@ -102,22 +102,18 @@ def as_array(values: Any, forms: Sequence[Column]) -> npt.NDArray[Any]:
 
 INPUT_IDS = Column("input_ids", pa.int32(), np.int64, per="token", encoding="split")
 NUMBER_INDEX = Column("number_index", pa.int32(), encoding="delta")
-NUMBER_MASK = Column(
-    "number_mask", pa.bool_(), np.bool_, per="token", encoding="plain"
-)  # what number_index becomes in token layout, and in a batch
+# what number_index becomes in token layout, and in a batch
+NUMBER_MASK = Column("number_mask", pa.bool_(), np.bool_, per="token", encoding="plain")
 NUMBER_VALUE = Column("number_value", pa.float64(), np.float64, fill=1.0)
 NUMBER_TEXT = Column("number_text", pa.string())
 TEXT = Column("text", pa.string(), per="row")
-SEQ_LENGTHS = Column(
-    "seq_lengths", pa.int32(), per="piece"
-)  # of the pieces of documents in a packed row: tokens of each,
+# of the pieces of documents in a packed row: tokens of each,
+SEQ_LENGTHS = Column("seq_lengths", pa.int32(), per="piece")
 SEQ_DOCUMENTS = Column("seq_documents", pa.int64(), per="piece")  # which document it is of,
-SEQ_REMAINING = Column(
-    "seq_remaining", pa.int64(), per="piece"
-)  # how many tokens of that follow in later rows,
-SEQ_TEXT = Column(
-    "seq_text", pa.string(), per="piece"
-)  # and what ``text`` is of a document, at its first piece
+# how many tokens of that follow in later rows,
+SEQ_REMAINING = Column("seq_remaining", pa.int64(), per="piece")
+# and what ``text`` is of a document, at its first piece
+SEQ_TEXT = Column("seq_text", pa.string(), per="piece")
 
 ALWAYS = (INPUT_IDS, NUMBER_INDEX, NUMBER_VALUE)
 WITH_TEXT = (NUMBER_TEXT, TEXT)

@@ -18,7 +18,7 @@ from numtok.representations.base import NEVER, Continuation
 
 DIGITS = "0123456789"
 EXPONENT_DIGITS = 3  # the largest power of ten that a float64 holds is 308
-Characters = dict[str, str]  # characters to the state behind them
+Characters = dict[str, str]  # characters to the state after them
 # What may come within a run of digits: any group, as it begins or all of its groups were full; a
 # full one; none.
 ANY, FULL, NONE = range(3)
@@ -30,7 +30,7 @@ def continuation_of(alphabet: Sequence[str], grammar: Grammar, order: str) -> Co
     order; ``.`` is the point, whatever its mark.
 
     Where the comma is the decimal mark, 0.123 is not grouped and 192.168.100.200 an address: groups
-    begin with no zero there, and behind them are at most two.
+    begin with no zero there, and after them are at most two.
     """
     marks = dict.fromkeys(
         mark if mark in alphabet and mark != "." else "," for mark in grammar.grouping or ""
@@ -81,7 +81,7 @@ class _Groups(NamedTuple):
     points: bool
 
     def behind(self, name: str) -> Characters:
-        """Each separator, and the state of this name behind it."""
+        """Each separator, and the state of this name after it."""
         return {mark: name.format(mark) for mark in self.marks}
 
 
@@ -160,7 +160,7 @@ def _backwards(groups: _Groups, leading_dot: bool) -> dict[str, Characters]:
 
 
 def _run(names: Sequence[str], last: Characters) -> dict[str, Characters]:
-    """The states behind one digit after the other, and what else follows the last."""
+    """The states after one digit after the other, and what else follows the last."""
     return {state: {DIGITS: behind} for state, behind in itertools.pairwise(names)} | {
         names[-1]: last
     }
@@ -170,7 +170,7 @@ def _ending(
     mark: str, names: Sequence[str], others: Sequence[Characters], points: bool
 ) -> dict[str, Characters]:
     """The same where each digit may be the first of the number: it may end there, but not, where
-    ``points`` separate, behind a zero.
+    ``points`` separate, after a zero.
     """
 
     def digit(name: str) -> Characters:
@@ -191,17 +191,16 @@ def in_groups(characters: Continuation, group: int, left: bool) -> Continuation:
     """Of groups of at most so many digits, in front of the point cut from the left or from the
     right.
     """
-    walked, width = _walked(
-        characters.following.astype(np.int64), group
-    )  # [states, symbols], [symbols]
+    # [states, symbols], [symbols]
+    walked, width = _walked(characters.following.astype(np.int64), group)
     count, symbol = len(walked), np.arange(len(width))
-    following = np.full(
-        (2, 3, *walked.shape), NEVER, np.int64
-    )  # [cut from the left, ANY ... NONE, states, symbols]
+    # [cut from the left, ANY ... NONE, states, symbols]
+    following = np.full((2, 3, *walked.shape), NEVER, np.int64)
     for from_left in (0, 1):
+        # after each symbol
         cut = np.where(
             symbol == POINT, 1, np.where(np.isin(symbol, (LOWER_E, UPPER_E)), int(left), from_left)
-        )  # behind each symbol
+        )
         inside = np.where(width == group, ANY, NONE) if from_left else FULL
         behind = count * (3 * cut + np.where(width > 0, inside, ANY))
         for run, may_come in (
@@ -218,7 +217,7 @@ def in_groups(characters: Continuation, group: int, left: bool) -> Continuation:
 
 
 def _walked(following: States, group: int) -> tuple[States, npt.NDArray[np.int64]]:
-    """(the state of the characters behind each symbol, [states, symbols]; the digits of each
+    """(the state of the characters after each symbol, [states, symbols]; the digits of each
     symbol, 0 for a mark).
     """
     digits, marks = following[:, :10], following[:, 10:]

@@ -18,9 +18,8 @@ def fits(digits, offsets, exponent, before, after, out):  # type: ignore[no-unty
     and trailing zeros.
     """
     for i in range(exponent.size):
-        place = (
-            exponent[i] + offsets[i + 1] - 1 - offsets[i]
-        )  # of the first digit: the power of ten
+        # of the first digit: the power of ten
+        place = exponent[i] + offsets[i + 1] - 1 - offsets[i]
         fits = True
         if place >= before or exponent[i] < -after:
             for k in range(offsets[i], offsets[i + 1]):

@@ -25,7 +25,7 @@ points and the like are tokens of the source where it has them.
 
 **Places** (``places=True``): the column ``place_value``, as of
 :class:`~numtok.representations.place_value.PlaceValue`; a group has the index of its last digit, so
-that 1 234 567 has 7 4 1, and 890 1 behind the point has -3 -4.
+that 1 234 567 has 7 4 1, and 890 1 after the point has -3 -4.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Digits(SpelledOut):
     Attributes:
         group: digits of a group, 1 to 3.
         align: ``"right"``, so that the first group of an integer is the short one, or ``"left"``.
-            Behind the point, groups begin at the point.
+            After the point, groups begin at the point.
         places: whether the column ``place_value`` is written.
         overflow: for numbers with an index beyond ±32767 (``"clip"``: those indices are clipped).
             Without ``places``, every number is held.

@@ -8,7 +8,7 @@ In: n numbers. Out: ``number_bits``, either uint8[n, width], each 0 or 1 (sign, 
 Width 32: The Language of Numbers / Floating-Point Embedding, IEEE 754 bits through a small ReLU
     network (equation 3 of the paper; the network is ``numtok_torch.FloatBitsEmbedding``). Width 64:
     BitTokens (Kreitner et al. 2025, "Efficient numeracy in language models through single-token
-    number embeddings"), after the authors' code: the bits of the float64, and, if asked for, behind
+    number embeddings"), after the authors' code: the bits of the float64, and, if asked for, after
     them those of its reciprocal.
 
 -28.5 is 1 10000011 11001000000000000000000, and of width 64 1 10000000011 11001 and 47 zeros.
@@ -60,7 +60,7 @@ class FloatBits(SingleToken):
         overflow: for values that are infinite as a float of this width, or not zero but zero as
             one.
         width: 32 or 64.
-        reciprocal: behind the 64 bits of x, those of 1/x: of the float64, divided once, as IEEE 754
+        reciprocal: after the 64 bits of x, those of 1/x: of the float64, divided once, as IEEE 754
             says. So the reciprocal of ±0, and of what is below 5.6e-309 in magnitude, is ±infinity.
             Compact, x alone is stored, from which the layer makes it. Only with width 64.
     """
@@ -134,9 +134,8 @@ class FloatBits(SingleToken):
             return super().expand(columns)
         values: Floats = memory.from_arrow(words).view(f"f{self.width // 8}")
         if self.reciprocal:
-            values = np.stack([values, reciprocals(values)], 1).reshape(
-                -1
-            )  # each number's two side by side
+            # each number's two side by side
+            values = np.stack([values, reciprocals(values)], 1).reshape(-1)
         column = dataclasses.replace(self, compact=False).columns()["number_bits"]
         return {
             "number_bits": tensor_array(

@@ -11,7 +11,7 @@ In: n numbers, their magnitudes; the sign stays in the text, as in the paper. Ou
     definition 3.1 and algorithm 1; 4.17 has the phases .7, .17 and .417.
 
 Phases come from the digits, never from a float of the whole number: the fraction of a turn at
-period 10**i is 0.ddd..., and each is the one before it behind the next digit, divided by ten.
+period 10**i is 0.ddd..., and each is the one before it after the next digit, divided by ten.
 Features are within 1e-7 of their true value, whatever the length.
 
 **Other bases.** ``bases=(2, 5, 10)`` has the periods 2, 5 and 10 times every 10**i from 10**-n up
@@ -195,9 +195,8 @@ class FoNE(SingleToken):
         return np.ascontiguousarray(digits[:, : self.n_digits])
 
     def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
-        return (
-            self.numbers(arrays["number_digits"]) if "number_digits" in arrays else None
-        )  # which no float may hold
+        # which no float may hold
+        return self.numbers(arrays["number_digits"]) if "number_digits" in arrays else None
 
     def digits(self, numbers: Numbers) -> Digits:
         """uint8[n, m + n], least significant first: the digits of the nearest number that is held."""

@@ -100,9 +100,8 @@ class LogFourier(SingleToken):
                 "logfourier: number_log_fourier holds infinite values or NaN; mask them out before"
                 " decoding"
             )
-        turns = np.arctan2(features[:, 1:, 1].astype(np.float64), features[:, 1:, 0]) / (
-            2 * np.pi
-        )  # [n, k], in -0.5 to 0.5
+        # [n, k], in -0.5 to 0.5
+        turns = np.arctan2(features[:, 1:, 1].astype(np.float64), features[:, 1:, 0]) / (2 * np.pi)
         logarithm = LONGEST_PERIOD * turns[:, 0]
         for j, period in enumerate(self.periods[1:], 1):
             logarithm = period * (turns[:, j] + np.round(logarithm / period - turns[:, j]))

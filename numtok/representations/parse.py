@@ -101,7 +101,7 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
 
 @dataclass
 class _Named:
-    """A representation in a list, with what stands behind its colon."""
+    """A representation in a list, with what stands after its colon."""
 
     kind: type[Representation]
     takes_more: bool = False

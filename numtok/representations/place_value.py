@@ -19,7 +19,7 @@ other scripts ``１２``  the ASCII digits 1 2, indices 2 1
 =====================  ==================================================================================================
 
 **Least significant digit first** (``order="lsd"``), as papers on arithmetic train: the mantissa is
-written backwards, each digit with its own index; the sign stays in front and the exponent behind.
+written backwards, each digit with its own index; the sign stays in front and the exponent after.
 -123.45e6 is ``- 5 4 . 3 2 1 e 6``. The same again is the inverse.
 
 **Offsets** (``max_offset=k``), so that a model meets the indices of longer numbers than it is
@@ -124,7 +124,7 @@ class PlaceValue(SpelledOut):
 
 @allocating_kernel
 def _mantissas_backwards(symbols, offsets):  # type: ignore[no-untyped-def]
-    """int64[symbols]: their order with each number's mantissa reversed, which is what stands behind
+    """int64[symbols]: their order with each number's mantissa reversed, which is what stands after
     the sign and before the exponent.
     """
     order = np.arange(symbols.size)
@@ -147,9 +147,8 @@ def _move(places, offsets, document, text, rows, seed, max_offset):  # type: ign
     for i in range(document.size):
         if document[i] != current:
             current = document[i]
-            value = np.uint64(0xCBF29CE484222325) ^ np.uint64(
-                seed
-            )  # FNV-1a of the text, then the finish of splitmix64
+            # FNV-1a of the text, then the finish of splitmix64
+            value = np.uint64(0xCBF29CE484222325) ^ np.uint64(seed)
             for k in range(rows[current], rows[current + 1]):
                 value = (value ^ np.uint64(text[k])) * np.uint64(0x100000001B3)
             value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

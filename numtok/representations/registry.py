@@ -98,10 +98,11 @@ def _check(kind: type[Representation]) -> None:
     """Refuse names and columns that are taken."""
     for name in (kind.name, *kind.aliases):
         known = _by_name().get(name)
+        # defining it again is fine
         if known is not None and (known.__module__, known.__qualname__) != (
             kind.__module__,
             kind.__qualname__,
-        ):  # defining it again is fine
+        ):
             raise RepresentationError(
                 f"there is a representation {name!r} already, {known.__name__}; give"
                 f" {kind.__name__} another name"

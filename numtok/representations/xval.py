@@ -192,9 +192,8 @@ class XVal(SingleToken):
 
     @property
     def surely_held(self) -> range:
-        most = 30 - math.ceil(
-            abs(math.log10(self.scale))
-        )  # far within float32, and log10(1 + x) is nearly x or more than 0.3
+        # far within float32, and log10(1 + x) is nearly x or more than 0.3
+        most = 30 - math.ceil(abs(math.log10(self.scale)))
         return range(-most, most)
 
     def fits(self, numbers: Numbers) -> Mask:

@@ -90,7 +90,7 @@ def _count(decimals, histograms, values):  # type: ignore[no-untyped-def]
             mantissa = mantissa * 10 + digits[k]
         decade, lowest = decimals.exponent[i] + end - 1 - first, decimals.exponent[i] + end - last
         power = lowest + (last - first - kept)
-        while mantissa % 10 == 0:  # it was cut behind a zero
+        while mantissa % 10 == 0:  # it was cut after a zero
             mantissa //= 10
             power += 1
         place = min(max(decade, -LARGEST_DECADE), LARGEST_DECADE) + LARGEST_DECADE

@@ -5,7 +5,7 @@ In: the values of numbers (:class:`numtok.statistics.digits.Values`). Out: :clas
 *shape* is a number of significant digits, 0 to 19, and a decade, -50 to 50, both ends open. Of each
 shape, the magnitudes with the ``PER_SHAPE`` smallest hashes are kept, each with its exact count, and
 the count of all. That needs no order: however batches are merged, the same are kept. A number of
-more than 18 digits is an example with its first 18 and a 1 behind them.
+more than 18 digits is an example with its first 18 and a 1 after them.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from numtok.representations.registry import REPRESENTATIONS
 from numtok.statistics.statistics import Statistics
 
 COVERED = 0.99  # of the numbers, whose digits FoNE is given; a few long ones would widen it for all
-MOST_FONE_DIGITS = 16  # before the point, and behind it
+MOST_FONE_DIGITS = 16  # before the point, and after it
 # exponents of the grammar have up to 17 digits
 _EXACT = Context(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN)
 

@@ -195,7 +195,7 @@ def wanted_grammar(of: Statistics) -> str | None:
 
     The most frequent kind of numbers side by side decides, of those that make more than 1% of all
     numbers, or 0.1% for lakhs, as nothing else looks like them in running text. The decimal comma
-    also has to be more frequent than numbers with one, two, or more than three digits behind a
+    also has to be more frequent than numbers with one, two, or more than three digits after a
     point: with three, the point may be a european separator.
     """
     asking = {kind: count for kind, count in _hints(of).items() if _HINTS[kind][1]}

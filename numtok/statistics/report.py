@@ -24,7 +24,7 @@ from numtok.statistics.statistics import Statistics
 # of the counts at either end of an axis are shown as one, lest few outliers take it all
 TAIL = 0.02
 LISTED = 12  # values and units
-# Right behind a number these say nothing of its unit.
+# Right after a number these say nothing of its unit.
 _WORDS = """
 a after all also an and are as at be been before but by das de der des die du e el en et for from had
 has have he her his i if in is it its la las le les los mit no not o of on one or over per que s she
@@ -176,7 +176,7 @@ def charts(of: Statistics) -> list[Table]:
 
 
 def lists(of: Statistics) -> list[Table]:
-    """How numbers are written, the most frequent values, and what stands behind them."""
+    """How numbers are written, the most frequent values, and what stands after them."""
     forms = _there(FORMS, of.counts.forms) + _there(MARKS, of.counts.marks)
     values = list(of.values.counts.items())[:LISTED]
     units = [unit for unit in of.units.counts.items() if unit[0].lower() not in FUNCTION_WORDS]

@@ -51,7 +51,7 @@ class Statistics:
         in_text: numbers that were found in a known text: ``units`` are of these.
         counts: histograms of digits, magnitudes, forms and documents.
         values: the most frequent ones.
-        units: the most frequent words and symbols right behind a number.
+        units: the most frequent words and symbols right after a number.
         examples: values of every shape, on which representations are tried.
         tokens: what numbers cost, on a part of the texts.
         smallest, largest: the ends of the finite values, as float64; None without numbers.

@@ -5,7 +5,7 @@ In: :class:`numtok.numbers.Numbers` with their text. Out: histograms. Every numb
     ``FORMS``, and any of the ``MARKS``. The ``SIDE_BY_SIDE`` are numbers with one character between
     them: two, ``12 345`` and ``12'345``, one to three digits before exactly three; and, in running
     text, exactly two with a comma, ``3,14``, or three and more that are grouped as ``12,34,567``
-    is. *Running text* has a space or a character that is not ASCII before them, and behind them
+    is. *Running text* has a space or a character that is not ASCII before them, and after them
     neither the end of the line, a tab, a bracket nor a quote: that leaves out lists, tuples and the
     rows of tables.
 """

@@ -1,9 +1,9 @@
-"""The word or symbol right behind each number, which is often its unit: ``%``, ``km``, ``°C``,
+"""The word or symbol right after each number, which is often its unit: ``%``, ``km``, ``°C``,
 ``years``, ``年``.
 
 In: :class:`numtok.numbers.Numbers` with their text. Out: the counts of those words, of up to
 ``BYTES`` bytes of UTF-8. There may be one space between. A word is a run of letters, as in
-``km``, with what belongs to a unit behind it (``km/h``, ``m²``); a symbol is one character of a
+``km``, with what belongs to a unit after it (``km/h``, ``m²``); a symbol is one character of a
 list that leaves out punctuation; a character of a script without spaces stands for itself.
 """
 
@@ -31,14 +31,14 @@ PATTERN = (
     rf"^[ \x{{a0}}\x{{2009}}\x{{202f}}]?(?:(?P<word>{_LETTERS}(?:/{_LETTERS})?[²³]?)"
     rf"|(?P<degrees>°[A-Za-z])(?:$|[\x00-@\[-`{{-\x7f]|[^\x00-\x7f\pL])|(?P<symbol>[{_SYMBOL}]))"
 )
-# What ends a word, so that of the text behind a number few different beginnings are left
+# What ends a word, so that of the text after a number few different beginnings are left
 _ENDS = np.array(
     [byte < 0x80 and not (chr(byte).isalpha() or byte == ord("/")) for byte in range(256)]
 )
 
 
 def count_units(numbers: Numbers) -> dict[str, int]:
-    """How often each stands behind a number."""
+    """How often each stands after a number."""
     import pyarrow.compute as pc
 
     behind = pc.value_counts(_behind(numbers))
@@ -54,7 +54,7 @@ def count_units(numbers: Numbers) -> dict[str, int]:
 
 
 def _behind(numbers: Numbers) -> pa.LargeStringArray:
-    """The text behind each number, up to the end of a word."""
+    """The text after each number, up to the end of a word."""
     rows, lengths = numbers.rows, memory.empty(len(numbers), np.int64)
     first = rows.offsets[numbers.document] + numbers.stop
     _to_the_end(rows.text, first, rows.offsets[numbers.document + 1], _ENDS, lengths)

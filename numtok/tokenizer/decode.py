@@ -149,9 +149,8 @@ def byte_level(
     """
     given, ids = TextRows.of(surfaces), rows.ids
     known = len(table.offsets) - 1
-    table = table._replace(
-        offsets=np.append(table.offsets, table.offsets[-1])
-    )  # one more, empty token: ids that are none, as a model may give
+    # one more, empty token: ids that are none, as a model may give
+    table = table._replace(offsets=np.append(table.offsets, table.offsets[-1]))
     if len(ids) and (ids.max() >= known or ids.min() < 0):
         rows = rows._replace(ids=np.where((ids < 0) | (ids >= known), known, ids).astype(np.int32))
     out, out_offsets = _byte_level(table, rows, spans, TokenBytes(given.text, given.offsets))
@@ -185,9 +184,8 @@ def by_tokenizers(
             at = int(spans.stops[last])
             last += 1
         pieces += ids[at : max(at, end - rows.after)].tolist()
-        texts.append(
-            engine.decode([token for token in pieces if token >= 0], spoken[first:last])
-        )  # a model may give ids that are no token
+        # a model may give ids that are no token
+        texts.append(engine.decode([token for token in pieces if token >= 0], spoken[first:last]))
         first = last
     return pa.array(texts, pa.large_string())
 
@@ -272,9 +270,8 @@ class Decoder:
         index, number_offsets = schema.flat(schema.column(batch, "number_index"))
         ids = memory.from_arrow(flat_ids)
         positions = memory.from_arrow(index) + np.repeat(offsets[:-1], np.diff(number_offsets))
-        before, after = (
-            metadata["frame"] if metadata["pack"] is None else ([], [])
-        )  # a packed row is the text of its tokens
+        # a packed row is the text of its tokens
+        before, after = metadata["frame"] if metadata["pack"] is None else ([], [])
         texts = self._text(
             ids,
             offsets,

@@ -53,9 +53,8 @@ class Encoding:
         return memory.from_arrow(values)
 
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
-        if (
-            name.startswith("_") or name == "batch"
-        ):  # copy and pickle ask for such before there is a batch
+        # copy and pickle ask for such before there is a batch
+        if name.startswith("_") or name == "batch":
             raise AttributeError(name)
         if name not in self.batch.schema.names:
             raise AttributeError(
@@ -232,9 +231,8 @@ def with_text(
     import pyarrow.compute as pc
 
     texts = texts.cast(pa.large_string())
-    same = pc.equal(
-        decoded.cast(pa.large_string()), texts
-    )  # null where there is no text, and so is the result
+    # null where there is no text, and so is the result
+    same = pc.equal(decoded.cast(pa.large_string()), texts)
     return batch.append_column(
         field, pc.if_else(same, pa.nulls(len(texts), pa.large_string()), texts).cast(field.type)
     )
@@ -296,8 +294,7 @@ def encode_parts(encode: Callable[[TextRows], Reported], rows: TextRows, threads
     except NumtokError:
         return encode(rows)  # names the place among all of the rows
     report = sum((one for _, one in encoded[1:]), encoded[0][1])
-    if (
-        max(report.tokens, rows.nbytes) > schema.LIST_LIMIT
-    ):  # lists with wider offsets, which only the whole can know
+    # lists with wider offsets, which only the whole can know
+    if max(report.tokens, rows.nbytes) > schema.LIST_LIMIT:
         return encode(rows)
     return pa.concat_batches([batch for batch, _ in encoded]), report

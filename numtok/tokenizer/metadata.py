@@ -27,9 +27,8 @@ from numtok.representations import (
 
 FORMAT_VERSION = 2
 READ_VERSIONS = (1, 2)
-LARGEST_VOCABULARY = (
-    1 << 22
-)  # four times that of any tokenizer known; a reader makes tables of this size
+# four times that of any tokenizer known; a reader makes tables of this size
+LARGEST_VOCABULARY = 1 << 22
 LARGEST_FRAME = 1 << 10
 LEADING_SPACE = ("auto", "separate")
 LAYOUTS = ("number", "token")
@@ -48,12 +47,13 @@ def parse_metadata(described: bytes) -> dict[str, Any]:
         parsed = _parse(described)
     except RecursionError:
         raise _damaged("nested too deep") from None
+    # what else there is may be nested deeper than deepcopy can go
     ours = (
         *_CHECKS,
         "symbols",
         "shapes",
         "pack",
-    )  # what else there is may be nested deeper than deepcopy can go
+    )
     return parsed | {key: copy.deepcopy(parsed[key]) for key in ours if key in parsed}
 
 

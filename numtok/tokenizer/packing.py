@@ -70,7 +70,7 @@ class NumberTokens:
     def stops(self, ids: Ints, positions: Ints, row_stops: Ints) -> Ints:
         """int64[numbers]: where each number's tokens end, exclusive.
 
-        A number in brackets ends behind its ``[/NUM]``; one that lacks it (the ids were cut by
+        A number in brackets ends after its ``[/NUM]``; one that lacks it (the ids were cut by
         another program) before the next number, or with the row.
 
         Args:
@@ -110,9 +110,8 @@ def row_ends(sections: Ints, begins: Ints, stops: Ints, size: int) -> RowEnds:
         size: tokens of a row.
     """
     lengths = (sections[:, 1] - sections[:, 0]).clip(0)
-    ends = np.empty(
-        int((2 * (lengths // size) + 2).sum()), np.int64
-    )  # two rows that follow one another hold more than ``size``
+    # two rows that follow one another hold more than ``size``
+    ends = np.empty(int((2 * (lengths // size) + 2).sum()), np.int64)
     count, cut = _row_ends(np.ascontiguousarray(sections, np.int64), begins, stops, size, ends)
     return RowEnds(ends[:count], int(cut))
 
@@ -186,7 +185,7 @@ def _of_vocabulary(vocabulary: Any) -> dict[str, int]:
 
 
 def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """The rows of batches of one schema, one behind the other, as one batch."""
+    """The rows of batches of one schema, one after the other, as one batch."""
     if len(batches) == 1:
         return batches[0]
     filled = [batch for batch in batches if batch.num_rows] or batches[:1]
@@ -198,7 +197,7 @@ def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def with_ends(batch: pa.RecordBatch, end: int | None) -> pa.RecordBatch:
-    """The columns per token and per number, with the end token behind each row that is not null, if
+    """The columns per token and per number, with the end token after each row that is not null, if
     there is one; null rows become empty.
     """
     ids, known = batch.column("input_ids"), declared_columns(batch.schema)
@@ -306,7 +305,7 @@ class FlatRows:
 
 
 class _Stretches:
-    """Places ``starts[k]`` up to ``stops[k]`` of an array, one stretch behind the other."""
+    """Places ``starts[k]`` up to ``stops[k]`` of an array, one stretch after the other."""
 
     def __init__(self, starts: Ints, stops: Ints) -> None:
         self._whole: slice | None = None

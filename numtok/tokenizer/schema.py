@@ -33,11 +33,12 @@ from numtok.tokenizer.metadata import FORMAT_VERSION, parse_metadata, tensor_sha
 METADATA_KEY = b"numtok"
 LIST_LIMIT = 2**31 - 1
 Ints = npt.NDArray[np.int64]
+# the column that tells how many there are
 _COUNTED = {
     "token": "input_ids",
     "number": "number_index",
     "piece": SEQ_LENGTHS.name,
-}  # the column that tells how many there are
+}
 
 
 def columns_of(
@@ -184,7 +185,7 @@ class _Declared(NamedTuple):
             own.
         shared: whether an ordinary token may be that of two numbers. packed: whether rows are
             pieces of documents.
-        frame: the special tokens before and behind each row.
+        frame: the special tokens before and after each row.
     """
 
     columns: Mapping[str, Column]

@@ -142,9 +142,8 @@ def read_symbols(ids: Ids, positions: Ints, spelling: Spelling) -> Spelled:
     """The inverse of :func:`token_ids`: the symbols at each position, up to the first token that
     does not belong to the number.
     """
-    beyond = (
-        int(max(spelling.ids.max(initial=-1), spelling.spaced.max(initial=-1))) + 1
-    )  # a model may give any id; the table ends here
+    # a model may give any id; the table ends here
+    beyond = int(max(spelling.ids.max(initial=-1), spelling.spaced.max(initial=-1))) + 1
     symbol_of = np.full(beyond + 1, -1, np.int32)
     symbol_of[spelling.ids] = np.arange(len(spelling.ids))
     symbol_of[spelling.spaced] = np.arange(

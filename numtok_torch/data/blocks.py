@@ -31,7 +31,7 @@ class Cutting:
 
     Attributes:
         size: tokens of a block.
-        separator: the token behind every document that has tokens; None for none.
+        separator: the token after every document that has tokens; None for none.
         apart: whether blocks have ``position_ids``.
         tokens: what numbers are made of.
     """

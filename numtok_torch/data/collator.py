@@ -172,9 +172,8 @@ class NumberCollator:
         """
         metadata = read_metadata(schema)
         before, after = metadata["frame"]
-        whole = (
-            metadata["pack"] is None
-        )  # else the frame is that of documents, and rows are cut anywhere
+        # else the frame is that of documents, and rows are cut anywhere
+        whole = metadata["pack"] is None
         known: dict[str, Any] = {
             "tokens": NumberTokens.from_metadata(metadata),
             "shapes": inner_shapes(schema),

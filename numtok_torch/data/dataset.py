@@ -109,7 +109,7 @@ class Encoded:
         block_size: lay the documents end to end and cut them into rows of so many tokens, but not
             inside numbers, after one pass over the data. No token is lost. None: a row is a
             document.
-        separator: an id, or a token of ``tokenizer`` such as ``"<|endoftext|>"``, put behind every
+        separator: an id, or a token of ``tokenizer`` such as ``"<|endoftext|>"``, put after every
             document of a block; None for none.
         separate: give blocks and packed rows ``position_ids``, by which the collator and the model
             keep documents apart: none sees the one before it. False: a row is one text.
@@ -299,7 +299,7 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
     another epoch.
 
     **Resuming.** ``state_dict()`` is where the iteration that began last stands,
-    ``load_state_dict()`` makes the next one go on behind it, without reading what came before. Both
+    ``load_state_dict()`` makes the next one go on after it, without reading what came before. Both
     work where the data set is iterated: in this process with ``num_workers=0``; with workers, use
     torchdata's ``StatefulDataLoader``, which asks each of them.
 

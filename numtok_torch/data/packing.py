@@ -42,9 +42,8 @@ class Layout:
         """
         inner = values.shape[1:]
         shape = (self.batch * self.width, *inner)
-        out = (
-            np.zeros(shape, dtype) if fill == 0 else np.full(shape, fill, dtype)
-        )  # untouched pages of zeros cost nothing
+        # untouched pages of zeros cost nothing
+        out = np.zeros(shape, dtype) if fill == 0 else np.full(shape, fill, dtype)
         out[self.places if positions is None else self.places[positions]] = values
         return out.reshape(self.batch, self.width, *inner)
 

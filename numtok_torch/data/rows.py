@@ -225,7 +225,7 @@ def _check_known(wanted: Sequence[str], keys: Sequence[str]) -> None:
 
 
 def _end_to_end(features: Sequence[Row], name: str, forms: Forms = ()) -> tuple[Array, Ints]:
-    """The values of all rows one behind the other, and how many each has; rows without do not
+    """The values of all rows one after the other, and how many each has; rows without do not
     settle the dtype or the shape. ``forms`` are those of a stream.
     """
     arrays = [

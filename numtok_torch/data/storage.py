@@ -248,7 +248,7 @@ class Storage:
 
 
 def _find_files(source: Any) -> list[str]:
-    """The paths behind a file, a folder or a list of them."""
+    """The paths of a file, a folder or a list of them."""
     if is_url(source):
         raise InputError(
             "is read row by row, at random, for which a store is too slow: copy it to this machine,"

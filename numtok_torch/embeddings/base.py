@@ -244,7 +244,7 @@ def projection_layer(
 
 
 def project(features: Tensor, layer: nn.Linear | None, d_model: int) -> Tensor:
-    """Features (..., width) to (..., d_model): through the linear map, or with zeros behind."""
+    """Features (..., width) to (..., d_model): through the linear map, or with zeros after."""
     if layer is not None:
         return linear(features, layer)
     return nn.functional.pad(features, (0, d_model - features.shape[-1]))

@@ -26,12 +26,12 @@ class FloatBitsEmbedding(NumberEmbedding):
 
     ``combine="replace"``, Floating-Point Embedding, equation 3: the word vector becomes a small
     network of the bits. With r = ReLU: x1 = r(W1 b), x2 = W3 r(W2 x1), R(b) = r(x1 + x2); the last
-    linear layer has its ReLU behind the sum. W1 is 32 to d, the others d to d, none has a bias. So
+    linear layer has its ReLU after the sum. W1 is 32 to d, the others d to d, none has a bias. So
     +0.0, whose bits are all 0, gives exactly the zero vector; ``bias`` or ``signed_bits`` mends
     that.
 
     ``combine="add"``, BitTokens (Kreitner et al. 2025): e + (2 b - 1), bits as -1 and 1 with zeros
-    behind, or e + W (2 b - 1), without a bias; the authors' code names them "sum" and
+    after, or e + W (2 b - 1), without a bias; the authors' code names them "sum" and
     "weighted_sum".
 
     Args:
@@ -46,11 +46,11 @@ class FloatBitsEmbedding(NumberEmbedding):
             that are added, a linear map that starts from zeros.
         compact: the form of the file, for the record: the layer reads either.
         width: of the floats, 32 or 64.
-        reciprocal: whether the 64 bits of 1/x stand behind those of x; from the compact form they
+        reciprocal: whether the 64 bits of 1/x stand after those of x; from the compact form they
             are made here.
         combine: ``"replace"`` or ``"add"``; None for the published form of this width,
             ``"replace"`` for 32 and ``"add"`` for 64.
-        projection: of bits that are added: ``"pad"``, zeros behind them, or ``"linear"``, a linear
+        projection: of bits that are added: ``"pad"``, zeros after them, or ``"linear"``, a linear
             map without bias. The network has its own first layer.
 
     Shape:
@@ -149,7 +149,7 @@ def values_of_words(words: Tensor, width: int = 32) -> Tensor:
 
 def as_bits(stream: Tensor, width: int = 32, reciprocal: bool = False) -> Tensor:
     """``number_bits`` of n numbers in either form, (n,) or (n, width), as uint8 (n, width); with
-    ``reciprocal``, (n, 128), those of 1/x behind.
+    ``reciprocal``, (n, 128), those of 1/x after.
     """
     size = width * (1 + reciprocal)
     if stream.dim() == 1:

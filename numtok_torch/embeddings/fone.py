@@ -29,7 +29,7 @@ class FoNEEmbedding(NumberEmbedding):
         d_model: dimension of the word vectors.
         int_digits, frac_digits, bases, chunk: those of the representation; with ``chunk``, the
             features of all chunks stand side by side.
-        projection: ``"pad"``, zeros behind the features, or ``"linear"``, a linear map without
+        projection: ``"pad"``, zeros after the features, or ``"linear"``, a linear map without
             bias.
         zero_init: start the linear map from zeros.
         compact: the form of the file, digits or features, for the record: the layer reads either.
@@ -93,7 +93,7 @@ class FoNEDigitEmbedding(NumberEmbedding):
     Args:
         d_model: dimension of the word vectors.
         digit_ids: the ids of the tokens ``0`` to ``9``.
-        projection: ``"pad"``, zeros behind the two features, or ``"linear"``, a linear map without
+        projection: ``"pad"``, zeros after the two features, or ``"linear"``, a linear map without
             bias.
         zero_init: start the linear map from zeros; needs ``combine="add"``, as it is to change
             nothing at first.
@@ -151,7 +151,7 @@ def features_of_digits(
     has them, within 1e-6.
 
     There is no table of frequencies: ``.half()`` or FSDP would round it, and a float of the whole
-    number has too few digits. The fraction of a turn at each period is the one before it behind the
+    number has too few digits. The fraction of a turn at each period is the one before it after the
     next digit, divided by ten: element-wise in float32, which neither autocast nor TF32 touches.
     """
     if chunk is not None:
@@ -173,7 +173,7 @@ def by_chunk(digits: Tensor, chunk: int) -> Tensor:
 
 
 def _turns(columns: Sequence[Tensor], base: int) -> list[Tensor]:
-    """The fraction of a turn, -0.5 to 0.5, behind each slot: 0.d, then 0.ed, then 0.fed; errors of
+    """The fraction of a turn, -0.5 to 0.5, after each slot: 0.d, then 0.ed, then 0.fed; errors of
     one are divided by ten in the next.
     """
     turn = torch.zeros_like(columns[0], dtype=torch.float32)

@@ -13,7 +13,7 @@ it:
 order           most significant first                                  least significant first
 ==============  ======================================================  =================================================================
 integer digits  0, "not known": no vector is added                      1, 2, 3, ...
-fraction        -1, -2, ... behind the point, as always; -3, -6, ...    1, 2, ... as of an integer until the point is written, then 1, 2, ...
+fraction        -1, -2, ... after the point, as always; -3, -6, ...    1, 2, ... as of an integer until the point is written, then 1, 2, ...
                 for groups of three
 ==============  ======================================================  =================================================================
 
@@ -30,7 +30,7 @@ they will be seen when written; the others, of a prompt, keep their places.
 stream as it is, which is right for texts that are only read; ``generate`` then warns. A masked
 language model writes nothing from left to right: a batch of the masked objective, known by its
 ``place_value_labels``, is taken as it is. In exponent notation (``1.5e3``) the place also hangs on
-the exponent behind: the digits that then count as integer are shown as integer digits.
+the exponent after: the digits that then count as integer are shown as integer digits.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class PlaceTracker:
         self._widths = [ids(some) for some in wider]  # tokens of more than 0, 1, 2 digits
         self._kinds = [ids(some) for some in (("[NUM]", " [NUM]"), ".", "-+,_'", "eE")]
         self._order = order
-        self._state: Tensor | None = None  # (4, rows): inside, behind the point, exponent, count
+        self._state: Tensor | None = None  # (4, rows): inside, after the point, exponent, count
 
     def step(self, ids: Tensor) -> Tensor:
         """The places, int64 (rows,), of the tokens (rows,) just written."""

@@ -1,7 +1,7 @@
 """Text with numbers from a :class:`~numtok_torch.NumberModel`: greedy, sampled, or by beams;
 batched, padded on the left, with a cache.
 
-In: prompts as text. Out: what the model writes behind each, with its numbers in it. Whenever the
+In: prompts as text. Out: what the model writes after each, with its numbers in it. Whenever the
 token that is chosen begins a number, the head reads the value from the hidden state that the token
 was chosen from. It becomes one decimal (:mod:`numtok_torch.generation.written`), which is put into
 the text, and from which the tokenizer makes what the model sees at that token from then on.
@@ -112,7 +112,7 @@ def generate(
         details: return :class:`Generated`, with ids and values.
         batch_size: prompts at once; None for all.
         well_formed: continue spelled-out numbers as numbers only, begin none that
-            ``max_new_tokens`` would cut, and write none directly behind another
+            ``max_new_tokens`` would cut, and write none directly after another
             (:class:`~numtok_torch.NumberLogitsProcessor`).
         longest: symbols that a spelled-out number has at most.
         options: those of transformers' ``generate``: ``do_sample``, ``num_beams``,
@@ -272,7 +272,7 @@ def read_prompts(
 ) -> dict[str, Tensor]:
     """The batch of the prompts; ``first`` is the number of the first one in messages.
 
-    What is gone on from is padded on the left, and has no ``[SEP]`` and the like behind it; what an
+    What is gone on from is padded on the left, and has no ``[SEP]`` and the like after it; what an
     encoder reads is as in training.
     """
     encoded = tokenizer.encode_batch(prompts, add_special_tokens=add_special_tokens)
@@ -324,7 +324,7 @@ class _Call:
     well_formed: NumberLogitsProcessor | None
 
     def continue_prompts(self, prompts: list[str], first: int) -> Generated:
-        """What the model writes behind each; ``first`` is the number of the first prompt in
+        """What the model writes after each; ``first`` is the number of the first prompt in
         messages.
         """
         model, options = self.model, self.options
@@ -365,7 +365,7 @@ class _Call:
         return [] if self.model.decodes else writing.prompt_ids(prompt)
 
     def _read(self, writing: Writing, sequences: Tensor, prompts: list[str]) -> Generated:
-        """What stands behind the prompts in ids (rows, seq)."""
+        """What stands after the prompts in ids (rows, seq)."""
         found = Generated([], [], [])
         ends, per_prompt = self.options["eos_token_id"] or [], self.options["num_return_sequences"]
         for row, ids in enumerate(sequences[:, writing.width :].cpu().numpy()):

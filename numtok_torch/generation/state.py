@@ -5,7 +5,7 @@ In: at each step, all ids so far, int64 (rows, seq), in whatever order generatio
 Out: the streams of the tokens that the model is about to see, (rows, tokens, ...), like those of
 the collator.
 
-Rows are told apart by the ids that they hold behind the prompt. That is enough: a number is the
+Rows are told apart by the ids that they hold after the prompt. That is enough: a number is the
 head's reading of the hidden state in front of it, which follows from the prompt, the tokens and the
 numbers before. So each prediction is kept under (owner, the ids before it), and found again after
 beams were reordered, finished, or left out, without knowing how. The owner is the prompt with
@@ -148,7 +148,7 @@ class Writing:
         return columns
 
     def _made(self, owners: Sequence[int], made: Ids, start: int) -> dict[str, Tensor]:
-        """The streams of the ids (rows, made) behind the prompts, from ``start`` on: (rows, made -
+        """The streams of the ids (rows, made) after the prompts, from ``start`` on: (rows, made -
         start, ...).
         """
         shape = (len(made), made.shape[1] - start)
@@ -200,7 +200,7 @@ class Writing:
         return NumberPrediction(values, exact, bounds=torch.stack(bounds) if bounds else None)
 
     def _read_alone(self, owner: int, made: Ids) -> NumberPrediction:
-        """The head's reading behind one prompt and the ids made, without cache, padding or other
+        """The head's reading after one prompt and the ids made, without cache, padding or other
         rows.
         """
         number = owner if self.beams else owner // self._per_prompt
@@ -221,7 +221,7 @@ class Writing:
 
 
 def key(owner: int, ids: Ids) -> Key:
-    """Of the ids that an owner has behind the prompt."""
+    """Of the ids that an owner has after the prompt."""
     written = np.ascontiguousarray(ids, np.int64).tobytes()
     return owner, hashlib.blake2b(written, digest_size=16).digest()
 

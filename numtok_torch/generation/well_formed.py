@@ -3,7 +3,7 @@
 In: all ids so far, int64 (rows, seq), and the scores of the next token, float (rows, vocabulary).
 Out: the scores, -inf for each token that may not follow.
 
-The rule is a table of states and columns. State 0 is text, the last one is text directly behind a
+The rule is a table of states and columns. State 0 is text, the last one is text directly after a
 number, the others are inside a number; a column is a symbol, or all tokens of one kind. Which
 symbol may follow which says the representation
 (:meth:`numtok.representations.SpelledOut.continuation`). The state of a row is read from its
@@ -40,14 +40,14 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """See the module. The last state is that of text directly behind a number.
+    """See the module. The last state is that of text directly after a number.
 
     Attributes:
         column: int64[ids], the column of each token; ids beyond have the last column.
-        after: int64[states, columns], the state behind a token.
+        after: int64[states, columns], the state after a token.
         allowed: bool[states, columns], which tokens may come.
         begins: bool[columns], those that begin a number in any state.
-        leaves: bool[columns], those behind which there is text in any state.
+        leaves: bool[columns], those after which there is text in any state.
         to_text: int64[states], the fewest tokens until there is text.
         length: tokens of each number, if all have the same; else None.
         brackets: how many tokens of a number are brackets.
@@ -83,7 +83,7 @@ class Rules:
 
 
 def numbers_touch(tokenizer: Tokenizer) -> bool:
-    """Whether encoded text has a number directly behind another, in the form without a space: as a
+    """Whether encoded text has a number directly after another, in the form without a space: as a
     BERT's has, which writes a space there.
     """
     both, one = tokenizer.encode("0 0"), tokenizer.encode("0")
@@ -96,7 +96,7 @@ def numbers_touch(tokenizer: Tokenizer) -> bool:
 
 
 class _Table:
-    """Rules in the making: of text, so many states inside of numbers, and text behind a number."""
+    """Rules in the making: of text, so many states inside of numbers, and text after a number."""
 
     def __init__(self, inside: int, columns: int) -> None:
         self.behind = inside + 1
@@ -253,7 +253,7 @@ class NumberLogitsProcessor:
     logits_processor=[NumberLogitsProcessor(tokenizer)])``, any model.
 
     Spelled-out numbers go on as their representation says, also one that a prompt ends in. No
-    number is written directly behind another without its space, where encoded text has none there:
+    number is written directly after another without its space, where encoded text has none there:
     they would read as one. Where other constraints, such as ``suppress_tokens``, leave nothing that
     may follow, they alone hold. It works as transformers' ``LogitsProcessor``, which it is not
     derived from, so that transformers is not needed.

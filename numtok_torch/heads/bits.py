@@ -29,7 +29,7 @@ class BitsHead(NumberHead):
         d_model: dimension of the hidden states.
         hidden: width of a hidden layer; None for none.
         width: of the float, 32 or 64.
-        reciprocal: whether dense targets have the bits of 1/x behind those of x; they are an input,
+        reciprocal: whether dense targets have the bits of 1/x after those of x; they are an input,
             and not predicted.
         slope: of the weights; 0 for the plain mean. With 1, the last of 64 bits weighs 65 times as
             much as the sign; with -1 the sign so much more.

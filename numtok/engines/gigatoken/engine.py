@@ -86,9 +86,8 @@ class GigatokenEngine:
         vocabulary = (self._complete if self._rules is None else self._bare).vocab
         vocabulary = vocabulary | {token["id"]: token["content"].encode() for token in added}
         longest = max(map(len, vocabulary.values()))
-        self.widths = np.zeros(
-            max(vocabulary) + 1, np.uint8 if longest < 256 else np.uint16
-        )  # 8 bits stay in the first-level cache
+        # 8 bits stay in the first-level cache
+        self.widths = np.zeros(max(vocabulary) + 1, np.uint8 if longest < 256 else np.uint16)
         for token, content in vocabulary.items():
             self.widths[token] = len(content)
         self.normalizes = config.get("normalizer") is not None
@@ -97,9 +96,8 @@ class GigatokenEngine:
             self._unsafe = flags("nfc_unsafe", "unsettled")
             self._left = flags("nfc_newer", "unsettled")
         words = [token for token in added if token["content"].strip(" ")]
-        if any(
-            token["normalized"] for token in words
-        ):  # gigatoken does not look for them in what the normalizer makes of the text
+        # gigatoken does not look for them in what the normalizer makes of the text
+        if any(token["normalized"] for token in words):
             self._left = self._unsafe
         self._added = _alternatives([token["content"] for token in words])
         self._runs = {token["content"]: token["id"] for token in added if token not in words}
@@ -179,9 +177,8 @@ class GigatokenEngine:
             )
         }
         runs = {run.encode(): [token] for run, token in self._runs.items()}
-        pattern = re.compile(
-            b"(" + (b"|".join(sorted(runs, reverse=True)) or b"$^") + b")"
-        )  # of runs of one character, the longest first
+        # of runs of one character, the longest first
+        pattern = re.compile(b"(" + (b"|".join(sorted(runs, reverse=True)) or b"$^") + b")")
         split = {
             piece: [part for part in pattern.split(piece) if part]
             for piece in pieces

@@ -62,7 +62,7 @@ class Rules(NamedTuple):
             run is an added token.
         classes: uint8 per code point, of the bits above: category N, white space, letters of ASCII,
             letters of all that all libraries know, and, not complete, what surely begins a word
-            behind a letter: no letter, no mark on one, no apostrophe.
+            after a letter: no letter, no mark on one, no apostrophe.
     """
 
     two_forms: bool
@@ -90,7 +90,7 @@ class Parts(NamedTuple):
         text: uint8, what is left of the text.
         documents: int64, where in it each document ends.
         holes: int64[n, 2]: where in it something was taken out, and what: the entry of a known
-            piece, times eight, and PIECE, NUMBER or COMPLETE, for nothing else, a number behind
+            piece, times eight, and PIECE, NUMBER or COMPLETE, for nothing else, a number after
             that piece, or a text for the complete tokenizer; with APART if a digit stands there, to
             keep apart what is around.
         complete: int64[n, 2]: begin and end in the given text of those for the complete tokenizer.
@@ -135,19 +135,15 @@ def empty_parts(rows: int, slots: Slots, places: Ints, size: int) -> Parts:
     It is used again by the next call, but for ``spaced``.
     """
     count = len(slots.document)
-    settled = (
-        len(places) + rows
-    )  # in every row a run of spaces may begin that is marked in the row before
-    apart = (
-        settled + count + rows
-    )  # and each piece may end so that it goes to the complete tokenizer
+    # in every row a run of spaces may begin that is marked in the row before
+    runs = len(places) + rows
+    # and each piece may end so that it goes to the complete tokenizer
+    apart = runs + count + rows
     return Parts(
-        _scratch.empty(
-            "text", size + rows + BLOCK, np.uint8
-        ),  # a digit may stand behind a row of which nothing was taken out; it is copied in blocks
-        _scratch.empty(
-            "documents", count + rows + apart + 1, np.int64
-        ),  # a hole may end one with what is behind it
+        # a digit may stand after a row of which nothing was taken out; it is copied in blocks
+        _scratch.empty("text", size + rows + BLOCK, np.uint8),
+        # a hole may end one with what is after it
+        _scratch.empty("documents", count + rows + apart + 1, np.int64),
         _scratch.empty("holes", 2 * (count + rows + apart), np.int64).reshape(-1, 2),
         _scratch.empty("complete", 2 * apart, np.int64).reshape(-1, 2),
         _scratch.empty("rows", rows + 1, np.int64),

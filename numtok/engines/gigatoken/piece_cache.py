@@ -1,7 +1,7 @@
 """Short pieces of text beside numbers, and their ids: there are few different ones, so a table
 holds most of them.
 
-In: the bytes of a piece: up to seven of any kind and the spaces behind them. Out: its ids. A piece
+In: the bytes of a piece: up to seven of any kind and the spaces after them. Out: its ids. A piece
     is known by a key of 64 bits: its bytes from the last to the first, how many they are in three
     bits, and in five how many spaces follow. The table never changes: one with more pieces takes
     its place.
@@ -29,7 +29,7 @@ from numtok.engines.pieces import SPACE
 
 BITS = 14
 SIZE = 1 << BITS  # places in the table; half of them stay empty
-LONGEST, MOST_SPACES = 7, 31  # bytes of a piece, and of spaces behind them
+LONGEST, MOST_SPACES = 7, 31  # bytes of a piece, and of spaces after them
 MOST_IDS = 8  # of one piece
 UNKNOWN, TOO_LONG = -1, -2
 EMPTY = 0  # the entry of a piece without bytes
@@ -107,7 +107,7 @@ def bytes_before(text, at):  # type: ignore[no-untyped-def]
 
 @merged_kernel
 def to_last_letter(word):  # type: ignore[no-untyped-def]
-    """How many of eight bytes are behind the last ASCII letter, with the last byte lowest; 8 if
+    """How many of eight bytes are after the last ASCII letter, with the last byte lowest; 8 if
     none is one. All are looked at in one go.
     """
     low = (word | np.uint64(0x2020202020202020)) & np.uint64(0x7F7F7F7F7F7F7F7F)
@@ -117,7 +117,7 @@ def to_last_letter(word):  # type: ignore[no-untyped-def]
 
 @merged_kernel
 def key_of(word, count, spaces):  # type: ignore[no-untyped-def]
-    """uint64: the key of the last ``count`` bytes of a word, at most seven, and the spaces behind
+    """uint64: the key of the last ``count`` bytes of a word, at most seven, and the spaces after
     it.
     """
     kept = word & ~(_ALL << (count * EIGHT))
@@ -183,7 +183,7 @@ def ends_openly(tools, begin, end):  # type: ignore[no-untyped-def]
 @inner_kernel
 def _other_end(tools, begin, end):  # type: ignore[no-untyped-def]
     """:func:`cached_end` of a piece with many spaces at its end, letters that are not ASCII, or
-    others than ASCII behind them.
+    others than ASCII after them.
     """
     text, classes = tools.given, tools.classes
     last = end

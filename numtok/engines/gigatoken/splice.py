@@ -1,7 +1,7 @@
 """Put token ids together: those of a text with holes, and what belongs into each hole.
 
 In: a :class:`~numtok.engines.gigatoken.parts.Parts`, the ids of its documents, and what to put into the
-    holes. Out: :class:`~numtok.engines.interface.Encoded`. The widths of the tokens tell behind
+    holes. Out: :class:`~numtok.engines.interface.Encoded`. The widths of the tokens tell after
     which of them a hole is.
 """
 

@@ -11,14 +11,14 @@ Every number separates the text around it: the pieces between numbers are encode
   a long one from its last letter on. Its ids come from a table
   (:mod:`numtok.engines.gigatoken.piece_cache`).
 - *White space* with a run of spaces that is an added token, by the same table.
-- A *unsafe place*: an added token, or characters that Unicode normalisation changes. From the
-  space before the word it stands in to the space behind it it is encoded by the complete tokenizer;
+- An *unsafe place*: an added token, or characters that Unicode normalisation changes. From the
+  space before the word it stands in to the space after it, it is encoded by the complete tokenizer;
   all other text is encoded by one without added tokens and normaliser.
 
 What is left on both sides of a hole is closed up, over the ends of rows too, as the pre-tokenizer
-cuts there by itself: behind a letter, before what joins no letters. Where it does not, a digit is
+cuts there by itself: after a letter, before what joins no letters. Where it does not, a digit is
 put between, which nothing joins, but for white space and category N before it. A piece that ends in
-these is therefore a unsafe place too, in a long text; in a short one, or where category N
+these is therefore an unsafe place too, in a long text; in a short one, or where category N
 follows, the text is cut into two documents.
 
 In: rows of text, the slots of numbers, and the unsafe places
@@ -142,7 +142,7 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
             count, entry = cached_end(tools, begin, piece_end)
             if following < piece_end:
                 counts.begin, counts.filled, counts.holes = np.int64(begin), np.int64(to), hole
-                place, count, entry = _settle_all(
+                place, count, entry = _take_out_all(
                     tools, places, place, following, piece_end, count, entry
                 )
                 begin, to, hole = np.uint64(counts.begin), np.uint64(counts.filled), counts.holes
@@ -187,15 +187,15 @@ def _number_at(given, spaced, number, base, begin, two_forms):  # type: ignore[n
 
 
 @inner_kernel
-def _settle_all(tools, places, place, following, end, count, entry):  # type: ignore[no-untyped-def]
-    """Settle the unsafe places from ``following`` on in the piece that ends at ``end``, but for
+def _take_out_all(tools, places, place, following, end, count, entry):  # type: ignore[no-untyped-def]
+    """Take out the unsafe places from ``following`` on in the piece that ends at ``end``, but for
     those in its known end of ``count`` bytes; (number of the next place, bytes and entry of the
     known end of what is left).
     """
     counts = tools.out.counts[0]
     while True:
         while following < end - count:
-            passed = _settle(tools, np.int64(following), np.int64(end))
+            passed = _take_out(tools, np.int64(following), np.int64(end))
             place, following = _next_place(places, place, np.uint64(passed))
         begin = np.uint64(counts.begin)
         if begin <= end - count:
@@ -205,7 +205,7 @@ def _settle_all(tools, places, place, following, end, count, entry):  # type: ig
 
 @merged_kernel
 def _append(tools, first, last, to, hole):  # type: ignore[no-untyped-def]
-    """Append [first, last) behind ``to`` and the holes that are there; the new end."""
+    """Append [first, last) after ``to`` and the holes that are there; the new end."""
     text, out = tools.given, tools.out
     if to > np.uint64(out.counts[0].open) and not (
         tools.classes[out.text[to - ONE]] & ASCII_LETTER
@@ -252,9 +252,9 @@ def _end_document(tools, to):  # type: ignore[no-untyped-def]
 
 
 @inner_kernel
-def _settle(tools, at, end):  # type: ignore[no-untyped-def]
+def _take_out(tools, at, end):  # type: ignore[no-untyped-def]
     """A hole for the unsafe place ``at``, in a piece that ends at ``end``; up to where this
-    settles the piece.
+    is done with the piece.
     """
     text, counts = tools.given, tools.out.counts[0]
     if text[at] == SPACE:
@@ -283,7 +283,7 @@ def _settle(tools, at, end):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _set_apart(tools, at, end):  # type: ignore[no-untyped-def]
-    """A hole for the complete tokenizer, from the space before ``at`` to the space behind it, in a
+    """A hole for the complete tokenizer, from the space before ``at`` to the space after it, in a
     piece that ends at ``end``; up to where it reaches.
     """
     text, classes, out, counts = tools.given, tools.classes, tools.out, tools.out.counts[0]

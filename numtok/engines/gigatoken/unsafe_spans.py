@@ -45,7 +45,7 @@ def without_normalized(text: Bytes, places: Ints, left: Bytes) -> Ints:
     """``places`` without the characters that NFC leaves as they are in this text; those flagged in
     ``left`` stay.
 
-    A character that NFC may change stands in a run of characters that are not ASCII, behind one
+    A character that NFC may change stands in a run of characters that are not ASCII, after one
     that may be; each such run is normalised by itself, and most are what NFC makes of them.
     Python's own data know all characters that are not newer, and their normal forms are the same
     for ever.
@@ -83,11 +83,12 @@ def _check(text, unsafe, marks, places):  # type: ignore[no-untyped-def]
             at = block * 64 + np.int64(lowest_bit(bits))
             bits &= bits - ONE
             event = text[at] == SPACE
+            # dashes, quotes
             if (
                 not event
                 and unsafe.size
                 and not (text[at] == 0xE2 and text[at + 1] == 0x80 and text[at + 2] > 0x81)
-            ):  # dashes, quotes
+            ):
                 code, _ = decode(text, at)
                 event = unsafe[code] != 0
             if event:

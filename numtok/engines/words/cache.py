@@ -6,7 +6,7 @@ In: pieces of text between numbers. Out: their ids, for a tokenizer that certain
 
 A word goes from one cut to the next, with the space before it. What a tokenizer does with it
 depends on whether the text or a number's token begins before it, or another word, so it is encoded
-behind the same, and known by it.
+after the same, and known by it.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from numtok.engines.pieces import SPACE, Tokens
 MOST_KEPT = 1 << 17  # words; some 25 MB
 LONGEST_KEPT = 64  # bytes
 ONE_NEW_IN = 4  # words; with more, asking for each costs as much as encoding the text
+# no bytes of UTF-8: between words, and before the first one of a row and after a number
 INSIDE, BEGIN, BEHIND = (
     0xFD,
     0xFE,
     0xFF,
-)  # no bytes of UTF-8: between words, and before the first one of a row and behind a number
+)
 
 BITS = 16  # of the end of a token in a word
 NOWHERE = (1 << 32) - 1  # a word in which that does not suffice
 
-_safe = np.zeros(
-    256, np.bool_
-)  # first bytes of characters that are what they are wherever they stand: no white space, no marks, nothing that joins
+# first bytes of characters that are what they are wherever they stand: no white space, no marks,
+# nothing that joins
+_safe = np.zeros(256, np.bool_)
 _safe[0x21:0x7F] = True  # ASCII
 _safe[[*range(0xC3, 0xCA), 0xCE, 0xCF, 0xD0, 0xD1, 0xD3]] = (
     True  # letters of Latin, Greek and Cyrillic: U+00C0 to 027F, 0380 to 047F, 04C0 to 04FF
@@ -74,17 +75,18 @@ class Words:
     """What is known of words: the ids of their tokens, or something else about each token.
 
     Args:
-        encode: gives it for words, each with the byte before it that says behind what it stands
+        encode: gives it for words, each with the byte before it that says after what it stands
             (``INSIDE`` for none).
     """
 
     def __init__(self, encode: Callable[[list[bytes]], list[list[int]]]) -> None:
         self._encode = encode
         self._lock = threading.Lock()
+        # nothing before a number, or between two
         self._places = {
             bytes([BEGIN]): 0,
             bytes([BEHIND]): 0,
-        }  # nothing before a number, or between two
+        }
         self._known = Known(np.empty(0, np.uint32), np.zeros(2, np.int64))
 
     def __len__(self) -> int:
@@ -102,7 +104,7 @@ class Words:
         """
         words, per_piece = words_of(text, pieces, begins)
         places: list[int | None] = list(map(self._places.get, words))
-        known = self._known  # read behind the places, so that it has all of them
+        known = self._known  # read after the places, so that it has all of them
         if None in places:
             if len(self._places) >= MOST_KEPT and places.count(None) * ONE_NEW_IN > len(places):
                 return None

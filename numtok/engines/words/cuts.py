@@ -6,7 +6,7 @@ In: a tokenizer.json. Out: whether it is certain that its ids at such a space do
 
 The space stands between characters that are neither white space nor change with what is beside them
 (:mod:`numtok.engines.words.cache` says which). Normalizers that are known change such text character by
-character. A pre-tokenizer that is known cuts there, and the steps behind it see one word each; of
+character. A pre-tokenizer that is known cuts there, and the steps after it see one word each; of
 the steps before it only those are known that go by the kind of each character. Without a
 pre-tokenizer, BPE merges nothing across the space if no token of the vocabulary has one inside.
 """
@@ -63,7 +63,7 @@ def cuts_at_spaces(config: Config, two_forms: bool) -> bool:
 
 
 def tokens_to_leave_whole(config: Config) -> list[str]:
-    """The added tokens behind which a space is not as behind a word: those that strip it, or all if
+    """The added tokens after which a space is not as after a word: those that strip it, or all if
     a normalizer looks at the first space of a text.
     """
     kinds = {step["type"] for step in steps_of(config.get("normalizer"), "normalizers")}
@@ -129,7 +129,7 @@ def _cuts_at_spaces(step: Config) -> bool:
 
 def _never_merges(config: Config, steps: list[Config]) -> bool:
     """Whether this is BPE over whole texts, with a mark for each space and no token with the mark
-    behind anything else.
+    after anything else.
     """
     model = config["model"]
     options = ("ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")

@@ -30,7 +30,7 @@ from numtok.engines.words.cache import BEGIN, BEHIND, Words, packed, spans_of, t
 from numtok.engines.words.cuts import cuts_at_spaces, tokens_to_leave_whole
 from numtok.numbers.numbers import Numbers
 
-PREFIXES = "aeiousn"  # words for another one to stand behind
+PREFIXES = "aeiousn"  # words for another one to stand after
 
 
 def with_words_kept(slow: TokenizersEngine, config: Config, tokens: NumtokTokens) -> Engine:
@@ -101,7 +101,7 @@ class WordsEngine:
         ]
 
     def _encodings(self, words: list[bytes], offsets: bool) -> list[tuple[Any, int, int]]:
-        """(encoding, tokens and characters in it before the word) of each, behind what its first
+        """(encoding, tokens and characters in it before the word) of each, after what its first
         byte says.
         """
         behind = [k for k, word in enumerate(words) if word[0] == BEHIND]
