@@ -3,7 +3,7 @@ batched, padded on the left, with a cache.
 
 In: prompts as text. Out: what the model writes after each, with its numbers in it. Whenever the
 token that is chosen begins a number, the head reads the value from the hidden state that the token
-was chosen from. It becomes one decimal (:mod:`numtok_torch.generation.written`), which is put into
+was chosen from. It becomes one decimal (:mod:`numtok.tokenizer.written`), which is put into
 the text, and from which the tokenizer makes what the model sees at that token from then on.
 
 Tokens are chosen by transformers' own ``generate``, of a class made from the backbone's, whose
@@ -30,18 +30,14 @@ from numtok.numbers.grammar import Grammar
 from numtok.representations import SingleToken, SpelledOut
 from numtok.tokenizer.packing import end_token
 from numtok.tokenizer.schema import read_metadata
+from numtok.tokenizer.well_formed import LONGEST, Rules
+from numtok.tokenizer.written import continuation, number_ids, spelled, value_of
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import NumberDataset
 from numtok_torch.embeddings.place_values import PlaceValueEmbedding
 from numtok_torch.generation.state import Writing, encoded, encoded_alone, writer
 from numtok_torch.generation.stream import TextStream
-from numtok_torch.generation.well_formed import (
-    LONGEST,
-    NumberLogitsProcessor,
-    Rules,
-    numtok_tokenizer,
-)
-from numtok_torch.generation.written import continuation, number_ids, spelled, value_of
+from numtok_torch.generation.well_formed import NumberLogitsProcessor, numtok_tokenizer
 from numtok_torch.model.backbone import OWN_MASKS, ModelError, check_rows, is_pretrained, unwrapped
 from numtok_torch.model.model import NumberModel
 from numtok_torch.model.run import room
@@ -134,7 +130,7 @@ def generate(
     model = unwrapped(model)  # of peft's get_peft_model(NumberModel(...), ...)
     options = GREEDY | options | {"max_new_tokens": max_new_tokens}
     known = _checked(model, tokenizer, prompts, sample_numbers, options)
-    options |= _special_tokens(model, tokenizer, known, options)
+    options |= special_tokens(model, tokenizer, known, options)
     held = NumberLogitsProcessor(known, longest) if well_formed and Rules.of(known) else None
     call = _Call(model, known, options, sample_numbers, add_special_tokens, full_text, held)
     size, found = batch_size or max(len(prompts), 1), Generated([], [], [])
@@ -212,7 +208,7 @@ def _check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
         )
 
 
-def _special_tokens(
+def special_tokens(
     model: NumberModel, given: Any, tokenizer: Tokenizer, options: dict[str, Any]
 ) -> dict[str, Any]:
     """The end tokens, the padding, what a decoder begins with, and what is never written: numbers

@@ -28,10 +28,9 @@ from torch import Tensor
 
 from numtok import Tokenizer
 from numtok.representations import SpelledOut
+from numtok.tokenizer.written import Reading, decided, number_ids
 from numtok_torch.data.rows import number_streams
 from numtok_torch.embeddings.place_values import PlaceTracker
-from numtok_torch.generation.written import decimals, doubtful, number_ids, streams_of
-from numtok_torch.heads.base import NumberPrediction
 from numtok_torch.model.model import NumberModel
 
 Ids = npt.NDArray[Any]
@@ -66,9 +65,9 @@ class Writing:
         self.streams = {name: stream for name, stream in prompt.items() if name in number_streams()}
         self._number_ids = np.array(number_ids(tokenizer), np.int64)
         self._ids = prompt["input_ids"].cpu().numpy()
-        self._predicted: dict[Key, tuple[NumberPrediction, int]] = {}
+        self._predicted: dict[Key, tuple[Reading, int]] = {}
         self._texts: dict[Key, str] = {}
-        self._shown: dict[Key, dict[str, Tensor]] = {}
+        self._shown: dict[Key, dict[str, npt.NDArray[Any]]] = {}
         self._places: dict[Key, int] = {}
         self._rows: dict[Key, int] = {}
         first, self._tracker = tokenizer.representations[0], None
@@ -128,12 +127,14 @@ class Writing:
             self._predicted |= {self._key(row, length): (prediction, row) for row in range(rows)}
         return output
 
-    def _predict(self, hidden: Tensor) -> NumberPrediction:
+    def _predict(self, hidden: Tensor) -> Reading:
         head: Any = self.model.head
-        prediction = NumberPrediction(head.sample(hidden)) if self.sample else head.predict(hidden)
-        bounds = None if prediction.bounds is None else prediction.bounds.cpu()
-        streams = {name: stream.cpu() for name, stream in prediction.streams.items()}
-        return NumberPrediction(prediction.values.cpu(), streams, bounds=bounds)
+        if self.sample:
+            return Reading(head.sample(hidden).cpu().numpy(), {})
+        found = head.predict(hidden)
+        streams = {name: stream.cpu().numpy() for name, stream in found.streams.items()}
+        bounds = None if found.bounds is None else found.bounds.cpu().numpy()
+        return Reading(found.values.cpu().numpy(), streams, bounds)
 
     def stream_columns(self, count: int, device: torch.device) -> dict[str, Tensor]:
         """The streams of the last ``count`` tokens, (rows, count, ...)."""
@@ -163,7 +164,7 @@ class Writing:
             self._decide(numbers)
             shown = [self._shown[key(*number)] for number in numbers]
             for name in columns.keys() & self.streams.keys():
-                values = torch.stack([one[name] for one in shown])  # (numbers, ...)
+                values = torch.from_numpy(np.stack([one[name] for one in shown]))  # (numbers, ...)
                 columns[name][tuple(torch.from_numpy(where).T)] = values.to(columns[name].dtype)
         if "place_value" in self.prompt:
             places = [
@@ -178,28 +179,28 @@ class Writing:
         new = {key(*one): one for one in numbers if key(*one) not in self._texts}
         if not new:
             return
-        prediction = self._predictions(list(new))
-        for at in np.flatnonzero(doubtful(prediction)).tolist():
-            prediction.values[at] = self._read_alone(*list(new.values())[at]).values[0]
-        decided = decimals(self.tokenizer, prediction, type(self.model.head).__name__)
-        streams = streams_of(self.tokenizer, decided)
-        texts = [str(text) for text in decided.format().to_pylist()]
+        found = [self._predicted[one] for one in new]
+        bounds = [one.bounds[row] for one, row in found if one.bounds is not None]
+        reading = Reading(
+            np.stack([one.values[row] for one, row in found]),
+            {
+                name: np.stack([one.streams[name][row] for one, row in found])
+                for name in found[0][0].streams
+            },
+            np.stack(bounds) if bounds else None,
+        )
+        places = list(new.values())
+        texts, streams = decided(
+            self.tokenizer,
+            reading,
+            lambda at: float(self._read_alone(*places[at]).values[0]),
+            type(self.model.head).__name__,
+        )
         for at, (one, text) in enumerate(zip(new, texts, strict=True)):
             self._texts[one] = text
             self._shown[one] = {name: stream[at] for name, stream in streams.items()}
 
-    def _predictions(self, keys: Sequence[Key]) -> NumberPrediction:
-        """Of several numbers, (numbers, ...)."""
-        found = [self._predicted[one] for one in keys]
-        values = torch.stack([prediction.values[row] for prediction, row in found])
-        exact = {
-            name: torch.stack([prediction.streams[name][row] for prediction, row in found])
-            for name in found[0][0].streams
-        }
-        bounds = [one.bounds[row] for one, row in found if one.bounds is not None]
-        return NumberPrediction(values, exact, bounds=torch.stack(bounds) if bounds else None)
-
-    def _read_alone(self, owner: int, made: Ids) -> NumberPrediction:
+    def _read_alone(self, owner: int, made: Ids) -> Reading:
         """The head's reading after one prompt and the ids made, without cache, padding or other
         rows.
         """

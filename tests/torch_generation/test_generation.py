@@ -21,6 +21,7 @@ from numtok import Numbers, Tokenizer
 from numtok.errors import InputError, NumtokError
 from numtok.representations import Digits, FoNE, PlaceValue, XVal
 from numtok.tokenizer.packing import end_token
+from numtok.tokenizer.written import number_ids, streams_of
 from numtok_torch import (
     ModelError,
     NumberModel,
@@ -34,7 +35,6 @@ from numtok_torch import (
 from numtok_torch.data import NumberCollator, NumberDataset
 from numtok_torch.generation.generate_texts import Generated, generate, read_prompts
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
-from numtok_torch.generation.written import number_ids, streams_of
 
 KINDS = pytest.mark.parametrize("kind", tiny.CAUSAL)
 COMMON = ("xval", "fone dense", "place lsd")
@@ -73,7 +73,7 @@ def forced(
         else:
             added = torch.zeros(1, len(ids), *batch[name].shape[2:], dtype=batch[name].dtype)
             if name in streams:
-                added[mask] = streams[name].to(added.dtype)
+                added[mask] = torch.from_numpy(streams[name]).to(added.dtype)
         batch[name] = torch.cat([batch[name], added], 1)
     with torch.no_grad():
         return made(**batch), width

@@ -33,9 +33,9 @@ from numtok.representations import (
     XVal,
 )
 from numtok.tokenizer.vocabulary import Spelling
+from numtok.tokenizer.written import number_ids
 from numtok_torch import ModelError, NumberModel, generate
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
-from numtok_torch.generation.written import number_ids
 
 SPELLED: dict[str, Any] = {
     "p10": P10(2, (-3, 3)),

@@ -22,6 +22,7 @@ from torch_models import same
 from numtok import Numbers, Tokenizer
 from numtok.errors import InputError, SchemaError
 from numtok.representations import FoNE, XVal
+from numtok.tokenizer.written import number_ids, streams_of
 from numtok_torch import (
     ModelError,
     NumberDataset,
@@ -33,7 +34,6 @@ from numtok_torch import (
 )
 from numtok_torch.generation.generate_texts import read_prompts
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
-from numtok_torch.generation.written import number_ids, streams_of
 
 KINDS = pytest.mark.parametrize("kind", ["t5", "bart", "longt5", "mbart", "scaled"])
 LIKE = (
@@ -339,12 +339,13 @@ def forced(
     streams = (
         streams_of(tokenizer, Numbers.parse([repr(value) for value in values])) if shown else {}
     )
-    streams["number_value"] = torch.tensor(values, dtype=torch.float64)
+    streams["number_value"] = np.array(values)
     for name in LIKE:
         if name in given:
             stream = torch.zeros(1, len(ids), *given[name].shape[2:], dtype=given[name].dtype)
             if name in streams and mask.any():
-                stream[mask] = streams[name].to(stream.dtype).reshape(-1, *stream.shape[2:])
+                found = torch.from_numpy(streams[name]).to(stream.dtype)
+                stream[mask] = found.reshape(-1, *stream.shape[2:])
             given[f"{name}_labels"] = stream
     with torch.no_grad():
         return made(**given)
@@ -405,7 +406,7 @@ def test_a_number_read_again_is_read_behind_its_own_prompt(
     made, tokenizer, options = setting("xval", kind)
     found = generate(made, tokenizer, PROMPTS, **options)
     monkeypatch.setattr(
-        "numtok_torch.generation.state.doubtful",
+        "numtok.tokenizer.written.doubtful",
         lambda one: torch.ones(len(one.values), dtype=torch.bool).numpy(),
     )
     again = [

@@ -1,29 +1,27 @@
 """What a model wrote: each number that a head predicted as one decimal, from which its text and its
 streams follow; and token ids as text.
 
-In: a head's prediction for n numbers, token ids. Out: ``Numbers``, texts, and the streams (n, ...)
-that the model is shown: those that the tokenizer gives for the text, so that a model reads what it
-wrote as it was trained.
+In: a head's reading of n numbers, token ids. Out: texts, and the streams (n, ...) that the model is
+shown: those that the tokenizer gives for the text, so that a model reads what it wrote as it was
+trained.
 
 **One decimal, however it was computed.** Float32 sums depend on their order, so a cache, padding or
 other rows in a batch move a real number by 1e-7 to 1e-5. So it is rounded to :data:`DIGITS`
 significant digits; and where noise may decide which way (:func:`doubtful`), it is read once more
 from its own text alone. Digits (``FoNEHead``) and bits (``BitsHead``) are chosen among few, as
-tokens are, and taken as they are. What remains: noise beyond ``heads.base.NOISE``, and a token,
+tokens are, and taken as they are. What remains: noise beyond its bounds, and a token,
 digit or bit whose two best are closer than the noise, some 1 in 10**6 each in float32. In bfloat16
 the noise is 1e-2, and tokens themselves differ with and without a cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
-from numtok import Tokenizer
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
@@ -32,11 +30,49 @@ from numtok.representations import Representation, SingleToken, SpelledOut
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer.decode import is_lossless
 from numtok.tokenizer.schema import read_metadata
-from numtok_torch.heads.base import NumberPrediction
+from numtok.tokenizer.tokenizer import Tokenizer
 
 # significant ones of a real number: one more would be noise; about one number in ten is read twice
 DIGITS = 4
 Floats = npt.NDArray[np.float64]
+Streams = dict[str, npt.NDArray[Any]]
+
+
+class Reading(NamedTuple):
+    """What a head reads for n numbers.
+
+    Attributes:
+        values: float64 (n,).
+        streams: exact ones (n, ...), such as ``number_digits``, where the head predicts them.
+        bounds: float64 (n, 2), between which float noise may move a value; None for what is chosen
+            among few, or drawn.
+    """
+
+    values: Floats
+    streams: Mapping[str, npt.NDArray[Any]]
+    bounds: Floats | None = None
+
+
+def decided(
+    tokenizer: Tokenizer, reading: Reading, alone: Callable[[int], float], name: str = "the head"
+) -> tuple[list[str], Streams]:
+    """The texts of n numbers, and every number stream (n, ...), as the model is shown them.
+
+    Args:
+        tokenizer: of the model.
+        reading: of a head.
+        alone: reads the value of number k once more, from its text without cache, padding or other
+            rows; asked where float noise decides how a number is rounded.
+        name: of the head, in messages.
+
+    Raises:
+        RepresentationError: for NaN.
+    """
+    values = reading.values.copy()
+    for at in np.flatnonzero(doubtful(reading)).tolist():
+        values[at] = alone(at)
+    numbers = _decimals(tokenizer, reading._replace(values=values), name)
+    return [str(text) for text in numbers.format().to_pylist()], streams_of(tokenizer, numbers)
 
 
 def rounded(values: Floats) -> Floats:
@@ -45,26 +81,22 @@ def rounded(values: Floats) -> Floats:
     return np.array(flat, np.float64).reshape(values.shape)
 
 
-def doubtful(prediction: NumberPrediction) -> npt.NDArray[np.bool_]:
+def doubtful(reading: Reading) -> npt.NDArray[np.bool_]:
     """Bool (n,): whether float noise decides how a number is rounded."""
-    if prediction.bounds is None:
-        return np.zeros(len(prediction.values), np.bool_)
-    low, high = rounded(prediction.bounds.numpy()).T  # (n,) each
+    if reading.bounds is None:
+        return np.zeros(len(reading.values), np.bool_)
+    low, high = rounded(reading.bounds).T  # (n,) each
     return np.asarray(low != high)
 
 
-def decimals(tokenizer: Tokenizer, prediction: NumberPrediction, name: str) -> Numbers:
+def _decimals(tokenizer: Tokenizer, reading: Reading, name: str) -> Numbers:
     """The numbers as decimals that all representations of the tokenizer hold; magnitudes where one
     of them does not carry the sign.
-
-    Raises:
-        RepresentationError: for NaN, with the head's ``name``.
     """
-    chosen = {stream: values.numpy() for stream, values in prediction.streams.items()}
-    read = (one.decode_chosen(chosen) for one in _single(tokenizer.representations))
+    read = (one.decode_chosen(reading.streams) for one in _single(tokenizer.representations))
     numbers = next((numbers for numbers in read if numbers is not None), None)
     if numbers is None:  # infinities as the largest double
-        finite = torch.nan_to_num(prediction.values, nan=float("nan")).numpy()
+        finite = np.nan_to_num(reading.values, nan=np.nan)
         numbers = numbers_from_floats(rounded(finite), name)
     if not tokenizer.carries_sign:
         numbers = Numbers.parse([text.removeprefix("-") for text in numbers.format().to_pylist()])
@@ -84,15 +116,15 @@ def _single(representations: Sequence[Representation]) -> list[SingleToken]:
     return [one for one in representations if isinstance(one, SingleToken)]
 
 
-def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> dict[str, Tensor]:
+def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> Streams:
     """Every number stream (n, ...) of the tokenizer, as it gives them for the text."""
-    streams = {"number_value": torch.from_numpy(numbers.to_float64().copy())}
+    streams: Streams = {"number_value": numbers.to_float64()}
     for representation in _single(tokenizer.representations):
         columns = representation.columns()
         for name, column in representation.encode(numbers).items():
             tensors = hasattr(column, "to_numpy_ndarray")
             array = column.to_numpy_ndarray() if tensors else column.to_numpy(zero_copy_only=False)
-            streams[name] = torch.from_numpy(array.astype(columns[name].dtype))
+            streams[name] = array.astype(columns[name].dtype)
     return streams
 
 
