@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from numtok.representations import ExponentBins, LogFourier, PlaceValue
+from numtok.representations import ExponentBins, LogFourier, PlaceValue, QuantileBins
 
 Strings = list[str]
 Array = npt.NDArray[Any]
@@ -243,6 +243,18 @@ def bins_decode(found: Array, bins: ExponentBins) -> list[str]:
     """The centres."""
     centres = bins.centres.tolist()
     return [repr(centres[one]) for one in found.tolist()]
+
+
+def quantiles_encode(strings: Strings, bins: QuantileBins) -> Array:
+    """float32[n], by interpolation between the edges."""
+    values = np.array([float(one) for one in strings])
+    return np.interp(values, bins.edges, np.arange(len(bins.edges))).astype(np.float32)
+
+
+def quantiles_decode(found: Array, bins: QuantileBins) -> list[str]:
+    """The same the other way round."""
+    values = np.interp(found, np.arange(len(bins.edges)), bins.edges)
+    return [repr(one) for one in values.tolist()]
 
 
 def log_encode(strings: Strings, logs: LogFourier) -> Array:

@@ -33,6 +33,7 @@ from numtok.representations import (
     FoNE,
     LogFourier,
     PlaceValue,
+    QuantileBins,
     Representation,
     SingleToken,
     Spelled,
@@ -239,6 +240,8 @@ def decimals_of(decoded: Any) -> list[Decimal]:
 def cases() -> list[Case]:
     """Every representation, with the published algorithm."""
     bins, logs = ExponentBins(), LogFourier(8)
+    edges = tuple(np.unique(np.geomspace(1, 1e6, 33).round()).tolist())
+    quantiles = QuantileBins(64, True, (*(-one for one in edges[::-1]), 0.0, *edges))
     return [
         Case("XVal", XVal(), plain.xval_encode, plain.xval_decode),
         Case("FloatBits", numtok.FloatBits(), plain.bits_encode, plain.bits_decode, floor=20),
@@ -294,6 +297,13 @@ def cases() -> list[Case]:
             bins,
             lambda strings: plain.bins_encode(strings, bins),
             lambda found: plain.bins_decode(found, bins),
+        ),
+        Case(
+            "QuantileBins(64), soft",
+            quantiles,
+            lambda strings: plain.quantiles_encode(strings, quantiles),
+            lambda found: plain.quantiles_decode(found, quantiles),
+            tolerance=1e-5,
         ),
         Case(
             "LogFourier(8)",

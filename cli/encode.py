@@ -76,6 +76,7 @@ Representations, one or several of those with one token, as in xval,fone:6,4,bit
   fone:I,F        the phases of I digits before the point and F behind it
   logfourier      the phases of the logarithm
   exponent_bins   a bin on a logarithmic scale
+  quantile_bins:N   a bin between quantiles, which are fitted; quantile_bins:N,soft a place in it
   place           a token per digit, with its place; place:lsd backwards
   digits          groups of three digits; digits:1 one by one; digits:3,places
   p10 p1000 b1999 fp15   sign, mantissa and exponent: 3, 2 or 1 tokens; p10:5 digits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .console import duration, print_table, print_warning, rate, size
@@ -69,7 +70,7 @@ def print_summary(summary: Summary, numbers: str | None, pack: int | None = None
         share = f"{full / max(summary.rows * pack, 1):.2%} full"
         rows.append(("rows", f"{summary.rows:,}", f"of at most {pack:,} tokens, {share}"))
     if summary.fit is not None:
-        rows.append(_scale(summary.fit))
+        rows += _fitted(summary.fit)
     if summary.tokens_before is not None and summary.tokens_after is not None:
         before = f"{summary.tokens_before:.2f} by the tokenizer alone"
         rows.append(("tokens per number", f"{summary.tokens_after:.2f}", before))
@@ -105,15 +106,16 @@ def by(counts: dict[str, int]) -> str:
     return ", ".join(f"{count:,} by {name}" for name, count in sorted(counts.items()) if count)
 
 
-def _scale(fit: Fit) -> tuple[str, str, str]:
-    """The scale, what it was found on, and how to encode other files alike."""
-    effect = (
-        f"{fit.largest:.4g} becomes 5 ({fit.numbers:,} numbers of {fit.documents:,} documents)"
-        if fit.largest is not None
-        else "there is no number but zero to fit it to"
-    )
-    again = f"--scale {fit.xval.scale!r} --clip {fit.xval.clip:g}"
-    return "xval's scale", f"{fit.xval.scale!r}", f"{effect}; for more files: {again}"
+def _fitted(fit: Fit) -> Iterator[tuple[str, str, str]]:
+    """What was fitted, what to, and how to encode other files with the same scale."""
+    to = f"({fit.numbers:,} numbers of {fit.documents:,} documents)"
+    if xval := fit.xval:
+        effect = "there is no number but zero to fit it to"
+        if fit.largest is not None:
+            effect = f"{fit.largest:.4g} becomes 5 {to}"
+        again = f"--scale {xval.scale!r} --clip {xval.clip:g}"
+        yield "xval's scale", f"{xval.scale!r}", f"{effect}; for more files: {again}"
+    yield from ((f"fitted {one.name}", "", to) for one in fit.fitted if not one.has_scale)
 
 
 def _time_taken(summary: Summary) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         FoNE,
         LogFourier,
         PlaceValue,
+        QuantileBins,
         Subword,
         XVal,
     )
@@ -56,6 +57,7 @@ _MODULES = {
         "P10",
         "P1000",
         "PlaceValue",
+        "QuantileBins",
         "Subword",
         "XVal",
     ),
@@ -91,6 +93,7 @@ __all__ = [
     "Numbers",
     "NumtokError",
     "PlaceValue",
+    "QuantileBins",
     "Statistics",
     "Subword",
     "Tokenizer",

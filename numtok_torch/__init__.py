@@ -21,6 +21,7 @@ from numtok_torch.embeddings.float_bits import FloatBitsEmbedding
 from numtok_torch.embeddings.fone import FoNEDigitEmbedding, FoNEEmbedding
 from numtok_torch.embeddings.log_fourier import LogFourierEmbedding
 from numtok_torch.embeddings.place_values import PlaceTracker, PlaceValueEmbedding
+from numtok_torch.embeddings.quantile_bins import QuantileBinsEmbedding
 from numtok_torch.embeddings.xval import XValEmbedding
 from numtok_torch.generation.generate_texts import Generated, generate
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
@@ -64,6 +65,7 @@ __all__ = [
     "PlaceTracker",
     "PlaceValueEmbedding",
     "PlainBackbone",
+    "QuantileBinsEmbedding",
     "ScalarHead",
     "Seq2SeqNumberCollator",
     "SumEmbedding",

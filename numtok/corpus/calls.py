@@ -171,23 +171,24 @@ def _scaled(
     scale: float | None,
     clip: float | None,
 ) -> tuple[Sequence[Representation], ScaleFit | None]:
-    """The representations with the scale that is given for xVal; or how to find it, if it is not."""
+    """The representations with the scale that is given for xVal; or how to find it, if it is not,
+    and what else is to be fitted.
+    """
     asked = fit or quantile is not None or scale is not None or clip is not None
-    if not asked and not (by_name and any(representation.has_scale for representation in chosen)):
+    find = asked or (by_name and any(representation.has_scale for representation in chosen))
+    if scale is not None:
+        if fit or quantile is not None:
+            raise RepresentationError(
+                "scale gives the scale, fit and fit_quantile find one; leave out one or the other"
+            )
+        place, find = xval_place(chosen), False
+        xval: Any = dataclasses.replace(chosen[place], scale=scale, clip=clip)  # type: ignore[type-var]
+        chosen = [*chosen[:place], xval, *chosen[place + 1 :]]
+    if find:
+        xval_place(chosen)
+    elif not any(representation.unfitted for representation in chosen):
         return chosen, None
-    place = xval_place(chosen)
-    if scale is None:
-        return chosen, ScaleFit(quantile, clip)
-    if fit or quantile is not None:
-        raise RepresentationError(
-            "scale gives the scale, fit and fit_quantile find one; leave out one or the other"
-        )
-    xval: Any = chosen[place]
-    return [
-        *chosen[:place],
-        dataclasses.replace(xval, scale=scale, clip=clip),
-        *chosen[place + 1 :],
-    ], None
+    return chosen, ScaleFit(quantile, clip, find)
 
 
 def _refuse_beside_tokenizer(**given: Any) -> None:

@@ -1,6 +1,6 @@
-"""xVal's scale from a sample of the texts that are to be encoded: from all over the inputs, or from
-the front of a stream that can be read only once. It is found as ``numtok stats`` finds it
-(:mod:`numtok.representations.magnitudes`).
+"""xVal's scale, and the edges of quantile bins, from a sample of the texts that are to be encoded:
+from all over the inputs, or from the front of a stream that can be read only once. The scale is
+found as ``numtok stats`` finds it (:mod:`numtok.representations.magnitudes`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
-from numtok.representations import Representation, XVal, magnitudes
+from numtok.representations import Representation, XVal, from_dict, magnitudes
 
 FIT_BYTES = 32 << 20  # of text; scanning it takes a tenth of a second
 FIT_BATCH = 1 << 20
@@ -30,59 +30,90 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class ScaleFit:
-    """How to find xVal's scale.
+    """How to fit what is fitted: xVal's scale, and whatever is unfitted yet, such as the edges of
+    quantile bins.
 
     Attributes:
         quantile: of the magnitudes, which is scaled to 5; None for the one with which the fewest
             numbers are lost (:meth:`XVal.fit`).
         clip: the largest magnitude after scaling; None for 5.
+        scale: whether xVal's scale is to be found.
     """
 
     quantile: float | None = None
     clip: float | None = None
+    scale: bool = True
 
     def __call__(
         self, representations: Sequence[Representation], grammar: Grammar, texts: Iterable[pa.Array]
     ) -> tuple[list[Representation], Fit]:
-        """``representations`` with the scale and the clip of its xVal fitted to the texts, and what
-        that was found on.
+        """``representations`` fitted to the texts, and what that was found on.
 
         Where the texts have no number but zero, the scale is 1; the clip bounds whatever comes
         later.
 
         Raises:
-            RepresentationError: if there is no xVal, or an option is out of range.
+            RepresentationError: if there is no xVal whose scale to find, or an option is out of
+                range.
         """
-        place = xval_place(representations)
+        place = xval_place(representations) if self.scale else None
+        unfitted = [one for one in representations if one.unfitted]
         counts, documents, found = np.zeros(magnitudes.BINS, np.int64), 0, 0
+        kept = [np.empty(0)]
         for some in texts:
-            values = _magnitudes(scan(some, grammar), representations)
+            values = _values(scan(some, grammar), representations)
             documents, found = documents + len(some), found + len(values)
             counts += magnitudes.counted(values)
-        given: XVal = representations[place]  # type: ignore[assignment]  # by xval_place
-        fitted = magnitudes.fitted_xval(counts, self.quantile, given.log, given.overflow)
-        largest = fitted.largest if counts.any() else None
-        fitted = dataclasses.replace(fitted, clip=fitted.clip if self.clip is None else self.clip)
-        return [*representations[:place], fitted, *representations[place + 1 :]], Fit(
-            fitted, documents, found, largest
-        )
+            kept += [values] if unfitted else []
+        fitted = [one.fitted_to(np.concatenate(kept)) for one in unfitted]
+        largest = None
+        if place is not None:
+            given: XVal = representations[place]  # type: ignore[assignment]  # by xval_place
+            xval = magnitudes.fitted_xval(counts, self.quantile, given.log, given.overflow)
+            largest = xval.largest if counts.any() else None
+            clip = xval.clip if self.clip is None else self.clip
+            fitted.append(dataclasses.replace(xval, clip=clip))
+        fit = Fit(tuple(fitted), documents, found, largest)
+        return fit.put_into(representations), fit
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What a scale was found on.
+    """What was fitted, and to what.
 
     Attributes:
-        xval: with the scale and the clip that were found.
+        fitted: the representations with the options that were found.
         documents, numbers: that were looked at.
         largest: about the magnitude that is scaled to 5 (the scale is rounded down); None if there
-            was no number but zero.
+            was no number but zero, or no scale to find.
     """
 
-    xval: XVal
+    fitted: tuple[Representation, ...]
     documents: int
     numbers: int
     largest: float | None
+
+    @property
+    def xval(self) -> XVal | None:
+        """With the scale and the clip that were found; None if none was to be found."""
+        return next((one for one in self.fitted if one.has_scale), None)  # type: ignore[return-value]  # XVal alone has one
+
+    def put_into(self, representations: Iterable[Representation]) -> list[Representation]:
+        """Those that were fitted in place of those of the same name."""
+        by_name = {one.name: one for one in self.fitted}
+        return [by_name.get(one.name, one) for one in representations]
+
+    def to_json(self) -> dict[str, Any]:
+        return vars(self) | {"fitted": [one.to_dict() for one in self.fitted]}
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> Fit:
+        """The inverse of :meth:`to_json`; of a plan from before there was more than xVal to fit,
+        too.
+        """
+        rest = dict(written)
+        fitted = rest.pop("fitted", None) or [rest.pop("xval")]
+        return cls(fitted=tuple(map(from_dict, fitted)), **rest)
 
 
 def xval_place(representations: Sequence[Representation]) -> int:
@@ -101,16 +132,17 @@ def xval_place(representations: Sequence[Representation]) -> int:
     )
 
 
-def _magnitudes(numbers: Numbers, representations: Sequence[Representation]) -> Any:
-    """float64[n], the magnitudes of those numbers that the other representations do not leave as
-    text.
+def _values(numbers: Numbers, representations: Sequence[Representation]) -> Any:
+    """float64[n] of those numbers that the other representations do not leave as text; magnitudes,
+    if one of them holds no sign.
     """
-    unsigned = numbers.without_sign()
-    keep = np.ones(len(unsigned), np.bool_)
-    for representation in representations:
-        if not representation.has_scale and representation.overflow == "text":
-            keep &= representation.fits(unsigned)
-    return unsigned.to_float64()[keep]
+    if not all(one.carries_sign for one in representations):
+        numbers = numbers.without_sign()
+    keep = np.ones(len(numbers), np.bool_)
+    for one in representations:
+        if not (one.has_scale or one.unfitted) and one.overflow == "text":
+            keep &= one.fits(numbers)
+    return numbers.to_float64()[keep]
 
 
 def sample_files(sources: Sequence[Source], **reading: Any) -> Iterator[pa.Array]:

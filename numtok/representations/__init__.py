@@ -24,6 +24,7 @@ from numtok.representations.fone import FoNE
 from numtok.representations.log_fourier import LogFourier
 from numtok.representations.parse import check_combination, from_dict, parse, representations_of
 from numtok.representations.place_value import PlaceValue
+from numtok.representations.quantile_bins import QuantileBins
 from numtok.representations.registry import REPRESENTATIONS, register, streams
 from numtok.representations.subword import Subword
 from numtok.representations.xval import XVal
@@ -43,6 +44,7 @@ __all__ = [
     "FoNE",
     "LogFourier",
     "PlaceValue",
+    "QuantileBins",
     "Representation",
     "SingleToken",
     "Spelled",

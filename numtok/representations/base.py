@@ -99,6 +99,15 @@ class Representation(ABC):
         """Those of its columns that it writes with these options, by name, with their shapes."""
         return {column.name: column for column in self.declared}
 
+    @property
+    def unfitted(self) -> bool:
+        """Whether it has to be fitted to the numbers of a corpus before it holds any."""
+        return False
+
+    def fitted_to(self, values: npt.NDArray[np.float64]) -> Representation:
+        """The same, fitted to float64[n]; one that is never :attr:`unfitted` as it is."""
+        return self
+
     @abstractmethod
     def fits(self, numbers: Numbers) -> Mask:
         """bool[n]: which numbers it can hold, exactly or within its documented precision."""

@@ -150,8 +150,12 @@ def needs_options(kind: type[Representation]) -> bool:
 
 
 def plain_ones(kind: type[Representation]) -> list[Representation]:
-    """The one of a kind with no options, and its variants; none if it needs options."""
-    return [] if needs_options(kind) else [kind(**options) for options in ({}, *kind.variants)]
+    """The one of a kind with no options, and its variants; none if it needs options, or numbers that
+    it is fitted to.
+    """
+    if needs_options(kind):
+        return []
+    return [one for options in ({}, *kind.variants) if not (one := kind(**options)).unfitted]
 
 
 def _by_position(kind: type[Representation], values: list[int]) -> dict[str, Any]:

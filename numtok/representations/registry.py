@@ -33,6 +33,7 @@ from numtok.representations.float_bits import FloatBits
 from numtok.representations.fone import FoNE
 from numtok.representations.log_fourier import LogFourier
 from numtok.representations.place_value import PlaceValue
+from numtok.representations.quantile_bins import QuantileBins
 from numtok.representations.subword import Subword
 from numtok.representations.xval import XVal
 
@@ -193,6 +194,7 @@ for builtin in (
     B1999,
     FP15,
     ExponentBins,
+    QuantileBins,
     LogFourier,
     Subword,
 ):

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from numtok.numbers.numbers import Numbers
 from numtok.representations import (
     FoNE,
+    QuantileBins,
     Representation,
     SingleToken,
     SpelledOut,
@@ -82,11 +83,12 @@ class Loss:
 
 def candidates(statistics: Statistics) -> list[Representation]:
     """All that are registered, with their variants, but those that need options of their own; xVal
-    plain and with ``log``, and FoNE, fitted to the numbers.
+    plain and with ``log``, FoNE, and the bins of quantiles, fitted to the numbers.
     """
     fitted: dict[str, list[Representation]] = {
         "xval": [fitted_xval(statistics), fitted_xval(statistics, log=True)],
         "fone": [fitted_fone(statistics)],
+        "quantile_bins": fitted_bins(statistics),
     }
     kinds = REPRESENTATIONS.items()
     return [one for name, kind in kinds for one in fitted.get(name) or plain_ones(kind)]
@@ -108,6 +110,12 @@ def fitted_fone(statistics: Statistics) -> FoNE:
 
     counts = statistics.counts
     return FoNE(max(covering(counts.integer), 1), covering(counts.fraction))
+
+
+def fitted_bins(statistics: Statistics) -> list[Representation]:
+    """Hard and soft, with the quantiles of the examples, each of which stands for all of its shape."""
+    values, weights = statistics.examples.numbers().to_float64(), statistics.examples.weights()
+    return [QuantileBins(soft=soft).fitted_to(values, weights) for soft in (False, True)]
 
 
 def losses(

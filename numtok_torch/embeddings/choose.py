@@ -7,6 +7,7 @@ XValEmbedding            number_scaled                 e · x
 FloatBitsEmbedding       number_bits, either form      R(bits), a small ReLU network; e + bits as -1 and 1
 FoNEEmbedding            number_digits or _fourier     e + features, padded with zeros or through a linear map
 ExponentBinsEmbedding    number_bin                    e + the bin's vector
+QuantileBinsEmbedding    number_quantile_bin           e + the bin's vector; ``soft`` number_quantile: between those of two edges
 LogFourierEmbedding      number_log_fourier            e + a linear map of the features
 PlaceValueEmbedding      place_value                   e + the vector of the place, for each digit or group of digits
 FoNEDigitEmbedding       input_ids                     e + φ(digit, 10), or φ(digit, 10), for each digit
@@ -32,6 +33,7 @@ from numtok.representations import (
     FoNE,
     LogFourier,
     PlaceValue,
+    QuantileBins,
     Representation,
     XVal,
     from_dict,
@@ -52,6 +54,7 @@ from numtok_torch.embeddings.float_bits import FloatBitsEmbedding
 from numtok_torch.embeddings.fone import FoNEDigitEmbedding, FoNEEmbedding
 from numtok_torch.embeddings.log_fourier import LogFourierEmbedding
 from numtok_torch.embeddings.place_values import PlaceValueEmbedding
+from numtok_torch.embeddings.quantile_bins import QuantileBinsEmbedding
 from numtok_torch.embeddings.xval import XValEmbedding
 
 for representation, kind in (
@@ -59,6 +62,7 @@ for representation, kind in (
     (FloatBits, FloatBitsEmbedding),
     (FoNE, FoNEEmbedding),
     (ExponentBins, ExponentBinsEmbedding),
+    (QuantileBins, QuantileBinsEmbedding),
     (LogFourier, LogFourierEmbedding),
     (PlaceValue, PlaceValueEmbedding),
     (Digits, PlaceValueEmbedding),

@@ -23,6 +23,7 @@ from numtok.representations import (
     FloatBits,
     FoNE,
     LogFourier,
+    QuantileBins,
     SingleToken,
     XVal,
     from_dict,
@@ -43,6 +44,7 @@ for representation, kind in (
     (FloatBits, BitsHead),
     (FoNE, FoNEHead),
     (ExponentBins, MixtureHead),
+    (QuantileBins, MixtureHead),
     (LogFourier, MixtureHead),
 ):
     register(representation, head=kind)
@@ -67,8 +69,8 @@ def head_from_schema(
         schema: with numtok's metadata; dense or compact.
         d_model: dimension of the hidden states.
         head: which, by name; None for that of the first representation that has one: xval a
-            :class:`ScalarHead`, fone a :class:`FoNEHead`, bits a :class:`BitsHead`, exponent_bins
-            and logfourier a :class:`MixtureHead`, or the one that was registered. What the
+            :class:`ScalarHead`, fone a :class:`FoNEHead`, bits a :class:`BitsHead`, bins of either
+            kind and logfourier a :class:`MixtureHead`, or the one that was registered. What the
             representation gives it says the head's ``options_for``, and the head when printed.
         options: of the head, beside those that the representation gives.
 

@@ -129,7 +129,10 @@ def test_what_is_refused(call: str) -> None:
     assert len(str(caught.value)) > 20
 
 
-REQUIRED: dict[str, dict[str, Any]] = {"fone": {"int_digits": 6, "frac_digits": 4}}
+REQUIRED: dict[str, dict[str, Any]] = {
+    "fone": {"int_digits": 6, "frac_digits": 4},
+    "quantile_bins": {"edges": (-10.0, 0.0, 10.0)},
+}
 WRONG = [
     "a",
     None,
@@ -165,7 +168,8 @@ def test_options_of_representations(name: str, option: str) -> None:
             assert option in str(error) or name in str(error)
             continue
         assert from_dict(made.to_dict()) == made
-        Tokenizer.from_pretrained(numbers=[made]).encode("a -5.25 7")
+        if not made.unfitted:
+            Tokenizer.from_pretrained(numbers=[made]).encode("a -5.25 7")
 
 
 def test_options_of_numpy_are_plain() -> None:

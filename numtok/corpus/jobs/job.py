@@ -30,7 +30,6 @@ from numtok.corpus.jobs.shards import (
 from numtok.corpus.settings import EncodeSettings
 from numtok.corpus.summary import Progress, Summary, quarantine
 from numtok.errors import JobError
-from numtok.representations import from_dict
 from numtok.statistics import Statistics
 
 _TOLD = 10  # numbers of shards that an error lists
@@ -269,9 +268,8 @@ def _summarize(folder: Folder, plan: Plan, done: Done) -> Summary:
     summary.statistics = _statistics(ordered)
     representations = tuple(numbers_of(plan.options)[0])
     if plan.fit is not None:
-        xval: Any = from_dict(plan.fit["xval"])
-        representations = tuple(xval if one.has_scale else one for one in representations)
-        summary.fit = Fit(**plan.fit | {"xval": xval})
+        summary.fit = Fit.from_json(plan.fit)
+        representations = tuple(summary.fit.put_into(representations))
     summary.representations = representations
     if plan.costs is not None:
         summary.tokens_before, summary.tokens_after = plan.costs

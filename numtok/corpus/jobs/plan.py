@@ -117,7 +117,7 @@ class Plan:
             object instead; ``fingerprint``, and that ``before_fit``.
         versions: of the packages that the bytes depend on.
         kept: Arrow schema of the kept columns, as an IPC message in base64.
-        fit: the fields of :class:`numtok.corpus.fit.Fit`; None if no scale was fitted.
+        fit: :class:`numtok.corpus.fit.Fit` as JSON; None if nothing was fitted.
         costs: tokens per number before and after, on a sample; None without numbers.
     """
 

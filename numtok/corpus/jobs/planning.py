@@ -131,7 +131,7 @@ def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
         ),
         versions=versions(),
         kept=kept,
-        fit=None if fit is None else vars(fit) | {"xval": fit.xval.to_dict()},
+        fit=None if fit is None else fit.to_json(),
         costs=_costs(request, tokenizer),
     )
     tokenizer.save_pretrained(folder.file(TOKENIZER))

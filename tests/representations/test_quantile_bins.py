@@ -1,0 +1,162 @@
+"""QuantileBins: edges and places as rtdl-num-embeddings has them, its bounds, and how it is fitted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from effort import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numtok
+from numtok import FoNE, Numbers, QuantileBins, Tokenizer
+from numtok.corpus import tokenizer_of
+from numtok.errors import RepresentationError
+from numtok.representations import from_dict, parse
+from numtok.statistics import Statistics
+from numtok.statistics.losses import losses
+from numtok.testing import check_representation
+
+VALUES = ["0", "0", "0", "1", "2", "4", "8", "16", "-3", "2.5", "100", "7.25"]
+EDGES = (-3.0, 0.0, 1.4, 3.4, 7.85, 100.0)
+# of PiecewiseLinearEncoding, the sum over the bins
+PLACES = {-3.0: 0, -1.5: 0.5, 0.0: 1, 1.0: 1.7142857, 3.3: 2.95, 8.0: 4.0016278, 50.0: 4.4574064, 100.0: 5}  # fmt: skip
+
+
+def places_of(bins: QuantileBins, literals: list[str]) -> list[Any]:
+    (column,) = bins.encode(Numbers.parse(literals)).values()
+    return list(column.to_pylist())
+
+
+@pytest.mark.parametrize(
+    "bins",
+    [
+        QuantileBins(5, edges=EDGES),
+        QuantileBins(5, True, EDGES),
+        QuantileBins(2, True, (-8e307, 1e-300, 8e307), "clip"),
+        QuantileBins(9, edges=(0.5, 2.0), overflow="error"),
+    ],
+    ids=lambda one: f"{one.soft}-{one.overflow}",
+)
+def test_it_holds_to_the_kit(bins: QuantileBins) -> None:
+    check_representation(bins, examples(20, thorough=200))
+
+
+def test_edges_and_places_are_those_of_rtdl_num_embeddings() -> None:
+    """Version 0.0.12; it computes the quantiles' steps in float32."""
+    bins = QuantileBins.fit(Numbers.parse(VALUES), 5, soft=True)
+    assert bins.edges == pytest.approx(EDGES, abs=1e-6)
+    assert places_of(bins, [repr(one) for one in PLACES]) == pytest.approx(
+        list(PLACES.values()), abs=1e-6
+    )
+    assert len(QuantileBins.fit(Numbers.parse(["0"] * 90 + ["1", "2"]), 50).edges) < 10
+
+
+def test_bins_are_half_open_and_end_at_both_edges() -> None:
+    bins = QuantileBins(5, edges=EDGES)
+    assert places_of(bins, ["-3", "-0.01", "-0", "0", "7.8499", "7.85", "100"]) == [0, 0, 1, 1, 3, 4, 4]  # fmt: skip
+    assert bins.fits(Numbers.parse(["-3.01", "-3", "100", "100.01", "1e400"])).tolist() == [
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
+    clipped = QuantileBins(5, True, EDGES, "clip")
+    assert places_of(clipped, ["-1e400", "101"]) == [0, 5]
+    assert clipped.decode(clipped.encode(Numbers.parse(["101"]))).to_decimal() == [100]
+
+
+@pytest.mark.thorough
+@settings(max_examples=examples(100))
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40), st.integers(1, 50), st.booleans())
+def test_what_is_read_back_is_as_near_as_it_says(values: list[float], n: int, soft: bool) -> None:
+    bins = QuantileBins(n, soft).fitted_to(np.array(values))
+    numbers = Numbers.parse(values)
+    assert bins.fits(numbers).all()
+    edges, back = np.array(bins.edges), bins.decode(bins.encode(numbers)).to_float64()
+    k = np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(edges) - 2)
+    width = np.diff(edges)[k]
+    bound = width * (2.0**-24 * len(edges) if soft else 0.5)
+    assert np.all(np.abs(back - values) <= bound + 1e-9 * np.abs(values))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"edges": (1.0, 1.0)}, "larger than the one before"),
+        ({"edges": (0.0,)}, "edges must be 2 to"),
+        ({"n": 1, "edges": (0.0, 1.0, 2.0)}, "2 to n \\+ 1 = 2 numbers"),
+        ({"edges": (0.0, float("inf"))}, "within ±8e\\+307"),
+        ({"n": 0}, "n=0 must be from 1"),
+    ],
+)
+def test_edges_that_are_none(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(RepresentationError, match=message):
+        QuantileBins(**options)
+
+
+def test_without_edges_it_says_how_to_get_some() -> None:
+    with pytest.raises(RepresentationError, match=r"encode_files fits them .* QuantileBins\.fit"):
+        Tokenizer.from_pretrained(numbers="quantile_bins").encode("a 5")
+    bins = QuantileBins(edges=(0.0, 1.0))
+    with pytest.raises(RepresentationError, match="holds 7, expected 0 to 0"):
+        bins.decode(
+            QuantileBins(edges=(*EDGES, 101.0, 102.0, 103.0)).encode(Numbers.parse(["103"]))
+        )
+
+
+@pytest.mark.parametrize(
+    ("values", "edges"),
+    [([], (0.0, 1.0)), ([np.nan, np.inf], (0.0, 1.0)), ([0.0], (0.0, 1.0)), ([-7.0], (-7.0, 0.0))],
+)
+def test_too_little_to_fit_to(values: list[float], edges: tuple[float, ...]) -> None:
+    assert QuantileBins().fitted_to(np.array(values)).edges == edges
+
+
+def corpus(folder: Path) -> Path:
+    path = folder / "in.jsonl"
+    path.write_text("".join(json.dumps({"text": f"v {one} kg"}) + "\n" for one in VALUES))
+    return path
+
+
+@pytest.mark.parametrize("output", ["out.parquet", "shards/"])
+def test_encode_fits_the_edges(output: str, tmp_path: Path) -> None:
+    out = tmp_path / output
+    summary = numtok.encode_files(
+        corpus(tmp_path), f"{tmp_path}/{output}", numbers="xval,quantile_bins:5,soft"
+    )
+    (_, bins) = summary.representations
+    assert bins == QuantileBins.fit(Numbers.parse(VALUES), 5, soft=True)
+    assert summary.fit is not None and summary.fit.xval is not None
+    assert (summary.fit.numbers, summary.left_as_text) == (12, {})
+    file = next(out.glob("*.parquet")) if out.is_dir() else out
+    table = pq.read_table(file)
+    assert [row[0] for row in table["number_quantile"].to_pylist()] == places_of(bins, VALUES)
+    again = tokenizer_of(out).encode_batch(["v 3.4 kg", "v 1e9 kg"])
+    assert again["number_quantile"].to_pylist() == [[pytest.approx(3)], []]
+
+
+def test_edges_are_of_magnitudes_beside_a_representation_without_sign(tmp_path: Path) -> None:
+    numbers = [QuantileBins(5), FoNE(2, 2)]
+    summary = numtok.encode_files(corpus(tmp_path), tmp_path / "out.arrow", numbers=numbers)
+    held = [text.removeprefix("-") for text in VALUES if text != "100"]
+    assert summary.representations[0] == QuantileBins.fit(Numbers.parse(held), 5)
+    given = summary.representations[0]
+    summary = numtok.encode_files(corpus(tmp_path), tmp_path / "2.arrow", numbers=[given])
+    assert summary.fit is None and summary.representations == (given,)
+
+
+def test_names_and_statistics() -> None:
+    (bins,) = parse("quantile_bins:7,soft")
+    assert bins == QuantileBins(7, True) and from_dict(bins.to_dict()) == bins
+    statistics = Statistics.of_numbers(Numbers.parse(VALUES))
+    found = {loss.name: loss for loss in losses(statistics)}
+    assert found["quantile_bins"].left_as_text == 0
+    assert found["quantile_bins:soft"].worst_error < found["quantile_bins"].worst_error
+    assert losses(Statistics.of_numbers(Numbers.parse([])))
