@@ -17,14 +17,16 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-inp
 READY := $(VENV)/.ready
 CORE  := $(VENV)/.core
 DEV   := $(VENV)/.dev
+DOCS  := $(VENV)/.docs
+RELEASE := $(VENV)/.release
 NEEDS := $(READY) pyproject.toml setup.py constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow check format bench evidence wheel clean
+.PHONY: help demo test test-slow check format bench evidence docs release-check wheel clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
 	@echo "Variables: PYTHON=$(PYTHON) VENV=$(VENV) ARGS=$(ARGS) JOBS=$(JOBS)"
 
 demo: $(CORE) ## install the core alone and run examples/demo.py
@@ -51,6 +53,12 @@ bench: $(DEV) ## install the peers and run the benchmarks (ARGS go to python -m 
 evidence: $(DEV) ## run what is missing of the papers' experiments, JOBS at once (hours), and write docs/evidence.md
 	$(BIN)/python -m benchmarks.evidence all --jobs $(JOBS) $(ARGS)
 
+docs: $(DOCS) ## build the site into build/site, and stop at the first broken link
+	PATH="$(abspath $(BIN)):$$PATH" NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet $(ARGS)
+
+release-check: $(RELEASE) ## build sdist and wheel into dist/, check them, and try them in every Python on the path (TAG=v1.2.3: as that release)
+	TAG="$(TAG)" $(BIN)/python .ci/release_check.py
+
 wheel: $(DEV) ## build the sdist and the wheel into dist/
 	$(BIN)/python -m build
 
@@ -70,4 +78,12 @@ $(CORE): $(NEEDS)
 
 $(DEV): $(NEEDS)
 	$(PIP) -e '.[dev,hf,torch,report]'
+	@touch $(CORE) $@
+
+$(DOCS): $(NEEDS)
+	$(PIP) -e '.[docs]'
+	@touch $(CORE) $@
+
+$(RELEASE): $(NEEDS)
+	$(PIP) -e '.[release]'
 	@touch $(CORE) $@

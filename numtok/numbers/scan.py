@@ -41,8 +41,9 @@ def scan(texts: Texts, grammar: Grammar | str | None = None) -> Numbers:
 def extract(text: str, grammar: Grammar | str | None = None) -> list[Number]:
     """All numbers in one text, each with its surface, its place in characters and its exact value.
 
-    >>> [(number.text, number.value) for number in extract("pH 7.4 at -12.5e-3")]
-    [('7.4', Decimal('7.4')), ('-12.5e-3', Decimal('-0.0125'))]
+    Examples:
+        >>> [(number.text, number.value) for number in extract("pH 7.4 at -12.5e-3")]
+        [('7.4', Decimal('7.4')), ('-12.5e-3', Decimal('-0.0125'))]
 
     Raises:
         InputError: for anything but a str.

@@ -124,6 +124,7 @@ class Charton(SpelledOut):
 
     @property
     def n_exponents(self) -> int:
+        """How many powers of ten there are."""
         return self.decades[1] - self.decades[0] + 1
 
     @property

@@ -55,7 +55,8 @@ class Tokenizer:
     ``tokenizer(text)`` encodes; two are equal if they give equal ids.
 
     Attributes:
-        representations: of the numbers. grammar: what counts as a number.
+        representations: of the numbers.
+        grammar: what counts as a number.
         config: the source's tokenizer.json with the number tokens added, as a dict.
         tokens: the id of every token that numtok uses for numbers.
         own_tokens: the id of every added token that is numtok's, in use or not: in a text they are
@@ -227,6 +228,7 @@ class Tokenizer:
 
     @functools.cached_property
     def fingerprint(self) -> str:
+        """Equal for tokenizers that give equal ids."""
         return saving.fingerprint_of(
             self.config, self.representations, self.grammar, self.leading_space
         )

@@ -187,6 +187,7 @@ class Encoded:
 
     @property
     def cut_numbers(self) -> int:
+        """Numbers longer than a block, which are cut and have lost their entries."""
         return 0 if self._blocks is None else self._blocks.cut_numbers
 
     def _read_rows(self, rows: npt.NDArray[Any], read: Read) -> Iterator[Row | None]:

@@ -53,6 +53,7 @@ def _of_the_backbone(name: str) -> Any:
     return property(
         lambda model: getattr(model.transformer, name),
         lambda model, value: setattr(model.transformer, name, value),
+        doc=f"``{name}`` of the backbone.",
     )
 
 

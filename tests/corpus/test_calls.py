@@ -35,6 +35,7 @@ from numtok.errors import (
     TokenizerError,
 )
 from numtok.representations import FloatBits, FoNE
+from numtok.tokenizer.metadata import READ_VERSIONS
 from numtok_torch import NumberDataset
 
 TEXTS = ["-1.5e-3 of 87600", "1,234.50", "none", "0 and 60.2"]
@@ -109,18 +110,29 @@ def test_files_are_compact_and_expand_to_what_dense_ones_hold(
         numtok.expand(pa.table({"number_bits": [[1]]}))
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "tests/golden/format1").iterdir()), ids=str)
+GOLDEN = sorted((ROOT / "tests/golden").glob("format*/*"))
+GOLDEN_TEXTS = ["It is -28.5 or 10,000", "", None, "none"]
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: "/".join(path.parts[-2:]))
 def test_files_written_before_still_read(path: Path, tmp_path: Path) -> None:
-    """Of format 1: with a checksum of the footer, and a mark behind the last batch."""
+    """Of every version of the format; none of these files is ever made anew. Those of format 1 have
+    a checksum of the footer, and a mark behind the last batch.
+    """
     assert numtok.decode_files(path, tmp_path / "o.jsonl").documents == 6
     rows = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text("utf-8").splitlines()]
-    assert [row["text"] for row in rows][:4] == ["It is -28.5 or 10,000", "", None, "none"]
-    numbers = [row for batch in read_encoded(path) for row in batch.to_pylist()]
-    assert len(numbers) >= 4
-    table = numtok.expand(pa.Table.from_batches(list(read_encoded(path))))
-    shape = table["number_bits"].type.value_type.shape
-    assert shape in ([32], [64]) and len(NumberDataset(path, nulls="skip")) >= 4
+    assert [row["text"] for row in rows][:4] == GOLDEN_TEXTS
+    for file in [path] if path.is_file() else sorted(path.glob("*.parquet")):
+        table = pa.Table.from_batches(list(read_encoded(file)))
+        assert table.num_rows >= 2
+        shape = numtok.expand(table)["number_bits"].type.value_type.shape
+        assert shape in ([32], [64])
+    assert len(NumberDataset(path, nulls="skip")) >= 4
     assert numtok.corpus_stats(path).numbers > 5
+
+
+def test_every_version_of_the_format_has_its_files() -> None:
+    assert {path.parent.name for path in GOLDEN} == {f"format{n}" for n in READ_VERSIONS}
 
 
 def test_decoding_gives_the_texts_back(folder: Path) -> None:

@@ -123,6 +123,7 @@ FOUND_THERE: dict[str, list[Callable[[Path], None]]] = {
     "docs/training.md": [sample],
     "numtok/FORMAT.md": [out_parquet],
     "docs/files.md": [sample],
+    "docs/choosing.md": [sample],
 }
 
 
@@ -226,7 +227,7 @@ def check_blocks(session: Session, file: str, separators: int) -> None:
     assert sum(len(block["number_value"]) for block in data) == numbers
 
 
-@promise("docs/start.md", "numtok encode corpus/*.jsonl.zst")
+@promise("docs/start.md", "numtok train corpus")
 def _(session: Session, printed: str) -> None:
     with pa.memory_map(str(session.folder / "prices.arrow")) as file:
         table = pa.ipc.open_file(file).read_all()
@@ -240,7 +241,7 @@ def _(session: Session, printed: str) -> None:
     assert 257 < made.vocab_size <= 16_004
 
 
-@promise("docs/start.md", "numtok.extract(")
+@promise("docs/start.md", "tok.save_pretrained(")
 def _(session: Session, printed: str) -> None:
     names = session.names
     assert names["numbers"].format().to_pylist() == ["10", "1234.5"]
@@ -490,7 +491,7 @@ def _(session: Session, printed: str) -> None:
     assert expanded.schema.field("number_bits").type.value_type.shape == [32]
 
 
-@promise("docs/files.md", "numtok encode prices.csv")
+@promise("docs/tables.md", "--template row")
 def _(session: Session, printed: str) -> None:
     values = pq.read_table(session.folder / "prices.parquet")["number_value"].to_pylist()
     assert values == [[2.5], [1234.0]]
@@ -498,7 +499,7 @@ def _(session: Session, printed: str) -> None:
     assert rows[0] == [1.0, 2.5, 2020.0, 1.0, 2.0]
 
 
-@promise("docs/files.md", "answers.jsonl")
+@promise("docs/tables.md", "answers.jsonl")
 def _(session: Session, printed: str) -> None:
     values = pq.read_table(session.folder / "answers.parquet")["number_value"].to_pylist()
     assert values == [[7.0, 8.0, 56.0]]

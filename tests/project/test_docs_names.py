@@ -12,13 +12,24 @@ from docs_runner import documents
 from places import ROOT
 
 PAGES = [*documents(), ROOT / "CONTRIBUTING.md"]
-TOPS = ("numtok", "numtok_torch", "cli", "tests", "benchmarks", "examples", "docs", ".ci")
+TOPS = (
+    "numtok",
+    "numtok_torch",
+    "cli",
+    "tests",
+    "benchmarks",
+    "examples",
+    "docs",
+    ".ci",
+    ".github",
+)
 NOT_OURS = (
     "../shared",
     "tokenizers/gpt2.json",
     "tokenizers/gpt-neox-20b.json",
     "corpora/wiki.jsonl",
     "__numtok/",
+    "build/site",
 )  # lie beside the checkout, or in what is written
 PATH = re.compile(r"\.?[\w.-]+(/[\w.-]+)+/?|[\w-]+\.(py|md|toml|txt)")
 NAME = re.compile(r"(numtok(?:_torch)?(?:\.\w+)+)(?:\(.*\))?")

@@ -87,11 +87,16 @@ def metadata(built: dict[str, Path]) -> email.message.Message:
 
 def test_what_the_metadata_promise_is_tested(built: dict[str, Path]) -> None:
     found = metadata(built)
-    assert set(found.get_all("Provides-Extra") or ()) == {
-        *EXTRAS,
-        "dev",
-        "testing",
-    }  # dev is what these tests run in, and it has what "testing" has
+    assert (
+        set(found.get_all("Provides-Extra") or ())
+        == {
+            *EXTRAS,
+            "dev",
+            "docs",
+            "release",
+            "testing",
+        }
+    )  # dev is what these tests run in, and it has what "testing" has; `make docs` and `make release-check` install theirs
     versions = [
         line.split(" :: ")[-1]
         for line in found.get_all("Classifier") or ()
@@ -123,7 +128,7 @@ def test_the_core_and_the_extras_work_away_from_the_checkout(
             check(environment, f"numtok[{extra}]")
 
 
-OTHER_PYTHONS = ("3.12", "3.13")
+OTHER_PYTHONS = ("3.12", "3.13", "3.14")
 
 
 @pytest.mark.parametrize("version", OTHER_PYTHONS)

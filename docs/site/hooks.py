@@ -1,0 +1,76 @@
+"""What the site adds to docs/: the pages that lie elsewhere in the repository, and links that lead
+out of docs/ made to lead there, or to the repository.
+"""
+
+from __future__ import annotations
+
+import logging
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+from mkdocs.structure.files import File, Files
+
+LOG = logging.getLogger("mkdocs.hooks.numtok")
+ROOT = Path(__file__).parents[2]
+ELSEWHERE = {
+    "README.md": "index.md",
+    "numtok/FORMAT.md": "format.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+}
+LIES_AT = {page: path for path, page in ELSEWHERE.items()}
+LINK = re.compile(r"""(\]\(|<img src=")([^)\s"#]+)((?:#[^)\s"]*)?)([)"])""")
+FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that do not lie in docs/."""
+    for path, page in ELSEWHERE.items():
+        files.append(File.generated(config, page, content=(ROOT / path).read_text("utf-8")))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Have every link lead to the page or file of the site, else to the file in the repository."""
+    here = page.file.src_uri
+    if here == "reference/cli.md":
+        markdown += command_line()
+
+    def led(match: re.Match[str]) -> str:
+        before, target, anchor, after = match.groups()
+        if ":" in target:
+            return match[0]
+        source = LIES_AT.get(here, f"docs/{here}")
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
+        return f"{before}{_address(path, here, config)}{anchor}{after}"
+
+    pieces = FENCE.split(markdown)
+    fences = [*FENCE.findall(markdown), ""]
+    return "".join(
+        LINK.sub(led, piece) + fence for piece, fence in zip(pieces, fences, strict=True)
+    )
+
+
+def command_line() -> str:
+    """The help of every command, as ``--help`` prints it."""
+    from numtok_cli.main import cli
+
+    told = ""
+    for name, command in (("", cli), *sorted(cli.commands.items())):
+        context = click.Context(command, info_name=f"numtok {name}".strip(), terminal_width=80)
+        told += f"\n## {context.info_name}\n\n```text\n{command.get_help(context)}\n```\n"
+    return told
+
+
+def _address(path: str, here: str, config: Any) -> str:
+    """Of a path of the repository, seen from the page ``here``."""
+    on_site = ELSEWHERE.get(path) or path.removeprefix("docs/") * path.startswith("docs/")
+    if on_site and not on_site.endswith(".py"):
+        return posixpath.relpath(on_site, posixpath.dirname(here) or ".")
+    if not (ROOT / path).exists():
+        LOG.warning("%s links to %s, which is not there", here, path)
+    return f"{config['repo_url']}/blob/main/{path}"

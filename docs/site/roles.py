@@ -1,0 +1,35 @@
+"""What griffe does not know of our docstrings: roles, ``:class:`numtok.Grammar```, become links,
+and arguments that are told together, ``start, stop: ...``, become one entry each.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import griffe
+
+ROLE = re.compile(r":(?:mod|class|func|meth|attr|data|exc):`(~?)([\w.]+)`")
+TOGETHER = re.compile(r"^    (\w+)((?:, \w+)+): (.*(?:\n {8}.*)*)", re.M)
+
+
+class Roles(griffe.Extension):
+    """Every docstring that is read, as griffe and the site take it."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Called by griffe for each module, class, function and attribute."""
+        if obj.docstring is not None:
+            text = TOGETHER.sub(_apart, obj.docstring.value)
+            obj.docstring.value = ROLE.sub(_link, text)
+
+
+def _apart(match: re.Match[str]) -> str:
+    first, others, told = match.groups()
+    more = [f"    {name}: see ``{first}``." for name in others.split(", ")[1:]]
+    return "\n".join([f"    {first}: {told}", *more])
+
+
+def _link(match: re.Match[str]) -> str:
+    """The address of what the site has; mere code, by ``optional``, for the rest."""
+    shown = match[2].rsplit(".", 1)[-1] if match[1] else match[2]
+    return f'<autoref identifier="{match[2]}" optional><code>{shown}</code></autoref>'

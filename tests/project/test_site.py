@@ -1,0 +1,109 @@
+"""What the site stands on, without building it: every public name is on one page of the reference
+and says what it is, and every link of the documentation leads somewhere.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docs_runner import FENCE, documents
+from places import ROOT
+
+PUBLIC = (
+    "numtok",
+    "numtok.score",
+    "numtok.hf",
+    "numtok_torch",
+    "numtok_torch.metrics",
+)
+ALIASES = {"numtok.hf.DecodeStream"}  # of numtok.DecodeStream
+PAGES = [
+    *documents(),
+    *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
+]
+LINK = re.compile(r"""(?:\]\(|<img src=")([^)\s":#]*)(?:#([^)\s":]*))?[)"]""")
+METHODS = (property, cached_property, classmethod, staticmethod)
+
+
+def public_names() -> list[str]:
+    names = []
+    for module in PUBLIC:
+        names += [f"{module}.{name}" for name in importlib.import_module(module).__all__]
+    return sorted(set(names) - ALIASES)
+
+
+def undocumented(path: str) -> Iterator[str]:
+    """The name, if it is a class or a function without a docstring, and the methods that have none."""
+    module, name = path.rsplit(".", 1)
+    found = getattr(importlib.import_module(module), name)
+    if not (inspect.isclass(found) or inspect.isroutine(found)):
+        return
+    if not found.__doc__ or found.__doc__.startswith(f"{name}("):  # what a dataclass gives itself
+        yield path
+    for kind in getattr(found, "__mro__", ()):
+        if not kind.__module__.startswith("numtok"):
+            continue
+        for member, value in vars(kind).items():
+            is_method = inspect.isfunction(value) or isinstance(value, METHODS)
+            if is_method and not member.startswith("_") and not _doc(found, member, value):
+                yield f"{kind.__module__}.{kind.__name__}.{member}"
+
+
+def _doc(kind: type, member: str, value: Any) -> str | None:
+    is_data = isinstance(value, property | cached_property)
+    return inspect.getdoc(value if is_data else getattr(kind, member))
+
+
+def test_every_public_name_says_what_it_is() -> None:
+    assert sorted({bare for path in public_names() for bare in undocumented(path)}) == []
+
+
+def test_a_name_that_says_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numtok.Grammar.european.__func__.__doc__", None)
+    assert list(undocumented("numtok.Grammar")) == ["numtok.numbers.grammar.Grammar.european"]
+
+
+def test_every_public_name_is_in_the_reference_once() -> None:
+    pages = "".join(page.read_text("utf-8") for page in (ROOT / "docs/reference").glob("*.md"))
+    listed = re.findall(r"^::: (\S+)", pages, re.M)
+    assert sorted(set(listed)) == sorted(listed)
+    assert sorted(set(public_names()) - set(listed)) == []
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page, as its site and the repository's pages make them."""
+    prose = FENCE.sub("", page.read_text("utf-8"))
+    titles = re.findall(r"^#+ +(.*?) *$", prose, re.M)
+    plain = [re.sub(r"`|\[([^]]*)\]\([^)]*\)", r"\1", title).lower() for title in titles]
+    named = re.findall(r"^::: (\S+)", prose, re.M)
+    return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in plain} | set(named)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert list(broken(page)) == []
+
+
+def broken(page: Path) -> Iterator[str]:
+    prose = re.sub(r"`[^`\n]+`", "", FENCE.sub("", page.read_text("utf-8")))
+    for target, anchor in LINK.findall(prose):
+        path = (page.parent / target).resolve() if target else page
+        if not path.exists() or (anchor and anchor not in headings(path)):
+            yield f"{target}#{anchor}"
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# A: `b`\n[1](#a-b) [2](#b) [3](no.md) [4](page.md#a-b) [5](https://a.b/c) `[6](x)`\n"
+        "```text\n[7](y)\n```\n![8](no.png)",
+        "utf-8",
+    )
+    assert list(broken(page)) == ["#b", "no.md#", "no.png#"]
