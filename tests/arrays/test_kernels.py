@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -145,13 +146,37 @@ def test_a_damaged_cache_is_no_error_and_mended(harm: str, suffix: str, cache: P
     assert [squared(3), squared(3)] == [(9, 0), (9, 1)]
 
 
+SQUARES = """
+from numtok.arrays.kernels import inner_kernel, kernel
+
+@inner_kernel
+def times(x, y):
+    return x * y
+
+@kernel
+def square(x):
+    return times(x, x)
+
+@kernel
+def cube(x):
+    return times(x, x) * x
+"""
+
+
+@pytest.fixture
+def squares(tmp_path: Path) -> Path:
+    """A folder with a module of small kernels, to work and to cache in."""
+    (tmp_path / "squares.py").write_text(SQUARES)
+    return tmp_path
+
+
+def use(program: str, squares: Path) -> str:
+    return run(program, squares, squares, NUMBA_CACHE_DIR=str(squares / "cache"))
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
-def test_a_full_disk_is_no_error_but_one_warning(tmp_path: Path) -> None:
-    (tmp_path / "squares.py").write_text(
-        "from numtok.arrays.kernels import kernel\n\n@kernel\ndef square(x):\n    return x * x\n\n"
-        "@kernel\ndef cube(x):\n    return x * x * x\n"
-    )
-    use = (
+def test_a_full_disk_is_no_error_but_one_warning(squares: Path) -> None:
+    program = (
         "import os, resource, warnings, squares\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
         "with warnings.catch_warnings(record=True) as told:\n"
@@ -159,8 +184,7 @@ def test_a_full_disk_is_no_error_but_one_warning(tmp_path: Path) -> None:
         "    results = squares.square(3), squares.square(2.5), squares.cube(2)\n"
         "os.write(1, repr((results, [str(w.message) for w in told])).encode())"
     )
-    printed = run(use, tmp_path, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
-    results, told = ast.literal_eval(printed.partition("numtok: compiling")[0])
+    results, told = ast.literal_eval(use(program, squares).partition("numtok: compiling")[0])
     assert results == (9, 6.25, 8)
     assert len(told) == 1 and "NUMBA_CACHE_DIR" in told[0]
 
@@ -175,40 +199,21 @@ def test_a_full_disk_is_no_error_but_one_warning(tmp_path: Path) -> None:
         "numba.__version__ = '1.0.0'",
     ],
 )
-def test_surprises_in_numba_are_no_error(surprise: str, tmp_path: Path) -> None:
-    use = (
-        f"import numba.core.caching\n{surprise}\n"
-        "from numtok import scan; print(scan(['5 6']).to_float64().tolist())"
-    )
+def test_surprises_in_numba_are_no_error(surprise: str, squares: Path) -> None:
+    program = f"import numba.core.caching\n{surprise}\nimport squares; print([squares.square(3)])"
     for _ in range(2):
-        assert "[5.0, 6.0]\n" in run(use, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+        assert "[9]\n" in use(program, squares)
 
 
-def test_runs_at_the_same_time_share_a_cache(tmp_path: Path) -> None:
+def test_runs_at_the_same_time_share_a_cache(squares: Path) -> None:
     """With other types, in part: no run gets what was compiled for those of another."""
-    (tmp_path / "squares.py").write_text(
-        "import sys\nfrom numtok.arrays.kernels import kernel\n\n@kernel\ndef square(x):\n"
-        "    return x * x\n\nprint([square(kind(3)) for kind in "
-        "((int, float, complex) if sys.argv[1] == '0' else (complex, float, int))])\n"
-    )
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    environment["PYTHONPATH"] = str(PACKAGE.parent)
-    runs = [
-        subprocess.Popen(
-            [sys.executable, "squares.py", str(turn % 2)],
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for turn in range(4)
-    ]
-    assert [one.communicate()[0] for one in runs] == [
-        "[9, 9.0, (9+0j)]\n",
-        "[(9+0j), 9.0, 9]\n",
-    ] * 2
-    assert len(list((tmp_path / "cache").rglob("*.nbc"))) == 3
-    assert not list((tmp_path / "cache").rglob("*.tmp*"))
+    program = "import squares; print([squares.square(one) for one in ({}, {}, {})])"
+    orders = [program.format(3, 3.0, 3 + 0j), program.format(3 + 0j, 3.0, 3)] * 2
+    with ThreadPoolExecutor(4) as pool:
+        printed = list(pool.map(lambda order: use(order, squares).splitlines(), orders))
+    assert [lines[0] for lines in printed] == ["[9, 9.0, (9+0j)]", "[(9+0j), 9.0, 9]"] * 2
+    assert len(list((squares / "cache").rglob("*.nbc"))) == 3
+    assert not list((squares / "cache").rglob("*.tmp*"))
 
 
 @inner_kernel
@@ -231,15 +236,15 @@ def test_what_only_kernels_call_is_cached_as_part_of_them(cache: Path) -> None:
     assert "_sextupled" in path.name
 
 
-def test_loading_leaves_other_packages_extensions_to_those_who_use_them(tmp_path: Path) -> None:
+def test_loading_leaves_other_packages_extensions_to_those_who_use_them(squares: Path) -> None:
     """awkward's for one, which take a second to import."""
-    use = (
-        "import sys, numba, numtok; numtok.scan(['5']).is_zero()\n"
+    program = (
+        "import sys, numba, numtok, squares; squares.square(3)\n"
         "print('awkward' in sys.modules); numba.njit(lambda x: x)(1)\n"
         "print('awkward' in sys.modules)"
     )
-    run(use, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
-    assert run(use, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache")) == "False\nTrue\n"
+    use(program, squares)
+    assert use(program, squares) == "False\nTrue\n"
 
 
 def test_it_is_said_once_a_machine_that_it_compiles(

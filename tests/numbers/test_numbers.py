@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
+from effort import examples
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import numtok
@@ -134,14 +135,11 @@ HARD = [
 ]
 
 
-@pytest.mark.parametrize("literal", HARD, ids=[literal[:40] for literal in HARD])
-def test_hard_cases(literal: str) -> None:
-    check([literal])
-    assert float(Numbers.parse([literal]).to_float64()[0]) == float(literal)
-
-
-def test_hard_cases_together() -> None:
+def test_hard_cases_together_and_alone() -> None:
     check(HARD)
+    for literal in HARD:
+        check([literal])
+        assert float(Numbers.parse([literal]).to_float64()[0]) == float(literal)
 
 
 def beside(value: Decimal) -> list[str]:
@@ -234,7 +232,7 @@ def test_float32_of_all_magnitudes_survive_their_shortest_decimal() -> None:
 
 def test_a_million_digits() -> None:
     digits = "".join(random.Random(6).choices("123456789", k=1_000_000))
-    begin = time.perf_counter()
+    begin = time.process_time()
     numbers = Numbers.parse(
         [
             digits,
@@ -246,15 +244,9 @@ def test_a_million_digits() -> None:
         ]
     )
     first = float(f"0.{digits[:40]}")
-    assert numbers.to_float64().tolist() == [math.inf, first, -first, 7.0, 0.0, math.inf]
-    assert numbers.to_float32().tolist() == [
-        math.inf,
-        np.float32(first),
-        -np.float32(first),
-        7.0,
-        0.0,
-        math.inf,
-    ]
+    expected = [math.inf, first, -first, 7.0, 0.0, math.inf]
+    assert numbers.to_float64().tolist() == expected
+    assert numbers.to_float32().tolist() == np.array(expected, np.float32).tolist()
     values = numbers.to_decimal()
     assert values[0] == Decimal(digits)
     assert values[2].as_tuple() == Decimal(f"-0.{digits}").as_tuple()
@@ -262,7 +254,7 @@ def test_a_million_digits() -> None:
     assert formatted[:4] == [digits, f"0.{digits}", f"-0.{digits}", "7"]
     assert formatted[4] == "7e-1000001"
     assert Numbers.parse(formatted).to_decimal() == values
-    assert time.perf_counter() - begin < 10
+    assert time.process_time() - begin < 10
 
 
 # ---- Decimals of all magnitudes
@@ -281,41 +273,28 @@ def literals(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.thorough
+@settings(max_examples=examples(100, thorough=400))
 @given(st.lists(literals(), max_size=20))
 def test_all_conversions(given_literals: list[str]) -> None:
     check(given_literals)
 
 
+finite = {"allow_nan": False, "allow_infinity": False}
+
+
 @pytest.mark.thorough
-@given(st.lists(st.decimals(allow_nan=False, allow_infinity=False), max_size=20))
-def test_parse_takes_decimals(values: list[Decimal]) -> None:
-    assert [value.as_tuple() for value in Numbers.parse(values).to_decimal()] == [
-        value.as_tuple() for value in values
+@settings(max_examples=examples(100, thorough=300))
+@given(st.lists(st.decimals(**finite) | st.floats(**finite) | st.integers(), max_size=20))
+@example([10**5000, -(10**5000) - 1])  # which Python does not print
+def test_parse_takes_numbers_of_python(values: list[Any]) -> None:
+    exact = [
+        Decimal(repr(value)) if isinstance(value, float) else Decimal(value) for value in values
     ]
-
-
-@pytest.mark.thorough
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20))
-def test_parse_takes_floats(values: list[float]) -> None:
-    assert bits(Numbers.parse(values).to_float64()) == bits(np.array(values, np.float64))
-
-
-@pytest.mark.thorough
-@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), max_size=20))
-def test_float32_survives_its_shortest_decimal(values: list[float]) -> None:
-    expected = np.array(values, np.float32)
-    assert bits(Numbers.parse([str(value) for value in expected]).to_float32()) == bits(expected)
-
-
-@pytest.mark.thorough
-@given(st.lists(st.integers(), max_size=20))
-def test_parse_takes_integers(values: list[int]) -> None:
-    assert Numbers.parse(values).to_decimal() == values
-
-
-def test_parse_takes_integers_that_python_does_not_print() -> None:
-    values = [10**5000, -(10**5000) - 1]
-    assert Numbers.parse(values).to_decimal() == [Decimal(value) for value in values]
+    found = Numbers.parse(values)
+    assert found.to_decimal() == exact
+    assert found.negative.tolist() == [value.is_signed() for value in exact]
+    floats = [value for value in values if isinstance(value, float)]
+    assert bits(Numbers.parse(floats).to_float64()) == bits(np.array(floats, np.float64))
 
 
 def test_value_with_the_digits_held() -> None:
@@ -360,6 +339,7 @@ def numbers_of(rows: list[tuple[bool, list[int], int]]) -> Numbers:
 
 
 @pytest.mark.thorough
+@settings(max_examples=examples(100, thorough=400))
 @given(st.lists(any_number(), min_size=1, max_size=20))
 @example([(False, [1, 2, 3], LARGEST)])
 @example([(True, [0, 1], -LARGEST - 1)])
@@ -376,21 +356,6 @@ def test_what_format_writes_scan_reads(rows: list[tuple[bool, list[int], int]]) 
     for before, after in zip(numbers.to_decimal(), read.to_decimal(), strict=True):
         assert before.is_signed() == after.is_signed()
         assert before == after
-
-
-@pytest.mark.parametrize(
-    "literal",
-    [
-        "123e99999999999999999",
-        "0.1e-99999999999999999",
-        "-0.00e-99999999999999999",
-        "0e-99999999999999999",
-    ],
-)
-def test_largest_exponents(literal: str) -> None:
-    written = numtok.scan([literal]).format()
-    assert Numbers.parse(written).to_decimal() == [Decimal(literal)]
-    assert Numbers.parse(written).format().equals(written)
 
 
 @pytest.mark.parametrize("exponent", [LARGEST + 1, -LARGEST - 3, 2**62])
@@ -501,6 +466,7 @@ def test_select() -> None:
 
 
 @pytest.mark.thorough
+@settings(max_examples=examples(100, thorough=400))
 @given(st.lists(literals(), min_size=1, max_size=20), st.data())
 def test_select_equals_a_loop(given_literals: list[str], data: st.DataObject) -> None:
     numbers = Numbers.parse(given_literals)
@@ -533,15 +499,9 @@ def test_text() -> None:
 
 def test_types() -> None:
     numbers = numtok.scan(["1.5 -2"])
-    assert dtypes(numbers) == {
-        "document": "int32",
-        "start": "int64",
-        "stop": "int64",
-        "negative": "bool",
-        "digits": "uint8",
-        "digit_offsets": "int64",
-        "exponent": "int64",
-    }
+    integers = dict.fromkeys(["start", "stop", "digit_offsets", "exponent"], "int64")
+    others = {"document": "int32", "negative": "bool", "digits": "uint8"}
+    assert dtypes(numbers) == integers | others
     assert (numbers.to_float64().dtype, numbers.to_float32().dtype) == (np.float64, np.float32)
 
 
@@ -551,12 +511,8 @@ def test_types() -> None:
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
 def test_parse_takes_arrow_arrays(kind: pa.DataType) -> None:
     array = pa.array(["9", "1,000", "-2.5", "7e3"], kind)
-    assert [str(value) for value in Numbers.parse(array).to_decimal()] == [
-        "9",
-        "1000",
-        "-2.5",
-        "7E+3",
-    ]
+    expected = ["9", "1000", "-2.5", "7E+3"]
+    assert [str(value) for value in Numbers.parse(array).to_decimal()] == expected
     assert [str(value) for value in Numbers.parse(array[1:3]).to_decimal()] == ["1000", "-2.5"]
     assert len(Numbers.parse(pa.chunked_array([array, array]))) == 8
     assert len(Numbers.parse(array[:0])) == 0

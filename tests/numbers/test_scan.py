@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from effort import examples
 from grammar_oracle import find_numbers
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -165,7 +164,6 @@ EXAMPLES_WITH_OPTIONS: list[tuple[str, Grammar, list[str]]] = [
 VALUES = {
     "2.e+3": "2000",
     "1,234,567.89": "1234567.89",
-    "(−5)": "-5",
     "1E−5": "0.00001",
     "+0.50": "0.50",
     "007": "7",
@@ -177,6 +175,7 @@ VALUES = {
     ".5": "0.5",
     "0e5": "0",
 }
+NEGATED = {"(1,234)": "-1234", "(0)": "-0", "(-5)": "-5"}
 
 
 @pytest.mark.parametrize(
@@ -197,51 +196,14 @@ def test_examples_with_options(text: str, grammar: Grammar, expected: list[str])
     )
 
 
-@pytest.mark.parametrize(("text", "expected"), VALUES.items())
+@pytest.mark.parametrize(("text", "expected"), (VALUES | NEGATED).items())
 def test_values(text: str, expected: str) -> None:
-    [number] = numtok.extract(text)
+    [number] = numtok.extract(text, Grammar(accounting=True))
     assert number.value == Decimal(expected)
     assert number.value.is_signed() == expected.startswith("-")
 
 
-def test_accounting_negates() -> None:
-    values = [
-        number.value for number in numtok.extract("(1,234) (0) (-5)", Grammar(accounting=True))
-    ]
-    assert [str(value) for value in values] == ["-1234", "-0", "-5"]
-
-
 # ---- Equality with the oracle
-
-
-texts_to_hurt = st.lists(st.sampled_from(PIECES), max_size=24).map("".join)
-
-
-@pytest.mark.thorough
-def test_equals_oracle_however_options_meet() -> None:
-    """Less clever than Hypothesis, but many texts: of all combinations so many that any three
-    options meet in every way, or in a thorough run any four.
-    """
-    dice, meet = random.Random(2), examples(3, thorough=4)
-    groupings = [None, *SEPARATORS]
-    combinations = itertools.product(range(len(groupings)), *[[True, False]] * 5)
-    for which, *switches in combinations:
-        a, b, c, d, e = switches
-        if (
-            (which + a + b + c + d + e) % 2 == 0
-            if meet == 4
-            else (which + a + b + d) % 2 or (a + b + c + e) % 2
-        ):
-            continue
-        grammar = Grammar(groupings[which], *switches)
-        texts = ["".join(dice.choices(PIECES, k=dice.randrange(30))) for _ in range(15)]
-        if grammar.grouping:
-            texts = [text.replace(",", grammar.grouping) for text in texts]
-        found, expected = rows_of(numtok.scan(texts, grammar)), rows_of_oracle(texts, grammar)
-        assert found == expected, (
-            grammar,
-            [texts[row] for row in sorted({pair[0] for pair in set(found) ^ set(expected)})],
-        )
 
 
 def test_digits_of_every_length_beside_everything() -> None:
@@ -249,20 +211,8 @@ def test_digits_of_every_length_beside_everything() -> None:
     and every end of either.
     """
     dice = random.Random(3)
-    beside = [
-        *" \t\n,.-+–−()'/:eExXaZ_é\u00a0½٤",
-        "",
-        "",
-        " -",
-        "–-",
-        "a-",
-        "1,",
-        "e5",
-        "x2",
-        "km",
-        ".5",
-        ",5",
-    ]
+    beside = [*" \t\n,.-+–−()'/:eExXaZ_é\u00a0½٤", "", "", " -"]
+    beside += ["–-", "a-", "1,", "e5", "x2", "km", ".5", ",5"]
     texts = []
     for whole, fraction in itertools.product(range(27), range(-1, 27)):
         digits = (
@@ -355,36 +305,35 @@ PRESETS = [Grammar(), Grammar.data(), Grammar.european(), Grammar.indian(), Gram
 )
 @example(["a\x005 \x00-7", " and so many words behind it"], Grammar(leading_dot=False))
 def test_a_text_has_its_numbers_whatever_lies_beside_it(texts: list[str], grammar: Grammar) -> None:
+    """Alone too, where ``extract`` tells places in characters."""
     together = rows_of(numtok.scan(texts, grammar))
     alone = [rows_of(numtok.scan([text], grammar)) for text in texts]
     assert together == [(row, *found[1:]) for row, each in enumerate(alone) for found in each]
     assert together == rows_of_oracle(texts, grammar)
+    for text in texts:
+        numbers = numtok.extract(text, grammar)
+        found = [(number.start, number.stop, number.text, number.value) for number in numbers]
+        assert found == find_numbers(text, grammar)
 
 
-@pytest.mark.parametrize("joint", [" ", ",", "x", "-", "\n"])
+# Arabic letters are marked as digits are.
+@pytest.mark.parametrize("joint", [" ", ",", "x", "-", "\n", " \u0639\u0649 "])
 @pytest.mark.parametrize("rows", [1, 50])
-def test_more_numbers_than_expected(joint: str, rows: int) -> None:
-    """Denser than the room first set aside: the scanner stops, and goes on with more, also inside a
-    chain.
-    """
-    texts = [joint.join(["1", "23", "4.5", "1e3"] * 1000)] * rows
-    numbers = numtok.scan(texts)
-    assert numbers.text().to_pylist() == ["1", "23", "4.5", "1e3"] * 1000 * rows
-    assert numbers.per_document().tolist() == [4000 * row for row in range(rows + 1)]
-    assert numbers.digits.tobytes() == bytes([1, 2, 3, 4, 5, 1]) * 1000 * rows
+def test_numbers_as_dense_as_they_can_be_are_all_found(joint: str, rows: int) -> None:
+    some = ["1", "23", "4.5", "1e3", "\u0669\u0660"]
+    numbers = numtok.scan([joint.join(some * 1000)] * rows)
+    assert numbers.text().to_pylist() == some * 1000 * rows
+    assert numbers.per_document().tolist() == [5000 * row for row in range(rows + 1)]
+    assert numbers.digits.tobytes() == bytes([1, 2, 3, 4, 5, 1, 9, 0]) * 1000 * rows
 
 
 @pytest.mark.parametrize(
     "text",
     [
         f"a {UUID}",
-        "1,234,567.89e-12x3",
-        "(1,234)",
+        *["1,234,567.89e-12x3", "(1,234)", "v1.2.3", "1e5.5", "abc1"],
         "é −.5",
         "a 0x1F",
-        "v1.2.3",
-        "1e5.5",
-        "abc1",
         "２３，年4",
     ],
 )
@@ -643,10 +592,9 @@ def test_linear_time(name: str) -> None:
     """Two million bytes; anything that goes back over what it has read would take minutes."""
     text, count = LONG[name]
     numtok.scan(["1"])  # compile
-    begin = time.perf_counter()
-    numbers = numtok.scan([text])
-    assert time.perf_counter() - begin < 2
-    assert len(numbers) == count
+    begin = time.process_time()
+    assert len(numtok.scan([text])) == count
+    assert time.process_time() - begin < 2
 
 
 # ---- A user's own pattern
@@ -761,21 +709,8 @@ def test_pattern_with_overlapping_numbers() -> None:
 def test_options_round_trip(grammar: Grammar) -> None:
     options = grammar.to_dict()
     assert Grammar.from_dict(options) == grammar
-    assert set(options) == {
-        "grouping",
-        "signs",
-        "exponent",
-        "leading_dot",
-        "unicode_digits",
-        "accounting",
-        "pattern",
-    }, "as ever saved"
-
-
-def test_presets() -> None:
-    assert Grammar.prose() == Grammar() == Grammar(grouping=",")
-    assert Grammar.data() == Grammar(grouping=None)
-    assert hash(Grammar.prose()) == hash(Grammar())
+    as_ever = "grouping signs exponent leading_dot unicode_digits accounting pattern"
+    assert set(options) == set(as_ever.split())
 
 
 def test_options_that_cannot_be_used() -> None:
@@ -801,35 +736,7 @@ def test_options_that_cannot_be_used() -> None:
 def test_extract_counts_characters() -> None:
     text = "Größe −5 – 年2020月 😀 𝟙𝟚 e\u0301 ½ 3,000.5€"
     numbers = numtok.extract(text)
-    assert [(number.text, str(number.value)) for number in numbers] == [
-        ("−5", "-5"),
-        ("2020", "2020"),
-        ("𝟙𝟚", "12"),
-        ("3,000.5", "3000.5"),
-    ]
-    assert [(number.start, number.stop) for number in numbers] == [
-        (6, 8),
-        (12, 16),
-        (20, 22),
-        (28, 35),
-    ]
-
-
-@pytest.mark.thorough
-@given(texts_to_hurt)
-def test_extract_equals_oracle(text: str) -> None:
-    numbers = numtok.extract(text)
-    assert [
-        (number.start, number.stop, number.text, number.value) for number in numbers
-    ] == find_numbers(text, Grammar())
-    assert all(text[number.start : number.stop] == number.text for number in numbers)
-
-
-@pytest.mark.parametrize("number", ["7", "12", "1,234,567", "-0.25", "\u0669\u0660"])
-@pytest.mark.parametrize(
-    "between", [" ", "; ", " \u0639\u0649 "]
-)  # Arabic letters are marked as digits are
-def test_numbers_as_dense_as_they_can_be_are_all_found(number: str, between: str) -> None:
-    found = numtok.scan([between.join([number] * 5000), number, "", number])
-    assert np.bincount(found.document, minlength=4).tolist() == [5000, 1, 0, 1]
-    assert set(found.to_decimal()) == set(numtok.scan([number]).to_decimal())
+    assert [number.text for number in numbers] == ["−5", "2020", "𝟙𝟚", "3,000.5"]
+    assert [str(number.value) for number in numbers] == ["-5", "2020", "12", "3000.5"]
+    places = [(number.start, number.stop) for number in numbers]
+    assert places == [(6, 8), (12, 16), (20, 22), (28, 35)]

@@ -282,18 +282,9 @@ def test_decoding_is_as_good_as_the_float64_that_is_stored(numbers: str, tmp_pat
     """Clipped, large and small numbers come back in full, although xVal's own column holds next to
     nothing of them.
     """
-    literals = [
-        "1",
-        "2014",
-        "1e400",
-        "3.14159265358979",
-        "6.02214076e23",
-        "1.0545718e-20",
-        "16777217",
-        "0.1",
-        "-273.15",
-        "123456.789",
-    ]
+    literals = """
+    1 2014 1e400 3.14159265358979 6.02214076e23 1.0545718e-20 16777217 0.1 -273.15 123456.789
+    """.split()
     path = corpus(tmp_path, [f"is {literal} so" for literal in literals])
     summary, table = fitted(tmp_path, [path], list(numtok.representations.parse(numbers)))
     if numbers == "xval":
