@@ -325,7 +325,8 @@ class FP15(Charton):
 def _alphabet(encoding: Charton) -> tuple[str, ...]:
     """The symbols, field by field."""
     count, decimal = encoding.digits, encoding.form == "decimal"
-    mantissas = [f"{m:0{count}d}" for m in (0, *range(10 ** (count - 1), 10**count))]
+    written = () if DIGIT in encoding.fields else (0, *range(10 ** (count - 1), 10**count))
+    mantissas = [f"{m:0{count}d}" for m in written]
     if decimal:
         mantissas = [f"{text[0]}.{text[1:]}".rstrip(".") for text in mantissas]
     decades = range(encoding.decades[0], encoding.decades[1] + 1)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numtok import Numbers
-from numtok.errors import RepresentationError
 from numtok.representations import B1999, FP15, P10, P1000, Spelled
 from numtok.representations.charton import Charton
 
@@ -183,27 +181,22 @@ def test_large_numbers_are_not_the_symbol_of_overflow() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_rounding_is_from_the_decimal(kind: type[Charton]) -> None:
     """The double of 2.675 lies below it, that of 1.005 too; as decimals they are ties."""
-    tied = """
-    2.675 2.665 1.005 1.015 0.0001235 1.2450 1.24500000000000000000000000001 9.995 9.985
-    """.split()
+    tied = [
+        "2.675",
+        "2.665",
+        "1.005",
+        "1.015",
+        "0.0001235",
+        "1.2450",
+        "1.24500000000000000000000000001",
+        "9.995",
+        "9.985",
+    ]
     expected = ["2.68", "2.66", "1.00", "1.02", "0.000124", "1.24", "1.25", "10.0", "9.98"]
     assert decoded(kind(), tied) == [Decimal(text) for text in expected]
 
 
 # ---- Every number
-
-
-@pytest.mark.parametrize("form", ["integer", "decimal"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_number_held_comes_back(kind: type[Charton], form: str) -> None:
-    representation = kind(form=form)
-    exact = [
-        f"{sign}{mantissa}e{power}"
-        for sign in ("", "-")
-        for mantissa in (100, 101, 999, 550)
-        for power in range(-9, 7)
-    ]
-    assert all(map(same, decoded(representation, exact), map(Decimal, exact)))
 
 
 def test_every_symbol_of_fp15_reads_back_as_itself() -> None:
@@ -225,14 +218,17 @@ def test_every_symbol_of_fp15_reads_back_as_itself() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("digits", "decades"), [(1, (0, 0)), (2, (-20, -3)), (3, (-7, 8)), (3, (2, 5))]
+    ("digits", "decades"),
+    [(1, (0, 0)), (2, (-20, -3)), (3, (-7, 8)), (3, (2, 5)), (18, (-400, 400))],
 )
 def test_rounds_as_decimal_does(kind: type[Charton], digits: int, decades: tuple[int, int]) -> None:
+    if digits == 18:
+        kind = P10  # the others would have as many symbols as there are mantissas
     representation = kind(digits=digits, decades=decades)
     assert len(representation.alphabet) == representation.n_symbols
 
     @settings(max_examples=examples(30))
-    @given(literals(ANY_DIGITS, st.integers(-45, 15)))
+    @given(literals(ANY_DIGITS, st.integers(decades[0] - 45, decades[1] + 10)))
     def check(literal: str) -> None:
         expected = Context(prec=digits, rounding=ROUND_HALF_EVEN).create_decimal(literal)
         fits = not expected or decades[0] <= expected.adjusted() <= decades[1]
@@ -241,47 +237,6 @@ def test_rounds_as_decimal_does(kind: type[Charton], digits: int, decades: tuple
             assert same(decoded(representation, [literal])[0], expected)
 
     check()
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("digits", [1, 5, 17, 18])
-def test_p10_takes_many_digits(digits: int) -> None:
-    representation = P10(digits=digits, decades=(-400, 400))
-
-    @given(literals(ANY_DIGITS, st.integers(-450, 450)))
-    def check(literal: str) -> None:
-        expected = Context(
-            prec=digits, rounding=ROUND_HALF_EVEN, Emax=10**6, Emin=-(10**6)
-        ).create_decimal(literal)
-        if representation.fits(Numbers.parse([literal])).all():
-            assert same(decoded(representation, [literal])[0], expected)
-
-    check()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("literal", "fits", "nearest"),
-    [
-        ("1e-7", True, "1e-7"),
-        ("0.000000099950", True, "1.00e-7"),
-        ("0.0000000999499", False, "1.00e-7"),
-        ("1e-99999999999999999", False, "1.00e-7"),
-        ("999000000", True, "9.99e8"),
-        ("999499999.9", True, "9.99e8"),
-        ("-999500000", False, "-9.99e8"),
-        ("-1e99999999999999999", False, "-9.99e8"),
-        ("0e99", True, "0"),
-    ],
-)
-def test_the_edges_of_the_range(
-    kind: type[Charton], literal: str, fits: bool, nearest: str
-) -> None:
-    numbers = Numbers.parse([literal])
-    representation = kind(overflow="clip")
-    assert representation.fits(numbers).tolist() == [fits]
-    assert representation.clipped(numbers).tolist() == [not fits]
-    assert decoded(representation, [literal]) == [Decimal(nearest)]
 
 
 # ---- Symbols that are no number
@@ -314,23 +269,3 @@ def test_symbols_that_are_no_number_are_given_as_they_are() -> None:
     ]
     rows = [["-602", "E-2"], ["E0", "E0"], ["602", "602"], ["602"]]
     assert b1999.decode(spelled_as(b1999, rows)).to_pylist() == ["-6.02", "E0E0", "602602", "602"]
-
-
-# ---- Options
-
-
-@pytest.mark.parametrize(
-    ("kind", "options", "message"),
-    [
-        (P1000, {"digits": 5}, "p1000: 5 digits and 16 exponents need 90,019 symbols"),
-        (FP15, {"digits": 3, "decades": (-20, 20)}, "more than 65,536"),
-        (P10, {"digits": 0}, "from 1 to 18"),
-        (P10, {"digits": 19}, "from 1 to 18"),
-        (P10, {"decades": (3, 2)}, "decades"),
-        (P10, {"form": "float"}, "form"),
-        (P10, {"overflow": "drop"}, "overflow"),
-    ],
-)
-def test_options_that_cannot_be(kind: type[Charton], options: dict[str, Any], message: str) -> None:
-    with pytest.raises(RepresentationError, match=message):
-        kind(**options)

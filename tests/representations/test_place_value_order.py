@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import Grammar, Numbers
-from numtok.errors import RepresentationError
 from numtok.numbers import scan
-from numtok.representations import PlaceValue, parse
-from numtok.representations.parse import name_of
+from numtok.representations import PlaceValue
 
 
 def spelled(place: PlaceValue, numbers: Numbers) -> list[tuple[str, list[int]]]:
@@ -57,7 +53,6 @@ def test_accounts_are_written_with_a_minus_in_front() -> None:
     assert spelled(PlaceValue(order="lsd"), numbers) == [("-432,1", [0, 1, 2, 3, 0, 4])]
 
 
-@pytest.mark.thorough
 @given(st.lists(SURFACES, max_size=6))
 def test_the_order_moves_digits_together_with_their_indices(literals: list[str]) -> None:
     numbers = Numbers.parse(literals)
@@ -116,29 +111,3 @@ def test_offsets_leave_room_for_the_largest() -> None:
     assert place.fits(numbers).tolist() == [True, False, True, False]
     stream = place.encode(numbers).stream
     assert stream is not None and np.abs(stream.astype(int)).max() <= 32767
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"order": "backwards"}, "order"),
-        ({"max_offset": -1}, "max_offset"),
-        ({"max_offset": 40000}, "max_offset"),
-        ({"seed": -1}, "seed"),
-    ],
-)
-def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(RepresentationError, match=message):
-        PlaceValue(**options)
-
-
-@pytest.mark.parametrize(
-    ("name", "place"), [("place", PlaceValue()), ("place:lsd", PlaceValue(order="lsd"))]
-)
-def test_the_order_has_a_name(name: str, place: PlaceValue) -> None:
-    assert parse(name) == (place,) and name_of(place) == name
-    with pytest.raises(
-        RepresentationError,
-        match="'place:msd': expected integers after the colon, as in fone:6,4, or place:lsd",
-    ):
-        parse("place:msd")

@@ -4,9 +4,6 @@ what happens just outside them.
 
 from __future__ import annotations
 
-import struct
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,17 +16,10 @@ import numtok
 from numtok import Grammar, Numbers
 from numtok.errors import RepresentationError
 from numtok.representations import (
-    END_NUM,
-    NUM,
-    REPRESENTATIONS,
     FloatBits,
     PlaceValue,
     SingleToken,
-    Subword,
     XVal,
-    check_combination,
-    from_dict,
-    parse,
 )
 
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -39,32 +29,10 @@ MAX, TINY = (
 )  # the largest and the smallest positive float32
 # Half a unit in the last place further, a decimal rounds to infinity, and at half the smallest, to
 # zero (ties to even).
-FIRST_INFINITE = Fraction(2) ** 128 - Fraction(2) ** 103
-LAST_ZERO = Fraction(1, 2**150)
-
-literals = st.builds(
-    lambda sign, digits, point, power: (
-        f"{sign}{digits[:point]}{'.' if point < len(digits) else ''}{digits[point:]}e{power}"
-    ),
-    st.sampled_from(["", "-", "+"]),
-    st.text("0123456789", min_size=1, max_size=30),
-    st.integers(1, 30),
-    st.integers(-60, 60),
-)
 
 
 def numbers_of(*surfaces: str) -> Numbers:
     return Numbers.parse(list(surfaces))
-
-
-def fraction(surface: str) -> Fraction:
-    return Fraction(Decimal(surface))
-
-
-def fits_float32(surface: str) -> bool:
-    """By exact arithmetic: neither rounds to infinity, nor to zero without being zero."""
-    magnitude = abs(fraction(surface))
-    return magnitude < FIRST_INFINITE and (magnitude == 0 or magnitude > LAST_ZERO)
 
 
 def bits_of(representation: FloatBits, surface: str) -> str:
@@ -151,12 +119,6 @@ def test_places_of_other_grammars(
     assert got.stream.tolist() == places
 
 
-def test_tokens() -> None:
-    assert (NUM, END_NUM) == ("[NUM]", "[/NUM]")
-    assert set("0123456789-+.eE") <= set(PlaceValue.alphabet)
-    assert len(set(PlaceValue.alphabet)) == len(PlaceValue.alphabet)
-
-
 # Inverses
 # ---------------------------------------------------------------------------------------------------------------
 
@@ -164,7 +126,8 @@ def test_tokens() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("representation", [XVal(), FloatBits(), FloatBits(compact=True)], ids=str)
 @given(values=st.lists(FLOATS, max_size=20))
-@example(values=[0.0, -0.0, MAX, -MAX, TINY, -TINY, 1.1754943508222875e-38, 70000.0, 2049.0, 0.0])
+@example(values=[0.0, -0.0, MAX, -MAX, TINY, -TINY, 1.1754943508222875e-38, 0.0])
+@example(values=[70000.0, 1e-9, 2049.0, -3.0, 65504.5, 1234567.0])  # float16 does not hold these
 def test_every_float32_is_exact(representation: SingleToken, values: list[float]) -> None:
     """Bit for bit, the sign of zero included; the shortest decimal of a float32 reads back as that
     float32.
@@ -183,119 +146,8 @@ def test_every_float32_is_exact(representation: SingleToken, values: list[float]
     assert all(again[name].equals(column) for name, column in columns.items())
 
 
-@pytest.mark.parametrize(
-    "surface", ["70000", "1e-9", "2049", "0", "-0", "-3", "65504.5", "1234567"]
-)
-@pytest.mark.parametrize("representation", [XVal(), FloatBits(), FloatBits(compact=True)], ids=str)
-def test_no_half_precision_on_the_way(representation: SingleToken, surface: str) -> None:
-    """Through float16 these become infinite, zero or 2048; and zero is a number as any other, with
-    its sign.
-    """
-    numbers = numbers_of(surface)
-    assert representation.fits(numbers).tolist() == [True]
-    back = representation.decode(representation.encode(numbers))
-    assert back.format().to_pylist() == [surface]
-    assert back.negative.tolist() == [surface.startswith("-")]
-
-
-@pytest.mark.thorough
-@given(surface=literals)
-def test_the_value_is_the_nearest_float32(surface: str) -> None:
-    """Rounded once, from the decimal; the oracle compares distances as fractions."""
-    assume(fits_float32(surface))
-    scaled = XVal().encode(numbers_of(surface))["number_scaled"].to_numpy()
-    value = np.float32(scaled[0])
-    exact = fraction(surface)
-    distance = abs(Fraction(float(value)) - exact)
-    for other in (
-        np.nextafter(value, np.float32(np.inf)),
-        np.nextafter(value, np.float32(-np.inf)),
-    ):
-        if np.isfinite(other):
-            further = abs(Fraction(float(other)) - exact)
-            assert distance < further or (
-                distance == further and int(value.view(np.uint32)) % 2 == 0
-            )
-    assert (
-        struct.unpack("<I", struct.pack("<f", value))[0]
-        == FloatBits(compact=True).encode(numbers_of(surface))["number_bits"][0].as_py()
-    )
-
-
-@pytest.mark.thorough
-@given(
-    surface=st.from_regex(
-        r"\A[-+]?([0-9]{1,3}(,[0-9]{3}){1,4}|[0-9]{1,40})(\.[0-9]{1,40})?([eE][-+]?[0-9]{1,3})?\Z",
-        fullmatch=True,
-    )
-)
-def test_place_values_spell_the_number_as_written(surface: str) -> None:
-    numbers = numbers_of(surface)
-    assert PlaceValue().fits(numbers).all()
-    spelled = PlaceValue().encode(numbers)
-    assert PlaceValue().decode(spelled).to_pylist() == [surface]
-    # The digits, weighted by their places, add up to the number.
-    assert spelled.stream is not None
-    total = sum(
-        int(character) * Fraction(10) ** (int(place) - 1 if place > 0 else int(place))
-        for character, place in zip(surface, spelled.stream, strict=True)
-        if place
-    )
-    assert total == abs(fraction(surface.replace(",", "")))
-    assert all(
-        (place != 0) <= character.isdigit()
-        for character, place in zip(surface, spelled.stream, strict=True)
-    )
-
-
 # The edges of the range
 # -------------------------------------------------------------------------------------------------
-
-EDGES = [
-    ("340282346638528859811704183484516925440", True),  # the largest float32
-    ("340282356779733661637539395458142568447", True),  # the last that rounds to it
-    ("340282356779733661637539395458142568448", False),  # half-way to the next: to even, infinity
-    ("1e39", False),
-    ("1e400", False),
-    ("1e99999999999999999", False),
-    ("1.4012984643248171e-45", True),
-    ("7.006492321624086e-46", True),  # just above half the smallest
-    ("7.006492321624085e-46", False),
-    ("1e-60", False),
-    ("1e-99999999999999999", False),
-    ("0e400", True),
-    ("0e-400", True),
-    ("-0e99999999999999999", True),
-    ("0.000", True),
-]
-
-
-@pytest.mark.parametrize(("surface", "fits"), EDGES)
-@pytest.mark.parametrize("sign", ["", "-"])
-@pytest.mark.parametrize("kind", [XVal, FloatBits])
-def test_edges_of_float32(kind: Any, sign: str, surface: str, fits: bool) -> None:
-    signed = f"{sign}{surface}".replace("--", "-")
-    numbers = numbers_of(signed)
-    assert kind().fits(numbers).tolist() == [fits]
-    for overflow in ("text", "error"):
-        assert kind(overflow=overflow).clipped(numbers).tolist() == [False]
-    clipping = kind(overflow="clip")
-    assert clipping.clipped(numbers).tolist() == [not fits]
-    back = clipping.decode(clipping.encode(numbers)).to_float32()[0]
-    assert np.signbit(back) == signed.startswith("-")
-    if not fits:
-        assert abs(float(back)) == (MAX if "-" not in surface else TINY)
-
-
-@pytest.mark.thorough
-@given(surface=literals)
-def test_fits_float32(surface: str) -> None:
-    numbers = numbers_of(surface)
-    assert (
-        XVal().fits(numbers).tolist()
-        == FloatBits().fits(numbers).tolist()
-        == [fits_float32(surface)]
-    )
 
 
 def test_edges_of_place_values() -> None:
@@ -405,77 +257,3 @@ def test_decoding_a_slice_of_a_tensor_column() -> None:
     assert FloatBits().decode(
         {"number_bits": columns["number_bits"].slice(1, 2)}
     ).format().to_pylist() == ["2", "3"]
-
-
-# Options
-# ----------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("options", [{}, {"name": "nope"}, {"name": None}, {"scale": 1.0}])
-def test_from_dict_without_a_known_name(options: dict[str, Any]) -> None:
-    with pytest.raises(
-        RepresentationError, match=r"unknown representation .*choose from xval, bits"
-    ):
-        from_dict(options)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: XVal(scale=0.0), "scale=0.0 must be a positive, finite number"),
-        (lambda: XVal(scale=-1.0), "scale=-1.0"),
-        (lambda: XVal(scale=float("inf")), "scale=inf"),
-        (lambda: XVal(scale=float("nan")), "scale=nan"),
-        (lambda: XVal(clip=0.0), "clip=0.0 must be positive"),
-        (lambda: XVal(clip=float("nan")), "clip=nan"),
-        (
-            lambda: XVal(overflow="drop"),
-            "xval: overflow='drop' is unknown; use one of 'text', 'clip', 'error'",
-        ),
-        (lambda: FloatBits(overflow=""), "bits: overflow=''"),
-        (lambda: PlaceValue(overflow="TEXT"), "place: overflow='TEXT'"),
-    ],
-)
-def test_bad_options(make: Any, message: str) -> None:
-    with pytest.raises(RepresentationError, match=message):
-        make()
-
-
-def test_parse() -> None:
-    assert parse("xval,bits") == parse(" xval , bits,") == (XVal(), FloatBits())
-    for name, kind in {
-        "xval": XVal,
-        "bits": FloatBits,
-        "place": PlaceValue,
-        "subword": Subword,
-    }.items():
-        assert parse(name) == (kind(),)
-        assert REPRESENTATIONS[name] is kind
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "no representation given; choose from xval, bits"),
-        (" , ", "no representation given"),
-        ("xvals", "unknown representation 'xvals'; choose from xval, bits"),
-        ("XVal", "unknown representation 'XVal'"),
-        ("xval,xval", "xval is given twice"),
-        ("xval,place", "place stands alone; it cannot be combined with xval"),
-        ("subword,bits,xval", "subword stands alone; it cannot be combined with bits, xval"),
-        ("place,place", "place"),
-    ],
-)
-def test_parse_errors(text: str, message: str) -> None:
-    with pytest.raises(RepresentationError, match=message):
-        parse(text)
-
-
-def test_combinations() -> None:
-    check_combination((XVal(), FloatBits()))
-    for alone in (PlaceValue(), Subword()):
-        check_combination((alone,))
-        with pytest.raises(RepresentationError, match="stands alone"):
-            check_combination((XVal(), alone))
-    with pytest.raises(RepresentationError, match="xval is given twice"):
-        check_combination((XVal(), XVal(scale=2.0)))

@@ -182,17 +182,6 @@ def test_range_of_log() -> None:
     assert np.isfinite(clipping.decode(clipping.encode(numbers)).to_float64()).all()
 
 
-def test_log_in_json_and_in_a_list() -> None:
-    xval, fone = numtok.representations.parse("xval:log,fone:6,4")
-    assert xval == XVal(log=True) and fone == FoNE(6, 4)
-    assert numtok.representations.from_dict(json.loads(json.dumps(xval.to_dict()))) == xval
-    assert (
-        "log" not in XVal().to_dict()
-    )  # what was encoded before there was one keeps its fingerprint
-    with pytest.raises(RepresentationError, match="xval:log"):
-        numtok.representations.parse("xval:lag")
-
-
 # Corpora
 # ----------------------------------------------------------------------------------------------------------------
 
@@ -275,30 +264,6 @@ def test_odd_corpora(numbers: str, literals: list[str], tmp_path: Path) -> None:
     assert 0 < summary.fit.xval.scale < np.inf
     found = [value for row in table["number_scaled"].to_pylist() for value in row]
     assert all(np.isfinite(found)) and all(abs(value) <= 5 for value in found)
-
-
-@pytest.mark.parametrize("numbers", ["xval", "xval:log", "xval,bits", "xval,fone:6,4"])
-def test_decoding_is_as_good_as_the_float64_that_is_stored(numbers: str, tmp_path: Path) -> None:
-    """Clipped, large and small numbers come back in full, although xVal's own column holds next to
-    nothing of them.
-    """
-    literals = """
-    1 2014 1e400 3.14159265358979 6.02214076e23 1.0545718e-20 16777217 0.1 -273.15 123456.789
-    """.split()
-    path = corpus(tmp_path, [f"is {literal} so" for literal in literals])
-    summary, table = fitted(tmp_path, [path], list(numtok.representations.parse(numbers)))
-    if numbers == "xval":
-        assert summary.clipped["xval"] >= 2 and summary.vanishing["xval"] >= 1
-    from numtok.corpus.decode import tokenizer_of
-
-    texts = (
-        tokenizer_of(tmp_path / "out.parquet", trained.source("gpt2"))
-        .decode_batch(table.to_batches()[0])
-        .to_pylist()
-    )
-    assert [Decimal(text[3:-3]) for text in texts] == [
-        Decimal(literal) for literal in literals
-    ]  # also what stays text
 
 
 def test_digits_of_fone_are_better_than_a_float64() -> None:
@@ -410,25 +375,6 @@ def test_no_numbers_is_said(folder: Path) -> None:
     corpus(folder, ["none"])
     result = run("in.jsonl", "-o", "a.parquet")
     assert re.search(r"xval's scale +1\.0 +there is no number but zero to fit it to", result.stdout)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["--numbers", "bits", "--scale", "2"],
-            "only xval has a scale, and bits does not include it",
-        ),
-        (["--numbers", "bits", "--clip", "2"], "only xval has a scale"),
-        (["--scale", "2", "--fit"], "leave out one or the other"),
-        (["--scale", "2", "--fit-quantile", "0.5"], "leave out one or the other"),
-        (["--scale", "0"], "--scale"),
-    ],
-)
-def test_options_that_do_not_go_together(arguments: list[str], message: str, folder: Path) -> None:
-    corpus(folder, ["5"])
-    result = run("in.jsonl", "-o", "a.parquet", *arguments)
-    assert result.exit_code != 0 and message in result.stderr and not Path("a.parquet").exists()
 
 
 @pytest.mark.parametrize("written", ["1e59", "-2.5e-60", "3e300"])

@@ -333,7 +333,21 @@ def held(representation: Charton, value: Decimal) -> Decimal:
     return rounded if rounded else value
 
 
-VALUES = "5 -3.5 1234.567 -0.0625 999999 0 +7 1,234.5 0.1 -99.95 12345.6 6.02e3 -1e-3".split()
+VALUES = [
+    "5",
+    "-3.5",
+    "1234.567",
+    "-0.0625",
+    "999999",
+    "0",
+    "+7",
+    "1,234.5",
+    "0.1",
+    "-99.95",
+    "12345.6",
+    "6.02e3",
+    "-1e-3",
+]
 
 
 @pytest.mark.parametrize(
@@ -870,10 +884,21 @@ def test_mistakes(folder: Path) -> None:
 
 
 def test_inspect_shows_all(folder: Path) -> None:
-    lists = """
-    xval bits fone:6,4 place digits:3,places p10 p1000 b1999 fp15 exponent_bins logfourier
-    xval,fone:6,4,bits subword
-    """.split()
+    lists = [
+        "xval",
+        "bits",
+        "fone:6,4",
+        "place",
+        "digits:3,places",
+        "p10",
+        "p1000",
+        "b1999",
+        "fp15",
+        "exponent_bins",
+        "logfourier",
+        "xval,fone:6,4,bits",
+        "subword",
+    ]
     text = "is -60.2 of 1,234.5"
     told = run("inspect", text, *(part for one in lists for part in ("--numbers", one)))
     for symbols in (

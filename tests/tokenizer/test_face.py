@@ -10,7 +10,6 @@ import pytest
 import numtok
 from numtok import FoNE, Grammar, PlaceValue, Tokenizer, XVal
 from numtok.arrays.text_rows import TextRows
-from numtok.representations import REPRESENTATIONS
 from numtok.tokenizer.inspect import inspect_text
 
 
@@ -41,11 +40,6 @@ def test_equal_if_ids_are_equal(tok: Tokenizer) -> None:
     )
     assert tok == same and hash(tok) == hash(same) and len({tok, same, other}) == 2
     assert tok != other and tok != "a tokenizer"
-
-
-def test_every_representation_is_exported() -> None:
-    for kind in REPRESENTATIONS.values():
-        assert getattr(numtok, kind.__name__) is kind and kind.__name__ in numtok.__all__
 
 
 @pytest.mark.parametrize("numbers", [XVal(), FoNE(2, 1), PlaceValue()], ids=lambda one: one.name)

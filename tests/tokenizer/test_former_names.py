@@ -12,28 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import numtok
-from numtok.errors import RepresentationError
-from numtok.representations import REPRESENTATIONS, ExponentBins, from_dict, parse
+from numtok.representations import ExponentBins
 
 FINGERPRINT = (
     "5c61e0fe5bd3c1c8"  # of ExponentBins(50) and the default tokenizer, when its name was "bins"
 )
 TEXT = "It is 12.5 or 3,000"
-
-
-def test_class_file_and_name_agree() -> None:
-    assert ExponentBins.name == "exponent_bins" == ExponentBins.__module__.rpartition(".")[2]
-    assert REPRESENTATIONS["exponent_bins"] is ExponentBins
-    assert "bins" not in REPRESENTATIONS, "a list of what there is names each once"
-
-
-def test_the_former_name_is_read() -> None:
-    made = ExponentBins(50)
-    assert made.to_dict()["name"] == "exponent_bins"
-    assert parse("bins:50,xval") == parse("exponent_bins:50,xval") == (made, numtok.XVal())
-    assert from_dict(made.to_dict() | {"name": "bins"}) == from_dict(made.to_dict()) == made
-    with pytest.raises(RepresentationError, match="given twice"):
-        parse("bins,exponent_bins")
 
 
 @pytest.mark.parametrize("numbers", ["bins:50", "exponent_bins:50", ExponentBins(50)])

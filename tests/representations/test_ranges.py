@@ -1,0 +1,155 @@
+"""The edges of what representations hold: the last number that fits, the first that does not, and
+what it is clipped to.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok import Numbers
+from numtok.representations import (
+    B1999,
+    FP15,
+    P10,
+    P1000,
+    ExponentBins,
+    FloatBits,
+    FoNE,
+    LogFourier,
+    Representation,
+    SingleToken,
+    SpelledOut,
+    XVal,
+    from_dict,
+)
+
+# literal, whether it fits, what is nearest
+FLOAT32 = [
+    ("340282346638528859811704183484516925440", True, "3.4028235e38"),  # the largest float32
+    ("340282356779733661637539395458142568447", True, "3.4028235e38"),  # the last that rounds to it
+    ("340282356779733661637539395458142568448", False, "3.4028235e38"),  # half-way to infinity
+    ("1e39", False, "3.4028235e38"),
+    ("-1e400", False, "-3.4028235e38"),
+    ("1e99999999999999999", False, "3.4028235e38"),
+    ("1.4012984643248171e-45", True, "1e-45"),
+    ("7.006492321624086e-46", True, "1e-45"),  # just above half the smallest
+    ("7.006492321624085e-46", False, "1e-45"),
+    ("-1e-60", False, "-1e-45"),
+    ("1e-99999999999999999", False, "1e-45"),
+    ("0e400", True, "0"),
+    ("0e-400", True, "0"),
+    ("-0e99999999999999999", True, "-0"),
+    ("0.000", True, "0"),
+]
+FONE = [
+    ("999.99", True, "999.99"),
+    ("000999.9900", True, "999.99"),
+    ("1e2", True, "100"),
+    ("1000", False, "999.99"),
+    ("1e99999999999999999", False, "999.99"),
+    ("0.001", False, "0"),
+    ("1e-99999999999999999", False, "0"),
+    ("0.005", False, "0"),
+    ("0.0050000000000000000000001", False, "0.01"),
+    ("0.015", False, "0.02"),
+    ("0.995", False, "1"),
+    ("999.995", False, "999.99"),
+    ("999.994999", False, "999.99"),
+    ("0e99", True, "0"),
+    ("-12.30", True, "12.3"),
+]
+CHARTON = [
+    ("1e-7", True, "1e-7"),
+    ("0.000000099950", True, "1e-7"),
+    ("0.0000000999499", False, "1e-7"),
+    ("1e-99999999999999999", False, "1e-7"),
+    ("999000000", True, "9.99e8"),
+    ("999499999.9", True, "9.99e8"),
+    ("-999500000", False, "-9.99e8"),
+    ("-1e99999999999999999", False, "-9.99e8"),
+    ("0e99", True, "0"),
+    ("-0", True, "-0"),
+]
+LOG_FOURIER = [
+    ("1e-499", True, "1e-499"),
+    ("9.99e-500", False, "1e-499"),
+    ("-1e-99999999999999999", False, "-1e-499"),
+    ("9.999999e498", True, "9.999999e498"),
+    ("1e499", False, "1e499"),
+    ("-1e99999999999999999", False, "-1e499"),
+]
+clip = {"overflow": "clip"}
+CASES: list[tuple[Representation, str, bool, str]] = [
+    *((kind, *row) for kind in (XVal(**clip), FloatBits(**clip)) for row in FLOAT32),
+    *((FoNE(3, 2, **clip), *row) for row in FONE),
+    *((kind(**clip), *row) for kind in (P10, P1000, B1999, FP15) for row in CHARTON),
+    *((LogFourier(**clip), *row) for row in LOG_FOURIER),
+]
+
+
+@pytest.mark.parametrize(("kind", "literal", "fits", "nearest"), CASES)
+def test_the_edges_of_the_range(
+    kind: Representation, literal: str, fits: bool, nearest: str
+) -> None:
+    numbers = Numbers.parse([literal])
+    assert kind.fits(numbers).tolist() == [fits]
+    assert kind.clipped(numbers).tolist() == [not fits]
+    for overflow in ("text", "error"):
+        other = from_dict(kind.to_dict() | {"overflow": overflow})
+        assert other.clipped(numbers).tolist() == [False]
+    if isinstance(kind, SpelledOut):
+        (back,) = Numbers.parse(kind.decode(kind.encode(numbers))).to_decimal()
+    else:
+        assert isinstance(kind, SingleToken)
+        (back,) = kind.decode(kind.encode(numbers)).to_decimal()
+    expected = Decimal(nearest)
+    lossy = Fraction(51, 10**8) if isinstance(kind, LogFourier) else 0
+    assert abs(Fraction(back) - Fraction(expected)) <= lossy * abs(Fraction(expected))
+    assert back.is_signed() == expected.is_signed()
+
+
+@pytest.mark.parametrize(
+    ("literal", "fits", "number"),
+    [
+        ("0.0001", True, 1),
+        ("0.00009999", False, 1),
+        ("1e-400", False, 1),
+        ("1000000", True, 200),
+        ("1000000.5", False, 200),
+        ("-1e400", False, 200),
+        ("0", True, 0),
+    ],
+)
+def test_bins_at_the_edges(literal: str, fits: bool, number: int) -> None:
+    bins, numbers = ExponentBins(overflow="clip"), Numbers.parse([literal])
+    assert bins.fits(numbers).tolist() == [fits]
+    assert bins.clipped(numbers).tolist() == [not fits]
+    assert bins.encode(numbers)["number_bin"].to_pylist() == [number]
+
+
+literals = st.builds(
+    lambda sign, digits, point, power: (
+        f"{sign}{digits[:point]}{'.' if point < len(digits) else ''}{digits[point:]}e{power}"
+    ),
+    st.sampled_from(["", "-", "+"]),
+    st.text("0123456789", min_size=1, max_size=30),
+    st.integers(1, 30),
+    st.integers(-60, 60),
+)
+
+
+@pytest.mark.thorough
+@given(literals)
+def test_what_fits_a_float32_is_told_by_exact_arithmetic(surface: str) -> None:
+    """It rounds neither to infinity, nor to zero without being zero (ties to even)."""
+    magnitude, numbers = abs(Fraction(Decimal(surface))), Numbers.parse([surface])
+    fits = magnitude < Fraction(2) ** 128 - Fraction(2) ** 103
+    fits &= magnitude == 0 or magnitude > Fraction(1, 2**150)
+    for kind in (XVal(), FloatBits()):
+        assert np.array_equal(kind.fits(numbers), [fits])
