@@ -208,10 +208,13 @@ def check_vocabulary(tok: Any, source: Any, number_tokens: dict[str, int]) -> No
             and not ours[number].normalized
             and ours[number].content in number_tokens
         )
-    names = """
-    all_special_ids all_special_tokens special_tokens_map extra_special_tokens
-    extra_special_tokens_ids
-    """.split()
+    names = [
+        "all_special_ids",
+        "all_special_tokens",
+        "special_tokens_map",
+        "extra_special_tokens",
+        "extra_special_tokens_ids",
+    ]
     names += [name + suffix for name in source.SPECIAL_TOKENS_ATTRIBUTES for suffix in ("", "_id")]
     names += [
         "model_max_length",
