@@ -1,0 +1,95 @@
+"""Questions of arithmetic: their answers, computed once more as fractions from the words of the
+question, and how answers are judged.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import sys
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok.errors import InputError
+from numtok_torch.tasks import TASKS, Tasks, is_right
+
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def rounded(value: Fraction, digits: int) -> Fraction:
+    """To significant digits, half to even; by 300 digits of the quotient."""
+    wide = Context(prec=300)
+    quotient = wide.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return Fraction(Context(prec=digits, rounding=ROUND_HALF_EVEN).plus(quotient))
+
+
+def recomputed(question: dict[str, Any], digits: int) -> Fraction | None:
+    """The answer by fractions; None for a task without a single exact number."""
+    one, *others = map(Fraction, NUMBER.findall(question["prompt"]))
+    numbers = [one, *others]
+    match question["task"]:
+        case "add":
+            return one + others[0]
+        case "subtract":
+            return one - others[0]
+        case "multiply":
+            return one * others[0]
+        case "divide":
+            return rounded(one / others[0], digits)
+        case "power":
+            return rounded(one ** int(others[0]), digits)
+        case "mean":
+            return rounded(sum(numbers) / len(numbers), digits)
+        case "extreme":
+            return min(numbers) if "smallest" in question["prompt"] else max(numbers)
+    return None
+
+
+@given(st.sampled_from(list(TASKS)), st.integers(1, 30), st.integers(1, 30), st.integers(0, 10**9))
+def test_answers_are_right(task: str, level: int, digits: int, seed: int) -> None:
+    question = Tasks(1, [task], [level], digits, seed)[0]
+    answer, numbers = question["answer"], list(map(Fraction, NUMBER.findall(question["prompt"])))
+    expected = recomputed(question, digits)
+    if task == "sort":
+        ordered = sorted(numbers, reverse="largest" in question["prompt"])
+        assert list(map(Fraction, NUMBER.findall(answer))) == ordered
+    elif task == "std":
+        mean = sum(numbers) / len(numbers)
+        variance = sum((value - mean) ** 2 for value in numbers) / len(numbers)
+        root = Fraction(math.isqrt(variance.numerator * 10**200 // variance.denominator), 10**100)
+        assert abs(Fraction(answer) - root) <= root * Fraction(51, 100) / 10 ** (digits - 1)
+    elif task == "interval":
+        value = numbers[0]
+        edges = sorted(set(numbers[1:]))
+        assert answer == "ABCDEF"[sum(edge <= value for edge in edges)]
+    else:
+        assert Fraction(answer) == expected
+    assert is_right(question, f"It is {answer}") and not is_right(question, "It is 8123.25 Z")
+
+
+def test_items_depend_on_the_seed_and_their_number_alone() -> None:
+    few, many = Tasks(30), Tasks(300)
+    assert [few[k] for k in range(30)] == [many[k] for k in range(30)]
+    assert few[-1] == few[29] and {one["task"] for one in few} == set(TASKS)  # type: ignore[attr-defined]
+    assert few[3] != Tasks(30, seed=1)[3]
+    with pytest.raises(IndexError):
+        few[30]
+    for wrong in ({"tasks": ["sum"]}, {"levels": [0]}, {"digits": 31}, {"tasks": []}):
+        with pytest.raises(InputError):
+            Tasks(1, **wrong)  # type: ignore[arg-type]
+
+
+def test_as_json_lines() -> None:
+    command = [sys.executable, "-m", "numtok_torch.tasks", "--count", "12", "--tasks"]
+    told = subprocess.run([*command, "mean", "sort"], capture_output=True, text=True, check=True)
+    lines = list(map(json.loads, told.stdout.splitlines()))
+    assert lines == [Tasks(12, ["mean", "sort"])[k] for k in range(12)]
+    told = subprocess.run([*command, "sum"], capture_output=True, text=True, check=False)
+    assert told.returncode == 2 and "no task is called 'sum'" in told.stderr
