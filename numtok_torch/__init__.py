@@ -29,8 +29,10 @@ from numtok_torch.heads.base import NumberHead, NumberPrediction
 from numtok_torch.heads.bits import BitsHead
 from numtok_torch.heads.choose import head_from_config, head_from_schema
 from numtok_torch.heads.fone import FoNEHead
+from numtok_torch.heads.fourier import FourierHead
 from numtok_torch.heads.losses import NumberTokenLoss
 from numtok_torch.heads.mixture import MixtureHead
+from numtok_torch.heads.quantiles import QuantileHead
 from numtok_torch.heads.scalar import ScalarHead
 from numtok_torch.heads.value_loss import NumberValueLoss
 from numtok_torch.model.backbone import ModelError, PlainBackbone
@@ -47,6 +49,7 @@ __all__ = [
     "FoNEDigitEmbedding",
     "FoNEEmbedding",
     "FoNEHead",
+    "FourierHead",
     "Generated",
     "IterableNumberDataset",
     "LogFourierEmbedding",
@@ -66,6 +69,7 @@ __all__ = [
     "PlaceValueEmbedding",
     "PlainBackbone",
     "QuantileBinsEmbedding",
+    "QuantileHead",
     "ScalarHead",
     "Seq2SeqNumberCollator",
     "SumEmbedding",

@@ -32,12 +32,15 @@ class NumberPrediction:
         confidence: float32 (...), 0 to 1, or None; what it means is said by the head.
         bounds: float64 (..., 2), lower and upper, between which float noise may move a value; None
             for what is chosen among few, or drawn.
+        interval: float64 (..., 2), lower and upper, between which the head expects the number, with
+            the probability that it says; or None.
     """
 
     values: Tensor
     streams: dict[str, Tensor] = field(default_factory=dict)
     confidence: Tensor | None = None
     bounds: Tensor | None = None
+    interval: Tensor | None = None
 
 
 class NumberHead(NumberLayer, ABC):

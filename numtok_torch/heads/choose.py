@@ -5,6 +5,8 @@ class          target                         loss, the mean over numbers       
 =============  =============================  =============================================  ==================================
 ScalarHead     number_scaled                  squared error                                  none
 MixtureHead    number_value                   negative log-likelihood                        probability around the value
+QuantileHead   number_value                   pinball loss, the mean over quantiles          none; an interval
+FourierHead    number_value                   negative log-likelihood                        probability around the value
 FoNEHead       number_digits                  cross-entropy, mean over digits                probability of all digits together
 BitsHead       number_bits, either form       binary cross-entropy, mean over the bits       probability of all bits together
 =============  =============================  =============================================  ==================================
@@ -36,7 +38,9 @@ from numtok_torch.embeddings.base import from_config, layers, named
 from numtok_torch.heads.base import NumberHead
 from numtok_torch.heads.bits import BitsHead
 from numtok_torch.heads.fone import FoNEHead
+from numtok_torch.heads.fourier import FourierHead
 from numtok_torch.heads.mixture import MixtureHead
+from numtok_torch.heads.quantiles import QuantileHead
 from numtok_torch.heads.scalar import ScalarHead
 
 for representation, kind in (
@@ -50,14 +54,18 @@ for representation, kind in (
     register(representation, head=kind)
 
 
+def _heads() -> dict[str, type[NumberHead]]:
+    """All by name: those of representations, and those that predict the value of any."""
+    return layers("head") | {kind.name: kind for kind in (QuantileHead, FourierHead)}
+
+
 def head_from_config(config: dict[str, Any], d_model: int) -> NumberHead:
     """The inverse of :meth:`NumberHead.config`; parameters start anew.
 
     Raises:
         RepresentationError: for an unknown name or option.
     """
-    known: dict[str, type[NumberHead]] = layers("head")
-    return from_config(named("head", str(config.get("name")), known), config, d_model)
+    return from_config(named("head", str(config.get("name")), _heads()), config, d_model)
 
 
 def head_from_schema(
@@ -90,7 +98,7 @@ def head_from_schema(
             "the numbers of this data are spelled out in tokens: the model's own head predicts"
             " them, see NumberTokenLoss"
         )
-    kind: type[NumberHead] = own[0] if head is None else named("head", head, layers("head"))
+    kind: type[NumberHead] = own[0] if head is None else named("head", head, _heads())
     fitting = [
         one
         for one in shown

@@ -4,9 +4,8 @@ A scalar head that is trained with a squared error gives the mean, which between
 number nobody writes. An Empirical Investigation of Contextualized Number Prediction
 (Berg-Kirkpatrick and Spokoyny 2020), section 3; mixture density networks (Bishop 1994).
 
-The mixture lies over y = f(x · scale), with f(z) = z, or f = asinh, which is linear around zero and
-logarithmic far from it, for numbers over many magnitudes. Densities are in the space of y. All sums
-of densities are log-sum-exp, and no component is narrower than ``min_std``: a component that sits
+The mixture lies over y (:mod:`numtok_torch.heads.space`), and so do its densities. All sums of
+densities are log-sum-exp, and no component is narrower than ``min_std``: a component that sits
 on one number of the training data would otherwise take the loss to minus infinity.
 """
 
@@ -26,10 +25,9 @@ from numtok_torch.heads.base import (
     moved,
     one_hidden_layer,
     run,
-    unscaled,
 )
+from numtok_torch.heads.space import check_space, from_space, space_of, to_space
 
-SPACES = ("linear", "asinh")
 POINTS = ("mode", "mean")
 LARGEST = 1e18  # of y over the smallest standard deviation: its square is still a float32
 STEPS = 30  # towards the mode, from the mean of each component
@@ -73,14 +71,10 @@ class MixtureHead(NumberHead):
         shape = {"components": components, "hidden": hidden, "scale": scale, "space": space}
         widths = {"spread": spread, "min_std": min_std, "point": point, "within": within}
         super().__init__(d_model, **shape, **widths)
-        if space not in SPACES or point not in POINTS:
-            raise RepresentationError(
-                f"mixture: space={space!r} must be one of {SPACES}, point={point!r} one of {POINTS}"
-            )
-        if components < 1 or not min(scale, spread, min_std, within) > 0:
-            raise RepresentationError(
-                "mixture: components, scale, spread, min_std and within must be positive"
-            )
+        sizes = {"scale": scale, "spread": spread, "min_std": min_std, "within": within}
+        check_space("mixture", space, components=components, **sizes)
+        if point not in POINTS:
+            raise RepresentationError(f"mixture: point={point!r} must be one of {POINTS}")
         self.scale, self.space, self.min_std = scale, space, min_std
         self.point, self.within = point, within
         self.network = one_hidden_layer(d_model, hidden, 3 * components)
@@ -105,15 +99,7 @@ class MixtureHead(NumberHead):
 
     @classmethod
     def options_for(cls, representation: Any) -> dict[str, Any]:
-        """The scale of xVal; where a representation has none, or goes by logarithms, asinh space
-        from its smallest magnitude on.
-        """
-        shown = {name: getattr(representation, name, None) for name in ("scale", "log", "low")}
-        if shown["scale"] and not shown["log"]:
-            return {"scale": shown["scale"]}
-        if shown["log"] or layer_of(representation.name, "head") is cls:
-            return {"space": "asinh", "scale": 1 / (shown["low"] or 1.0), "spread": 20.0}
-        return {}
+        return space_of(representation, layer_of(representation.name, "head") is cls)
 
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
         self.checked(hidden, target)
@@ -148,14 +134,12 @@ class MixtureHead(NumberHead):
 
     def _forth(self, values: Tensor) -> Tensor:
         """Values, float64 (...), to y, float32 (...)."""
-        scaled = values.to(torch.float64) * self.scale
-        y = torch.asinh(scaled) if self.space == "asinh" else scaled
+        y = to_space(values, self.scale, self.space)
         return y.clamp(-LARGEST * self.min_std, LARGEST * self.min_std).to(torch.float32)
 
     def _back(self, y: Tensor) -> Tensor:
         """The inverse, to float64; within its range."""
-        wide = y.to(torch.float64)
-        return unscaled(torch.sinh(wide) if self.space == "asinh" else wide, self.scale)
+        return from_space(y, self.scale, self.space)
 
 
 def log_density(y: Tensor, log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:

@@ -1,0 +1,187 @@
+"""The density of the next number as a Fourier series, smooth and of any shape.
+
+Fourier Head: Helping Large Language Models Learn Complex Probability Distributions (Gillman et al.
+2024, arXiv 2410.22269), in the continuous form of the authors' code (fourier_head_mle.py of
+nate-gillman/fourier-head): a linear map gives complex numbers a_0 … a_N, c_k = Σ_j a_(j+k) a_j* are
+the coefficients, and p(y) = 1/2 + Re Σ_k c_k / c_0 exp(iπky) over y from -1 to 1. That is the same
+as |Σ_j a_j exp(iπjy)|² / 2c_0, which is never negative, and as which it is computed here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from numtok.errors import RepresentationError
+from numtok_torch.heads.base import NumberHead, NumberPrediction, moved, run
+from numtok_torch.heads.space import check_space, from_space, space_of, to_space
+
+POINTS = ("mode", "mean", "median")
+FLOOR = 1e-5  # of the density; the authors add it to the probability of each bin
+GRID = 2048  # places at which the mode is looked for
+HALVINGS = 50  # of the interval that a quantile lies in
+
+
+class FourierHead(NumberHead):
+    """A density over y from -spread to spread (:mod:`numtok_torch.heads.space`); beyond it numbers
+    count as its ends.
+
+    Args:
+        d_model: dimension of the hidden states.
+        frequencies: N; more of them make sharper peaks.
+        scale: what numbers are multiplied with.
+        space: ``"linear"`` or ``"asinh"``.
+        spread: where the density ends, in the space of y; xVal's scaled numbers lie within ±5.
+        gamma: of the authors' penalty for what is not smooth, γ · 2 · Σ_k 2π²k² |c_k|².
+        point: what :meth:`predict` gives, ``"mode"``, ``"mean"`` or ``"median"``.
+        within: the confidence of a prediction is the probability that y is within ± this of it.
+        coverage: the probability of the interval, in the middle of the density.
+
+    Shape:
+        - target: ``number_value``, (n,), float64; infinite ones are left out.
+    """
+
+    name = "fourier"
+    target = "number_value"
+
+    def __init__(
+        self,
+        d_model: int,
+        frequencies: int = 16,
+        *,
+        scale: float = 1.0,
+        space: str = "linear",
+        spread: float = 5.0,
+        gamma: float = 0.0,
+        point: str = "mode",
+        within: float = 0.1,
+        coverage: float = 0.9,
+    ) -> None:
+        sizes = {"scale": scale, "spread": spread, "within": within, "coverage": coverage}
+        given = {"frequencies": frequencies, "space": space, "gamma": gamma, "point": point}
+        super().__init__(d_model, **given, **sizes)
+        check_space(self.name, space, frequencies=frequencies, **sizes)
+        if point not in POINTS or not coverage < 1 or not gamma >= 0:
+            raise RepresentationError(
+                f"{self.name}: point={point!r} must be one of {POINTS}, coverage={coverage} below 1,"
+                f" gamma={gamma} not negative"
+            )
+        self.scale, self.space, self.spread, self.gamma = scale, space, spread, gamma
+        self.point, self.within, self.coverage = point, within, coverage
+        self.network = nn.Linear(d_model, 2 * (frequencies + 1))
+        with torch.no_grad():  # as the authors do
+            self.network.weight.div_(100)
+            self.network.bias.div_(100)
+
+    @classmethod
+    def options_for(cls, representation: Any) -> dict[str, Any]:
+        return space_of(representation, True)
+
+    def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
+        found = run(self.network, self.checked(hidden, target))  # (n, 2 (N + 1))
+        finite = torch.isfinite(target)  # (n,)
+        losses = torch.where(finite, -self._log_density(found, torch.where(finite, target, 0)), 0)
+        loss = losses.sum() / finite.sum().clamp(min=1)
+        if self.gamma:
+            real, imaginary = coefficients(found)  # (n, N + 1) each
+            order = torch.arange(real.shape[-1], device=real.device)
+            rough = 2 * (math.pi * order) ** 2 * (real.square() + imaginary.square())
+            loss = loss + self.gamma * 2 * rough.sum(-1).mean()
+        return loss
+
+    def log_prob(self, hidden: Tensor, values: Tensor) -> Tensor:
+        """Log density, in the space of y, of values float64 (...) given hidden states (...,
+        d_model): float32 (...).
+        """
+        return self._log_density(run(self.network, self.checked(hidden)), values)
+
+    @torch.no_grad()
+    def predict(self, hidden: Tensor) -> NumberPrediction:
+        found = run(self.network, self.checked(hidden)).double()  # (..., 2 (N + 1))
+        y = self._point(found)  # (...), from -1 to 1
+        near = torch.stack([y - self.within / self.spread, y + self.within / self.spread], -1)
+        mass = cumulative(found, near.clamp(-1, 1)).diff(dim=-1).squeeze(-1)  # (...)
+        tail = y.new_tensor([(1 - self.coverage) / 2, (1 + self.coverage) / 2])
+        ends = quantile(found, tail.expand(*y.shape, 2))  # (..., 2)
+        bounds = None if self.point == "mode" else self._back(moved(y * self.spread) / self.spread)
+        confidence = mass.clamp(0, 1).to(torch.float32)
+        return NumberPrediction(self._back(y), {}, confidence, bounds, self._back(ends))
+
+    @torch.no_grad()
+    def sample(self, hidden: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Values, float64 (...), each drawn from its density."""
+        found = run(self.network, self.checked(hidden)).double()
+        share = torch.empty_like(found[..., :1]).uniform_(generator=generator)  # (..., 1)
+        return self._back(quantile(found, share).squeeze(-1))
+
+    def _log_density(self, found: Tensor, values: Tensor) -> Tensor:
+        """float32 (...), of values in the space of y."""
+        y = to_space(values, self.scale, self.space) / self.spread
+        at = density(found, y.clamp(-1, 1).to(found.dtype).unsqueeze(-1)).squeeze(-1)  # (...)
+        return ((at + FLOOR) / (1 + 2 * FLOOR)).log() - math.log(self.spread)
+
+    def _point(self, found: Tensor) -> Tensor:
+        """(...), from -1 to 1."""
+        if self.point == "median":
+            return quantile(found, torch.full_like(found[..., :1], 0.5)).squeeze(-1)
+        if self.point == "mode":
+            grid = torch.linspace(-1, 1, GRID, dtype=found.dtype, device=found.device)
+            return grid[density(found, grid.expand(*found.shape[:-1], GRID)).argmax(-1)]
+        real, imaginary = coefficients(found)  # (..., N + 1) each
+        order = torch.arange(1, real.shape[-1], device=found.device)
+        terms = 2 * imaginary[..., 1:] * (1 - 2 * (order % 2)) / (math.pi * order)
+        return (terms / real[..., :1]).sum(-1)
+
+    def _back(self, y: Tensor) -> Tensor:
+        """Places from -1 to 1 to values, float64 (...)."""
+        return from_space(y * self.spread, self.scale, self.space)
+
+
+def _halves(found: Tensor) -> tuple[Tensor, Tensor]:
+    """The real parts of a_0 … a_N and the imaginary ones, (..., N + 1) each, Σ|a|² = 1."""
+    size = found.norm(dim=-1, keepdim=True).clamp(min=torch.finfo(found.dtype).tiny)
+    real, imaginary = (found / size).chunk(2, -1)
+    return real, imaginary
+
+
+def density(found: Tensor, y: Tensor) -> Tensor:
+    """|Σ_j a_j exp(iπjy)|² / 2 Σ|a|² at places (..., m), of a (..., 2 (N + 1)): (..., m)."""
+    real, imaginary = (one.unsqueeze(-2) for one in _halves(found))  # (..., 1, N + 1)
+    turns = math.pi * y.unsqueeze(-1) * torch.arange(real.shape[-1], device=y.device)
+    cos, sin = turns.cos(), turns.sin()  # (..., m, N + 1)
+    along = (real * cos - imaginary * sin).sum(-1)  # (..., m)
+    across = (real * sin + imaginary * cos).sum(-1)
+    return (along.square() + across.square()) / 2
+
+
+def coefficients(found: Tensor) -> tuple[Tensor, Tensor]:
+    """Real and imaginary parts of c_0 … c_N, (..., N + 1) each, of a (..., 2 (N + 1))."""
+    real, imaginary = found.chunk(2, -1)
+    count = real.shape[-1]
+    shifted = [(real[..., k:], imaginary[..., k:], count - k) for k in range(count)]
+    straight = [(a * real[..., :m] + b * imaginary[..., :m]).sum(-1) for a, b, m in shifted]
+    crossed = [(b * real[..., :m] - a * imaginary[..., :m]).sum(-1) for a, b, m in shifted]
+    return torch.stack(straight, -1), torch.stack(crossed, -1)
+
+
+def cumulative(found: Tensor, y: Tensor) -> Tensor:
+    """The probability of what is below places (..., m), of a (..., 2 (N + 1)): (..., m)."""
+    real, imaginary = (one.unsqueeze(-2) for one in coefficients(found))  # (..., 1, N + 1)
+    order = torch.arange(1, real.shape[-1], device=y.device)  # (N,)
+    turns = math.pi * y.unsqueeze(-1) * order  # (..., m, N)
+    ends = 1 - 2 * (order % 2)  # cos(πk)
+    terms = real[..., 1:] * turns.sin() + imaginary[..., 1:] * (turns.cos() - ends)
+    return (y + 1) / 2 + (terms / (math.pi * order * real[..., :1])).sum(-1)
+
+
+def quantile(found: Tensor, share: Tensor) -> Tensor:
+    """The places below which the density has these shares, both (..., m), by halving."""
+    low, high = -torch.ones_like(share), torch.ones_like(share)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        below = cumulative(found, middle) < share
+        low, high = torch.where(below, middle, low), torch.where(below, high, middle)
+    return (low + high) / 2

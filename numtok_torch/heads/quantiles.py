@@ -1,0 +1,123 @@
+"""Quantiles of the next number, for intervals and a point that is right half of the time.
+
+Quantile Regression with Large Language Models for Price Prediction (Vedula et al. 2025, arXiv
+2506.06657): several linear heads on one hidden state (so arXiv 2604.20216 describes it), trained with
+the pinball loss (Koenker and Bassett 1978): of u = y - q it is τ u if u >= 0, else (τ - 1) u.
+
+Quantiles are put in order when they are read, which never raises the loss (Chernozhukov et al.
+2010, Quantile and Probability Curves Without Crossing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from numtok.errors import RepresentationError
+from numtok_torch.heads.base import NumberHead, NumberPrediction, moved, run
+from numtok_torch.heads.space import check_space, from_space, space_of, to_space
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+LARGEST = 1e18  # of y: its sum over a batch is still a float32
+
+
+class QuantileHead(NumberHead):
+    """A quantile of the number for each share; the number is the median, or what lies there
+    between two of them, and the interval reaches from the first to the last.
+
+    Args:
+        d_model: dimension of the hidden states.
+        quantiles: shares between 0 and 1, rising; 0.05 to 0.95 make an interval that nine numbers
+            of ten should be in.
+        scale: what numbers are multiplied with.
+        space: ``"linear"`` or ``"asinh"`` (:mod:`numtok_torch.heads.space`); quantiles are the same
+            numbers in either, the loss is not.
+
+    Shape:
+        - target: ``number_value``, (n,), float64; infinite ones are left out.
+    """
+
+    name = "quantiles"
+    target = "number_value"
+
+    def __init__(
+        self,
+        d_model: int,
+        quantiles: Sequence[float] = QUANTILES,
+        scale: float = 1.0,
+        space: str = "linear",
+    ) -> None:
+        shares = tuple(quantiles)
+        super().__init__(d_model, quantiles=shares, scale=scale, space=space)
+        check_space(self.name, space, scale=scale)
+        steps = zip((0.0, *shares), (*shares, 1.0), strict=True)
+        if not shares or not all(low < high for low, high in steps):
+            raise RepresentationError(
+                f"{self.name}: quantiles={shares} must be shares between 0 and 1, each larger than"
+                " the one before"
+            )
+        self.shares, self.scale, self.space = shares, scale, space
+        self.network = nn.Linear(d_model, len(shares))
+
+    @classmethod
+    def options_for(cls, representation: Any) -> dict[str, Any]:
+        found = space_of(representation, True)
+        return {name: one for name, one in found.items() if name in ("scale", "space")}
+
+    def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
+        found = run(self.network, self.checked(hidden, target))  # (n, k)
+        finite = torch.isfinite(target)  # (n,)
+        y = to_space(torch.where(finite, target, 0), self.scale, self.space)
+        off = y.clamp(-LARGEST, LARGEST).to(found.dtype).unsqueeze(-1) - found  # (n, k)
+        shares = self._shares(found)  # (k,)
+        losses = torch.maximum(shares * off, (shares - 1) * off).mean(-1)  # (n,)
+        return torch.where(finite, losses, 0).sum() / finite.sum().clamp(min=1)
+
+    @torch.no_grad()
+    def quantiles(self, hidden: Tensor) -> Tensor:
+        """The quantiles, float64 (..., k), rising."""
+        return from_space(self._ordered(hidden), self.scale, self.space)
+
+    @torch.no_grad()
+    def predict(self, hidden: Tensor) -> NumberPrediction:
+        ordered = self._ordered(hidden)  # (..., k)
+        middle = self._at(ordered, ordered.new_full(ordered.shape[:-1], 0.5))  # (...)
+        ends = from_space(ordered[..., [0, -1]], self.scale, self.space)  # (..., 2)
+        bounds = from_space(moved(middle), self.scale, self.space)
+        values = from_space(middle, self.scale, self.space)
+        return NumberPrediction(values, bounds=bounds, interval=ends)
+
+    @torch.no_grad()
+    def sample(self, hidden: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Values, float64 (...), drawn evenly between neighbouring quantiles; none beyond the first
+        and the last.
+        """
+        ordered = self._ordered(hidden)
+        drawn = torch.empty_like(ordered[..., 0]).uniform_(generator=generator)
+        return from_space(self._at(ordered, drawn), self.scale, self.space)
+
+    def _ordered(self, hidden: Tensor) -> Tensor:
+        """float64 (..., k), in the space of y."""
+        return run(self.network, self.checked(hidden)).double().sort(-1).values
+
+    def _at(self, ordered: Tensor, share: Tensor) -> Tensor:
+        """The quantiles at any shares, (...), from the ordered ones, (..., k): between two of them
+        in proportion.
+        """
+        shares = self._shares(ordered)  # (k,)
+        last = len(self.shares) - 1
+        above = torch.searchsorted(shares, share.contiguous()).clamp(1, max(last, 1))  # (...)
+        above, below = above.clamp(max=last), (above - 1).clamp(max=last)
+        step = (shares[above] - shares[below]).clamp(min=torch.finfo(shares.dtype).tiny)
+        part = ((share - shares[below]) / step).clamp(0, 1)
+        low, high = (
+            ordered.gather(-1, one.unsqueeze(-1)).squeeze(-1) for one in (below, above)
+        )  # (...) each
+        return torch.lerp(low, high, part)
+
+    def _shares(self, like: Tensor) -> Tensor:
+        """(k,), made anew each time, so that nothing can round it."""
+        return torch.tensor(self.shares, dtype=like.dtype, device=like.device)

@@ -1,0 +1,189 @@
+"""The heads that predict a distribution: quantiles by the pinball loss, a density as a Fourier
+series; each held to its formula, and to what it learns.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import numtok
+from numtok.errors import RepresentationError, SchemaError
+from numtok_torch import FourierHead, NumberHead, QuantileHead, head_from_config, head_from_schema
+from numtok_torch.heads.fourier import coefficients, cumulative, density, quantile
+
+D = 12
+MAKERS: dict[str, Any] = {
+    "quantiles": lambda **o: QuantileHead(D, **o),
+    "fourier": lambda **o: FourierHead(D, 5, **({"spread": 4.0} | o)),
+}
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    torch.manual_seed(3)
+
+
+def hidden(rows: int = 6) -> torch.Tensor:
+    return torch.randn(rows, D)
+
+
+def trained(head: NumberHead, target: torch.Tensor, rate: float = 0.05) -> torch.Tensor:
+    """The one hidden state that the head has learnt the targets from."""
+    state = torch.ones(1, D)
+    optimizer = torch.optim.Adam(head.parameters(), lr=rate)
+    for _ in range(300):
+        optimizer.zero_grad()
+        head.loss(state.expand(len(target), D), target).backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+    return state
+
+
+def test_the_pinball_loss_is_its_formula() -> None:
+    shares = (0.1, 0.5, 0.8)
+    head, h = QuantileHead(D, shares, scale=0.5), hidden()
+    y = torch.tensor([1.0, -2, 0, 7, torch.inf, 3], dtype=torch.float64)
+    found = (h @ head.network.weight.T + head.network.bias).detach().numpy()
+    each = [
+        max(share * (value / 2 - q), (share - 1) * (value / 2 - q))
+        for row, value in zip(found, y.tolist(), strict=True)
+        if np.isfinite(value)
+        for share, q in zip(shares, row, strict=True)
+    ]
+    assert head.loss(h, y).item() == pytest.approx(np.mean(each), rel=1e-5)
+
+
+def test_quantiles_are_learnt_and_read_in_order() -> None:
+    target = torch.randn(4000, dtype=torch.float64) * 2 + 5
+    head = QuantileHead(D)
+    state = trained(head, target)
+    expected = torch.quantile(target, torch.tensor(head.shares, dtype=torch.float64))
+    assert torch.allclose(head.quantiles(state)[0], expected, atol=0.25)
+    said = head.predict(state)
+    assert said.interval is not None and said.interval.shape == (1, 2)
+    inside = (target > said.interval[0, 0]) & (target < said.interval[0, 1])
+    assert inside.double().mean().item() == pytest.approx(0.9, abs=0.03)
+    assert said.values.item() == pytest.approx(5, abs=0.25)
+    drawn = head.sample(state.expand(4000, D))
+    assert drawn.median().item() == pytest.approx(5, abs=0.3)
+    crossed = QuantileHead(D, (0.2, 0.6, 0.7))
+    torch.nn.init.zeros_(crossed.network.weight)
+    crossed.network.bias.data = torch.tensor([3.0, 1.0, 2.0])
+    assert crossed.quantiles(hidden(2)).tolist() == [[1, 2, 3]] * 2
+    assert crossed.predict(hidden(1)).values.item() == pytest.approx(1.75)  # 3/4 from 0.2 to 0.6
+    alone = QuantileHead(D, (0.9,))
+    assert torch.equal(alone.predict(state).values, alone.quantiles(state)[:, 0])
+
+
+def test_the_density_is_the_series_of_the_authors_code() -> None:
+    """Their autocorrelation is a convolution, ours a sum; the series is theirs."""
+    head, h = FourierHead(D, 5), hidden(3)
+    found = head.network(h).double()
+    a = torch.complex(*found.chunk(2, -1)).detach().numpy()
+    y = np.linspace(-1, 1, 4001)
+    for row in range(3):
+        c = np.correlate(a[row], a[row], "full")[5:]
+        k = np.arange(1, 6)
+        series = 0.5 + ((c[1:] / c[0].real) * np.exp(1j * np.pi * np.outer(y, k))).sum(-1).real
+        ours = density(found[row], torch.from_numpy(y)).detach().numpy()
+        assert np.allclose(ours, series) and series.min() >= -1e-12
+        real, imaginary = coefficients(found[row])
+        assert np.allclose(real.detach().numpy() + 1j * imaginary.detach().numpy(), c)
+        below = np.concatenate([[0], np.cumsum((series[1:] + series[:-1]) / 2 * (y[1] - y[0]))])
+        assert np.allclose(cumulative(found[row], torch.from_numpy(y)).detach(), below, atol=1e-5)
+        at = quantile(found[row], torch.tensor([0.0, 0.05, 0.5, 1.0], dtype=torch.float64))
+        assert np.allclose(np.interp(at.detach(), y, below), [0, 0.05, 0.5, 1], atol=1e-5)
+        mean = FourierHead(D, 5, point="mean")
+        mean.load_state_dict(head.state_dict())
+        exact = float((series * y).sum() * (y[1] - y[0])) * 5
+        assert mean.predict(h[row]).values.item() == pytest.approx(exact, abs=0.01)
+
+
+def test_the_likelihood_is_a_density_and_the_penalty_theirs() -> None:
+    head, h = FourierHead(D, 5, spread=4.0, scale=2.0), hidden(2)
+    y = torch.linspace(-2, 2, 4001, dtype=torch.float64)  # of which 4.0 in the space of y
+    total = head.log_prob(h[:1].expand(4001, D), y).double().exp().sum() * (2 * (y[1] - y[0]))
+    assert total.item() == pytest.approx(1, abs=1e-3)
+    rough = FourierHead(D, 5, spread=4.0, scale=2.0, gamma=0.5)
+    rough.load_state_dict(head.state_dict())
+    target = torch.tensor([1.0, torch.inf], dtype=torch.float64)
+    real, imaginary = coefficients(head.network(h))
+    order = torch.arange(6)
+    penalty = 2 * (2 * (torch.pi * order) ** 2 * (real**2 + imaginary**2)).sum(-1).mean()
+    assert rough.loss(h, target).item() == pytest.approx(
+        (head.loss(h, target) + 0.5 * penalty).item()
+    )
+    assert head.loss(h, target).item() == pytest.approx(-head.log_prob(h[:1], target[:1]).item())
+
+
+def test_two_answers_are_two_peaks() -> None:
+    target = torch.tensor([-2.0, 3.0, 3.0] * 40, dtype=torch.float64)
+    head = FourierHead(D, 12)
+    state = trained(head, target, 0.01)
+    said = head.predict(state)
+    assert said.values.item() == pytest.approx(3, abs=0.3)
+    assert said.interval is not None and said.interval[0].tolist() == pytest.approx(
+        [-2, 3], abs=0.7
+    )
+    drawn = head.sample(state.expand(3000, D))
+    near = (drawn - 3).abs() < (drawn + 2).abs()
+    assert near.double().mean().item() == pytest.approx(2 / 3, abs=0.1)
+    wide = FourierHead(D, 12, within=1.0)
+    wide.load_state_dict(head.state_dict())
+    confidence = wide.predict(state).confidence
+    assert confidence is not None and confidence.item() == pytest.approx(2 / 3, abs=0.1)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("space", ["linear", "asinh"])
+def test_what_holds_for_every_head(name: str, space: str) -> None:
+    head = MAKERS[name](space=space, scale=0.1)
+    again = head_from_config(json.loads(json.dumps(head.config())), D)
+    again.load_state_dict(head.state_dict())
+    said = head.predict(hidden().view(2, 3, D))
+    assert said.values.dtype == said.interval.dtype == torch.float64
+    assert said.values.shape == (2, 3) and said.interval.shape == (2, 3, 2)
+    assert torch.isfinite(said.interval).all()
+    assert (said.interval.diff() > 0).all()
+    target = torch.tensor([1e308, -1e308, 0, torch.nan, torch.inf, 1], dtype=torch.float64)
+    loss = head.loss(hidden(), target)
+    loss.backward()
+    assert torch.isfinite(loss) and torch.isfinite(head.network.weight.grad).all()
+    assert head.loss(hidden(0), target[:0]).item() == 0
+    half = MAKERS[name](space=space).to(torch.bfloat16)
+    assert torch.isfinite(half.predict(hidden().bfloat16()).values).all()
+    with pytest.raises(SchemaError, match="made for d_model=12"):
+        head.predict(torch.zeros(2, 5))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: QuantileHead(D, (0.5, 0.5)), "each larger than the one before"),
+        (lambda: QuantileHead(D, ()), "each larger"),
+        (lambda: QuantileHead(D, (0.0, 0.5)), "between 0 and 1"),
+        (lambda: QuantileHead(D, space="cubic"), "space='cubic' must be one of"),
+        (lambda: FourierHead(D, 0), "frequencies, scale, .* must be positive"),
+        (lambda: FourierHead(D, point="best"), "point='best' must be one of"),
+        (lambda: FourierHead(D, coverage=1.0), "coverage=1.0 below 1"),
+    ],
+)
+def test_options_that_make_no_sense(make: Any, message: str) -> None:
+    with pytest.raises(RepresentationError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(("numbers", "space"), [("xval", "linear"), ("fone:6,4", "asinh")])
+def test_any_representation_can_have_them(numbers: str, space: str) -> None:
+    schema = numtok.Tokenizer.from_pretrained(numbers=numbers).batch_schema()
+    assert head_from_schema(schema, D, head="quantiles", quantiles=(0.1, 0.9)).config() == {
+        "name": "quantiles",
+        "quantiles": [0.1, 0.9],
+        "scale": 1.0,
+        "space": space,
+    }
+    assert head_from_schema(schema, D, head="fourier").config()["space"] == space
