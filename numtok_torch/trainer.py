@@ -5,12 +5,14 @@ Any Trainer trains a number model; this one also
 - averages the loss of numbers over all batches of a step, in every process: transformers counts
   tokens alone;
 - smooths labels (``TrainingArguments(label_smoothing_factor=...)``), those of tokens;
-- reports :func:`~numtok_torch.metrics.number_metrics` when it evaluates a model with a head.
+- reports :func:`~numtok_torch.metrics.number_metrics` when it evaluates a model with a head;
+- writes checkpoints that transformers' Auto classes load (:mod:`numtok_torch.auto`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,6 +22,7 @@ from numtok_torch.data.dataset import Encoded
 from numtok_torch.metrics.metrics import number_metrics, numbers_only
 from numtok_torch.model.backbone import ModelError, check_rows, unwrapped
 from numtok_torch.model.model import NumberModel
+from numtok_torch.model.saving import write_settings
 
 try:
     from transformers import Trainer
@@ -75,6 +78,11 @@ class NumberTrainer(Trainer):
             count = self.accelerator.gather(count).sum()
         count = count / max(self.args.n_gpu, 1)
         return [{**batch, "num_numbers_in_batch": count.clamp(min=1)} for batch in batches], tokens
+
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        super()._save(output_dir, state_dict)
+        if self.args.should_save and isinstance(self.model, NumberModel):
+            write_settings(self.model, Path(output_dir or str(self.args.output_dir)))
 
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], *arguments: Any, **options: Any

@@ -17,7 +17,7 @@ import contextlib
 import functools
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -129,10 +129,11 @@ def generate(
     """
     model = unwrapped(model)  # of peft's get_peft_model(NumberModel(...), ...)
     options = GREEDY | options | {"max_new_tokens": max_new_tokens}
-    known = _checked(model, tokenizer, prompts, sample_numbers, options)
-    options |= special_tokens(model, tokenizer, known, options)
-    held = NumberLogitsProcessor(known, longest) if well_formed and Rules.of(known) else None
-    call = _Call(model, known, options, sample_numbers, add_special_tokens, full_text, held)
+    if isinstance(prompts, str):
+        raise ModelError("prompts must be a list of texts, got one str; wrap it: [prompt]")
+    held = longest if well_formed else None
+    call = Call.of(model, tokenizer, len(prompts), options, sample_numbers, held)
+    call = replace(call, add_special_tokens=add_special_tokens, full_text=full_text)
     size, found = batch_size or max(len(prompts), 1), Generated([], [], [])
     with _evaluating(model):
         for first in range(0, len(prompts), size):
@@ -141,11 +142,9 @@ def generate(
 
 
 def _checked(
-    model: Any, tokenizer: Any, prompts: Sequence[str], sample: bool, options: Mapping[str, Any]
+    model: Any, tokenizer: Any, prompts: int, sample: bool, options: Mapping[str, Any]
 ) -> Tokenizer:
-    """The numtok tokenizer in what is given, if model, tokenizer, prompts and options fit."""
-    if isinstance(prompts, str):
-        raise ModelError("prompts must be a list of texts, got one str; wrap it: [prompt]")
+    """The numtok tokenizer in what is given, if model, tokenizer, so many prompts and options fit."""
     if not isinstance(model, NumberModel):
         raise ModelError(
             f"generate needs a NumberModel, got {type(model).__name__}; of a wrapped one, give"
@@ -163,7 +162,7 @@ def _checked(
             f"{type(model.head).__name__} cannot draw values; leave sample_numbers out, or take"
             " MixtureHead"
         )
-    _check_options(model, len(prompts), options)
+    _check_options(model, prompts, options)
     known = numtok_tokenizer(tokenizer)
     check_rows(model.transformer, known.vocab_size)
     _check_places(model, known)
@@ -306,7 +305,7 @@ def tokens_that_fit(model: NumberModel, prompt: int, new: int, first: int) -> in
 
 
 @dataclass(frozen=True)
-class _Call:
+class Call:
     """What all batches of one call of :func:`generate` have in common; ``options`` are those of
     transformers' ``generate``.
     """
@@ -315,24 +314,54 @@ class _Call:
     tokenizer: Tokenizer
     options: dict[str, Any]
     sample_numbers: bool
-    add_special_tokens: bool
-    full_text: bool
     well_formed: NumberLogitsProcessor | None
+    add_special_tokens: bool = False
+    full_text: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        tokenizer: Any,
+        prompts: int,
+        options: dict[str, Any],
+        sample_numbers: bool = False,
+        longest: int | None = LONGEST,
+    ) -> Call:
+        """For so many prompts, if all of it fits together; with ``longest=None``, spelled-out
+        numbers may be anything.
+        """
+        known = _checked(model, tokenizer, prompts, sample_numbers, options)
+        options = options | special_tokens(model, tokenizer, known, options)
+        if options.get("stop_strings"):
+            options["tokenizer"] = tokenizer
+        holds = longest is not None and Rules.of(known) is not None
+        held = NumberLogitsProcessor(known, longest or LONGEST) if holds else None
+        return cls(model, known, options, sample_numbers, held)
 
     def continue_prompts(self, prompts: list[str], first: int) -> Generated:
         """What the model writes after each; ``first`` is the number of the first prompt in
         messages.
         """
-        model, options = self.model, self.options
         batch = read_prompts(
             self.tokenizer,
             prompts,
             first,
-            options["pad_token_id"],
+            self.options["pad_token_id"],
             self.add_special_tokens,
-            model.device,
-            not model.decodes,
+            self.model.device,
+            not self.model.decodes,
         )
+        writing, sequences = self.write(batch, first, prompts[0] if self.full_text else "")
+        return self._read(writing, sequences, prompts)
+
+    def write(
+        self, batch: dict[str, Tensor], first: int = 0, shown: str = "", **more: Any
+    ) -> tuple[Writing, Any]:
+        """What transformers' ``generate`` makes of a batch of prompts, with ``more`` options, and
+        the memory of it; a streamer is given the text ``shown`` first.
+        """
+        model, options = self.model, self.options
         ids, mask = batch["input_ids"], batch["attention_mask"]
         new = tokens_that_fit(model, ids.shape[1], options["max_new_tokens"], first)
         given: dict[str, Any] = {"inputs": ids, "attention_mask": mask}
@@ -343,7 +372,7 @@ class _Call:
             batch = decoder_prompt(batch, options["decoder_start_token_id"])
         beams = options["num_beams"] > 1
         writing = Writing(model, self.tokenizer, batch, beams, self.sample_numbers, alone)
-        given |= options | {"max_new_tokens": new}
+        given |= options | {"max_new_tokens": new} | more
         if self.well_formed is not None:
             config: Any = options.get("generation_config") or model.transformer.generation_config
             forced = options.get("forced_eos_token_id", config.forced_eos_token_id)  # as of BART
@@ -351,10 +380,9 @@ class _Call:
             given["logits_processor"] = [*(options.get("logits_processor") or []), held]
         if hasattr(streamer := options.get("streamer"), "on_finalized_text"):
             before = self._before(writing, 0)
-            shown = prompts[0] if self.full_text else ""
             ends = options["eos_token_id"] or []
             given["streamer"] = TextStream(streamer, writing, before, ends, shown)
-        return self._read(writing, writer(model, writing).generate(**given), prompts)
+        return writing, writer(model, writing).generate(**given)
 
     def _before(self, writing: Writing, prompt: int) -> list[int]:
         """The ids that the text goes on from."""
@@ -362,7 +390,22 @@ class _Call:
 
     def _read(self, writing: Writing, sequences: Tensor, prompts: list[str]) -> Generated:
         """What stands after the prompts in ids (rows, seq)."""
-        found = Generated([], [], [])
+        found, per_prompt = Generated([], [], []), self.options["num_return_sequences"]
+        for row, (ids, places) in enumerate(self.written(writing, sequences)):
+            prompt, words = row // per_prompt, list(places.values())
+            before = self._before(writing, prompt)
+            text = continuation(self.tokenizer, before, ids, words)
+            found.texts.append(prompts[prompt] + text if self.full_text else text)
+            found.ids.append(ids)
+            found.values.append([self.value(word) for word in words])
+        return found
+
+    def written(
+        self, writing: Writing, sequences: Tensor
+    ) -> Iterator[tuple[list[int], dict[int, str]]]:
+        """Of each row of ids (rows, seq): those after the prompt, without padding and the end
+        token; and the texts of the numbers that begin at these places among them.
+        """
         ends, per_prompt = self.options["eos_token_id"] or [], self.options["num_return_sequences"]
         for row, ids in enumerate(sequences[:, writing.width :].cpu().numpy()):
             ended = (at for at, one in enumerate(ids.tolist()) if one in ends or one < 0)
@@ -370,15 +413,15 @@ class _Call:
             if writing.begins_number(ids[stop : stop + 1]).any():  # an end token with a value
                 stop += 1
             ids = ids[:stop]
-            places, prompt = np.flatnonzero(writing.begins_number(ids)), row // per_prompt
+            places = np.flatnonzero(writing.begins_number(ids))
             if isinstance(self.tokenizer.representations[0], SingleToken):
-                grammar, owner = Grammar(), writing.owner(row, per_prompt)  # of decimals of a head
+                owner = writing.owner(row, per_prompt)
                 words = writing.surfaces([(owner, ids[:place]) for place in places.tolist()])
             else:
-                grammar, words = self.tokenizer.grammar, spelled(self.tokenizer, ids, places)
-            before = self._before(writing, prompt)
-            text = continuation(self.tokenizer, before, ids.tolist(), words)
-            found.texts.append(prompts[prompt] + text if self.full_text else text)
-            found.ids.append(ids.tolist())
-            found.values.append([value_of(word, grammar) for word in words])
-        return found
+                words = spelled(self.tokenizer, ids, places)
+            yield ids.tolist(), dict(zip(places.tolist(), words, strict=True))
+
+    def value(self, word: str) -> float:
+        """Of the text of a number that was written."""
+        of_a_head = isinstance(self.tokenizer.representations[0], SingleToken)  # is a decimal
+        return value_of(word, Grammar() if of_a_head else self.tokenizer.grammar)

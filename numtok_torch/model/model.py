@@ -109,7 +109,7 @@ class NumberModel(nn.Module):
         mean_resizing: bool = True,
         freeze_backbone: bool | str = False,
     ) -> None:
-        super().__init__()
+        nn.Module.__init__(self)  # alone, whatever else a derived class is
         name_streams(NumberModel.forward)
         self._told_of_shares = self._checked_ids = False
         check_backbone(backbone)
@@ -362,7 +362,10 @@ class NumberModel(nn.Module):
         """Nothing: a model that exists keeps its own settings when it loads weights."""
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write ``model.safetensors`` and ``numtok_model.json`` to a folder."""
+        """Write ``model.safetensors`` and ``config.json`` to a folder, which
+        :meth:`from_pretrained` reads, and ``modeling_numtok.py``, by which transformers' Auto
+        classes do (:mod:`numtok_torch.auto`).
+        """
         saving.save(self, Path(folder))
 
     @classmethod

@@ -1,9 +1,10 @@
 """A number model on disk: ``model.safetensors`` with the weights of backbone, embedding and head,
-and ``numtok_model.json``, which says what they are. No pickle is written or read.
+``config.json``, which says what they are, and a line of Python with which transformers' Auto
+classes find :mod:`numtok_torch.auto`. No pickle is written or read, and no Python read by numtok.
 
 A parameter with several names (an output layer tied to the word embedding) is stored once, in state
 dicts too, so that a Trainer, which saves state dicts, can write them to safetensors. It writes no
-``numtok_model.json``: the same JSON is also an entry of the state dict, uint8, and read from there.
+``config.json``: the same JSON is also an entry of the state dict, uint8, and read from there.
 """
 
 from __future__ import annotations
@@ -28,7 +29,29 @@ from numtok_torch.model.xval_gpt2 import xval_class
 
 Model = TypeVar("Model", bound=nn.Module)
 FORMAT_VERSION = 1
-WEIGHTS, SETTINGS, EXTRA = "model.safetensors", "numtok_model.json", "_extra_state"
+WEIGHTS, SETTINGS, EXTRA = "model.safetensors", "config.json", "_extra_state"
+CODE = "modeling_numtok"
+SHIM = """try:
+    from numtok_torch.auto import *
+except ImportError as error:
+    raise ImportError(
+        "this model reads and writes numbers with numtok; install it: pip install 'numtok[torch]'"
+    ) from error
+"""
+KINDS = ("CausalLM", "MaskedLM", "Seq2SeqLM", "SequenceClassification", "TokenClassification")
+# what transformers reads of config.json
+FOR_TRANSFORMERS = {
+    "model_type": "numtok",
+    "architectures": ["PreTrainedNumberModel"],
+    "auto_map": {
+        "AutoConfig": f"{CODE}.NumberConfig",
+        "AutoModel": f"{CODE}.PreTrainedNumberModel",
+        **{f"AutoModelFor{kind}": f"{CODE}.NumberModelFor{kind}" for kind in KINDS},
+    },
+    "custom_pipelines": {
+        "text-generation": {"impl": f"{CODE}.NumberTextGeneration", "pt": ["AutoModelForCausalLM"]}
+    },
+}
 FLAGS = ("number_weight", "token_weight", "causal", "freeze_backbone")
 # Of a backbone's config: what would make transformers fetch or run code from elsewhere, and what is
 # not the model's.
@@ -117,8 +140,8 @@ def restore_shared(model: nn.Module, state: dict[str, Any], prefix: str, *_: Any
     state.setdefault(prefix + EXTRA, torch.empty(0, dtype=torch.uint8))
 
 
-def save(model: nn.Module, folder: Path) -> None:
-    """Write both files; a reader never sees half of one."""
+def save(model: nn.Module, folder: Path, state: Mapping[str, Tensor] | None = None) -> None:
+    """Write the files, with the state dict given or the model's; a reader never sees half of one."""
     import safetensors.torch
 
     if "peft_config" in model.__dict__:
@@ -128,12 +151,19 @@ def save(model: nn.Module, folder: Path) -> None:
             " was; or call the PeftModel's merge_and_unload(), and save what it returns"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    state = {name: value.detach() for name, value in model.state_dict().items() if name != EXTRA}
-    state = {name: value.contiguous() for name, value in state.items()}
+    state = model.state_dict() if state is None else state
+    state = {name: one.detach().contiguous() for name, one in state.items() if name != EXTRA}
     temporary = folder / f".{WEIGHTS}.tmp"
     safetensors.torch.save_file(state, temporary, metadata={"format": "pt"})
     temporary.replace(folder / WEIGHTS)
-    write_file(folder / SETTINGS, json.dumps(describe(model), indent=2) + "\n")
+    write_settings(model, folder)
+
+
+def write_settings(model: nn.Module, folder: Path) -> None:
+    """Write what lies beside the weights."""
+    described = FOR_TRANSFORMERS | describe(model)
+    write_file(folder / SETTINGS, json.dumps(described, indent=2) + "\n")
+    write_file(folder / f"{CODE}.py", SHIM)
 
 
 def load(
@@ -201,7 +231,11 @@ def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise ModelError(
             f"{folder} has no {SETTINGS}, and {WEIGHTS} was not written by numtok"
         ) from None
-    except (ValueError, KeyError, TypeError) as error:
+    except KeyError:
+        raise ModelError(
+            f"{folder / SETTINGS} is of another model, not written by numtok"
+        ) from None
+    except (ValueError, TypeError) as error:
         raise ModelError(
             f"{folder / SETTINGS} is damaged ({error}); save the model again"
         ) from error
@@ -250,6 +284,20 @@ def _made_backbone(
         )
     import transformers
 
+    kind, config = class_and_config(described)
+    saved = next((one.dtype for one in weights.values() if one.is_floating_point()), torch.float32)
+    backbone: Any = kind.from_pretrained(
+        None, config=config, state_dict=weights, dtype=dtype or saved
+    )
+    if (generation := described["generation_config"]) is not None:
+        backbone.generation_config = transformers.GenerationConfig.from_dict(generation)
+    return backbone
+
+
+def class_and_config(described: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Those of a backbone, by what :func:`describe` says of it."""
+    import transformers
+
     name = described["class"]
     kind: Any = xval_class() if name == "XValGPT2" else getattr(transformers, name, None)
     if not isinstance(kind, type) or not issubclass(kind, transformers.PreTrainedModel):
@@ -259,14 +307,7 @@ def _made_backbone(
         )
     written = json.dumps(harmless(described["config"]))
     described_by: Any = kind.config_class
-    config = described_by.from_dict(json.loads(written, object_hook=_float))
-    saved = next((one.dtype for one in weights.values() if one.is_floating_point()), torch.float32)
-    backbone: Any = kind.from_pretrained(
-        None, config=config, state_dict=weights, dtype=dtype or saved
-    )
-    if (generation := described["generation_config"]) is not None:
-        backbone.generation_config = transformers.GenerationConfig.from_dict(generation)
-    return backbone
+    return kind, described_by.from_dict(json.loads(written, object_hook=_float))
 
 
 def _float(found: dict[str, Any]) -> Any:

@@ -25,6 +25,7 @@ from docs_runner import Session, blocks, documents
 from places import ROOT, SAMPLE
 
 import numtok
+import numtok_torch
 from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 
 torch = pytest.importorskip("torch")
@@ -138,6 +139,7 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     monkeypatch.chdir(tmp_path / "here")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
+    torch.manual_seed(0)  # what an untrained model writes is not to depend on the tests before
     yield
     torch.set_num_threads(threads)
 
@@ -408,6 +410,16 @@ def _(session: Session, printed: str) -> None:
     check_blocks(session, "sample.parquet", separators=31)
     assert (session.folder / "model" / "model.safetensors").is_file()
     assert numtok.extract(printed.splitlines()[-1])
+
+
+@promise("docs/serving.md", 'pipeline("text-generation", model="model"')
+def _(session: Session, printed: str) -> None:
+    decoded, text = printed.splitlines()[:1], session.names["text"]
+    assert decoded[0].startswith("It weighs 12.5 kg and")
+    model, tokenizer = session.names["model"], session.names["tokenizer"]
+    prompt = "It weighs 12.5 kg and"
+    found = numtok_torch.generate(model, tokenizer, [prompt], max_new_tokens=20, full_text=True)
+    assert found == [text] and text.startswith(prompt)
 
 
 @promise("docs/training.md", "TextStreamer(tokenizer)")

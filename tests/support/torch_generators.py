@@ -12,7 +12,7 @@ import torch_models as tiny
 import trained
 
 from numtok import Tokenizer
-from numtok.representations import P10, FloatBits, FoNE, PlaceValue, XVal
+from numtok.representations import P10, Digits, FloatBits, FoNE, PlaceValue, XVal
 from numtok_torch import NumberModel, embedding_from_config, head_from_config
 
 PROMPTS = [
@@ -48,6 +48,7 @@ CASES: dict[str, tuple[Any, dict[str, Any] | None, dict[str, Any] | None]] = {
         None,
     ),
     "p10": (P10(), None, None),
+    "digits": (Digits(1), None, None),
 }
 
 

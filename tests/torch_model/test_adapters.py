@@ -324,7 +324,7 @@ def test_refused_and_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         config = peft.PromptTuningConfig(num_virtual_tokens=2, task_type="CAUSAL_LM")
         NumberModel(peft.get_peft_model(tiny.backbone("gpt2"), config), tiny.embedding("xval"))
     made("added").save_pretrained(tmp_path)
-    path = tmp_path / "numtok_model.json"
+    path = tmp_path / "config.json"
     good = json.loads(path.read_text())
     (tmp_path / "evil_module.py").write_text("raise SystemExit('ran')")
     monkeypatch.syspath_prepend(str(tmp_path))

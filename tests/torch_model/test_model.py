@@ -430,18 +430,15 @@ def test_saved_and_loaded(
         kind, embedding, head, number_weight=0.5, token_weight=0.25, vocab_size=tiny.VOCAB + 2
     )
     made.save_pretrained(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "model.safetensors",
-        "numtok_model.json",
-    ]
+    files = ["config.json", "model.safetensors", "modeling_numtok.py"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == files
     back, batch = NumberModel.from_pretrained(tmp_path), tiny.batch()
     same(back(**batch).loss, made(**batch).loss, 0, 0)
     tied = made.get_output_embeddings().weight is made.get_input_embeddings().weight
     assert (back.get_output_embeddings().weight is back.get_input_embeddings().weight) == tied
     back.save_pretrained(tmp_path / "again")
     described, again = (
-        json.loads((path / "numtok_model.json").read_text())
-        for path in (tmp_path, tmp_path / "again")
+        json.loads((path / "config.json").read_text()) for path in (tmp_path, tmp_path / "again")
     )
     assert described.pop("backbone")["class"] == again.pop("backbone")["class"]
     assert described == again
@@ -511,7 +508,7 @@ def test_generation_settings_are_kept(tmp_path: Path) -> None:
 def test_a_folder_cannot_run_code(tmp_path: Path) -> None:
     """Neither code beside it, nor kernels from elsewhere, nor a class that is no model."""
     model().save_pretrained(tmp_path)
-    path = tmp_path / "numtok_model.json"
+    path = tmp_path / "config.json"
     settings = json.loads(path.read_text())
     settings["backbone"]["config"] |= {
         "auto_map": {"AutoModelForCausalLM": "evil.Model"},
@@ -536,7 +533,7 @@ def test_damaged_folders(tmp_path: Path) -> None:
         NumberModel.from_pretrained(tmp_path)
     made = model()
     made.save_pretrained(tmp_path)
-    weights, settings = tmp_path / "model.safetensors", tmp_path / "numtok_model.json"
+    weights, settings = tmp_path / "model.safetensors", tmp_path / "config.json"
     good, described = weights.read_bytes(), settings.read_text()
     for content in (b"", good[:50], good[:-9], b"\x80\x04pickle"):
         weights.write_bytes(content)
@@ -547,6 +544,9 @@ def test_damaged_folders(tmp_path: Path) -> None:
         settings.write_text(text)
         with pytest.raises(ModelError, match="damaged"):
             NumberModel.from_pretrained(tmp_path)
+    settings.write_text('{"model_type": "gpt2"}')
+    with pytest.raises(ModelError, match="of another model"):
+        NumberModel.from_pretrained(tmp_path)
     settings.write_text(described.replace('"format": 1', '"format": 2'))
     with pytest.raises(ModelError, match="upgrade numtok"):
         NumberModel.from_pretrained(tmp_path)

@@ -9,6 +9,7 @@ import os
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -209,8 +210,10 @@ def test_trainer(kind: str, tmp_path: Path) -> None:
     )
     checkpoint = tmp_path / "checkpoint-8"
     assert not [path.name for path in checkpoint.iterdir() if path.name == "pytorch_model.bin"]
-    loaded, batch = NumberModel.from_pretrained(checkpoint), tiny.batch()
-    same(loaded(**batch).loss, first.model.eval()(**batch).loss, 0, 0)
+    batch = tiny.batch()
+    automatic = transformers.AutoModelForCausalLM.from_pretrained
+    for load in (NumberModel.from_pretrained, partial(automatic, trust_remote_code=True)):
+        same(load(checkpoint)(**batch).loss, first.model.eval()(**batch).loss, 0, 0)
     resumed = trainer(8)
     resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-4"))
     for one, other in zip(resumed.model.parameters(), first.model.parameters(), strict=True):

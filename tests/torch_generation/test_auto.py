@@ -1,0 +1,294 @@
+"""Number models as transformers knows models: through its Auto classes, in this process and in a
+new one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch_models as tiny
+import transformers
+from new_process import run
+from torch_generators import PROMPTS, setting
+from torch_models import same
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, pipeline
+
+from numtok.errors import SchemaError
+from numtok.hf import NumberTokenizer
+from numtok_torch import ModelError, NumberCollator, NumberModel, generate
+from numtok_torch.auto import NumberConfig, NumberTextGeneration, PreTrainedNumberModel
+
+TRUSTED = {"trust_remote_code": True}
+
+
+def saved(name: str, folder: Path, kind: str = "gpt2", backbone: Any = tiny.backbone) -> Any:
+    """The model, its tokenizer, options of generate, and both of them in the folder."""
+    model, tokenizer, options = setting(name, kind, backbone)
+    tokenizer.save_pretrained(folder)
+    drop_in = NumberTokenizer.from_pretrained(folder)
+    drop_in.pad_token = "<|endoftext|>"
+    drop_in.save_pretrained(folder)
+    model.save_pretrained(folder)
+    return model, tokenizer, options
+
+
+def encoded(folder: Path, prompts: list[str], side: str = "left") -> tuple[Any, Any]:
+    """The drop-in tokenizer of a folder, and a batch of it."""
+    tokenizer = AutoTokenizer.from_pretrained(folder, padding_side=side, **TRUSTED)
+    return tokenizer, tokenizer(prompts, padding=True, return_tensors="pt", return_numbers=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("xval", "gpt2"),
+        ("fone", "llama"),
+        ("bits", "gpt_neox"),
+        ("digits", "gpt2"),
+        ("place lsd", "llama"),
+    ],
+)
+def test_ids_values_and_texts_are_those_of_generate(name: str, kind: str, tmp_path: Path) -> None:
+    """Greedy, batched: from ids by transformers' generate, and from text by a pipeline."""
+    model, tokenizer, options = saved(name, tmp_path, kind)
+    expected = generate(model, tokenizer, PROMPTS, details=True, **options)
+    found = AutoModelForCausalLM.from_pretrained(tmp_path, **TRUSTED)
+    assert isinstance(found, NumberModel) and isinstance(found, transformers.PreTrainedModel)
+    drop_in, batch = encoded(tmp_path, PROMPTS)
+    output = found.generate(**batch, **options, return_dict_in_generate=True)
+    width = batch["input_ids"].shape[1]
+    read = batch["number_mask"].bool()
+    same(output.number_value[:, :width][read], batch["number_value"][read])
+    assert output.number_value[:, :width][~read].isnan().all()
+    for row, ids in enumerate(expected.ids):
+        behind = slice(width, width + len(ids))
+        assert output.sequences[row, behind].tolist() == ids
+        values = output.number_value[row, behind]
+        assert [one for one in values.tolist() if not math.isnan(one)] == expected.values[row]
+        text = drop_in.decode(ids, number_value=values)
+        assert text == expected.texts[row]
+    assert any(expected.values)
+    write = pipeline("text-generation", model=str(tmp_path), batch_size=2, **TRUSTED)
+    texts = [one[0]["generated_text"] for one in write(PROMPTS, do_sample=False, **options)]
+    assert texts == [prompt + text for prompt, text in zip(PROMPTS, expected.texts, strict=True)]
+
+
+def test_beams_and_several_sequences(tmp_path: Path) -> None:
+    model, tokenizer, options = saved("xval", tmp_path)
+    more = {"num_beams": 3, "num_return_sequences": 2}
+    expected = generate(model, tokenizer, PROMPTS[:2], details=True, **options, **more)
+    found = AutoModelForCausalLM.from_pretrained(tmp_path, **TRUSTED)
+    found.generation_config.num_beams = 3
+    _, batch = encoded(tmp_path, PROMPTS[:2])
+    ids = found.generate(**batch, **options, num_return_sequences=2)
+    assert [row[-12:].tolist() for row in ids] == expected.ids
+    write = NumberTextGeneration(found, AutoTokenizer.from_pretrained(tmp_path, **TRUSTED))
+    written = write(PROMPTS[0], do_sample=False, return_full_text=False, **options, **more)
+    assert [one["generated_text"] for one in written] == expected.texts[:2]
+    assert len(written[0]["number_value"]) == len(tokenizer.encode(PROMPTS[0]).input_ids) + 12
+
+
+def test_a_new_process(tmp_path: Path) -> None:
+    """That imports nothing of numtok itself; and one where numtok cannot be imported says so."""
+    model, tokenizer, options = saved("fone", tmp_path, "llama")
+    script = """
+        import json, sys
+        from transformers import AutoModelForCausalLM, pipeline
+        folder, options = sys.argv[1], json.loads(sys.argv[2])
+        class NotInstalled:
+            def find_spec(name, *_):
+                if name == "numtok_torch":
+                    raise ModuleNotFoundError("No module named 'numtok_torch'")
+        sys.meta_path.insert(0, NotInstalled)
+        try:
+            AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True)
+        except ImportError as error:
+            told = str(error)
+        sys.meta_path.remove(NotInstalled)
+        write = pipeline("text-generation", model=folder, trust_remote_code=True)
+        texts = [write(text, do_sample=False, **options) for text in json.loads(sys.argv[3])]
+        print(json.dumps([told, [one[0]["generated_text"] for one in texts]]))
+    """
+    told, texts = json.loads(
+        run(script, tmp_path, tmp_path, json.dumps(options), json.dumps(PROMPTS))
+    )
+    assert "pip install 'numtok[torch]'" in told
+    assert texts == generate(model, tokenizer, PROMPTS, full_text=True, **options)
+
+
+def test_the_config_round_trips(tmp_path: Path) -> None:
+    """Its own, and into a folder that the model is loaded from again."""
+    model, *_ = saved("xval", tmp_path, "gpt_neox")
+    expected = model(**tiny.batch()).loss
+    config = AutoConfig.from_pretrained(tmp_path, **TRUSTED)
+    assert type(config) is NumberConfig and config.model_type == "numtok"
+    text = config.get_text_config()
+    assert type(text) is transformers.GPTNeoXConfig
+    assert text.vocab_size == model.config.vocab_size
+    before = json.loads((tmp_path / "config.json").read_text())
+    config.save_pretrained(tmp_path)
+    after = json.loads((tmp_path / "config.json").read_text())
+    assert {name: after[name] for name in before} == before
+    assert NumberConfig.from_pretrained(tmp_path).to_json_string() == config.to_json_string()
+    again = AutoModelForCausalLM.from_pretrained(tmp_path, **TRUSTED)
+    same(again(**tiny.batch()).loss, expected, 0, 0)
+
+
+def test_each_kind_has_its_auto_class(tmp_path: Path) -> None:
+    """Those of another kind say which."""
+    layers = tiny.embedding("fone"), tiny.head("fone")
+    bert, labels = transformers.BertConfig(**tiny.SIZES), {"num_labels": 3}
+    classes = transformers.BertConfig(**tiny.SIZES, **labels)
+    t5 = transformers.T5Config(
+        d_model=tiny.D, vocab_size=tiny.VOCAB, num_layers=1, num_heads=2, d_kv=8, d_ff=16
+    )
+    t5.decoder_start_token_id = 0
+    kinds = {
+        "MaskedLM": tiny.lively(transformers.BertForMaskedLM, bert),
+        "SequenceClassification": tiny.lively(transformers.BertForSequenceClassification, classes),
+        "Seq2SeqLM": tiny.lively(transformers.T5ForConditionalGeneration, t5),
+        "CausalLM": tiny.backbone("gpt2"),
+    }
+    for kind, backbone in kinds.items():
+        model, folder = NumberModel(backbone, *layers).eval(), tmp_path / kind
+        model.save_pretrained(folder)
+        for other in kinds:
+            load = getattr(transformers, f"AutoModelFor{other}").from_pretrained
+            if other != kind:
+                with pytest.raises(ModelError, match=f"load it with AutoModelFor{kind}"):
+                    load(folder, **TRUSTED)
+                continue
+            found = load(folder, **TRUSTED)
+            for one, expected in zip(found.parameters(), model.parameters(), strict=True):
+                assert torch.equal(one, expected)
+            assert found.can_generate() == (kind in ("CausalLM", "Seq2SeqLM"))
+    model.save_pretrained(tmp_path)
+    assert transformers.AutoModel.from_pretrained(tmp_path, **TRUSTED).can_generate()
+
+
+def test_an_encoder_with_a_decoder_writes(tmp_path: Path) -> None:
+    def t5(_: str, vocab_size: int) -> Any:
+        sizes = {"d_model": tiny.D, "num_layers": 1, "num_heads": 2, "d_kv": 8, "d_ff": 16}
+        config = transformers.T5Config(vocab_size=vocab_size, decoder_start_token_id=0, **sizes)
+        return tiny.lively(transformers.T5ForConditionalGeneration, config)
+
+    model, tokenizer, options = saved("xval", tmp_path, "t5", t5)
+    expected = generate(model, tokenizer, PROMPTS, details=True, **options)
+    found = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path, **TRUSTED)
+    _, batch = encoded(tmp_path, PROMPTS, "right")
+    output = found.generate(**batch, **options, return_dict_in_generate=True)
+    for row, ids in enumerate(expected.ids):
+        assert output.sequences[row, 1 : 1 + len(ids)].tolist() == ids
+        values = output.number_value[row, 1:].tolist()
+        assert [one for one in values if not math.isnan(one)] == expected.values[row]
+
+
+def test_push_to_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would be uploaded is a model that loads. (The hub is a folder; the rest is its code.)"""
+
+    class Hub:
+        def create_repo(self, repo_id: str, **_: Any) -> Any:
+            return type("Repository", (), {"repo_id": repo_id})
+
+        def create_commit(self, repo_id: str, operations: list[Any], **_: Any) -> None:
+            for one in operations:
+                path = tmp_path / repo_id / one.path_in_repo
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with one.as_file() as content:
+                    path.write_bytes(content.read())
+
+    from transformers.utils import hub
+
+    monkeypatch.setattr(hub, "hf_api", Hub)
+    card = type("Card", (), {"save": lambda _, path: Path(path).write_text("A model\n")})
+    monkeypatch.setattr(hub, "create_and_tag_model_card", lambda *_, **__: card())
+    model, *_ = saved("xval", tmp_path / "saved")
+    found = AutoModelForCausalLM.from_pretrained(tmp_path / "saved", **TRUSTED)
+    found.push_to_hub("me/numbers")
+    assert (tmp_path / "me/numbers/README.md").read_text() == "A model\n"
+    again = AutoModelForCausalLM.from_pretrained(tmp_path / "me/numbers", **TRUSTED)
+    same(again(**tiny.batch()).loss, model(**tiny.batch()).loss, 0, 0)
+
+
+def test_adapters_dtypes_and_attention_are_loaded(tmp_path: Path) -> None:
+    peft = pytest.importorskip("peft")
+    config = peft.LoraConfig(target_modules=["q_proj"], init_lora_weights=False)
+    backbone = peft.get_peft_model(tiny.backbone("llama"), config)
+    model = NumberModel(backbone, tiny.embedding("xval"), tiny.head("scalar")).eval()
+    model.save_pretrained(tmp_path)
+    load, batch = AutoModelForCausalLM.from_pretrained, tiny.batch()
+    found = load(tmp_path, **TRUSTED, attn_implementation="eager")
+    same(found(**batch).loss, model(**batch).loss)
+    assert found.config._attn_implementation == "eager"
+    assert isinstance(found.backbone, peft.PeftModel)
+    found.merge_and_unload().save_pretrained(tmp_path)
+    merged = load(tmp_path, **TRUSTED, dtype="bfloat16")
+    assert next(merged.transformer.parameters()).dtype is torch.bfloat16
+    assert next(merged.head.parameters()).dtype is torch.float32
+
+
+def test_a_plain_trainer_writes_whole_folders_and_resumes(tmp_path: Path) -> None:
+    """Of a model that is transformers' own from the beginning."""
+    pytest.importorskip("accelerate")
+
+    def trainer() -> Any:
+        layers = tiny.embedding("xval"), tiny.head("scalar")
+        made = PreTrainedNumberModel(tiny.backbone("gpt2"), *layers)
+        steps = {"max_steps": 4, "save_steps": 2, "learning_rate": 1e-2}
+        return transformers.Trainer(
+            made,
+            tiny.arguments(tmp_path, **steps, gradient_checkpointing=True),
+            data_collator=NumberCollator(tiny.PAD, objective="causal"),
+            train_dataset=tiny.SparseRows(16),
+        )
+
+    first, again = trainer(), trainer()
+    first.train()
+    again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "checkpoint-4", **TRUSTED)
+    expected = first.model.eval()(**tiny.batch()).loss
+    same(loaded(**tiny.batch()).loss, expected, 0, 0)
+    same(again.model.eval()(**tiny.batch()).loss, expected)
+
+
+def test_what_cannot_be_done_is_told(tmp_path: Path) -> None:
+    saved("xval", tmp_path)
+    found = PreTrainedNumberModel.from_pretrained(tmp_path)
+    _, batch = encoded(tmp_path, PROMPTS)
+    with pytest.raises(SchemaError, match=r"return_numbers=True.*pipeline_class="):
+        found.generate(batch["input_ids"], attention_mask=batch["attention_mask"])
+    with pytest.raises(ModelError, match="padding_side = 'left'"):
+        found.generate(**encoded(tmp_path, PROMPTS, "right")[1])
+    with pytest.raises(ModelError, match="a token at least"):
+        found.generate(torch.zeros(1, 0, dtype=torch.int64))
+    with pytest.raises(ModelError, match=r"not loaded with device_map; .*\.to\(device\)"):
+        AutoModelForCausalLM.from_pretrained(tmp_path, device_map="cpu", **TRUSTED)
+    with pytest.raises(ModelError, match="does not support custom_generate"):
+        found.generate(**batch, custom_generate="somewhere")
+    found.name_or_path = ""
+    with pytest.raises(ModelError, match=r"generate\(\.\.\., tokenizer=\.\.\.\)"):
+        found.generate(**batch)
+    with pytest.raises(ValueError, match="trust_remote_code=True"):
+        AutoModelForCausalLM.from_pretrained(tmp_path, trust_remote_code=False)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(OSError, match=r"model\.safetensors"):
+        PreTrainedNumberModel.from_pretrained(tmp_path / "empty")
+
+
+def test_how_many_tokens(tmp_path: Path) -> None:
+    """As of transformers: what is given, else the generation config, else 20."""
+    *_, options = saved("digits", tmp_path)
+    found = AutoModelForCausalLM.from_pretrained(tmp_path, **TRUSTED)
+    _, batch = encoded(tmp_path, PROMPTS[:1])
+    width = batch["input_ids"].shape[1]
+    bias = {"sequence_bias": options["sequence_bias"], "eos_token_id": []}
+    assert found.generate(**batch, **bias).shape[1] == width + 20
+    assert found.generate(**batch, **bias, max_length=width + 3).shape[1] == width + 3
+    found.generation_config.max_new_tokens = 5
+    assert found.generate(**batch, **bias).shape[1] == width + 5
+    assert found.generate(**batch, **bias, max_new_tokens=2).shape[1] == width + 2
