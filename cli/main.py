@@ -159,7 +159,8 @@ def open_streams() -> None:
 def main() -> None:
     """The console script."""
     open_streams()
-    for sent in (signal.SIGTERM, signal.SIGHUP):
+    # Windows knows no hangup
+    for sent in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         with contextlib.suppress(ValueError):  # not in the main thread
             if signal.getsignal(sent) is not signal.SIG_IGN:  # as under nohup
                 # an exit cleans up, a signal's default action does not

@@ -7,7 +7,7 @@ taken for dead, since not every shared disk shares its locks.
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import errno
 import hashlib
 import os
 import re
@@ -15,11 +15,15 @@ import secrets
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from numtok import stores
 from numtok.errors import OutputError
 from numtok.stores import is_url
+
+locks: Any = None  # on Windows: nothing is locked, and so nothing taken for a leftover
+with contextlib.suppress(ImportError):
+    import fcntl as locks
 
 _TEMPORARY = re.compile(r"\..+\.[\w-]+\.\d+-[0-9a-f]{12}\.tmp")
 _LONGEST_NAME = 180  # bytes; file systems allow 255, and host, number and random part take up to 60
@@ -59,18 +63,20 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
         with contextlib.suppress(FileNotFoundError):
             os.lstat(target)
         remove_leftovers(target.parent, of=target)
-        temporary, lock = _create(target)
+        temporary, descriptor = _create(target)
     except OSError as error:
         raise OutputError(
             f"cannot write {path}: {error.strerror}; check the folder and its permissions"
         ) from error
     try:
-        with open(os.dup(lock), "w+b", buffering=0) as file:
+        # where there are no locks, it is closed before it is renamed: Windows wants that
+        with open(os.dup(descriptor) if locks else descriptor, "w+b", buffering=0) as file:
             yield file
         _publish(temporary, target, overwrite)
     finally:
         temporary.unlink(missing_ok=True)
-        os.close(lock)
+        if locks:
+            os.close(descriptor)
 
 
 def write_file(path: str | Path, content: str | bytes) -> None:
@@ -103,6 +109,17 @@ def write_file(path: str | Path, content: str | bytes) -> None:
         raise refusal from error
 
 
+def lock(descriptor: int, wait: bool = True) -> None:
+    """Lock a file until it is closed.
+
+    Raises:
+        OSError: another process has locked it; or the system has no such locks.
+    """
+    if not locks:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+    locks.flock(descriptor, locks.LOCK_EX | (0 if wait else locks.LOCK_NB))
+
+
 def is_temporary(name: str) -> bool:
     """Whether a file of this name is one that a run writes, or died over."""
     return _TEMPORARY.fullmatch(name) is not None
@@ -133,7 +150,7 @@ def _create(target: Path) -> tuple[Path, int]:
         descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
         # without locks in the file system, nothing is removed there as a leftover either
         with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock(descriptor)
         if temporary.exists():
             return temporary, descriptor
         os.close(descriptor)  # another run took it for a leftover before it was locked
@@ -144,6 +161,8 @@ def remove_leftovers(folder: Path, of: Path | None = None) -> None:
     file, or of all.
     """
     names: list[str] = []
+    if not locks:
+        return
     with contextlib.suppress(OSError):  # a folder that may be written to, but not listed
         names = [name for name in os.listdir(folder) if is_temporary(name)]
     here = f".{_host()}." if of is None else _prefix(of)
@@ -154,7 +173,7 @@ def remove_leftovers(folder: Path, of: Path | None = None) -> None:
         with contextlib.suppress(OSError):
             descriptor = os.open(folder / name, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(descriptor, wait=False)
                 os.unlink(folder / name)
             finally:
                 os.close(descriptor)
@@ -164,11 +183,12 @@ def _publish(temporary: Path, path: Path, overwrite: bool) -> None:
     """Give the complete file its name in one step, and make the name last through a power cut."""
     try:
         os.replace(temporary, path) if overwrite else _rename_new(temporary, path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        if hasattr(os, "O_DIRECTORY"):  # else folders cannot be opened
+            folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     except FileExistsError:
         raise OutputError(
             f"{path} was made by someone else meanwhile; choose another name, or overwrite it with"

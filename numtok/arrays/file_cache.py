@@ -48,7 +48,7 @@ def trusted(folder: Path) -> Path | None:
         levels = [level.stat() for level in (real, *real.parents)]
     except (OSError, RuntimeError):  # none, or a circle of links
         return None
-    if os.name != "posix":
+    if not hasattr(os, "getuid"):  # Windows, where a user's own folders are private
         return real
     for at, level in enumerate(levels):
         ours = level.st_uid in (os.getuid(), 0) and stat.S_ISDIR(level.st_mode)

@@ -11,7 +11,6 @@ or gone there is made again; without room, row groups are read whole.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
 import hashlib
 import logging
@@ -35,6 +34,7 @@ from numtok.corpus.read.encoded import SUFFIXES, EncodedFile, open_encoded
 from numtok.corpus.read.parquet import identity
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, OutputError, SchemaError
+from numtok.files import lock
 from numtok.locations import is_url
 from numtok.representations.columns import SEQ_LENGTHS
 from numtok.tokenizer.layout import conform, conform_schema, to_number_layout
@@ -349,9 +349,9 @@ def as_arrow(file: EncodedFile, columns: Sequence[str], disk_bytes: int) -> str 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """One process converts, the others wait for it; not on a file system without locks."""
-    with open(folder / "lock", "w") as lock:
+    with open(folder / "lock", "w") as file:
         with contextlib.suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock(file.fileno())
         yield
 
 

@@ -1,0 +1,72 @@
+"""Windows and macOS, as far as Linux can tell: the same work is done where the names are missing
+that only POSIX has, and no file is read or written in the encoding of the place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from places import ROOT, SAMPLE
+
+WORK = f"""
+import numtok, os, sys
+from numtok_cli.main import main
+from numtok_torch import NumberDataset
+
+def run(*words):
+    sys.argv = ["numtok", *words]
+    try:
+        main()
+    except SystemExit as ended:
+        assert not ended.code, (words, ended.code)
+
+sample = {str(SAMPLE)!r}
+run("encode", sample, "-o", "a.parquet", "--keep-text", "--numbers", "xval,bits")
+run("encode", sample, "-o", "a.parquet", "--keep-text", "--numbers", "xval,bits", "--overwrite")
+run("decode", "a.parquet", "-o", "back.jsonl")
+run("inspect", "It is 5", "--html", "page.html")
+run("stats", "a.parquet", "--html", "report.html", "--json", "report.json")
+assert len(NumberDataset("a.parquet")) == 31 and len(NumberDataset("a.parquet")[3]["input_ids"])
+tokenizer = numtok.Tokenizer.from_pretrained(numbers="place")
+tokenizer.save_pretrained("saved")
+assert numtok.Tokenizer.from_pretrained("saved") == tokenizer
+"""
+
+
+BEFORE = """
+import os, warnings
+for module in ("numtok", "numtok_torch", "numtok_cli"):
+    warnings.filterwarnings("error", "", EncodingWarning, module)  # Windows' own is not UTF-8
+import without_posix
+with open("open", "w", encoding="utf-8"):
+    try:
+        os.replace("open", "renamed")
+    except PermissionError:
+        pass
+    else:
+        raise AssertionError("an open file was renamed")
+"""
+
+
+@pytest.mark.slow
+def test_without_what_only_posix_has(tmp_path: Path) -> None:
+    """Files, pages, a data set and a tokenizer, as ever."""
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT / "tests" / "support"),
+        "NUMTOK_CACHE": str(tmp_path / "cache"),
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [sys.executable, "-X", "warn_default_encoding", "-c", BEFORE + WORK]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
+    assert texts(tmp_path / "back.jsonl") == texts(SAMPLE)
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def texts(path: Path) -> list[str]:
+    return [json.loads(line)["text"] for line in path.read_text("utf-8").splitlines()]

@@ -1,0 +1,52 @@
+"""Imported first in a process of its own, it takes away what Windows does not have, and refuses what
+Windows refuses: to open a folder, and to rename or remove a file that this process has open.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow.parquet  # noqa: F401  # others may use what is taken away, and have ways around it
+import torch  # noqa: F401
+
+NAMES = (
+    "O_CLOEXEC O_DIRECTORY O_NOFOLLOW O_NONBLOCK fork getuid mkfifo sched_getaffinity statvfs uname"
+)
+
+for module in ("fcntl", "resource", "pwd", "grp", "termios"):
+    sys.modules[module] = None  # type: ignore[assignment]  # to import it then fails
+for name in NAMES.split():
+    delattr(os, name)
+del signal.SIGHUP, signal.SIGKILL
+
+_open, _listdir, _readlink = os.open, os.listdir, os.readlink
+
+
+def _refuse_open_ones(of: Callable[..., Any]) -> Callable[..., Any]:
+    def checked(path: Any, *more: Any, **options: Any) -> Any:
+        paths = [
+            os.path.realpath(one) for one in (path, *more) if isinstance(one, str | os.PathLike)
+        ]
+        for descriptor in _listdir("/proc/self/fd"):
+            try:
+                opened = _readlink(f"/proc/self/fd/{descriptor}")
+            except OSError:
+                continue
+            if opened in paths:
+                raise PermissionError(13, "used by another process", opened)
+        return of(path, *more, **options)
+
+    return checked
+
+
+def _open_no_folder(path: Any, flags: int, *more: Any, **options: Any) -> int:
+    if os.path.isdir(path):
+        raise PermissionError(13, "Permission denied", path)
+    return _open(path, flags, *more, **options)
+
+
+os.open = _open_no_folder
+for name in ("rename", "replace", "unlink", "remove"):
+    setattr(os, name, _refuse_open_ones(getattr(os, name)))
