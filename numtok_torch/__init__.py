@@ -23,6 +23,7 @@ from numtok_torch.embeddings.log_fourier import LogFourierEmbedding
 from numtok_torch.embeddings.place_values import PlaceTracker, PlaceValueEmbedding
 from numtok_torch.embeddings.quantile_bins import QuantileBinsEmbedding
 from numtok_torch.embeddings.xval import XValEmbedding
+from numtok_torch.generation.estimate import Estimate
 from numtok_torch.generation.generate_texts import Generated, generate
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
 from numtok_torch.heads.base import NumberHead, NumberPrediction
@@ -44,6 +45,7 @@ from numtok_torch.model.xval_gpt2 import XVAL_MASKING, xval_gpt2
 __all__ = [
     "XVAL_MASKING",
     "BitsHead",
+    "Estimate",
     "ExponentBinsEmbedding",
     "FloatBitsEmbedding",
     "FoNEDigitEmbedding",

@@ -18,7 +18,7 @@ import functools
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -35,6 +35,7 @@ from numtok.tokenizer.written import continuation, number_ids, spelled, value_of
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import NumberDataset
 from numtok_torch.embeddings.place_values import PlaceValueEmbedding
+from numtok_torch.generation.estimate import Estimate, check_samples
 from numtok_torch.generation.state import Writing, encoded, encoded_alone, writer
 from numtok_torch.generation.stream import TextStream
 from numtok_torch.generation.well_formed import NumberLogitsProcessor, numtok_tokenizer
@@ -69,11 +70,13 @@ class Generated:
         ids: of the new tokens, without padding and the end token.
         values: of the new numbers, in order, as they stand in the text; NaN for spelled-out tokens
             that are no number.
+        estimates: with ``samples``, one for each prompt.
     """
 
     texts: list[str]
     ids: list[list[int]]
     values: list[list[float]]
+    estimates: tuple[Estimate, ...] = ()
 
     def __add__(self, other: Generated) -> Generated:
         return Generated(self.texts + other.texts, self.ids + other.ids, self.values + other.values)
@@ -86,6 +89,9 @@ def generate(
     *,
     max_new_tokens: int = 64,
     sample_numbers: bool = False,
+    samples: int | None = None,
+    reduce: Literal["median", "mean"] = "median",
+    coverage: float = 0.9,
     add_special_tokens: bool = False,
     full_text: bool = False,
     details: bool = False,
@@ -102,7 +108,13 @@ def generate(
             tokenizer made from one.
         prompts: texts, none of them empty; their numbers are read as in training.
         max_new_tokens: fewer where the model's table of positions ends.
-        sample_numbers: draw values too, from a head that can (``MixtureHead``).
+        sample_numbers: draw values too, from a head that can (``MixtureHead``, ``QuantileHead``,
+            ``FourierHead``).
+        samples: draw so many texts for each prompt, and values from a head that can, and return
+            :class:`Generated` with an :class:`Estimate` for each: the first number of each text,
+            reduced to one. A head that cannot draw says the same value behind the same tokens.
+        reduce: to their ``"median"`` or ``"mean"``.
+        coverage: the share of them that lies in the estimate's interval.
         add_special_tokens: put the tokenizer's special tokens in front of each prompt (``<s>``).
         full_text: return the prompt too.
         details: return :class:`Generated`, with ids and values.
@@ -128,6 +140,13 @@ def generate(
         RepresentationError: if the head predicts NaN.
     """
     model = unwrapped(model)  # of peft's get_peft_model(NumberModel(...), ...)
+    if samples is not None:
+        several = {"num_return_sequences", "num_beams"} & options.keys()
+        check_samples(
+            samples, reduce, coverage, bool(several) or not options.get("do_sample", True)
+        )
+        options |= {"num_return_sequences": samples, "do_sample": True}
+        sample_numbers = hasattr(getattr(model, "head", None), "sample")
     options = GREEDY | options | {"max_new_tokens": max_new_tokens}
     if isinstance(prompts, str):
         raise ModelError("prompts must be a list of texts, got one str; wrap it: [prompt]")
@@ -138,7 +157,11 @@ def generate(
     with _evaluating(model):
         for first in range(0, len(prompts), size):
             found += call.continue_prompts(list(prompts[first : first + size]), first)
-    return found if details else found.texts
+    if samples is None:
+        return found if details else found.texts
+    each = [found.values[at : at + samples] for at in range(0, len(found.values), samples)]
+    estimates = tuple(Estimate.of(values, reduce, coverage) for values in each)
+    return replace(found, estimates=estimates)
 
 
 def _checked(
@@ -160,7 +183,7 @@ def _checked(
     if sample and not hasattr(model.head, "sample"):
         raise ModelError(
             f"{type(model.head).__name__} cannot draw values; leave sample_numbers out, or take"
-            " MixtureHead"
+            " MixtureHead, QuantileHead or FourierHead"
         )
     _check_options(model, prompts, options)
     known = numtok_tokenizer(tokenizer)
