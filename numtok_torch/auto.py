@@ -50,6 +50,10 @@ class NumberConfig(PreTrainedConfig):  # type: ignore[misc,unused-ignore]
         described = getattr(self, "backbone", None)
         return self if described is None else saving.class_and_config(described)[1]
 
+    def to_diff_dict(self) -> dict[str, Any]:
+        """What is saved: also what the reader that it came from has changed or left out."""
+        return super().to_diff_dict() | saving.FOR_TRANSFORMERS
+
     @classmethod
     def register_for_auto_class(cls, auto_class: Any = "AutoConfig") -> None:
         """Nothing: saved folders import the class from this package and hold no copy of its code."""
@@ -191,24 +195,18 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
         return {"use_cache": True, **rest, **rows, "max_new_tokens": new}
 
 
-class NumberModelForCausalLM(PreTrainedNumberModel):
-    """What ``AutoModelForCausalLM`` loads, and no other kind of model; those below likewise."""
+def _only(kind: str) -> Any:
+    """The class for one of transformers' Auto classes, which loads that kind of model only."""
+    bases = (PreTrainedNumberModel, GenerationMixin)
+    about = {"__module__": __name__, "__doc__": f"What ``AutoModelFor{kind}`` loads."}
+    return type(f"NumberModelFor{kind}", bases, about)
 
 
-class NumberModelForMaskedLM(PreTrainedNumberModel):
-    """See :class:`NumberModelForCausalLM`."""
-
-
-class NumberModelForSeq2SeqLM(PreTrainedNumberModel):
-    """See :class:`NumberModelForCausalLM`."""
-
-
-class NumberModelForSequenceClassification(PreTrainedNumberModel):
-    """See :class:`NumberModelForCausalLM`."""
-
-
-class NumberModelForTokenClassification(PreTrainedNumberModel):
-    """See :class:`NumberModelForCausalLM`."""
+NumberModelForCausalLM = _only("CausalLM")
+NumberModelForMaskedLM = _only("MaskedLM")
+NumberModelForSeq2SeqLM = _only("Seq2SeqLM")
+NumberModelForSequenceClassification = _only("SequenceClassification")
+NumberModelForTokenClassification = _only("TokenClassification")
 
 
 def fitting(model: NumberModel) -> str:

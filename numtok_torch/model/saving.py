@@ -51,6 +51,9 @@ FOR_TRANSFORMERS = {
     "custom_pipelines": {
         "text-generation": {"impl": f"{CODE}.NumberTextGeneration", "pt": ["AutoModelForCausalLM"]}
     },
+    # GPT2LMHeadModel.from_pretrained would make random weights of those that it does not know
+    "transformers_weights": "numtok reads them: pip install 'numtok[torch]', then"
+    " transformers.AutoModel.from_pretrained(folder, trust_remote_code=True)",
 }
 FLAGS = ("number_weight", "token_weight", "causal", "freeze_backbone")
 # Of a backbone's config: what would make transformers fetch or run code from elsewhere, and what is

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,7 @@ def test_ids_values_and_texts_are_those_of_generate(name: str, kind: str, tmp_pa
     found = AutoModelForCausalLM.from_pretrained(tmp_path, **TRUSTED)
     assert isinstance(found, NumberModel) and isinstance(found, transformers.PreTrainedModel)
     drop_in, batch = encoded(tmp_path, PROMPTS)
+    found = pickle.loads(pickle.dumps(found))
     output = found.generate(**batch, **options, return_dict_in_generate=True)
     width = batch["input_ids"].shape[1]
     read = batch["number_mask"].bool()
@@ -275,6 +277,8 @@ def test_what_cannot_be_done_is_told(tmp_path: Path) -> None:
         found.generate(**batch)
     with pytest.raises(ValueError, match="trust_remote_code=True"):
         AutoModelForCausalLM.from_pretrained(tmp_path, trust_remote_code=False)
+    with pytest.raises(ValueError, match=r"pip install 'numtok\[torch\]'"):
+        transformers.GPT2LMHeadModel.from_pretrained(tmp_path)  # would be random
     (tmp_path / "empty").mkdir()
     with pytest.raises(OSError, match=r"model\.safetensors"):
         PreTrainedNumberModel.from_pretrained(tmp_path / "empty")
