@@ -19,6 +19,7 @@ from numtok_torch.embeddings.choose import embedding_from_config, embedding_from
 from numtok_torch.embeddings.exponent_bins import ExponentBinsEmbedding
 from numtok_torch.embeddings.float_bits import FloatBitsEmbedding
 from numtok_torch.embeddings.fone import FoNEDigitEmbedding, FoNEEmbedding
+from numtok_torch.embeddings.fone_rows import start_as_fone
 from numtok_torch.embeddings.log_fourier import LogFourierEmbedding
 from numtok_torch.embeddings.place_values import PlaceTracker, PlaceValueEmbedding
 from numtok_torch.embeddings.quantile_bins import QuantileBinsEmbedding
@@ -81,5 +82,6 @@ __all__ = [
     "generate",
     "head_from_config",
     "head_from_schema",
+    "start_as_fone",
     "xval_gpt2",
 ]
