@@ -16,9 +16,10 @@ from typing import Any
 import gigatoken
 import pytest
 import trained
+from effort import examples
 from engine_oracle import Oracle
 from hostile import FRAGMENTS, NORMALISED, NUMBERS, SPACES
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, pre_tokenizers
 
@@ -69,6 +70,7 @@ def oracle(kind: str, leading_space: str) -> Oracle:
 
 
 @pytest.mark.thorough
+@settings(max_examples=examples(100, thorough=400))
 @pytest.mark.parametrize("kind", KINDS)
 @given(
     documents=st.lists(texts, min_size=1, max_size=4),

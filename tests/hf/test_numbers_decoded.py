@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,15 +17,15 @@ pytest.importorskip("torch")
 
 import hf_checks as checks
 import hf_number_checks as number_checks
-from hf_cases import KINDS, SPELLED, oracle, ours
+from hf_cases import KINDS, SPELLED, TAKES_ALL, build_ours, oracle, ours
 from hf_inputs import NUMBER_TEXTS
 from hf_oracle import canonical
 from hostile import texts
 
 from numtok.errors import NumtokError
-from numtok.representations import (
-    NUM,
-)
+from numtok.hf import NumberTokenizer
+from numtok.numbers.grammar import Grammar
+from numtok.representations import NUM, Representation
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -116,3 +117,18 @@ def test_a_number_token_without_a_number_is_written_with_one_space() -> None:
     ids = tok("a 5 b")["input_ids"]
     (spaced,) = {one for one in ids if tok.convert_ids_to_tokens(one).strip(" Ġ") == NUM}
     assert tok.decode([*ids, spaced]) == "a 5 b [NUM]"
+
+
+@pytest.mark.parametrize("numbers", [(TAKES_ALL,), SPELLED["place value"]])
+def test_numbers_are_written_in_the_marks_of_the_grammar(
+    numbers: tuple[Representation, ...], tmp_path: Path
+) -> None:
+    text, values = "Es sind 1234,5 kg oder 3,25 kg", [1234.5, 3.25]
+    tok = build_ours("gpt2", numbers, Grammar.european(), return_numbers=True)
+    tok.save_pretrained(tmp_path)
+    for one in (tok, NumberTokenizer.from_pretrained(tmp_path)):
+        got = one(text)
+        marked = zip(got["number_value"], got["number_mask"], strict=True)
+        assert [value for value, is_number in marked if is_number] == values
+        told = {"number_value": got["number_value"]} if numbers == (TAKES_ALL,) else {}
+        assert one.decode(got["input_ids"], **told) == text

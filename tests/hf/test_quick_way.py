@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -242,26 +243,8 @@ def test_offsets_are_general(
     compare(quick, general, lambda one: one(rows, **options), (rows, options))
 
 
-ODD = [
-    "é",
-    "e\u0301",
-    "\u0301",
-    "ﬁ",
-    "İ",
-    "½",
-    "\u2581",
-    "\u00a0",
-    "",
-    "\t",
-    "\u200b",
-    "一",
-    "🙂",
-    "[MASK]",
-    "<s>",
-    "<extra_id_0>",
-    "[NUM]",
-    "\U00100000",
-]
+ODD = ["é", "e\u0301", "\u0301", "ﬁ", "İ", "½", "\u2581", "\u00a0", "", "\t", "\u200b", "一", "🙂"]
+ODD += ["[MASK]", "<s>", "<extra_id_0>", "[NUM]", "\U00100000"]
 
 
 @pytest.mark.parametrize("kind", OTHERS)
@@ -297,8 +280,13 @@ SENTENCES = [
 ]
 
 
-@pytest.mark.parametrize("name", [*REPRESENTATIONS, "fone"])
-@pytest.mark.parametrize("kind", ["gpt2", "roberta", "bert", "t5", "legacy"])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *(("gpt2", name) for name in (*REPRESENTATIONS, "fone")),
+        *itertools.product(["roberta", "bert", "t5", "legacy"], ["xval and bits", "place"]),
+    ],
+)
 def test_short_is_general(kind: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A short text or pair alone, encoded the short way and the general one: what is returned, and
     encodings made later; a second time as its numbers are known.

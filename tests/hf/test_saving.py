@@ -190,7 +190,7 @@ def test_without_numtok_nothing_reads_other_ids(tmp_path: Path) -> None:
     """
     text, folders = "The mass is -1.5e3 kg, 12 of 5", {}
     for saver in ("core", "drop_in"):
-        for numbers in ("place", "xval", "subword"):
+        for numbers in ("xval", "subword"):
             made = hf.NumberTokenizer.from_pretrained(numbers=numbers)
             for beside in ("alone", "model"):
                 folder = tmp_path / f"{saver}-{numbers}-{beside}"

@@ -128,7 +128,7 @@ def test_numbers_that_another_grammar_would_read_as_one_are_told(hint: str) -> N
 documents = st.lists(st.text(alphabet="0123456789.,- km%", max_size=30), max_size=4)
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(20))
 @given(st.lists(documents, min_size=3, max_size=3))
 def test_parts_add_up_to_the_whole_in_any_order(parts: list[list[str]]) -> None:
     counted = [Statistics.of_batch(part) for part in parts]

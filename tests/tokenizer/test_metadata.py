@@ -13,8 +13,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import numtok
 from numtok.corpus.decode import tokenizer_of
@@ -303,21 +301,3 @@ def test_files_name_themselves(tmp_path: Path) -> None:
         ):
             with pytest.raises(SchemaError, match=f"^{path}.*damaged"):
                 reader()
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.text(max_size=5) | st.sampled_from(["name", "plain", "[NUM]"]), inner)
-    ),
-    max_leaves=5,
-)
-
-
-@settings(max_examples=40)
-@given(st.data())
-def test_fuzz(data: st.DataObject) -> None:
-    name = data.draw(st.sampled_from(sorted(KINDS)))
-    path = data.draw(st.sampled_from(list(places(METADATA[name]))))
-    refused(name, changed(METADATA[name], path, data.draw(json_values)))

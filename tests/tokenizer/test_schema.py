@@ -172,43 +172,6 @@ def test_bad_metadata(metadata: dict[bytes, bytes] | None, message: str) -> None
         tok.decode_batch(batch)
 
 
-def test_tensors_are_not_copied() -> None:
-    column = make([FloatBits()]).encode_batch(["-28.5 and 0.1", "7"])["number_bits"]
-    values = column.flatten()
-    assert isinstance(values, pa.FixedShapeTensorArray)
-    dense = values.to_numpy_ndarray()
-    assert dense.shape == (3, 32)
-    assert dense.dtype == np.uint8
-    assert dense.__array_interface__["data"][0] == values.storage.flatten().buffers()[1].address
-    assert "".join(map(str, dense[0])) == "1" + "10000011" + "11001000000000000000000"
-
-
-@cases
-@pytest.mark.parametrize("keep_text", [False, True])
-def test_files(
-    numbers: list[Representation], columns: dict[str, pa.DataType], keep_text: bool, tmp_path: Path
-) -> None:
-    """Parquet and Arrow IPC give back the same batch, metadata included, and it still decodes."""
-    tok = make(numbers)
-    batch = tok.encode_batch(TEXTS, keep_text=keep_text)
-    pq.write_table(pa.Table.from_batches([batch]), tmp_path / "a.parquet")
-    with pa.ipc.new_file(str(tmp_path / "a.arrow"), batch.schema) as writer:
-        writer.write_batch(batch)
-    read = [
-        pq.read_table(tmp_path / "a.parquet"),
-        pa.ipc.open_file(str(tmp_path / "a.arrow")).read_all(),
-    ]
-    for table in read:
-        assert table.schema.metadata == batch.schema.metadata
-        assert table.equals(pa.Table.from_batches([batch]))
-        again = table.combine_chunks().to_batches()[0]
-        assert tok.decode_batch(again).equals(tok.decode_batch(batch))
-        assert tok.decode_batch(again.slice(2, 3)).equals(tok.decode_batch(batch).slice(2, 3))
-        assert tok.decode_batch(again.take(pa.array([4, 1, 0]))).to_pylist() == [
-            tok.decode_batch(batch)[k].as_py() for k in (4, 1, 0)
-        ]
-
-
 @pytest.mark.parametrize("compact", [False, True])
 def test_a_reader_without_numtok(compact: bool, tmp_path: Path) -> None:
     """What FORMAT.md promises: pyarrow and struct are enough to get every number and its place

@@ -7,7 +7,6 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-import random
 import time
 import warnings
 from collections.abc import Sequence
@@ -19,7 +18,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-import regex
 import trained
 from effort import examples
 from hostile import many_rows, texts, triples
@@ -29,7 +27,8 @@ from kept import kept
 from tokenizers import Tokenizer as Source
 
 import numtok
-from numtok import Grammar, Numbers
+from numtok import Grammar
+from numtok.arrays.text_rows import TextRows
 from numtok.errors import (
     InputError,
     MissingDependencyError,
@@ -39,13 +38,20 @@ from numtok.errors import (
 )
 from numtok.representations import (
     END_NUM,
+    FP15,
     NUM,
+    P10,
+    Digits,
+    ExponentBins,
     FloatBits,
+    FoNE,
+    LogFourier,
     PlaceValue,
     Representation,
     Subword,
     XVal,
 )
+from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer.find import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -56,15 +62,23 @@ REPRESENTATIONS: list[list[Representation]] = [
     [PlaceValue()],
     [Subword()],
 ]
+MORE = [
+    *REPRESENTATIONS,
+    [P10()],
+    [FP15(digits=2)],
+    [Digits(places=True)],
+    [FoNE(7, 5, chunk=5, compact=True)],
+    [XVal(), FloatBits(compact=True), FoNE(9, 9), ExponentBins(), LogFourier()],
+]
+FLAGS = dict.fromkeys(["single_word", "lstrip", "rstrip", "normalized", "special"], False)
 TEXT = "At 5 -3.50 kg, 1,234,567 of 007 (.5e3); <|0.00|> v1.2.3 [NUM] 5 [/NUM]½6"
-GARBAGE = st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(0, 1000), max_size=50)
 
 
 @kept
 def tokenizer(kind: str, representations: int, engine: str = "auto") -> Tokenizer:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Tokenizer(trained.config(kind), REPRESENTATIONS[representations], engine=engine)
+        return Tokenizer(trained.config(kind), MORE[representations], engine=engine)
 
 
 def make(kind: str = "gpt2", *numbers: Representation, **options: Any) -> Tokenizer:
@@ -81,36 +95,42 @@ def ids_of(batch: pa.RecordBatch) -> list[list[int] | None]:
 
 @pytest.mark.parametrize("kind", trained.KINDS)
 @pytest.mark.thorough
-@settings(max_examples=examples(5, thorough=120))
-@given(documents=many_rows, frame=st.booleans(), parse_special=st.booleans())
+@settings(max_examples=examples(12, thorough=100))
+@given(
+    documents=many_rows,
+    representations=st.integers(0, len(MORE) - 1),
+    frame=st.booleans(),
+    parse_special=st.booleans(),
+)
 @example(
     documents=["is -28.5 or 1,234<|endoftext|>", None, "", "  none[NUM]é ", " 7 8  9.25"],
+    representations=0,
     frame=True,
     parse_special=True,
 )
+@example(
+    documents=[TEXT, None, " 5 6", "[NUM:602]6", "1e400 -0"],
+    representations=5,
+    frame=True,
+    parse_special=False,
+)
+@pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
 def test_round_trip(
-    kind: str, documents: list[str | None], frame: bool, parse_special: bool
+    kind: str,
+    documents: list[str | None],
+    representations: int,
+    frame: bool,
+    parse_special: bool,
 ) -> None:
-    for representations in range(len(REPRESENTATIONS)):
-        tok = tokenizer(kind, representations)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            batch = tok.encode_batch(
-                documents, keep_text=True, add_special_tokens=frame, parse_special=parse_special
-            )
-        decoded = tok.decode_batch(batch)
-        assert decoded.type == pa.string()
-        assert decoded.to_pylist() == documents
-        assert tok.decode_batch(batch.slice(1, 2)).to_pylist() == documents[1:3]
-
-
-@pytest.mark.parametrize("kind", trained.KINDS)
-def test_round_trip_beside_every_fragment(kind: str) -> None:
-    documents = triples(["-3", "1,234"])[
-        len(kind) % 2 :: 2
-    ]  # every pair of fragments, around one number or the other
-    tok = tokenizer(kind, 0)
-    assert tok.decode_batch(tok.encode_batch(documents, keep_text=True)).to_pylist() == documents
+    tok = tokenizer(kind, representations)
+    batch = tok.encode_batch(
+        documents, keep_text=True, add_special_tokens=frame, parse_special=parse_special
+    )
+    decoded = tok.decode_batch(batch)
+    assert decoded.type == pa.string()
+    assert decoded.to_pylist() == documents
+    assert tok.decode_batch(batch.slice(1, 2)).to_pylist() == documents[1:3]
+    tok.decode_batch(tok.encode_batch(documents))  # to other text, but to text
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama3", "roberta"])
@@ -133,49 +153,20 @@ def test_without_text_numbers_become_canonical(kind: str, documents: list[str | 
     """
     for representations in range(len(REPRESENTATIONS)):
         tok = tokenizer(kind, representations)
-        decoded = tok.decode_batch(tok.encode_batch(documents)).to_pylist()
-        assert decoded == [None if text is None else canonical(tok, text) for text in documents]
-
-
-def digit_of(character: str) -> int:
-    """By its place in a run of digits, as Python does not know the newest ones."""
-    first = ord(character)
-    while regex.fullmatch(r"\p{Nd}", chr(first - 1)):
-        first -= 1
-    return (ord(character) - first) % 10
-
-
-def canonical(tok: Tokenizer, text: str) -> str:
-    """What a lossless tokenizer gives back without the surfaces, number by number."""
-    found = numtok.scan([text])
-    out, at, raw = "", 0, text.encode()
-    for start, stop, surface, value in zip(
-        found.start.tolist(),
-        found.stop.tolist(),
-        found.text().to_pylist(),
-        found.to_float64().tolist(),
-        strict=True,
-    ):
-        before = raw[:start].decode()
-        first = tok.representations[0]
-        spoken = surface
-        added_token = before.endswith("<|") and raw[stop:].startswith(b"|>") and surface == "0.00"
-        if added_token or not first.fits(Numbers.parse([surface])).all():
-            pass  # stays text
+        first, numbers = tok.representations[0], tok.finder.find(TextRows.of(documents)).numbers
+        if isinstance(first, Subword):
+            spoken = numbers.text()
         elif isinstance(first, PlaceValue):
-            spoken = "".join(
-                character if character in "+-.eE," else str(digit_of(character))
-                for character in surface.replace("−", "-")
-            )
-        elif not isinstance(first, Subword):
-            spoken = (
-                Numbers.parse(pa.array([value], pa.float64()).cast(pa.large_string()))
-                .format()[0]
-                .as_py()
-            )
-        out += raw[at:start].decode() + spoken
-        at = stop
-    return out + raw[at:].decode()
+            spoken = first.decode(first.encode(numbers))
+        else:
+            spoken = numbers_from_floats(numbers.to_float64(), "number_value").format()
+        expected = [bytearray((text or "").encode()) for text in documents]
+        places = (numbers.document, numbers.start, numbers.stop)
+        for row, start, stop, text in reversed([*zip(*places, spoken.to_pylist(), strict=True)]):
+            expected[row][start:stop] = text.encode()
+        decoded = tok.decode_batch(tok.encode_batch(documents)).to_pylist()
+        assert [text or "" for text in decoded] == [text.decode() for text in expected]
+        assert [text is None for text in decoded] == [text is None for text in documents]
 
 
 @pytest.mark.parametrize(
@@ -346,41 +337,6 @@ def test_symbols_in_text_are_text(kind: str) -> None:
 # ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
-@pytest.mark.parametrize("kind", trained.KINDS)
-def test_save_and_load(kind: str, representations: int, tmp_path: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tok = Tokenizer(
-            trained.config(kind),
-            REPRESENTATIONS[representations],
-            Grammar.data(),
-            leading_space="separate",
-        )
-        tok.save_pretrained(tmp_path / "a")
-        loaded = Tokenizer.from_pretrained(tmp_path / "a")
-    assert (loaded.representations, loaded.grammar, loaded.leading_space) == (
-        tok.representations,
-        Grammar.data(),
-        "separate",
-    )
-    assert (loaded.fingerprint, loaded.tokens, loaded.vocab_size) == (
-        tok.fingerprint,
-        tok.tokens,
-        tok.vocab_size,
-    )
-    assert loaded.encode_batch([TEXT]).equals(tok.encode_batch([TEXT]), check_metadata=True)
-    loaded.save_pretrained(str(tmp_path / "b"))
-    files = sorted(path.name for path in (tmp_path / "a").iterdir())
-    assert (
-        files
-        == sorted(path.name for path in (tmp_path / "b").iterdir())
-        == ["numtok.json", "tokenizer.json"]
-    )
-    for name in files:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-
-
 @pytest.mark.parametrize("kind", trained.KINDS)
 def test_numbers_are_added_tokens(kind: str) -> None:
     """In ``tokenizers`` and transformers, text with ``[NUM]`` where the numbers were gets the same
@@ -426,35 +382,6 @@ def test_tokenizers_alone_never_read_other_ids(numbers: str, tmp_path: Path) -> 
         assert Tokenizer.from_pretrained(tmp_path).fingerprint == tok.fingerprint
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
-def test_other_representations_on_a_saved_folder(kind: str, tmp_path: Path) -> None:
-    """Tokens that are there keep their ids, and those that are no longer used do not turn up in
-    text.
-    """
-    make(kind, PlaceValue()).save_pretrained(tmp_path / "place")
-    place = Tokenizer.from_pretrained(tmp_path / "place")
-    text = "a 5_b'c [NUM] [/NUM] e E, 0.5 -6+ B2B x_7"
-    for numbers in ([XVal()], [Subword()], [PlaceValue()]):
-        other = Tokenizer.from_pretrained(tmp_path / "place", numbers)
-        assert other.tokens.items() <= place.tokens.items()
-        assert other.vocab_size == place.vocab_size
-        other.save_pretrained(tmp_path / "other")
-        for tok in (other, Tokenizer.from_pretrained(tmp_path / "other")):
-            fresh = make(kind, *numbers)
-            renamed = {fresh.tokens[name]: tok.tokens[name] for name in tok.tokens}
-            expected = [
-                renamed.get(token, token) for token in ids_of(fresh.encode_batch([text]))[0] or []
-            ]
-            assert ids_of(tok.encode_batch([text])) == [expected]
-    separate = Tokenizer.from_pretrained(tmp_path / "place", [XVal()], leading_space="separate")
-    assert ids_of(separate.encode_batch([text, " [NUM]"])) == ids_of(
-        make(kind, XVal(), leading_space="separate").encode_batch([text, " [NUM]"])
-    )
-    back = Tokenizer.from_pretrained(tmp_path / "other", [PlaceValue()])
-    assert back.tokens == place.tokens
-    assert ids_of(back.encode_batch([text])) == ids_of(place.encode_batch([text]))
-
-
 def test_fingerprint_tells_tokenizers_apart() -> None:
     variants = [
         make("gpt2"),
@@ -469,22 +396,6 @@ def test_fingerprint_tells_tokenizers_apart() -> None:
         make("gpt2", engine="tokenizers").fingerprint
         == make("gpt2", engine="gigatoken").fingerprint
     )
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "{",
-        "[]",
-        '{"numbers": []}',
-        '{"grammar": {}, "numbers": [{"name": "nope"}], "leading_space": "auto"}',
-    ],
-)
-def test_damaged_settings(content: str, tmp_path: Path) -> None:
-    make("gpt2").save_pretrained(tmp_path)
-    (tmp_path / "numtok.json").write_text(content)
-    with pytest.raises((TokenizerError, RepresentationError), match=r"damaged|nope"):
-        Tokenizer.from_pretrained(tmp_path)
 
 
 # Sources
@@ -523,15 +434,8 @@ def test_state_of_a_source_does_not_matter() -> None:
         )
     source = trained.source("bert")
     source.enable_padding(length=64)
-    assert (
-        len(
-            ids_of(Tokenizer.from_pretrained(source).encode_batch(["a"], add_special_tokens=True))[
-                0
-            ]
-            or []
-        )
-        == 3
-    )
+    framed = Tokenizer.from_pretrained(source).encode_batch(["a"], add_special_tokens=True)
+    assert len(framed["input_ids"][0]) == 3
 
 
 def test_default_tokenizer() -> None:
@@ -598,35 +502,9 @@ def test_slow_tokenizer_is_refused(tmp_path: Path) -> None:
         Tokenizer.from_pretrained(slow)
 
 
-def test_ids_are_those_that_tokenizers_gives() -> None:
-    """``tokenizers`` ignores the ids in a file and numbers added tokens itself; holes in the file
-    must not shift numtok's tokens.
-    """
-    config = trained.config("gpt2")
-    flags = {
-        "single_word": False,
-        "lstrip": False,
-        "rstrip": False,
-        "normalized": False,
-        "special": False,
-    }
-    config["added_tokens"].append({"id": 900, "content": "<gap_1>", **flags})
-    source = Source.from_str(json.dumps(config))
-    for engine in ("gigatoken", "tokenizers"):
-        tok = Tokenizer.from_pretrained(source, engine=engine)
-        assert ids_of(tok.encode_batch(["a <gap_1>"])) == [source.encode("a <gap_1>").ids]
-
-
 def test_ids_in_a_file_with_holes(tmp_path: Path) -> None:
     config = trained.config("gpt2")
-    flags = {
-        "single_word": False,
-        "lstrip": False,
-        "rstrip": False,
-        "normalized": False,
-        "special": False,
-    }
-    config["added_tokens"].append({"id": 900, "content": "<gap_1>", **flags})
+    config["added_tokens"].append({"id": 900, "content": "<gap_1>", **FLAGS})
     (tmp_path / "tokenizer.json").write_text(json.dumps(config))
     expected = Source.from_str(json.dumps(config)).encode("a <gap_1>").ids
     for engine in ("gigatoken", "tokenizers"):
@@ -639,34 +517,18 @@ def test_ids_in_a_file_with_holes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
 def test_digits_in_a_token_that_wants_a_word_of_its_own(kind: str) -> None:
     config = trained.config(kind)
-    flags = {
-        "single_word": True,
-        "lstrip": False,
-        "rstrip": False,
-        "normalized": False,
-        "special": False,
-    }
+    flags = FLAGS | {"single_word": True}
     config["added_tokens"].append(
         {"id": Source.from_str(json.dumps(config)).get_vocab_size(), "content": "<9>", **flags}
     )
     source = Source.from_str(json.dumps(config))
     tok = Tokenizer.from_pretrained(source)
     own = source.token_to_id("<9>")
-    for text in (
-        "<9>",
-        "a <9> b",
-        "(<9>)",
-        "a<9>",
-        "<9>b",
-        "é<9>",
-        "<9>é",
-        "_<9>",
-        "1 <9>",
-        "\u0301<9>",
-        "<9>\u0903",
-        "<9>\u200d",
-        "½<9>",
-    ):
+    before, after = (
+        ["", "a ", "(", "a", "é", "_", "1 ", "\u0301", "½"],
+        ["b", "é", "\u0903", "\u200d"],
+    )
+    for text in [*(f"{one}<9>" for one in before), *(f"<9>{one}" for one in after), "a <9> b"]:
         is_token = own in source.encode(text).ids
         batch = tok.encode_batch([text, text])
         for row, values in zip(ids_of(batch), batch["number_value"].to_pylist(), strict=True):
@@ -685,13 +547,7 @@ def test_vocabulary_with_holes_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("options", [{"special": True}, {"normalized": True}])
 def test_number_token_of_another_kind_is_refused(options: dict[str, bool]) -> None:
     config = trained.config("gpt2")
-    flags = {
-        "single_word": False,
-        "lstrip": False,
-        "rstrip": False,
-        "normalized": False,
-        "special": False,
-    } | options
+    flags = FLAGS | options
     config["added_tokens"].append(
         {"id": config["added_tokens"][-1]["id"] + 1, "content": NUM, **flags}
     )
@@ -701,70 +557,6 @@ def test_number_token_of_another_kind_is_refused(options: dict[str, bool]) -> No
 
 # Numbers that do not fit
 # -----------------------------------------------------------------------------------------------
-
-
-BEYOND = ["a 1e400, 1e-60 and 2"]
-
-
-@pytest.mark.parametrize("kind", ["gpt2", "bert"])
-@pytest.mark.parametrize("representation", [XVal, FloatBits])
-def test_overflow_text(representation: Any, kind: str) -> None:
-    tok = make(kind, representation())
-    batch, report = tok.encode_with_report(BEYOND, keep_text=True)
-    assert batch["number_value"].to_pylist() == [[2.0]]
-    assert (report.numbers, report.left_as_text, report.clipped) == (
-        3,
-        {representation.name: 2},
-        {},
-    )
-    assert tok.decode_batch(batch).to_pylist() == BEYOND
-    head = "a 1e400, 1e-60 and"
-    assert (ids_of(batch)[0] or [])[: len(make(kind, Subword()).encode(head))] == make(
-        kind, Subword()
-    ).encode(head).input_ids.tolist()
-
-
-@pytest.mark.parametrize("representation", [XVal, FloatBits])
-def test_overflow_clip(representation: Any) -> None:
-    tok = make("gpt2", representation(overflow="clip"))
-    batch, report = tok.encode_with_report(
-        ["a 1e400, -1e400, 1e-60, -1e-60 and 2"], keep_text=False
-    )
-    assert (report.numbers, report.left_as_text, report.clipped) == (
-        5,
-        {},
-        {representation.name: 4},
-    )
-    assert batch["number_value"].to_pylist() == [[np.inf, -np.inf, 1e-60, -1e-60, 2.0]]
-    assert tok.decode_batch(batch).to_pylist() == [
-        "a 3.4028235e+38, -3.4028235e+38, 1e-60, -1e-60 and 2"
-    ]  # the float64, if it is finite
-
-
-@pytest.mark.parametrize("representation", [XVal, FloatBits])
-def test_overflow_error(representation: Any) -> None:
-    tok = make("gpt2", representation(overflow="error"))
-    with pytest.raises(
-        RepresentationError, match=rf"document 1, byte 2: {representation.name} cannot hold 1e400"
-    ):
-        tok.encode_batch(["7", BEYOND[0]])
-    with pytest.raises(RepresentationError, match=r"9{40}\.\.\. \(500 characters\)"):
-        tok.encode_batch(["9" * 500])
-
-
-def test_overflow_of_a_combination() -> None:
-    """A number that one representation cannot hold stays text for all; each number is counted once."""
-    _, report = make("gpt2", XVal(scale=1e30), FloatBits()).encode_with_report(["1e20 1e400 2"])
-    assert report.left_as_text == {"xval": 2}
-    _, report = make("gpt2", XVal(clip=10.0), FloatBits(overflow="clip")).encode_with_report(
-        ["11 -1e400 2 10"]
-    )
-    assert (report.clipped, report.left_as_text) == (
-        {"xval": 1},
-        {"xval": 1},
-    )  # 1e400 is in no float64, which decoding needs
-    with pytest.raises(RepresentationError, match="bits cannot hold 1e400"):
-        make("gpt2", XVal(clip=10.0), FloatBits(overflow="error")).encode_batch(["1e400"])
 
 
 def test_report() -> None:
@@ -812,26 +604,6 @@ def test_decode_spelled_out_ids() -> None:
     cut = ids[: ids.index(tok.tokens[END_NUM])]
     assert tok.decode(cut) == "is -60.2"  # generation stopped within a number
     assert tok.decode(cut[:-2]) == "is -60"
-
-
-@pytest.mark.parametrize("kind", ["gpt2", "neox", "bert", "metaspace_always", "llama_legacy", "t5"])
-@settings(max_examples=20)
-@given(ids=GARBAGE, seed=st.integers(0, 9))
-def test_decode_of_garbage(kind: str, ids: list[int], seed: int) -> None:
-    """Whatever a model samples, out of order, cut short or out of range, is text that UTF-8 can
-    hold.
-    """
-    for representations in range(len(REPRESENTATIONS)):
-        tok = tokenizer(kind, representations)
-        ours = [*tok.tokens.values(), -1, tok.vocab_size]
-        mixed = [
-            token
-            for pair in zip(ids, random.Random(seed).choices(ours, k=len(ids)), strict=True)
-            for token in pair
-        ]
-        for sample in (ids, mixed, [token % tok.vocab_size for token in mixed]):
-            text = tok.decode(sample)
-            assert text.encode().decode() == text
 
 
 def test_decode_refuses_other_batches() -> None:
@@ -924,10 +696,10 @@ def test_a_million_digits(kind: str, engine: str, representations: int) -> None:
     text = "a " + "123456789." + "0123456789" * 100_000 + "e-5 b"
     tok = tokenizer(kind, representations, engine)
     tok.encode_batch(["warm 5"], keep_text=True)
-    began = time.perf_counter()
+    began = time.process_time()
     batch = tok.encode_batch([text], keep_text=True)
     assert tok.decode_batch(batch).to_pylist() == [text]
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
     fits = representations != 3  # the places of PlaceValue are int16
     assert batch["number_value"].to_pylist() == ([[1234.5678901234568]] if fits else [[]])
 
