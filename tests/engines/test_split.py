@@ -34,22 +34,8 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 KINDS = ["gpt2", "neox", "llama3", "qwen", "gpt4o"]
 TAKES_ALL = XVal(overflow="clip")  # no number stays text because it is too large
-RUNS = [
-    "   ",
-    " " * 9,
-    " " * 25,
-    " " * 26,
-    " " * 60,
-    "\n    ",
-    "\n\n\t\t",
-    "\r\n\t",
-    " \t ",
-    "\t" * 20,
-    "    \n  ",
-    ".\n\t\t",
-    "'s\n\n  ",
-    "   \n",
-]
+RUNS = ["   ", " " * 9, " " * 25, " " * 26, " " * 60, "\n    ", "\n\n\t\t", "\r\n\t", " \t "]
+RUNS += ["\t" * 20, "    \n  ", ".\n\t\t", "'s\n\n  ", "   \n"]
 whites = st.text(" \t\n\r\x0b\u00a0\u2028", min_size=1, max_size=5)
 pieces = st.one_of(
     st.sampled_from([*SPACES, *RUNS, *NORMALISED, *NUMBERS]), whites, st.sampled_from(FRAGMENTS)

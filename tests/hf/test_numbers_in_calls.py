@@ -206,17 +206,8 @@ def test_number_tokens(kind: str) -> None:
 def test_exact_values() -> None:
     """Longer than float64, beyond its range, the smallest, and both zeros."""
     tok = ours("bert")
-    texts = [
-        "9007199254740993",
-        "0.1",
-        "-0",
-        "0",
-        "1e400",
-        "-1e400",
-        "4.9e-324",
-        "123456789012345678901234567890",
-        "1" + "0" * 5000,
-    ]
+    texts = ["9007199254740993", "0.1", "-0", "0", "1e400", "-1e400", "4.9e-324"]
+    texts += ["123456789012345678901234567890", "1" + "0" * 5000]
     got = tok(texts, add_special_tokens=False, return_numbers=True, return_tensors="np")
     assert got["number_value"].dtype == np.float64
     expected = [float(text) for text in texts]

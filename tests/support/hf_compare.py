@@ -17,17 +17,8 @@ Options = dict[str, Any]
 
 RIGHT: Options = {"truncation_side": "right", "padding_side": "right"}
 
-ENCODING = [
-    "ids",
-    "type_ids",
-    "tokens",
-    "offsets",
-    "attention_mask",
-    "special_tokens_mask",
-    "word_ids",
-    "sequence_ids",
-    "n_sequences",
-]
+ENCODING = ["ids", "type_ids", "tokens", "offsets", "attention_mask", "special_tokens_mask"]
+ENCODING += ["word_ids", "sequence_ids", "n_sequences"]
 
 FLAGS = [
     {

@@ -24,17 +24,8 @@ NUMBER_TEXTS = [
     "10km 1st (−5) ½5 ٤٢ Ä3 naïve −0.50 <|0.00|>12<extra_id_7> 6 <mask> 4",
     "1,234,567.89 and 1, 2,3; 10-20 12:30 2020-01-02",
 ]
-NOT_NUMBERS = [
-    "B2B",
-    "1.2.3",
-    "x_3",
-    "0x1F",
-    "7R32",
-    "192.168.0.1",
-    "covid-19x2",
-    "<|2.5|>",
-    "[NUM:602]",
-]
+NOT_NUMBERS = ["B2B", "1.2.3", "x_3", "0x1F", "7R32", "192.168.0.1", "covid-19x2", "<|2.5|>"]
+NOT_NUMBERS += ["[NUM:602]"]
 
 
 @dataclass
@@ -148,55 +139,17 @@ class Shout(str):
 
 
 # Whatever the source does with these, the drop-in does: most it refuses, some it takes.
-BAD: list[tuple[Any, Any]] = [
-    (5, None),
-    (5.0, None),
-    (None, None),
-    (None, "a"),
-    (b"a b", None),
-    (True, None),
-    (object(), None),
-    ({"a": 5}, None),
-    ({"a", "b"}, None),
-    ([5], None),
-    ([None], None),
-    (["a", 5], None),
-    (["a", None], None),
-    ([5, "a"], None),
-    (["a", b"b"], None),
-    ([["a", 5]], None),
-    ([["a", None], "b"], None),
-    ([], None),
-    ((), None),
-    ([[]], None),
-    ([[[]]], None),
-    ([["a", "b", "c"]], None),
-    ([("a", "b", "c")], None),
-    ([["a"], "b"], None),
-    (["a", ["b"]], None),
-    ([["a"], ["b", "c"]], None),
-    ([[["a", "b"]]], None),
-    ([[[["a"]]]], None),
-    ([(["a"], ["b"])], None),
-    (np.array(["a", "b"]), None),
-    (np.str_("a b"), None),
-    ([np.str_("a"), Shout("b")], None),
-    (Shout("a"), Shout("b")),
-    ("a", 5),
-    ("a", ["b"]),
-    (["a"], "b"),
-    (["a"], ["b", "c"]),
-    (["a"], [5]),
-    (["a"], []),
-    ("a", ""),
-    ("", ""),
-    ([""], [""]),
-    ("\ud800", None),
-    ("b \udfff", None),
-    (["a", "b \ud800"], None),
-    ("a", "\ud800"),
-    (iter(["a"]), None),
-]
+BAD: list[tuple[Any, Any]] = [(5, None), (5.0, None), (None, None), (None, "a"), (b"a b", None)]
+BAD += [(True, None), (object(), None), ({"a": 5}, None), ({"a", "b"}, None), ([5], None)]
+BAD += [([None], None), (["a", 5], None), (["a", None], None), ([5, "a"], None)]
+BAD += [(["a", b"b"], None), ([["a", 5]], None), ([["a", None], "b"], None), ([], None), ((), None)]
+BAD += [([[]], None), ([[[]]], None), ([["a", "b", "c"]], None), ([("a", "b", "c")], None)]
+BAD += [([["a"], "b"], None), (["a", ["b"]], None), ([["a"], ["b", "c"]], None)]
+BAD += [([[["a", "b"]]], None), ([[[["a"]]]], None), ([(["a"], ["b"])], None)]
+BAD += [(np.array(["a", "b"]), None), (np.str_("a b"), None), ([np.str_("a"), Shout("b")], None)]
+BAD += [(Shout("a"), Shout("b")), ("a", 5), ("a", ["b"]), (["a"], "b"), (["a"], ["b", "c"])]
+BAD += [(["a"], [5]), (["a"], []), ("a", ""), ("", ""), ([""], [""]), ("\ud800", None)]
+BAD += [("b \udfff", None), (["a", "b \ud800"], None), ("a", "\ud800"), (iter(["a"]), None)]
 BAD_OPTIONS: list[dict[str, Any]] = [
     {"padding": "nonsense"},
     {"padding": 5},

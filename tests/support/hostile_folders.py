@@ -13,20 +13,8 @@ import trained
 
 from numtok import Tokenizer
 
-WRONG: list[Any] = [
-    None,
-    5,
-    -1,
-    1.5,
-    True,
-    "a",
-    [],
-    {},
-    [None],
-    [[]],
-    {"type": None},
-    {"type": "Nope"},
-]
+WRONG: list[Any] = [None, 5, -1, 1.5, True, "a", [], {}, [None], [[]], {"type": None}]
+WRONG += [{"type": "Nope"}]
 PARTS = {
     "normalizer": "normalizers",
     "pre_tokenizer": "pretokenizers",

@@ -133,22 +133,8 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "fone": {"int_digits": 6, "frac_digits": 4},
     "quantile_bins": {"edges": (-10.0, 0.0, 10.0)},
 }
-WRONG = [
-    "a",
-    None,
-    float("nan"),
-    float("inf"),
-    -1,
-    1.5,
-    10**30,
-    -(10**30),
-    [],
-    {},
-    True,
-    b"x",
-    (1, 2, 3),
-    ("a",),
-]
+WRONG = ["a", None, float("nan"), float("inf"), -1, 1.5, 10**30, -(10**30), [], {}, True, b"x"]
+WRONG += [(1, 2, 3), ("a",)]
 OPTIONS = [
     (name, field.name)
     for name, kind in REPRESENTATIONS.items()

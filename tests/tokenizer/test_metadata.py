@@ -56,22 +56,8 @@ METADATA: dict[str, dict[str, Any]] = {
     name: json.loads(batch.schema.metadata[METADATA_KEY]) for name, batch in BATCHES.items()
 }
 DEEP: Any = json.loads("[" * 700 + "]" * 700)
-WRONG: list[Any] = [
-    None,
-    True,
-    -1,
-    0,
-    3,
-    2**24,
-    2**31,
-    2**63,
-    10**30,
-    10**400,
-    1.5,
-    1e300,
-    float("nan"),
-    float("inf"),
-]
+WRONG: list[Any] = [None, True, -1, 0, 3, 2**24, 2**31, 2**63, 10**30, 10**400, 1.5, 1e300]
+WRONG += [float("nan"), float("inf")]
 WRONG += [
     "",
     "x",
@@ -96,19 +82,8 @@ WRONG += [
     {"plain": [[0, 10**15]], "spaced": []},
     DEEP,
 ]
-RAW = [
-    b"",
-    b"{",
-    b"[]",
-    b"null",
-    b"3",
-    b'"x"',
-    b"\xff\xfe",
-    b"{" * 5000,
-    b"[" * 200_000,
-    b'{"format":' + b"9" * 5000 + b"}",
-    b"\x00",
-]
+RAW = [b"", b"{", b"[]", b"null", b"3", b'"x"', b"\xff\xfe", b"{" * 5000, b"[" * 200_000]
+RAW += [b'{"format":' + b"9" * 5000 + b"}", b"\x00"]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
