@@ -42,6 +42,7 @@ from numtok_torch.model.model import NumberModel
 from numtok_torch.model.objective import NumberModelOutput
 from numtok_torch.model.seq2seq import Seq2SeqNumberCollator
 from numtok_torch.model.xval_gpt2 import XVAL_MASKING, xval_gpt2
+from numtok_torch.onnx import to_onnx
 
 __all__ = [
     "XVAL_MASKING",
@@ -83,5 +84,6 @@ __all__ = [
     "head_from_config",
     "head_from_schema",
     "start_as_fone",
+    "to_onnx",
     "xval_gpt2",
 ]

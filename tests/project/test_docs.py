@@ -145,7 +145,7 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
 
 # a third of the pages, most of whose seconds go to starting and training
-LONG = {"corpora.md", "packing.md", "training.md"}
+LONG = {"corpora.md", "packing.md", "serving.md", "training.md"}
 PAGES = [
     pytest.param(path, id=path.name, marks=[pytest.mark.slow] if path.name in LONG else [])
     for path in documents()
