@@ -19,7 +19,7 @@ from .decode import decode, export
 from .encode import encode
 from .inspect import inspect
 from .jobs import finish, status
-from .prepare import train, warm_up
+from .prepare import export_tokenizer, train, warm_up
 from .score import score
 from .stats import stats
 
@@ -138,7 +138,9 @@ def cli() -> None:
     """
 
 
-for _command in (encode, finish, status, decode, export, inspect, score, stats, train, warm_up):
+for _command in (
+    encode, finish, status, decode, export, inspect, score, stats, train, export_tokenizer, warm_up,
+):  # fmt: skip
     cli.add_command(_command)
 
 

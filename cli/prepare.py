@@ -1,5 +1,6 @@
 """What is done once, beforehand: ``numtok train``, a byte-level BPE tokenizer that has seen no digit;
-and ``numtok warm-up``, what a first run does for later ones.
+``numtok export-tokenizer``, one for programs without numtok; and ``numtok warm-up``, what a first
+run does for later ones.
 """
 
 from __future__ import annotations
@@ -30,6 +31,24 @@ TRAINING = """
 numtok train sample.jsonl -o my-tokenizer --vocab-size 1000
 numtok encode sample.jsonl -o trained.parquet --tokenizer my-tokenizer
 """
+EXPORT_TOKENIZER = """
+Output
+  -o/--output FOLDER!  Gets a tokenizer.json.
+  --overwrite
+Numbers
+  --numbers LIST!  digits:1, digits:2 or digits:3, cut from the right, or digits:3,left; or subword.
+  --grammar
+Text
+  --tokenizer
+Running
+  --quiet
+  --debug
+"""
+EXPORTING = """
+numtok export-tokenizer -o plain --numbers digits:3
+numtok export-tokenizer -o left --numbers digits:3,left --grammar data
+"""
+ROWS_SHOWN = 12
 WARM_UP = """
 Numbers
   --numbers LIST...  Representations to prepare, such as xval,bits; repeatable. Default: all.
@@ -103,6 +122,28 @@ def _texts(
             seconds = time.perf_counter() - started
             progress(Progress(done + batch.position, total, 0, 0, 0, seconds))
         done += source.size or 0
+
+
+@command([], EXPORT_TOKENIZER, EXPORTING, name="export-tokenizer")
+def export_tokenizer(
+    output: str,
+    overwrite: bool,
+    numbers: str,
+    grammar: Any,
+    tokenizer: str | None,
+    quiet: bool,
+) -> None:
+    """Write a tokenizer.json that needs no numtok: numbers as ordinary rows of the vocabulary.
+
+    tokenizers, AutoTokenizer, transformers.js and Rust servers read the folder and give the ids
+    that numtok gives. For encoded files there is `numtok export`.
+    """
+    from numtok import Tokenizer
+
+    added = Tokenizer.from_pretrained(tokenizer, numbers, grammar).export(output, overwrite)
+    if not quiet:
+        shown = f"{', '.join(added[:ROWS_SHOWN])}{', ...' if len(added) > ROWS_SHOWN else ''}"
+        print_table([("added rows", f"{len(added):,}", shown)], output)
 
 
 @command([], WARM_UP, WARMING, name="warm-up")

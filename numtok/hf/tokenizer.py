@@ -24,7 +24,7 @@ from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 from numtok.errors import InputError, MissingDependencyError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import Representation
-from numtok.tokenizer.saving import read_settings
+from numtok.tokenizer.saving import read_settings, refuse_to_replace
 
 try:
     from transformers import PreTrainedTokenizerFast
@@ -166,6 +166,16 @@ class NumberTokenizer(KnowsNumbers):
             return save(save_directory, **kwargs)  # which says what is wrong
         names = save_whole(save_directory, lambda folder: save(folder, **kwargs))
         return save(save_directory, push_to_hub=True, **kwargs) if push_to_hub else names
+
+    def export(self, folder: str | Path, overwrite: bool = False) -> tuple[str, ...]:
+        """:meth:`numtok.Tokenizer.export`, with special tokens and chat template: a folder for
+        programs without numtok, ``AutoTokenizer`` and transformers.js among them.
+        """
+        self.numtok.representations[0].plain_form(self.numtok.grammar)  # or an error, before all
+        refuse_to_replace(folder, overwrite)
+        stock = without_number_tokens(self, self.numtok)
+        save_whole(folder, stock.save_pretrained)
+        return self.numtok.export(folder, overwrite=True)
 
     def _save_pretrained(
         self,

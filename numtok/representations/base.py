@@ -27,6 +27,7 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.options import check_options
 from numtok.representations.columns import Column
+from numtok.representations.plain import PlainForm
 
 NUM, END_NUM = "[NUM]", "[/NUM]"
 OVERFLOW = ("text", "clip", "error")
@@ -121,6 +122,18 @@ class Representation(ABC):
         with a space before them.
         """
         return AddedTokens()
+
+    def plain_form(self, grammar: Grammar) -> PlainForm:
+        """Numbers as any program cuts them that reads a tokenizer.json.
+
+        Raises:
+            RepresentationError: if no such file can say it.
+        """
+        raise RepresentationError(
+            f"{self.name} is more than a cut of the text, so a plain tokenizer.json cannot say it;"
+            " digits:1, digits:2, digits:3 and subword can be exported (save_pretrained saves all,"
+            " for programs with numtok)"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready options; :func:`numtok.representations.from_dict` is the inverse."""

@@ -45,6 +45,7 @@ from numtok.representations.base import AddedTokens, Continuation, Mask, Spelled
 from numtok.representations.columns import Column
 from numtok.representations.continuation import continuation_of, in_groups
 from numtok.representations.place_value import PlaceValue
+from numtok.representations.plain import PlainForm, digit_splits
 
 ALIGN = ("left", "right")
 
@@ -69,7 +70,10 @@ class Digits(SpelledOut):
     name: ClassVar[str] = "digits"
     order = "msd"
     positional: ClassVar[tuple[str, ...]] = ("group",)
-    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"places": {"places": True}}
+    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "left": {"align": "left"},
+        "places": {"places": True},
+    }
     declared: ClassVar[tuple[Column, ...]] = PlaceValue.declared
 
     def __post_init__(self) -> None:
@@ -106,3 +110,12 @@ class Digits(SpelledOut):
     def continuation(self, grammar: Grammar) -> Continuation:
         characters = continuation_of(as_written.alphabet(1), grammar, self.order)
         return in_groups(characters, self.group, self.align == "left")
+
+    def plain_form(self, grammar: Grammar) -> PlainForm:
+        if self.places:
+            raise RepresentationError(
+                "digits: places are a column, and a plain tokenizer.json has tokens only; export"
+                f" Digits({self.group}) without places"
+            )
+        splits = digit_splits(self.group, self.align == "right", grammar)
+        return PlainForm(as_written.groups(self.group), splits)

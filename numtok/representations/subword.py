@@ -11,8 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, Representation
+from numtok.representations.plain import PlainForm
 
 
 @dataclass(frozen=True)
@@ -24,3 +26,6 @@ class Subword(Representation):
 
     def fits(self, numbers: Numbers) -> Mask:
         return np.ones(len(numbers), np.bool_)
+
+    def plain_form(self, grammar: Grammar) -> PlainForm:
+        return PlainForm()

@@ -33,6 +33,9 @@ from numtok.representations.parse import Representations
 from numtok.tokenizer.metadata import LEADING_SPACE
 
 SAVED_VERSION = 1
+CONFIG_FILE = "tokenizer_config.json"
+STOCK = "PreTrainedTokenizerFast"
+STOCK_SHIM = "stock_tokenizer"  # the module in an exported folder that imports that class
 
 
 def save(
@@ -44,6 +47,35 @@ def save(
     text = json.dumps(config, ensure_ascii=False) + "\n"
     write_file(locations.join(folder, TOKENIZER_FILE), text if plain else sealed(text))
     write_json(locations.join(folder, SETTINGS_FILE), settings)
+
+
+def save_plain(folder: str | Path, config: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Write a tokenizer.json that other programs read rightly, and what says so to ``AutoTokenizer``
+    and to numtok. What transformers wrote to the folder before, such as a chat template, stays.
+    """
+    save(folder, config, settings, plain=True)
+    path = Path(folder, CONFIG_FILE)
+    before = {} if locations.is_url(folder) or not path.is_file() else read_json(path)
+    stale = ("number_settings", "added_tokens_decoder")
+    told = {name: value for name, value in before.items() if name not in stale} | {
+        "tokenizer_class": STOCK,
+        # else, beside the config.json of some models, such as Qwen2, AutoTokenizer takes the class
+        # of that model, which has a pre-tokenizer of its own
+        "auto_map": {"AutoTokenizer": [None, f"{STOCK_SHIM}.{STOCK}"]},
+    }
+    write_json(locations.join(folder, CONFIG_FILE), told)
+    shim = f"from transformers import {STOCK} as {STOCK}\n"
+    write_file(locations.join(folder, f"{STOCK_SHIM}.py"), shim)
+
+
+def refuse_to_replace(folder: str | Path, overwrite: bool) -> None:
+    """Raise OutputError if there is a tokenizer.json already that is not to be replaced."""
+    if overwrite or locations.is_url(folder):
+        return
+    if (path := Path(folder, TOKENIZER_FILE)).exists():
+        raise OutputError(
+            f"{path} exists already; choose another folder, or overwrite it with overwrite=True"
+        )
 
 
 @contextlib.contextmanager

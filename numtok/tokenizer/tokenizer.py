@@ -17,11 +17,12 @@ import pyarrow as pa
 
 from numtok.arrays.text_rows import ArrowArray, TextRows, Texts
 from numtok.engines.interface import Engine
+from numtok.engines.plain import plain_config
 from numtok.engines.tokenizer_json import load_source
 from numtok.errors import InputError, SchemaError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
-from numtok.representations import Representation, representations_of
+from numtok.representations import Representation, Subword, representations_of
 from numtok.representations.parse import Representations, choose
 from numtok.tokenizer import saving, schema
 from numtok.tokenizer.decode import Decoder, TokenIds
@@ -185,6 +186,33 @@ class Tokenizer:
         Programs without numtok refuse the former with a message, unless :attr:`reads_as_plain`.
         """
         saving.save(folder, self.config, self.saved_settings(), self.reads_as_plain)
+
+    def export(self, folder: str | Path, overwrite: bool = False) -> tuple[str, ...]:
+        """Write a plain ``tokenizer.json`` to a folder, for programs without numtok: ``tokenizers``,
+        ``AutoTokenizer``, transformers.js and Rust servers give the same ids as numtok does, which
+        reads the folder back with ``Subword()``. Groups of digits are rows of the vocabulary, without
+        ``[NUM]`` around them, and are cut wherever they stand (``docs/serving.md``).
+
+        Args:
+            folder: gets the files; what transformers wrote there before, such as a chat template,
+                stays.
+            overwrite: replace a ``tokenizer.json`` that is there already.
+
+        Returns:
+            The rows that the vocabulary lacked: they have the ids after all others, and the model
+            needs ``resize_token_embeddings``.
+
+        Raises:
+            RepresentationError: for representations other than ``Digits`` and ``Subword``.
+            TokenizerError: if groups of digits cannot be rows of this tokenizer.
+            OutputError: if there is a ``tokenizer.json``, or the system refuses.
+        """
+        saving.refuse_to_replace(folder, overwrite)
+        form = self.representations[0].plain_form(self.grammar)
+        config, added = plain_config(self.config, self.own_tokens, form)
+        settings = saving.settings([Subword()], self.grammar, self.leading_space, ())
+        saving.save_plain(folder, config, settings)
+        return added
 
     @property
     def reads_as_plain(self) -> bool:

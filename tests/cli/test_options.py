@@ -145,6 +145,11 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
     "train --format": [("lines.txt -o new", "--format jsonl ! not valid JSON")],
     "train --grammar": [("grouped.txt -o new --min-frequency 1", "--grammar european")],
     "train --pattern": [("grouped.txt -o new --min-frequency 1", "--pattern [0-9]+")],
+    "export-tokenizer --output": [("--numbers digits:3", "-o new")],
+    "export-tokenizer --overwrite": [("-o mine --numbers digits:3 --tokenizer mine", "--overwrite")],
+    "export-tokenizer --numbers": [("-o new", "--numbers digits:3"), ("-o new", "--numbers p10 ! digits:1")],
+    "export-tokenizer --grammar": [("-o new --numbers digits:3", "--grammar european")],
+    "export-tokenizer --tokenizer": [("-o new --numbers digits:3", "--tokenizer mine")],
     "warm-up --numbers": [("--tokenizer nowhere", "--numbers nothing ! nothing")],
     "warm-up --tokenizer": [("--numbers xval", "--tokenizer nowhere ! nowhere")],
 }  # fmt: skip

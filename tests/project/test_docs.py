@@ -118,6 +118,7 @@ FOUND_THERE: dict[str, list[Callable[[Path], None]]] = {
     "README.md": [corpus, answers, tokenizer_json, pythia],
     "docs/start.md": [sample, corpus, prices, tokenizer_json, pythia],
     "docs/huggingface.md": [sample, pythia],
+    "docs/serving.md": [pythia],
     "docs/corpora.md": [corpus],
     "docs/packing.md": [sample],
     "docs/stats.md": [sample],

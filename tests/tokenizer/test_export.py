@@ -1,0 +1,240 @@
+"""A tokenizer that is exported: plain ``tokenizers`` gives the ids that numtok gives, numbers are cut
+as ``Digits`` cuts them, all other text as the source cuts it; and what cannot be exported says so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pytest
+import tokenizers
+import trained
+from effort import examples
+from hostile import MARKS, SPACES, WORDS, texts
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from kept import kept
+from places import shared_folder
+from tokenizers import pre_tokenizers
+
+from numtok import P10, Digits, Grammar, Subword, Tokenizer, XVal, extract, scan
+from numtok.errors import NumtokError, OutputError, RepresentationError, TokenizerError
+from numtok.representations import REPRESENTATIONS, Representation
+from numtok.representations.parse import plain_ones
+from numtok.testing import literals
+
+pytestmark = pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
+FORMS = [Digits(1), Digits(3), Digits(3, align="left"), Subword()]
+IDS = ["1", "3", "3 left", "subword"]
+REVERSIBLE = ["gpt2", "llama3", "gpt4o", "roberta"]  # and no normalizer
+# What the cuts depend on: marks and digits in every order.
+PIECES = [*"0123456789.,-+−eEx_'() ", "1234567", "0.123456", ".12345", "e-", "12,345.6789"]
+
+
+class Exported(NamedTuple):
+    """A tokenizer that was exported and read back by numtok, by ``tokenizers``; and its source."""
+
+    numtok: Tokenizer
+    plain: tokenizers.Tokenizer
+    source: tokenizers.Tokenizer
+    added: tuple[str, ...]
+
+
+@kept
+def exported(kind: str, form: Representation, grammar: Grammar | None = None) -> Exported:
+    with TemporaryDirectory() as folder:
+        added = Tokenizer(trained.config(kind), [form], grammar).export(folder)
+        back = Tokenizer.from_pretrained(folder)
+        plain = tokenizers.Tokenizer.from_file(f"{folder}/tokenizer.json")
+    return Exported(back, plain, trained.source(kind), added)
+
+
+def ids(tokenizer: tokenizers.Tokenizer, documents: list[str]) -> list[list[int]]:
+    return [one.ids for one in tokenizer.encode_batch(documents, add_special_tokens=False)]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", trained.KINDS)
+@settings(max_examples=examples(10, thorough=50))
+@given(documents=st.lists(texts, max_size=8), form=st.sampled_from(FORMS))
+@example(documents=["-1234567.8901e-10 .12345 B2B <|0.00|>12 [NUM] 1,234"], form=Digits(3))
+def test_plain_tokenizers_give_our_ids(
+    kind: str, documents: list[str], form: Representation
+) -> None:
+    made = exported(kind, form)
+    ours = made.numtok.encode_batch(documents, parse_special=True)
+    assert ours["input_ids"].to_pylist() == ids(made.plain, documents)
+
+
+@pytest.mark.parametrize("kind", trained.KINDS)
+@settings(max_examples=examples(10, thorough=50))
+@given(documents=st.lists(texts, max_size=8), form=st.sampled_from(FORMS))
+def test_text_without_digits_stays_as_it_was(
+    kind: str, documents: list[str], form: Representation
+) -> None:
+    made = exported(kind, form)
+    normalize = made.plain.normalizer.normalize_str if made.plain.normalizer else str
+    without = [re.sub("[0-9]", "", document) for document in documents]
+    without = [text for text in without if not re.search("[0-9]", normalize(text))]  # NFKC: ½, ²
+    assert ids(made.plain, without) == ids(made.source, without)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("form", FORMS[:3], ids=IDS[:3])
+@pytest.mark.parametrize("kind", ["gpt2", "qwen", "bert", "metaspace_first"])
+@settings(max_examples=examples(25, thorough=150))
+@given(
+    st.lists(
+        st.one_of(
+            literals(),
+            st.sampled_from(PIECES),
+            st.sampled_from(PIECES),
+            st.sampled_from(SPACES + MARKS + WORDS),
+        ),
+        max_size=12,
+    ).map("".join)
+)
+@example("1234567.8901 (-.12345) wait...12345 F.23456 2.e+3456 x-1234 12..34567 1,23456")
+def test_numbers_are_cut_as_digits_cuts_them(kind: str, form: Digits, text: str) -> None:
+    spelled = form.encode(scan([text]))
+    tokens = exported(kind, form).plain.encode(text, add_special_tokens=False)
+    for row, number in enumerate(extract(text)):
+        if not number.text.isascii():
+            continue
+        found = [
+            token
+            for token, (start, stop) in zip(tokens.tokens, tokens.offsets, strict=True)
+            if start < number.stop and stop > number.start and token != "▁"
+        ]
+        symbols = spelled.symbols[spelled.offsets[row] : spelled.offsets[row + 1]]
+        expected = [form.alphabet[symbol] for symbol in symbols]
+        before = text[: number.start][-1:]
+        if number.text[0] in "-+." and before.isalpha():  # as in Chinese
+            found, expected = found[1:], expected[1:]
+        assert found == expected
+    whole = [token for token in tokens.tokens if not token.startswith("<0x")]  # a byte
+    assert [token for token in whole if re.search("[0-9]", token) and not token.isdecimal()] == []
+
+
+@settings(max_examples=examples(50))
+@given(kind=st.sampled_from(REVERSIBLE), form=st.sampled_from(FORMS), text=texts)
+def test_the_text_comes_back(kind: str, form: Representation, text: str) -> None:
+    made = exported(kind, form)
+    encoded = made.plain.encode(text, add_special_tokens=False).ids
+    assert made.plain.decode(encoded, skip_special_tokens=False) == text
+    assert made.numtok.decode(encoded) == text
+
+
+def test_decimal_marks_are_the_grammars() -> None:
+    made = exported("gpt2", Digits(3), Grammar.european())
+    assert made.plain.encode("1.234,5678 12345").tokens == [
+        *("1", ".", "234", ",", "567", "8", "Ġ", "12", "345")
+    ]
+    prose = exported("gpt2", Digits(3)).plain
+    assert prose.encode("1.234,5678").tokens == ["1", ".", "234", ",", "5", "678"]
+
+
+@pytest.mark.parametrize("kind", trained.KINDS)
+def test_ids_stay_and_rows_come_behind_them(kind: str) -> None:
+    made = exported(kind, Digits(3))
+    before, after = made.source.get_vocab(), made.plain.get_vocab()
+    assert before.items() <= after.items()
+    assert sorted(after.keys() - before.keys()) == sorted(made.added)
+    first = max(before.values()) + 1
+    assert [after[row] for row in made.added] == [*range(first, first + len(made.added))]
+    assert made.numtok.vocab_size == len(after)
+
+
+def test_gpt2_lacks_223_groups_of_three(tmp_path: Path) -> None:
+    path = shared_folder() / "tokenizers" / "gpt2.json"
+    if not path.is_file():
+        pytest.skip(f"the shared data lack {path}")
+    added = Tokenizer.from_pretrained(path, "digits:3").export(tmp_path)
+    assert len(added) == 223 and set(map(len, added)) == {3}
+    with pytest.raises(OutputError, match="exists already"):
+        Tokenizer.from_pretrained(path, "digits:1").export(tmp_path)
+    assert Tokenizer.from_pretrained(path, "digits:1").export(tmp_path, overwrite=True) == ()
+
+
+def test_a_row_that_no_merge_makes_gets_one() -> None:
+    config = trained.config("gpt2")
+    vocabulary = config["model"]["vocab"]
+    del config["added_tokens"][1:]
+    vocabulary["777"] = len(vocabulary)
+    with TemporaryDirectory() as folder:
+        added = Tokenizer(config, [Digits(3)]).export(folder)
+        plain = tokenizers.Tokenizer.from_file(f"{folder}/tokenizer.json")
+    assert "777" not in added and "778" in added
+    assert plain.encode("8777").tokens == ["8", "777"]
+
+
+def test_a_long_run_of_digits_is_no_trap() -> None:
+    digits = "1" + "234" * 200_000
+    found = exported("gpt2", Digits(3)).plain.encode(digits).tokens
+    assert found[0] == "1" and set(found[1:]) == {"234"} and len(found) == 200_001
+
+
+# What is refused, and what a folder keeps
+# ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(REPRESENTATIONS.keys() - {"digits", "subword", "fone"}))
+def test_what_cannot_be_exported_names_what_can(name: str, tmp_path: Path) -> None:
+    for one in plain_ones(REPRESENTATIONS[name]):
+        with pytest.raises(RepresentationError, match=rf"{name} .*digits:1, .* and subword can"):
+            Tokenizer.from_pretrained(None, [one]).export(tmp_path)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_places_cannot_be_exported(tmp_path: Path) -> None:
+    with pytest.raises(RepresentationError, match=r"Digits\(2\) without places"):
+        Tokenizer.from_pretrained(None, "digits:2,places").export(tmp_path)
+
+
+def test_tokenizers_that_cut_digits_themselves_are_refused(tmp_path: Path) -> None:
+    source = trained.source("metaspace_first")
+    source.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Punctuation(), source.pre_tokenizer]
+    )
+    with pytest.raises(TokenizerError, match="more than WhitespaceSplit"):
+        Tokenizer.from_pretrained(source, [Digits(3)]).export(tmp_path)
+    source = trained.source("gpt2")
+    source.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), source.pre_tokenizer]
+    )
+    with pytest.raises(TokenizerError, match=r"cuts '00' by itself; export Digits\(1\)"):
+        Tokenizer.from_pretrained(source, [Digits(3)]).export(tmp_path)
+    assert Tokenizer.from_pretrained(source, [Digits(1)]).export(tmp_path) == ()
+
+
+def test_tokens_after_numtoks_own_are_refused(tmp_path: Path) -> None:
+    tok = Tokenizer(trained.config("gpt2"), [XVal()])
+    config = json.loads(json.dumps(tok.config))
+    last = config["added_tokens"][-1]
+    config["added_tokens"].append(last | {"id": last["id"] + 1, "content": "<later>"})
+    with pytest.raises(TokenizerError, match="made from the original source"):
+        Tokenizer(config, [Subword()]).export(tmp_path)
+
+
+def test_numtoks_own_tokens_do_not_leave(tmp_path: Path) -> None:
+    Tokenizer(Tokenizer(trained.config("gpt2"), [P10()]).config, [Subword()]).export(tmp_path)
+    plain = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert plain.get_vocab() == trained.source("gpt2").get_vocab()
+
+
+def test_a_folder_keeps_what_transformers_wrote(tmp_path: Path) -> None:
+    config = tmp_path / "tokenizer_config.json"
+    config.write_text('{"eos_token": "<|endoftext|>", "number_settings": {}}', "utf-8")
+    Tokenizer.from_pretrained(None, [Digits(1)]).export(tmp_path)
+    told = json.loads(config.read_text("utf-8"))
+    assert told["eos_token"] == "<|endoftext|>" and "number_settings" not in told
+    config.write_text("{", "utf-8")
+    with pytest.raises(NumtokError, match="not JSON"):
+        Tokenizer.from_pretrained(None, [Digits(1)]).export(tmp_path, overwrite=True)
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError):
+        Tokenizer.from_pretrained(None, [Digits(1)]).export(tmp_path / "file")

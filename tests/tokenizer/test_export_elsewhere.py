@@ -1,0 +1,149 @@
+"""An exported tokenizer in other programs: 1,000 pages of every kind of text through plain
+``tokenizers``; ``AutoTokenizer`` in a process that knows no numtok; and JavaScript.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import hf_cases
+import new_process
+import pytest
+import tokenizers
+import trained
+from places import shared_folder
+
+from benchmarks.kinds import KINDS
+from numtok import Digits, Subword, Tokenizer
+
+PAGES, PAGE = 1000, 1000  # characters a page
+FORMS = {
+    "1": Digits(1),
+    "3": Digits(3),
+    "left": Digits(3, align="left"),
+    "subword": Subword(),
+}
+TEXTS = [
+    *trained.CORPUS,
+    "The mass is -1234567.8901e-10 kg, naïve (-.12345) 5 é",
+    "v1.2.3 10-20, 007 = 1,234 B2B 2020-01-02 温度-5度 10² wait...12345 F.23456",
+    "-5 +3.25e+7 .5\n.12345 1e5  22   333 4444 2.e+3",
+]
+OTHER_SCRIPTS = [
+    *("Привет,", "мир!", "今年は2020年5月です。", "温度-5度", "한국어", "12개", "עדד", "3.5", "عدد", "٤٢", "ไทย"),
+    *("๑๒", "हिंदी", "१२३", "１２", "-1234,5", "Ελλάδα", "1.234.567", "12345"),
+]  # fmt: skip
+
+
+class Texts:
+    """What the kinds of text of the benchmarks are made from."""
+
+    def __init__(self) -> None:
+        path = shared_folder() / "corpora" / "wiki.jsonl"
+        if not path.is_file():
+            pytest.skip(f"the shared data lack {path}")
+        self.texts = [json.loads(line)["text"] for line in path.open(encoding="utf-8")]
+
+
+def in_other_scripts(_: Texts, chance: random.Random) -> Any:
+    while True:
+        yield " ".join(chance.choices(OTHER_SCRIPTS, k=PAGE // 6))
+
+
+def pages(documents: Any) -> list[str]:
+    """A thousand pages, cut out of documents."""
+    cut = (text[at : at + PAGE] for text in documents for at in range(0, len(text), PAGE))
+    return list(islice(cut, PAGES))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
+def test_a_thousand_pages_of_each_kind_have_our_ids(tmp_path: Path) -> None:
+    texts = Texts()
+    made: Any = {kind.name: kind.documents for kind in KINDS}
+    made |= {"prose": lambda corpus, _: corpus.texts, "other scripts": in_other_scripts}
+    source = hf_cases.shared_tokenizer("gpt2.json")
+    Tokenizer.from_pretrained(source, [Digits(3)]).export(tmp_path)
+    ours = Tokenizer.from_pretrained(tmp_path)
+    plain = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    for name, documents in made.items():
+        found = pages(documents(texts, random.Random(0)))
+        assert len(found) == PAGES, name
+        given = ours.encode_batch(found, parse_special=True)["input_ids"].to_pylist()
+        expected = [one.ids for one in plain.encode_batch_fast(found, add_special_tokens=False)]
+        assert given == expected, name
+
+
+@pytest.mark.slow
+def test_auto_tokenizer_without_numtok_gives_our_ids(tmp_path: Path) -> None:
+    kinds = ["gpt2", "llama", "t5", "bert"]
+    for kind in kinds:
+        tokenizer = hf_cases.build_ours(kind, (Digits(3),))
+        tokenizer.export(tmp_path / kind)
+        read = tokenizers.Tokenizer.from_file(str(tmp_path / kind / "tokenizer.json"))
+        facts = {
+            "ids": [one.ids for one in read.encode_batch(TEXTS)],
+            "eos": tokenizer.eos_token,
+            "template": tokenizer.chat_template,
+        }
+        (tmp_path / kind / "facts").write_text(json.dumps(facts), "utf-8")
+    script = """
+        import json, pathlib, sys
+        from transformers import AutoTokenizer
+        folder, texts = pathlib.Path(sys.argv[1]), json.loads(sys.argv[2])
+        for kind in sys.argv[3:]:
+            facts = json.loads((folder / kind / "facts").read_text("utf-8"))
+            for model in (None, "gpt2", "llama", "qwen2", "phi3"):  # a config.json beside it
+                if model:
+                    config = json.dumps({"model_type": model})
+                    (folder / kind / "config.json").write_text(config, "utf-8")
+                read = AutoTokenizer.from_pretrained(folder / kind, trust_remote_code=model == "phi3")
+                assert [read(text).input_ids for text in texts] == facts["ids"], (kind, model)
+                assert (read.eos_token, read.chat_template) == (facts["eos"], facts["template"])
+        assert not [name for name in sys.modules if name.startswith("numtok")]
+        print("read")
+    """
+    assert new_process.run(script, tmp_path, tmp_path, json.dumps(TEXTS), *kinds) == "read\n"
+
+
+@pytest.mark.slow
+def test_javascript_gives_our_ids(tmp_path: Path) -> None:
+    if shutil.which("npm") is None or shutil.which("node") is None:
+        pytest.skip("there is no node here")
+    command = ["npm", "install", "--no-audit", "--no-fund", "@huggingface/tokenizers@0.2.0"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    if done.returncode:
+        pytest.skip(f"npm does not give @huggingface/tokenizers: {done.stderr[-200:]}")
+    expected = {}
+    for kind in set(trained.KINDS) - {"t5"}:  # whose normalizer Nmt JavaScript has not
+        for name, form in FORMS.items():
+            folder = str(tmp_path / f"{kind}-{name}")
+            Tokenizer(trained.config(kind), [form]).export(folder)
+            plain = tokenizers.Tokenizer.from_file(f"{folder}/tokenizer.json")
+            expected[folder] = [one.ids for one in plain.encode_batch(TEXTS)]
+    (tmp_path / "texts.json").write_text(json.dumps(TEXTS), "utf-8")
+    (tmp_path / "ids.mjs").write_text(
+        """
+        import { readFileSync } from "fs";
+        import { Tokenizer } from "@huggingface/tokenizers";
+        const read = (path) => JSON.parse(readFileSync(path, "utf8"));
+        const found = {}, texts = read("texts.json");
+        for (const folder of process.argv.slice(2)) {
+          const files = ["tokenizer.json", "tokenizer_config.json"].map((file) => `${folder}/${file}`);
+          const tokenizer = new Tokenizer(...files.map(read));
+          found[folder] = texts.map((text) => tokenizer.encode(text).ids);
+        }
+        console.log(JSON.stringify(found));
+        """,
+        "utf-8",
+    )
+    node = ["node", "ids.mjs", *expected]
+    done = subprocess.run(node, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == expected
