@@ -131,7 +131,7 @@ FOUND_THERE: dict[str, list[Callable[[Path], None]]] = {
 
 @pytest.fixture(autouse=True)
 def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An empty folder, the CPU, one thread, and a cache that goes away with the folder."""
+    """An empty folder, the CPU, one thread, a seed, and a cache that goes away with the folder."""
     datasets = pytest.importorskip("datasets")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / ".cache")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
