@@ -5,7 +5,6 @@ a folder that ``save_pretrained`` wrote, with ``generate`` on ids, pipelines and
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -253,8 +252,11 @@ class NumberTextGeneration(TextGenerationPipeline):  # type: ignore[misc,unused-
     """
 
     def preprocess(self, prompt_text: Any, **options: Any) -> Any:  # type: ignore[override,unused-ignore]
-        encode = {"return_numbers": True} | (options.pop("tokenizer_encode_kwargs", None) or {})
-        options["tokenizer_encode_kwargs"] = encode
+        asked: dict[str, Any] = {"return_numbers": True}
+        if not isinstance(prompt_text, str):  # a chat
+            asked = {"tokenizer_kwargs": asked}
+        given = options.get("tokenizer_encode_kwargs") or {}
+        options["tokenizer_encode_kwargs"] = asked | given
         return super().preprocess(prompt_text, **options)  # type: ignore[no-untyped-call,unused-ignore]
 
     def _forward(self, model_inputs: Any, **options: Any) -> Any:  # type: ignore[override,unused-ignore]
@@ -263,21 +265,17 @@ class NumberTextGeneration(TextGenerationPipeline):  # type: ignore[misc,unused-
         return super()._forward(model_inputs, **options)  # type: ignore[no-untyped-call,unused-ignore]
 
     def postprocess(self, model_outputs: Any, *arguments: Any, **options: Any) -> Any:
+        rows = zip(
+            model_outputs["generated_sequence"][0], model_outputs["number_value"][0], strict=True
+        )
+        width, values_of_ids = model_outputs["input_ids"].shape[-1], {}
+        for ids, values in rows:
+            for part in (slice(width), slice(width, None)):  # as the base class decodes them
+                values_of_ids[tuple(ids[part].tolist())] = values[part].tolist()
+        tokenizer: Any = self.tokenizer
         shown: Any = copy.copy(self)
-        shown.tokenizer = _WithValues(self.tokenizer, iter(model_outputs[NUMBER_VALUE.name][0]))
+        shown.tokenizer = copy.copy(tokenizer)
+        shown.tokenizer.decode = lambda ids, **more: tokenizer.decode(
+            ids, number_value=values_of_ids[tuple(ids)], **more
+        )
         return TextGenerationPipeline.postprocess(shown, model_outputs, *arguments, **options)
-
-
-class _WithValues:
-    """A tokenizer whose ``decode`` is given the values of one row after the other."""
-
-    def __init__(self, tokenizer: Any, rows: Iterator[Tensor]) -> None:
-        self._tokenizer, self._rows = tokenizer, rows
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._tokenizer, name)
-
-    def decode(self, ids: Any, **options: Any) -> Any:
-        row = next(self._rows)
-        values = row[len(row) - len(ids) :].tolist()
-        return self._tokenizer.decode(ids, number_value=values, **options)

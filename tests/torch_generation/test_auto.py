@@ -80,6 +80,16 @@ def test_ids_values_and_texts_are_those_of_generate(name: str, kind: str, tmp_pa
     assert texts == [prompt + text for prompt, text in zip(PROMPTS, expected.texts, strict=True)]
 
 
+def test_a_chat(tmp_path: Path) -> None:
+    model, tokenizer, options = saved("xval", tmp_path)
+    found = pipeline("text-generation", model=str(tmp_path), **TRUSTED)
+    found.tokenizer.chat_template = "{% for one in messages %}{{ one['content'] }} is{% endfor %}"
+    chat = [{"role": "user", "content": "The sum of 12.5 and 30"}]
+    written = found(chat, do_sample=False, **options)[0]["generated_text"]
+    (expected,) = generate(model, tokenizer, [PROMPTS[0]], **options)
+    assert written == [*chat, {"role": "assistant", "content": expected}]
+
+
 def test_beams_and_several_sequences(tmp_path: Path) -> None:
     model, tokenizer, options = saved("xval", tmp_path)
     more = {"num_beams": 3, "num_return_sequences": 2}
