@@ -22,10 +22,10 @@ from new_process import run
 from transformers import AutoTokenizer, GPT2Config, PreTrainedTokenizerFast
 
 import numtok
-from numtok.errors import TokenizerError
+from numtok.errors import OutputError, RepresentationError, TokenizerError
 from numtok.hf import tokenizer as hf
 from numtok.numbers.grammar import Grammar
-from numtok.representations import FoNE, XVal
+from numtok.representations import Digits, FoNE, XVal
 
 KINDS = ["gpt2", "bert", "t5", "llama", "roberta"]
 
@@ -241,3 +241,21 @@ def test_without_numtok_nothing_reads_other_ids(tmp_path: Path) -> None:
 def test_a_path_that_is_none() -> None:
     with pytest.raises(TokenizerError, match="does not exist; give"):
         hf.NumberTokenizer.from_pretrained("/nowhere/tokenizer")
+
+
+def test_an_exported_folder_is_stock_and_whole(tmp_path: Path) -> None:
+    with pytest.raises(RepresentationError, match="xval is more than a cut"):
+        ours("llama").export(tmp_path)
+    assert not [*tmp_path.iterdir()]
+    tok = build_ours("llama", numbers=(Digits(3),))
+    assert tok.export(tmp_path) == tok.export(tmp_path, overwrite=True) != ()
+    with pytest.raises(OutputError, match="exists already"):
+        tok.export(tmp_path)
+    read = AutoTokenizer.from_pretrained(tmp_path)
+    assert type(read) is PreTrainedTokenizerFast
+    assert (read.eos_token, read.chat_template) == (tok.eos_token, tok.chat_template)
+    assert read.tokenize("a -12345.6789")[2:] == ["-", "12", "345", ".", "678", "9"]
+    back = hf.NumberTokenizer.from_pretrained(tmp_path, return_numbers=True)
+    for text in TEXTS:
+        assert back(text)["input_ids"] == read(text)["input_ids"]
+    assert [value for value in back("a 12345")["number_value"] if value != 1] == [12345.0]
