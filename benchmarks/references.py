@@ -204,6 +204,28 @@ def charton_encode(one: Any) -> Callable[[Strings], Array]:
     return encode
 
 
+def float_digits_encode(strings: Strings) -> Array:
+    """uint16[symbols], of FloatDigits(10, 1, 4): from the decimal in scientific notation."""
+    symbols = []
+    for text in strings:
+        sign, digits, exponent = _scientific(Decimal(text), 4)
+        power = exponent + 3 if int(digits) else 0
+        symbols += [int(sign == "-"), int(power < 0)]
+        symbols += [int(digit) + 2 for digit in f"{abs(power)}{digits}"]
+    return np.array(symbols, np.uint16)
+
+
+def float_digits_decode(symbols: Array) -> list[Decimal]:
+    """The same the other way round."""
+    rows = symbols.reshape(-1, 7).tolist()
+    signs = [(-1 if row[0] else 1, -1 if row[1] else 1) for row in rows]
+    whole = [int("".join(str(one - 2) for one in row[3:])) for row in rows]
+    return [
+        sign * number * Decimal(10) ** (power * (row[2] - 2) - 3)
+        for (sign, power), number, row in zip(signs, whole, rows, strict=True)
+    ]
+
+
 def _scientific(value: Decimal, count: int) -> tuple[str, str, int]:
     if value == 0:
         return ("-" if value.is_signed() else "+"), "0" * count, 0

@@ -30,6 +30,7 @@ from numtok.representations import (
     P1000,
     Digits,
     ExponentBins,
+    FloatDigits,
     FoNE,
     LogFourier,
     PlaceValue,
@@ -291,6 +292,12 @@ def cases() -> list[Case]:
                 one.name.upper(), one, plain.charton_encode(one), plain.charton_decode(one), floor=5
             )
             for one in (P10(), P1000(), B1999(), FP15())
+        ),
+        Case(
+            "FloatDigits(10, 1, 4)",
+            FloatDigits(),
+            plain.float_digits_encode,
+            plain.float_digits_decode,
         ),
         Case(
             "ExponentBins",

@@ -76,6 +76,7 @@ Representations, one or several of those with one token, as in xval,fone:6,4,bit
   place           a token per digit, with its place; place:lsd backwards
   digits          groups of three digits; digits:1 one by one; digits:3,places
   p10 p1000 b1999 fp15   sign, mantissa and exponent: 3, 2 or 1 tokens; p10:5 digits
+  float_digits    sign, exponent and mantissa in digits of a base; float_digits:10,2,4
   subword         what the tokenizer alone gives
 
 """

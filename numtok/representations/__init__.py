@@ -20,6 +20,7 @@ from numtok.representations.columns import Column
 from numtok.representations.digits import Digits
 from numtok.representations.exponent_bins import ExponentBins
 from numtok.representations.float_bits import FloatBits
+from numtok.representations.float_digits import FloatDigits
 from numtok.representations.fone import FoNE
 from numtok.representations.log_fourier import LogFourier
 from numtok.representations.parse import check_combination, from_dict, parse, representations_of
@@ -41,6 +42,7 @@ __all__ = [
     "Digits",
     "ExponentBins",
     "FloatBits",
+    "FloatDigits",
     "FoNE",
     "LogFourier",
     "PlaceValue",

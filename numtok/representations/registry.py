@@ -30,6 +30,7 @@ from numtok.representations.columns import (
 from numtok.representations.digits import Digits
 from numtok.representations.exponent_bins import ExponentBins
 from numtok.representations.float_bits import FloatBits
+from numtok.representations.float_digits import FloatDigits
 from numtok.representations.fone import FoNE
 from numtok.representations.log_fourier import LogFourier
 from numtok.representations.place_value import PlaceValue
@@ -193,6 +194,7 @@ for builtin in (
     P1000,
     B1999,
     FP15,
+    FloatDigits,
     ExponentBins,
     QuantileBins,
     LogFourier,
