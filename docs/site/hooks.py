@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import jupytext
 from mkdocs.structure.files import File, Files
 
 LOG = logging.getLogger("mkdocs.hooks.numtok")
@@ -28,9 +29,14 @@ FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages that do not lie in docs/."""
+    """Add the pages that do not lie in docs/, and of each tutorial the notebook."""
     for path, page in ELSEWHERE.items():
         files.append(File.generated(config, page, content=(ROOT / path).read_text("utf-8")))
+    for page in [file for file in files if file.src_uri.startswith("tutorials/")]:
+        notebook = jupytext.reads(page.content_string, "md")
+        content = jupytext.writes(notebook, "ipynb")
+        name = page.src_uri.replace(".md", ".ipynb")
+        files.append(File.generated(config, name, content=content))
     return files
 
 
@@ -39,6 +45,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     here = page.file.src_uri
     if here == "reference/cli.md":
         markdown += command_line()
+    if here.startswith("tutorials/"):
+        name = Path(here).with_suffix(".ipynb").name
+        markdown += f'\n\n<a href="../{name}" download>This page as a notebook</a>\n'
 
     def led(match: re.Match[str]) -> str:
         before, target, anchor, after = match.groups()
@@ -51,8 +60,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     pieces = FENCE.split(markdown)
     fences = [*FENCE.findall(markdown), ""]
     return "".join(
-        LINK.sub(led, piece) + fence for piece, fence in zip(pieces, fences, strict=True)
+        LINK.sub(led, _plain(piece)) + fence for piece, fence in zip(pieces, fences, strict=True)
     )
+
+
+def _plain(prose: str) -> str:
+    """Python's Markdown leaves a backslash before an angle bracket standing."""
+    return prose.replace(r"\<", "&lt;").replace(r"\>", "&gt;")
 
 
 def command_line() -> str:

@@ -146,7 +146,7 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
 
 # a third of the pages, most of whose seconds go to starting and training
-LONG = {"corpora.md", "packing.md", "serving.md", "training.md"}
+LONG = {"corpora.md", "from_tables.md", "packing.md", "serving.md", "training.md"}
 PAGES = [
     pytest.param(path, id=path.name, marks=[pytest.mark.slow] if path.name in LONG else [])
     for path in documents()
@@ -308,11 +308,6 @@ def _(session: Session, printed: str) -> None:
 @promise("docs/corpora.md", "numtok status parts/")
 def _(session: Session, printed: str) -> None:
     assert "done      2 of 2 shards" in printed and "finished" in printed
-
-
-@promise("docs/corpora.md", "numtok finish shares/")
-def _(session: Session, printed: str) -> None:
-    assert jobs.shards(session.folder / "shares") == jobs.shards(session.folder / "parts")
 
 
 @promise("docs/corpora.md", "memory://bucket/data/")
