@@ -35,6 +35,10 @@ assert len(NumberDataset("a.parquet")) == 31 and len(NumberDataset("a.parquet")[
 tokenizer = numtok.Tokenizer.from_pretrained(numbers="place")
 tokenizer.save_pretrained("saved")
 assert numtok.Tokenizer.from_pretrained("saved") == tokenizer
+run("encode", sample, "-o", "job/", "--shard-size", "1kB", "--workers", "1", "--keep-text")
+run("encode", sample, "-o", "job/", "--shard-size", "1kB", "--workers", "1", "--keep-text")
+run("status", "job/")
+run("decode", "job/", "-o", "of-job.jsonl")
 """
 
 
@@ -55,7 +59,7 @@ with open("open", "w", encoding="utf-8"):
 
 @pytest.mark.slow
 def test_without_what_only_posix_has(tmp_path: Path) -> None:
-    """Files, pages, a data set and a tokenizer, as ever."""
+    """Files, a folder of shards, pages, a data set and a tokenizer, as ever."""
     environment = os.environ | {
         "PYTHONPATH": str(ROOT / "tests" / "support"),
         "NUMTOK_CACHE": str(tmp_path / "cache"),
@@ -64,7 +68,8 @@ def test_without_what_only_posix_has(tmp_path: Path) -> None:
     command = [sys.executable, "-X", "warn_default_encoding", "-c", BEFORE + WORK]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
-    assert texts(tmp_path / "back.jsonl") == texts(SAMPLE)
+    assert texts(tmp_path / "back.jsonl") == texts(tmp_path / "of-job.jsonl") == texts(SAMPLE)
+    assert len(list(tmp_path.glob("job/*.parquet"))) > 1
     assert not list(tmp_path.rglob("*.tmp"))
 
 

@@ -177,8 +177,8 @@ def _content(claim: Claim) -> bytes:
 
 def _machine() -> str:
     """Where numbers of processes mean something: the start of the system, and the container."""
-    with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:
-        return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
+    with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id", "rb") as file:
+        return f"{file.read().strip().decode()} {os.readlink('/proc/self/ns/pid')}"
     return socket.gethostname()
 
 
@@ -191,6 +191,8 @@ def _start_of(pid: int) -> str:
     except OSError:
         if os.path.exists("/proc/self/stat"):
             return ""
+    if os.name == "nt":  # where that signal is a Ctrl-C; the lease alone counts
+        return "there"
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
