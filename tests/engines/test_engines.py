@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import time
-import unicodedata
 import warnings
 from pathlib import Path
 from typing import Any
@@ -17,16 +16,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-import regex
 import trained
 from effort import examples
 from engine_oracle import Oracle
-from hostile import NUMBERS, many_rows, matching, texts, triples
+from hostile import NUMBERS, many_rows, triples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kept import kept
-from tokenizers import AddedToken, Regex, pre_tokenizers
-from tokenizers import Tokenizer as Source
+from tokenizers import AddedToken
 
 from numtok.arrays.memory import MOST_KEPT
 from numtok.arrays.text_rows import TextRows
@@ -296,82 +293,6 @@ def test_long_runs(kind: str) -> None:
     ]
     ours = tokenizer(kind, "gigatoken").encode_batch(documents)["input_ids"].to_pylist()
     check(documents, ours, oracle(kind).encode(documents))
-
-
-# In context
-# ------------------------------------------------------------------------------------------------------------
-
-GPT2 = ["gpt2", "neox"]
-RUN_OF_SPACES = regex.compile(r"  \Z")
-NOT_ENDING_IN_SPACE = regex.compile(r"\p{White_Space}(?! )\p{White_Space}\Z")
-NUMERIC_BEFORE, NUMERIC_AFTER = regex.compile(r"\p{N}\Z"), regex.compile(r"\p{N}")
-_newer = [one for one in matching(r"[\p{L}\p{N}]") if unicodedata.category(one) == "Cn"]
-_others = pre_tokenizers.Split(Regex(r"[^\p{L}\p{N}!]"), "isolated")
-UNKNOWN = {  # letters and numbers in newer Unicode data than those of `tokenizers`
-    ord(one): "\u0378" for one, _ in _others.pre_tokenize_str("!".join(_newer)) if len(one) == 1
-}
-MARK_BEFORE = regex.compile(r"[^\p{White_Space}\p{L}\p{N}]\Z")
-
-
-def is_torn(text: str, start: int, stop: int, runs_of_spaces: bool) -> bool:
-    """Whether taking out the number at [start, stop) changes how GPT-2's pre-tokenizer cuts the
-    text around it.
-
-    It does if and only if
-    - a character of category N that is not part of the number touches it (``10²``, ``½5``): GPT-2
-      sees one run of digits;
-    - two or more white-space characters precede it, and the last is not a space (``\\n\\n5``):
-      GPT-2 sets the last one apart, for the word that follows; at the end of a text, which a number
-      token is, it does not;
-    - the number begins with a sign or a dot that follows another mark (``(-5``, ``=.5``): GPT-2
-      sees one run of marks;
-    - the tokenizer has runs of spaces as added tokens, and two or more spaces precede the number:
-      the added token takes the number's space."""
-    text = text.translate(UNKNOWN)
-    before, after, digit = text[:start], text[stop:], NUMERIC_AFTER.match(text, start)
-    return bool(
-        (digit and NUMERIC_BEFORE.search(before))
-        or NUMERIC_AFTER.match(after)
-        or NOT_ENDING_IN_SPACE.search(before)
-        or (not digit and MARK_BEFORE.search(before))
-        or (runs_of_spaces and RUN_OF_SPACES.search(before))
-    )
-
-
-def ids_in_context(source: Source, text: str, places: list[tuple[int, int]]) -> list[int]:
-    """Ids of the text as it stands, without the tokens that overlap a number or the space before
-    it.
-    """
-    encoding = source.encode(text, add_special_tokens=False)
-    taken = [(start - (text[start - 1 : start] == " "), stop) for start, stop in places]
-    kept, at = [], 0
-    for token, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True):
-        while at < len(taken) and taken[at][1] <= start:
-            at += 1
-        if at == len(taken) or stop <= taken[at][0]:
-            kept.append(token)
-    return kept
-
-
-def ids_around_numbers(tok: Tokenizer, ids: list[int]) -> list[int]:
-    ours = (tok.tokens[NUM], tok.tokens[f" {NUM}"])
-    return [token for token in ids if token not in ours]
-
-
-@pytest.mark.parametrize("kind", GPT2)
-@given(document=texts)
-def test_text_keeps_the_ids_it_has_in_context(kind: str, document: str) -> None:
-    """Where no number is torn out of a word, the text around all of them has the ids it has with
-    the numbers in place.
-    """
-    documents = [document]
-    tok, source = tokenizer(kind, "gigatoken"), oracle(kind).plain_source
-    places = oracle(kind).numbers(list(documents))
-    for text, spans, ids in zip(
-        documents, places, tok.encode_batch(documents)["input_ids"].to_pylist(), strict=True
-    ):
-        if spans and not any(is_torn(text, start, stop, kind == "neox") for start, stop in spans):
-            assert ids_around_numbers(tok, ids) == ids_in_context(source, text, spans), repr(text)
 
 
 # Real tokenizers

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from effort import examples
 from grammar_oracle import find_numbers
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -204,6 +205,33 @@ def test_values(text: str, expected: str) -> None:
 
 
 # ---- Equality with the oracle
+
+
+@pytest.mark.thorough
+def test_equals_oracle_however_options_meet() -> None:
+    """Less clever than Hypothesis, but many texts: of all combinations so many that any three
+    options meet in every way, or in a thorough run any four.
+    """
+    dice, meet = random.Random(2), examples(3, thorough=4)
+    groupings = [None, *SEPARATORS]
+    combinations = itertools.product(range(len(groupings)), *[[True, False]] * 5)
+    for which, *switches in combinations:
+        a, b, c, d, e = switches
+        if (
+            (which + a + b + c + d + e) % 2 == 0
+            if meet == 4
+            else (which + a + b + d) % 2 or (a + b + c + e) % 2
+        ):
+            continue
+        grammar = Grammar(groupings[which], *switches)
+        texts = ["".join(dice.choices(PIECES, k=dice.randrange(30))) for _ in range(15)]
+        if grammar.grouping:
+            texts = [text.replace(",", grammar.grouping) for text in texts]
+        found, expected = rows_of(numtok.scan(texts, grammar)), rows_of_oracle(texts, grammar)
+        assert found == expected, (
+            grammar,
+            [texts[row] for row in sorted({pair[0] for pair in set(found) ^ set(expected)})],
+        )
 
 
 def test_digits_of_every_length_beside_everything() -> None:

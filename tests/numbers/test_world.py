@@ -127,7 +127,7 @@ all_options = st.builds(
 
 
 @pytest.mark.thorough
-@settings(max_examples=examples(60, thorough=300))  # each compiles an oracle
+@settings(max_examples=examples(40, thorough=200))  # each compiles an oracle
 @given(
     st.lists(texts_to_hurt | st.text(max_size=8), max_size=16),
     all_options | st.sampled_from(sorted(WORLD)).map(WORLD.__getitem__),

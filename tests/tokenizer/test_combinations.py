@@ -132,31 +132,6 @@ def number_forms(tok: Tokenizer) -> tuple[set[int], set[int]]:
     }
 
 
-# Round trips
-# -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("kind", "case"),
-    [*ON_GPT2, *((kind, case) for kind in ("neox", "bert_lower", "t5") for case in FAMILIES)],
-)
-def test_round_trip_and_engines(kind: str, case: str) -> None:
-    """Byte for byte with the text kept, in both ways with spaces; the engines agree."""
-    documents = [TEXT, None, "", "none", "5", " 5 ", "5 6", "-3 -3"]
-    for leading_space in ("auto", "separate") if kind == "gpt2" else ("auto",):
-        tok = tokenizer(kind, case, "auto", leading_space)
-        batch = tok.encode_batch(documents, keep_text=True)
-        batch.validate(full=True)
-        assert tok.decode_batch(batch).to_pylist() == documents
-        assert tok.decode_batch(batch.slice(3, 3)).to_pylist() == documents[3:6]
-        if tok.engine.name == "gigatoken":
-            assert (
-                tokenizer(kind, case, "tokenizers", leading_space)
-                .encode_batch(documents, keep_text=True)
-                .equals(batch, check_metadata=True)
-            )
-
-
 # What numbers become
 # -----------------------------------------------------------------------------------------------------
 
