@@ -5,6 +5,7 @@ a folder that ``save_pretrained`` wrote, with ``generate`` on ids, pipelines and
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from numtok import Tokenizer
-from numtok.engines.tokenizer_json import SETTINGS_FILE
+from numtok.engines.tokenizer_json import SETTINGS_FILE, TOKENIZER_FILE
 from numtok.errors import MissingDependencyError, SchemaError
 from numtok.representations.columns import NUMBER_MASK, NUMBER_VALUE
 from numtok_torch.generation.generate_texts import Call
@@ -68,6 +69,7 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
 
     config_class = NumberConfig
     name_or_path = ""
+    _where: Mapping[str, Any] = {}
 
     def can_generate(self) -> bool:  # type: ignore[override,unused-ignore]  # the backbone says
         """Whether the backbone can."""
@@ -104,6 +106,7 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
             dtype = None if dtype == "auto" else getattr(torch, dtype)
         model: Any = super().from_pretrained(Path(files[1]).parent, dtype=dtype, **layers)
         model.name_or_path = str(folder)
+        model._where = {name: one for name, one in where.items() if name != "token"}  # it is secret
         if chosen := getattr(config, "_attn_implementation", None):
             model.transformer.set_attn_implementation(chosen)
         asked = cls.__name__.removeprefix("NumberModel")
@@ -167,7 +170,7 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
         elif not self.decodes and not bool(mask[:, -1].all()):
             raise ModelError("prompts are padded on the left: set tokenizer.padding_side = 'left'")
         given = {name: one.to(self.device) for name, one in batch.items() if one is not None}
-        known = beside(self.name_or_path) if tokenizer is None else tokenizer
+        known = beside(self.name_or_path, self._where) if tokenizer is None else tokenizer
         call = Call.of(self, known, len(inputs), self._lengths(options, inputs))
         writing, output = call.write(given, return_dict_in_generate=True)
         if not self._asks(options, "return_dict_in_generate", return_dict_in_generate):
@@ -219,14 +222,17 @@ def fitting(model: NumberModel) -> str:
     return "ForCausalLM" if model.causal else "ForMaskedLM"
 
 
-def beside(folder: str) -> Tokenizer:
-    """The tokenizer that lies in the folder of a model, or on the Hub."""
-    if folder and cached_file(folder, SETTINGS_FILE, _raise_exceptions_for_missing_entries=False):
-        return Tokenizer.from_pretrained(folder)
-    raise ModelError(
-        "no tokenizer lies beside the model, and numbers are written with one: generate(...,"
-        " tokenizer=...)"
-    )
+def beside(folder: str, where: Mapping[str, Any]) -> Tokenizer:
+    """The tokenizer that lies in the folder of a model, or on the Hub, in the same revision."""
+    options = {"_raise_exceptions_for_missing_entries": False, **where}
+    names = (SETTINGS_FILE, TOKENIZER_FILE) if folder else ()
+    files = [cached_file(folder, name, **options) for name in names]
+    if not files or None in files:
+        raise ModelError(
+            "no tokenizer lies beside the model, and numbers are written with one: generate(...,"
+            " tokenizer=...)"
+        )
+    return Tokenizer.from_pretrained(Path(str(files[0])).parent)
 
 
 def values_of(

@@ -106,8 +106,13 @@ def test_beams_and_several_sequences(tmp_path: Path) -> None:
 
 
 def test_a_new_process(tmp_path: Path) -> None:
-    """That imports nothing of numtok itself; and one where numtok cannot be imported says so."""
-    model, tokenizer, options = saved("fone", tmp_path, "llama")
+    """That imports nothing of numtok itself, and takes the model from the cache of the Hub; where
+    numtok cannot be imported it says so.
+    """
+    repository = tmp_path / "home" / "hub" / "models--me--numbers"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text("a" * 40)
+    model, tokenizer, options = saved("fone", repository / "snapshots" / ("a" * 40), "llama")
     script = """
         import json, sys
         from transformers import AutoModelForCausalLM, pipeline
@@ -126,9 +131,8 @@ def test_a_new_process(tmp_path: Path) -> None:
         texts = [write(text, do_sample=False, **options) for text in json.loads(sys.argv[3])]
         print(json.dumps([told, [one[0]["generated_text"] for one in texts]]))
     """
-    told, texts = json.loads(
-        run(script, tmp_path, tmp_path, json.dumps(options), json.dumps(PROMPTS))
-    )
+    arguments = json.dumps(options), json.dumps(PROMPTS)
+    told, texts = json.loads(run(script, tmp_path, "me/numbers", *arguments).splitlines()[-1])
     assert "pip install 'numtok[torch]'" in told
     assert texts == generate(model, tokenizer, PROMPTS, full_text=True, **options)
 
@@ -181,6 +185,13 @@ def test_each_kind_has_its_auto_class(tmp_path: Path) -> None:
             assert found.can_generate() == (kind in ("CausalLM", "Seq2SeqLM"))
     model.save_pretrained(tmp_path)
     assert transformers.AutoModel.from_pretrained(tmp_path, **TRUSTED).can_generate()
+    plain = NumberModel(tiny.Plain(), *layers)
+    plain.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="backbone="):
+        transformers.AutoModel.from_pretrained(tmp_path, **TRUSTED)
+    again = PreTrainedNumberModel.from_pretrained(tmp_path, backbone=tiny.Plain())
+    same(again(**tiny.batch()).loss, plain(**tiny.batch()).loss, 0, 0)
+    assert not again.can_generate()
 
 
 def test_an_encoder_with_a_decoder_writes(tmp_path: Path) -> None:
