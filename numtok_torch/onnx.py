@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from numtok import Tokenizer
 from numtok.errors import MissingDependencyError
+from numtok.representations import streams
 from numtok.representations.parse import choose
 from numtok_torch.generation.generate_texts import read_prompts, special_tokens
 from numtok_torch.generation.well_formed import numtok_tokenizer
@@ -100,6 +101,12 @@ def _check(model: Any, tokenizer: Tokenizer) -> None:
             " Hugging Face models (...ForCausalLM)"
         )
     check_rows(backbone, tokenizer.vocab_size)
+    read = () if model.embedding is None else model.embedding.streams
+    if tracked := [name for name in read if name in streams("token")]:
+        raise ModelError(
+            f"{type(model.embedding).__name__} reads {tracked[0]}, which only numtok_torch.generate"
+            " knows of digits while they are written; leave the layer out of a model for ONNX"
+        )
 
 
 class _Graph(nn.Module):
@@ -182,7 +189,12 @@ def _needed(traced: Any) -> Any:
     """Without what leads to no output, such as the values of digits that are given out; some of it
     ONNX has no words for.
     """
-    plain = traced.run_decompositions({})  # without parts of their own where there is no gradient
+    known = {  # which ONNX Runtime has not, or not in float64
+        torch.ops.aten.sinh.default: lambda x: (x.exp() - (-x).exp()) / 2,
+        torch.ops.aten.copysign.Tensor: lambda x, y: torch.where(y < 0, -x.abs(), x.abs()),
+    }
+    # also without parts of their own where there is no gradient
+    plain = traced.run_decompositions(known)
     graph = plain.graph_module.graph
     graph.eliminate_dead_code(lambda node: node.op in ("placeholder", "output"))
     return plain

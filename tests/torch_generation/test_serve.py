@@ -54,8 +54,13 @@ def served(folder: Path, *options: str) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def asked() -> Iterator[Any]:
-    with served(exported("xval", "gpt2")) as server:
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Of a folder of torch, which the server exports itself."""
+    folder = tmp_path_factory.mktemp("torch")
+    model, tokenizer, _ = setting("xval", "gpt2")
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    with served(folder, "--queue", str(CLIENTS + 1)) as server:
         yield server
 
 
@@ -170,23 +175,17 @@ def test_bytes_that_are_no_request(asked: Any) -> None:
     assert create(prompt="7", max_tokens=1).choices
 
 
-def test_a_queue_that_is_full_and_time_that_is_over() -> None:
-    """Of a folder of torch, which the server exports itself."""
-    with served(exported("xval", "gpt2"), "--queue", "2", "--batch", "1") as (_, create):
-        with pytest.raises(openai.RateLimitError, match="texts wait already"):
-            create(prompt=["7"] * 3, max_tokens=1)
-        assert len(create(prompt=["7"] * 2, max_tokens=1).choices) == 2
+def test_a_queue_that_is_full(asked: Any) -> None:
+    """All of a request's texts wait, or none does."""
+    _, create = asked
+    with pytest.raises(openai.RateLimitError, match="texts wait already"):
+        create(prompt=["7"] * (CLIENTS + 2), max_tokens=1)
+    assert len(create(prompt=["7"] * (CLIENTS + 1), max_tokens=1).choices) == CLIENTS + 1
+
+
+def test_time_that_is_over() -> None:
     with (
-        served(exported("xval", "gpt2"), "--timeout", "0") as (_, create),
+        served(exported("p10", "gpt2"), "--timeout", "0") as (_, create),
         pytest.raises(openai.InternalServerError, match="not done in 0 s"),
     ):
         create(prompt="7", max_tokens=1)
-
-
-def test_a_folder_of_torch(tmp_path: Path) -> None:
-    model, tokenizer, _ = setting("xval", "gpt2")
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    with served(tmp_path) as (_, create):
-        text = create(prompt=PROMPTS[2], max_tokens=NEW, temperature=0).choices[0].text
-    assert text == wanted(PROMPTS[2])
