@@ -7,10 +7,8 @@ a level is the most significant digits that an operand has.
 
 from __future__ import annotations
 
-import argparse
 import functools
 import itertools
-import json
 import random
 from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
@@ -199,26 +197,3 @@ TASKS: dict[str, Callable[[random.Random, int, Context], Drawn]] = {
     "sort": _sort,
     "interval": _interval,
 }
-
-
-def main() -> None:
-    """Print questions as JSON lines."""
-    parser = argparse.ArgumentParser(
-        prog="python -m numtok_torch.tasks",
-        description="Questions of arithmetic with exact answers, as JSON lines.",
-    )
-    parser.add_argument("--count", type=int, default=1000, help="of questions; 1000 if not given")
-    parser.add_argument("--tasks", nargs="+", metavar="TASK", help=", ".join(TASKS))
-    parser.add_argument("--levels", type=int, nargs="+", default=[1, 2, 3, 5, 8, 12, 15])
-    parser.add_argument("--digits", type=int, default=15, help="of a rounded answer")
-    parser.add_argument("--seed", type=int, default=0)
-    try:
-        questions = Tasks(**vars(parser.parse_args()))
-    except InputError as error:
-        parser.error(str(error))
-    for number in range(len(questions)):
-        print(json.dumps(questions[number]))
-
-
-if __name__ == "__main__":
-    main()

@@ -4,11 +4,8 @@ question, and how answers are judged.
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import subprocess
-import sys
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -84,12 +81,3 @@ def test_items_depend_on_the_seed_and_their_number_alone() -> None:
     for wrong in ({"tasks": ["sum"]}, {"levels": [0]}, {"digits": 31}, {"tasks": []}):
         with pytest.raises(InputError):
             Tasks(1, **wrong)  # type: ignore[arg-type]
-
-
-def test_as_json_lines() -> None:
-    command = [sys.executable, "-m", "numtok_torch.tasks", "--count", "12", "--tasks"]
-    told = subprocess.run([*command, "mean", "sort"], capture_output=True, text=True, check=True)
-    lines = list(map(json.loads, told.stdout.splitlines()))
-    assert lines == [Tasks(12, ["mean", "sort"])[k] for k in range(12)]
-    told = subprocess.run([*command, "sum"], capture_output=True, text=True, check=False)
-    assert told.returncode == 2 and "no task is called 'sum'" in told.stderr
