@@ -210,18 +210,18 @@ def float_digits_encode(strings: Strings) -> Array:
     for text in strings:
         sign, digits, exponent = _scientific(Decimal(text), 4)
         power = exponent + 3 if int(digits) else 0
-        symbols += [int(sign == "-"), int(power < 0)]
-        symbols += [int(digit) + 2 for digit in f"{abs(power)}{digits}"]
+        symbols += [int(sign == "-"), 2 + (power < 0)]
+        symbols += [int(digit) + 4 for digit in f"{abs(power)}{digits}"]
     return np.array(symbols, np.uint16)
 
 
 def float_digits_decode(symbols: Array) -> list[Decimal]:
     """The same the other way round."""
     rows = symbols.reshape(-1, 7).tolist()
-    signs = [(-1 if row[0] else 1, -1 if row[1] else 1) for row in rows]
-    whole = [int("".join(str(one - 2) for one in row[3:])) for row in rows]
+    signs = [(-1 if row[0] else 1, -1 if row[1] == 3 else 1) for row in rows]
+    whole = [int("".join(str(one - 4) for one in row[3:])) for row in rows]
     return [
-        sign * number * Decimal(10) ** (power * (row[2] - 2) - 3)
+        sign * number * Decimal(10) ** (power * (row[2] - 4) - 3)
         for (sign, power), number, row in zip(signs, whole, rows, strict=True)
     ]
 

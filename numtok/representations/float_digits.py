@@ -1,12 +1,14 @@
 """Sign, exponent and mantissa as digits of any base, each a token of its own: RegressLM's tokens.
 
 In: n numbers, ±b^e · d_0.d_1 … in base b. Out: 2 + E + M symbols each, no tensor: the sign, the
-    sign of e, the E digits of abs(e), the M digits of the mantissa; −60.2 is ``- + 1 6 0 2 0``.
+    sign of e, the E digits of abs(e), the M digits of the mantissa; −60.2 is ``- E+ 1 6 0 2 0``.
     Inverse: the number rounded to M digits of base b, to nearest, halves to even. RegressLM
     (google-deepmind/regress-lm, ``IEEEFloatTokenizer`` of regress_lm/tokenizers.py); its
     ``P10Tokenizer`` is :class:`~numtok.P10` with four digits and decades from -7 to 13.
 
-Zero is ``+ + 0 0 0 0 0``, and minus zero another number. **Differences from the authors' code**:
+Zero is ``+ E+ 0 0 0 0 0``, and minus zero another number. **Differences from the authors' code**:
+there both signs are the same tokens,
+while here one that is a number's first is no other, so that numbers side by side are told apart;
 there digits beyond the last are cut off, minus zero is zero, and what is too small becomes zero,
 with ``-`` for the sign of the exponent, where ``"clip"`` takes the smallest number that is held.
 """
@@ -33,14 +35,14 @@ MOST_EXPONENTS = 4096
 MOST_MANTISSAS = 10**18
 # more digits than any mantissa tells apart; those of a million need not all be looked at
 _DIGITS = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
-SIGNS = 2  # the first symbols, + and -
+SIGNS, FIRST_DIGIT = 2, 4  # the first symbols: + and -, E+ and E-, the digits
 
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class FloatDigits(SpelledOut):
-    """``- + 1 6 0 2 0``: sign, sign of the exponent, its digits, those of the mantissa.
+    """``- E+ 1 6 0 2 0``: sign, sign of the exponent, its digits, those of the mantissa.
 
     Attributes:
         base: of the digits, 2 to 36.
@@ -75,7 +77,7 @@ class FloatDigits(SpelledOut):
 
     @property
     def alphabet(self) -> tuple[str, ...]:
-        return ("+", "-", *map(str, range(self.base)))
+        return ("+", "-", "E+", "E-", *map(str, range(self.base)))
 
     @property
     def length(self) -> int:
@@ -87,7 +89,7 @@ class FloatDigits(SpelledOut):
 
     @property
     def symbol_values(self) -> tuple[tuple[str, float] | None, ...]:
-        return (None, None, *(("digits", float(digit)) for digit in range(self.base)))
+        return (*(None,) * FIRST_DIGIT, *(("digits", float(digit)) for digit in range(self.base)))
 
     @property
     def largest_exponent(self) -> int:
@@ -106,10 +108,10 @@ class FloatDigits(SpelledOut):
         exponent = np.clip(exponent, -self.largest_exponent, self.largest_exponent)
         exponent[mantissa == 0] = 0
         symbols = np.empty((count, self.length), np.uint16)
-        symbols[:, 0], symbols[:, 1] = numbers.negative, exponent < 0
+        symbols[:, 0], symbols[:, 1] = numbers.negative, SIGNS + (exponent < 0)
         digits = (_in_base(np.abs(exponent), self.base, self.exponent_digits),
                   _in_base(mantissa, self.base, self.mantissa_digits))  # fmt: skip
-        symbols[:, 2:] = np.concatenate(digits, 1) + SIGNS
+        symbols[:, 2:] = np.concatenate(digits, 1) + FIRST_DIGIT
         return Spelled(symbols.reshape(-1), np.arange(count + 1) * self.length)
 
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
@@ -128,10 +130,11 @@ class FloatDigits(SpelledOut):
         """As :meth:`encode` spells: a mantissa without leading zeros, but for zero, whose exponent
         is ``+ 0``; no exponent is ``- 0``.
         """
-        signs, zero = range(SIGNS), range(SIGNS, SIGNS + 1)
-        others, digits = range(SIGNS + 1, SIGNS + self.base), range(SIGNS, SIGNS + self.base)
+        signs, zero = range(SIGNS), range(FIRST_DIGIT, FIRST_DIGIT + 1)
+        digits = range(FIRST_DIGIT, FIRST_DIGIT + self.base)
+        others = digits[1:]
         rules: dict[str, list[tuple[range, str]]] = {"begin": [(signs, "sign of e")]}
-        rules["sign of e"] = [(range(1), "+ zeros 0"), (range(1, 2), "- zeros 0")]
+        rules["sign of e"] = [(range(2, 3), "+ zeros 0"), (range(3, 4), "- zeros 0")]
         last = self.exponent_digits - 1
         for k in range(self.exponent_digits):
             onward = "mantissa" if k == last else f"e {k + 1}"
@@ -180,17 +183,17 @@ class FloatDigits(SpelledOut):
 
     def _value(self, symbols: list[int]) -> Decimal | None:
         """What symbols say; None if they are no number."""
-        head, digits = symbols[:SIGNS], [one - SIGNS for one in symbols[SIGNS:]]
-        if len(symbols) != self.length or max(head) >= SIGNS or min(digits) < 0:
+        sign, digits = symbols[:2], [one - FIRST_DIGIT for one in symbols[2:]]
+        if len(symbols) != self.length or sign[0] > 1 or sign[1] not in (2, 3) or min(digits) < 0:
             return None
         exponent = mantissa = 0
         for digit in digits[: self.exponent_digits]:
             exponent = exponent * self.base + digit
         for digit in digits[self.exponent_digits :]:
             mantissa = mantissa * self.base + digit
-        power = (-exponent if head[1] else exponent) - self.mantissa_digits + 1
-        value = _DIGITS.multiply(mantissa, _DIGITS.power(self.base, power))
-        return value.copy_negate() if head[0] else value
+        power = (-exponent if sign[1] == 3 else exponent) - self.mantissa_digits + 1
+        value = _DIGITS.normalize(_DIGITS.multiply(mantissa, _DIGITS.power(self.base, power)))
+        return value.copy_negate() if sign[0] else value
 
 
 def _in_base(values: Ints, base: int, width: int) -> Ints:

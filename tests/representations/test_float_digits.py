@@ -11,7 +11,7 @@ from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numtok import FloatDigits, Grammar, Numbers
+from numtok import FloatDigits, Grammar, Numbers, Tokenizer
 from numtok.errors import RepresentationError
 from numtok.representations import Spelled, parse
 from numtok.representations.base import NEVER
@@ -44,44 +44,51 @@ def test_it_holds_to_the_kit(one: FloatDigits) -> None:
 @pytest.mark.parametrize(
     ("literal", "symbols", "value"),
     [
-        ("123.4", "+ + 2 1 2 3 4", "123.4"),
-        ("12345", "+ + 4 1 2 3 4", "12340"),
-        ("0.1234", "+ - 1 1 2 3 4", "0.1234"),
-        ("-123.4", "- + 2 1 2 3 4", "-123.4"),
-        ("-0.1234", "- - 1 1 2 3 4", "-0.1234"),
-        ("1.234e-9", "+ - 9 1 2 3 4", "0.000000001234"),
-        ("-1.2e9", "- + 9 1 2 0 0", "-1200000000"),
-        ("1.2345e9", "+ + 9 1 2 3 4", "1234000000"),
-        ("1.234e10", "+ + 9 9 9 9 9", "9999000000"),
-        ("-1.234e10", "- + 9 9 9 9 9", "-9999000000"),
-        ("0", "+ + 0 0 0 0 0", "0"),
-        ("1", "+ + 0 1 0 0 0", "1"),
-        ("0.01", "+ - 2 1 0 0 0", "0.01"),
-        ("-1000", "- + 3 1 0 0 0", "-1000"),
+        ("123.4", "+ E+ 2 1 2 3 4", "123.4"),
+        ("12345", "+ E+ 4 1 2 3 4", "12340"),
+        ("0.1234", "+ E- 1 1 2 3 4", "0.1234"),
+        ("-123.4", "- E+ 2 1 2 3 4", "-123.4"),
+        ("-0.1234", "- E- 1 1 2 3 4", "-0.1234"),
+        ("1.234e-9", "+ E- 9 1 2 3 4", "0.000000001234"),
+        ("-1.2e9", "- E+ 9 1 2 0 0", "-1200000000"),
+        ("1.2345e9", "+ E+ 9 1 2 3 4", "1234000000"),
+        ("1.234e10", "+ E+ 9 9 9 9 9", "9999000000"),
+        ("-1.234e10", "- E+ 9 9 9 9 9", "-9999000000"),
+        ("0", "+ E+ 0 0 0 0 0", "0"),
+        ("1", "+ E+ 0 1 0 0 0", "1"),
+        ("0.01", "+ E- 2 1 0 0 0", "0.01"),
+        ("-1000", "- E+ 3 1 0 0 0", "-1000"),
     ],
 )
 def test_the_values_of_regress_lms_tests(literal: str, symbols: str, value: str) -> None:
+    """There the sign of the exponent is ``+`` or ``-``, too."""
     one = FloatDigits(overflow="clip")
     assert spelled(one, literal) == symbols
     assert Numbers.parse([read(one, symbols)]).to_decimal() == Numbers.parse([value]).to_decimal()
 
 
 def test_other_bases_and_rounding() -> None:
-    assert spelled(FloatDigits(2, 3, 4), "-28.5") == "- + 1 0 0 1 1 1 0"  # 1.110|01 · 2^4
-    assert spelled(FloatDigits(16, 1, 2), "255.5") == "+ + 2 1 0"  # ff.8, to even
-    assert spelled(FloatDigits(10, 2, 3), "9.996") == "+ + 0 1 1 0 0"
-    assert spelled(FloatDigits(12, 1, 2), "143") == "+ + 1 11 11"
-    assert read(FloatDigits(12, 1, 2), "- - 1 11 11").startswith("-0.993055555555555555555")
-    for nothing in ("+ + 1 2 3", "1 + 2 1 2 3 4", "+ + + 1 2 3 4"):
+    assert spelled(FloatDigits(2, 3, 4), "-28.5") == "- E+ 1 0 0 1 1 1 0"  # 1.110|01 · 2^4
+    assert spelled(FloatDigits(16, 1, 2), "255.5") == "+ E+ 2 1 0"  # ff.8, to even
+    assert spelled(FloatDigits(10, 2, 3), "9.996") == "+ E+ 0 1 1 0 0"
+    assert spelled(FloatDigits(12, 1, 2), "143") == "+ E+ 1 11 11"
+    assert read(FloatDigits(12, 1, 2), "- E- 1 11 11").startswith("-0.993055555555555555555")
+    for nothing in ("+ E+ 1 2 3", "1 E+ 2 1 2 3 4", "+ + 2 1 2 3 4", "+ E+ + 1 2 3 4"):
         assert read(FloatDigits(), nothing) == nothing.replace(" ", "")
+
+
+def test_numbers_side_by_side_are_read_back_from_their_tokens() -> None:
+    tokenizer = Tokenizer.from_pretrained(numbers=[FloatDigits(2, 4, 24)])
+    texts = ["a -60.25 3 and 0.125,-7", "-0 1 2", "7"]
+    assert tokenizer.decode_batch(tokenizer.encode_batch(texts)).to_pylist() == texts
 
 
 def test_the_range_and_one_beyond() -> None:
     literals = ["1e-9", "9.9994e-10", "9.9999e-10", "9999499999", "9999500000", "-0", "1e999999"]
     held = FloatDigits().fits(Numbers.parse(literals)).tolist()
     assert held == [True, False, True, True, False, True, False]
-    assert spelled(FloatDigits(overflow="clip"), "-1e-400") == "- - 9 1 0 0 0"
-    assert spelled(FloatDigits(), "-0") == "- + 0 0 0 0 0"
+    assert spelled(FloatDigits(overflow="clip"), "-1e-400") == "- E- 9 1 0 0 0"
+    assert spelled(FloatDigits(), "-0") == "- E+ 0 0 0 0 0"
     binary = FloatDigits(2, 3, 4)
     held = binary.fits(Numbers.parse(["0.0078125", "0.0075", "247", "248", "1e5000"])).tolist()
     assert held == [True, False, True, False, False]
