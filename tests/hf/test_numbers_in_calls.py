@@ -19,12 +19,24 @@ pytest.importorskip("torch")
 import hf_checks as checks
 import hf_inputs as inputs
 import hf_number_checks as number_checks
-from hf_cases import BYTE_LEVEL, KINDS, REAL, SINGLE, SPELLED, build_ours, oracle, ours, source
+from hf_cases import (
+    BYTE_LEVEL,
+    KINDS,
+    MIXED_TEXTS,
+    REAL,
+    SINGLE,
+    SPELLED,
+    build_ours,
+    oracle,
+    ours,
+    source,
+)
 from hf_compare import outcome, same
 from hf_inputs import NUMBER_TEXTS
 from hostile import NUMBERS, texts, triples
 
 from numtok.errors import NumtokError
+from numtok.hf import batch as quick_way
 from numtok.numbers.grammar import Grammar
 from numtok.representations import (
     NUM,
@@ -48,26 +60,30 @@ CASES += [(kind, grammar) for kind in ("bert", "roberta") for grammar in ("data"
 @pytest.mark.parametrize(("kind", "name"), CASES)
 @pytest.mark.thorough
 @settings(max_examples=examples(12, thorough=40))
-@given(call=st.one_of(inputs.calls(), inputs.cuts()))
+@given(call=st.one_of(inputs.calls(), inputs.cuts()), quick=st.booleans())
 @example(
     call=inputs.Call(
         NUMBER_TEXTS,
         options={"padding": True, "return_tensors": "pt", "return_offsets_mapping": True},
-    )
+    ),
+    quick=False,
 )
 @example(
-    call=inputs.Call(NUMBER_TEXTS[::-1], NUMBER_TEXTS, options={"return_offsets_mapping": True})
+    call=inputs.Call(NUMBER_TEXTS[::-1], NUMBER_TEXTS, options={"return_offsets_mapping": True}),
+    quick=False,
 )
 @example(
     call=inputs.Call(
         [["a", "5", "b -3", ""], ["-7", "[NUM]", " 8"]],
         options={"is_split_into_words": True, "return_offsets_mapping": True},
-    )
+    ),
+    quick=False,
 )
 @example(
     call=inputs.Call(
         "a <|2.5|> 5", options={"split_special_tokens": True, "return_offsets_mapping": True}
-    )
+    ),
+    quick=False,
 )
 @example(
     call=inputs.Call(
@@ -78,7 +94,17 @@ CASES += [(kind, grammar) for kind in ("bert", "roberta") for grammar in ("data"
             "stride": 1,
             "return_overflowing_tokens": True,
         },
-    )
+    ),
+    quick=False,
+)
+@example(
+    call=inputs.Call(MIXED_TEXTS, options={"padding": True, "truncation": True, "max_length": 5}),
+    quick=True,
+)
+@example(call=inputs.Call(["5 <mask> 6", "7", "of 8"]), quick=True)
+@example(
+    call=inputs.Call(["", ""], options={"padding": True, "return_special_tokens_mask": True}),
+    quick=True,
 )
 @example(
     call=inputs.Call(
@@ -86,15 +112,20 @@ CASES += [(kind, grammar) for kind in ("bert", "roberta") for grammar in ("data"
         "4 b 5 6 7",
         {"truncation_side": "left"},
         {"truncation": "only_second", "max_length": 9},
-    )
+    ),
+    quick=False,
 )
-def test_calls(kind: str, name: str, call: inputs.Call) -> None:
-    """Ids, offsets, words, streams; whatever cuts the ids cuts the streams, row for row."""
+def test_calls(kind: str, name: str, call: inputs.Call, quick: bool) -> None:
+    """Ids, offsets, words, streams; whatever cuts the ids cuts the streams, row for row; by the
+    quick way for large batches too.
+    """
     tok, reference = ours(kind, **SETTINGS[name]), oracle(kind, **SETTINGS[name])
     assert name != "one form" or f" {NUM}" not in tok.get_vocab()
-    number_checks.check_numbers(
-        tok, reference, call.text, call.text_pair, call.sides, **call.options
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quick_way, "SMALL", 0 if quick else quick_way.SMALL)
+        number_checks.check_numbers(
+            tok, reference, call.text, call.text_pair, call.sides, **call.options
+        )
 
 
 @every_kind
@@ -137,9 +168,11 @@ def test_same_ids_as_the_core(kind: str) -> None:
 def test_streams(kind: str, numbers: str, call: inputs.Call) -> None:
     """What each representation adds, under the names of the schema."""
     tok, reference = ours(kind, SINGLE[numbers]), oracle(kind, SINGLE[numbers])
-    number_checks.check_numbers(
-        tok, reference, call.text, call.text_pair, call.sides, **call.options
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quick_way, "SMALL", 0)
+        number_checks.check_numbers(
+            tok, reference, call.text, call.text_pair, call.sides, **call.options
+        )
 
 
 @pytest.mark.parametrize("numbers", SPELLED)
@@ -157,9 +190,11 @@ def test_streams(kind: str, numbers: str, call: inputs.Call) -> None:
 @example(call=inputs.Call(["a -5", "7"], options={"is_split_into_words": True}))
 def test_spelled_out(kind: str, numbers: str, call: inputs.Call) -> None:
     tok, reference = ours(kind, SPELLED[numbers]), oracle(kind, SPELLED[numbers])
-    number_checks.check_numbers(
-        tok, reference, call.text, call.text_pair, call.sides, **call.options
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quick_way, "SMALL", 0)
+        number_checks.check_numbers(
+            tok, reference, call.text, call.text_pair, call.sides, **call.options
+        )
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
