@@ -28,7 +28,9 @@ from typing import Any
 from places import ROOT
 
 FENCE = re.compile(r"^```(?P<language>[^\n`]*)\n(?P<source>.*?)^```$", re.M | re.S)
-VALUE = re.compile(r"""^(?P<expression>\S.*?)  \# (?P<value>[\[({'"\d].*)$""")
+VALUE = re.compile(
+    r"""^(?P<expression>\S.*?)  \# (?P<value>[\[({'"\d].*|True|False|None|(?:Decimal|Fraction)\(.*)$"""
+)
 
 
 @dataclass(frozen=True)
