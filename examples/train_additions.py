@@ -57,9 +57,6 @@ ALL = (
     "b1999",
     "subword",
 )  # fp15 has 57,604 tokens: slow here
-OPTIONS = {
-    "xval": ["--fit"],
-}  # of numtok encode: fit xval's scale
 # of what is added: a sum then has three digits at the most, which all representations but bins hold
 LARGEST = 499
 EPILOG = """examples:
@@ -221,24 +218,9 @@ def run(numbers: str, folder: Path, settings: argparse.Namespace) -> dict[str, A
     text, parquet, trained = folder / "sums.jsonl", folder / "sums.parquet", folder / "tokenizer"
     write_sums(text, seen)
     numtok_command("train", text, "-o", trained, "--vocab-size", "300")
-    extra = [
-        option
-        for part in numbers.split(",")
-        for option in OPTIONS.get(part.partition(":")[0].strip(), [])
-    ]
-    numtok_command(
-        "encode",
-        text,
-        "-o",
-        parquet,
-        "--tokenizer",
-        trained,
-        "--numbers",
-        numbers,
-        *dict.fromkeys(extra),
-    )
+    numtok_command("encode", text, "-o", parquet, "--tokenizer", trained, "--numbers", numbers)
 
-    # 2. The tokenizer that wrote the file: with the scale that --fit found. NumberDataset refuses
+    # 2. The tokenizer that wrote the file: with the scale that was found. NumberDataset refuses
     # any other.
     described = read_metadata(pq.read_schema(parquet))["numbers"]
     tokenizer = numtok.Tokenizer.from_pretrained(trained, [from_dict(one) for one in described])
