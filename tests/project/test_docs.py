@@ -317,6 +317,7 @@ def _(session: Session, printed: str) -> None:
 
 @promise("docs/corpora.md", "cat > job.toml")
 def _(session: Session, printed: str) -> None:
+    assert jobs.shards(session.folder / "again") == jobs.shards(session.folder / "from-file")
     data, again = jobs.table(session.folder / "data"), jobs.table(session.folder / "from-file")
     assert data.replace_schema_metadata(None).equals(again.replace_schema_metadata(None))
 
