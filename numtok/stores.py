@@ -1,6 +1,6 @@
 """Object stores, by way of fsspec: objects are read by ranges and put as a whole, and what goes
-wrong is told with the URL and the way out. The packages of stores try again by themselves.
-``numtok.locations`` takes paths too.
+wrong is told with the URL and the way out. The packages of stores try again by themselves; over
+plain HTTP, which has none, requests are made again here. ``numtok.locations`` takes paths too.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ import contextlib
 import errno
 import io
 import os
+import random
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
@@ -25,6 +27,7 @@ from numtok.errors import (
 
 Answer = TypeVar("Answer")
 
+TRIES, PAUSE = 5, 0.5  # of a request over HTTP; seconds before the second, about twice that later
 PART = 16 << 20  # bytes of a part of an upload: 10,000 of them are an object of S3 at most
 BLOCK, BLOCKS = 8 << 20, 4  # bytes that are read at once; so many are cached of an open object
 
@@ -108,12 +111,19 @@ def _tried(url: str, ask: Callable[[], Answer], doing: str = "read") -> Answer:
     Raises:
         InputError, OutputError: naming the URL, what is wrong, and the way out.
     """
-    try:
-        return ask()
-    except NumtokError:
-        raise
-    except Exception as error:
-        raise _refusal(url, error, doing) from error
+    left = TRIES if _scheme(url) in ("http", "https") else 1
+    pause = PAUSE
+    while True:
+        try:
+            return ask()
+        except NumtokError:
+            raise
+        except Exception as error:
+            left -= 1
+            if not left or _verdict(error) != "passing":
+                raise _refusal(url, error, doing) from error
+        time.sleep(pause * random.uniform(0.75, 1.25))
+        pause *= 2
 
 
 def _root(error: BaseException) -> BaseException:
@@ -171,7 +181,10 @@ def _refusal(url: str, error: Exception, doing: str) -> NumtokError:
             " they permit"
         ),
         "final": f"{reason}; check the URL, or use a copy on this machine",
-        "passing": (f"{reason}; check the network and the store, then run the same command again"),
+        "passing": (
+            f"{reason}, however often it was tried; check the network and the store, then run the same"
+            " command again"
+        ),
     }[verdict]
     if doing == "read":
         return MissingInputError(f"cannot be read: {what}", url)
@@ -255,7 +268,8 @@ def files_below(url: str, pattern: bool = False) -> dict[str, int | None]:
 
 
 class RemoteFile(io.RawIOBase):
-    """An object opened for reading, by ranges.
+    """An object opened for reading, by ranges. A request that fails is made again, and only for
+    what the object was when it was opened.
 
     Args:
         url: of the object.
@@ -267,20 +281,26 @@ class RemoteFile(io.RawIOBase):
 
     def __init__(self, url: str, block: int | None = None) -> None:
         self._url, self._block, self._position = url, block or BLOCK, 0
-        self._file, self._status = _tried(url, self._open)
+        self._file: Any = None
+        self._opened: Status | None = None
+        _tried(url, self._open)
 
-    def _open(self) -> tuple[Any, Status]:
+    def _open(self) -> None:
         system, path = _system(self._url)
         if _scheme(self._url) == "memory":  # where all that open an object share one position
-            return io.BytesIO(system.cat_file(path)), _status_of(system.info(path))
-        how = {"cache_type": "blockcache", "cache_options": {"maxblocks": BLOCKS}}
-        file = system.open(path, "rb", block_size=self._block, **how)
-        return file, _status_of(getattr(file, "details", None) or {})
+            self._file, found = io.BytesIO(system.cat_file(path)), _status_of(system.info(path))
+        else:
+            how = {"cache_type": "blockcache", "cache_options": {"maxblocks": BLOCKS}}
+            self._file = system.open(path, "rb", block_size=self._block, **how)
+            found = _status_of(getattr(self._file, "details", None) or {})
+        if self._opened not in (None, found):
+            raise changed(self._url)
+        self._opened = found
 
     @property
     def size(self) -> int | None:
         """In bytes, if the store knows."""
-        return self._status.size
+        return self._opened.size if self._opened else None
 
     def readinto(self, buffer: Any) -> int:
         data: bytes = _tried(self._url, lambda: self._read(len(buffer)))
@@ -288,10 +308,16 @@ class RemoteFile(io.RawIOBase):
         return len(data)
 
     def _read(self, size: int) -> bytes:
-        self._file.seek(self._position)
-        data = bytes(self._file.read(size))
-        if self.size is not None and len(data) < min(size, self.size - self._position):
-            raise ConnectionError("fewer bytes came than were asked for")
+        try:
+            if self._file is None:
+                self._open()
+            self._file.seek(self._position)
+            data = bytes(self._file.read(size))
+            if self.size is not None and len(data) < min(size, self.size - self._position):
+                raise ConnectionError("fewer bytes came than were asked for")
+        except BaseException:
+            self._file = None  # it may have kept what it should not
+            raise
         self._position += len(data)
         return data
 

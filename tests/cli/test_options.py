@@ -154,7 +154,6 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
     "warm-up --tokenizer": [("--numbers xval", "--tokenizer nowhere ! nowhere")],
 }  # fmt: skip
 OF_ALL = {"--quiet", "--debug", "--help"}
-BEFORE: dict[tuple[str, str], Any] = {}  # what came of commands without the option
 
 
 @pytest.fixture(scope="module")
@@ -245,10 +244,7 @@ def test_every_option_changes_the_outcome_or_is_refused(
             assert result.exit_code in (1, 2) and refusal in result.stderr, result.output
         else:
             assert result.exit_code == 0, result.output
-            if (command, without) not in BEFORE:
-                before = outcome(command, without, made, tmp_path / f"{k}b", monkeypatch)
-                BEFORE[command, without] = before[1]
-            assert found != BEFORE[command, without]
+            assert found != outcome(command, without, made, tmp_path / f"{k}b", monkeypatch)[1]
 
 
 def test_no_option_was_forgotten() -> None:

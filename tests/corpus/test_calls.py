@@ -145,6 +145,20 @@ def test_decoding_gives_the_texts_back(folder: Path) -> None:
         )
 
 
+def test_a_representation_that_is_given_keeps_its_scale_unless_asked(folder: Path) -> None:
+    given = numtok.encode_files("in.jsonl", "a.parquet", numbers=[XVal(scale=0.5)])
+    assert given.fit is None
+    assert given.representations == (XVal(scale=0.5),)
+    own = numtok.encode_files(
+        "in.jsonl", "b.parquet", tokenizer=Tokenizer.from_pretrained(numbers=[XVal(scale=0.5)])
+    )
+    assert pq.read_table("a.parquet").equals(pq.read_table("b.parquet"))
+    assert own.fit is None
+    fitted = numtok.encode_files("in.jsonl", "c.parquet", numbers=[XVal(scale=0.5)], fit=True)
+    assert fitted.fit is not None
+    assert fitted.representations == (fitted.fit.xval,) != (XVal(scale=0.5),)
+
+
 def test_a_tokenizer_has_its_own_numbers(folder: Path) -> None:
     made = Tokenizer.from_pretrained(numbers=[FoNE(6, 4)])
     assert numtok.encode_files("in.jsonl", "a.parquet", tokenizer=made).representations == (

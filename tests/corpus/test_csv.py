@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 from pathlib import Path
 
@@ -12,6 +13,18 @@ from hypothesis import strategies as st
 from input_files import failure, read_all, write
 
 from numtok.corpus.read.documents import find_inputs, read_batches
+
+
+@pytest.mark.parametrize("size", [50, 1000, 50_000])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz"])
+def test_a_header_longer_than_a_block(tmp_path: Path, name: str, size: int) -> None:
+    delimiter = "\t" if ".tsv" in name else ","
+    names = [f"column {k}" for k in range(size // 10)] + ["text"]
+    rows = [[str(k) for k in range(size // 10)] + [f"row {row}"] for row in range(3)]
+    data = "\n".join(delimiter.join(row) for row in [names, *rows]).encode()
+    path = write(tmp_path, name, gzip.compress(data) if name.endswith("gz") else data)
+    for batch_bytes in (1, 30, 1000, 1 << 20):
+        assert read_all(path, batch_bytes=batch_bytes) == ["row 0", "row 1", "row 2"]
 
 
 def test_a_header_over_several_lines_and_blocks(tmp_path: Path) -> None:
@@ -47,6 +60,22 @@ def test_a_quote_that_never_closes(tmp_path: Path, data: str, line: int, batch_b
     assert error.line == line and "never closes" in str(error)
     error = failure(write(tmp_path, "a.tsv", data.replace(",", "\t")), batch_bytes=batch_bytes)
     assert error.line == line and "never closes" in str(error)
+
+
+def test_quotes_within_a_field_are_text(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", 'id,text\n1,5" pipe\n2,a"b"c\n3,"x"y\n4,\n')
+    for batch_bytes in (1, 20, 1 << 20):
+        assert read_all(path, batch_bytes=batch_bytes) == ['5" pipe', 'a"b"c', "xy", ""]
+    assert read_all(write(tmp_path, "b.csv", '5" pipe,text\n1,a\n'), text_column="text") == ["a"]
+
+
+def test_a_first_row_longer_than_a_block(tmp_path: Path) -> None:
+    data = 'id,text\n1,"' + "long\n" * 3000 + '"\n2,short\n'
+    for name, content in (("a.csv", data.encode()), ("a.csv.gz", gzip.compress(data.encode()))):
+        assert read_all(write(tmp_path, name, content), batch_bytes=100) == [
+            "long\n" * 3000,
+            "short",
+        ]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ The same texts, or one error that names the file.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
@@ -25,7 +27,7 @@ from numtok.corpus.read.encoded import read_encoded
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.representations import P10, FloatBits, PlaceValue, Representation, Subword, XVal
-from numtok_torch import NumberDataset
+from numtok_torch import IterableNumberDataset, NumberDataset
 
 TOKENIZER = numtok.Tokenizer.from_pretrained(None, [XVal(), FloatBits()])
 TEXTS = [f"row {n} is {n / 7:.3f} or -{n}e5, and then {n + 1}" for n in range(40)]
@@ -93,6 +95,24 @@ def test_cut_short(tmp_path: Path, name: str) -> None:
             assert str(path) in str(caught.value)
 
 
+def test_a_changed_number_is_noticed_by_every_reader(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.arrow", compression="none")
+    data = bytearray(path.read_bytes())
+    ids = np.asarray(TOKENIZER.encode_batch(TEXTS)["input_ids"].values)[:6].tobytes()
+    at = data.find(ids)
+    assert at > 0
+    data[at] ^= 1
+    path.write_bytes(data)
+    for reader in (
+        lambda: decoded(path),
+        lambda: NumberDataset(path)[0],
+        lambda: list(IterableNumberDataset(path)),
+    ):
+        with pytest.raises(InputError, match=f"{path}.*'input_ids' of batch 0.*checksum"):
+            reader()
+    assert NumberDataset(path)[39]["number_value"][0] == 39, "the other batches are whole"
+
+
 def test_a_missing_batch_is_noticed(tmp_path: Path) -> None:
     """The batches with their checksums, all whole, but one is left out, or two have changed places."""
     path = write(tmp_path / "a.arrow")
@@ -106,6 +126,15 @@ def test_a_missing_batch_is_noticed(tmp_path: Path) -> None:
                 writer.write_batch(batches[number][0], custom_metadata=batches[number][1])
         with pytest.raises(InputError, match=f"{path}.*damaged"):
             list(read_encoded(path))
+
+
+def test_files_of_others_have_no_checksums(tmp_path: Path) -> None:
+    batch = TOKENIZER.encode_batch(TEXTS)
+    for make, name in ((pa.ipc.new_file, "a.arrow"), (pa.ipc.new_stream, "b.arrow")):
+        with make(tmp_path / name, batch.schema) as writer:
+            writer.write_batch(batch)
+        assert decoded(tmp_path / name) == CANONICAL
+        assert len(NumberDataset(tmp_path / name)) == len(TEXTS)
 
 
 TRUNCATE = """
@@ -275,6 +304,16 @@ def test_two_numbers_may_begin_in_one_ordinary_token() -> None:
     batch = tokenizer.encode_batch(["1,2345", "5"], keep_text=True)
     assert batch["number_index"].to_pylist() == [[0, 0], [0]]
     assert tokenizer.decode_batch(batch).to_pylist() == ["1,2345", "5"]
+
+
+@pytest.mark.parametrize("frame", [[[5], []], [[], [5]], [[5] * 1000, [5] * 1000], [[0], [0]]])
+def test_a_forged_frame(frame: list[list[int]]) -> None:
+    batch = TOKENIZER.encode_batch(["is 5", None, "and 7 or so"])
+    described = json.loads(batch.schema.metadata[b"numtok"]) | {"frame": frame}
+    forged = batch.replace_schema_metadata({"numtok": json.dumps(described)})
+    for reader in (lambda: TOKENIZER.decode_batch(forged), lambda: NumberDataset(forged)[0]):
+        with pytest.raises(SchemaError, match=r"row 0: .*'frame'"):
+            reader()
 
 
 def test_what_lies_below_null_rows_does_not_count() -> None:

@@ -112,6 +112,16 @@ def test_files_of_other_machines_and_other_people_stay(tmp_path: Path) -> None:
     assert set(kept) < set(names(tmp_path))
 
 
+def test_names_of_any_length(tmp_path: Path) -> None:
+    write(tmp_path / ("n" * 247 + ".parquet"))
+    with (
+        pytest.raises(OutputError, match="too long"),
+        new_file(tmp_path / ("n" * 248 + ".parquet"), False),
+    ):
+        pytest.fail("this must be told before the file is written")
+    assert names(tmp_path) == ["n" * 247 + ".parquet"]
+
+
 # Links, devices, pipes
 # --------------------------------------------------------------------------------------------------
 
@@ -124,6 +134,22 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "there" / "a").read_bytes() == b"whole"
     assert names(tmp_path / "there") == ["a"]
+
+
+def test_a_device_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OutputError, match="device or a pipe"):
+        write(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
+    code = "from numtok.files import write_file; write_file('/dev/stdout', 'to the pipe')"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "to the pipe"
+    )
+    with pytest.raises(OutputError, match="cannot write /dev/full: No space left on device"):
+        write_file("/dev/full", "x")
 
 
 # Full disks

@@ -106,3 +106,31 @@ def test_an_option_given_twice_is_refused(arguments: tuple[str, ...], folder: Pa
     result = run(*arguments)
     assert result.exit_code == 2
     assert "is given twice" in result.stderr
+
+
+def test_options_that_may_repeat(folder: Path) -> None:
+    Path("a.jsonl").write_text('{"text": "1", "a": 1, "b": 2}\n')
+    assert (
+        run(
+            "encode",
+            "a.jsonl",
+            "-o",
+            "o.parquet",
+            "--keep-column",
+            "a",
+            "--keep-column",
+            "b",
+            "-q",
+            "-q",
+        ).exit_code
+        == 0
+    )
+    assert run("inspect", "-5", "--numbers", "xval", "--numbers", "bits").exit_code == 0
+
+
+def test_a_named_pipe_is_waited_for_only_if_asked(folder: Path) -> None:
+    os.mkfifo(folder / "in" / "c.jsonl")
+    for given in ("in", "in/c.jsonl", "in/*.jsonl"):
+        with pytest.raises(InputError, match=r"c\.jsonl: is a named pipe"):
+            find_inputs([given])
+    assert find_inputs(["in/c.jsonl"], "jsonl")[0].size is None

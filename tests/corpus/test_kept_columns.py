@@ -50,6 +50,12 @@ def write(folder: Path, *lines: str, name: str = "a.jsonl") -> Path:
     return folder / name
 
 
+def test_columns_of_any_name_come_back(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    names = ["number_of_pages", "number_", "number_bits", "place_value", "number_id", "a b", ""]
+    rows = [{"text": f"is {k}", **{name: f"{name} {k}" for name in names}} for k in range(3)]
+    assert round_trip(write(tmp_path, *map(json.dumps, rows)), tokenizer, *names) == rows
+
+
 @pytest.mark.parametrize(
     "name", ["text", "input_ids", "number_text", "number_scaled", "number_mask", "seq_lengths"]
 )
@@ -113,6 +119,38 @@ def test_what_json_cannot_hold_is_never_written_as_json(
     pq.write_table(pa.table({"text": ["a"], "n": [b"\xff"]}), tmp_path / "bytes.parquet")
     with pytest.raises(OutputError, match="column 'n' of document 1"):
         round_trip(tmp_path / "bytes.parquet", tokenizer, "n")
+
+
+def test_tables_of_other_types_are_not_rounded(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    first, second = tmp_path / "1.parquet", tmp_path / "2.parquet"
+    for before, after, fits in (
+        (pa.array([1.5], pa.float32()), pa.array([0.1], pa.float64()), False),
+        (pa.array([1.5], pa.float32()), pa.array([0.25, float("nan")], pa.float64()), True),
+        (pa.array(["a"]), pa.array([5]), False),
+        (pa.array([1.5]), pa.array([2**53 + 1]), False),
+        (pa.array([1.5]), pa.array([7]), True),
+    ):
+        pq.write_table(pa.table({"text": ["a"] * len(before), "n": before}), first)
+        pq.write_table(pa.table({"text": ["a"] * len(after), "n": after}), second)
+        if fits:
+            encode_corpus(
+                [first, second],
+                tmp_path / "o.parquet",
+                tokenizer,
+                keep_columns=["n"],
+                overwrite=True,
+            )
+        else:
+            with pytest.raises(
+                InputError, match=r"2\.parquet: column 'n' is .* here but .* before"
+            ):
+                encode_corpus(
+                    [first, second],
+                    tmp_path / "o.parquet",
+                    tokenizer,
+                    keep_columns=["n"],
+                    overwrite=True,
+                )
 
 
 SCALARS = st.none() | st.booleans() | st.text(st.characters(exclude_categories=["Cs"]), max_size=4)

@@ -18,6 +18,8 @@ from kept import kept
 import numtok
 from numtok.corpus.encode import encode_corpus
 from numtok.representations import FloatBits, FoNE, LogFourier, Representation, XVal
+from numtok.tokenizer.layout import conform, plain
+from numtok.tokenizer.schema import METADATA_KEY
 from numtok_torch import NumberCollator, NumberDataset
 from numtok_torch.data.rows import inner_shapes
 
@@ -72,6 +74,22 @@ def _flat(value: Any) -> Any:
 
 
 @each
+def test_no_type_of_arrow_is_in_the_file(name: str, tmp_path: Path) -> None:
+    path, batch = encoded(tmp_path, name)
+    for schema in (pq.read_schema(path), pq.ParquetFile(path).schema_arrow):
+        assert "extension" not in str(schema)
+    shapes = json.loads(pq.read_schema(path).metadata[METADATA_KEY]).get("shapes", {})
+    table = pq.read_table(path)
+    for field in batch.schema:
+        if isinstance(field.type.value_type, pa.FixedShapeTensorType):
+            tensors = table[field.name].combine_chunks().flatten()  # as FORMAT.md says
+            matrix = (
+                tensors.flatten().to_numpy(zero_copy_only=False).reshape(-1, *shapes[field.name])
+            )
+            np.testing.assert_array_equal(matrix, batch[field.name].flatten().to_numpy_ndarray())
+
+
+@each
 def test_tensors_come_back(name: str, tmp_path: Path) -> None:
     """From the file and from a table that somebody read; from files with Arrow's type too."""
     path, batch = encoded(tmp_path, name)
@@ -97,6 +115,16 @@ def test_tensors_come_back(name: str, tmp_path: Path) -> None:
         assert tokenizer.decode_batch(one.combine_chunks().to_batches()[0]).equals(
             tokenizer.decode_batch(batch)
         )
+
+
+def test_the_values_are_not_copied() -> None:
+    tokenizer = tokenizer_with("fone")
+    batch = tokenizer.encode_batch(TEXTS).slice(3)
+    stored = plain(batch)
+    again = conform(stored)
+    assert again.equals(batch) and again.schema.equals(batch.schema, check_metadata=True)
+    addresses = {one["number_fourier"].buffers()[-1].address for one in (batch, stored, again)}
+    assert len(addresses) == 1
 
 
 @each

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ import numtok
 from numtok.corpus import decode_files, encode_corpus, tokenizer_of
 from numtok.corpus.flow import run_ordered
 from numtok.corpus.read.encoded import read_encoded
-from numtok.errors import NumtokError, OutputError, RepresentationError, SchemaError
+from numtok.errors import InputError, NumtokError, OutputError, RepresentationError, SchemaError
 
 TEXTS = [
     "pH 7.4 at -12.5e-3",
@@ -108,6 +109,39 @@ def test_no_more_than_the_budget_is_on_its_way() -> None:
     assert most <= 5 + 2  # one is read ahead, one is being given back
 
 
+def test_an_item_is_let_go_of_once_there_is_its_result() -> None:
+    class Item:
+        pass
+
+    made: list[weakref.ref[Item]] = []
+    alive: list[bool] = []
+
+    def item() -> Item:
+        fresh = Item()
+        made.append(weakref.ref(fresh))
+        return fresh
+
+    @contextmanager
+    def sink() -> Iterator[Any]:
+        def take(number: int) -> None:
+            until = time.monotonic() + 2  # the reader lets go of it when it reads the next
+            while made[number]() is not None and time.monotonic() < until:
+                time.sleep(0.001)
+            alive.append(made[number]() is not None)
+
+        yield take
+
+    run_ordered(
+        (item() for _ in range(3)),
+        lambda one: [ref() for ref in made].index(one),
+        sink,
+        lambda one: 10,
+        1,
+        1000,
+    )
+    assert alive == [False, False, False]
+
+
 def test_the_first_failure_in_order_is_raised_and_threads_end() -> None:
     before = threading.active_count()
 
@@ -122,6 +156,51 @@ def test_the_first_failure_in_order_is_raised_and_threads_end() -> None:
     with pytest.raises(ValueError, match="twenty"):
         collect(range(1000), work)
     assert threading.active_count() == before
+
+
+def test_a_failed_read_waits_for_what_came_before() -> None:
+    closed: list[BaseException | None] = []
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        yield from range(10)
+        raise InputError("broken")
+
+    @contextmanager
+    def sink() -> Iterator[Any]:
+        try:
+            yield taken.append
+        except BaseException as error:
+            closed.append(error)
+            raise
+
+    with pytest.raises(InputError, match="broken"):
+        run_ordered(items(), lambda item: item, sink, lambda item: 10, 3, 100)
+    assert taken == list(range(10))
+    assert isinstance(closed[0], InputError)
+
+
+def test_a_sink_that_fails_to_open_or_to_close_is_raised() -> None:
+    @contextmanager
+    def no_open() -> Iterator[Any]:
+        raise OutputError("no place")
+        yield
+
+    @contextmanager
+    def no_close() -> Iterator[Any]:
+        yield lambda result: None
+        raise OutputError("no end")
+
+    for sink, message in ((no_open, "no place"), (no_close, "no end")):
+        with pytest.raises(OutputError, match=message):
+            run_ordered(
+                iter(range(10**9 if sink is no_open else 10)),
+                lambda item: item,
+                sink,
+                lambda item: 1,
+                2,
+                100,
+            )
 
 
 @pytest.mark.parametrize("where", ["read", "tick", "write"])

@@ -14,6 +14,7 @@ import os
 import sys
 import tempfile
 import threading
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from input_files import failure, read_all, write
 
+from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import Source, find_inputs, read_batches
+from numtok.corpus.read.jsonl import Columns, columns_of_block
+from numtok.corpus.read.lines import read_blocks
+from numtok.corpus.read.sources import ByteStream
 from numtok.errors import InputError
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -114,6 +119,18 @@ def test_lines_of_text_come_back(
             assert read_all(path, batch_bytes=batch_bytes) == texts
 
 
+def test_whole_file_is_one_document(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.txt.gz", gzip.compress(b"\xef\xbb\xbfone\r\ntwo\n\n"))
+    assert read_all(path, text_unit="file") == ["one\r\ntwo\n\n"]
+    assert read_all(write(tmp_path, "empty.txt", b""), text_unit="file") == []
+    error = failure(write(tmp_path, "bad.txt", b"ok\nno \xff"), text_unit="file")
+    assert (error.line, error.column) == (2, 4)
+    [batch] = read_batches(
+        find_inputs([tmp_path / "bad.txt"])[0], text_unit="file", on_error="skip"
+    )
+    assert (len(batch.texts), batch.skipped) == (0, 1)
+
+
 # Rows, batches, positions
 # ---------------------------------------------------------------------------------------------
 
@@ -163,6 +180,29 @@ def test_first_row_counts_skipped_rows_and_not_blank_lines(tmp_path: Path) -> No
     ] == [(0, ["0"]), (2, ["2"]), (4, ["4"])]
 
 
+def test_kept_columns(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"text": "a", "n": 1, "when": "2020-01-02", "tags": [], "x": None},
+        {"text": "b", "n": None, "tags": ["q"]},
+        {},
+    ]
+    path = write(tmp_path, "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    [batch] = read_batches(find_inputs([path])[0], keep_columns=["n", "when", "tags", "x"])
+    assert {name: column.to_pylist() for name, column in batch.kept.items()} == {
+        "n": [1, None, None],
+        "when": ["2020-01-02", None, None],
+        "tags": [[], ["q"], None],
+        "x": [None] * 3,
+    }
+    assert batch.kept["when"].type == pa.string(), "dates stay as written"
+    [batch] = read_batches(
+        find_inputs([path])[0], keep_columns=["n"], kept_types={"n": pa.float64()}
+    )
+    assert batch.kept["n"].type == pa.float64()
+    [batch] = read_batches(find_inputs([path])[0], text_column="text", keep_columns=["text"])
+    assert batch.kept["text"].equals(batch.texts)
+
+
 def test_kept_columns_of_tables(tmp_path: Path) -> None:
     table = pa.table(
         {"n": [1, 2], "text": pa.array(["a", None]), "d": pa.array(["x", "y"]).dictionary_encode()}
@@ -206,6 +246,25 @@ def table_files(folder: Path, rows: list[dict[str, Any]]) -> list[Path]:
     return [folder / name for name in ("a.parquet", "a.arrow", "a.csv", "a.jsonl", "a.json")]
 
 
+def test_to_find_the_columns_a_long_document_is_not_copied(tmp_path: Path) -> None:
+    text = 'a \\ "quoted" line\n, {"id": ½} ' * (1 << 18) + "\\"  # 9 MB
+    path = write(
+        tmp_path,
+        "a.jsonl",
+        json.dumps({"id": 7, "title": "é", "text": text}, ensure_ascii=False).encode() + b"\n",
+    )
+    block = next(read_blocks(ByteStream(find_inputs([path])[0]), 1 << 24))
+    tracemalloc.start()
+    columns = columns_of_block(
+        block, find_inputs([path])[0], ReadOptions(keep_columns=("id", "title"))
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert columns == Columns("text", {"id": pa.int64(), "title": pa.string()})
+    assert peak < len(block.data) // 8
+    assert read_all(path, keep_columns=["id", "title"]) == [text]
+
+
 def test_the_text_column_is_found_or_asked_for(tmp_path: Path) -> None:
     for path in table_files(tmp_path, [{"id": 1, "title": "t", "body": "b", "content": "c"}]):
         assert read_all(path) == ["c"]
@@ -235,6 +294,31 @@ def test_text_that_is_not_a_string(tmp_path: Path) -> None:
         assert error.row == 2 and "not a string" in str(error)
     pq.write_table(pa.table({"text": [1, 2]}), tmp_path / "a.parquet")
     assert "int64" in str(failure(tmp_path / "a.parquet", text_column="text"))
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        pa.string_view(),
+        pa.binary(),
+        pa.large_binary(),
+        pa.dictionary(pa.int32(), pa.string()),
+        pa.large_string(),
+    ],
+)
+def test_other_arrow_kinds_of_text(tmp_path: Path, dtype: pa.DataType) -> None:
+    table = pa.table(
+        {
+            "text": (
+                pa.array(["é", None, ""])
+                .cast(pa.binary() if "binary" in str(dtype) else pa.string())
+                .cast(dtype)
+            )
+        }
+    )
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    assert read_all(tmp_path / "a.arrow", text_column="text") == ["é", None, ""]
 
 
 # JSON lines: awkward but right
@@ -392,6 +476,25 @@ def test_damaged_compression(tmp_path: Path, suffix: str, stem: str) -> None:
     assert read_all(several) == ["a", "b"]
 
 
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.feather"])
+def test_damaged_tables(tmp_path: Path, name: str) -> None:
+    texts: list[str | None] = [f"row {row}" for row in range(3000)]
+    whole = (
+        as_parquet(texts)
+        if name == "a.parquet"
+        else as_arrow(texts, stream=name == "a.feather", rows=500)
+    )
+    for data in (
+        b"",
+        whole[:4],
+        b"hello world" * 20,
+        whole[: len(whole) // 2],
+        whole[:-1] if name != "a.feather" else whole[:100],
+    ):
+        error = failure(write(tmp_path, name, data))
+        assert "cut short or damaged" in str(error)
+
+
 def test_broken_utf8_and_offsets_in_tables(tmp_path: Path) -> None:
     bad_text = pa.Array.from_buffers(
         pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")]
@@ -488,6 +591,12 @@ def test_standard_input_and_pipes(
     writer.join()
 
 
+def test_errors_on_standard_input_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"text":"a"}\n{')))
+    with pytest.raises(InputError, match=r"^<stdin>:2:2: not valid JSON"):
+        list(read_batches(Source("-", "jsonl")))
+
+
 def test_a_file_that_goes_away(tmp_path: Path) -> None:
     path = write(tmp_path, "a.jsonl", b"")
     sources = find_inputs([path])
@@ -500,28 +609,3 @@ def test_a_text_file_has_no_columns(tmp_path: Path) -> None:
     path = write(tmp_path, "a.txt", "a\n")
     assert "no columns" in str(failure(path, text_column="text"))
     assert "no columns" in str(failure(path, keep_columns=["id"]))
-
-
-@pytest.mark.parametrize(
-    "dtype",
-    [
-        pa.string_view(),
-        pa.binary(),
-        pa.large_binary(),
-        pa.dictionary(pa.int32(), pa.string()),
-        pa.large_string(),
-    ],
-)
-def test_other_arrow_kinds_of_text(tmp_path: Path, dtype: pa.DataType) -> None:
-    table = pa.table(
-        {
-            "text": (
-                pa.array(["é", None, ""])
-                .cast(pa.binary() if "binary" in str(dtype) else pa.string())
-                .cast(dtype)
-            )
-        }
-    )
-    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
-        writer.write_table(table)
-    assert read_all(tmp_path / "a.arrow", text_column="text") == ["é", None, ""]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from places import ROOT
 import numtok
 from numtok.corpus.read.encoded import read_encoded
 from numtok.corpus.write.encoded import open_writer
-from numtok.errors import OutputError
+from numtok.errors import OutputError, SchemaError
 from numtok.representations import FloatBits, FoNE
 
 # Of a file that could hold all of these columns: FoNE twice is none, but what FORMAT.md says of the
@@ -118,6 +120,22 @@ def test_round_trip_with_tensors(
     assert os.listdir(path.parent) == [name]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_slices_nulls_and_other_metadata(tmp_path: Path, name: str) -> None:
+    whole = encoded([1, 0, 3, 2])
+    nulls = pa.RecordBatch.from_arrays(
+        [pa.nulls(2, field.type) for field in whole.schema], schema=whole.schema
+    )
+    batches = [whole.slice(1, 2), nulls, whole.slice(3).replace_schema_metadata({"other": "x"})]
+    table = read(write(tmp_path / name, batches))
+    assert table.equals(
+        pa.Table.from_batches(
+            [batch.replace_schema_metadata(whole.schema.metadata) for batch in batches]
+        )
+    )
+    assert table.schema.metadata == whole.schema.metadata, "the metadata is that of open_writer"
+
+
 @pytest.mark.parametrize(
     ("name", "compression"),
     [
@@ -206,6 +224,14 @@ def test_an_existing_file_stays(tmp_path: Path) -> None:
     assert read(path).num_rows == 1
 
 
+def test_a_file_made_meanwhile_stays(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    with pytest.raises(OutputError, match="meanwhile"), open_writer(path, ids(1).schema) as writer:
+        writer.write(ids(1))
+        path.write_text("mine")
+    assert path.read_text() == "mine" and os.listdir(tmp_path) == ["a.parquet"]
+
+
 def test_folders_are_made_and_bad_places_refused(tmp_path: Path) -> None:
     assert read(write(tmp_path / "x" / "y" / "a.parquet", [ids(3)])).num_rows == 3
     (tmp_path / "file").write_text("")
@@ -223,6 +249,12 @@ def test_folders_are_made_and_bad_places_refused(tmp_path: Path) -> None:
         write(tmp_path / "b.bin", [ids(1)], format="csv")
     with pytest.raises(OutputError, match="zstd, lz4, none"):
         write(tmp_path / "a.arrow", [ids(1)], compression="snappy")
+
+
+def test_a_batch_of_another_schema(tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match=r"number_bits(.|\n)*but the file has(.|\n)*input_ids"):
+        write(tmp_path / "a.parquet", [encoded([1])], ids(1).schema)
+    assert list(tmp_path.iterdir()) == []
 
 
 SCRIPT = """
@@ -269,6 +301,22 @@ def test_a_full_disk(tmp_path: Path, name: str) -> None:
             and "nothing is left" in line
             and line.endswith(" 27")
         )
+
+
+def test_a_folder_without_permission() -> None:
+    folder = Path(tempfile.mkdtemp())  # not below pytest's own, which others may not even enter
+    write(folder / "warm.parquet", [ids(1)])
+    folder.chmod(0o555)
+    user = os.geteuid()
+    try:
+        if user == 0:  # root may write anywhere
+            os.seteuid(65534)
+        with pytest.raises(OutputError, match="Permission denied"):
+            write(folder / "a.parquet", [ids(1)])
+    finally:
+        os.seteuid(user)
+        folder.chmod(0o700)
+        shutil.rmtree(folder)
 
 
 # Reading what is not ours

@@ -118,6 +118,28 @@ def test_what_is_there_is_not_replaced_unasked(store: Any, corpus: Path) -> None
     assert store.cat_file("/one.parquet")[:4] == b"PAR1"
 
 
+def test_a_failure_leaves_nothing(store: Any, tmp_path: Path) -> None:
+    store.pipe_file("/bad.jsonl", b'{"text": "1"}\n{"text": 2')
+    with pytest.raises(InputError, match=r"memory://bad.jsonl:2"):
+        numtok.encode_files("memory://bad.jsonl", "memory://bad.parquet")
+    with pytest.raises(JobError, match=r"1 of 1 shards failed \(0\), .*: memory://bad.jsonl:2"):
+        numtok.encode_files("memory://bad.jsonl", "memory://bad/")
+    assert not [name for name in store.find("/") if name.endswith((".parquet", "/000000.json"))]
+
+
+def test_two_runs_in_one_folder(store: Any, corpus: Path, local: Path) -> None:
+    """Nothing is locked on a store: what the two put there is the same."""
+    other: list[numtok.corpus.summary.Summary] = []
+
+    def run_the_other(progress: Any) -> None:
+        if not other and progress.shards[0] == 2:
+            other.append(numtok.encode_files(corpus, "memory://out", **OPTIONS))
+
+    summary = numtok.encode_files(corpus, "memory://out", progress=run_the_other, **OPTIONS)
+    assert other[0].resumed == 2 and summary.resumed == 0
+    assert memory_store.contents(store, "out") == jobs.files(local)
+
+
 def test_a_job_is_amended_and_mended(store: Any, corpus: Path) -> None:
     """What an input is in that changed is made again, and so is what has a damaged receipt."""
     memory_store.upload(store, corpus, "in")

@@ -46,6 +46,8 @@ def patient(monkeypatch: pytest.MonkeyPatch, store: tuple[Server, Any]) -> None:
 
     monkeypatch.setattr(s3fs.S3FileSystem, "retries", 10)
     monkeypatch.setattr(asyncio, "sleep", _soon)
+    monkeypatch.setattr(stores, "PAUSE", 0.001)
+    monkeypatch.setattr(stores, "TRIES", 10)
 
 
 SLEEP = asyncio.sleep
@@ -120,9 +122,10 @@ def test_inputs_from_a_store_that_fails(
     for name in ("a.jsonl", "d.parquet"):
         files.call_s3("put_object_acl", Bucket="bucket", Key=f"in/{name}", ACL="public-read")
     plain = f"{server.url}/bucket/in/a.jsonl?versionId=null"  # over plain HTTP
-    numtok.encode_files(
-        [plain, f"{server.url}/bucket/in/d.parquet"], tmp_path / "http.parquet", keep_text=True
-    )
+    with server.failing(server.at_random(RATE, seed=4)):
+        numtok.encode_files(
+            [plain, f"{server.url}/bucket/in/d.parquet"], tmp_path / "http.parquet", keep_text=True
+        )
     numtok.encode_files(
         [corpus / "a.jsonl", corpus / "d.parquet"], tmp_path / "here.parquet", keep_text=True
     )
@@ -163,7 +166,10 @@ def test_large_objects_go_in_parts(
         server.failing(lambda method, path: "500" if "partNumber=2" in path else None),
         pytest.raises(
             OutputError,
-            match=(r"^cannot write s3://bucket/never: .*; check the network"),
+            match=(
+                r"^cannot write s3://bucket/never: .*however often it was tried; check the"
+                r" network"
+            ),
         ),
         stores.new_object("s3://bucket/never", overwrite=False) as file,
     ):
@@ -190,14 +196,13 @@ def test_parts_that_a_dead_run_left_are_removed(store: tuple[Server, Any], corpu
 
 CHANGES = {
     "changed": "changed while it was read",
+    "changed, and a failure": "changed while it was read",
     "gone": "cannot be read: there is no such object",
 }
 
 
-@pytest.mark.parametrize(
-    ("kind", "change"),
-    [("jsonl", "changed"), ("jsonl.zst", "gone"), ("parquet", "changed"), ("csv", "gone")],
-)
+@pytest.mark.parametrize("kind", ["jsonl", "jsonl.zst", "parquet", "csv"])
+@pytest.mark.parametrize("change", CHANGES)
 def test_an_object_that_changes_or_goes_while_it_is_read(
     store: tuple[Server, Any],
     tmp_path: Path,
@@ -223,6 +228,7 @@ def test_an_object_that_changes_or_goes_while_it_is_read(
                 if change == "gone"
                 else files.pipe_file(name, data[:-1] + bytes([data[-1] ^ 1]))
             )
+            return "500" if change == "changed, and a failure" else None
         return None
 
     with (
@@ -287,15 +293,18 @@ def test_what_cannot_be_is_told_at_once(
 def test_a_store_that_stays_away(
     store: tuple[Server, Any], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The URL is told, and that the same command goes on, which it does."""
+    """It is tried so many times; then the URL is told, and that the same command goes on, which it
+    does.
+    """
     server, files = store
+    monkeypatch.setattr(stores, "TRIES", 3)
     url = f"{upload(files, corpus, 'in')}/a.jsonl"
     for how in ("503", "drop"):
-        told = rf"^{url}: .*; check the network and the store"
+        told = rf"^{url}: .*however often it was tried; check"
         with server.failing(lambda *_, how=how: how), pytest.raises(InputError, match=told):  # type: ignore[misc]
             numtok.encode_files(url, tmp_path / "a.parquet")
     receipt = "away/__numtok/000001.json"
-    told = rf"1 of 3 shards failed \(1\), .*: cannot write s3://bucket/{receipt}: .*; check the network"
+    told = rf"1 of 3 shards failed \(1\), .*: cannot write s3://bucket/{receipt}: .*however often"
     with (
         server.failing(
             lambda method, path: "503" if method == "PUT" and path.endswith(receipt) else None

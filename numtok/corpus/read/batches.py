@@ -213,9 +213,10 @@ def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | No
     if dtype is None or column.type.equals(dtype):
         return column
     try:
-        if is_text(dtype) == is_text(column.type):
-            return column.cast(dtype)
-        error: Exception | str = "one is text, the other is not"
+        cast = column.cast(dtype)
+        if _same(cast.cast(column.type), column) and is_text(dtype) == is_text(column.type):
+            return cast
+        error: Exception | str = "values would change"
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as refusal:
         error = refusal
     message = (
@@ -223,6 +224,16 @@ def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | No
         " convert the files to one type"
     )
     raise InputError(message, source.name)
+
+
+def _same(left: pa.Array, right: pa.Array) -> bool:
+    """Equal, not-a-number being equal to itself."""
+    if not pa.types.is_floating(left.type):
+        return bool(left.equals(right))
+    import pyarrow.compute as pc
+
+    equal = pc.or_kleene(pc.equal(left, right), pc.and_kleene(pc.is_nan(left), pc.is_nan(right)))
+    return pc.all(equal).as_py() is not False
 
 
 def checked_batches(
