@@ -25,7 +25,7 @@ from numtok.corpus.read.batches import (
     SkippedRow,
     TextBatch,
 )
-from numtok.corpus.read.kept_values import WAY_OUT, fitted, guess_type, shown
+from numtok.corpus.read.kept_values import DECODER, WAY_OUT, fitted, guess_type, shown, sure
 from numtok.corpus.read.lines import Block, not_utf8, read_blocks
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.corpus.read.template import AS_WRITTEN, Template
@@ -37,10 +37,6 @@ _STARTS_WITH_OBJECT = re.compile(rb"[ \t\r\n]*\{")
 _SAMPLE_BYTES = 1 << 20
 _LONG_STRING = 1 << 12
 _FIT_IN_INT32 = (1 << 31) - 2
-_LONGEST_INTEGER = 4000  # digits; Python refuses those of more than 4,300, which stay as written
-DECODER = json.JSONDecoder(
-    parse_int=lambda written: int(written) if len(written) < _LONGEST_INTEGER else written
-)
 KINDS = {
     int: "a number",
     float: "a number",
@@ -187,7 +183,7 @@ def _parse_fast(block: Block, columns: Columns) -> tuple[pa.Array, dict[str, pa.
             column.validate(full=True)
     except pa.ArrowException:
         return None
-    if any(pa.types.is_nested(column.type) for column in kept):  # fields that are new are left out
+    if not all(sure(column, block.data) for column in kept):
         return None
     return texts, dict(zip(columns.kept, kept, strict=True))
 

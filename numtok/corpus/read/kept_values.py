@@ -1,8 +1,12 @@
-"""Values of columns that are kept, from JSON to Arrow: as Arrow stores them, or refused."""
+"""Values of columns that are kept, from JSON to Arrow: exact, or refused. A fraction is a float64,
+correctly rounded; what float64 and int64 have no room for is never changed.
+"""
 
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +18,32 @@ from numtok.errors import InputError
 WAY_OUT = (
     "write such values as strings, put a row with every field first, or do not keep this column"
 )
+_EXACT = 2.0**53  # every integer up to here is a float64
+_NEARLY_ZERO = re.compile(rb"[eE]-0*[1-9]\d\d|0{300}")  # what may become zero when it is read
+_LONGEST_INTEGER = 4000  # digits; Python refuses longer ones than 4,300
+
+
+class _Beyond:
+    """A number as written that would be infinite, or zero, as a float64: no column can hold it."""
+
+    def __init__(self, written: str) -> None:
+        self.written = written
+
+    def __str__(self) -> str:
+        return self.written
+
+
+def _fraction(written: str) -> float | _Beyond:
+    value = float(written)
+    lost = math.isinf(value) or (value == 0 and re.search("[1-9]", re.split("[eE]", written)[0]))
+    return _Beyond(written) if lost else value
+
+
+def _integer(written: str) -> int | _Beyond:
+    return int(written) if len(written) < _LONGEST_INTEGER else _Beyond(written)
+
+
+DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_fraction)
 
 
 def shown(value: Any) -> str:
@@ -42,9 +72,24 @@ def _same(value: Any, stored: Any) -> bool:
         )
     if isinstance(value, list):
         return all(map(_same, value, stored))
-    if isinstance(value, bool) or isinstance(stored, bool):
-        return value is stored
-    return bool(value == stored or value != value)
+    if isinstance(value, bool | float) or isinstance(stored, bool):
+        return type(value) is type(stored) and (value == stored or value != value)
+    return bool(value == stored)
+
+
+def sure(column: pa.Array, data: bytes) -> bool:
+    """Whether Arrow's parser cannot have changed a value of this column of the block ``data``: it
+    rounds some numbers, and leaves out fields that a type does not have.
+    """
+    while pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        column = column.flatten()
+    if not pa.types.is_floating(column.type):
+        return not pa.types.is_nested(column.type)
+    import pyarrow.compute as pc
+
+    large = pc.or_kleene(pc.greater_equal(pc.abs(column), _EXACT), pc.is_nan(column))
+    zero = bool(pc.any(pc.equal(column, 0.0)).as_py())
+    return not pc.any(large).as_py() and not (zero and _NEARLY_ZERO.search(data))
 
 
 def guess_type(rows: Sequence[dict[str, Any]], name: str, source: Source) -> pa.DataType:
@@ -53,7 +98,7 @@ def guess_type(rows: Sequence[dict[str, Any]], name: str, source: Source) -> pa.
     Dates stay the strings they are.
     """
     try:
-        return _typed(pa.array([row.get(name) for row in rows]).type)
+        return _typed(pa.array([_plain(row.get(name)) for row in rows]).type)
     except _NoFields:
         reason = "holds objects without any field, which have no type; do not keep this column"
     except RecursionError:
@@ -65,6 +110,19 @@ def guess_type(rows: Sequence[dict[str, Any]], name: str, source: Source) -> pa.
 
 class _NoFields(Exception):
     """A part of a type is a struct of nothing, which Parquet cannot store."""
+
+
+def _plain(value: Any) -> Any:
+    """Numbers that no column can hold as zero; the row will be refused, with its line, when it is
+    read.
+    """
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, _Beyond):
+        return 0.0
+    return 0 if type(value) is int and not -(1 << 63) <= value < 1 << 63 else value
 
 
 def _typed(dtype: pa.DataType) -> pa.DataType:
