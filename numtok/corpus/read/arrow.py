@@ -6,11 +6,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
+import math
 import os
+import struct
+import sys
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -18,6 +22,7 @@ import pyarrow.ipc
 from numtok import locations
 from numtok.corpus.checksums import KEY, checksum
 from numtok.corpus.read.batches import (
+    LONGEST_ROW,
     ReadOptions,
     TextBatch,
     checked_batches,
@@ -25,6 +30,8 @@ from numtok.corpus.read.batches import (
 )
 from numtok.corpus.read.sources import Source, plain_path
 from numtok.errors import InputError
+
+_MOST_RATIO = 64  # to which text may reasonably be compressed
 
 
 def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
@@ -75,10 +82,34 @@ class ArrowFile:
         self._checked: set[tuple[int, str]] = set()
         self._projected: tuple[tuple[str, ...], Any] | None = None
         self._is_stream = self._source.read(6) != b"ARROW1"
+        self._bodies, self._measured = _bodies(self._source), 0
         self._source.seek(0)
         opened = pa.ipc.open_stream if self._is_stream else pa.ipc.open_file
         self._reader: Any = opened(self._source)
         self.schema: pa.Schema = self._reader.schema
+        if any("dictionary<" in str(field.type) for field in self.schema):
+            self._refuse_bombs(math.inf)  # a file's dictionaries are read with its first batch
+
+    def _refuse_bombs(self, batches: float) -> None:
+        """Refuse batches that are large only once they are decompressed, among the first so many.
+
+        They are looked at as they are read: of an object, what is asked for is then there.
+        """
+        place = self._source.tell()
+        while self._measured < batches:
+            body = next(self._bodies, None)
+            if body is None:
+                self._measured = sys.maxsize
+                break
+            if body.decoded > max(LONGEST_ROW, _MOST_RATIO * body.stored):
+                raise InputError(
+                    f"batch {self._measured + 1} takes {body.decoded >> 20:,} MiB once it is"
+                    f" decompressed, more than the {LONGEST_ROW >> 20} MiB that are held in memory:"
+                    " write it in smaller batches, or check what the compressed file expands to",
+                    self.name,
+                )
+            self._measured += body.is_rows
+        self._source.seek(place)
 
     @functools.cached_property
     def batches(self) -> int:
@@ -88,6 +119,7 @@ class ArrowFile:
         if self._is_stream:
             return len(self._stream_batches)
         count: int = self._reader.num_record_batches
+        self._refuse_bombs(count)
         return count - (
             count > 0 and self._is_end(self._stored(count - 1, self.schema.names[:1])[1])
         )
@@ -103,7 +135,8 @@ class ArrowFile:
         """Each batch of a stream with its custom metadata."""
         self._source.seek(0)
         opened = pa.ipc.open_stream(self._source, options=self._only(names))
-        while True:
+        for number in itertools.count(1):
+            self._refuse_bombs(number)
             try:
                 stored = opened.read_next_batch_with_custom_metadata()
             except StopIteration:
@@ -135,6 +168,7 @@ class ArrowFile:
         if self._is_stream:
             batch, custom = self._stream_batches[number]
         else:
+            self._refuse_bombs(number + 1)
             batch, custom = self._opened(tuple(names)).get_batch_with_custom_metadata(number)
         return batch.select(names), custom
 
@@ -202,3 +236,81 @@ class ArrowFile:
         return InputError(
             f"the file is damaged: {what}; fetch it again, or make it anew", self.name
         )
+
+
+_HEADER, _BODY_LENGTH = 2, 3  # fields of Message
+_BUFFERS, _COMPRESSION = 2, 3  # of RecordBatch
+_DATA = 1  # of DictionaryBatch, a RecordBatch
+_DICTIONARY_BATCH, _RECORD_BATCH = 2, 3  # kinds of Message
+
+
+class _Body(NamedTuple):
+    """A batch of rows or of a dictionary: its bytes as stored and decompressed."""
+
+    is_rows: bool
+    stored: int
+    decoded: int
+
+
+def _bodies(source: Any) -> Iterator[_Body]:
+    """The batches of a file or a stream in order, by their headers alone; it ends where the file is
+    not as it should be, which is left to Arrow to tell. The headers are FlatBuffers.
+    """
+    source.seek(0)
+    at = 8 if source.read(6) == b"ARROW1" else 0
+    while True:
+        source.seek(at)
+        start = source.read(8)
+        if len(start) < 8 or start[:4] != b"\xff\xff\xff\xff":
+            return
+        length = int.from_bytes(start[4:], "little")
+        message = source.read(length)
+        if not length or len(message) < length:
+            return
+        at += 8 + length
+        try:
+            kind, stored, buffers = _parsed(message)
+        except (struct.error, IndexError):
+            return
+        if kind in (_DICTIONARY_BATCH, _RECORD_BATCH):
+            decoded = sum(_decompressed(source, at, *buffer) for buffer in buffers)
+            yield _Body(kind == _RECORD_BATCH, stored, decoded)
+        at += stored
+
+
+def _parsed(message: bytes) -> tuple[int, int, list[tuple[int, int]]]:
+    """(kind, bytes of the body, place and length of each compressed buffer in it)."""
+    table = struct.unpack_from("<I", message)[0]
+    body = _field(message, table, _BODY_LENGTH)
+    stored = struct.unpack_from("<q", message, body)[0] if body else 0
+    kind = message[_field(message, table, 1)]
+    batch = _child(message, _field(message, table, _HEADER))
+    if kind == _DICTIONARY_BATCH:
+        batch = _child(message, _field(message, batch, _DATA))
+    if kind not in (_DICTIONARY_BATCH, _RECORD_BATCH) or not _field(message, batch, _COMPRESSION):
+        return kind, stored, []
+    vector = _child(message, _field(message, batch, _BUFFERS))
+    count = struct.unpack_from("<I", message, vector)[0]
+    buffers = struct.iter_unpack("<qq", message[vector + 4 : vector + 4 + 16 * count])
+    return kind, stored, list(buffers)
+
+
+def _field(message: bytes, table: int, number: int) -> int:
+    """Where a field of a table is; 0 if it is left out."""
+    entries = table - struct.unpack_from("<i", message, table)[0]
+    if 4 + 2 * number >= struct.unpack_from("<H", message, entries)[0]:
+        return 0
+    offset = struct.unpack_from("<H", message, entries + 4 + 2 * number)[0]
+    return table + offset if offset else 0
+
+
+def _child(message: bytes, place: int) -> int:
+    return place + int(struct.unpack_from("<I", message, place)[0])
+
+
+def _decompressed(source: Any, body: int, offset: int, length: int) -> int:
+    if length < 8:
+        return 0
+    source.seek(body + offset)
+    size = int.from_bytes(source.read(8), "little", signed=True)
+    return length if size < 0 else size  # -1: not compressed

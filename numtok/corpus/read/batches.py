@@ -5,7 +5,7 @@ it, and cutting columns into batches of about ``batch_bytes`` without copying.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -22,6 +22,8 @@ TEXT_COLUMNS = ("text", "content", "document", "body")
 # writes a row of Parquet into one page, which holds 2 GiB: a token of four bytes for each byte of
 # such a document, or a number of eight for every second one.
 LONGEST_ROW = 1 << 29
+# Bytes; batches of dictionaries that cannot be larger are decoded as they are.
+_SURELY_SMALL = 1 << 25
 SKIP_HINT = "or drop such rows with on_error='skip'"
 
 
@@ -245,24 +247,50 @@ def checked_batches(
     options: ReadOptions,
 ) -> Iterator[TextBatch]:
     """One record batch, checked and cut: its columns are ``names``, those of the text first."""
-    columns = {
-        name: column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-        for name, column in zip(names, batch.columns, strict=True)
-    }
-    kept = {
-        name: as_kept(columns[name], name, source, options.kept_types.get(name))
-        for name in options.keep_columns
-    }
-    if options.template is None:
-        name, texts = names[0], as_text(columns[names[0]], names[0], source)
-    else:
-        name = ""
-        read = {one: columns[one] for one in options.template.columns or names}
-        for one, column in read.items():
-            check_column(column, one, source)
-        texts = options.template.of_columns(read)
-    whole = TextBatch(texts, kept, row, position, source, (), name)
-    yield from cut_batches(whole, options.batch_bytes)
+    for part in without_dictionaries(batch, options.batch_bytes):
+        columns = dict(zip(names, part, strict=True))
+        kept = {
+            name: as_kept(columns[name], name, source, options.kept_types.get(name))
+            for name in options.keep_columns
+        }
+        if options.template is None:
+            name, texts = names[0], as_text(columns[names[0]], names[0], source)
+        else:
+            name = ""
+            read = {name: columns[name] for name in options.template.columns or names}
+            for one, column in read.items():
+                check_column(column, one, source)
+            texts = options.template.of_columns(read)
+        whole = TextBatch(texts, kept, row, position, source, (), name)
+        yield from cut_batches(whole, options.batch_bytes)
+        row += len(whole.texts)
+
+
+def without_dictionaries(batch: pa.RecordBatch, batch_bytes: int) -> Iterator[list[pa.Array]]:
+    """The columns, with dictionaries decoded (an IPC file cannot change one midway), in slices of
+    bounded size: few bytes can mean many.
+    """
+    encoded = [
+        column
+        for column in batch.columns
+        if pa.types.is_dictionary(column.type) and len(column.dictionary)
+    ]
+    lengths = [_value_lengths(column.dictionary) for column in encoded]
+    cuts: Iterable[tuple[int, int]] = [(0, batch.num_rows)]
+    if batch.num_rows * sum(int(values.max()) for values in lengths) > max(
+        batch_bytes, _SURELY_SMALL
+    ):
+        places = [column.indices.fill_null(0).to_numpy(zero_copy_only=False) for column in encoded]
+        cuts = stretches(
+            np.sum([values[place] for values, place in zip(lengths, places, strict=True)], 0),
+            batch_bytes,
+        )
+    for start, stop in cuts:
+        part = batch.slice(start, stop - start)
+        yield [
+            column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            for column in part.columns
+        ]
 
 
 def _value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:

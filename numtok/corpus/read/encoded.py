@@ -156,7 +156,8 @@ class _Parquet(EncodedFile):
 
     def _stream(self, batch_bytes: int) -> Iterator[pa.RecordBatch]:
         groups = range(self._metadata.num_row_groups)
-        yield from bounded_batches(self._file, groups, self._file.schema_arrow.names, batch_bytes)
+        names, source = self._file.schema_arrow.names, Source(self.path, _KIND)
+        yield from bounded_batches(self._file, self.path, groups, names, batch_bytes, source)
 
     def close(self) -> None:
         self._file.close()

@@ -1,25 +1,39 @@
-"""Parquet files, a few pages at a time, however large the row groups are."""
+"""Parquet files, a few pages at a time, however large the row groups are. A page may say little and
+mean much: a dictionary of one long value and a run of references to it. So dictionaries are looked
+at first, and so few rows are read at once that the longest value in each of them would be bounded.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from numtok import locations
 from numtok.corpus.read.batches import (
+    LONGEST_ROW,
     ReadOptions,
     TextBatch,
     checked_batches,
+    stretches,
     text_columns,
+    too_long,
 )
 from numtok.corpus.read.sources import Source, plain_path
+from numtok.errors import InputError
+from numtok.tokenizer.metadata import MOST_TOKENS
 
-_MOST_ROWS = 1 << 13  # of a batch: a value that is stored once may be in each of them
+# encodings whose values may be longer than what is stored of them
+_DIFFERENCES = frozenset({"DELTA_BYTE_ARRAY"})
+_DICTIONARIES = frozenset({"PLAIN_DICTIONARY", "RLE_DICTIONARY"})
+_MOST_ROWS = 1 << 14
+_MOST_BYTES = 1 << 26  # of a batch, if each value were as long as the longest one
 _VALUE_BYTES = 8  # of a number once it is decoded, however little is stored of it
 PAGE_BUFFER = 1 << 20
 
@@ -50,7 +64,7 @@ def read_parquet(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
         total = sum(file.metadata.row_group(group).num_rows for group in groups)
         wanted = options.wanted(source, schema.names, lambda: text_columns(schema))
         row = 0
-        for batch in bounded_batches(file, groups, wanted, options.batch_bytes):
+        for batch in bounded_batches(file, path, groups, wanted, options.batch_bytes, source):
             done = (source.size or 0) * (row + batch.num_rows) // total
             yield from checked_batches(source, batch, wanted, row, done, options)
             row += batch.num_rows
@@ -68,20 +82,168 @@ def identity(path: str) -> str:
         return hashlib.sha256(told + file.read()).hexdigest()
 
 
+class _Leaf(NamedTuple):
+    """A column of values in a row group: its path, its chunk, whether its values are bytes and
+    whether they are in lists, and the length of the longest value in its dictionary.
+    """
+
+    path: str
+    chunk: Any
+    is_bytes: bool
+    in_lists: bool
+    longest: int
+
+
 def bounded_batches(
-    file: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str], batch_bytes: int
+    file: pq.ParquetFile,
+    path: str,
+    groups: Sequence[int],
+    columns: Sequence[str],
+    batch_bytes: int,
+    source: Source,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of these columns, in this order, in batches of about ``batch_bytes`` by the file's
-    own account.
+    """The rows of these columns, in this order, in batches of about ``batch_bytes``.
+
+    Raises:
+        InputError: at a row of which a column would take more than 512 MiB.
     """
     for group in groups:
-        metadata = file.metadata.row_group(group)
-        chunks = [metadata.column(at) for at in range(metadata.num_columns)]
-        stored = sum(
-            max(chunk.total_uncompressed_size, _VALUE_BYTES * chunk.num_values)
-            for chunk in chunks
-            if chunk.path_in_schema.split(".")[0] in columns
+        rows = file.metadata.row_group(group).num_rows
+        leaves = _leaves(file, path, group, columns)
+        for leaf in leaves:
+            values = leaf.chunk.num_values
+            if leaf.longest > LONGEST_ROW or (rows == 1 and values > MOST_TOKENS):
+                raise too_long(f"a row of {leaf.path!r}", LONGEST_ROW, source)
+        repeated = [
+            leaf.path
+            for leaf in leaves
+            if leaf.in_lists and leaf.longest * leaf.chunk.num_values > _MOST_BYTES
+        ]
+        how = {"read_dictionary": repeated, "metadata": file.metadata}
+        opened = open_parquet(path, PAGE_BUFFER, **how) if repeated else file
+        some = _rows_per_batch(rows, leaves, batch_bytes)
+        for batch in opened.iter_batches(some, [group], list(columns), use_threads=False):
+            batch = batch.select(columns)
+            for part in _without_repetition(batch, file.schema_arrow, batch_bytes, source):
+                for name, column in zip(columns, part.columns, strict=True):
+                    _check_lists(name, column, source)
+                yield part
+
+
+def _leaves(file: pq.ParquetFile, path: str, group: int, columns: Sequence[str]) -> list[_Leaf]:
+    """What the footer and the dictionaries of a row group say of these columns."""
+    metadata, schema = file.metadata.row_group(group), file.metadata.schema
+    found = [
+        (metadata.column(at), schema.column(at))
+        for at in range(metadata.num_columns)
+        if metadata.column(at).path_in_schema.split(".")[0] in columns
+    ]
+    for chunk, _ in found:
+        behind = chunk.has_dictionary_page and chunk.dictionary_page_offset > chunk.data_page_offset
+        if behind and chunk.num_values:
+            raise InputError(
+                f"cannot be read as parquet: the dictionary of {chunk.path_in_schema!r} stands"
+                " behind its values; write the file again",
+                path,
+            )
+    longest = _longest_in_dictionaries(
+        file,
+        path,
+        group,
+        [
+            chunk.path_in_schema
+            for chunk, leaf in found
+            if leaf.physical_type == "BYTE_ARRAY" and not _DICTIONARIES.isdisjoint(chunk.encodings)
+        ],
+    )
+    return [
+        _Leaf(
+            chunk.path_in_schema,
+            chunk,
+            leaf.physical_type == "BYTE_ARRAY",
+            leaf.max_repetition_level > 0,
+            longest.get(chunk.path_in_schema, 0),
         )
-        rows = min(_MOST_ROWS, metadata.num_rows * batch_bytes // max(stored, 1))
-        for batch in file.iter_batches(max(1, rows), [group], list(columns), use_threads=False):
-            yield batch.select(columns)
+        for chunk, leaf in found
+    ]
+
+
+def _longest_in_dictionaries(
+    file: pq.ParquetFile, path: str, group: int, leaves: list[str]
+) -> dict[str, int]:
+    """Bytes of the longest value in the dictionary of each leaf, read with the first row."""
+    if not leaves:
+        return {}
+    longest = {}
+    with open_parquet(path, PAGE_BUFFER, read_dictionary=leaves, metadata=file.metadata) as encoded:
+        names = list(dict.fromkeys(leaf.split(".")[0] for leaf in leaves))
+        batch = next(encoded.iter_batches(1, [group], names, use_threads=False), None)
+        for leaf in leaves:
+            if batch is None:
+                break
+            column = batch.column(leaf.split(".")[0])
+            while _is_list(column.type):
+                column = column.values
+            if pa.types.is_dictionary(column.type) and len(column.dictionary):
+                lengths = pc.binary_length(column.dictionary)
+                longest[leaf] = int(pc.max(lengths).as_py() or 0)
+    return longest
+
+
+def _rows_per_batch(rows: int, leaves: Sequence[_Leaf], batch_bytes: int) -> int:
+    """How many rows hold about ``batch_bytes``, by the file's own account, and no more than
+    ``_MOST_BYTES`` if each value were the longest there is.
+    """
+    stored = sum(
+        max(leaf.chunk.total_uncompressed_size, _VALUE_BYTES * leaf.chunk.num_values)
+        for leaf in leaves
+    )
+    most = min(_MOST_ROWS, rows * batch_bytes // max(stored, 1))
+    for leaf in leaves:
+        different = not _DIFFERENCES.isdisjoint(leaf.chunk.encodings)
+        longest = leaf.chunk.total_uncompressed_size if different else leaf.longest
+        if leaf.is_bytes and (different or not leaf.in_lists):
+            most = min(most, _MOST_BYTES // max(longest, 1))
+    return max(1, int(most))
+
+
+def _without_repetition(
+    batch: pa.RecordBatch, schema: pa.Schema, batch_bytes: int, source: Source
+) -> Iterator[pa.RecordBatch]:
+    """The rows with lists of dictionaries decoded, in slices of bounded size."""
+    sizes = np.zeros(batch.num_rows, np.int64)
+    for column in batch.columns:
+        if _repeats(column.type):
+            values = column.values
+            lengths = np.asarray(pc.fill_null(pc.binary_length(values.dictionary), 0), np.int64)
+            each = lengths[values.indices.fill_null(0).to_numpy(zero_copy_only=False)]
+            ends = np.concatenate([[0], np.cumsum(each)])
+            sizes += np.diff(ends[column.offsets.to_numpy()])
+    if not sizes.any():
+        yield batch
+        return
+    if sizes.max() > LONGEST_ROW:
+        raise too_long("a row", LONGEST_ROW, source)
+    for start, stop in stretches(sizes, batch_bytes):
+        part = batch.slice(start, stop - start)
+        fields = [schema.field(name) for name in part.schema.names]
+        decoded = [
+            column.cast(field.type) if _repeats(column.type) else column
+            for column, field in zip(part.columns, fields, strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(decoded, schema=pa.schema(fields, part.schema.metadata))
+
+
+def _repeats(kind: pa.DataType) -> bool:
+    return _is_list(kind) and bool(pa.types.is_dictionary(kind.value_type))
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _check_lists(name: str, column: pa.Array, source: Source) -> None:
+    if not _is_list(column.type) or len(column.values) <= MOST_TOKENS:
+        return
+    if np.diff(column.offsets.to_numpy()).max(initial=0) > MOST_TOKENS:
+        raise too_long(f"a row of {name!r}", LONGEST_ROW, source)

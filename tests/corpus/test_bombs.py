@@ -1,0 +1,278 @@
+"""Small compressed files that expand without end: an error that names the file, in bounded memory."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import memory_store
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.ipc
+import pyarrow.parquet as pq
+import pytest
+from input_files import failure, read_all
+
+import numtok
+
+ZEROS = b"0" * (8 << 20)
+READ = r"""
+import json, re, sys
+from numtok.corpus.read.documents import find_inputs, read_batches
+from numtok.errors import InputError
+for path, unit, keep in json.loads(sys.argv[1]):
+    try:
+        [source] = find_inputs([path])
+        said = str(sum(len(batch.texts) for batch in read_batches(source, batch_bytes=1 << 20, text_unit=unit, keep_columns=keep.split())))
+    except InputError as error:
+        said = str(error)
+    status = open("/proc/self/status").read()
+    peak = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) >> 10  # not ru_maxrss, which counts the process that was forked
+    print(json.dumps([said, peak]))
+"""
+
+
+def bomb(path: Path, head: bytes, times: int = 160) -> Path:
+    """More than 1.3 GB in a file of a megabyte or less."""
+    pack = (
+        gzip.compress
+        if path.suffix == ".gz"
+        else lambda data: bytes(pa.compress(data, codec="zstd", asbytes=True))
+    )
+    path.write_bytes(pack(head) + pack(ZEROS) * times)
+    assert path.stat().st_size < 2_000_000
+    return path
+
+
+def read_all_apart(*files: tuple[Path, str, str]) -> list[tuple[str, int]]:
+    """(what came of it, peak memory in MiB so far) of each (path, unit, columns to keep), in one
+    process.
+    """
+    asked = json.dumps([(str(path), unit, keep) for path, unit, keep in files])
+    done = subprocess.run(
+        [sys.executable, "-c", READ, asked], capture_output=True, text=True, check=True, timeout=120
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def read_apart(path: Path, unit: str = "line", keep: str = "") -> tuple[str, int]:
+    """(what came of it, peak memory in MiB), in a process of its own."""
+    [(said, peak)] = read_all_apart((path, unit, keep))
+    return said, peak
+
+
+ENDLESS = [
+    ("a.jsonl.gz", b'{"text": "fine"}\n{"text": "', "line"),
+    ("a.txt.gz", b"fine\n", "line"),
+    ("a.txt.zst", b"", "file"),
+    ("a.csv.gz", b"id,text\n" + b"1,fine\n" * 300_000 + b"2,", "line"),
+    ("a.csv.zst", b"", "line"),
+    ("a.json.zst", b'[{"text": "', "line"),
+    ("a.json.gz", b"", "line"),
+]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a.jsonl.gz", "a.csv.zst"],
+        pytest.param([name for name, *_ in ENDLESS], marks=pytest.mark.slow),
+    ],
+)
+def test_one_endless_line(names: list[str], tmp_path: Path) -> None:
+    files = [
+        (bomb(tmp_path / name, head), unit, "") for name, head, unit in ENDLESS if name in names
+    ]
+    for (path, *_), (said, peak) in zip(files, read_all_apart(*files), strict=True):
+        assert said.startswith(str(path)) and "longer than" in said
+        assert peak < 1024, f"MiB, with {path}"
+
+
+def test_endless_small_rows_are_read_piece_by_piece(tmp_path: Path) -> None:
+    row = b'{"text": "12 of 34"}\n'
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(row * 400_000) * 20)
+    said, peak = read_apart(path)
+    assert said == "8000000"
+    assert peak < 500, "MiB"
+
+
+LONG = "12 of 34" * (1 << 17)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_a_long_value_in_every_row_that_is_stored_once(tmp_path: Path, name: str) -> None:
+    """Two columns of 0.8 GB in some hundred bytes."""
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 800, pa.int32()), pa.array([LONG]))
+    table, path = pa.table({"text": column, "id": column}), tmp_path / name
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, compression="zstd", store_schema=False)
+    else:
+        pa.feather.write_feather(table, path, "zstd")
+    assert path.stat().st_size < 2_000
+    said, peak = read_apart(path, keep="id")
+    assert said == "800"
+    assert peak < 600, "MiB"
+
+
+def test_long_values_that_are_stored_as_what_differs(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    encoding = {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}}
+    pq.write_table(
+        pa.table({"text": pa.array([LONG]).take([0] * 300)}),
+        path,
+        compression="zstd",
+        data_page_size=1 << 30,
+        **encoding,
+    )
+    assert path.stat().st_size < 2_000
+    said, peak = read_apart(path)
+    assert said == "300"
+    assert peak < 600, "MiB"
+
+
+CALL = r"""
+import json, re, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30,) * 2)
+import numtok
+call, path = sys.argv[1:]
+calls = {
+    "stats": lambda: numtok.corpus_stats(path),
+    "decode": lambda: numtok.decode_files(path, path + ".jsonl", workers=2),
+    "encode": lambda: numtok.encode_files(path, path + ".out.parquet", scale=1, keep_text=True),
+}
+try:
+    said = str(calls[call]())
+except numtok.NumtokError as error:
+    said = str(error)
+status = open("/proc/self/status").read()
+print(json.dumps([said, int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) >> 10]))
+"""
+
+
+def call_apart(call: str, path: Path) -> tuple[str, int]:
+    """(what ``numtok stats`` and so on said, peak memory in MiB), in a process of its own."""
+    command = [sys.executable, "-c", CALL, call, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    said, peak = json.loads(done.stdout)
+    return said, peak
+
+
+def encoded_bomb(path: Path, name: str) -> Path:
+    """An encoded row, or some, of gigabytes in some kilobytes."""
+    schema = numtok.Tokenizer.from_pretrained().batch_schema(keep_text=True)
+    rows = 1500 if name == "text" else 1
+    columns = {
+        field.name: pa.array([None if field.name == "text" else []] * rows, field.type)
+        for field in schema
+    }
+    long = pa.DictionaryArray.from_arrays(
+        pa.array([0] * 1500, pa.int32()), pa.array(["7" * (1 << 20)])
+    )
+    if name == "text":
+        columns["text"] = long
+    elif name == "number_text":
+        columns[name] = pa.ListArray.from_arrays(pa.array([0, 1500], pa.int32()), long)
+    else:
+        zeros = pa.py_buffer(bytes(4 * 300_000_000))
+        ids = pa.Array.from_buffers(pa.int32(), 300_000_000, [None, zeros])
+        columns[name] = pa.ListArray.from_arrays(pa.array([0, len(ids)], pa.int32()), ids)
+    table = pa.table(columns)
+    with pq.ParquetWriter(path, table.schema, compression="zstd", store_schema=False) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({"numtok": schema.metadata[b"numtok"].decode()})
+    assert path.stat().st_size < 20_000
+    return path
+
+
+@pytest.mark.parametrize("call", ["stats", "decode"])
+@pytest.mark.parametrize("name", ["number_text", pytest.param("input_ids", marks=pytest.mark.slow)])
+def test_an_encoded_row_that_expands_without_end(name: str, call: str, tmp_path: Path) -> None:
+    said, peak = call_apart(call, encoded_bomb(tmp_path / "a.parquet", name))
+    assert said.startswith(f"{tmp_path / 'a.parquet'}: a row") and "longer than 512 MiB" in said
+    assert peak < 512, "MiB"
+
+
+@pytest.mark.slow
+def test_a_long_text_beside_every_encoded_row_is_read_piece_by_piece(tmp_path: Path) -> None:
+    said, peak = call_apart("stats", encoded_bomb(tmp_path / "a.parquet", "text"))
+    assert "documents=1500" in said and peak < 1024, "MiB"
+
+
+@pytest.mark.parametrize("make", [pa.ipc.new_file, pa.ipc.new_stream])
+def test_an_arrow_batch_that_expands_without_end(make: Any, tmp_path: Path) -> None:
+    path, size = tmp_path / "a.arrow", 600 << 20
+    schema = pa.schema({"text": pa.large_string()})
+    with make(str(path), schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        for rows in ([0, 1], [0, size]):
+            text = [None, pa.py_buffer(np.array(rows)), pa.py_buffer(bytes(rows[1]))]
+            column = pa.Array.from_buffers(pa.large_string(), 1, text)
+            writer.write_batch(pa.record_batch([column], schema=schema))
+    for call in ("stats", "encode"):
+        said, peak = call_apart(call, path)
+        assert said.startswith(f"{path}: batch 2 takes 600 MiB once it is decompressed")
+        assert peak < 512, "MiB"
+    memory_store.empty().pipe_file("/bombs/a.arrow", path.read_bytes())
+    assert "batch 2 takes 600 MiB" in str(failure("memory://bombs/a.arrow"))
+
+
+def test_a_dictionary_behind_its_values_is_refused(tmp_path: Path) -> None:
+    """It could not be looked at before they are read."""
+
+    def varint(number: int) -> bytes:
+        return bytes([number << 1]) if number < 64 else pytest.fail("one byte is enough here")
+
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": ["a 1"] * 5}), path)
+    chunk = pq.read_metadata(path).row_group(0).column(0)
+    values, dictionary = varint(chunk.data_page_offset), varint(chunk.dictionary_page_offset)
+    told, forged = b"\x26%b\x26%b" % (values, dictionary), b"\x26%b\x26%b" % (dictionary, values)
+    assert path.read_bytes().count(told) == 1
+    path.write_bytes(path.read_bytes().replace(told, forged))
+    assert "'text' stands behind its values" in str(failure(path))
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_row_group(tmp_path: Path) -> None:
+    words = "It was 1,234.5 m or 7% more than -0.5e-3, in all of them, and so on. " * 200
+    texts = pa.array([f"{row} {words}" for row in range(20_000)])
+    assert texts.nbytes > 270_000_000
+    pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet", compression="zstd")
+    del texts
+    assert pq.read_metadata(tmp_path / "a.parquet").num_row_groups == 1
+    said, peak = call_apart("encode", tmp_path / "a.parquet")
+    assert "documents=20000" in said and peak < 1024, "MiB"
+
+
+@pytest.mark.parametrize("depth", [100, 900, 5000, 100_000])
+def test_endless_depth(tmp_path: Path, depth: int) -> None:
+    for deep in ("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth):
+        for name, text in (
+            ("a.jsonl", '{"text": "a", "x": ' + deep + "}\n"),
+            ("a.json", '[{"text": "a",\n "x": ' + deep + "}]"),
+        ):
+            (tmp_path / name).write_text(text)
+            try:
+                assert read_all(tmp_path / name) == ["a"], "what is not kept may be anything"
+            except ValueError as error:
+                assert "nested too deeply" in str(error)
+            if depth > 100:
+                assert "nested too deeply" in str(failure(tmp_path / name, keep_columns=["x"]))
+            else:
+                assert read_all(tmp_path / name, keep_columns=["x"]) == ["a"]
+    (tmp_path / "a.jsonl").write_text(
+        json.dumps({"text": "a", "x": {"a": 1}})
+        + '\n{"text": "b", "x": '
+        + '{"a":' * depth
+        + "1"
+        + "}" * depth
+        + "}\n"
+    )
+    assert (
+        "kept column 'x'" in str(failure(tmp_path / "a.jsonl", keep_columns=["x"])) or depth > 900
+    )
