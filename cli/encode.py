@@ -19,6 +19,7 @@ Numbers
   --dense  Store bits and fone as tensors, not as one integer and digits.
   --scale X  Multiply xval's values by this. Default: fitted; 1 is raw.
   --clip X  Clip scaled values here. Default: 5, or none with --scale.
+  --fit  Fit the scale, as is done unless --scale is given.
   --fit-quantile Q  Scale this quantile of the magnitudes to 5. Default: the one with which the
       fewest numbers are clipped or vanish.
 Text
@@ -44,6 +45,7 @@ Output
   --compression zstd|lz4|snappy|gzip|none  zstd is the default; snappy and gzip are for Parquet.
   --tensors lists|extension  In Parquet: plain lists (the default), which every program reads, or
       Arrow's tensor type (extension), which datasets refuses.
+  --stats  Also tell what numbers there are, as numtok stats does; a folder keeps it.
   --overwrite
 Packed rows
   --pack N  Rows of at most so many tokens, in token layout, for trainers: documents joined with the
@@ -55,12 +57,14 @@ Packed rows
 Folders of shards
   --shards N  Write a folder of so many files, at most.
   --shard-size SIZE  Write a folder, a file for about so much input. Default: 256MiB.
+  --shard I/N  Do every N-th shard only, from the I-th on; then `numtok finish`.
   --ray ADDRESS  Have a Ray cluster write the shards: auto, local, or host:port. All nodes must see
       the same files.
 Running
   --config
   --workers
   --engine auto|gigatoken|tokenizers  The same ids; auto is the default.
+  --batch-bytes N  About how much text is encoded at once.
   --quiet
   --debug
 """
@@ -91,7 +95,7 @@ numtok encode sample.jsonl -o shards/ --shards 4
 cat sample.jsonl | numtok encode - -o - --quiet
 """
 # What numtok has defaults for, which no option replaces by none.
-UNSET = ("compression", "tensors", "pack_mode", "engine")
+UNSET = ("compression", "tensors", "pack_mode", "engine", "batch_bytes")
 
 
 @command([INPUTS], OPTIONS, EXAMPLES, epilog=REPRESENTATIONS)
@@ -133,3 +137,9 @@ def encode(
     print_warnings(summary, packed=options["pack"] is not None)
     if not quiet:
         print_summary(summary, options["numbers"], options["pack"])
+        if summary.statistics is not None:
+            from numtok.statistics.report import Report
+
+            from .stats import print_report, shown_report
+
+            print_report(shown_report(Report.of(summary.statistics), "numbers"))

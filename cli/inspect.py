@@ -1,19 +1,27 @@
-"""``numtok inspect``: one text as several representations see it, on the terminal or as a page."""
+"""``numtok inspect``: one text as several representations see it, on the terminal or as a page; or
+a row of a file.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
+from typing import Any
 
 import click
 
 from .console import echo, shown, use_colour
-from .inspection import of_text, print_inspection
+from .inspection import of_row, of_text, print_inspection
 from .options import command, make_grammar, refuse
 from .page import write_page
 
 OPTIONS = """
 Text
+  --text TEXT  A text, be there a file of that name or not.
+  --row N = 1  Of a file, from 1.
+  --text-column
+  --format
   --tokenizer
 Numbers
   --numbers LIST...  Representations to compare, such as xval,bits; repeatable. Default: xval,bits;
@@ -31,41 +39,103 @@ EXAMPLES = """
 numtok inspect "Water boils at 99.61 °C under 1,000 hPa"
 numtok inspect "-1.5e-3 of 87600 items" --numbers xval,bits --numbers place
 echo "Total: 1,234.50" | numtok inspect --numbers subword --html page.html
+numtok inspect sample.jsonl --row 2
+numtok encode sample.jsonl -o look.parquet --numbers xval,bits --quiet
+numtok inspect look.parquet --row 2
 """
 DEFAULT_NUMBERS = ("xval,bits", "place", "subword")
-TEXT = click.Argument(["text"], required=False)
+TEXT = click.Argument(["what"], required=False, metavar="[TEXT|FILE]")
 
 
 # A text may begin with a minus sign, so what is no option is the text.
 @command([TEXT], OPTIONS, EXAMPLES, context_settings={"ignore_unknown_options": True})
 def inspect(
-    text: str | None,
-    tokenizer: str | None,
-    numbers: tuple[str, ...],
-    grammar: str | None,
-    pattern: str | None,
-    overflow: str | None,
-    limit: int,
-    html: str | None,
+    what: str | None, text: str | None, limit: int, html: str | None, **options: Any
 ) -> None:
-    """Show the numbers in TEXT (or standard input), the tokens, and the tensors."""
-    from numtok import Tokenizer
-    from numtok.representations.parse import choose
-    from numtok.tokenizer.inspect import inspect_text
+    """Show the numbers in TEXT (or standard input), the tokens, and the tensors.
 
+    Of a corpus, a document of which is TEXT then; of a file that `numtok encode` wrote, what is
+    stored for a row.
+    """
+    if text is not None and what is not None:
+        raise click.UsageError("give a text or --text, not both")
     if html is not None:
         refuse("is for the terminal; a page lists all numbers", "limit")
-    given = _from_stdin() if text in (None, "-") else str(text)
-    rules = make_grammar(grammar, pattern)
-    chosen = [choose(names, overflow) for names in numbers or DEFAULT_NUMBERS]
-    made = [Tokenizer.from_pretrained(tokenizer, names, rules) for names in chosen]
-    data = of_text(inspect_text(given, made))
+    if what is not None and _is_file(what):
+        data = _of_file(what, **options)
+    else:
+        refuse("is for a file, and this is a text", "row", "text_column", "input_format")
+        given = what if text is None else text
+        data = _of_text(_from_stdin() if given is None or what == "-" else given, **options)
     if html is not None:
         write_page(data, html)
         echo(f"{shown(html)}: {data['title']}; open it in a browser")
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
     print_inspection(data, limit, use_colour(sys.stdout), width)
+
+
+def _of_text(
+    text: str,
+    tokenizer: str | None,
+    numbers: tuple[str, ...],
+    grammar: Any,
+    pattern: str | None,
+    overflow: str | None,
+    **_: Any,
+) -> dict[str, Any]:
+    from numtok import Tokenizer
+    from numtok.representations.parse import choose
+    from numtok.tokenizer.inspect import inspect_text
+
+    rules = make_grammar(grammar, pattern)
+    chosen = [choose(names, overflow) for names in numbers or DEFAULT_NUMBERS]
+    made = [Tokenizer.from_pretrained(tokenizer, names, rules) for names in chosen]
+    return of_text(inspect_text(text, made))
+
+
+def _of_file(
+    path: str,
+    row: int,
+    text_column: str | None,
+    input_format: str | None,
+    tokenizer: str | None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Of an encoded one what is stored, of a corpus a document."""
+    from numtok.corpus import look
+
+    if look.is_encoded(path):
+        why = "is for a text; this file holds rows that are encoded already"
+        refuse(why, "numbers", "grammar", "pattern", "overflow", "text_column", "input_format")
+        return of_row(look.stored_row(path, row, tokenizer))
+    return _of_text(look.text_of(path, row, text_column, input_format), tokenizer, **options)
+
+
+def _is_file(text: str) -> bool:
+    """Whether it is the name of a file, or the URL of one of a known kind; an error for what can only
+    be meant as a name.
+    """
+    if os.path.isdir(text):
+        raise click.UsageError(
+            f"{text} is a folder; name a file in it, or give a text with --text."
+        )
+    if os.path.isfile(text):
+        return True
+    if text == "" or any(map(str.isspace, text)):
+        return False
+    from numtok.corpus import look
+
+    if look.is_url_of_file(text):
+        return True
+    folder = os.path.dirname(text)
+    is_path = text.startswith(("/", "./", "../", "~/")) or (folder and os.path.isdir(folder))
+    if "://" not in text and (is_path or look.has_known_suffix(text)):
+        raise click.UsageError(
+            f"no such file: {text}; check the path, or give a text with --text, or - for standard"
+            " input"
+        )
+    return False
 
 
 def _from_stdin() -> str:

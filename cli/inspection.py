@@ -1,5 +1,5 @@
-"""An inspection of a text: as data, which the page of ``--html`` draws, and which is printed on a
-terminal.
+"""An inspection of a text or of a stored row: as data, which the page of ``--html`` draws, and which
+is printed on a terminal.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import click
 from .console import counted, echo, shown
 
 if TYPE_CHECKING:
+    from numtok.corpus.look import StoredRow
     from numtok.tokenizer.inspect import Inspection, Token
 
 # of the 256 colours, legible on dark and on light terminals
 INK, TEXT_PAPERS, NUMBER_PAPER, PLACE_INK = 235, (254, 251), 215, 166
+LONGEST_TEXT, LONGEST_ROW = 2000, 2000  # characters and tokens that are printed of a stored row
 
 
 def of_text(inspection: Inspection) -> dict[str, Any]:
@@ -44,6 +46,21 @@ def of_text(inspection: Inspection) -> dict[str, Any]:
         "numbers": numbers,
         "views": views,
     }
+
+
+def of_row(row: StoredRow) -> dict[str, Any]:
+    """What is shown of a row of an encoded file."""
+    numbers = [{"text": text, "cells": [f"{first:,}"]} for text, first in row.numbers]
+    where = f"row {row.row:,} of {shown(row.path)}"
+    return {
+        "kind": "inspect",
+        "title": f"{where} has no text" if row.text is None else f"{counted(numbers, 'number')} in {where}",
+        "text": row.text or "",
+        "facts": [(label, shown(value)) for label, value in row.facts],
+        "headings": ["at token"],
+        "numbers": numbers,
+        "views": [_view("as stored", "", row.tokens, range(len(numbers)), row.columns)],
+    }  # fmt: skip
 
 
 def _view(
@@ -111,17 +128,26 @@ def _float(value: Any) -> str:
 
 
 def print_inspection(data: dict[str, Any], limit: int, colour: bool, width: int) -> None:
-    """Numbers first, then one block per representation."""
+    """Numbers first, then one block per representation; of a stored row also the file and the text."""
     lines, numbers = [click.style(data["title"], bold=True)], data["numbers"]
+    if "facts" in data:
+        lines += [
+            f"  {click.style(f'{label:<10}', dim=True)}  {value}" for label, value in data["facts"]
+        ]
+        more = f"… ({len(data['text']):,} characters)" if len(data["text"]) > LONGEST_TEXT else ""
+        lines += ["", f"  {shown(data['text'][:LONGEST_TEXT])}{more}", ""]
     if numbers:
         rows = [[short(one["text"]), *one["cells"]] for one in numbers[:limit]]
         lines += aligned([["as written", *data["headings"]], *rows], width)
     if len(numbers) > limit:
         lines.append(click.style(f"  and {len(numbers) - limit:,} more: raise --limit", dim=True))
     for view in data["views"]:
-        remark = click.style(view["remark"], dim=True)
-        lines += ["", f"{click.style(view['name'], bold=True)}  {remark}"]
-        lines += [f"  {line}" for line in token_lines(view["tokens"], colour, width - 2)]
+        remark = view["remark"]
+        if len(view["tokens"]) > LONGEST_ROW and "facts" in data:
+            remark += f", the first {LONGEST_ROW:,} of which are"
+        lines += ["", f"{click.style(view['name'], bold=True)}  {click.style(remark, dim=True)}"]
+        tokens = view["tokens"][:LONGEST_ROW] if "facts" in data else view["tokens"]
+        lines += [f"  {line}" for line in token_lines(tokens, colour, width - 2)]
         if view["columns"] and view["rows"]:
             rows = [
                 [short(numbers[number]["text"]), *(value["text"] for value in values)]

@@ -1,4 +1,6 @@
-"""``numtok finish``, which checks a folder of shards; and ``numtok status``, how far it is."""
+"""``numtok finish``, what one machine does when several have written a folder of shards; and
+``numtok status``, how far they are.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,20 @@ Running
   --quiet
   --debug
 """
+# each of n machines does --shard I/n, and one finishes
 EXAMPLES = """
-numtok encode sample.jsonl -o parts/ --shards 2
+numtok encode sample.jsonl -o parts/ --shard 1/1
 numtok status parts/
-numtok finish parts/ --check
+numtok finish parts/
 """
 
 
 @command([FOLDER], FINISH, EXAMPLES)
 def finish(folder: str, check: bool, quiet: bool) -> None:
-    """Check that every shard of a folder is done, and write the manifest.
+    """Finish a folder whose shards several machines have written, each with its --shard I/N.
 
-    `numtok encode` does so itself once the last shard is done.
+    Every shard must be done, and together they must hold each input exactly once; then the manifest
+    is written.
     """
     from numtok import finish_job
 

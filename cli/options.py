@@ -42,7 +42,8 @@ SHARED = """
   --overwrite  Replace the output if it exists.
   -q/--quiet  No progress, no summary.
   --debug  Show the traceback of an error.
-  --config FILE  Take options from a .toml file, by their names here. Options given here win.
+  --config FILE  Take options from a .toml file, by their names here; or repeat the job of a
+      __numtok/manifest.json. Options given here win.
 """
 
 
@@ -117,7 +118,7 @@ def _option(spec: str, told: str) -> click.Option:
     declared = [*names.split("/"), *more.pop("name", [])]
     if not value:
         return click.Option(declared, is_flag=True, help=told, **more)
-    kind = click.Choice(metavar.split("|")) if "|" in metavar else KINDS.get(metavar, click.STRING)
+    kind = Choice(metavar.split("|")) if "|" in metavar else KINDS.get(metavar, click.STRING)
     more = {"type": kind, "metavar": None if "|" in metavar else metavar} | more
     if default:
         more |= {"default": default, "show_default": True}
@@ -138,7 +139,7 @@ def refuse(why: str, *names: str) -> None:
         raise click.UsageError(f"{params[name]} {why}")
 
 
-def make_grammar(name: str | None, pattern: str | None) -> Grammar | str | None:
+def make_grammar(name: str | Grammar | None, pattern: str | None) -> Grammar | str | None:
     """The grammar of ``--grammar`` and ``--pattern``; None if neither is given."""
     if pattern is None:
         return name
@@ -153,6 +154,13 @@ def make_grammar(name: str | None, pattern: str | None) -> Grammar | str | None:
 # ----------------------------------------------------------------------------------------------
 
 
+class Choice(click.Choice):  # type: ignore[type-arg]
+    """A name; what a manifest gave in its place, such as a grammar, is there already."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(value, param, ctx) if isinstance(value, str) else value
+
+
 class Size(click.ParamType):  # type: ignore[type-arg]
     """Bytes, as in ``256MB`` or ``1GiB``."""
 
@@ -164,6 +172,22 @@ class Size(click.ParamType):  # type: ignore[type-arg]
         if not 1 <= size <= MOST:
             self.fail(f"{value!r} is no size such as 256MB or 1GiB.", param, ctx)
         return size
+
+
+class Share(click.ParamType):  # type: ignore[type-arg]
+    """``i/n``."""
+
+    name = "share"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        found = re.fullmatch(r"(\d{1,18})/(\d{1,18})", str(value))
+        if not found or not 1 <= int(found[1]) <= int(found[2]):
+            self.fail(f"{value!r} is not one of 1/N to N/N.", param, ctx)
+        return int(found[1]), int(found[2])
 
 
 def _known_format(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
@@ -201,7 +225,7 @@ def _configure(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     """Options of the file are the defaults of those that are not given."""
     if path is None:
         return
-    from numtok.corpus.config import read_config
+    from numtok.corpus.jobs.config import read_config
 
     known = {name: one for one in ctx.command.params for name in _names(one) if one is not param}
     made: dict[str, Any] = {}
@@ -231,6 +255,8 @@ KINDS: dict[str, Any] = {
     "X": click.FloatRange(0, min_open=True),
     "Q": click.FloatRange(0, 1, min_open=True),
     "SIZE": Size(),
+    "I/N": Share(),
+    "LIST": click.UNPROCESSED,  # names, or the representations that a manifest gave
 }
 # What the text of an option does not say.
 SPECIAL: dict[str, dict[str, Any]] = {
@@ -242,6 +268,8 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "--quiet": {"callback": _hush},
     "--debug": {"expose_value": False, "callback": _remember_debug},
     "--config": {"expose_value": False, "callback": _configure, "is_eager": True},
+    "--fit": {"hidden": True},
+    "--batch-bytes": {"hidden": True},
 }
 INPUTS = click.Argument(["inputs"], nargs=-1, required=True, metavar="INPUT...")
 FOLDER = click.Argument(["folder"], metavar="FOLDER")

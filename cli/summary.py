@@ -20,7 +20,7 @@ def print_warnings(summary: Summary, packed: bool) -> None:
         became = "pieces without tokens" if packed else "null rows"
         print_warning(
             f"{summary.without_text:,} of {summary.documents:,} documents have no text (it is"
-            f" missing or null) and are {became}"
+            f" missing or null) and are {became}, the first in {summary.first_without_text}"
         )
     if summary.documents and not summary.numbers:
         warn_of_no_numbers(summary)
@@ -37,12 +37,17 @@ def print_warnings(summary: Summary, packed: bool) -> None:
 
 
 def warn_of_no_numbers(summary: Summary) -> None:
-    """And say what to do where they are in other columns."""
+    """Say where there are some, in a table."""
+    found = ", ".join(map(repr, summary.number_columns))
+    template = " ".join(f"{{{name}}}" for name in summary.number_columns)
     where = f" in {summary.text_column!r}" if summary.text_column else ""
-    print_warning(
-        f"there are no numbers{where}; with tables, --template '{{price}} for {{name}}' joins columns"
-        " to the text, or --template row all of them"
+    ways = (
+        f"; the columns {found} hold some: join them to the text with --template '{template}', or"
+        " all with --template row"
+        if found
+        else "; with tables, --template joins columns to the text"
     )
+    print_warning(f"there are no numbers{where}{ways}")
 
 
 def print_summary(summary: Summary, numbers: str | None, pack: int | None = None) -> None:
@@ -66,9 +71,12 @@ def print_summary(summary: Summary, numbers: str | None, pack: int | None = None
         rows.append(("rows", f"{summary.rows:,}", f"of at most {pack:,} tokens, {share}"))
     if summary.fit is not None:
         rows += _fitted(summary.fit)
+    if summary.tokens_before is not None and summary.tokens_after is not None:
+        before = f"{summary.tokens_before:.2f} by the tokenizer alone"
+        rows.append(("tokens per number", f"{summary.tokens_after:.2f}", before))
     rows += _lost(summary)
     if summary.shards:
-        rows.append(("shards", f"{summary.shards:,}", _done_before(summary)))
+        rows.append(("shards", f"{summary.shards:,}", _shards_left(summary)))
     share = f"{summary.output_bytes / max(summary.bytes, 1):.2f} of the text's size"
     remark = share if summary.bytes else "there is no text"
     rows.append(("output", size(summary.output_bytes), remark))
@@ -117,5 +125,9 @@ def _time_taken(summary: Summary) -> str:
     return f"{rate(summary.bytes, summary.seconds)}, without start-up"
 
 
-def _done_before(summary: Summary) -> str:
-    return f"{summary.resumed:,} were done before" if summary.resumed else ""
+def _shards_left(summary: Summary) -> str:
+    """What was there before, and what is to be done yet."""
+    told = [f"{summary.resumed:,} were done before"] if summary.resumed else []
+    if left := summary.shards - summary.shards_done:
+        told.append(f"{left:,} are not done yet")
+    return "; ".join(told)

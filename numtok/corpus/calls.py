@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
@@ -15,15 +16,23 @@ import pyarrow as pa
 from numtok import corpus
 from numtok.corpus.fit import ScaleFit, xval_place
 from numtok.corpus.jobs.request import Encoder, Sharding, is_folder
+from numtok.corpus.read.batches import ReadOptions
+from numtok.corpus.read.find import find_inputs
+from numtok.corpus.read.formats import FORMATS
+from numtok.corpus.read.sources import Source
+from numtok.corpus.read.template import ROW, Template
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.summary import Progress, Summary
-from numtok.errors import RepresentationError, TokenizerError
+from numtok.errors import NumtokError, RepresentationError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
+from numtok.numbers.scan import scan
 from numtok.representations import Representation
 from numtok.representations.parse import for_files
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Files = str | Path | Sequence[str | Path]
+_TABLES = ("csv", "tsv", "parquet", "arrow", "jsonl")
+_LOOKED_AT = 1 << 20  # bytes of a table
 Chosen = str | Representation | Sequence[Representation | str]
 
 
@@ -44,6 +53,7 @@ def encode_files(
     leading_space: Literal["auto", "separate"] | None = None,
     shards: int | None = None,
     shard_size: int | None = None,
+    shard: tuple[int, int] | None = None,
     ray: str | None = None,
     progress: Callable[[Progress], None] | None = None,
     **options: Unpack[EncodeOptions],
@@ -74,12 +84,14 @@ def encode_files(
         leading_space: the same.
         shards: of the folder, at most; each has about as much input.
         shard_size: bytes of input in each, about; 256 MiB if neither is given.
+        shard: (i, n): do every n-th shard only, from the i-th on, counted from 1, as others do the
+            rest; :func:`numtok.finish_job` when all are done.
         ray: the address of a Ray cluster that writes the shards: ``auto``, ``local``, or
             ``host:port``; all nodes must see the same files.
         progress: called from the calling thread, several times a second.
         options: text_column, template, keep_columns, keep_text, add_special_tokens, parse_special,
             input_format, output_format, compression, text_unit, workers, batch_bytes, overwrite,
-            tensors, on_error, layout, pack, pack_mode, end_token: see
+            tensors, on_error, layout, pack, pack_mode, end_token, stats: see
             :class:`numtok.corpus.settings.EncodeOptions`.
 
     Raises:
@@ -125,11 +137,30 @@ def encode_files(
         )
     encoder = Encoder(made, tokenizer, engine, finding)
     given = [os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else inputs
-    sharding = Sharding(shards, shard_size, ray)
+    sharding = Sharding(shards, shard_size, shard, ray)
+    summary = _encode(given, output, encoder, sharding, progress, options)
+    if summary.documents and not summary.numbers and options.get("template") is None:
+        first = find_inputs(given, options.get("input_format"))[0]
+        summary.number_columns = _columns_with_numbers(first, made.grammar)
+    return summary
+
+
+def _encode(
+    inputs: Sequence[str | Path],
+    output: str | Path,
+    encoder: Encoder,
+    sharding: Sharding,
+    progress: Callable[[Progress], None] | None,
+    options: EncodeOptions,
+) -> Summary:
+    """Into a folder or a file, as it is named."""
     if is_folder(output, sharding, EncodeSettings(**options)):
-        settings = EncodeSettings.of_shards(**options)
-        return corpus.encode_folder(given, output, encoder, settings, sharding, progress)
-    return corpus.encode_corpus(given, output, made, fit=finding, progress=progress, **options)
+        return corpus.encode_folder(
+            inputs, output, encoder, EncodeSettings.of_shards(**options), sharding, progress
+        )
+    return corpus.encode_corpus(
+        inputs, output, encoder.tokenizer, fit=encoder.fit, progress=progress, **options
+    )
 
 
 def _scaled(
@@ -167,3 +198,37 @@ def _refuse_beside_tokenizer(**given: Any) -> None:
                 f"{name}={value!r} is for a tokenizer that is yet to be made; this one has its own,"
                 " so leave it out"
             )
+
+
+class _Looking(Template):
+    """Keeps the texts of each column that it is given."""
+
+    def __init__(self) -> None:
+        super().__init__(ROW)
+        self.seen: dict[str, list[str | None]] = {}
+
+    def of_columns(self, columns: Mapping[str, pa.Array]) -> pa.Array:
+        for name, column in columns.items():
+            texts = Template(f"{{{name}}}").of_columns({name: column}) if "{" not in name else None
+            self.seen.setdefault(name, []).extend([] if texts is None else texts.to_pylist())
+        return super().of_columns(columns)
+
+    def of_row(self, row: Mapping[str, Any]) -> str | None:
+        for name, value in row.items():
+            self.seen.setdefault(name, []).append(None if value is None else str(value))
+        return super().of_row(row)
+
+
+def _columns_with_numbers(source: Source, grammar: Grammar) -> tuple[str, ...]:
+    """The columns in which the first rows hold numbers; none for a pipe, or what is no table."""
+    if source.size is None or source.format not in _TABLES:
+        return ()
+    looking = _Looking()
+    with contextlib.suppress(NumtokError, pa.ArrowException, OSError):
+        how = ReadOptions(None, (), _LOOKED_AT, template=looking)
+        next(FORMATS[source.format].read(source, how), None)
+    return tuple(
+        name
+        for name, texts in looking.seen.items()
+        if len(scan([text or "" for text in texts], grammar))
+    )

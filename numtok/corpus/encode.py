@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Unpack
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ from numtok.corpus.read.parts import rows_before
 from numtok.corpus.read.sources import identify
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.summary import (
+    SAMPLE_BYTES,
     Progress,
     Run,
     Summary,
@@ -43,6 +44,9 @@ from numtok.tokenizer.metadata import MOST_TOKENS
 from numtok.tokenizer.packing import end_token
 from numtok.tokenizer.tokenizer import Tokenizer
 
+if TYPE_CHECKING:
+    from numtok.statistics import Statistics
+
 
 class Encoded(NamedTuple):
     """A piece once it is encoded; without its texts, which are not needed any more while it waits
@@ -51,6 +55,7 @@ class Encoded(NamedTuple):
 
     rows: pa.RecordBatch
     report: EncodeReport
+    statistics: Statistics | None
     read: int
 
 
@@ -130,23 +135,30 @@ def encode_sources(
     check_inputs: Callable[[], None] = lambda: None,
 ) -> Summary:
     """:func:`encode_corpus` for sources that are found and options that are checked; with
-    ``settled``, the digest of the file is made.
+    ``settled``, what numbers cost is not measured, and the digest of the file is.
     """
-    summary, reader = Summary(), Reader(run.sources, settings)
+    summary, reader = Summary(), Reader(run.sources, settings, 0 if settled else SAMPLE_BYTES)
     pieces, kept = reader.with_kept_columns(settings.keep_columns, settled and settled.kept)
     if fit is not None:
         tokenizer, pieces, summary.fit = _fitted(fit, tokenizer, reader, pieces)
     summary.representations = tuple(tokenizer.representations)
     encoder = _Encoder(tokenizer, settings, kept, settled.metadata if settled else {})
 
-    sink = functools.partial(_sink, encoder, run, check_inputs, settled is not None)
+    def before_the_end() -> None:
+        """Before the output gets its name: an error or an interrupt then leaves nothing."""
+        check_inputs()
+        if not settled:
+            summary.costs(reader.sampled, tokenizer)
+
+    sink = functools.partial(_sink, encoder, run, before_the_end, settled is not None)
     workers = settings.workers or processors()
     budget = (workers + ON_THE_WAY) * settings.batch_bytes
     run_ordered(
         pieces, encoder, sink, lambda piece: piece.batch.texts.nbytes, workers, budget, run.tick
     )
     summary.text_column = reader.text_column
-    run.lines, run.bad, run.without_text = reader.lines, reader.bad, reader.without_text
+    run.rows, run.bad = reader.rows, reader.bad
+    run.without_text, run.first_null = reader.without_text, reader.first_null
     run.stored_rows, run.cut_numbers = encoder.rows.count, encoder.rows.cut_numbers
     return run.complete(summary)
 
@@ -185,7 +197,7 @@ class _Encoder:
         self.rows = rows_for(settings, self._encoded, tokenizer)
 
     def __call__(self, piece: Piece) -> Encoded:
-        how, batch = self.settings, piece.batch
+        how, batch, statistics = self.settings, piece.batch, None
         with _located(batch):
             encoded, report = self._tokenizer.encode_with_report(
                 batch.texts,
@@ -194,8 +206,12 @@ class _Encoder:
                 parse_special=how.parse_special,
             )
             rows = self.rows.convert(self._with_kept(encoded, batch))
+            if how.stats:
+                from numtok.corpus.stats import counted  # takes longer to load than most starts may
+
+                statistics = counted(batch.texts, self._tokenizer)
         memory.release_after(batch.texts.nbytes)
-        return Encoded(rows, report, piece.read)
+        return Encoded(rows, report, statistics, piece.read)
 
     def _with_kept(self, encoded: pa.RecordBatch, batch: TextBatch) -> pa.RecordBatch:
         """The encoded rows with the kept columns behind them."""
@@ -211,7 +227,7 @@ class _Encoder:
 
 @contextmanager
 def _sink(
-    encoder: _Encoder, run: Run, check_inputs: Callable[[], None], for_receipt: bool
+    encoder: _Encoder, run: Run, before_the_end: Callable[[], None], for_receipt: bool
 ) -> Iterator[Sink[Encoded]]:
     """The output, and the counts of what is in it; for a receipt, also its digest."""
     how = encoder.settings
@@ -228,13 +244,16 @@ def _sink(
             for batch in encoder.rows.arrange(encoded.rows):
                 writer.write(batch)
             run.report += encoded.report
+            if encoded.statistics is not None:
+                before = run.statistics
+                run.statistics = before + encoded.statistics if before else encoded.statistics
             run.read, run.written = encoded.read, writer.bytes_written
 
         yield write
         for batch in encoder.rows.rest():
             writer.write(batch)
         encoder.rows.count = writer.rows
-        check_inputs()  # before the output gets its name
+        before_the_end()
         writer.finish()
         run.written = writer.bytes_written
         if for_receipt:

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from numtok.arrays import memory
 from numtok.corpus.read.batches import SkippedRow, TextBatch
 from numtok.corpus.read.documents import Source, read_batches
 from numtok.corpus.settings import EncodeSettings
+from numtok.corpus.summary import SAMPLE_BYTES, front
 
 
 class Piece(NamedTuple):
@@ -25,21 +27,31 @@ class Reader:
 
     Attributes:
         text_column: of the first file that has one.
-        lines: read so far of each source that is a file of lines.
-        bad: rows that were skipped.
-        without_text: documents without a text.
+        sampled: the first ``sample_bytes`` of text.
+        rows: read so far of each source; those that were skipped count.
+        bad: those that were skipped.
+        without_text, first_null: documents without a text, and the source and row, from 1, of the
+            first of them.
     """
 
-    def __init__(self, sources: Sequence[Source], settings: EncodeSettings) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        settings: EncodeSettings,
+        sample_bytes: int = SAMPLE_BYTES,
+    ) -> None:
         self.sources = sources
         self.how: dict[str, Any] = {
             name: getattr(settings, name)
             for name in ("text_column", "batch_bytes", "text_unit", "on_error", "template")
         }
         self.text_column = ""
-        self.lines: dict[Source, int] = {}
+        self.sampled: list[pa.Array] = []
+        self.rows: dict[Source, int] = {}
         self.bad: list[tuple[Source, SkippedRow]] = []
         self.without_text = 0
+        self.first_null: tuple[Source, int] | None = None
+        self._sample_left = sample_bytes
 
     def with_kept_columns(
         self, names: Sequence[str], known: Sequence[pa.Field] | None = None
@@ -70,7 +82,16 @@ class Reader:
             done += source.size or 0
 
     def _count(self, batch: TextBatch) -> None:
+        texts, source = batch.texts, batch.source
         self.text_column = self.text_column or batch.column
-        self.lines[batch.source] = batch.lines
-        self.bad += [(batch.source, row) for row in batch.bad]
-        self.without_text += batch.texts.null_count
+        self.rows[source] = batch.first_row + len(texts) + batch.skipped
+        self.bad += [(source, row) for row in batch.bad]
+        if texts.null_count:
+            self.without_text += texts.null_count
+            first = batch.first_row + int(memory.from_arrow(texts.is_null()).argmax()) + 1
+            self.first_null = self.first_null or (source, first)
+        if self._sample_left > 0 and len(texts):
+            # A slice would keep the whole batch in memory.
+            copied = pa.concat_arrays([front(texts, self._sample_left)])
+            self.sampled.append(copied)
+            self._sample_left -= copied.nbytes

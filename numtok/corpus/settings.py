@@ -45,6 +45,8 @@ class EncodeOptions(TypedDict, total=False):
             they leave the least room, and cuts only longer ones.
         end_token: a token of the tokenizer, or its id, behind every packed document; by default
             ``<|endoftext|>``, ``</s>`` or the like.
+        stats: also count what numbers there are (:class:`numtok.Statistics`); the receipts and the
+            manifest of a folder keep it.
     """
 
     text_column: str | None
@@ -66,6 +68,7 @@ class EncodeOptions(TypedDict, total=False):
     pack: int | None
     pack_mode: Literal["sequential", "best-fit"]
     end_token: str | int | None
+    stats: bool
 
 
 class FileOptions(EncodeOptions, total=False):
@@ -89,6 +92,7 @@ class FileOptions(EncodeOptions, total=False):
     leading_space: Literal["auto", "separate"]
     shards: int
     shard_size: int | str
+    shard: str
     ray: str
 
 
@@ -117,6 +121,7 @@ class EncodeSettings:
     pack: int | None = None
     pack_mode: Literal["sequential", "best-fit"] = "sequential"
     end_token: str | int | None = None
+    stats: bool = False
 
     @classmethod
     def of_shards(cls, **options: Unpack[EncodeOptions]) -> EncodeSettings:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -16,8 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok import locations
 from numtok.arrays import memory
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
+from numtok.corpus.jobs.folder import read_manifest
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import Source, check_text_unit, find_inputs, read_batches
 from numtok.corpus.read.encoded import open_encoded
@@ -65,7 +68,8 @@ def corpus_stats(
 
     Args:
         inputs: files, folders, globs, or ``-`` for standard input: one, or a list of them. Of what
-            ``numtok encode`` wrote, what it stored is counted, unless ``text_column`` is given.
+            ``numtok encode`` wrote, what it stored is counted, unless ``text_column`` is given; of
+            a folder that it wrote with ``--stats``, what was counted then.
         tokenizer: a source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it, whose
             tokens per number are counted.
         grammar: what counts as a number in texts, or its name; prose if not given. Encoded files
@@ -84,7 +88,9 @@ def corpus_stats(
     Raises:
         NumtokError: naming the file and row.
     """
-    sources = find_inputs(inputs, input_format)
+    given = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
+    stored, given = ([], given) if text_column or template or input_format else _stored(given)
+    sources = find_inputs(given, input_format) if given or not stored else []
     check_text_unit(sources, text_unit)
     for name, value in (("grammar", grammar), ("tokenizer", tokenizer)):
         if value is not None and text_column is template is None and all(map(is_encoded, sources)):
@@ -92,6 +98,8 @@ def corpus_stats(
                 f"{name}=... is for texts, and these files hold numbers that were found already;"
                 " leave it out, or name a column of texts by text_column=NAME"
             )
+    if not sources:
+        return Statistics.merge(stored)
     reading = {
         "text_column": text_column,
         "template": template,
@@ -115,7 +123,21 @@ def corpus_stats(
     workers = workers or processors()
     pieces, budget = _pieces(sources, reading), (workers + ON_THE_WAY) * batch_bytes
     run_ordered(pieces, counting, sink, _size, workers, budget, run.tick)
-    return total
+    return Statistics.merge([*stored, total])
+
+
+def _stored(inputs: Sequence[str | Path]) -> tuple[list[Statistics], list[str | Path]]:
+    """(what the manifests of folders have of statistics, the other inputs)."""
+    found: list[Statistics] = []
+    others: list[str | Path] = []
+    for given in inputs:
+        folder = str(given) != "-" and locations.is_folder(given)
+        manifest = read_manifest(given) if folder else None
+        if manifest is not None and "statistics" in manifest:
+            found.append(Statistics.from_json(manifest["statistics"]))
+        else:
+            others.append(given)
+    return found, others
 
 
 class _Counting:

@@ -1,4 +1,6 @@
-"""What the pipelines tell: ``Progress`` while they run, ``Summary`` at the end."""
+"""What the pipelines tell: ``Progress`` while they run, ``Summary`` at the end, and the tokens that
+numbers cost before and after.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,14 +22,21 @@ from numtok.corpus.fit import Fit
 from numtok.corpus.read.batches import SkippedRow
 from numtok.corpus.read.sources import Source
 from numtok.errors import OutputError
+from numtok.numbers.scan import scan
 from numtok.representations import Representation
 from numtok.tokenizer.find import EncodeReport
+from numtok.tokenizer.inspect import subword_spans, token_counts
+from numtok.tokenizer.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from numtok.statistics import Statistics
 
 # Smaller ones cost more calls from Python for each byte; larger ones are no faster, and cost memory
 # in every stage.
 BATCH_BYTES = 4 << 20
 # Of jobs: a few percent more work, but each of their processes has 100 MiB less on its way.
 SHARD_BATCH_BYTES = 2 << 20
+SAMPLE_BYTES = 1 << 20
 
 
 class Progress(NamedTuple):
@@ -62,18 +71,24 @@ class Summary:
         skipped: rows that could not be read and were left out, and files from some place on.
         quarantine: the file that lists these: JSON lines with ``file``, ``line`` and ``error``.
         without_text: documents whose text is null or missing: null rows, in ``documents`` too.
+        first_without_text: the file and the row of the first of them, or nothing.
         left_as_text, clipped, vanishing: numbers by the representation that could not hold them;
             see :class:`EncodeReport`.
         representations: that the numbers have, with the scale that was found.
         fit: what xVal's scale was found on; None if none was fitted.
         in_added_tokens: digits within the tokenizer's own tokens, which are not numbers.
+        tokens_before, tokens_after: mean tokens per number, by the source tokenizer and now, on the
+            first megabyte; None without numbers.
         text_column: of the inputs; empty if they have none, or a template tells the text.
+        number_columns: those that hold numbers, if the texts hold none.
         rows: of the file; as many as documents, unless they are packed.
         cut_numbers: numbers longer than a packed row, which lie in several.
         output, output_bytes: the file.
         seconds: from the first read to the complete file; of a job, those of this run.
         shards, shards_done: of a job: all that it has, and those that are done; 0 without shards.
         resumed: of ``shards_done``, those that an earlier run had done.
+        share: whether this is what became of a share of the shards; the counts are of that share.
+        statistics: what numbers there are, if that was asked for.
     """
 
     documents: int = 0
@@ -82,13 +97,17 @@ class Summary:
     tokens: int = 0
     skipped: int = 0
     without_text: int = 0
+    first_without_text: str = ""
     left_as_text: dict[str, int] = field(default_factory=dict)
     clipped: dict[str, int] = field(default_factory=dict)
     vanishing: dict[str, int] = field(default_factory=dict)
     representations: tuple[Representation, ...] = ()
     fit: Fit | None = None
     in_added_tokens: int = 0
+    tokens_before: float | None = None
+    tokens_after: float | None = None
     text_column: str = ""
+    number_columns: tuple[str, ...] = ()
     rows: int = 0
     cut_numbers: int = 0
     output: str = ""
@@ -97,7 +116,17 @@ class Summary:
     shards: int = 0
     shards_done: int = 0
     resumed: int = 0
+    share: bool = False
+    statistics: Statistics | None = None
     quarantine: str = ""
+
+    def costs(self, sampled: Sequence[pa.Array], tokenizer: Tokenizer) -> None:
+        """Measure ``tokens_before`` and ``tokens_after`` on some texts."""
+        alike = (
+            [texts.cast(pa.large_string()) for texts in sampled] if len(sampled) > 1 else sampled
+        )
+        if sampled and (costs := tokens_per_number(pa.concat_arrays(alike), tokenizer)):
+            self.tokens_before, self.tokens_after = costs
 
 
 @dataclass
@@ -105,8 +134,9 @@ class Run:
     """How far one run is, and its clock; the writer's thread fills it in.
 
     Attributes:
-        lines: of each source that is a file of lines.
-        bad: rows that were skipped.
+        rows: read so far of each source; those that were skipped count.
+        bad: those that were skipped.
+        first_null: the source and the row, counted from 1, of the first document without a text.
         written: bytes of the output; all of it at the end.
         sha256: of the file, where a receipt is to vouch for it.
         stored_rows: of the output. cut_numbers: see :class:`Summary`.
@@ -120,11 +150,13 @@ class Run:
     read: int = 0
     bad: list[tuple[Source, SkippedRow]] = field(default_factory=list)
     without_text: int = 0
-    lines: dict[Source, int] = field(default_factory=dict)
+    first_null: tuple[Source, int] | None = None
+    rows: dict[Source, int] = field(default_factory=dict)
     written: int = 0
     sha256: str = ""
     stored_rows: int = 0
     cut_numbers: int = 0
+    statistics: Statistics | None = None
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -173,6 +205,9 @@ class Run:
         summary.output_bytes = self.written
         summary.rows, summary.cut_numbers = self.stored_rows, self.cut_numbers
         summary.without_text = self.without_text
+        if self.first_null is not None:
+            summary.first_without_text = f"{self.first_null[0].name}, row {self.first_null[1]}"
+        summary.statistics = self.statistics
         summary.seconds = self.seconds
         return summary
 
@@ -210,3 +245,23 @@ def front(texts: pa.Array, limit: int) -> pa.Array:
     first = rows.text[rows.offsets[0] : rows.offsets[0] + limit].tobytes()
     text = first.decode("utf-8", "ignore")
     return TextRows.of([text[: text.rfind(" ") + 1] or text]).array
+
+
+def tokens_per_number(texts: pa.Array, tokenizer: Tokenizer) -> tuple[float, float] | None:
+    """(before, after): the mean number of tokens that overlap a number; None if there is no number.
+
+    Before is counted on the ids that the source tokenizer alone gives. A number left as text costs
+    the same before and after.
+    """
+    numbers = scan(texts, tokenizer.grammar)
+    if not len(numbers):
+        return None
+    first, last = subword_spans(tokenizer, numbers)
+    before = last - first + 1
+    after = before.copy()
+    taken = tokenizer.finder.find(numbers.rows)
+    if not tokenizer.representations[0].stays_text:
+        after[taken.taken] = token_counts(tokenizer, taken.numbers)
+        if not tokenizer.carries_sign:  # it is a token of text, or a part of one
+            after[taken.taken] += taken.numbers.start > numbers.start[taken.taken]
+    return float(before.mean()), float(after.mean())

@@ -1,4 +1,6 @@
-"""``numtok inspect``: a text on the terminal and as a page."""
+"""``numtok inspect``: a text, a document of a corpus, or what is stored for one; on the terminal and
+as a page.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 from numtok_cli.main import cli
-from pages import page_data
+from pages import HOSTILE, page_data
 from places import SAMPLE
 
 import numtok
+from numtok.corpus.look import stored_row, text_of
+from numtok.errors import InputError
 from numtok.representations import REPRESENTATIONS, Column, SingleToken
 from numtok.representations.values import numbers_from_floats
 
@@ -93,3 +98,91 @@ def test_bits_are_shown_by_their_fields(tmp_path: Path, monkeypatch: pytest.Monk
     told = inspect(text, "--numbers", "bits:64", "--numbers", "xval,bits")
     assert re.search(f"-0.30000000000000004 +{bits}\n", told)
     assert "\nbits:64  " in told and "\nxval + bits  " in told, "one is told from the other"
+    (tmp_path / "a.txt").write_text(text + "\n")
+    for dense in (True, False):
+        out = tmp_path / f"{dense}.parquet"
+        numtok.encode_files(tmp_path / "a.txt", out, numbers="bits:64", dense=dense)
+        assert re.search(f"-0.30000000000000004 .*{bits[:40]}", inspect(str(out)))
+
+
+# Files
+# -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", [1, len(TEXTS)])
+def test_a_document_of_a_corpus_is_inspected_as_its_text(row: int, tmp_path: Path) -> None:
+    of_text = inspect("--text", TEXTS[row - 1], "--numbers", "xval")
+    assert inspect(str(SAMPLE), "--row", str(row), "--numbers", "xval") == of_text
+    table = pa.table({"body": TEXTS, "n": list(range(len(TEXTS)))})
+    pq.write_table(table, tmp_path / "texts.parquet")
+    told = inspect(str(tmp_path / "texts.parquet"), "--row", str(row), "--numbers", "xval")
+    assert told == of_text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "layout"), [("xval,bits,fone:6,4", "number"), ("place", "token"), ("p10", "number")]
+)
+def test_a_stored_row_is_what_was_encoded(tmp_path: Path, numbers: str, layout: Any) -> None:
+    path = tmp_path / "a.parquet"
+    options: dict[str, Any] = {"scale": 1} if "xval" in numbers else {}
+    numtok.encode_files(SAMPLE, path, numbers=numbers, keep_text=True, layout=layout,
+                        dense="bits" in numbers, **options)  # fmt: skip
+    found = stored_row(path, 2)
+    encoding = numtok.Tokenizer.from_pretrained(None, numbers)(TEXTS[1])
+    assert found.text == TEXTS[1]
+    assert [token.id for token in found.tokens] == encoding["input_ids"].tolist()
+    assert [first for _, first in found.numbers] == encoding["number_index"].tolist()
+    assert [text for text, _ in found.numbers] == [one.text for one in numtok.scan([TEXTS[1]])]
+    for name, values in found.columns.items():
+        assert values.tolist() == encoding[name].tolist()
+    told = inspect(str(path), "--row", "2")
+    assert "row 2" in told and TEXTS[1] in told and f"{len(TEXTS):,}" in told
+
+
+def test_packed_and_null_rows_and_those_that_there_are_not(tmp_path: Path) -> None:
+    numtok.encode_files(SAMPLE, tmp_path / "a.parquet", scale=1, pack=64)
+    told = inspect(str(tmp_path / "a.parquet"))
+    assert "packed into rows of 64 tokens" in told and "64 tokens" in told
+    assert "The harbour gauge read 1.82 m" in told
+    with pytest.raises(InputError, match=f"has {len(TEXTS)} rows, so there is no row 99"):
+        text_of(SAMPLE, 99)
+    (tmp_path / "null.jsonl").write_text('{"text": null}\n', "utf-8")
+    with pytest.raises(InputError, match="has no text"):
+        text_of(tmp_path / "null.jsonl")
+    numtok.encode_files(tmp_path / "null.jsonl", tmp_path / "null.parquet", scale=1)
+    assert "no text" in inspect(str(tmp_path / "null.parquet"))
+    assert run(str(tmp_path / "null.parquet"), "--row", "2").exit_code == 1
+
+
+@pytest.mark.parametrize("text", ["misspelt.jsonl", "./5", "data.parquet.zst", "here/5", "/5/6"])
+def test_what_looks_like_a_file_is_no_text(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("here").mkdir()
+    result = run(text)
+    assert result.exit_code == 2
+    assert f"no such file: {text}; check the path, or give" in result.stderr
+    assert "in " in inspect("--text", text, "--numbers", "subword")
+    assert "is a folder; name a file in it" in run("here").stderr
+    for other in ("1/2", "km/h", "see a.jsonl 5", "5.txtx"):
+        inspect(other, "--numbers", "subword")
+
+
+def test_the_page_has_a_text_and_a_row_of_an_encoded_file(tmp_path: Path) -> None:
+    page = tmp_path / "a.html"
+    told = inspect(HOSTILE[0], "--numbers", "xval,fone:2,1", "--html", str(page))
+    data = page_data(page)
+    assert data["text"] == HOSTILE[0] and "open it in a browser" in told
+    for one in data["numbers"]:
+        assert data["text"][one["start"] : one["stop"]] == one["text"]
+    (view,) = data["views"]
+    assert view["columns"] == ["number_scaled", "number_fourier"]
+    assert view["rows"][0][2]["phases"][0] == [1.0, 0.0]
+    encoded = tmp_path / "a.parquet"
+    numtok.encode_files(SAMPLE, encoded, numbers="xval,bits", scale=1, keep_text=True)
+    inspect(str(encoded), "--row", "2", "--html", str(page))
+    data = page_data(page)
+    assert data["text"] == TEXTS[1] and dict(data["facts"])["rows"] == "31"
+    assert {"number_scaled", "number_bits"} < set(data["views"][0]["columns"])
+    assert data["views"][0]["rows"][0][-1]["bits"]

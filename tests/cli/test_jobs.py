@@ -8,7 +8,7 @@ import jobs
 import pytest
 from click.testing import CliRunner, Result
 from numtok_cli.main import cli
-from numtok_cli.options import Size
+from numtok_cli.options import Share, Size
 
 
 @pytest.fixture
@@ -48,9 +48,14 @@ def test_sizes(written: str, size: int) -> None:
     assert Size().convert(written, None, None) == size
 
 
-def test_what_is_no_size() -> None:
+def test_what_is_no_size_or_share() -> None:
     for written in ("", "0", "x", "-5", "1XB", "0.5"):
         assert "is no size" in refused("encode", "in", "-o", "out/", "--shard-size", written)
+    for written in ("0/3", "4/3", "3", "a/b", "-1/3"):
+        assert "is not one of 1/N to N/N" in refused(
+            "encode", "in", "-o", "out/", "--shard", written
+        )
+    assert Share().convert("3/3", None, None) == (3, 3)
 
 
 @pytest.mark.parametrize(
@@ -76,14 +81,16 @@ def test_what_is_printed(corpus: Path) -> None:
     assert "done before" in ok("encode", "in", "-o", "out", "--shards", "5") and not ok(
         "finish", "out", "-q"
     )
-    assert "finished" in ok("status", "out/") and "is not the folder" in refused("status", "in")
-    for name in ("000001.json", "000003.json", "manifest.json"):
-        Path("out/__numtok", name).unlink()
-    assert "2 of 5 shards are not done: 1, 3" in refused("finish", "out")
-    told = ok("status", "out")
-    assert told.split() == ["out", "done", "3", "of", "5", "shards", "waiting", "2"]
-    ok("encode", "in", "-o", "out/", "--shards", "5", "-q")
-    assert " 300 " in ok("finish", "out", "--check")
+    told = ok("encode", "in", "-o", "part/", "--shards", "5", "--shard", "1/2")
+    assert "2 are not done yet" in told
+    assert "2 of 5 shards are not done: 1, 3" in refused("finish", "part")
+    told = ok("status", "part")
+    assert told.split() == ["part", "done", "3", "of", "5", "shards", "waiting", "2"]
+    ok("encode", "in", "-o", "part/", "--shards", "5", "--shard", "2/2")
+    assert "finished" in ok("status", "part/") and "is not the folder" in refused("status", "in")
+    assert " 300 " in ok("finish", "part", "--check") and jobs.shards(Path("part")) == jobs.shards(
+        Path("out")
+    )
 
 
 def test_every_failure_is_told_and_the_status_says_so(corpus: Path) -> None:
@@ -122,6 +129,17 @@ def test_a_file_of_options(corpus: Path) -> None:
     assert list(jobs.shards(Path("other"))) == ["000000.parquet", "000001.parquet"]
 
 
+def test_a_manifest_repeats_its_job(corpus: Path) -> None:
+    """And so does a plan."""
+    default = str(Path(jobs.__file__).parents[2] / "numtok" / "default")
+    how = "--numbers fone:6,4,xval --grammar data --keep-column id --keep-text --shards 4 --fit-quantile 0.9"
+    ok("encode", "in", "-o", "out/", "--tokenizer", default, "-q", *how.split())
+    for name in ("manifest", "plan"):
+        ok("encode", "--config", f"out/__numtok/{name}.json", "-o", f"{name}/", "-q")
+        assert jobs.shards(Path(name)) == jobs.shards(Path("out"))
+        assert jobs.manifest(Path(name)) == jobs.manifest(Path("out"))
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -129,6 +147,9 @@ def test_a_file_of_options(corpus: Path) -> None:
         ("a.toml", "config = 'b.toml'", "'config', which is no option"),
         ("a.toml", "numbers = ", "is no TOML"),
         ("a.toml", "shards = 0", "0 is not in the range"),
+        ("a.json", "[1]", "is not the manifest.json or the plan.json of a job"),
+        ("a.json", '{"options": {}}', "is not the manifest.json or the plan.json of a job"),
+        ("a.json", "{", "is no TOML"),
         ("none.toml", None, "cannot be read: No such file"),
     ],
 )

@@ -45,6 +45,7 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
     ],
     "encode --scale": [(EN, "--scale 1"), (EN + " --numbers bits", "--scale 1 ! only xval has")],
     "encode --clip": [(EN, "--clip 1"), (EN + " --numbers bits", "--clip 1 ! only xval has")],
+    "encode --fit": [(EN + " --numbers bits", "--fit ! only xval has a scale")],
     "encode --fit-quantile": [
         (EN, "--fit-quantile 0.5"),
         (EN + " --scale 1", "--fit-quantile 0.5 ! leave out one"),
@@ -85,6 +86,7 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
         ("sample.jsonl -o out.arrow", "--tensors lists ! is for Parquet"),
         ("sample.jsonl -o out.jsonl", "--compression zstd ! is for Parquet and Arrow"),
     ],
+    "encode --stats": [(EN, "--stats")],
     "encode --overwrite": [
         ("sample.jsonl -o there.parquet", "--overwrite"),
         ("sample.jsonl -o -", "--overwrite ! is for a file"),
@@ -94,6 +96,7 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
     "encode --end-token": [(EN + " --pack 64", "--end-token the"), (EN, "--end-token the ! --pack")],
     "encode --shards": [("sample.jsonl -o out/", "--shards 3"), (EN, "--shards 3 ! are for a folder")],
     "encode --shard-size": [("sample.jsonl -o out/", "--shard-size 1kB"), (EN, "--shard-size 1kB ! for a folder")],
+    "encode --shard": [("sample.jsonl -o out/ --shards 3", "--shard 1/2"), (EN, "--shard 1/2 ! for a folder")],
     "encode --ray": [(EN, "--ray auto ! for a folder")],
     "encode --config": [(EN, "--config job.toml")],
     "encode --template": [("sample.csv -o out.parquet", "--template row"), (EN, "--template '{no}' ! is not there")],
@@ -102,6 +105,7 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
         (EN + " --tokenizer odd.json", "--engine gigatoken ! gigatoken"),
         ("sample.jsonl -o out/", "--engine tokenizers"),
     ],
+    "encode --batch-bytes": [(EN, f"--batch-bytes {1 << 64} ! not in the range")],
     "decode --output": [("encoded.parquet", "-o back.jsonl")],
     "decode --overwrite": [("encoded.parquet -o there.jsonl", "--overwrite")],
     "decode --tokenizer": [("encoded.parquet -o a.txt", "--tokenizer mine ! another tokenizer")],
@@ -111,16 +115,29 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
     "export --overwrite": [("encoded.parquet there --to megatron", "--overwrite")],
     "export --tokenizer": [("encoded.parquet out --to megatron --end-token the", "--tokenizer mine ! another")],
     "finish --check": [("damaged", "--check ! 0")],
-    "inspect --tokenizer": [("'is 5 or so'", "--tokenizer mine")],
-    "inspect --numbers": [("'is 5'", "--numbers p10")],
-    "inspect --grammar": [("'1,234'", "--grammar data")],
-    "inspect --pattern": [("'1 2'", "--pattern 2")],
+    "inspect --text": [("", "--text 5"), ("5", "--text 6 ! not both")],
+    "inspect --row": [("sample.jsonl", "--row 2"), ("is5", "--row 2 ! is for a file")],
+    "inspect --text-column": [
+        ("sample.csv", "--text-column id"),
+        ("is5", "--text-column id ! is for a file"),
+        ("encoded.parquet", "--text-column id ! is for a text"),
+    ],
+    "inspect --format": [
+        ("lines.txt", "--format jsonl ! not valid JSON"),
+        ("is5", "--format csv ! is for a file"),
+        ("encoded.parquet", "--format csv ! is for a text"),
+    ],
+    "inspect --tokenizer": [("'is 5 or so'", "--tokenizer mine"), ("encoded.parquet", "--tokenizer mine ! another")],
+    "inspect --numbers": [("'is 5'", "--numbers p10"), ("encoded.parquet", "--numbers p10 ! is for a text")],
+    "inspect --grammar": [("'1,234'", "--grammar data"), ("encoded.parquet", "--grammar data ! is for a text")],
+    "inspect --pattern": [("'1 2'", "--pattern 2"), ("encoded.parquet", "--pattern 2 ! is for a text")],
     "inspect --overflow": [
         ("'1e99' --numbers bits", "--overflow clip"),
         ("'5' --numbers subword", "--overflow clip ! has no --overflow"),
+        ("encoded.parquet", "--overflow clip ! is for a text"),
     ],
     "inspect --limit": [("'1 2 3'", "--limit 1"), ("5 --html a.html", "--limit 1 ! is for the terminal")],
-    "inspect --html": [("'is 5'", "--html a.html")],
+    "inspect --html": [("'is 5'", "--html a.html"), ("encoded.parquet", "--html a.html")],
     "stats --html": [("sample.jsonl", "--html a.html")],
     "score --prediction": [("answers.jsonl", "--prediction other")],
     "score --target": [("answers.jsonl", "--target other")],
@@ -128,7 +145,8 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
     "score --json": [("answers.jsonl", "--json a.json")],
     "stats --json": [("sample.jsonl", "--json a.json")],
     "stats --numbers": [("sample.jsonl", "--numbers bits")],
-    "stats --grammar": [("sample.jsonl", "--grammar data"), ("encoded.parquet", "--grammar data ! is for texts")],
+    "stats --grammar": [("sample.jsonl", "--grammar data"), ("encoded.parquet", "--grammar data ! is for texts"),
+                        ("counted", "--grammar data ! is for texts")],
     "stats --pattern": [("sample.jsonl", r"--pattern \d"), ("encoded.parquet", r"--pattern \d ! is for texts")],
     "stats --tokenizer": [("sample.jsonl", "--tokenizer mine"), ("encoded.parquet", "--tokenizer mine ! is for texts")],
     "stats --text-column": [("sample.csv", "--text-column id"), ("lines.txt", "--text-column id ! has no columns")],
@@ -201,6 +219,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run("train", f"{folder}/sample.jsonl -o {folder}/mine --vocab-size 400 -q")
     run("encode", f"{folder}/sample.jsonl -o {folder}/encoded.parquet --numbers bits -q")
     run("encode", f"{folder}/sample.jsonl -o {folder}/there.parquet --numbers bits -q")
+    run("encode", f"{folder}/sample.jsonl -o {folder}/counted/ --shards 1 --stats -q")
     run("encode", f"{folder}/sample.jsonl -o {folder}/damaged/ --shards 1 --numbers bits -q")
     (shard,) = (folder / "damaged").glob("*.parquet")
     shard.write_bytes(shard.read_bytes()[:-9] + b"123456789")
@@ -308,7 +327,7 @@ def test_numtok_speaks_python_and_the_command_line_of_options() -> None:
         "numtok/tokenizer/",
         "numtok/engines/",
         "numtok/files",
-        "numtok/stores",
+        "numtok/stores/",
     )
     left = {
         found[0]
@@ -384,8 +403,10 @@ def test_a_grammar_by_its_name(
     for given, out in (
         (f"--grammar {name} --keep-text", "a.parquet"),
         ("--config job.toml", "b/"),
+        ("--config b/__numtok/manifest.json", "c/"),
     ):
-        assert run("encode", f"in.jsonl {given} -o {out} -q").exit_code == 0
+        inputs = "" if "manifest" in given else "in.jsonl"
+        assert run("encode", f"{inputs} {given} -o {out} -q").exit_code == 0
         (file,) = [Path(out)] if out == "a.parquet" else Path(out).glob("*.parquet")
         assert pq.read_table(file).column("number_value").to_pylist() == [values]
         assert run("decode", f"{file} -o back.jsonl --overwrite -q").exit_code == 0

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from numtok.corpus.jobs.cut import cut
+from numtok.corpus.jobs.cut import cut, cut_again
 from numtok.corpus.jobs.plan import Part
 from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.corpus.read.parts import group_sizes, line_start, rows_before
@@ -122,3 +122,32 @@ def test_row_groups_are_kept_whole(rows: list[int], count: int) -> None:
                 assert batch.first_row == len(found) - rows_before(piece)
                 found += batch.texts.to_pylist()
         assert found == [f"row {row}" for row in range(done)]
+
+
+@given(LINES, LINES, st.integers(1, 12))
+@settings(max_examples=60)
+def test_a_file_that_is_cut_again_is_in_its_parts_once(
+    before: bytes, after: bytes, count: int
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        parts = [
+            part for shard in made(written(folder, [("jsonl", before)]), count) for part in shard
+        ]
+        again = cut_again(parts, written(folder, [("jsonl", after)])[0], "new")
+        there = [part for part in again if part is not None]
+        assert len(again) == len(parts) and again[0] is not None
+        assert b"".join(content_of(part.source) for part in there) == after
+        assert all(after[part.start - 1 : part.start] == b"\n" for part in there[1:])
+
+
+def test_what_lies_between_two_changes_keeps_its_bounds(tmp_path: Path) -> None:
+    lines = [f"line {number} of them\n".encode() for number in range(1000)]
+    parts = [
+        part
+        for shard in made(written(str(tmp_path), [("txt", b"".join(lines))]), 10)
+        for part in shard
+    ]
+    before = [content_of(part.source) for part in parts]
+    (source,) = written(str(tmp_path), [("txt", b"".join([b"0\n", *lines[2:990], *lines[995:]]))])
+    after = [content_of(part.source) for part in cut_again(parts, source, "new") if part]
+    assert after[1:9] == before[1:9] and b"".join(after) == Path(source.path).read_bytes()

@@ -16,6 +16,7 @@ from tokenizers import Tokenizer as Source
 
 import numtok
 from numtok.corpus import tokenizer_of
+from numtok.corpus.jobs.config import read_config
 from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 from numtok.errors import InputError
 from numtok_torch import IterableNumberDataset, NumberDataset
@@ -135,3 +136,16 @@ def test_a_folder_of_arrow_files_and_one_of_packed_rows(
     numtok.decode_files(out, back)
     expected = [jobs.row("a", number)["text"] for number in range(60)]
     assert [row["text"] for row in texts(back) if row["text"]] == [one for one in expected if one]
+
+
+def test_a_tokenizer_that_has_no_name_is_found_again_by_the_manifest(
+    folder: Path, corpus: Path, tmp_path: Path
+) -> None:
+    options = read_config(folder / "__numtok" / "manifest.json")
+    assert options["tokenizer"] == str(folder / "__numtok" / "tokenizer" / "tokenizer.json")
+    numtok.encode_files(output=tmp_path / "again", workers=1, **options)
+    assert jobs.table(tmp_path / "again").equals(jobs.table(folder))
+    assert (
+        jobs.manifest(tmp_path / "again")["tokenizer"]["fingerprint"]
+        == jobs.manifest(folder)["tokenizer"]["fingerprint"]
+    )

@@ -83,12 +83,16 @@ def test_rows_without_a_text_are_told(folder: Path) -> None:
     assert (
         result.stderr
         == "numtok: warning: 2 of 4 documents have no text (it is missing or null) and are null"
-        " rows\n"
+        " rows, the first in a.jsonl, row 2\n"
     )
     assert run("encode", "in", "-o", "p.parquet", "-q").stderr == ""
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
     summary = encode_corpus(["in/a.jsonl", "a.jsonl"], "q.parquet", tokenizer, batch_bytes=10)
-    assert (summary.documents, summary.without_text) == (5, 2)
+    assert (summary.documents, summary.without_text, summary.first_without_text) == (
+        5,
+        2,
+        "a.jsonl, row 2",
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ shared, finished.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import numtok
+from numtok.corpus.jobs.folder import digest
 from numtok.corpus.summary import Progress
-from numtok.errors import InputError, JobError, OutputError, RepresentationError
+from numtok.errors import InputError, JobError, NumtokError, OutputError, RepresentationError
 
 OPTIONS: dict[str, Any] = {"keep_columns": ["id"], "keep_text": True}
 
@@ -49,22 +50,39 @@ def encode(corpus: Path, folder: Path, **options: Any) -> numtok.corpus.summary.
 
 
 def test_the_shards_hold_the_rows_of_one_file(corpus: Path, unbroken: Path, tmp_path: Path) -> None:
-    """With the same scale and the same summary, and the same bytes from any number of processes."""
+    """With the same scale, and the same summary."""
     one = numtok.encode_files(corpus, tmp_path / "one.parquet", **OPTIONS)
     assert len(list(unbroken.glob("*.parquet"))) == 7
     whole, parts = pq.read_table(tmp_path / "one.parquet"), jobs.table(unbroken)
     assert parts.replace_schema_metadata(None).equals(whole.replace_schema_metadata(None))
     assert parts.schema.metadata[b"numtok"] == whole.schema.metadata[b"numtok"]
-    processes = encode(corpus, tmp_path / "processes", workers=2)
-    assert processes.shards == 7 and jobs.everything(tmp_path / "processes") == jobs.everything(
-        unbroken
-    )
     again = encode(corpus, unbroken)
     assert again.resumed == again.shards == again.shards_done == 7
     own = {"output", "output_bytes", "seconds", "shards", "shards_done", "resumed", "text_column"}
     assert {name: value for name, value in vars(again).items() if name not in own} == {
         name: value for name, value in vars(one).items() if name not in own
     }
+    assert again.first_without_text == f"{corpus}/a.jsonl, row 14"
+
+
+def test_the_bytes_do_not_depend_on_who_writes_them(
+    corpus: Path, unbroken: Path, tmp_path: Path
+) -> None:
+    """Processes, threads, shares of several machines, of which the last one finishes."""
+    encode(corpus, tmp_path / "processes", workers=2)
+    share = encode(corpus, tmp_path / "shares", shard=(1, 3), workers=3)
+    assert (share.share, share.shards_done, share.documents < 5 * jobs.ROWS) == (True, 3, True)
+    with pytest.raises(JobError, match=r"4 of 7 shards are not done: 1, 2, 4, 5; run the same"):
+        numtok.finish_job(tmp_path / "shares")
+    assert encode(corpus, tmp_path / "shares", shard=(3, 3)).shards_done == 5
+    last = encode(corpus, tmp_path / "shares", shard=(2, 3))
+    assert (last.share, last.shards_done, last.documents) == (False, 7, 5 * jobs.ROWS)
+    assert numtok.finish_job(tmp_path / "shares", check=True).documents == 5 * jobs.ROWS
+    for name in ("processes", "shares"):
+        assert jobs.everything(tmp_path / name) == jobs.everything(unbroken)
+    for workers in (1, 3):  # threads, as there is one shard
+        encode(corpus, tmp_path / str(workers), shards=1, workers=workers, batch_bytes=2000)
+    assert jobs.everything(tmp_path / "1") == jobs.everything(tmp_path / "3")
 
 
 def test_only_what_is_missing_is_done(corpus: Path, unbroken: Path, done: Path) -> None:
@@ -105,6 +123,138 @@ def test_another_job_is_refused_by_what_differs(
     assert len(list((done / "__numtok").glob("0*.json"))) == summary.shards
 
 
+def test_other_versions_are_other_jobs(
+    corpus: Path, done: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numtok.corpus.jobs.plan.version", lambda package: "0.0.1")
+    with pytest.raises(JobError, match=r"numtok was version .*, now it is 0\.0\.1"):
+        encode(corpus, done)
+
+
+def test_what_is_damaged_is_made_again(corpus: Path, unbroken: Path, done: Path) -> None:
+    """A receipt, or a file that is not the one it vouches for; by the bytes once that is asked
+    for.
+    """
+    own, shard = done / "__numtok", done / "000004.parquet"
+    receipt = own / "000004.json"
+    whole = bytearray(shard.read_bytes())
+    contents: list[tuple[Path, bytes]] = [
+        (receipt, content)
+        for content in (
+            *(b"", b"{", b"[]", b"{}", b'{"check": 7}'),
+            receipt.read_bytes().replace(b'"rows"', b'"rose"'),
+            (own / "000003.json").read_bytes(),
+        )
+    ]
+    for path, content in (*contents, (shard, b"short")):
+        path.write_bytes(content)
+        with pytest.raises(JobError, match=r"1 of 7 shards are not done: 4; run the same"):
+            numtok.finish_job(done)
+        assert encode(corpus, done).resumed == 6
+        assert jobs.shards(done) == jobs.shards(unbroken)
+    whole[200] ^= 1
+    shard.write_bytes(whole)
+    assert encode(corpus, done).resumed == 7
+    with pytest.raises(JobError, match=r"000004\.parquet: is damaged: .* SHA-256 .* 1 of 7 shards"):
+        numtok.finish_job(done, check=True)
+    assert encode(corpus, done).resumed == 6 and jobs.shards(done) == jobs.shards(unbroken)
+
+
+def signed(content: dict[str, Any]) -> bytes:
+    """As a forger would who knows how."""
+    content.pop("check", None)
+    return json.dumps(content | {"check": digest(content)}).encode()
+
+
+PLANS: list[tuple[str, Any, str]] = [
+    ("shards", 5, "shards: Expected array"),
+    ("shards", [[0, []]], "number 0 is empty"),
+    ("shards", [[0, [["a.jsonl", "jsonl", None, 1, "", 0, "1", 1]]]], "Expected int"),
+    ("shards", [[0, [["a.jsonl", "exe", None, 1, "", 0, 1, 1]]]], "cannot be read like that"),
+    ("shards", [[0, [["a.jsonl", "jsonl", None, 1 << 80, "", 0, 1, 1]]]], "cannot be read"),
+    ("options", {}, "options that make no sense"),
+    ("options", {"numbers": 7, "grammar": {}, "output_format": "parquet"}, "make no sense"),
+    ("tokenizer", "gpt2", "tokenizer: Expected object"),
+    ("kept", "?", "options that make no sense"),
+    ("versions", [], "versions: Expected object"),
+    ("format", 1, "was begun by an earlier version of numtok.*overwrite=True"),
+    ("format", 9, "is of another version of numtok"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "told"), PLANS)
+def test_a_forged_plan_is_told_by_its_field(done: Path, field: str, value: Any, told: str) -> None:
+    plan = done / "__numtok" / "plan.json"
+    plan.write_bytes(signed(json.loads(plan.read_bytes()) | {field: value}))
+    with pytest.raises(JobError, match=told):
+        numtok.finish_job(done)
+
+
+def test_a_damaged_plan_or_tokenizer_is_named(corpus: Path, done: Path) -> None:
+    own = done / "__numtok"
+    settings = own / "tokenizer" / "numtok.json"
+    whole = settings.read_bytes()
+    settings.write_bytes(whole.replace(b"0.0", b"0.1"))
+    for call in (lambda: encode(corpus, done), lambda: numtok.finish_job(done, check=True)):
+        with pytest.raises(JobError, match="is not the tokenizer that the job was planned with"):
+            call()
+    settings.write_bytes(whole)
+    (own / "plan.json").write_bytes((own / "plan.json").read_bytes().replace(b"zstd", b"zstf"))
+    with pytest.raises(JobError, match=r"plan\.json: is damaged or was changed by hand"):
+        encode(corpus, done)
+    assert encode(corpus, done, overwrite=True).resumed == 0
+
+
+@pytest.mark.parametrize("kind", ["link", "itself", "pipe"])
+@pytest.mark.parametrize(
+    "name", ["plan.json", "plan.claim", "manifest.json", "000003.json", "../000003.parquet"]
+)
+def test_links_and_pipes_are_not_followed(
+    corpus: Path, unbroken: Path, done: Path, tmp_path: Path, name: str, kind: str
+) -> None:
+    """In a folder from somebody else, they could name any file, or wait for ever: what is read is
+    refused, what is written replaces them.
+    """
+    path, victim = done / "__numtok" / name, tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    path.unlink(missing_ok=True)
+    os.mkfifo(path) if kind == "pipe" else path.symlink_to(victim if kind == "link" else path)
+    if name.startswith("plan"):
+        with pytest.raises(NumtokError, match=r"is a symbolic link|is no plain file"):
+            encode(corpus, done)
+    else:
+        encode(corpus, done)
+        assert jobs.shards(done) == jobs.shards(unbroken) and not path.is_symlink()
+    if name == "plan.json":
+        with pytest.raises(NumtokError, match=r"is a symbolic link|is no plain file"):
+            numtok.finish_job(done, check=True)
+    assert victim.read_bytes() == b"precious"
+
+
+def test_the_own_folder_is_no_link(corpus: Path, done: Path, tmp_path: Path) -> None:
+    (done / "__numtok").rename(tmp_path / "elsewhere")
+    (done / "__numtok").symlink_to(tmp_path / "elsewhere")
+    for call in (lambda: encode(corpus, done), lambda: numtok.finish_job(done)):
+        with pytest.raises(JobError, match=r"__numtok: is a symbolic link"):
+            call()
+
+
+def test_a_folder_of_the_former_version_is_read(corpus: Path, done: Path, tmp_path: Path) -> None:
+    """And not gone on with."""
+    own, names = done / "__numtok", [f"{number:05}-of-00007.parquet" for number in range(7)]
+    for number, name in enumerate(names):
+        (done / f"{number:06}.parquet").rename(done / name)
+    shards = [{"file": name, "rows": 0} for name in names]
+    (own / "manifest.json").write_bytes(signed({"format": 1, "shards": shards}))
+    (own / "plan.json").write_bytes(signed({"format": 1, "inputs": []}))
+    numtok.decode_files(done, tmp_path / "back.jsonl")
+    assert len((tmp_path / "back.jsonl").read_text().splitlines()) == 5 * jobs.ROWS
+    with pytest.raises(JobError, match="was begun by an earlier version of numtok"):
+        encode(corpus, done)
+    assert encode(corpus, done, overwrite=True).rows == 5 * jobs.ROWS
+    assert not list(done.glob("*-of-*"))
+
+
 def test_a_pipe_among_the_inputs_is_told(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     os.mkfifo(tmp_path / "in" / "a.jsonl")
@@ -132,9 +282,15 @@ def test_what_cannot_be_a_job_is_refused_before_anything_is_written(
     cases: list[tuple[dict[str, Any], type[Exception], str]] = [
         ({"shards": 0}, InputError, "whole number"),
         ({"shard_size": 10}, InputError, "leave out one"),
+        ({"shard": (3, 2)}, InputError, "one of 1/2 to 2/2"),
         ({"compression": "none", "output_format": "csv"}, OutputError, "unknown output format"),
         ({"compression": "rar"}, OutputError, "no compression 'rar'"),
         ({"keep_columns": ["text"]}, InputError, "cannot be kept"),
+        (
+            {"shard": (1, 2), "overwrite": True},
+            JobError,
+            "would remove what the others have written",
+        ),
     ]
     for options, kind, message in cases:
         with pytest.raises(kind, match=message):
@@ -152,162 +308,6 @@ def test_what_cannot_be_a_job_is_refused_before_anything_is_written(
     assert not out.exists()
     with pytest.raises(JobError, match="is not the folder of a job"):
         numtok.finish_job(corpus)
-
-
-def test_what_is_damaged_is_made_again(corpus: Path, unbroken: Path, done: Path) -> None:
-    """A receipt, a file of another size, and by its bytes once that is asked for."""
-    receipt, shard = done / "__numtok" / "000004.json", done / "000004.parquet"
-    for path, content in ((receipt, b"{"), (receipt, b"[]"), (receipt, b"{}"), (shard, b"short")):
-        path.write_bytes(content)
-        with pytest.raises(JobError, match=r"1 of 7 shards are not done: 4; run the same"):
-            numtok.finish_job(done)
-        assert encode(corpus, done).resumed == 6
-        assert jobs.shards(done) == jobs.shards(unbroken)
-    whole = bytearray(shard.read_bytes())
-    whole[200] ^= 1
-    shard.write_bytes(whole)
-    assert encode(corpus, done).resumed == 7
-    with pytest.raises(JobError, match=r"000004\.parquet: is damaged: .* SHA-256 .* 1 of 7 shards"):
-        numtok.finish_job(done, check=True)
-    assert encode(corpus, done).resumed == 6 and jobs.shards(done) == jobs.shards(unbroken)
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "new", "told"),
-    [
-        ("plan.json", b'"shards"', b'"shreds"', "plan.json: .*shards"),
-        ("plan.json", b'"format": 3', b'"format": 2', "begun by an earlier version of numtok"),
-        ("plan.json", b'"format": 3', b'"format": 9', "is of another version of numtok"),
-        ("plan.json", b"{", b"", "plan.json: is damaged"),
-        ("tokenizer/numtok.json", b"0.0", b"0.1", "is not the tokenizer that the job was planned"),
-    ],
-)
-def test_a_damaged_plan_or_tokenizer_is_named(
-    corpus: Path, done: Path, name: str, old: bytes, new: bytes, told: str
-) -> None:
-    path = done / "__numtok" / name
-    path.write_bytes(path.read_bytes().replace(old, new))
-    for call in (lambda: encode(corpus, done), lambda: numtok.finish_job(done, check=True)):
-        with pytest.raises(JobError, match=told):
-            call()
-    assert encode(corpus, done, overwrite=True).resumed == 0
-
-
-def test_a_folder_of_a_former_version_is_read(corpus: Path, done: Path, tmp_path: Path) -> None:
-    """And not gone on with."""
-    own, names = done / "__numtok", [f"{number:05}-of-00007.parquet" for number in range(7)]
-    for number, name in enumerate(names):
-        (done / f"{number:06}.parquet").rename(done / name)
-    shards = [{"file": name, "rows": 0} for name in names]
-    (own / "manifest.json").write_text(json.dumps({"format": 1, "shards": shards}))
-    (own / "plan.json").write_text(json.dumps({"format": 1, "inputs": []}))
-    numtok.decode_files(done, tmp_path / "back.jsonl")
-    assert len((tmp_path / "back.jsonl").read_text().splitlines()) == 5 * jobs.ROWS
-    with pytest.raises(JobError, match="was begun by an earlier version of numtok"):
-        encode(corpus, done)
-    assert encode(corpus, done, overwrite=True).rows == 5 * jobs.ROWS
-    assert not list(done.glob("*-of-*"))
-
-
-def test_the_folder_says_what_it_was_made_of(corpus: Path, unbroken: Path) -> None:
-    made = jobs.manifest(unbroken)
-    assert [given["path"] for given in made["inputs"]] == [
-        str(path) for path in sorted(corpus.iterdir())
-    ]
-    assert {shard["file"]: shard["sha256"] for shard in made["shards"]} == jobs.shards(unbroken)
-    schema = pq.read_schema(unbroken / "000001.parquet")
-    job = json.loads(schema.metadata[b"numtok_job"])
-    assert job["options"].items() <= made["options"].items() and job["versions"] == made["versions"]
-    assert job["tokenizer"] == made["tokenizer"]["fingerprint"]
-    assert str(corpus) not in str(schema.metadata)
-
-
-# Inputs that change
-# -----------------------------------------------------------------------------------------------------
-
-
-def lines(count: int, bad: Sequence[int] = ()) -> str:
-    rows = (
-        "{" if number in bad else json.dumps({"text": f"row {number}.5"}) for number in range(count)
-    )
-    return "".join(f"{row}\n" for row in rows)
-
-
-def quarantine(path: Path) -> list[tuple[str, int | None]]:
-    return [(one["file"], one["line"]) for one in map(json.loads, path.read_text().splitlines())]
-
-
-def test_inputs_are_added_dropped_and_changed(tmp_path: Path) -> None:
-    """A changed one is a dropped and an added one; the shards of all others stay."""
-    folder, out = tmp_path / "in", tmp_path / "out"
-    folder.mkdir()
-    for name in "bcde":
-        (folder / f"{name}.txt").write_text(f"{name} 1\n{name} 2\n" * 20)
-    encode(folder, out, shards=8, keep_columns=[])
-    before = {path.name: path.stat().st_mtime_ns for path in out.glob("*.parquet")}
-    (folder / "a.txt").write_text("a 1\na 2\n" * 20)
-    (folder / "c.txt").unlink()
-    (folder / "d.txt").write_text("d 1\nd 3\n" * 20)
-    summary = encode(folder, out, shards=8, keep_columns=[])
-    after = {path.name: path.stat().st_mtime_ns for path in out.glob("*.parquet")}
-    assert summary.resumed == 4 == len(before.items() & after.items()) and summary.shards == 8
-    numtok.decode_files(out, tmp_path / "back.txt")
-    expected = "".join((folder / f"{name}.txt").read_text() for name in "bead")
-    assert (tmp_path / "back.txt").read_text() == expected
-
-
-def test_bad_rows_fail_their_shards_or_are_left_out(tmp_path: Path) -> None:
-    """By the lines of the file, which may be asked for later; and are bad again without."""
-    path, out = tmp_path / "a.jsonl", tmp_path / "out"
-    path.write_text(lines(300, bad=(30, 268)))
-    how: dict[str, Any] = {"shards": 8, "keep_columns": []}
-    with pytest.raises(JobError, match=r"2 of 8 shards failed \(0, 7\)") as caught:
-        encode(path, out, **how)
-    told = caught.value.failures
-    assert told[0].startswith(f"{path}:31:") and f"{path}:269:" in told[7]
-    status = numtok.job_status(out)
-    assert status.failed == told and len(status.done) == 6 and not status.running
-    summary = encode(path, out, on_error="skip", **how)
-    assert (summary.resumed, summary.skipped, summary.documents) == (6, 2, 298)
-    listed = out / "__numtok" / "quarantine.jsonl"
-    assert quarantine(listed) == [(str(path), 31), (str(path), 269)]
-    numtok.encode_files(path, tmp_path / "one.parquet", on_error="skip")
-    assert (tmp_path / "one.parquet.quarantine").read_bytes() == listed.read_bytes()
-    with pytest.raises(JobError, match=r"2 of 8 shards failed \(0, 7\)"):
-        encode(path, out, **how)
-    path.write_text(lines(300))
-    assert encode(path, out, **how).documents == 300
-
-
-@pytest.mark.parametrize("first", ["a.parquet", "a.jsonl.gz", "a.csv", "a.json"])
-def test_a_damaged_first_input(tmp_path: Path, first: str) -> None:
-    """It stops nobody else, and is left out when that is asked for."""
-    folder, out = tmp_path / "in", tmp_path / "out"
-    folder.mkdir()
-    damage = b'text,id\n1,"never closed\n' if first == "a.csv" else b"[damaged"
-    (folder / first).write_bytes(damage)
-    for name in "bc":
-        (folder / f"{name}.jsonl").write_text('{"text": "is 1", "id": 2}\n' * 50)
-    with pytest.raises(JobError, match=rf"shards failed \(0\), the first with: .*{first}"):
-        encode(folder, out, shards=3)
-    summary = encode(folder, out, shards=3, on_error="skip")
-    assert (summary.documents, summary.skipped) == (100, 1)
-    assert quarantine(out / "__numtok" / "quarantine.jsonl")[0][0] == str(folder / first)
-
-
-def test_an_input_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
-    """Into one file: at a line's end, nothing in what is left says so."""
-    path = tmp_path / "a.txt"
-    path.write_text("is 12345\n" * 500_000)
-
-    def shrink(progress: Progress) -> None:
-        os.truncate(path, 9 * 1000)
-
-    with pytest.raises(InputError, match=r"a\.txt: changed while it was read"):
-        numtok.encode_files(
-            path, tmp_path / "out.parquet", numbers="bits", batch_bytes=10_000, progress=shrink
-        )
-    assert not (tmp_path / "out.parquet").exists()
 
 
 # Errors within shards
@@ -356,6 +356,33 @@ def test_the_columns_of_a_part_are_those_of_the_file(tmp_path: Path) -> None:
         pq.read_table(tmp_path / "one.parquet").replace_schema_metadata(None)
     )
     assert pc.sum(parts["x"]).as_py() == 175.0
+
+
+# What the folder says
+# ----------------------------------------------------------------------------------------------------
+
+
+def test_where_it_comes_from(corpus: Path, unbroken: Path) -> None:
+    made = jobs.manifest(unbroken)
+    assert [given["path"] for given in made["inputs"]] == [
+        str(path) for path in sorted(corpus.iterdir())
+    ]
+    assert made["rows"] == sum(shard["rows"] for shard in made["shards"]) == 5 * jobs.ROWS
+    assert {shard["file"]: shard["sha256"] for shard in made["shards"]} == jobs.shards(unbroken)
+    assert (
+        made["versions"]["pyarrow"] == pa.__version__
+        and made["versions"]["numtok"] == numtok.__version__
+    )
+    assert made["options"]["keep_columns"] == ["id"] and made["options"]["compression"] == "zstd"
+    schema = pq.read_schema(unbroken / "000001.parquet")
+    job = json.loads(schema.metadata[b"numtok_job"])
+    assert job["tokenizer"] == made["tokenizer"]["fingerprint"]
+    assert job["options"].items() <= made["options"].items() and job["versions"] == made["versions"]
+    assert json.loads(schema.metadata[b"numtok"])["tokenizer"] == made["tokenizer"]["fingerprint"]
+    assert str(corpus) not in str(schema.metadata)
+    (given,) = [one for one in made["inputs"] if one["path"].endswith("c.jsonl.zst")]
+    content = hashlib.sha256((corpus / "c.jsonl.zst").read_bytes()).hexdigest()
+    assert [part[-1] for part in given["parts"]] == [content]
 
 
 def test_a_representation_of_a_script_is_encoded_in_its_process(tmp_path: Path) -> None:

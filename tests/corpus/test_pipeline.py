@@ -18,7 +18,11 @@ import pytest
 import numtok
 from numtok.corpus import decode_files, encode_corpus, tokenizer_of
 from numtok.corpus.flow import run_ordered
+from numtok.corpus.pieces import Reader
+from numtok.corpus.read.documents import find_inputs
 from numtok.corpus.read.encoded import read_encoded
+from numtok.corpus.settings import EncodeSettings
+from numtok.corpus.summary import SAMPLE_BYTES
 from numtok.errors import InputError, NumtokError, OutputError, RepresentationError, SchemaError
 
 TEXTS = [
@@ -314,7 +318,7 @@ def test_an_empty_input_gives_a_file_without_rows(
     summary = encode_corpus(
         [tmp_path / "empty.jsonl"], tmp_path / "o.parquet", tokenizer, keep_columns=keep
     )
-    assert summary.documents == 0
+    assert (summary.documents, summary.tokens_before) == (0, None)
     assert pq.read_table(tmp_path / "o.parquet").num_rows == 0
     decode_files([tmp_path / "o.parquet"], tmp_path / "o.jsonl", tokenizer)
     assert (tmp_path / "o.jsonl").read_bytes() == b""
@@ -325,12 +329,22 @@ def test_summary_counts(tmp_path: Path) -> None:
     made = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
     summary = encode_corpus([source], tmp_path / "o.parquet", made)
     assert (summary.documents, summary.numbers, summary.left_as_text) == (3, 3, {"xval": 1})
+    assert summary.tokens_before == pytest.approx(
+        (4 + 5 + 2) / 3
+    )  # digits are single tokens in the default tokenizer
+    assert summary.tokens_after == pytest.approx((1 + 5 + 1) / 3)
     clipped = encode_corpus(
         [source],
         tmp_path / "c.parquet",
         numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(overflow="clip")]),
     )
     assert clipped.clipped == {"xval": 1}
+    spelled = encode_corpus(
+        [source],
+        tmp_path / "s.parquet",
+        numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue()]),
+    )
+    assert spelled.tokens_after == pytest.approx(((4 + 2) + (5 + 2) + (2 + 2)) / 3)
 
 
 def test_progress_is_told_from_the_calling_thread_and_ends_complete(
@@ -431,3 +445,14 @@ def test_a_literal_of_a_million_digits(tmp_path: Path) -> None:
         encode_corpus([source], tmp_path / "o.parquet", made, keep_text=True, overwrite=True)
         decode_files([tmp_path / "o.parquet"], tmp_path / "b.jsonl", made, overwrite=True)
         assert json.loads((tmp_path / "b.jsonl").read_text())["text"] == text
+
+
+def test_what_is_put_aside_is_small_though_a_document_is_long(tmp_path: Path) -> None:
+    """What numbers cost is measured on it, by far slower than encoding."""
+    (tmp_path / "in.jsonl").write_text(
+        json.dumps({"text": "It was 1,234.5 m or 7% more. " * 100_000}) + '\n{"text": "small 2"}\n'
+    )
+    reader = Reader(find_inputs([tmp_path / "in.jsonl"]), EncodeSettings())
+    assert sum(len(piece.batch.texts) for piece in reader.with_kept_columns(())[0]) == 2
+    assert SAMPLE_BYTES - 100 < sum(texts.nbytes for texts in reader.sampled) < SAMPLE_BYTES + 100
+    assert reader.sampled[0][0].as_py().endswith(" ")

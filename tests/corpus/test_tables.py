@@ -129,7 +129,7 @@ def test_a_table_whose_numbers_are_elsewhere_is_told(tmp_path: Path) -> None:
     command = ["encode", str(tmp_path / "prices.csv"), "-o", str(tmp_path / "o.parquet")]
     said = CliRunner().invoke(cli, command).output
     assert "of 'name'" in said and "there are no numbers in 'name'" in said
-    assert "with tables, --template" in said
+    assert "'id', 'price', 'date' hold some" in said and "--template '{id} {price} {date}'" in said
     more = ["--template", "{name} costs {price}", "--overwrite", "--keep-column", "id"]
     said = CliRunner().invoke(cli, [*command, *more]).output
     assert "there are no numbers" not in said

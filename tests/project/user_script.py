@@ -50,13 +50,13 @@ summary = numtok.encode_files(
     "in.jsonl", "a.parquet", numbers="xval", keep_columns=["id"], on_error="skip"
 )
 assert_type(summary.documents, int)
-assert_type(numtok.encode_files("in/", "out/", shards=8, workers=4).shards_done, int)
-assert_type(numtok.finish_job("out/", check=True).shards, int)
+assert_type(numtok.encode_files("in/", "out/", shards=8, shard=(1, 2), workers=4).shards_done, int)
+assert_type(numtok.finish_job("out/", check=True).share, bool)
 
 # Slips, each told before the script runs.
 tok.encode_batch(["a"], keep_tekst=True)  # type: ignore[call-arg]
 numtok.encode_files("in.jsonl", "a.parquet", keep_colums=["id"])  # type: ignore[call-arg]
-numtok.encode_files("in/", "out/", shards="2")  # type: ignore[arg-type]
+numtok.encode_files("in/", "out/", shard="1/2")  # type: ignore[arg-type]
 numtok.encode_files("in.jsonl", "a.parquet", on_error="skp")  # type: ignore[arg-type]
 tok.encode_batch(7)  # type: ignore[arg-type]
 tok.encode(["a"])  # type: ignore[arg-type]

@@ -313,6 +313,8 @@ def test_xval_is_fitted_unless_told_otherwise(folder: Path) -> None:
     again = re.search(r"for more files: (--scale .*)", result.stdout)
     assert again and run("in.jsonl", "-o", "b.parquet", *again[1].split(), "-q").exit_code == 0
     assert metadata("b.parquet") == metadata()
+    assert run("in.jsonl", "-o", "c.parquet", "--fit", "-q").exit_code == 0
+    assert metadata("c.parquet") == metadata()
     assert run("in.jsonl", "-o", "d.parquet", "--scale", "1", "-q").exit_code == 0
     assert (metadata("d.parquet")["scale"], metadata("d.parquet")["clip"]) == (1.0, None)
     assert run("in.jsonl", "-o", "e.parquet", "--numbers", "bits,xval:log", "-q").exit_code == 0

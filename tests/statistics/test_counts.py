@@ -4,6 +4,7 @@ any order; of files, however they are read, and of encoded ones what can be know
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import json
@@ -17,9 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import trained
+from click.testing import CliRunner
 from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numtok_cli.main import cli
 from places import SAMPLE
 from plain_statistics import plain_statistics
 
@@ -270,6 +273,31 @@ def test_null_rows_and_infinite_values(tmp_path: Path) -> None:
     assert (counted.documents, counted.without_text, counted.numbers) == (3, 1, 4)
     assert counted.counts.beyond.tolist() == [2, 0]
     assert (counted.smallest, counted.largest) == (5, 7)
+
+
+def test_a_job_keeps_the_statistics_of_its_texts(tmp_path: Path) -> None:
+    folder, raw = tmp_path / "job", corpus_stats(SAMPLE).to_json()
+    summary = encode_files(
+        SAMPLE, f"{folder}/", numbers="fone:3,1", shards=3, workers=1, stats=True
+    )
+    kept = corpus_stats(folder)
+    assert kept == summary.statistics
+    # by the source tokenizer alone, whatever the numbers become
+    alike = {"tokens": dataclasses.replace(kept.tokens, tokenizer="", spelled={})}
+    of_texts = corpus_stats(SAMPLE)
+    assert dataclasses.replace(kept, **alike) == dataclasses.replace(
+        of_texts, tokens=dataclasses.replace(of_texts.tokens, tokenizer="", spelled={})
+    )
+    receipts = [json.loads((folder / f"__numtok/00000{k}.json").read_text()) for k in range(3)]
+    parts = [Statistics.from_json(receipt["statistics"]) for receipt in receipts]
+    assert Statistics.merge(parts) == kept
+    assert corpus_stats([folder, SAMPLE]).numbers == 2 * raw["numbers"]
+    held = corpus_stats(folder, input_format="parquet")
+    assert held.numbers < raw["numbers"], "what the shards hold"
+    one = encode_files(SAMPLE, tmp_path / "a.parquet", stats=True).statistics
+    assert one is not None and one.numbers == raw["numbers"]
+    told = CliRunner().invoke(cli, ["encode", str(SAMPLE), "-o", f"{tmp_path}/c.arrow", "--stats"])
+    assert "recommended: --numbers fone:16,16" in told.stdout and "output" in told.stdout
 
 
 def test_batches_workers_and_kinds_of_files_change_nothing(tmp_path: Path) -> None:

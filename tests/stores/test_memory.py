@@ -10,8 +10,11 @@ from typing import Any
 import jobs
 import memory_store
 import pytest
+from click.testing import CliRunner
+from numtok_cli.main import cli
 
 import numtok
+from numtok.corpus.jobs.config import read_config
 from numtok.errors import InputError, JobError, MissingDependencyError, OutputError
 
 OPTIONS: dict[str, Any] = {"keep_columns": ["id"], "keep_text": True, "shards": 5, "workers": 2}
@@ -73,7 +76,7 @@ def test_inputs_from_a_store(store: Any, corpus: Path, local: Path, tmp_path: Pa
 def test_all_that_reads_and_writes_takes_urls(
     store: Any, corpus: Path, local: Path, tmp_path: Path
 ) -> None:
-    """One file, texts, statistics, twin files, the tokenizer beside the shards."""
+    """One file, texts, statistics, twin files, a row, the tokenizer beside the shards."""
     memory_store.upload(store, local, "out")
     memory_store.upload(store, corpus, "in")
     url, own = "memory://out", "__numtok"
@@ -89,10 +92,20 @@ def test_all_that_reads_and_writes_takes_urls(
         assert store.cat_file(f"/{name}") == (tmp_path / name).read_bytes()
     assert made.output_bytes == (tmp_path / "one.arrow").stat().st_size
     assert numtok.corpus_stats(url) == numtok.corpus_stats(local)
+    assert inspected(url).replace(url, str(local)) == inspected(local)
+    assert "1,234.2" in inspected("memory://in", "a.jsonl")
     load = numtok.Tokenizer.from_pretrained
     assert (
         load(f"{url}/{own}/tokenizer").fingerprint == load(f"{local}/{own}/tokenizer").fingerprint
     )
+    assert read_config(f"{url}/{own}/manifest.json") == read_config(local / own / "manifest.json")
+
+
+def inspected(folder: str | Path, name: str = "000001.parquet") -> str:
+    """What is shown of a row."""
+    found = CliRunner().invoke(cli, ["inspect", f"{folder}/{name}", "--row", "3"])
+    assert found.exit_code == 0, found.output
+    return found.output
 
 
 def test_what_is_there_is_not_replaced_unasked(store: Any, corpus: Path) -> None:
@@ -143,9 +156,7 @@ def test_two_runs_in_one_folder(store: Any, corpus: Path, local: Path) -> None:
 def test_a_job_is_amended_and_mended(store: Any, corpus: Path) -> None:
     """What an input is in that changed is made again, and so is what has a damaged receipt."""
     memory_store.upload(store, corpus, "in")
-    numtok.encode_files("memory://in", "memory://out", **OPTIONS)
-    for name in ("000001", "000003", "manifest"):
-        store.rm_file(f"/out/__numtok/{name}.json")
+    numtok.encode_files("memory://in", "memory://out", shard=(1, 2), **OPTIONS)
     with pytest.raises(InputError, match=r"^memory://out: its job is not finished"):
         numtok.decode_files("memory://out", "memory://texts.jsonl")
     with pytest.raises(JobError, match=r"2 of 5 shards are not done: 1, 3; run the same"):

@@ -1,4 +1,4 @@
-"""Inputs cut into shards. A plain file of lines is cut where
+"""Inputs cut into shards, and cut again where they were mended. A plain file of lines is cut where
 a line begins, a Parquet file between row groups; all others stay whole. A part belongs to the shard
 in which its middle lies, the inputs being laid end to end, so that shards are of about one size.
 """
@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Sequence
+import re
+import zlib
+from collections.abc import Iterator, Sequence
 
+from numtok import locations
 from numtok.corpus.jobs.plan import Part
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.parts import group_sizes, line_start
 from numtok.corpus.read.sources import Source
 from numtok.errors import InputError
+
+_MARK = 64  # bytes behind a cut by which it is found again
+_NEAR = 1 << 16  # how far from where it should be
 
 Stretch = tuple[int, int | None, int]  # start, stop, bytes
 
@@ -50,8 +56,9 @@ def cut(
 
 def _part(source: Source, tag: str, stretch: Stretch) -> Part:
     (start, stop, length), size = stretch, source.size or 0
+    mark = _mark(source.path, start) if start and FORMATS[source.format].cut == "lines" else 0
     kind = (source.format, source.compression)
-    return Part(source.path, *kind, size, tag, start, stop, length)
+    return Part(source.path, *kind, size, tag, start, stop, length, mark)
 
 
 def _ends_within(total: int, count: int, start: int, stop: int) -> list[int]:
@@ -89,3 +96,60 @@ def _group_ends(source: Source) -> list[int]:
         size, total = source.size or 0, max(sum(groups), 1)
         return [0, *(size * done // total for done in itertools.accumulate(groups))]
     return [0]
+
+
+def cut_again(parts: Sequence[Part], source: Source, tag: str) -> list[Part | None]:
+    """The parts of a file that has other bytes now, about as it was cut before; None for one that
+    is gone. Where a cut was is told by the bytes behind it, so that what lies between two changes
+    keeps its bounds.
+    """
+    size, kind = source.size or 0, FORMATS[source.format].cut
+    if parts[0].stop is None or kind is None or source.compression:
+        return [_part(source, tag, (0, None, size)), *[None] * (len(parts) - 1)]
+    if kind == "lines":
+        starts = list(_starts_again(parts, source.path, size))
+        there = [start for start in starts if start is not None]
+        stretches = iter(_between([*there, size]))
+    else:
+        ends = _group_ends(source)
+        starts = [0, *(one.start if one.start < len(ends) - 1 else None for one in parts[1:])]
+        there = [start for start in starts if start is not None]
+        bounds = itertools.pairwise([*there, len(ends) - 1])
+        stretches = iter([(a, b, ends[b] - ends[a]) for a, b in bounds])
+    return [None if start is None else _part(source, tag, next(stretches)) for start in starts]
+
+
+def _starts_again(parts: Sequence[Part], path: str, size: int) -> Iterator[int | None]:
+    """Where each part of a file of lines begins now; None for one that would be empty."""
+    last = shift = 0
+    yield 0
+    for part in parts[1:]:
+        found = _found_again(path, part, (shift, size - part.size), size)
+        shift = found - part.start
+        if last < found < size:
+            last = found
+            yield found
+        else:
+            yield None
+
+
+def _found_again(path: str, part: Part, shifts: Sequence[int], size: int) -> int:
+    """Where the part begins now: at the same bytes, or else where some line does."""
+    for shift in shifts:
+        middle = part.start + shift
+        begin = max(0, middle - _NEAR)
+        with locations.open_file(path) as file:
+            file.seek(begin)
+            data = file.read(2 * _NEAR + _MARK)
+        breaks = [found.end() for found in re.finditer(b"\n", data)]
+        for place in sorted(breaks, key=lambda one: abs(begin + one - middle)):
+            if zlib.crc32(data[place : place + _MARK]) == part.mark:
+                return begin + place
+    return line_start(path, min(max(part.start + shifts[0], 1), size), size)
+
+
+def _mark(path: str, start: int) -> int:
+    """Of the bytes from ``start`` on."""
+    with locations.open_file(path, 1 << 16) as file:
+        file.seek(start)
+        return zlib.crc32(file.read(_MARK))

@@ -1,5 +1,6 @@
 """The folder of a job: what lies in it, read and written so that nothing is ever half there. JSON
-has one form: the same content gives the same bytes.
+has one form and a digest of itself: the same content gives the same bytes, and damage is noticed.
+Whoever made the folder may have put links and pipes there: a job follows none.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,17 +30,23 @@ PLAN, MANIFEST, TOKENIZER = f"{OWN}/plan.json", f"{OWN}/manifest.json", f"{OWN}/
 QUARANTINE = f"{OWN}/quarantine.jsonl"
 DATA = (".parquet", ".arrow", ".feather", ".ipc")  # what readers take for a part of the corpus
 SHARD = re.compile(r"\d{5,}(-of-\d{5,})?\.(parquet|arrow)")
-FORMATS = (1, 2, 3)  # of what is read; 3 is written
+FORMATS = (1, 2)  # of what is read; 2 is written
+_CHECK = "check"
 
 
 class Folder:
     """A folder of this machine, or of an object store, where folders come and go with what is in
     them.
+
+    Raises:
+        JobError: if the inner folder is a link.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.remote = locations.is_url(path)
         self.path = str(path).rstrip("/") if self.remote else str(Path(path))
+        if not self.remote and os.path.islink(self.file(OWN)):
+            raise _strange(self.file(OWN))
 
     def __str__(self) -> str:
         return self.path
@@ -65,8 +73,14 @@ class Folder:
             raise self._refusal("list the folder", error) from error
 
     def size(self, name: str) -> int | None:
-        """Bytes of a file; None if it is not there."""
-        return locations.size(self.file(name))
+        """Bytes of a plain file; None if it is not there."""
+        if self.remote:
+            return locations.size(self.file(name))
+        try:
+            found = os.lstat(self.file(name))
+        except OSError:
+            return None
+        return found.st_size if stat.S_ISREG(found.st_mode) else None
 
     def sha256(self, name: str) -> str:
         """Of a file."""
@@ -79,6 +93,11 @@ class Folder:
             locations.remove(self.file(name))
         except OSError as error:
             raise self._refusal(f"remove {name}", error) from error
+
+    def make_way(self, name: str) -> None:
+        """Remove a link or a pipe: what is to be written replaces it, and not what it names."""
+        if not self.remote and self.size(name) is None:
+            self.remove(name)
 
     def remove_leftovers(self) -> None:
         """Remove what runs that died had written of shards, on whatever machine; once all shards
@@ -119,28 +138,34 @@ class Folder:
         if self.remote:
             stores.write(self.file(name), content)
         else:
-            with open(self.file(name), "r+b") as file:
+            with open(os.open(self.file(name), os.O_WRONLY | os.O_NOFOLLOW), "wb") as file:
                 file.write(content)
 
     def replace(self, name: str, content: str | bytes) -> None:
         """Write a small file in one step, over what is there."""
+        self.make_way(name)
         write_file(self.file(name), content)
 
     def read(self, name: str) -> bytes | None:
-        """All of a small file; None if it is not there."""
-        return _content(self.file(name))
+        """All of a small file; None if it is not there.
+
+        Raises:
+            JobError: for a link, a pipe or a device.
+        """
+        return _plain(self.file(name), os.O_NOFOLLOW)
 
     def write_json(self, name: str, content: dict[str, Any]) -> None:
-        """Write JSON; whole, and on the disk, when it returns."""
-        self.replace(name, json.dumps(content, indent=1, sort_keys=True) + "\n")
+        """Write JSON with a digest of itself; whole, and on the disk, when it returns."""
+        signed = content | {_CHECK: digest(content)}
+        self.replace(name, json.dumps(signed, indent=1, sort_keys=True) + "\n")
 
     def read_json(self, name: str, kind: type[Kind]) -> Kind | None:
         """The inverse, held to what ``kind`` declares; None if the file is not there.
 
         Raises:
-            JobError: if it is damaged, or of another version.
+            JobError: if it is damaged, was changed by hand, or is of another version.
         """
-        return _parsed(self.file(name), kind)
+        return _verified(self.read(name), self.file(name), kind)
 
     def _refusal(self, what: str, error: OSError) -> OutputError:
         refusal = OutputError(
@@ -151,15 +176,28 @@ class Folder:
         return refusal
 
 
-def _content(path: str) -> bytes | None:
+def _plain(path: str, how: int = 0) -> bytes | None:
+    """All of a plain file: nobody may ever write to a pipe."""
     if locations.is_url(path):
         return stores.read(path)
     try:
-        return Path(path).read_bytes()
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | how)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise JobError(f"cannot be read: {error.strerror}; remove it", path) from error
+        raise _strange(path, error.strerror or "") from error
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _strange(path)
+        return file.read()
+
+
+def _strange(path: str, why: str = "") -> JobError:
+    if os.path.islink(path):
+        what = "is a symbolic link, and a job neither reads nor writes its own files through one"
+    else:
+        what = f"cannot be read: {why}" if why else "is no plain file"
+    return JobError(f"{what}; remove it", path)
 
 
 def digest(content: Any) -> str:
@@ -169,19 +207,20 @@ def digest(content: Any) -> str:
     ).hexdigest()
 
 
-def _parsed(path: str, kind: type[Kind]) -> Kind | None:
-    stored = _content(path)
+def _verified(stored: bytes | None, path: str, kind: type[Kind]) -> Kind | None:
     if stored is None:
         return None
     try:
         content = json.loads(stored)
-        version = content.get("format")
-    except (ValueError, RecursionError, AttributeError):
-        raise JobError("is damaged; put it back, or begin anew with overwrite=True", path) from None
-    if version not in FORMATS:
+        check = content.pop(_CHECK)
+    except (ValueError, RecursionError, LookupError, AttributeError, TypeError):
+        content, check = {}, None
+    if check != digest(content):
+        raise JobError("is damaged or was changed by hand; put it back, or begin anew", path)
+    if content.get("format") not in FORMATS:
         raise JobError(
-            f"is of another version of numtok (format {version}); go on with that version, or begin"
-            " anew with overwrite=True",
+            f"is of another version of numtok (format {content.get('format')}); go on with that"
+            " version, or begin anew with overwrite=True",
             path,
         )
     return conform(content, kind, path, JobError)
@@ -195,9 +234,10 @@ def read_manifest(folder: str | Path) -> dict[str, Any] | None:
     """What a finished job has made; None if there is none.
 
     Raises:
-        JobError: if it is damaged, or of another version.
+        JobError: if it is damaged, was changed by hand, or is of another version.
     """
-    return _parsed(locations.join(folder, MANIFEST), dict)
+    path = locations.join(folder, MANIFEST)
+    return _verified(_plain(path), path, dict)
 
 
 def shards_of(folder: str | Path) -> list[str] | None:

@@ -23,12 +23,14 @@ from numtok.corpus.jobs.run import Run
 from numtok.corpus.jobs.shards import (
     Task,
     check_shard,
+    no_statistics,
     read_receipt,
     saved_tokenizer,
 )
 from numtok.corpus.settings import EncodeSettings
 from numtok.corpus.summary import Progress, Summary, quarantine
 from numtok.errors import JobError
+from numtok.statistics import Statistics
 
 _TOLD = 10  # numbers of shards that an error lists
 
@@ -60,6 +62,11 @@ def encode_folder(
         NumtokError: for inputs that cannot be planned.
     """
     request = make_request(inputs, encoder, settings, sharding)
+    if sharding.share is not None and settings.overwrite:
+        raise JobError(
+            "to begin anew would remove what the others have written; remove the folder first, or"
+            " begin without a share of the shards"
+        )
     folder = Folder(output)
     refuse_inputs_within(request.sources, folder.path)
     folder.make()
@@ -71,8 +78,9 @@ def encode_folder(
             folder.remove(MANIFEST)
     run = Run(Task(folder, plan, tokenizer), request, claims, before, progress)
     run()
-    found = _receipts(folder, plan) if run.resumed < len(plan.shards) else before
-    lost = sorted({shard.number for shard in plan.shards} - {shard.number for shard, _ in found})
+    own = {shard.number for shard in run.shards}
+    found = _receipts(folder, plan) if run.resumed < len(own) else before
+    lost = sorted(own - {shard.number for shard, _ in found})
     if run.failures:
         raise _failed(folder, plan, run.failures, len(lost))
     if lost:
@@ -81,7 +89,11 @@ def encode_folder(
             " command again",
             str(folder),
         )
-    summary = _complete(folder, plan, found)
+    if len(found) == len(plan.shards):
+        summary = _complete(folder, plan, found)
+    else:
+        summary = _summarize(folder, plan, [one for one in found if one[0].number in own])
+        summary.share, summary.shards_done = True, len(found)
     summary.resumed, summary.seconds = run.resumed, run.seconds
     return summary
 
@@ -95,8 +107,10 @@ def _receipts(folder: Folder, plan: Plan) -> Done:
     for shard, receipt in zip(there, found, strict=True):
         if receipt is None:
             folder.remove(shard.receipt)
-        else:
-            done.append((shard, receipt))
+            continue
+        if receipt.parts is shard.parts:  # the same content at other places
+            folder.write_json(shard.receipt, as_json(receipt))
+        done.append((shard, receipt))
     return done
 
 
@@ -131,8 +145,9 @@ def finish_job(output: str | Path, *, check: bool = False) -> Summary:
 
     Args:
         output: the folder.
-        check: also read every shard and the tokenizer, and hold them to their receipts. What is
-            damaged loses its receipt, so that the same `numtok encode` makes it again.
+        check: also read every shard, every input that is still there, and the tokenizer, and hold
+            them to their receipts. What is damaged loses its receipt, so that the same `numtok
+            encode` makes it again.
 
     Raises:
         JobError: if shards are missing or damaged.
@@ -147,7 +162,7 @@ def finish_job(output: str | Path, *, check: bool = False) -> Summary:
         )
     if check:
         saved_tokenizer(folder, plan)
-        found = folder.each(lambda one: check_shard(folder, one[1]), done)
+        found = folder.each(lambda one: check_shard(folder, plan, *one), done)
         if wrong := [(shard, why) for (shard, _), why in zip(done, found, strict=True) if why]:
             for shard, _ in wrong:
                 folder.remove(shard.receipt)
@@ -195,22 +210,27 @@ def _left_out(done: Done) -> Iterator[tuple[str, int | None, str]]:
         for number, line, error in receipt.left_out:
             path = shard.parts[number].path
             yield path, None if line is None else lines[path] + line, error
-        for part, count in zip(shard.parts, receipt.lines, strict=True):
-            lines[part.path] += count
+        for part, read in zip(shard.parts, receipt.read, strict=True):
+            lines[part.path] += read.lines
 
 
 def _manifest(plan: Plan, done: Done) -> dict[str, Any]:
     """What a job has made, of what, and how."""
     ordered = [receipt for _, receipt in done]
-    parts = [part for receipt in ordered for part in receipt.parts]
-    inputs = {part.path: {"path": part.path, "size": part.size, "tag": part.tag} for part in parts}
-    settled = as_json(plan)
+    inputs: dict[str, dict[str, Any]] = {}
+    for receipt in ordered:
+        for part, read in zip(receipt.parts, receipt.read, strict=True):
+            described = {"path": part.path, "size": part.size, "tag": part.tag, "parts": []}
+            given = inputs.setdefault(part.path, described)
+            given["parts"].append([part.start, part.stop, part.length, read.sha256])
+    statistics, settled = _statistics(ordered), as_json(plan)
     return {
         "format": FORMAT,
         **{name: settled[name] for name in ("tokenizer", "versions", "options", "fit")},
         "inputs": [inputs[path] for path in sorted(inputs)],
         "rows": sum(receipt.rows for receipt in ordered),
         "report": _total(ordered),
+        **({} if statistics is None else {"statistics": statistics.to_json()}),
         "shards": [
             {name: getattr(receipt, name) for name in ("file", "bytes", "sha256", "rows")}
             for receipt in ordered
@@ -225,9 +245,15 @@ def _total(done: Sequence[Receipt]) -> dict[str, Any]:
         for name, value in vars(receipt.report).items():
             if isinstance(value, dict):
                 totals[name] = dict(Counter(totals.get(name, {})) + Counter(value))
-            else:
+            elif name != "first_without_text":
                 totals[name] = totals.get(name, 0) + value
     return totals
+
+
+def _statistics(done: Sequence[Receipt]) -> Statistics | None:
+    """Of all shards added up, in their order; None if they were not counted."""
+    parts = [receipt.statistics for receipt in done if receipt.statistics is not None]
+    return no_statistics().merge(map(no_statistics().from_json, parts)) if parts else None
 
 
 def _summarize(folder: Folder, plan: Plan, done: Done) -> Summary:
@@ -235,15 +261,31 @@ def _summarize(folder: Folder, plan: Plan, done: Done) -> Summary:
     ordered = [receipt for _, receipt in done]
     summary = Summary(**_total(ordered))
     summary.quarantine = folder.file(QUARANTINE) if summary.skipped else ""
+    summary.first_without_text = _first_without_text(done)
     summary.rows = sum(receipt.rows for receipt in ordered)
     summary.output, summary.output_bytes = str(folder), sum(one.bytes for one in ordered)
     summary.shards, summary.shards_done = len(plan.shards), len(ordered)
-    representations = tuple(numbers_of(plan.options))
+    summary.statistics = _statistics(ordered)
+    representations = tuple(numbers_of(plan.options)[0])
     if plan.fit is not None:
         summary.fit = Fit.from_json(plan.fit)
         representations = tuple(summary.fit.put_into(representations))
     summary.representations = representations
+    if plan.costs is not None:
+        summary.tokens_before, summary.tokens_after = plan.costs
     return summary
+
+
+def _first_without_text(done: Done) -> str:
+    """The file and the row; nothing if every document has a text."""
+    rows: Counter[str] = Counter()  # of each input, up to the part
+    for shard, receipt in done:
+        place, row = receipt.report.first_without_text or (None, 0)
+        for number, (part, read) in enumerate(zip(shard.parts, receipt.read, strict=True)):
+            if number == place:
+                return f"{part.path}, row {rows[part.path] + row}"
+            rows[part.path] += read.rows
+    return ""
 
 
 # How far it is

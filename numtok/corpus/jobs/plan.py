@@ -18,16 +18,19 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from numtok.corpus.jobs.folder import OWN, PLAN, Folder, digest
-from numtok.corpus.read.sources import Source, identify
+from numtok.corpus.read.formats import FORMATS
+from numtok.corpus.read.sources import COMPRESSIONS, Source, identify
 from numtok.corpus.settings import EncodeSettings
-from numtok.errors import JobError, MissingInputError
+from numtok.errors import JobError, MissingInputError, NumtokError
+from numtok.numbers.grammar import Grammar
 from numtok.representations import Representation, from_dict
 
-FORMAT = 3
+FORMAT = 2
 METADATA_KEY = b"numtok_job"
 FILE_SUFFIXES = {"parquet": ".parquet", "arrow": ".arrow"}
 # options that do not change a byte of a shard that is done
 FREE = ("on_error", "shards", "shard_size", "engine", "fit", "fit_quantile", "clip")
+_LARGEST = 1 << 62
 
 
 class Part(NamedTuple):
@@ -39,6 +42,8 @@ class Part(NamedTuple):
         start, stop: bytes of a file of lines, row groups of a Parquet file; ``stop`` is None for a
             file that is not cut.
         length: in bytes, as stored.
+        mark: of the bytes from ``start`` on, by which the place is found again.
+        column: of JSON lines that are cut: the text column, as the head of the file has it.
     """
 
     path: str
@@ -49,11 +54,21 @@ class Part(NamedTuple):
     start: int
     stop: int | None
     length: int
+    mark: int = 0
+    column: str | None = None
 
     @property
     def source(self) -> Source:
         """To be read."""
         return Source(self.path, self.format, self.compression, self.length, self.start, self.stop)
+
+    def check(self) -> None:
+        """Raise ValueError for what no plan of ours holds."""
+        known = self.format in FORMATS and self.compression in (None, *COMPRESSIONS.values())
+        stop = self.start + 1 if self.stop is None else self.stop
+        numbers = (self.size, self.start, stop, self.length)
+        if not known or not all(0 <= number < _LARGEST for number in numbers) or self.start > stop:
+            raise ValueError(f"{self.path!r} cannot be read like that")
 
 
 class Shard(NamedTuple):
@@ -80,7 +95,8 @@ class Shard(NamedTuple):
     def check_inputs(self) -> None:
         """``MissingInputError`` for the first that is not what it was when it was planned."""
         for part in self.parts:
-            if identify(part.path) != (part.size, part.tag):
+            size, tag = identify(part.path)
+            if (size, tag) != (part.size, part.tag):
                 raise MissingInputError(
                     "changed since the job was planned; run the same command again, which encodes"
                     " anew what has changed",
@@ -97,10 +113,12 @@ class Plan:
         shard_bytes: about how much input a shard has.
         options: all that the call was given, defaults filled in, in the form in which
             :func:`numtok.encode_files` takes them from JSON.
-        tokenizer: ``source``, its name, if it has one; ``fingerprint``, and that ``before_fit``.
+        tokenizer: ``source``, its name, None for the default one; whether it was ``given`` as an
+            object instead; ``fingerprint``, and that ``before_fit``.
         versions: of the packages that the bytes depend on.
         kept: Arrow schema of the kept columns, as an IPC message in base64.
         fit: :class:`numtok.corpus.fit.Fit` as JSON; None if nothing was fitted.
+        costs: tokens per number before and after, on a sample; None without numbers.
     """
 
     shards: list[Shard]
@@ -110,7 +128,25 @@ class Plan:
     versions: dict[str, str]
     kept: str
     fit: dict[str, Any] | None
-    format: Literal[3] = 3
+    costs: tuple[float, float] | None
+    format: Literal[2] = 2
+
+    def __post_init__(self) -> None:
+        """ValueError for what no plan of ours holds."""
+        numbers_of(self.options)
+        try:
+            self.settings()
+            base64.b64decode(self.kept, validate=True)
+            FILE_SUFFIXES[self.options["output_format"]]
+        except (NumtokError, TypeError, LookupError, ValueError) as error:
+            raise ValueError(f"holds options that make no sense ({error})") from None
+        if [shard.number for shard in self.shards] != sorted({one.number for one in self.shards}):
+            raise ValueError("shards: their numbers do not rise")
+        for shard in self.shards:
+            if not shard.parts or not 0 <= shard.number < _LARGEST:
+                raise ValueError(f"shards: number {shard.number} is empty, or no number")
+            for part in shard.parts:
+                part.check()
 
     def settings(self, **others: Any) -> EncodeSettings:
         """The options that :class:`EncodeSettings` has."""
@@ -127,6 +163,10 @@ class Plan:
     def paths(self) -> list[str]:
         """Of the inputs, sorted."""
         return sorted({part.path for shard in self.shards for part in shard.parts})
+
+    def share(self, share: tuple[int, int]) -> list[Shard]:
+        """(i, n): every n-th shard from the i-th on, counted from 1."""
+        return self.shards[share[0] - 1 :: share[1]]
 
     def file(self, shard: Shard) -> str:
         """The name of the shard's file."""
@@ -158,8 +198,22 @@ class TokenizerName:
     """See :class:`Plan`."""
 
     source: str | None
+    given: bool
     fingerprint: str
     before_fit: str
+
+
+class Read(NamedTuple):
+    """What a shard has read of one of its parts.
+
+    Attributes:
+        sha256: of the bytes of a file or a stretch of it; of an object in a store, its tag.
+        lines, rows: of it; rows that were left out count.
+    """
+
+    sha256: str
+    lines: int
+    rows: int
 
 
 class LeftOut(NamedTuple):
@@ -172,7 +226,11 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """What is counted, and added up over shards."""
+    """What is counted, and added up over shards.
+
+    Attributes:
+        first_without_text: null or [part, row] of the first document without a text.
+    """
 
     documents: int
     bytes: int
@@ -184,20 +242,18 @@ class Report:
     in_added_tokens: int
     without_text: int
     cut_numbers: int
+    first_without_text: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
 class Receipt:
     """That a shard is done: what it read, and the file that came of it. It holds no time and no
     name of a machine, so that it is the same whoever wrote it.
-
-    Attributes:
-        lines: of each part, if it is of a file of lines.
     """
 
     shard: int
     parts: list[Part]
-    lines: list[int]
+    read: list[Read]
     recipe: str
     file: str
     bytes: int
@@ -205,7 +261,16 @@ class Receipt:
     rows: int
     report: Report
     left_out: list[LeftOut]
-    format: Literal[3] = 3
+    statistics: dict[str, Any] | None = None
+    format: Literal[2] = 2
+
+    def __post_init__(self) -> None:
+        """ValueError for what does not fit together."""
+        parts = {one.part for one in self.left_out}
+        if self.report.first_without_text is not None:
+            parts.add(self.report.first_without_text[0])
+        if len(self.read) != len(self.parts) or not parts <= set(range(len(self.parts))):
+            raise ValueError("read: not one for each part")
 
 
 def read_plan(folder: Folder) -> Plan | None:
@@ -231,9 +296,15 @@ def as_json(content: Plan | Receipt) -> dict[str, Any]:
     return msgspec.to_builtins(content)  # type: ignore[no-any-return,unused-ignore]
 
 
-def numbers_of(options: Mapping[str, Any]) -> list[Representation]:
-    """What becomes of numbers, by the options of a job."""
-    return [from_dict(one) for one in options["numbers"]]
+def numbers_of(options: Mapping[str, Any]) -> tuple[list[Representation], Grammar]:
+    """What becomes of numbers, and what counts as one, by the options of a job; ValueError if they
+    make no sense.
+    """
+    try:
+        numbers = [from_dict(one) for one in options["numbers"]]
+        return numbers, Grammar.from_dict(options["grammar"])
+    except (NumtokError, TypeError, LookupError, AttributeError) as error:
+        raise ValueError(f"holds options that make no sense ({error})") from None
 
 
 def versions() -> dict[str, str]:

@@ -1,5 +1,5 @@
 """From a request to the plan on the disk: a new one, or the one in the folder, amended where inputs
-were added, dropped or changed. All that depends on the whole corpus is settled here, once: where it
+were added, dropped or mended. All that depends on the whole corpus is settled here, once: where it
 is cut, the types of the kept columns, xVal's scale.
 """
 
@@ -9,7 +9,8 @@ import base64
 import contextlib
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,7 +19,7 @@ import pyarrow as pa
 from numtok import locations
 from numtok.corpus.fit import FIT_FILES, Fit, sample_files
 from numtok.corpus.jobs.claims import Claims
-from numtok.corpus.jobs.cut import cut
+from numtok.corpus.jobs.cut import cut, cut_again
 from numtok.corpus.jobs.folder import (
     DATA,
     MANIFEST,
@@ -30,6 +31,7 @@ from numtok.corpus.jobs.folder import (
     Folder,
 )
 from numtok.corpus.jobs.plan import (
+    Part,
     Plan,
     Shard,
     TokenizerName,
@@ -41,8 +43,11 @@ from numtok.corpus.jobs.plan import (
 from numtok.corpus.jobs.request import Request
 from numtok.corpus.jobs.shards import saved_tokenizer
 from numtok.corpus.pieces import Reader
+from numtok.corpus.read.batches import ReadOptions
+from numtok.corpus.read.jsonl import columns_of_head
 from numtok.corpus.read.sources import Source, identify
-from numtok.errors import InputError, JobError, OutputError
+from numtok.corpus.summary import SAMPLE_BYTES, Summary
+from numtok.errors import InputError, JobError, OutputError, RepresentationError
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Item = TypeVar("Item")
@@ -115,17 +120,19 @@ def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
     tokenizer, fit = _fitted(request)
     named = isinstance(encoder.source, str | Path)
     plan = Plan(
-        shards=_shards(0, request, dict(zip(sources, _tags(sources), strict=True)), count),
+        shards=_shards(0, request, sources, _tags(sources), count),
         shard_bytes=max(1, -(-total // count)),
         options=options,
         tokenizer=TokenizerName(
             source=str(encoder.source) if named else None,
+            given=not named and encoder.source is not None,
             fingerprint=tokenizer.fingerprint,
             before_fit=encoder.tokenizer.fingerprint,
         ),
         versions=versions(),
         kept=kept,
         fit=None if fit is None else fit.to_json(),
+        costs=_costs(request, tokenizer),
     )
     tokenizer.save_pretrained(folder.file(TOKENIZER))
     folder.write_json(PLAN, as_json(plan))
@@ -133,31 +140,61 @@ def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
 
 
 def _amended(plan: Plan, request: Request) -> Plan:
-    """The plan for the inputs as they are now. One that was dropped or changed leaves its shards,
-    one that is new or changed gets shards behind all others.
+    """The plan for the inputs as they are now: mended ones are cut again where they were cut
+    before, dropped ones leave their shards, new ones get shards behind all others.
     """
-    tags = dict(zip(request.sources, _tags(request.sources), strict=True))
-    now = {
-        (source.path, source.format, source.compression, source.size, tag)
-        for source, tag in tags.items()
-    }
-    shards = [
-        Shard(shard.number, [part for part in shard.parts if part[:5] in now])
-        for shard in plan.shards
-    ]
-    shards = [shard for shard in shards if shard.parts]
-    planned = {part.path for shard in shards for part in shard.parts}
-    if added := {source: tag for source, tag in tags.items() if source.path not in planned}:
+    before: dict[str, list[Part]] = defaultdict(list)
+    for shard in plan.shards:
+        for part in shard.parts:
+            before[part.path].append(part)
+    added, tags = [], []
+    now: dict[Part, Part] = {}
+    for source, tag in zip(request.sources, _tags(request.sources), strict=True):
+        parts = before.get(source.path, [])
+        if not parts:
+            added.append(source)
+            tags.append(tag)
+        elif _as_planned(parts[0], source, tag):
+            now.update(zip(parts, parts, strict=True))
+        else:
+            again = zip(parts, cut_again(parts, source, tag), strict=True)
+            now.update({old: _with_column(new, request) for old, new in again if new is not None})
+    shards = []
+    for shard in plan.shards:
+        if kept := [now[part] for part in shard.parts if part in now]:
+            shards.append(Shard(shard.number, kept))
+    if added:
         count = max(1, -(-sum(source.size or 0 for source in added) // plan.shard_bytes))
         first = 1 + max((shard.number for shard in plan.shards), default=-1)
-        shards += _shards(first, request, added, count)
+        shards += _shards(first, request, added, tags, count)
     options = plan.options | {"on_error": request.options["on_error"]}
     return dataclasses.replace(plan, shards=shards, options=options)
 
 
-def _shards(first: int, request: Request, tags: Mapping[Source, str], count: int) -> list[Shard]:
-    made = cut(list(tags), list(tags.values()), count, request.settings.text_unit)
-    return [Shard(first + place, parts) for place, parts in enumerate(made)]
+def _as_planned(part: Part, source: Source, tag: str) -> bool:
+    now = (source.format, source.compression, source.size, tag)
+    return (part.format, part.compression, part.size, part.tag) == now
+
+
+def _shards(
+    first: int, request: Request, sources: Sequence[Source], tags: Sequence[str], count: int
+) -> list[Shard]:
+    made = cut(sources, tags, count, request.settings.text_unit)
+    return [
+        Shard(first + place, [_with_column(part, request) for part in parts])
+        for place, parts in enumerate(made)
+    ]
+
+
+def _with_column(part: Part, request: Request) -> Part:
+    """The same with the text column, where that is settled by what lies before the part."""
+    if part.format != "jsonl" or not part.start:
+        return part
+    with contextlib.suppress(InputError):
+        options = ReadOptions(request.settings.text_column, on_error="skip")
+        columns = columns_of_head(part.source, options)
+        return part._replace(column=columns.text if columns else None)
+    return part
 
 
 def _tags(sources: Sequence[Source]) -> list[str]:
@@ -207,3 +244,18 @@ def _kept_fields(request: Request) -> list[pa.Field]:
     if first is not None:
         raise first
     return [pa.field(name, pa.string()) for name in request.settings.keep_columns]
+
+
+def _costs(request: Request, tokenizer: Tokenizer) -> tuple[float, float] | None:
+    """Tokens per number before and after, on the first megabyte."""
+    reader, texts = _reader(request, request.sources[:FIT_FILES]), 0
+    for piece in _readable(reader.with_kept_columns(())[0]):
+        texts += piece.batch.texts.nbytes
+        if texts >= SAMPLE_BYTES:
+            break
+    summary = Summary()
+    with contextlib.suppress(RepresentationError):
+        summary.costs(reader.sampled, tokenizer)
+    if summary.tokens_before is None or summary.tokens_after is None:
+        return None
+    return summary.tokens_before, summary.tokens_after

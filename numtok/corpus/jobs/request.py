@@ -29,16 +29,18 @@ _NOT_SETTLED = ("workers", "overwrite")  # how it is done, not what
 
 
 class Sharding(NamedTuple):
-    """How a corpus is cut.
+    """How a corpus is cut, and whose share this is.
 
     Attributes:
         shards, shard_size: how many there should be, or how many bytes of input in each; None for
             the default.
+        share: (i, n): every n-th shard from the i-th on, counted from 1; None for all.
         ray: the address of the Ray cluster that does them; None for this machine.
     """
 
     shards: int | None = None
     shard_size: int | None = None
+    share: tuple[int, int] | None = None
     ray: str | None = None
 
     def check(self) -> None:
@@ -51,6 +53,9 @@ class Sharding(NamedTuple):
             raise InputError(
                 "shards and shard_size both say how large a shard is; leave out one of them"
             )
+        if self.share is not None and not 1 <= self.share[0] <= self.share[1]:
+            i, n = self.share
+            raise InputError(f"shard={i}/{n} must be one of 1/{n} to {n}/{n}")
 
 
 class Encoder(NamedTuple):

@@ -46,7 +46,7 @@ class Run:
 
     Args:
         task: the job.
-        request: how many workers, which Ray cluster.
+        request: how many workers, which share of the shards, which Ray cluster.
         claims: of this process.
         before: the receipts of the job's shards that are done already.
         progress: is told how far all is, from the calling thread.
@@ -64,9 +64,11 @@ class Run:
         progress: Callable[[Progress], None] | None,
     ) -> None:
         self.task, self.claims, self._progress = task, claims, progress
+        self.share = request.sharding.share or (1, 1)
         self.ray, self.workers = request.sharding.ray, request.settings.workers
-        self.shards = task.plan.shards
-        self._done = {shard.number: _made(shard, receipt) for shard, receipt in before}
+        self.shards = task.plan.share(self.share)
+        own = {shard.number for shard in self.shards}
+        self._done = {one.number: _made(one, got) for one, got in before if one.number in own}
         self._total = sum(shard.size for shard in self.shards)
         self.resumed = len(self._done)
         self._resumed_bytes = sum(one.read for one in self._done.values())
@@ -185,6 +187,7 @@ class Run:
             "here": here,
             "modules": self.modules,
             "run": self.claims.run,
+            "share": self.share,
             "threads": threads,
         }
 

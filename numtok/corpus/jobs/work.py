@@ -79,7 +79,9 @@ def _note(claims: Claims, name: str, watch: Watch, progress: Progress) -> None:
     watch(False)
 
 
-def do_share(folder: str, here: str, modules: Sequence[str], run: str, threads: int) -> None:
+def do_share(
+    folder: str, here: str, modules: Sequence[str], run: str, share: tuple[int, int], threads: int
+) -> None:
     """The work of a process that knows nothing of the job yet.
 
     Args:
@@ -87,6 +89,7 @@ def do_share(folder: str, here: str, modules: Sequence[str], run: str, threads: 
         here: where paths begin.
         modules: in which representations are defined.
         run: the command that it works for.
+        share: of the shards, that this command does.
         threads: that encode.
     """
     os.chdir(here)
@@ -99,7 +102,7 @@ def do_share(folder: str, here: str, modules: Sequence[str], run: str, threads: 
     if plan is None:
         raise JobError(f"there is no plan in {folder} as this machine sees it")
     task, claims = Task(there, plan, saved_tokenizer(there, plan)), Claims(there, run)
-    work(task, plan.shards, claims, threads, lambda ended: None)
+    work(task, plan.share(share), claims, threads, lambda ended: None)
 
 
 def _end_with_parent() -> None:

@@ -49,7 +49,6 @@ class TextBatch:
         bad: rows that were left out of this batch (``on_error="skip"``); or the file from some
             place on.
         column: that holds the text; empty if there is none, or a template.
-        lines: of a file of lines, up to the end of this batch.
     """
 
     texts: pa.Array
@@ -59,7 +58,6 @@ class TextBatch:
     source: Source
     bad: tuple[SkippedRow, ...] = ()
     column: str = ""
-    lines: int = 0
 
     @property
     def skipped(self) -> int:

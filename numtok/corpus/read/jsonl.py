@@ -146,10 +146,10 @@ def batches_of_blocks(
         fast = _parse_fast(block, use)
         texts, kept, bad = (*fast, []) if fast else _parse_slow(block, use, source, options)
         memory.release_after(len(block.data))
-        if use.text in options.keep_columns:
-            kept[use.text] = texts
-        place = first_row, block.position, source
-        yield TextBatch(texts, kept, *place, tuple(bad), use.text, block.lines_done)
+        if len(texts) or bad:
+            if use.text in options.keep_columns:
+                kept[use.text] = texts
+            yield TextBatch(texts, kept, first_row, block.position, source, tuple(bad), use.text)
         first_row += len(texts) + len(bad)
 
 

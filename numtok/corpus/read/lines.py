@@ -31,11 +31,6 @@ class Block:
         """How many lines there are; the last needs no line break."""
         return self.data.count(b"\n") + (not self.data.endswith(b"\n"))
 
-    @property
-    def lines_done(self) -> int:
-        """Of the source, up to the end of the block."""
-        return self.line - 1 + self.lines
-
 
 def read_blocks(stream: ByteStream, size: int, longest: int = LONGEST_ROW) -> Iterator[Block]:
     """Blocks of about ``size`` bytes, longer only for a longer line; a byte order mark at the start

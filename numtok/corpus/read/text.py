@@ -37,9 +37,7 @@ def read_text(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
                 bad: list[SkippedRow] = []
             except pa.ArrowInvalid:
                 texts, bad = _good_lines(block, source, options)
-            yield TextBatch(
-                texts, {}, row, block.position, source, tuple(bad), lines=block.lines_done
-            )
+            yield TextBatch(texts, {}, row, block.position, source, tuple(bad))
             row += len(texts) + len(bad)
 
 

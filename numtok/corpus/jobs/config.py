@@ -1,0 +1,119 @@
+"""Options of encoding in a file: ``job.toml``, or the manifest or the plan of a job, which repeats
+it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numtok import locations
+from numtok.corpus.jobs.plan import FORMAT, Part, Plan, TokenizerName, numbers_of
+from numtok.corpus.jobs.shards import content_of
+from numtok.corpus.read.find import suffixes
+from numtok.corpus.settings import FileOptions
+from numtok.errors import InputError
+from numtok.options import conform
+
+_ALIASES = {"keep_column": "keep_columns", "format": "input_format"}  # on the command line
+# what a job has in another form; and where its output went
+_OTHERS = ("numbers", "grammar", "inputs", "output", "overwrite", "tokenizer")
+
+
+@dataclass(frozen=True)
+class _Input:
+    path: str
+    size: int
+    tag: str
+    parts: list[tuple[int, int | None, int, str]]  # start, stop, bytes, SHA-256
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    options: dict[str, Any]
+    tokenizer: TokenizerName
+    inputs: list[_Input]
+
+    def __post_init__(self) -> None:
+        numbers_of(self.options)
+
+    @property
+    def paths(self) -> list[str]:
+        return [one.path for one in self.inputs]
+
+
+def read_config(path: str | Path) -> dict[str, Any]:
+    """The options in a file, with values that :func:`numtok.encode_files` takes; those of a
+    manifest or a plan name the inputs one by one, and no output.
+
+    Raises:
+        InputError: if the file cannot be read, or is neither.
+    """
+    name = str(path)
+    is_json = name.lower().endswith(".json")
+    try:
+        with locations.open_file(name) as file:
+            data = file.read()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}; check the path", name) from None
+    try:
+        content = json.loads(data) if is_json else tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"is no TOML (or, if it ends in .json, no manifest): {error}", name
+        ) from None
+    if is_json:
+        return _of_job(content, name)
+    named = {key.replace("-", "_"): value for key, value in content.items()}
+    options = {_ALIASES.get(key, key): value for key, value in named.items()}
+    conform(options, FileOptions, name, InputError)
+    return content
+
+
+def _of_job(content: Any, path: str) -> dict[str, Any]:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError(
+            "is not the manifest.json or the plan.json of a job of this version; give one of these,"
+            " or a .toml file",
+            path,
+        )
+    kind: Any = _Manifest if "inputs" in content else Plan
+    job: _Manifest | Plan = conform(content, kind, path, InputError)
+    if isinstance(job, _Manifest):
+        for one in job.inputs:
+            _tell_if_changed(one)
+    given = {
+        name: value
+        for name, value in job.options.items()
+        if value is not None and name not in _OTHERS
+    }
+    numbers, grammar = numbers_of(job.options)
+    saved = locations.join(os.path.dirname(path), "tokenizer/tokenizer.json")
+    source = saved if job.tokenizer.given else job.tokenizer.source
+    return {
+        **conform(given, FileOptions, path, InputError),
+        **({} if source is None else {"tokenizer": source}),
+        "numbers": numbers,
+        "grammar": grammar,
+        "inputs": job.paths,
+    }
+
+
+def _tell_if_changed(given: _Input) -> None:
+    """A warning, as what comes of the job will be another."""
+    kind, compression = suffixes(given.path)
+    name = (given.path, kind or "jsonl", compression, given.size, given.tag)
+    if locations.exists(given.path) and any(
+        content_of(Part(*name, start, stop, length))[0] != sha256
+        for start, stop, length, sha256 in given.parts
+    ):
+        warnings.warn(
+            f"{given.path} is not what it was when this job was done: its content has another"
+            " SHA-256, and so the output will be another",
+            stacklevel=4,
+        )

@@ -1,0 +1,195 @@
+"""One row of a file: the text of a document, or what ``numtok encode`` stored for it, read from the
+columns as they are in the file: nothing is encoded again.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.corpus.decode import tokenizer_of
+from numtok.corpus.read.documents import find_inputs, read_batches
+from numtok.corpus.read.encoded import SUFFIXES, open_encoded
+from numtok.corpus.read.find import suffixes
+from numtok.errors import InputError
+from numtok.locations import is_url
+from numtok.representations import from_dict
+from numtok.tokenizer import schema
+from numtok.tokenizer.inspect import Token, token_texts
+from numtok.tokenizer.layout import to_number_layout
+from numtok.tokenizer.tokenizer import Tokenizer
+
+PIECE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class StoredRow:
+    """A row of an encoded file.
+
+    Attributes:
+        path, row: where it is; rows count from 1.
+        facts: (what, value) of the whole file.
+        text: of the document, or of all in a packed row; None for a null row.
+        tokens: of the row.
+        numbers: (text, first token) of each number.
+        columns: the values of the numbers, one per number each.
+    """
+
+    path: str
+    row: int
+    facts: tuple[tuple[str, str], ...]
+    text: str | None
+    tokens: tuple[Token, ...]
+    numbers: tuple[tuple[str, int], ...]
+    columns: dict[str, npt.NDArray[Any]]
+
+
+def has_known_suffix(name: str) -> bool:
+    """Whether a name ends as one of a file that can be read does."""
+    return suffixes(name)[0] is not None
+
+
+def is_url_of_file(text: str) -> bool:
+    """Whether it is a URL, and of a file that can be read; another one is a text."""
+    return is_url(text) and not any(map(str.isspace, text)) and has_known_suffix(text)
+
+
+def is_encoded(path: str | Path) -> bool:
+    """Whether ``numtok encode`` wrote the file."""
+    if not str(path).lower().endswith(SUFFIXES):
+        return False
+    with closing(open_encoded(path)) as file:
+        return schema.METADATA_KEY in (file.schema.metadata or {})
+
+
+def text_of(
+    path: str | Path, row: int = 1, text_column: str | None = None, input_format: str | None = None
+) -> str:
+    """The text of a row of a corpus.
+
+    Raises:
+        InputError: if the file has no such row, or no text in it, or cannot be read up to it.
+    """
+    (source,) = find_inputs([path], input_format)
+    rows = 0
+    for batch in read_batches(source, text_column, batch_bytes=PIECE_BYTES):
+        if row <= rows + len(batch.texts):
+            text = batch.texts[row - 1 - rows].as_py()
+            if text is None:
+                raise InputError(
+                    "has no text: it is missing or null; choose another row", source.name, row=row
+                )
+            return str(text)
+        rows += len(batch.texts)
+    raise _no_such_row(source.name, row, rows)
+
+
+def stored_row(path: str | Path, row: int = 1, source: Any = None) -> StoredRow:
+    """A row of an encoded file, in any layout.
+
+    Args:
+        path: a Parquet or Arrow file that ``numtok encode`` wrote.
+        row: from 1.
+        source: the source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it.
+
+    Raises:
+        InputError: if there is no such row, or the file is damaged.
+        SchemaError: if it was encoded with another tokenizer.
+    """
+    tokenizer, rows = tokenizer_of(path, source), 0
+    with closing(open_encoded(path)) as file:
+        for batch in file.batches(PIECE_BYTES):
+            if row <= rows + batch.num_rows:
+                return _row(
+                    str(path),
+                    row,
+                    _facts(file.schema, file.rows),
+                    batch.slice(row - 1 - rows, 1),
+                    tokenizer,
+                )
+            rows += batch.num_rows
+    raise _no_such_row(str(path), row, rows)
+
+
+def _no_such_row(path: str, row: int, rows: int) -> InputError:
+    return InputError(f"has {rows:,} rows, so there is no row {row:,}", path)
+
+
+def _facts(described: pa.Schema, rows: int | None) -> tuple[tuple[str, str], ...]:
+    metadata = schema.read_metadata(described)
+    representations = ", ".join(repr(from_dict(options)) for options in metadata["numbers"])
+    packing = metadata["pack"]
+    layout = (
+        f"packed into rows of {packing['length']:,} tokens"
+        if packing
+        else f"one value per {metadata['layout'] or 'number'}"
+    )
+    facts = [
+        ("rows", "not counted" if rows is None else f"{rows:,}"),
+        ("numbers as", representations),
+        ("layout", layout),
+    ]
+    facts.append(("columns", ", ".join(f"{field.name}: {field.type}" for field in described)))
+    return tuple(facts)
+
+
+def _row(
+    path: str,
+    row: int,
+    facts: tuple[tuple[str, str], ...],
+    stored: pa.RecordBatch,
+    tokenizer: Tokenizer,
+) -> StoredRow:
+    text = tokenizer.decode_batch(stored)[0].as_py()
+    if text is None:
+        return StoredRow(path, row, facts, None, (), (), {})
+    batch = to_number_layout(stored)
+    ids = _values(batch, "input_ids")
+    index = _values(batch, "number_index").tolist()
+    per_token = tokenizer.per_token_columns
+    per_number: dict[str, npt.NDArray[Any]] = {}
+    for representation in tokenizer.representations:
+        per_number |= {
+            column.name: _values(batch, column.name)
+            for column in representation.columns().values()
+            if column.per == "number"
+        }
+    spelled = {first: (stop, surface) for first, stop, surface in tokenizer.numbers_in(ids)}
+    if "number_text" in batch.schema.names:
+        surfaces = schema.flat(batch.column("number_text"))[0].to_pylist()
+    else:
+        values = _values(batch, "number_value").tolist()
+        surfaces = [
+            spelled[first][1] if first in spelled else repr(value).removesuffix(".0")
+            for first, value in zip(index, values, strict=True)
+        ]
+    owner: dict[int, int] = {}
+    for number, first in enumerate(index):
+        owner |= dict.fromkeys(
+            range(first, spelled[first][0] if first in spelled else first + 1), number
+        )
+    places = (
+        _values(batch, "place_value").tolist() if "place_value" in per_token else [None] * len(ids)
+    )
+    texts = token_texts(tokenizer, ids.tolist())
+    tokens = tuple(
+        Token(int(token), texts[at], owner.get(at), places[at]) for at, token in enumerate(ids)
+    )
+    columns = {"number_value": _values(batch, "number_value"), **per_number}
+    return StoredRow(
+        path, row, facts, str(text), tokens, tuple(zip(surfaces, index, strict=True)), columns
+    )
+
+
+def _values(batch: pa.RecordBatch, name: str) -> npt.NDArray[Any]:
+    """The values of a column in a batch of one row."""
+    values = schema.flat(schema.column(batch, name))[0]
+    if isinstance(values.type, pa.FixedShapeTensorType):
+        return np.asarray(values.to_numpy_ndarray())
+    return np.asarray(values.to_numpy(zero_copy_only=False))

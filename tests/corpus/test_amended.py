@@ -1,0 +1,231 @@
+"""Plans that are amended: inputs added, dropped, mended or touched, and bad rows left out. What
+is not concerned stays as it is, and the rows are those of the inputs as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jobs
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import numtok
+from numtok.corpus.jobs.config import read_config
+from numtok.corpus.summary import Progress, Summary
+from numtok.errors import InputError, JobError
+
+SHARDS = 8
+
+
+def lines(count: int = 300, bad: dict[int, str] | None = None) -> str:
+    rows = [json.dumps({"text": f"row {number} is {number}.5 of it"}) for number in range(count)]
+    for number, line in (bad or {}).items():
+        rows[number] = line
+    return "".join(row + "\n" for row in rows)
+
+
+def encode(folder: Path, **options: Any) -> Summary:
+    given: dict[str, Any] = {"numbers": "bits", "keep_text": True, "shards": SHARDS, "workers": 1}
+    return numtok.encode_files(folder / "in", folder / "out", **given | options)
+
+
+def texts(folder: Path) -> list[str]:
+    numtok.decode_files(folder / "out", folder / "back.jsonl", overwrite=True)
+    return [json.loads(line)["text"] for line in (folder / "back.jsonl").read_text().splitlines()]
+
+
+def files(folder: Path) -> dict[str, int]:
+    """When each shard was written."""
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "out").glob("*.parquet")}
+
+
+def stayed(before: dict[str, int], folder: Path) -> int:
+    return len(before.items() & files(folder).items())
+
+
+def quarantine(folder: Path) -> list[dict[str, Any]]:
+    listed = folder / "out" / "__numtok" / "quarantine.jsonl"
+    return [json.loads(line) for line in listed.read_text().splitlines()]
+
+
+BAD = {30: '{"text": 7}', 268: '{"text": "row 268'}
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """A job that two bad rows of one file have stopped, with the other six shards done."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.jsonl").write_text(lines(bad=BAD))
+    with pytest.raises(JobError, match=r"2 of 8 shards failed \(0, 7\)") as caught:
+        encode(tmp_path)
+    told = caught.value.failures
+    assert told[0].startswith(f"{tmp_path}/in/a.jsonl:31: ") and ":269:" in told[7]
+    status = numtok.job_status(tmp_path / "out")
+    assert status.failed == told and len(status.done) == 6 and not status.running
+    return tmp_path
+
+
+def mend(folder: Path) -> list[str]:
+    (folder / "in" / "a.jsonl").write_text(lines())
+    return [f"row {number} is {number}.5 of it" for number in range(300)]
+
+
+def take_lines_out(folder: Path) -> list[str]:
+    rows = lines(bad=BAD).splitlines(keepends=True)
+    (folder / "in" / "a.jsonl").write_text("".join(rows[:30] + rows[31:268] + rows[269:]))
+    return [f"row {number} is {number}.5 of it" for number in range(300) if number not in BAD]
+
+
+@pytest.mark.parametrize("change", [mend, take_lines_out])
+def test_a_mended_file_goes_on(broken: Path, change: Callable[[Path], list[str]]) -> None:
+    """The shards between the two mended lines lie elsewhere in the file now, and stay."""
+    before = files(broken)
+    expected = change(broken)
+    summary = encode(broken)
+    assert summary.resumed == 6 == stayed(before, broken) and summary.shards_done == 8
+    assert texts(broken) == expected
+    assert numtok.finish_job(broken / "out", check=True).rows == len(expected)
+
+
+def test_bad_rows_are_left_out_when_that_is_asked_for_later(broken: Path) -> None:
+    before = files(broken)
+    summary = encode(broken, on_error="skip")
+    assert (summary.resumed, summary.skipped, summary.documents) == (6, 2, 298)
+    assert stayed(before, broken) == 6
+    path = str(broken / "in" / "a.jsonl")
+    assert [(one["file"], one["line"]) for one in quarantine(broken)] == [(path, 31), (path, 269)]
+    assert "holds a number" in quarantine(broken)[0]["error"]
+    with pytest.raises(JobError, match=r"2 of 8 shards failed \(0, 7\)"):
+        encode(broken)  # and they are bad again
+
+
+def test_files_are_added_and_dropped(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in "bcd":
+        (tmp_path / "in" / f"{name}.txt").write_text(f"{name} 1\n{name} 2\n" * 20)
+    encode(tmp_path, shards=6)
+    before = files(tmp_path)
+    (tmp_path / "in" / "a.txt").write_text("a 1\na 2\n" * 20)
+    (tmp_path / "in" / "c.txt").unlink()
+    summary = encode(tmp_path, shards=6)
+    assert summary.resumed == 4 == stayed(before, tmp_path) and summary.shards == 6
+    assert texts(tmp_path) == [f"{name} {n}" for name in "bda" for n in [1, 2] * 20]
+    again = numtok.encode_files(tmp_path / "in", tmp_path / "again.parquet", numbers="bits")
+    assert again.documents == summary.documents
+
+
+def test_what_was_only_touched_stays(tmp_path: Path) -> None:
+    shutil.copytree(jobs.make_corpus(tmp_path / "made"), tmp_path / "in")
+    encode(tmp_path)
+    before = files(tmp_path)
+    for path in (tmp_path / "in").iterdir():
+        os.utime(path)
+    assert encode(tmp_path).resumed == len(before) == stayed(before, tmp_path)
+    assert encode(tmp_path).resumed == len(before)
+    table = pq.read_table(tmp_path / "in" / "d.parquet")
+    changed = table.set_column(1, "text", pa.array(["now 5"] * 30 + table["text"].to_pylist()[30:]))
+    pq.write_table(changed, tmp_path / "in" / "d.parquet", row_group_size=30)
+    assert len(before) - 3 <= encode(tmp_path).resumed < len(before)
+    assert "now 5" in texts(tmp_path)
+
+
+def test_an_edit_that_nothing_shows_is_found_by_its_content(tmp_path: Path) -> None:
+    """Same size, time put back: neither the call nor its receipts can see it, `finish --check`
+    does, and the same call makes up for it.
+    """
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / "a.jsonl"
+    path.write_text(lines())
+    encode(tmp_path)
+    before, told = files(tmp_path), path.stat()
+    path.write_text(lines().replace("row 7 is", "row 8 is"))
+    os.utime(path, ns=(told.st_atime_ns, told.st_mtime_ns))
+    assert encode(tmp_path).resumed == 8
+    with pytest.warns(UserWarning, match=r"a\.jsonl is not what it was when this job was done"):
+        read_config(tmp_path / "out" / "__numtok" / "manifest.json")
+    with pytest.raises(JobError, match=r"a\.jsonl: is not what was encoded.*1 of 8 shards"):
+        numtok.finish_job(tmp_path / "out", check=True)
+    assert encode(tmp_path).resumed == 7 == stayed(before, tmp_path)
+    assert texts(tmp_path)[7] == "row 8 is 7.5 of it"
+
+
+@pytest.mark.parametrize("first", ["a.parquet", "a.jsonl.gz", "a.csv", "a.json"])
+@pytest.mark.parametrize("keep", [[], ["id"]])
+def test_a_damaged_first_input(tmp_path: Path, first: str, keep: list[str]) -> None:
+    """It stops nobody else, and is left out when that is asked for."""
+    (tmp_path / "in").mkdir()
+    damage = b'text,id\n1,"never closed\n' if first == "a.csv" else b"[damaged"
+    (tmp_path / "in" / first).write_bytes(damage)
+    for name in "bc":
+        rows = ({"text": f"{name} is {n}", "id": n} for n in range(50))
+        (tmp_path / "in" / f"{name}.jsonl").write_text("".join(f"{json.dumps(r)}\n" for r in rows))
+    with pytest.raises(JobError, match=rf"shards failed \(0\), the first with: .*{first}"):
+        encode(tmp_path, shards=3, shard_size=None, keep_columns=keep)
+    summary = encode(tmp_path, shards=3, keep_columns=keep, on_error="skip")
+    assert (summary.documents, summary.skipped) == (100, 1)
+    assert quarantine(tmp_path)[0]["file"] == str(tmp_path / "in" / first)
+
+
+def test_rows_of_csv_are_left_out_one_by_one(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    rows = [f"{number},text {number}".encode() for number in range(30)]
+    rows[4], rows[20] = b"4,one,too many", b"20,caf\xe9"
+    (tmp_path / "in" / "a.csv").write_bytes(b"id,text\n" + b"\n".join(rows) + b"\n")
+    summary = encode(tmp_path, on_error="skip", shards=1)
+    assert (summary.documents, summary.skipped) == (28, 2)
+    assert [one["line"] for one in quarantine(tmp_path)] == [6, 22]
+    one = tmp_path / "one.parquet"
+    summary = numtok.encode_files(tmp_path / "in", one, numbers="bits", on_error="skip")
+    assert summary.quarantine == f"{one}.quarantine" and summary.skipped == 2
+    assert (
+        Path(summary.quarantine).read_bytes()
+        == (tmp_path / "out" / "__numtok" / "quarantine.jsonl").read_bytes()
+    )
+
+
+def test_the_bytes_of_a_shard_know_no_names(tmp_path: Path) -> None:
+    """Neither of folders nor of the tokenizer's file."""
+    source = Path(numtok.__file__).parent / "default" / "tokenizer.json"
+    for name in ("x", "quite-another"):
+        (tmp_path / name / "in").mkdir(parents=True)
+        (tmp_path / name / "in" / f"{name}.jsonl").write_text(lines(40))
+        shutil.copy(source, tmp_path / name / f"{name}.json")
+        encode(tmp_path / name, tokenizer=str(tmp_path / name / f"{name}.json"), shards=2)
+    assert jobs.shards(tmp_path / "x" / "out") == jobs.shards(tmp_path / "quite-another" / "out")
+
+
+def test_an_input_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+    """Into one file: at a line's end, nothing in what is left says so."""
+    path = tmp_path / "a.txt"
+    path.write_text("is 12345\n" * 500_000)
+
+    def shrink(progress: Progress) -> None:
+        os.truncate(path, 9 * 1000)
+
+    with pytest.raises(InputError, match=r"a\.txt: changed while it was read"):
+        numtok.encode_files(
+            path, tmp_path / "out.parquet", numbers="bits", batch_bytes=10_000, progress=shrink
+        )
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_planning_many_small_inputs_is_linear(tmp_path: Path) -> None:
+    """Twice as many take about twice as long."""
+    (tmp_path / "in").mkdir()
+    taken = []
+    for count in (1000, 4000):
+        for number in range(count):
+            (tmp_path / "in" / f"{number:06}.txt").write_text(f"is {number}")
+        begin = time.process_time()
+        encode(tmp_path, numbers="xval", shards=4, shard=(1, 4), overwrite=False, keep_text=False)
+        taken.append(time.process_time() - begin)
+        shutil.rmtree(tmp_path / "out")
+    assert taken[1] < 8 * taken[0]
