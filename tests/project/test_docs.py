@@ -283,6 +283,11 @@ def _(session: Session, printed: str) -> None:
     assert len(numtok.extract(" ".join(written))) > 1
 
 
+@promise("docs/corpora.md", "numtok finish shares/")
+def _(session: Session, printed: str) -> None:
+    assert jobs.shards(session.folder / "shares") == jobs.shards(session.folder / "parts")
+
+
 @promise("docs/corpora.md", 'tokenizer_of("data/")')
 def _(session: Session, printed: str) -> None:
     assert len(jobs.shards(session.folder / "data")) == 2
