@@ -52,7 +52,7 @@ class Kind:
 
 
 def _pages_with_tables(corpus: Corpus, chance: random.Random) -> Iterator[str]:
-    """Every page, with tables behind some of its lines, a quarter of the text, as web pages have
+    """Every page, with tables after some of its lines, a quarter of the text, as web pages have
     them.
 
     Cells are set off by tabs, or each stands on a line of its own with tabs before it.

@@ -1,7 +1,7 @@
 """``python -m benchmarks.spaces``: what the space before a number costs, in tokens and in changed
 text ids.
 
-In byte-level BPE a space belongs to the word behind it. A number token without it leaves a space on
+In byte-level BPE a space belongs to the word after it. A number token without it leaves a space on
 its own, which is a token more and one that the text does not have in context. For each
 representation, with two forms of its tokens (``auto``) and with one (``separate``), on text:
 
@@ -147,7 +147,7 @@ def _overlaps(tokens: _Tokens, numbers: Numbers) -> npt.NDArray[np.bool_]:
     """Which tokens hold a part of a number."""
     base = numbers.rows.offsets[numbers.document]
     first, last = base + numbers.start, base + numbers.stop
-    # the first number that ends behind the token's start
+    # the first number that ends after the token's start
     following = np.searchsorted(last, tokens.start, "right")
     return np.append(first, np.iinfo(np.int64).max)[following] < tokens.stop
 

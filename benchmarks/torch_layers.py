@@ -131,7 +131,7 @@ def measure(
 
 
 def first_layer(width: int) -> Any:
-    """Attention and the network behind it, of random weights: what the word vectors go into."""
+    """Attention and the network after it, of random weights: what the word vectors go into."""
     import torch
     from transformers import GPT2Config
     from transformers.models.gpt2.modeling_gpt2 import GPT2Block
@@ -224,7 +224,7 @@ def compare(case: Case, layer: Any, words: Any, batch: dict[str, Any]) -> int:
 
 
 def bits_formula(weights: dict[str, Array], words: Array, stream: Array) -> Array:
-    """Three linear layers with ReLU, the last one's behind the residual sum."""
+    """Three linear layers with ReLU, the last one's after the residual sum."""
     first = np.maximum(stream @ weights["layers.0.weight"].T, 0)
     inner = np.maximum(first @ weights["layers.1.weight"].T, 0)
     return np.asarray(np.maximum(first + inner @ weights["layers.2.weight"].T, 0))

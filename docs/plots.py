@@ -222,12 +222,13 @@ def relative_error() -> Any:
         (FloatBits(), "xval, bits: float32", BLUE, (1e-17, 1.2e-8)),
         (XVal(scale=5e-6, clip=5.0), "xval fitted to ±10⁶: clipped above", SKY, (2.5e6, 3e-5)),
         (FoNE(6, 4, overflow="clip"), "fone:6,4", RED, (2e-3, 2e-5)),
+        # exact as well: its line lies below the next one's
         (
             FloatBits(width=64),
             "",
             INK,
             (1e-17, 2.2e-13),
-        ),  # exact as well: its line lies below the next one's
+        ),
         (PlaceValue(), "place, digits, bits:64: exact", INK, (1e-17, 2.2e-13)),
     ]
     rng = np.random.default_rng(0)

@@ -148,9 +148,8 @@ def settings_from(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def run(settings: argparse.Namespace) -> dict[str, tuple[float, float, float]]:
     """All three parts; what :func:`measure` gives for each aspect."""
-    aspects = read_aspects(
-        settings.fermat, settings.questions, settings.seed
-    )  # before the long work: a wrong path shows at once
+    # before the long work: a wrong path shows at once
+    aspects = read_aspects(settings.fermat, settings.questions, settings.seed)
     aspects = {OWN: problems(max(map(len, aspects.values())), settings.seed + 1)} | aspects
     texts = text_to_pretrain_on(settings)
     solved = [with_answer(problem) for problem in problems(settings.problems, settings.seed)]

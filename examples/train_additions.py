@@ -43,6 +43,7 @@ from numtok_torch import (
     metrics,
 )
 
+# fp15 has 57,604 tokens: slow here
 ALL = (
     "xval",
     "bits",
@@ -56,7 +57,7 @@ ALL = (
     "p1000",
     "b1999",
     "subword",
-)  # fp15 has 57,604 tokens: slow here
+)
 # of what is added: a sum then has three digits at the most, which all representations but bins hold
 LARGEST = 499
 EPILOG = """examples:
@@ -121,11 +122,12 @@ def build_model(
     docs/training.md.
     """
     sizes = {"n_embd": width, "n_layer": layers, "n_head": 4, "n_positions": 32}
+    # sums are exact: noise only blurs them
     no_dropout = {
         "embd_pdrop": 0.0,
         "attn_pdrop": 0.0,
         "resid_pdrop": 0.0,
-    }  # sums are exact: noise only blurs them
+    }
     config = GPT2Config(
         vocab_size=tokenizer.vocab_size, bos_token_id=None, eos_token_id=None, **sizes, **no_dropout
     )

@@ -58,6 +58,7 @@ THINGS = [
     "shells",
     "stamps",
 ]
+# plain twice as often
 WRITINGS = (
     "plain",
     "plain",
@@ -67,7 +68,7 @@ WRITINGS = (
     "comma",
     "space",
     "words",
-)  # plain twice as often
+)
 TEMPLATES = {
     "a+b": (
         (
@@ -182,9 +183,8 @@ def _problems(draw: random.Random) -> Iterator[Problem]:
         question = draw.choice(TEMPLATES[form]).format(
             name=name, other=other, things=draw.choice(THINGS), **written
         )
-        decimals = places * (
-            1 + form.count("*") - form.count("/")
-        )  # of the answer: tenths times tenths are hundredths
+        # of the answer: tenths times tenths are hundredths
+        decimals = places * (1 + form.count("*") - form.count("/"))
         equation = "".join(
             write(numbers["abc".index(sign)], places, "plain") if sign in "abc" else sign
             for sign in form

@@ -22,9 +22,8 @@ if (
 ):
     os.environ["NUMTOK_CACHE"] = tempfile.mkdtemp(prefix="numtok-tests-")
     atexit.register(shutil.rmtree, os.environ["NUMTOK_CACHE"], ignore_errors=True)
-os.environ.setdefault(
-    "OMP_NUM_THREADS", "1"
-)  # two processes share two cores, and torch would take both for each
+# two processes share two cores, and torch would take both for each
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import kept
 import pytest
@@ -38,9 +37,8 @@ settings.register_profile("ci", deadline=None, max_examples=100, derandomize=Tru
 settings.register_profile(
     "thorough", deadline=None, max_examples=1000, derandomize=True, print_blob=True
 )
-settings.load_profile(
-    "ci" if os.environ.get("CI") else "local"
-)  # --hypothesis-profile=NAME overrides
+# --hypothesis-profile=NAME overrides
+settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -61,9 +59,8 @@ def pytest_collection_finish() -> None:
     gc.enable()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(
-        50_000, 10, 10
-    )  # a tokenizer.json is a hundred thousand objects, none of them garbage
+    # a tokenizer.json is a hundred thousand objects, none of them garbage
+    gc.set_threshold(50_000, 10, 10)
 
 
 @pytest.fixture

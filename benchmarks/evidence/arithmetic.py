@@ -31,14 +31,14 @@ END = ";"
 @dataclass(frozen=True)
 class Task:
     """Pairs of whole numbers up to ``10**digits - 1``, written with ``decimals`` of their digits
-    behind the point.
+    after the point.
 
     Attributes:
         sign: of the operation, as it is written.
         apply: what it does to the operands.
         digits: of each operand, at most.
-        decimals: of them, behind the point.
-        answer: digits that answers may have before and behind the point, for FoNE.
+        decimals: of them, after the point.
+        answer: digits that answers may have before and after the point, for FoNE.
         ordered: ``"a<=b"``, or ``"a>=b"`` where the difference must not be negative.
     """
 

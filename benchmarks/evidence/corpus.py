@@ -55,7 +55,7 @@ class Encoded:
     def batch(
         self, mask_spans: Rule | None = None, labels: Rule | None = None, **options: Any
     ) -> dict[str, Tensor]:
-        """All rows as one batch, padded behind.
+        """All rows as one batch, padded at the end.
 
         Args:
             mask_spans: makes the stretches of a row that are masked, int [k, 2], of its ids.

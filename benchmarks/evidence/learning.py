@@ -141,7 +141,7 @@ def say(
     tokens: int,
     rows: int = 500,
 ) -> list[str]:
-    """What the model writes behind each prompt.
+    """What the model writes after each prompt.
 
     Args:
         model: in any mode.

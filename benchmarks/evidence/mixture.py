@@ -1,8 +1,8 @@
 """xVal, section 3.4: a mixture for a number in the place of a scalar, where answers are of several
 kinds or of many magnitudes.
 
-Two tasks. ``two answers``: behind x stands x in seven cases of ten, else -x; a scalar head can only
-say their mean, 0.4 x, which is never right. ``magnitudes``: behind a stands 2 a, for a from a
+Two tasks. ``two answers``: after x stands x in seven cases of ten, else -x; a scalar head can only
+say their mean, 0.4 x, which is never right. ``magnitudes``: after a stands 2 a, for a from a
 millionth to a million; the error is counted in decades.
 """
 

@@ -27,7 +27,7 @@ def mean(values: Iterable[float | None], form: str = ".1%") -> str:
 
 
 def seeds(found: Sequence[Any]) -> str:
-    """How many, as a word behind a name."""
+    """How many, as a word after a name."""
     return f"({len(found)} seed{'s' * (len(found) != 1)})"
 
 

@@ -104,7 +104,7 @@ def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[System], name: st
 
 
 def _masked(encoded: Encoded, some: Sequence[System], name: str) -> dict[str, Tensor]:
-    """Rows with the number behind the first ``"name":`` masked."""
+    """Rows with the number after the first ``"name":`` masked."""
     mask = encoded.id_of(MASK)
     rows = []
     new = encoded.like([one.text for one in some])

@@ -180,7 +180,7 @@ class _Encoder:
     """Encodes one piece; from several threads.
 
     Attributes:
-        rows: what comes out, numtok's columns with the kept ones behind them, as it is laid out in
+        rows: what comes out, numtok's columns with the kept ones after them, as it is laid out in
             the file.
     """
 
@@ -214,7 +214,7 @@ class _Encoder:
         return Encoded(rows, report, statistics, piece.read)
 
     def _with_kept(self, encoded: pa.RecordBatch, batch: TextBatch) -> pa.RecordBatch:
-        """The encoded rows with the kept columns behind them."""
+        """The encoded rows with the kept columns after them."""
         ids = encoded.column("input_ids")
         if len(ids.values) > MOST_TOKENS and np.diff(ids.offsets).max() > MOST_TOKENS:
             raise InputError(

@@ -99,7 +99,7 @@ def export_files(
             numtok's metadata.
         to: whose reader: ``"megatron"``, Megatron-LM; or ``"gpt-neox"``. They differ in the codes
             of floats only.
-        end_token: a token or its id, put behind each document; packed rows have theirs. None for
+        end_token: a token or its id, put after each document; packed rows have theirs. None for
             none.
         tokenizer: the source tokenizer, where ``end_token`` is a token of it.
         overwrite: replace files that are there already, once the new ones are complete.
@@ -351,10 +351,11 @@ def open_indexed(
         OutputError: if one of them exists, or the system refuses. Neither gets its name then.
     """
     path = f"{prefix}.bin"
+    # the index gets its name last
     with (
         new_file(f"{prefix}.idx", overwrite) as index,
         new_file(path, overwrite) as values,
-    ):  # the index gets its name last
+    ):
         file = IndexedFile(path, values, index, dtype, CODES[to])
         yield file
         file.finish()

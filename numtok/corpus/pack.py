@@ -1,5 +1,5 @@
 """Documents packed into rows of at most so many tokens: no token lost, no number cut that fits a
-row. Sequential: one behind the other, cut where a row is full. Best fit: whole ones where they
+row. Sequential: one after the other, cut where a row is full. Best fit: whole ones where they
 leave the least room, among two million tokens at a time. In both, rows are a function of the
 documents alone, not of their batches, and :mod:`numtok.corpus.unpack` is the inverse.
 """
@@ -52,7 +52,7 @@ class PackedRows(Rows):
         encoded: the schema of the batches that come.
         length: tokens of a row at most.
         mode: ``"sequential"`` or ``"best-fit"``.
-        end: the token behind every document that is not null, unless its frame ends with it
+        end: the token after every document that is not null, unless its frame ends with it
             already.
     """
 
@@ -118,7 +118,7 @@ class PackedRows(Rows):
         self._waiting = []
 
     def _with_ends(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The documents with the end token behind each that is not null, numbered."""
+        """The documents with the end token after each that is not null, numbered."""
         rows = with_ends(batch, self._end)
         numbers = np.arange(self._documents, self._documents + batch.num_rows)
         values = [memory.to_arrow(numbers), memory.to_arrow(np.zeros(batch.num_rows, np.int64))]
@@ -172,13 +172,11 @@ class PackedRows(Rows):
         row = np.empty(len(starts), np.int64)
         fitted, rows = best_fit((stops - starts)[ends_document], self._length)
         row[ends_document] = fitted
-        row[~ends_document] = np.arange(
-            rows, rows + np.count_nonzero(~ends_document)
-        )  # full rows, each its own
+        # full rows, each its own
+        row[~ends_document] = np.arange(rows, rows + np.count_nonzero(~ends_document))
         rank = np.full(int(row.max(initial=-1)) + 1, -1, np.int64)
-        np.maximum.at(
-            rank, row, np.arange(len(row))
-        )  # after the last of its pieces, so that those of a document stay in order
+        # after the last of its pieces, so that those of a document stay in order
+        np.maximum.at(rank, row, np.arange(len(row)))
         row = np.argsort(np.argsort(rank))[row]
         order = np.argsort(row, kind="stable")
         edges = np.searchsorted(row[order], np.arange(len(rank) + 1))

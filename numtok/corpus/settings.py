@@ -43,7 +43,7 @@ class EncodeOptions(TypedDict, total=False):
             token and cut, but not inside a number that fits a row.
         pack_mode: ``"sequential"`` fills row after row; ``"best-fit"`` puts whole documents where
             they leave the least room, and cuts only longer ones.
-        end_token: a token of the tokenizer, or its id, behind every packed document; by default
+        end_token: a token of the tokenizer, or its id, after every packed document; by default
             ``<|endoftext|>``, ``</s>`` or the like.
         stats: also count what numbers there are (:class:`numtok.Statistics`); the receipts and the
             manifest of a folder keep it.

@@ -110,11 +110,12 @@ def _with_rows(source: Config, rows: Sequence[str], added: Sequence[str]) -> Mod
     following = 1 + max(
         [*vocabulary.values(), *(token["id"] for token in source["added_tokens"])], default=-1
     )
+    # rows come after them, so they have to be in the vocabulary too
     beyond = {
         token["id"]: token["content"]
         for token in source["added_tokens"]
         if token["content"] not in vocabulary
-    }  # rows come after them, so they have to be in the vocabulary too
+    }
     new = (beyond if added else {}) | dict(enumerate(added, following))
     if isinstance(model["vocab"], list):
         return _unigram(model, [new[number] for number in sorted(new)], rows)

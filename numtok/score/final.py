@@ -1,4 +1,4 @@
-"""Where the answer of a text stands: in a box, behind "####", behind "answer is", or last.
+"""Where the answer of a text stands: in a box, after "####", after "answer is", or last.
 
 What a model writes after its answer, another question and its answer, is not read; nor is what it
 thinks between ``<think>`` and ``</think>``.
@@ -100,7 +100,7 @@ def _boxed(text: str, start: int, stop: int, policy: Policy) -> Answer | None:
 def read_answer(
     text: str, policy: Policy, start: int = 0, stop: int | None = None
 ) -> Answer | None:
-    """A stretch that is the answer as a whole, such as ``x = 5 \\text{ cm}``: its number behind the
+    """A stretch that is the answer as a whole, such as ``x = 5 \\text{ cm}``: its number after the
     last sign of equality, if there is but one and nothing else but words.
     """
     stop = len(text) if stop is None else stop
@@ -118,19 +118,19 @@ def read_answer(
 
 
 def _hash(text: str, start: int, stop: int, policy: Policy) -> Answer | None:
-    """Behind the first ``####`` that has a number behind it."""
+    """After the first ``####`` that has a number after it."""
     marks = itertools.islice(re.compile("####").finditer(text, start, stop), MOST_MARKS)
     return _first_behind((mark.end() for mark in marks), text, stop, policy)
 
 
 def _marker(text: str, start: int, stop: int, policy: Policy) -> Answer | None:
-    """Behind the last word for an answer that has a number behind it."""
+    """After the last word for an answer that has a number after it."""
     marks = collections.deque(_MARKER.finditer(text, start, stop), MOST_MARKS)
     return _first_behind((mark.end() for mark in reversed(marks)), text, stop, policy)
 
 
 def _first_behind(places: Iterable[int], text: str, stop: int, policy: Policy) -> Answer | None:
-    """What stands behind the first of the places that has something behind it."""
+    """What stands after the first of the places that has something after it."""
     found = (_behind(text, place, stop, policy) for place in places)
     return next((one for one in found if one is not _ABSENT), _ABSENT)
 

@@ -22,7 +22,7 @@ class Policy:
 
     Attributes:
         answer: where the final number stands. ``last``: the last number of the text; ``boxed``: in
-            the last ``\\boxed{}``; ``hash``: behind the first ``####``; ``marker``: behind the last
+            the last ``\\boxed{}``; ``hash``: after the first ``####``; ``marker``: after the last
             "answer is", "Answer:" and their like in eleven languages; ``auto``: the first of
             boxed, hash, marker, last that the text has.
         thousands: ``comma``: 1,234.5; ``point``: 1.234,5; ``none``: no digits are grouped.

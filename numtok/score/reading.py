@@ -1,7 +1,7 @@
 """Numbers as answers write them, read exactly: with signs, thousands, currency, per cent, fractions,
 powers of ten and scale words, in plain text and in LaTeX.
 
-The rules for what is a number are those of :mod:`numtok.numbers.grammar` (digits behind a letter,
+The rules for what is a number are those of :mod:`numtok.numbers.grammar` (digits after a letter,
 versions, addresses and hashes are none), as one regular expression.
 """
 
@@ -42,7 +42,7 @@ class Answer:
         value: exact; a Fraction where it is written as one, else a Decimal.
         text: as it is written. start, stop: its characters.
         percent: whether it is one.
-        currency: as it is written, or nothing. unit: the word behind it, or nothing.
+        currency: as it is written, or nothing. unit: the word after it, or nothing.
     """
 
     value: Decimal | Fraction
@@ -210,7 +210,7 @@ _UNIT = re.compile(
 
 
 def _unit(text: str, stop: int) -> str:
-    """The word behind a number, in the singular."""
+    """The word after a number, in the singular."""
     match = _UNIT.match(text, stop)
     unit = match["unit"] if match else ""
     if "circ" in unit:

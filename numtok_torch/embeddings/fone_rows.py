@@ -2,7 +2,7 @@
 input is ids alone, begins with numbers that are alike where they are near or share digits.
 
 As in fone-pretrain, by the first author of FoNE (src/modeling/fone_init.py): cosine and sine of
-2πx/T for T = 2, 5, 10, 20, 50, … 1000, in turn, in the first 18 places of the row of x, zeros behind.
+2πx/T for T = 2, 5, 10, 20, 50, … 1000, in turn, in the first 18 places of the row of x, then zeros.
 """
 
 from __future__ import annotations

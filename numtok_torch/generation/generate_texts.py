@@ -112,7 +112,7 @@ def generate(
             ``FourierHead``).
         samples: draw so many texts for each prompt, and values from a head that can, and return
             :class:`Generated` with an :class:`Estimate` for each: the first number of each text,
-            reduced to one. A head that cannot draw says the same value behind the same tokens.
+            reduced to one. A head that cannot draw says the same value after the same tokens.
         reduce: to their ``"median"`` or ``"mean"``.
         coverage: the share of them that lies in the estimate's interval.
         add_special_tokens: put the tokenizer's special tokens in front of each prompt (``<s>``).

@@ -113,9 +113,8 @@ class QuantileHead(NumberHead):
         above, below = above.clamp(max=last), (above - 1).clamp(max=last)
         step = (shares[above] - shares[below]).clamp(min=torch.finfo(shares.dtype).tiny)
         part = ((share - shares[below]) / step).clamp(0, 1)
-        low, high = (
-            ordered.gather(-1, one.unsqueeze(-1)).squeeze(-1) for one in (below, above)
-        )  # (...) each
+        # (...) each
+        low, high = (ordered.gather(-1, one.unsqueeze(-1)).squeeze(-1) for one in (below, above))
         return torch.lerp(low, high, part)
 
     def _shares(self, like: Tensor) -> Tensor:

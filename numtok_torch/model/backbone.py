@@ -16,7 +16,7 @@ from numtok.errors import NumtokError
 
 # kinds of peft that lie in layers, and change nothing else
 ADAPTERS = ("LORA", "IA3", "LOHA", "LOKR", "OFT", "TRAINABLE_TOKENS")
-# which see all, or as their config says, and write with tokens of their own behind the text
+# which see all, or as their config says, and write with tokens of their own after the text
 OWN_MASKS = ("xlnet", "xlm", "flaubert")
 
 
@@ -283,11 +283,11 @@ def check_rows(backbone: Any, tokens: int, found: str = "the tokenizer has") -> 
 
 
 def freeze_trunk(backbone: Any) -> None:
-    """No gradient but for what lies behind the trunk: the word head, whose weights are untied from
+    """No gradient but for what lies after the trunk: the word head, whose weights are untied from
     the frozen word vectors.
 
     Raises:
-        ModelError: if there is no word head behind the trunk.
+        ModelError: if there is no word head after the trunk.
     """
     layer = output_layer(backbone)
     trunk = next(iter(trunks(backbone)), None) if is_pretrained(backbone) else None

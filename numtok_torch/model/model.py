@@ -1,5 +1,5 @@
 """A transformer that reads and says numbers: an embedding in front of any backbone, and a head
-behind it.
+after it.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ class NumberModel(nn.Module):
         self, input_ids: Tensor, streams: Mapping[str, Tensor], decoder: bool = False
     ) -> Tensor:
         """Word vectors with the numbers in them: (batch, seq, d_model); of the decoder's words
-        behind an encoder with ``decoder``.
+        after an encoder with ``decoder``.
         """
         vectors: Tensor = word_embedding(self.transformer, decoder)(input_ids)
         if self.embedding is None:

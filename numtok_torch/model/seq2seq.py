@@ -1,9 +1,9 @@
 """Encoders with a decoder, T5 and BART: numbers in what is read, in what is written, and in the
-head behind the decoder.
+head after the decoder.
 
 The encoder reads ``input_ids`` and the streams beside them, (batch, source, ...); the targets are
 ``labels``, ``number_labels_mask`` and ``S_labels`` for each stream S, (batch, target, ...). The
-decoder reads the same one place to the right, behind its start token: so its hidden state t has
+decoder reads the same one place to the right, after its start token: so its hidden state t has
 seen the labels before t, and predicts label t and the number there.
 """
 
@@ -36,7 +36,7 @@ class Seq2SeqNumberCollator:
     Attributes:
         sources: batches the rows that are read; without labels.
         targets: batches the rows that are to be written, likewise; padded on the right.
-        eos_token_id: put behind each target, so that the model learns to end; None where the rows
+        eos_token_id: put after each target, so that the model learns to end; None where the rows
             end with a token of their own (``</s>``).
     """
 
@@ -92,7 +92,7 @@ class Seq2SeqNumberCollator:
             raise SchemaError("the targets are the labels; leave 'labels' out of their rows")
         shown = target["attention_mask"].to(torch.bool)
         labels = {"labels": target["input_ids"].masked_fill(~shown, IGNORED)}
-        ends = {"labels": float(IGNORED)}  # what stands behind the last token
+        ends = {"labels": float(IGNORED)}  # what stands after the last token
         for stream, fill in fills().items():
             if stream in target:
                 name = LABELS_MASK if stream == NUMBER_MASK.name else f"{stream}{LABELS}"

@@ -31,9 +31,8 @@ def test_it_says_what_it_prepared_and_where(tmp_path: Path) -> None:
     assert "preparing xval" in done.stderr and "kernels" in done.stdout
     counted = re.search(r"compiled functions +(\d+)\n", done.stdout)
     assert counted and int(counted[1]) > 20
-    assert (
-        len(list((tmp_path / "facts").glob("same-ids-*"))) == 2
-    )  # the default tokenizer, and one like others
+    # the default tokenizer, and one like others
+    assert len(list((tmp_path / "facts").glob("same-ids-*"))) == 2
 
 
 def test_what_it_does_not_say() -> None:

@@ -126,9 +126,8 @@ CELL = st.text(alphabet='a1",\t\n\r é', max_size=8)
     st.booleans(),
 )
 @example([("1", "a")] * 3, "\r\n", 23, True)  # the last block is a lone "\n"
-@example(
-    [("1", "a" * n + "\r\nb") for n in range(30)], "\n", 40, True
-)  # a block ends within a line break in quotes
+# a block ends within a line break in quotes
+@example([("1", "a" * n + "\r\nb") for n in range(30)], "\n", 40, True)
 def test_what_the_csv_module_writes_comes_back(
     tmp_path_factory: pytest.TempPathFactory,
     rows: list[tuple[str, str]],

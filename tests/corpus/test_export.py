@@ -134,9 +134,8 @@ def test_an_end_token_stands_behind_each_document(
         if row["input_ids"] is not None
     ]
     exported = numtok.export_files(folder / "place.parquet", tmp_path / "out", end_token=end)
-    assert (
-        exported.sequences == len(plain) == 20 and exported.left_out == 4
-    )  # an empty document is its end token
+    # an empty document is its end token
+    assert exported.sequences == len(plain) == 20 and exported.left_out == 4
     assert list(exported.files) == ["input_ids", "number_mask", "number_value", "place_value"]
     ids, places, masks = (
         read_twin(Path(exported.files[name]), MEGATRON)[0]

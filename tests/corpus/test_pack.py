@@ -102,9 +102,8 @@ def test_nothing_is_lost(
         patch.setattr(pack, "WINDOW_ROWS", 1)
         patch.setattr(pack, "WRITTEN_BYTES", 1000)
         table = packed(tok, batch, length, mode, step)
-        assert table.equals(
-            packed(tok, batch, length, mode, max(1, len(texts)))
-        )  # whatever the batches
+        # whatever the batches
+        assert table.equals(packed(tok, batch, length, mode, max(1, len(texts))))
     assert all(len(row) <= length for row in table["input_ids"].to_pylist())
     back: dict[int, dict[str, list[Any]]] = {}
     left: dict[int, int] = {}
@@ -260,10 +259,11 @@ def test_a_normalizing_tokenizer_gives_its_texts_back(tmp_path: Path) -> None:
     table = pq.read_table(tmp_path / "a.parquet")
     described = json.loads(table.schema.metadata[b"numtok"])
     assert described["pack"] == {"length": 16, "mode": "sequential"}
+    # ends with [SEP] already
     assert (
         described["frame"]
         == json.loads(tok.batch_schema(add_special_tokens=True).metadata[b"numtok"])["frame"]
-    )  # ends with [SEP] already
+    )
     numtok.decode_files(tmp_path / "a.parquet", tmp_path / "back.jsonl", tokenizer=tok)
     assert [
         json.loads(line)["text"]

@@ -273,9 +273,8 @@ def test_nulls_empty_texts_and_everything_else_come_back(
     decode_files([tmp_path / "a.arrow"], tmp_path / "back.jsonl", tokenizer)
     rows = [json.loads(line) for line in (tmp_path / "back.jsonl").read_text().splitlines()]
     assert rows == [{"text": text, "id": k} for k, text in enumerate(TEXTS)]
-    decode_files(
-        [tmp_path / "a.arrow"], tmp_path / "back.parquet"
-    )  # the tokenizer by the file's metadata
+    # the tokenizer by the file's metadata
+    decode_files([tmp_path / "a.arrow"], tmp_path / "back.parquet")
     assert pq.read_table(tmp_path / "back.parquet").column("text").to_pylist() == TEXTS
 
 
@@ -329,9 +328,8 @@ def test_summary_counts(tmp_path: Path) -> None:
     made = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
     summary = encode_corpus([source], tmp_path / "o.parquet", made)
     assert (summary.documents, summary.numbers, summary.left_as_text) == (3, 3, {"xval": 1})
-    assert summary.tokens_before == pytest.approx(
-        (4 + 5 + 2) / 3
-    )  # digits are single tokens in the default tokenizer
+    # digits are single tokens in the default tokenizer
+    assert summary.tokens_before == pytest.approx((4 + 5 + 2) / 3)
     assert summary.tokens_after == pytest.approx((1 + 5 + 1) / 3)
     clipped = encode_corpus(
         [source],

@@ -55,6 +55,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 OWN = re.compile(r" ?\[/?NUM")
 TAKES_ALL = XVal(overflow="clip")  # no number stays text because it is too large
+# kinds that gigatoken encodes
 FAST = [
     "gpt2",
     "gpt2_prefix_space",
@@ -62,7 +63,7 @@ FAST = [
     "llama3",
     "qwen",
     "roberta",
-]  # kinds that gigatoken encodes
+]
 ENGINES = [(kind, "tokenizers") for kind in trained.KINDS] + [(kind, "gigatoken") for kind in FAST]
 
 
@@ -117,9 +118,8 @@ def test_contract_beside_every_fragment(kind: str, engine: str) -> None:
         if engine == "gigatoken"
         else triples(NUMBERS[1:2])[len(kind) % 4 :: 4]
     )
-    documents: list[str | None] = list(
-        every
-    )  # every pair of fragments stands around one of four numbers
+    # every pair of fragments stands around one of four numbers
+    documents: list[str | None] = list(every)
     tok, reference = tokenizer(kind, engine), oracle(kind)
     batch = tok.encode_batch(documents)
     check(documents, batch["input_ids"].to_pylist(), reference.encode(documents))
@@ -315,9 +315,8 @@ def real_tokenizers(real: Path) -> tuple[Tokenizer, Tokenizer, Oracle]:
 
 def test_contract_of_real_tokenizers(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle]) -> None:
     fast, slow, reference = real_tokenizers
-    documents: list[str | None] = list(
-        triples(NUMBERS[1::2])[::4]
-    )  # every pair of fragments around one of four numbers
+    # every pair of fragments around one of four numbers
+    documents: list[str | None] = list(triples(NUMBERS[1::2])[::4])
     batch = fast.encode_batch(documents)
     check(documents, batch["input_ids"].to_pylist(), reference.encode(documents))
     check_numbers(fast, batch, reference.numbers(documents))
@@ -488,10 +487,11 @@ def test_a_long_text_is_held_twice_beside_its_tokens_and_not_three_times(
         allocated.append(pa.total_allocated_bytes() - before if len(text) > MOST_KEPT else 0)
         return tokens(source, text, offsets)
 
+    # by the complete tokenizer, so that there is a gap in the rest
     encoding, composed = (
         tokenizer("neox", "gigatoken"),
         "cafe\u0301 ",
-    )  # by the complete tokenizer, so that there is a gap in the rest
+    )
     encoding.encode_batch([composed])
     monkeypatch.setattr(GigatokenPool, "tokens", noted)
     before, text = (

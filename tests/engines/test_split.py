@@ -64,9 +64,8 @@ def oracle(kind: str, leading_space: str) -> Oracle:
     long=st.booleans(),  # as if the text were so long that its rows are put together
     new=st.booleans(),  # with an empty table of pieces
 )
-@example(
-    documents=["a ", "  b"], leading_space="auto", long=False, new=False
-)  # a run of spaces over the end of a row
+# a run of spaces over the end of a row
+@example(documents=["a ", "  b"], leading_space="auto", long=False, new=False)
 @example(
     documents=["a\n\n\n5", "(\t\t5", "½5²", "e\u0301\n\t5   5"],
     leading_space="separate",
@@ -253,17 +252,15 @@ def test_known_patterns_cut_where_it_is_relied_on(
 ) -> None:
     words = cut(pattern)
     if before and not before[-1].isspace():
-        assert words(f"{before} {after}") == words(before) + words(
-            f" {after}"
-        )  # between a word and a space
+        # between a word and a space
+        assert words(f"{before} {after}") == words(before) + words(f" {after}")
     if not any(word.isnumeric() for word in (before[-1:], after[:1])):
         digits = words("000")
         assert words(f"x000{after}") == ["x", *digits, *words(after)]  # around digits
         if not before[-1:].isspace():
             assert words(f"{before}000") == words(before) + digits
-            inside = words(
-                f"{before} 000{after}"
-            )  # and around a space with digits, whatever that is by itself
+            # and around a space with digits, whatever that is by itself
+            inside = words(f"{before} 000{after}")
             assert inside == words(before) + words(" 000") + words(after)
     if CLASSES[ord(after[:1] or "a")] & (AFTER_LETTERS | NUMERIC):
         for letter in (
@@ -274,13 +271,11 @@ def test_known_patterns_cut_where_it_is_relied_on(
             "ש",
             *[letter for letter in before[-1:] if CLASSES[ord(letter)] & LETTER],
         ):
-            assert words(f"{before}{letter}{after}") == words(f"{before}{letter}") + words(
-                after
-            )  # behind a letter
+            # behind a letter
+            assert words(f"{before}{letter}{after}") == words(f"{before}{letter}") + words(after)
     if pattern != GPT2 and run.endswith(("\n", "\r")) and not after[:1].isspace():
-        assert words(f"{before}{run}{after}") == words(f"{before}{run}") + words(
-            after
-        )  # behind the last line end
+        # behind the last line end
+        assert words(f"{before}{run}{after}") == words(f"{before}{run}") + words(after)
 
 
 def test_other_pre_tokenizers_are_not_taken_for_known_ones() -> None:

@@ -61,9 +61,8 @@ def test_map_to_arrow_keeps_the_other_columns(
         .with_format(None)
     )
     assert "id" not in again.column_names
-    assert (
-        again["input_ids"][:] == tok(columns["id"])["input_ids"]
-    )  # replaced, as by an ordinary map
+    # replaced, as by an ordinary map
+    assert again["input_ids"][:] == tok(columns["id"])["input_ids"]
     assert again["labels"][:] == columns["labels"]
 
 

@@ -20,10 +20,11 @@ PLAIN = ["a few words", "the number of things is not known", "[NUM]"]
 
 
 def collators(tok: Any) -> dict[str, Any]:
+    # random words are drawn from all there are, so they would differ
     fixed = {
         "mask_replace_prob": 1.0,
         "random_replace_prob": 0.0,
-    }  # random words are drawn from all there are, so they would differ
+    }
     return {
         "padding": transformers.DataCollatorWithPadding(tok, pad_to_multiple_of=4),
         "token classification": transformers.DataCollatorForTokenClassification(tok),

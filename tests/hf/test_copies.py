@@ -36,9 +36,8 @@ COPIES: dict[str, Callable[[Any], Any]] = {
 def test_copies(settings: str, way: str) -> None:
     for kind in ("bert", "roberta"):
         tok = build_ours(kind, **SETTINGS[settings])
-        checks.check_same_tokenizer(
-            tok, COPIES[way](tok), TEXTS
-        )  # before anything is made on demand
+        # before anything is made on demand
+        checks.check_same_tokenizer(tok, COPIES[way](tok), TEXTS)
         checks.check_same_tokenizer(tok, COPIES[way](tok), TEXTS)  # and after
         assert ("number_value" in COPIES[way](tok)("a 5")) == bool(
             SETTINGS[settings].get("return_numbers")

@@ -82,10 +82,11 @@ def test_a_stock_model_takes_the_batch() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_text_generation_pipeline() -> None:
+    # the pipeline changes their padding side
     tok, stock = (
         copy.deepcopy(ours("roberta")),
         copy.deepcopy(source("roberta")),
-    )  # the pipeline changes their padding side
+    )
     model = gpt2_model(len(stock))  # writes no numbers
     options = {"max_new_tokens": 5, "do_sample": False, "pad_token_id": tok.pad_token_id}
     results = [

@@ -45,10 +45,11 @@ def test_saved_and_loaded(kind: str, settings: str, tmp_path: Path) -> None:
         checks.check_same_tokenizer(tok, loaded, TEXTS)
         assert ("number_value" in loaded("a 5")) == bool(SETTINGS[settings].get("return_numbers"))
         loaded.save_pretrained(tmp_path / "again")
+    # the configuration may gain what transformers notes about loading
     for name in (
         "tokenizer.json",
         "numtok.json",
-    ):  # the configuration may gain what transformers notes about loading
+    ):
         assert json.loads((tmp_path / name).read_text()) == json.loads(
             (tmp_path / "again" / name).read_text()
         ), name

@@ -168,9 +168,8 @@ def test_the_kinds_of_text_are_what_they_are_called(
 
     loaded = corpus.load(tiny, quick=True)
     texts = {kind.name: kind.texts(loaded, 100_000) for kind in KINDS}
-    assert texts == {
-        kind.name: kind.texts(loaded, 100_000) for kind in KINDS
-    }  # the same every time
+    # the same every time
+    assert texts == {kind.name: kind.texts(loaded, 100_000) for kind in KINDS}
     bytes_per_number = {
         name: sum(map(len, some)) / max(1, len(numtok.scan(some))) for name, some in texts.items()
     }

@@ -23,6 +23,7 @@ TOPS = (
     ".ci",
     ".github",
 )
+# lie beside the checkout, or in what is written
 NOT_OURS = (
     "../shared",
     "tokenizers/gpt2.json",
@@ -30,7 +31,7 @@ NOT_OURS = (
     "corpora/wiki.jsonl",
     "__numtok/",
     "build/site",
-)  # lie beside the checkout, or in what is written
+)
 PATH = re.compile(r"\.?[\w.-]+(/[\w.-]+)+/?|[\w-]+\.(py|md|toml|txt)")
 NAME = re.compile(r"(numtok(?:_torch)?(?:\.\w+)+)(?:\(.*\))?")
 

@@ -26,9 +26,8 @@ from benchmarks.evidence.expressions import BEYOND, GAP, LARGEST, expressions
 from benchmarks.evidence.fone_lengths import sums
 from benchmarks.evidence.store import Store
 
-SHOWN = re.compile(
-    r"!\[[^]]*?: ([^]]*)\]\(images/([^)]*)\)"
-)  # names, and the picture that compares them
+# names, and the picture that compares them
+SHOWN = re.compile(r"!\[[^]]*?: ([^]]*)\]\(images/([^)]*)\)")
 
 
 def results(folder: Path, name: str) -> list[dict[str, Any]]:
@@ -47,9 +46,10 @@ def words(picture: Path) -> set[str]:
 
 
 @pytest.mark.slow
+# the others show the same runs
 @pytest.mark.parametrize(
     "name", [one.name for one in EXPERIMENTS.values() if one.results == one.name]
-)  # the others show the same runs
+)
 def test_it_learns_in_a_few_steps_and_is_kept(
     name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

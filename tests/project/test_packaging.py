@@ -87,16 +87,15 @@ def metadata(built: dict[str, Path]) -> email.message.Message:
 
 def test_what_the_metadata_promise_is_tested(built: dict[str, Path]) -> None:
     found = metadata(built)
-    assert (
-        set(found.get_all("Provides-Extra") or ())
-        == {
-            *EXTRAS,
-            "dev",
-            "docs",
-            "release",
-            "testing",
-        }
-    )  # dev is what these tests run in, and it has what "testing" has; `make docs` and `make release-check` install theirs
+    # dev is what these tests run in, and it has what "testing" has; `make docs` and `make release-
+    # check` install theirs
+    assert set(found.get_all("Provides-Extra") or ()) == {
+        *EXTRAS,
+        "dev",
+        "docs",
+        "release",
+        "testing",
+    }
     versions = [
         line.split(" :: ")[-1]
         for line in found.get_all("Classifier") or ()
@@ -283,9 +282,8 @@ def check_report(environment: Environment, requirement: str) -> None:
         {path.name for path in folder.glob("*.png")}
         for folder in (environment.work / "images", ROOT / "docs" / "images")
     )
-    assert (
-        drawn == kept - {"inspect.png", "stats.png"} and drawn
-    )  # those two are of pages in a browser
+    # those two are of pages in a browser
+    assert drawn == kept - {"inspect.png", "stats.png"} and drawn
 
 
 def check_ray(environment: Environment, requirement: str) -> None:

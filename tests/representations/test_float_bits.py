@@ -236,9 +236,8 @@ def test_what_a_head_chose_is_read_by_its_own_width() -> None:
     values = [-28.5, 0.30000000000000004, -0.0]
     wide = np.array([[int(bit) for bit in f"{word(value):064b}"] for value in values], np.uint8)
     narrow = np.unpackbits(np.array(values, ">f4").view(np.uint8)).reshape(-1, 32)
-    signed = np.array(
-        [struct.unpack(">q", struct.pack(">d", value))[0] for value in values]
-    )  # as a batch has words
+    # as a batch has words
+    signed = np.array([struct.unpack(">q", struct.pack(">d", value))[0] for value in values])
     for one in (WIDE, BOTH, COMPACT):
         for bits in (wide, signed):
             read = one.decode_chosen({"number_bits": bits})

@@ -23,10 +23,11 @@ from numtok.representations import (
 )
 
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
+# the largest and the smallest positive float32
 MAX, TINY = (
     3.4028234663852886e38,
     1.401298464324817e-45,
-)  # the largest and the smallest positive float32
+)
 # Half a unit in the last place further, a decimal rounds to infinity, and at half the smallest, to
 # zero (ties to even).
 

@@ -89,9 +89,8 @@ def test_fit_loses_the_fewest(values: list[float], log: bool) -> None:
     assert 0 < xval.scale < np.inf and xval.clip == 5 and xval.log == log
     assert xval.scale == float(f"{xval.scale:.4g}")  # so that it can be typed again
     units = [float(np.log1p(one) / np.log(10)) if log else one for one in magnitudes]
-    at = min(
-        5 / xval.scale, sys.float_info.max
-    )  # the scale is rounded down, so this may be beyond the largest double
+    # the scale is rounded down, so this may be beyond the largest double
+    at = min(5 / xval.scale, sys.float_info.max)
     lost = sum(one > at * 1.002 or one < at * VANISHING / 5 * 0.998 for one in units)
     for largest in units:
         assert (

@@ -84,9 +84,8 @@ class Oracle:
             raw = (documents[row] or "").encode()
             places[row].append((len(raw[:start].decode()), len(raw[:stop].decode())))
         for row, text in enumerate(documents):
-            if places[row] and (
-                "<" in text
-            ):  # every added token of ours that holds a digit begins with it
+            # every added token of ours that holds a digit begins with it
+            if places[row] and ("<" in text):
                 inside = inside_added_tokens(self.plain_source, text)
                 places[row] = [
                     (a, b)

@@ -87,19 +87,21 @@ def index_variables() -> dict[str, str]:
     """The variables by which uv, or a build that uses it, finds what pip would find; those of uv
     that are set stay as they are.
     """
+    # every line a name and the repr of its value
     command = [
         sys.executable,
         "-m",
         "pip",
         "config",
         "list",
-    ]  # every line a name and the repr of its value
+    ]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     settings = dict(line.split("=", 1) for line in told.splitlines() if "=" in line)
+    # the best of all indexes, as pip takes it
     found = {
         "UV_INDEX_STRATEGY": "unsafe-best-match",
         "UV_PYTHON_DOWNLOADS": "never",
-    }  # the best of all indexes, as pip takes it
+    }
     for place in ("global", "install", ":env:"):  # the last counts
         for name, variable in UV_OPTIONS.items():
             if value := settings.get(f"{place}.{name}"):

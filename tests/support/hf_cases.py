@@ -40,10 +40,11 @@ from numtok.representations import (
 )
 
 TAKES_ALL = XVal(overflow="clip")  # no number stays text because it is too large
+# a second and 100 MB each: only where the large vocabulary matters
 REAL = {
     "real gpt2": "gpt2.json",
     "real neox": "gpt-neox-20b.json",
-}  # a second and 100 MB each: only where the large vocabulary matters
+}
 KINDS = ["gpt2", "neox", "bert", "t5", "llama", "legacy", "roberta", "llama3"]
 BYTE_LEVEL = ["gpt2", "neox", "roberta", "llama3"]  # two forms of the number token
 SPECIAL_WITH_DIGITS = "<|2.5|>"

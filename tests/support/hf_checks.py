@@ -61,9 +61,10 @@ def check_other_ways_in(tok: Any, source: Any, text: str, pair: str, **options: 
         ),
         lambda one: one.convert_tokens_to_ids(one.tokenize(text)),
         lambda one: one.convert_tokens_to_string(one.tokenize(text)),
+        # which knows the number token
         lambda one: one.backend_tokenizer.encode(
             text.replace("[NUM", ""), pair.replace("[NUM", "")
-        ),  # which knows the number token
+        ),
         lambda one: one._tokenizer.encode_batch([text.replace("[NUM", "")]),
     ]
     for k, way in enumerate(ways):

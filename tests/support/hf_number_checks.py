@@ -84,9 +84,8 @@ def same_stream(ours: Any, theirs: Any, name: str, where: Any = "") -> None:
         return
     for k, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         one, other = np.asarray(one), np.asarray(other)
-        unknown = (
-            other.ndim == 0 and not other.any() and not one.any()
-        )  # no number in the row to know the shape from
+        # no number in the row to know the shape from
+        unknown = other.ndim == 0 and not other.any() and not one.any()
         good = one.shape == other.shape or unknown
         good = (
             good
@@ -132,10 +131,11 @@ def same_row(encoding: Any, row: Row, where: Any = "") -> None:
     spelled = any(one is not None and len(one[0].tokens) > 1 for one in row.numbers)
     for name in ENCODING:
         ours, theirs = getattr(encoding, name), getattr(row, name)
+        # of the tokens of one number, only those of the whole are laid down
         if spelled and name in (
             "offsets",
             "word_ids",
-        ):  # of the tokens of one number, only those of the whole are laid down
+        ):
             continue
         assert ours == theirs, f"{where}.{name}: {ours} instead of {theirs}"
     if spelled:

@@ -44,9 +44,8 @@ def deep(depth: int = 100_000, kind: str = "[]") -> str:
 
 def with_one(content: Any, path: list[Any], value: Any) -> Any:
     """A copy with another value at the path; without it, if the value is ``...``."""
-    changed = inner = copy.copy(
-        content
-    )  # a vocabulary is long: only what leads to the place is copied
+    # a vocabulary is long: only what leads to the place is copied
+    changed = inner = copy.copy(content)
     for step in path[:-1]:
         inner[step] = copy.copy(inner[step])
         inner = inner[step]

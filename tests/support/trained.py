@@ -216,16 +216,18 @@ def _sentencepiece(normalizer: Any, pre_tokenizer: Any, decoder: Any) -> Tokeniz
     if pre_tokenizer is not None:
         tokenizer.pre_tokenizer = pre_tokenizer
     special = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    # else words would be whole lines
     corpus = (
         CORPUS * 3
         if pre_tokenizer is not None
         else [word for line in CORPUS * 3 for word in line.split()]
-    )  # else words would be whole lines
+    )
     tokenizer.train_from_iterator(corpus, _bpe(1000, special, byte_alphabet=False))
     content = json.loads(tokenizer.to_str())
+    # bytes are no added tokens
     content["added_tokens"] = [
         token for token in content["added_tokens"] if not token["content"].startswith("<0x")
-    ]  # bytes are no added tokens
+    ]
     tokenizer = Tokenizer.from_str(json.dumps(content))
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))]
@@ -302,9 +304,8 @@ OTHERS: dict[str, Callable[[], Tokenizer]] = {
     )
 }
 KINDS = [*BYTE_LEVEL, *OTHERS]
-MORE: dict[str, Callable[[], Tokenizer]] = {
-    "gpt4o": gpt4o
-}  # differs from llama3 in its pattern alone, so only where patterns matter
+# differs from llama3 in its pattern alone, so only where patterns matter
+MORE: dict[str, Callable[[], Tokenizer]] = {"gpt4o": gpt4o}
 
 
 @functools.cache

@@ -59,9 +59,8 @@ class Hyperbolic(SingleToken):
         return {"number_powers": self.declared[0].shaped(self.powers)}
 
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
-        powers = np.arcsinh(numbers.to_float64())[:, None] ** np.arange(
-            1, self.powers + 1
-        )  # [n, powers]
+        # [n, powers]
+        powers = np.arcsinh(numbers.to_float64())[:, None] ** np.arange(1, self.powers + 1)
         return {
             "number_powers": tensor_array(
                 powers.astype(np.float32), self.columns()["number_powers"].type
@@ -183,9 +182,10 @@ def test_a_model_reads_what_it_writes_by_a_representation_of_ones_own(
     )
     head = numtok_torch.head_from_schema(tokenizer.batch_schema(), 16)
     model = numtok_torch.NumberModel(transformers.GPT2LMHeadModel(config), layer(), head)
+    # all but [NUM]
     words = [
         number for number in range(tokenizer.vocab_size) if number not in tokenizer.tokens.values()
-    ]  # all but [NUM]
+    ]
     options = {
         "max_new_tokens": 4,
         "suppress_tokens": words,
@@ -258,9 +258,10 @@ def test_format_md_says_what_is_declared() -> None:
         for name, kind, per in rows
         if per in ("token", "number", "row")
     ]
+    # some of them by two kinds
     declared = dict.fromkeys(
         column for kind in REPRESENTATIONS.values() for column in kind.declared
-    )  # some of them by two kinds
+    )
     wanted = [
         (column.name, written(column), column.per) for column in (*ALWAYS, *declared, *WITH_TEXT)
     ]

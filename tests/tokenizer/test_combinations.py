@@ -84,6 +84,7 @@ TEXT = (
     " [NUM:602]-0 1e400\n\n(-8) 9e-30"
 )
 
+# what differs in the text around a number
 FAMILIES = [
     "xval",
     "bits compact",
@@ -94,7 +95,7 @@ FAMILIES = [
     "fp15",
     "all",
     "subword",
-]  # what differs in the text around a number
+]
 ON_GPT2 = [("gpt2", case) for case in CASES]
 
 cases = pytest.mark.parametrize("case", CASES)
@@ -171,14 +172,12 @@ def test_values_without_the_text(kind: str, case: str) -> None:
         if kind == "bert" and isinstance(first, Subword):
             assert text.replace(" ", "") == original.replace(" ", "")
             continue
-        spoken = (
-            text.replace("- ", "-").replace("+ ", "+") if kind == "bert" else text
-        )  # WordPiece forgets the spaces around marks
+        # WordPiece forgets the spaces around marks
+        spoken = text.replace("- ", "-").replace("+ ", "+") if kind == "bert" else text
         assert spoken.startswith("is ") and spoken.endswith(" or"), text
         (found,) = numtok.extract(spoken)
-        assert found.value == (
-            held(first, value) if isinstance(first, Charton) else value
-        )  # number_value, where the tokens do not say it
+        # number_value, where the tokens do not say it
+        assert found.value == (held(first, value) if isinstance(first, Charton) else value)
         assert found.value.is_signed() == value.is_signed()
 
 
@@ -368,9 +367,10 @@ def test_overflow_of_combinations() -> None:
     batch, report = tok.encode_with_report(["1e400 -1234 0.00001 -12.5"], keep_text=True)
     assert batch["number_text"].to_pylist() == [["12.5"]]
     assert report.left_as_text == {"xval": 1, "fone": 2}
+    # 1e400 is in no float64, which decoding needs
     _, report = make("gpt2", XVal(clip=10.0), FloatBits(overflow="clip")).encode_with_report(
         ["11 -1e400 2 10"]
-    )  # 1e400 is in no float64, which decoding needs
+    )
     assert (report.clipped, report.left_as_text) == ({"xval": 1}, {"xval": 1})
     with pytest.raises(RepresentationError, match=r"9{40}\.\.\. \(500 characters\)"):
         make("gpt2", XVal(), FloatBits(overflow="error")).encode_batch(["9" * 500])
@@ -425,9 +425,8 @@ def test_one_folder_for_all_representations(kind: str, tmp_path: Path) -> None:
         ids |= tok.tokens
         batch = tok.encode_batch([TEXT], keep_text=True)
         assert tok.decode_batch(batch).to_pylist() == [TEXT]
-        assert (
-            tok.decode_batch(tok.encode_batch(["5 -6"]))[0].as_py().replace("- ", "-") == "5 -6"
-        )  # WordPiece forgets spaces
+        # WordPiece forgets spaces
+        assert tok.decode_batch(tok.encode_batch(["5 -6"]))[0].as_py().replace("- ", "-") == "5 -6"
         assert (
             Tokenizer.from_pretrained(source, [representation], engine="tokenizers")
             .encode_batch([TEXT])
@@ -619,7 +618,6 @@ def test_plots(tmp_path: Path) -> None:
     page = (DOCS / "representations.md").read_text("utf-8")
     pictures = set(re.findall(r"images/([\w.]+)", (DOCS / "start.md").read_text("utf-8")))
     assert set(re.findall(r"\(images/(\S+)\)", page)) == set(drawn)
-    assert pictures | set(drawn) == {
-        path.name for path in (DOCS / "images").glob("*.png")
-    }  # those of the evidence are .svg
+    # those of the evidence are .svg
+    assert pictures | set(drawn) == {path.name for path in (DOCS / "images").glob("*.png")}
     assert sum(drawn.values()) < 300_000

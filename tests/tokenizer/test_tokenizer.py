@@ -194,9 +194,8 @@ def test_spoken_numbers(
     expected = f"a {spoken} b"
     decoded = tok.decode_batch(tok.encode_batch([f"a {surface} b"])).to_pylist()[0]
     if kind == "bert" and isinstance(representation, Subword):
-        assert decoded.replace(" ", "") == expected.replace(
-            " ", ""
-        )  # WordPiece forgets the spaces around marks
+        # WordPiece forgets the spaces around marks
+        assert decoded.replace(" ", "") == expected.replace(" ", "")
     else:
         assert decoded == expected
 
@@ -480,9 +479,8 @@ def test_bad_files(name: str, content: bytes | None, message: str, tmp_path: Pat
 def test_bad_sources(tmp_path: Path) -> None:
     with pytest.raises(TokenizerError, match=r"holds no tokenizer\.json"):
         Tokenizer.from_pretrained(tmp_path)
-    with pytest.raises(
-        (TokenizerError, MissingDependencyError), match="nobody/such-a-tokenizer"
-    ):  # the tests are offline
+    # the tests are offline
+    with pytest.raises((TokenizerError, MissingDependencyError), match="nobody/such-a-tokenizer"):
         Tokenizer.from_pretrained("nobody/such-a-tokenizer")
     with pytest.raises(TokenizerError, match="cannot read a tokenizer from int"):
         Tokenizer.from_pretrained(7)
@@ -616,9 +614,8 @@ def test_decode_refuses_other_batches() -> None:
         make("gpt2").decode_batch(batch.drop_columns(["number_index"]))
     with pytest.raises(SchemaError, match="number_value"):
         make("gpt2").decode_batch(batch.drop_columns(["number_value"]))
-    assert make("gpt2").decode_batch(batch.drop_columns(["number_scaled"])).to_pylist() == [
-        "5"
-    ]  # which text is not made of
+    # which text is not made of
+    assert make("gpt2").decode_batch(batch.drop_columns(["number_scaled"])).to_pylist() == ["5"]
     with pytest.raises(SchemaError, match="number_scaled"):
         clip = make("gpt2", XVal(overflow="clip"))
         clip.decode_batch(clip.encode_batch(["1e400"]).drop_columns(["number_scaled"]))
@@ -657,9 +654,8 @@ def test_frame(kind: str, documents: list[str | None]) -> None:
                     assert a == b
         assert tok.decode_batch(framed).to_pylist() == tok.decode_batch(bare).to_pylist()
         held = [ids for ids in ids_of(framed) if ids is not None]
-        assert len(framed["input_ids"].values) == sum(
-            map(len, held)
-        )  # nothing lies below a null row
+        # nothing lies below a null row
+        assert len(framed["input_ids"].values) == sum(map(len, held))
 
 
 @pytest.mark.parametrize("kind", ["bert", "t5", "metaspace_first", "gpt2"])

@@ -258,11 +258,12 @@ def test_a_batch_of_blocks_keeps_documents_apart(pack: bool) -> None:
     )
     assert "attention_mask" not in batch
     assert batch["position_ids"].tolist() == [[0, 1, 2, 0], [0, 0, 0, 0]]
+    # no document follows from another
     assert batch["labels"][0].tolist() == [
         -100,
         *batch["input_ids"][0, 1:3].tolist(),
         -100,
-    ]  # no document follows from another
+    ]
     assert (batch["labels"][1] == -100).all()
     shown = NumberCollator.from_schema(
         data.schema, 0, objective="causal", max_length=4, pack=pack, pack_attention_mask=True

@@ -26,9 +26,8 @@ from trained import config
 
 from numtok_torch.data import NumberCollator, NumberDataset
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:max_length="
-)  # cuts are what many of these are about
+# cuts are what many of these are about
+pytestmark = pytest.mark.filterwarnings("ignore:max_length=")
 
 
 def collator(**options: Any) -> NumberCollator:

@@ -337,9 +337,10 @@ def test_options_of_the_stream(options: dict[str, Any], message: str, folder: Pa
 
 
 def test_ranks_of_torch_distributed(folder: Path, tmp_path: Path) -> None:
+    # raises what a process raises
     torch.multiprocessing.start_processes(
         read_share, (str(folder), str(tmp_path)), nprocs=2, start_method="fork"
-    )  # raises what a process raises
+    )
     shares = [pickle.loads((tmp_path / f"rank{rank}").read_bytes()) for rank in range(2)]
     assert sorted(shares[0][0] + shares[1][0]) == list(range(150))
     assert all(len(rows) == 75 and unpacked == rows for rows, unpacked in shares)

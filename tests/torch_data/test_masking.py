@@ -80,13 +80,11 @@ def test_what_is_hidden_and_what_is_not(
     assert torch.equal(shown | chosen, was_number | chosen)  # only chosen ones are hidden
     assert (after["input_ids"][shown] == before["input_ids"][shown]).all()
     for name in SHAPES:
-        assert torch.equal(after[f"{name}_labels"], before[name]), (
-            name
-        )  # the labels are the streams as they were
+        # the labels are the streams as they were
+        assert torch.equal(after[f"{name}_labels"], before[name]), name
         assert torch.equal(after[name][shown], before[name][shown])
-        assert (after[name][~shown] == number_streams()[name][0].fill).all(), (
-            name
-        )  # nothing is left of hidden ones
+        # nothing is left of hidden ones
+        assert (after[name][~shown] == number_streams()[name][0].fill).all(), name
 
 
 def test_shares_are_80_10_10() -> None:
@@ -105,12 +103,13 @@ def test_shares_are_80_10_10() -> None:
         assert abs((new[of_kind] == MASK).mean() - 0.8) < 0.02
         assert abs((new[of_kind] == ids[of_kind]).mean() - 0.1) < 0.015
     drawn = new[chosen & (new != MASK) & (new != ids)]
+    # never a number, which would have no value, nor a special token
     assert not set(drawn.tolist()) & {
         PAD,
         MASK,
         902,
         903,
-    }  # never a number, which would have no value, nor a special token
+    }
     assert len(set(drawn.tolist())) > 800
     # A number that stays keeps its value, every other is gone.
     stays = (ids == 902) & (new == 902)

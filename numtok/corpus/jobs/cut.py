@@ -18,7 +18,7 @@ from numtok.corpus.read.parts import group_sizes, line_start
 from numtok.corpus.read.sources import Source
 from numtok.errors import InputError
 
-_MARK = 64  # bytes behind a cut by which it is found again
+_MARK = 64  # bytes after a cut by which it is found again
 _NEAR = 1 << 16  # how far from where it should be
 
 Stretch = tuple[int, int | None, int]  # start, stop, bytes
@@ -100,7 +100,7 @@ def _group_ends(source: Source) -> list[int]:
 
 def cut_again(parts: Sequence[Part], source: Source, tag: str) -> list[Part | None]:
     """The parts of a file that has other bytes now, about as it was cut before; None for one that
-    is gone. Where a cut was is told by the bytes behind it, so that what lies between two changes
+    is gone. Where a cut was is told by the bytes after it, so that what lies between two changes
     keeps its bounds.
     """
     size, kind = source.size or 0, FORMATS[source.format].cut

@@ -141,7 +141,7 @@ def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
 
 def _amended(plan: Plan, request: Request) -> Plan:
     """The plan for the inputs as they are now: mended ones are cut again where they were cut
-    before, dropped ones leave their shards, new ones get shards behind all others.
+    before, dropped ones leave their shards, new ones get shards after all others.
     """
     before: dict[str, list[Part]] = defaultdict(list)
     for shard in plan.shards:

@@ -42,9 +42,8 @@ def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
         wanted = options.wanted(source, file.schema.names, lambda: text_columns(file.schema))
         first_row = 0
         for batch, done in file.read(wanted):
-            position = (
-                (source.size or 0) * done // max(file.size, 1)
-            )  # of a compressed file, its own size
+            # of a compressed file, its own size
+            position = (source.size or 0) * done // max(file.size, 1)
             yield from checked_batches(source, batch, wanted, first_row, position, options)
             first_row += batch.num_rows
 
@@ -74,9 +73,8 @@ class ArrowFile:
         else:
             self._source = pa.memory_map(path) if mapped else pa.OSFile(path)
         self.size: int = self._source.size()
-        self._descriptor = (
-            os.open(path, os.O_RDONLY) if mapped else None
-        )  # of the same file, whatever becomes of its name
+        # of the same file, whatever becomes of its name
+        self._descriptor = os.open(path, os.O_RDONLY) if mapped else None
         if self._descriptor is not None:
             weakref.finalize(self, os.close, self._descriptor)
         self._checked: set[tuple[int, str]] = set()

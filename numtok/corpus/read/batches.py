@@ -331,7 +331,7 @@ def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
 
 
 def stretches(lengths: npt.NDArray[Any], batch_bytes: int) -> Iterator[tuple[int, int]]:
-    """(first row, the one behind the last) of stretches of at most ``batch_bytes``, or of one row."""
+    """(first row, the one after the last) of stretches of at most ``batch_bytes``, or of one row."""
     ends = np.cumsum(lengths, dtype=np.int64)
     start = 0
     while start < len(ends):

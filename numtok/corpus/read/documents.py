@@ -47,7 +47,7 @@ def read_batches(
         batch_bytes: about how much input makes a batch; a longer document stays whole.
         text_unit: in ``.txt``, whether a line or the whole file is a document.
         on_error: ``"skip"`` leaves out rows of JSON lines, CSV and text files that cannot be read,
-            and of any file what lies behind damage; ``bad`` of a batch tells. A file that is not
+            and of any file what lies after damage; ``bad`` of a batch tells. A file that is not
             there, or has no such column, raises in any case.
         kept_types: Arrow types for kept columns. Without them a JSON column has the type that its
             first rows suggest, which may differ from file to file; CSV columns are strings; Parquet

@@ -22,6 +22,7 @@ from numtok.tokenizer.layout import conform, conform_schema
 from numtok.tokenizer.schema import METADATA_KEY, check_rows, no_rows
 
 SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
+# bytes of a value; of others 8
 _WIDTHS = {
     "INT_8": 1,
     "UINT_8": 1,
@@ -30,7 +31,7 @@ _WIDTHS = {
     "BOOLEAN": 1,
     "INT32": 4,
     "FLOAT": 4,
-}  # bytes of a value; of others 8
+}
 _KIND = "Parquet or Arrow IPC"
 
 
@@ -116,9 +117,8 @@ class _Parquet(EncodedFile):
     """Its pages are decoded into memory of their own, so it is not mapped."""
 
     def __init__(self, path: str, at_random: bool) -> None:
-        self.identity = (
-            identity(path) if at_random else ""
-        )  # before it is opened: if that is another file, it is seen
+        # before it is opened: if that is another file, it is seen
+        self.identity = identity(path) if at_random else ""
         self._file = open_parquet(path, buffer_size=0 if at_random else PAGE_BUFFER)
         super().__init__(path, self._file.schema_arrow)
         self._metadata = self._file.metadata
@@ -174,9 +174,8 @@ class _Arrow(EncodedFile):
         super().__init__(path, self._file.schema)
 
     def chunk_rows(self) -> list[int]:
-        counted = (
-            "number_index" if "number_index" in self.schema.names else "number_mask"
-        )  # small, in either layout
+        # small, in either layout
+        counted = "number_index" if "number_index" in self.schema.names else "number_mask"
         with named_errors(Source(self.path, _KIND)):
             return [
                 self._file.batch(number, [counted]).num_rows for number in range(self._file.batches)

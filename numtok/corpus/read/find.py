@@ -1,4 +1,4 @@
-"""The files behind what the user names, each with the format and the compression of its name."""
+"""The files that the user names, each with the format and the compression of its name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIDECARS = frozenset({"dataset_info.json", "dataset_dict.json", "state.json"})
 def find_inputs(
     inputs: str | Path | Sequence[str | Path], format: str | None = None
 ) -> list[Source]:
-    """The files behind ``inputs``, in the order given; folders and globs are sorted by path.
+    """The files of ``inputs``, in the order given; folders and globs are sorted by path.
 
     Args:
         inputs: one, or a list of them: paths or URLs of files; folders (read recursively: known suffixes only, names with a
@@ -86,7 +86,7 @@ def _identity(path: str) -> object:
 
 
 def _expand(item: str, asked: str | None) -> list[Source]:
-    """The sources behind one argument; a file that really has ``*`` in its name wins over the glob."""
+    """The sources of one argument; a file that really has ``*`` in its name wins over the glob."""
     if item == "-":
         return [Source("-", asked or "jsonl")]
     if is_url(item):

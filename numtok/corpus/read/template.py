@@ -44,7 +44,7 @@ class Template:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._pieces: list[tuple[str, str | None]] = []  # (text, the column behind it)
+        self._pieces: list[tuple[str, str | None]] = []  # (text, the column after it)
         if text == ROW:
             self.columns: tuple[str, ...] = ()
             return

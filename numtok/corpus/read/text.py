@@ -76,9 +76,8 @@ def split_lines(data: bytes) -> pa.Array:
         data = data.replace(b"\r\n", b"\n")
     stop = len(data) - data.endswith(b"\n")
     offsets = pa.py_buffer(np.array([0, stop], np.int64))
-    whole = pa.Array.from_buffers(
-        pa.large_string(), 1, [None, offsets, pa.py_buffer(data)]
-    )  # one string: (1,)
+    # one string: (1,)
+    whole = pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(data)])
     whole.validate(full=True)
     return pc.split_pattern(whole, "\n").flatten()  # (lines,)
 
