@@ -32,7 +32,7 @@ class PlainForm(NamedTuple):
     Attributes:
         rows: that the vocabulary needs.
         splits: regular expressions; each cuts the pieces of the one before it, and every match is a
-            piece. None if numbers stay as the source cuts them.
+            piece. Empty if numbers stay as the source cuts them.
     """
 
     rows: tuple[str, ...] = ()
