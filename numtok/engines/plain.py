@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-import tokenizers
-
 from numtok.engines.interface import Config
 from numtok.engines.number_tokens import vocabulary_of
 from numtok.engines.tokenizer_json import Model, numbered, to_json, tokenizer_errors
@@ -149,6 +147,8 @@ def _unigram(model: dict[str, Any], new: Sequence[str], rows: Sequence[str]) -> 
 
 def _pieces(model: dict[str, Any], texts: Sequence[str]) -> list[list[str]]:
     """The tokens of texts by the model alone."""
+    import tokenizers  # takes longer to load than most starts may
+
     alone = {"version": "1.0", "added_tokens": [], "model": model}
     with tokenizer_errors("the vocabulary cannot be given rows for digits"):
         bare = tokenizers.Tokenizer.from_str(to_json(alone))
@@ -157,6 +157,8 @@ def _pieces(model: dict[str, Any], texts: Sequence[str]) -> list[list[str]]:
 
 def _check(config: Config, rows: Sequence[str]) -> None:
     """Every row is one token, after the space that some tokenizers begin with."""
+    import tokenizers
+
     with tokenizer_errors("the exported tokenizer.json does not load"):
         made = tokenizers.Tokenizer.from_str(to_json(config))
         ids = [one.ids for one in made.encode_batch(list(rows), add_special_tokens=False)]

@@ -125,7 +125,7 @@ def test_options_that_are_newer_than_files_are_left_out_where_they_say_nothing()
         ("digits,3", "3 in 'digits,3' belongs to no representation"),
         ("subword:1", "takes none"),
         ("digits:3,2", "too many numbers after the colon; digits takes group"),
-        ("digits:left", "expected integers after the colon, as in fone:6,4, or digits:places"),
+        ("digits:right", "expected integers after the colon, as in fone:6,4, or digits:"),
         ("place:msd", "expected integers after the colon, as in fone:6,4, or place:lsd"),
         ("xval:lag", "xval:log"),
     ],
