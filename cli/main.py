@@ -19,6 +19,7 @@ from .decode import decode, export
 from .encode import encode
 from .inspect import inspect
 from .jobs import finish, status
+from .playground import playground
 from .prepare import export_tokenizer, train, warm_up
 from .score import score
 from .stats import stats
@@ -139,7 +140,8 @@ def cli() -> None:
 
 
 for _command in (
-    encode, finish, status, decode, export, inspect, score, stats, train, export_tokenizer, warm_up,
+    encode, finish, status, decode, export, inspect, playground, score, stats, train, export_tokenizer,
+    warm_up,
 ):  # fmt: skip
     cli.add_command(_command)
 

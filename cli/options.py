@@ -265,6 +265,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "--end-token": {"callback": _token_or_id},
     "--workers": {"type": click.IntRange(1, 1 << 16)},
     "--vocab-size": {"type": click.IntRange(257, 1 << 31)},
+    "--port": {"type": click.IntRange(0, 65535)},
     "--quiet": {"callback": _hush},
     "--debug": {"expose_value": False, "callback": _remember_debug},
     "--config": {"expose_value": False, "callback": _configure, "is_eager": True},

@@ -103,7 +103,7 @@ def test_every_option_has_a_help_text_and_the_examples_run(
         Path(file).write_text(content)
     outputs = set(given_files)
     for line in examples(name):
-        if "my-tokenizer" in line and name == "warm-up":
+        if name == "playground" or ("my-tokenizer" in line and name == "warm-up"):
             continue
         found = re.fullmatch(r"(?:(.+?) \| )?numtok (.+)", line)
         assert found

@@ -28,14 +28,15 @@ def page_data(path: Path) -> Any:
     return json.loads(held)
 
 
-def drawn(path: Path, folder: Path) -> str:
-    """The HTML of a page once its script has run."""
+def drawn(page: Path | str, folder: Path) -> str:
+    """The HTML of a page, a file or a URL, once its script has run and has its answers."""
     options = "--headless --no-sandbox --disable-gpu --disable-background-networking --dump-dom"
+    options += " --virtual-time-budget=5000"
     command = [
         str(BROWSER),
         *options.split(),
         f"--user-data-dir={folder}",
-        path.absolute().as_uri(),
+        page if isinstance(page, str) else page.absolute().as_uri(),
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     return done.stdout.partition('<script type="application/json"')[0]

@@ -1,0 +1,234 @@
+"""``numtok playground``: a page, served on this machine to this machine alone, that inspects what is
+typed into it.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import re
+import shlex
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .console import echo, in_options
+from .inspect import DEFAULT_NUMBERS
+from .inspection import of_text
+from .options import command
+from .page import page
+
+if TYPE_CHECKING:
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    from numtok import Tokenizer
+
+OPTIONS = """
+Text
+  --tokenizer
+Running
+  --port N = 8642  Of 127.0.0.1; 0 for any that is free.
+  --no-browser  Print the address of the page, and open no browser.
+  --debug
+"""
+EXAMPLES = """
+numtok playground
+numtok playground --tokenizer my-tokenizer --port 0 --no-browser
+"""
+TEXT = "Water boils at 99.61 °C under 1,000 hPa"
+LONGEST = 1 << 16  # bytes of a question
+MOST = 4  # representations
+HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?")
+
+
+@command([], OPTIONS, EXAMPLES)
+def playground(tokenizer: str | None, port: int, no_browser: bool) -> None:
+    """Open a page that shows the numbers in a text, the tokens and the tensors while you type.
+
+    Only this machine can reach it, and no text leaves the machine. Ctrl-C ends it.
+    """
+    served = server(port, tokenizer)
+    url = f"http://127.0.0.1:{served.server_port}/"
+    echo(f"{url}: the playground; Ctrl-C ends it")
+    if not no_browser:
+        import webbrowser
+
+        threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+    try:
+        served.serve_forever()
+    except KeyboardInterrupt:
+        echo("ended")
+    finally:
+        served.server_close()
+
+
+def server(port: int, tokenizer: str | None = None) -> ThreadingHTTPServer:
+    """The server of the page, which listens already; a tokenizer that cannot be used is an error."""
+    from http.server import ThreadingHTTPServer
+
+    from numtok.errors import OutputError
+
+    class Server(ThreadingHTTPServer):
+        allow_reuse_address = os.name != "nt"  # there it would let two servers share a port
+
+    answer({"text": TEXT, "tokenizer": tokenizer, "numbers": DEFAULT_NUMBERS})
+    try:
+        return Server(("127.0.0.1", port), _handler(*_page(tokenizer)))
+    except OSError as error:
+        raise OutputError(
+            f"cannot listen on port {port} of 127.0.0.1: {error.strerror}; choose another with"
+            " --port, or --port 0 for any that is free"
+        ) from None
+
+
+def _handler(html: str, policy: str) -> type[BaseHTTPRequestHandler]:
+    from http.server import BaseHTTPRequestHandler
+
+    class Handler(BaseHTTPRequestHandler):
+        timeout = 30
+
+        def do_GET(self) -> None:
+            if not self._is_for_us():
+                return
+            if self.path.partition("?")[0] != "/":
+                self._send(404, "there is one page here, /")
+            else:
+                self._send(200, html, "text/html")
+
+        def do_POST(self) -> None:
+            if not self._is_for_us():
+                return
+            size = self.headers.get("Content-Length", "")
+            if not re.fullmatch(r"\d{1,18}", size, re.A):
+                self._send(411, "the length of the question is missing")
+            elif int(size) > LONGEST:
+                self._send(413, "the text is too long for this page; numtok inspect takes any")
+            else:
+                status, told = _told(self.rfile.read(int(size)))
+                self._send(status, json.dumps(told), "application/json")
+
+        def _is_for_us(self) -> bool:
+            """Not of a page from elsewhere, which could also give its own name our address."""
+            host = self.headers.get("Host", "")
+            is_ours = HOST.fullmatch(host) is not None
+            is_ours &= self.headers.get("Origin", f"http://{host}") == f"http://{host}"
+            if not is_ours:
+                self._send(403, "only the page of 127.0.0.1 is answered")
+            return is_ours
+
+        def _send(self, status: int, body: str, kind: str = "text/plain") -> None:
+            data = body.encode()
+            self.send_response(status)
+            self.send_header("Content-Type", f"{kind}; charset=utf-8")
+            self.send_header("Content-Length", str(len(data)))
+            self.send_header("Content-Security-Policy", policy)
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.send_header("Referrer-Policy", "no-referrer")
+            self.send_header("Cache-Control", "no-store")
+            with contextlib.suppress(ConnectionError):  # the page was closed
+                self.end_headers()
+                self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    return Handler
+
+
+def _page(tokenizer: str | None) -> tuple[str, str]:
+    """The page of an inspection with the playground's part in it, and its policy: these scripts, and
+    questions to this server.
+    """
+    from numtok.numbers.grammar import NAMES
+    from numtok.representations import REPRESENTATIONS
+
+    data = {
+        "kind": "playground",
+        "title": "Playground",
+        "start": {"text": TEXT, "tokenizer": tokenizer or "", "numbers": DEFAULT_NUMBERS},
+        "grammars": NAMES,
+        "known": [*DEFAULT_NUMBERS[:1], *REPRESENTATIONS],
+        "most": MOST,
+    }
+    part = Path(__file__).with_name("playground.html").read_text("utf-8")
+    html = page(data).replace("</body>", part + "</body>")
+    html = html.replace("default-src 'none'", "default-src 'none'; connect-src 'self'", 1)
+    scripts = re.findall(r"<script>(.*?)</script>", html, re.S)
+    hashes = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts)
+    return html, (
+        "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src "
+        + " ".join(f"'sha256-{one}'" for one in hashes)
+        + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def _told(body: bytes) -> tuple[int, dict[str, Any]]:
+    """Status and answer to a question; what is wrong with it as a sentence."""
+    from numtok import NumtokError
+
+    try:
+        return 200, answer(json.loads(body))
+    except NumtokError as error:
+        return 200, {"error": in_options(str(error))}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        return 400, {"error": f"this question cannot be read: {type(error).__name__}: {error}"}
+    except Exception as error:
+        return 500, {"error": f"this is a bug in numtok: {type(error).__name__}: {error}"}
+
+
+_one_at_a_time = threading.Lock()
+
+
+def answer(asked: dict[str, Any]) -> dict[str, Any]:
+    """What ``numtok inspect`` shows of a text, and the command that does."""
+    from numtok.errors import RepresentationError
+    from numtok.tokenizer.inspect import inspect_text
+
+    text, numbers = asked["text"], list(asked["numbers"])
+    options = [asked.get(name) or None for name in ("tokenizer", "grammar", "overflow")]
+    if not 1 <= len(numbers) <= MOST:
+        raise RepresentationError(f"choose one to {MOST} representations")
+    with _one_at_a_time:
+        made = [_tokenizer(names, *options) for names in numbers]
+        data = of_text(inspect_text(text, made))
+    return data | {"command": command_of(text, numbers, *options)}
+
+
+@functools.lru_cache(maxsize=16)
+def _tokenizer(
+    names: str, source: str | None, grammar: str | None, overflow: str | None
+) -> Tokenizer:
+    from numtok import Tokenizer
+    from numtok.representations.parse import choose
+
+    return Tokenizer.from_pretrained(source, choose(names, overflow), grammar)
+
+
+def command_of(
+    text: str,
+    numbers: list[str],
+    tokenizer: str | None,
+    grammar: str | None,
+    overflow: str | None,
+) -> str:
+    """A line for a shell that inspects the same. Characters that act upon a terminal when they are
+    pasted are written as numbers, for printf.
+    """
+    given = {"--tokenizer": tokenizer, "--grammar": grammar, "--overflow": overflow}
+    options = [("--numbers", names) for names in numbers]
+    options += [(name, value) for name, value in given.items() if value]
+    words = [word for option in options for word in option]
+    if text.isprintable():
+        return shlex.join(["numtok", "inspect", "--text", text, *words])
+    written = "".join(
+        c.replace("\\", "\\\\").replace("%", "%%") if c.isprintable() else _octal(c) for c in text
+    )
+    return f"printf {shlex.quote(written + _octal(chr(10)))} | {shlex.join(['numtok', 'inspect', '-', *words])}"
+
+
+def _octal(character: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in character.encode())

@@ -1,0 +1,170 @@
+"""``numtok playground``: what it answers, whom it answers, and the page in a browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from numtok_cli.main import cli
+from numtok_cli.playground import LONGEST, server
+from pages import BROWSER, HOSTILE, drawn, page_data
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    served = server(0)
+    threading.Thread(target=served.serve_forever, daemon=True).start()
+    yield served.server_port
+    served.shutdown()
+    served.server_close()
+
+
+def fetch(
+    port: int, method: str, path: str, body: str = "", **headers: str
+) -> tuple[int, str, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+    connection.request(method, path, body.encode(), headers)
+    answer = connection.getresponse()
+    return answer.status, answer.read().decode(), answer.headers
+
+
+def ask(port: int, text: str, *numbers: str, **options: str) -> dict[str, Any]:
+    question = {"text": text, "numbers": numbers, **options}
+    status, told, _ = fetch(port, "POST", "/inspect", json.dumps(question))
+    assert status == 200, told
+    return dict(json.loads(told))
+
+
+def test_a_text_is_seen_through_up_to_four_representations(port: int) -> None:
+    told = ask(port, "is 1.234,5", "xval,bits", "digits:1", "p10", "subword", grammar="european")
+    assert [one["text"] for one in told["numbers"]] == ["1.234,5"]
+    assert told["numbers"][0]["cells"][0] == "1234.5"
+    assert [view["name"] for view in told["views"]] == ["xval + bits", "digits:1", "p10", "subword"]
+    assert told["command"] == (
+        "numtok inspect --text 'is 1.234,5' --numbers xval,bits --numbers digits:1 --numbers p10"
+        " --numbers subword --grammar european"
+    )
+    assert ask(port, "", "xval")["numbers"] == []
+
+
+@pytest.mark.parametrize("text", ["-5 'is' \"$HOME\"", f"{HOSTILE[0]}\x03\0\n\\ 100%d\n"])
+def test_the_command_shows_the_same(port: int, text: str, tmp_path: Path) -> None:
+    told = ask(port, text, "bits", "digits:1", overflow="clip")
+    line = told.pop("command")
+    assert line.isprintable(), "a paste acts upon no terminal"
+    program = f"{sys.executable} -m numtok_cli.main inspect"
+    line = line.replace("numtok inspect", program) + f" --html {tmp_path / 'a.html'}"
+    subprocess.run(["sh", "-c", line], check=True, capture_output=True)
+    assert page_data(tmp_path / "a.html") == told
+    assert told["text"] == text
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        ({"grammar": "klingon"}, "'prose', 'data'"),
+        ({"numbers": ["no"]}, "unknown representation 'no'"),
+        ({"numbers": []}, "one to 4"),
+        ({"numbers": ["xval"] * 5}, "one to 4"),
+        ({"numbers": ["bits"], "overflow": "error"}, "bits cannot hold 1e99; use --overflow text"),
+        ({"tokenizer": "/no/such/file"}, "/no/such/file does not exist"),
+        ({"text": "\ud800"}, "lone surrogate"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(port: int, asked: dict[str, Any], error: str) -> None:
+    question = {"text": "1e99", "numbers": ["xval"], **asked}
+    status, told, _ = fetch(port, "POST", "/inspect", json.dumps(question))
+    assert status == 200 and error in json.loads(told)["error"]
+
+
+@pytest.mark.parametrize(
+    "body", ["", "[]", "5", "{}", "\0", "[" * 30000,
+             '{"text": "5", "numbers": [["xval"]]}', '{"text": "5", "numbers": 5}'],
+)  # fmt: skip
+def test_what_is_no_question_is_refused(port: int, body: str) -> None:
+    status, told, _ = fetch(port, "POST", "/inspect", body)
+    assert status == 400 and "cannot be read" in json.loads(told)["error"]
+
+
+def test_only_the_page_itself_is_answered(port: int) -> None:
+    body = json.dumps({"text": "5", "numbers": ["xval"]})
+    for method in ("GET", "POST"):
+        for host in ("evil.example", f"127.0.0.1.evil.example:{port}", ""):
+            assert fetch(port, method, "/", body, Host=host)[0] == 403
+        assert fetch(port, method, "/", body, Host=f"localhost:{port}")[0] == 200
+        assert fetch(port, method, "/", body, Origin="http://evil.example")[0] == 403
+        assert fetch(port, method, "/", body, Origin=f"http://127.0.0.1:{port}")[0] == 200
+    assert fetch(port, "GET", "/etc/passwd")[0] == 404
+    for length, status in (str(LONGEST + 1), 413), ("9" * 99, 411), ("-1", 411), ("x", 411):
+        assert fetch(port, "POST", "/inspect", **{"Content-Length": length})[0] == status
+
+
+def test_the_page_may_run_its_own_scripts_and_load_nothing(port: int) -> None:
+    _, page, headers = fetch(port, "GET", "/")
+    policy = headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; connect-src 'self'; ")
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.S)
+    hashes = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
+    (allowed,) = re.findall("script-src ([^;]+)", policy)
+    assert allowed.split() == [f"'sha256-{one}'" for one in hashes] and len(hashes) == 2
+    assert not re.search(r"\bsrc=|href=|innerHTML|\beval\(|https?://(?!www.w3)", page)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="there is no browser")
+def test_a_link_is_drawn_and_hostile_text_does_not_run(port: int, tmp_path: Path) -> None:
+    state = [("text", HOSTILE[0]), ("numbers", "xval,bits"), ("numbers", "digits:1")]
+    made = drawn(f"http://127.0.0.1:{port}/#{urllib.parse.urlencode(state)}", tmp_path)
+    assert "<title>numtok: Playground</title>" in made
+    assert made.count('class="bits"') == 8 and "<h3>digits:1</h3>" in made
+    assert "printf " in made and "&lt;/script&gt;&lt;script&gt;document.title" in made
+
+
+def test_it_serves_until_it_is_interrupted() -> None:
+    command = [sys.executable, "-m", "numtok_cli.main", "playground", "--port", "0", "--no-browser"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout
+        url = run.stdout.readline().split()[0].rstrip(":")
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url)
+        with urllib.request.urlopen(url) as page:
+            assert b"Playground" in page.read()
+        run.send_signal(signal.SIGINT)
+        told, problems = run.communicate()
+    assert (run.returncode, told) == (0, "ended\n") and "Traceback" not in problems
+
+
+def test_the_browser_is_opened_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: ThreadingHTTPServer) -> None:
+        raise KeyboardInterrupt
+
+    opened: list[str] = []
+    done = threading.Event()
+    monkeypatch.setattr(ThreadingHTTPServer, "serve_forever", interrupted)
+    monkeypatch.setattr("webbrowser.open", lambda url: (opened.append(url), done.set()))
+    for more in (["--no-browser"], []):
+        told = CliRunner().invoke(cli, ["playground", "--port", "0", *more])
+        assert told.exit_code == 0 and told.stdout.endswith("ended\n")
+    assert done.wait(600) and opened == [told.stdout.split(": ")[0]]
+
+
+def test_a_port_that_is_taken_is_an_error(port: int) -> None:
+    told = CliRunner().invoke(cli, ["playground", "--port", str(port), "--no-browser"])
+    assert told.exit_code == 1
+    assert f"cannot listen on port {port} of 127.0.0.1: Address already in use" in told.stderr
+    assert "--port 0" in told.stderr
