@@ -40,7 +40,7 @@ numtok playground
 numtok playground --tokenizer my-tokenizer --port 0 --no-browser
 """
 TEXT = "Water boils at 99.61 °C under 1,000 hPa"
-LONGEST = 1 << 16  # bytes of a question
+LONGEST = 1 << 14  # bytes of a question
 MOST = 4  # representations
 HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?")
 
