@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 ARGS   ?=
 JOBS   ?= 2
+TIME   ?= 60
 
 # Tests start some hundred processes, and each would compile our modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -23,11 +24,11 @@ NEEDS := $(READY) pyproject.toml setup.py constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow check format bench evidence docs release-check wheel clean
+.PHONY: help demo test test-slow fuzz check format bench evidence docs release-check wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
-	@echo "Variables: PYTHON=$(PYTHON) VENV=$(VENV) ARGS=$(ARGS) JOBS=$(JOBS)"
+	@echo "Variables: PYTHON=$(PYTHON) VENV=$(VENV) ARGS=$(ARGS) JOBS=$(JOBS) TIME=$(TIME)"
 
 demo: $(CORE) ## install the core alone and run examples/demo.py
 	$(BIN)/python examples/demo.py $(ARGS)
@@ -37,6 +38,9 @@ test: $(DEV) ## install everything and run the tests, JOBS at once (ARGS go to p
 
 test-slow: $(DEV) ## what is installed, what compiles from nothing, and core properties with 1,000 examples
 	$(PYTEST) -m "slow or thorough" --hypothesis-profile=thorough $(ARGS)
+
+fuzz: $(DEV) ## mutate hostile inputs, TIME seconds for each kind (ARGS: kinds, --seed N); finds go to build/fuzz
+	$(BIN)/python tests/support/fuzz.py --time $(TIME) $(ARGS)
 
 check: $(DEV) ## lint, formatting and types
 	$(BIN)/ruff check .

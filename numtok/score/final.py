@@ -31,8 +31,10 @@ _MARKER = re.compile(
     r"|ответ\s*(?::|—|-)?|(?:答案|答え|答|正解)\s*(?:是|为|為|は|：|:)?|উত্তর\s*(?:হল|:)?|คำตอบ\s*(?:คือ|:)?|సమాధానం\s*:?",
     re.IGNORECASE,
 )
+# a word is taken from its first letter on: cut anywhere, it could be read in exponentially many ways
 _BETWEEN = re.compile(
-    r"(?:[\s$€£()*{}]|\\[()\[\],;! ]|\\(?:text|mathrm)\{[^{}]*\}|[^\W\d_]{2,}\.?)*"
+    r"(?:[\s$€£()*{}]|\\[()\[\],;! ]|\\(?:text|mathrm)\{[^{}]*\}"
+    r"|(?<![^\W\d_])[^\W\d_]{2,}\.?)*"
 )
 _OPERATOR = r"(?:[-+*/×÷·^]|\u2212|\\times|\\cdot|\\div|x(?=[\s$(\\]))"
 _LINK = re.compile(rf"{_BETWEEN.pattern}(?P<sign>=|≈|{_OPERATOR}){_BETWEEN.pattern}")

@@ -94,10 +94,12 @@ class Examples:
 
     @classmethod
     def from_json(cls, data: list[Any]) -> Examples:
-        """The inverse of :meth:`to_json`."""
+        """The inverse of :meth:`to_json`; ValueError for what it did not give."""
         shapes, rows = np.zeros(_SHAPES, np.int64), []
         for significant, decade, count, values in data:
             shape = significant * DECADES + decade + LARGEST_DECADE
+            if shape < 0 or count <= 0 or not values or min(values.values()) <= 0:
+                raise ValueError(f"no examples with {significant} digits and decade {decade}")
             shapes[shape] = count
             rows += [(shape, *read(text), times) for text, times in values.items()]
         columns = np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, 4).T)

@@ -256,9 +256,11 @@ def shards_of(folder: str | Path) -> list[str] | None:
                 str(folder),
             )
         return None
-    names = [str(shard.get("file")) for shard in manifest.get("shards", []) if shard]
+    path = locations.join(folder, MANIFEST)
+    listed = conform(manifest.get("shards", []), list[dict[str, Any] | None], path, JobError)
+    names = [str(shard.get("file")) for shard in listed if shard]
     if strange := [name for name in names if not SHARD.fullmatch(name)]:
-        raise JobError(f"names {strange[0]!r}, which is no shard", locations.join(folder, MANIFEST))
+        raise JobError(f"names {strange[0]!r}, which is no shard", path)
     return [locations.join(folder, name) for name in names]
 
 

@@ -17,6 +17,7 @@ from numtok.corpus.encode import Settled, encode_sources
 from numtok.corpus.jobs.folder import TOKENIZER, Folder
 from numtok.corpus.jobs.plan import LeftOut, Part, Plan, Read, Receipt, Report, Shard, as_json
 from numtok.corpus.read.formats import FORMATS
+from numtok.corpus.read.sources import named_errors
 from numtok.corpus.summary import Progress, Run
 from numtok.errors import JobError
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -61,9 +62,10 @@ def content_of(part: Part) -> tuple[str, int]:
         told = f"{part.size} {part.tag} {part.start} {part.stop}"
         return hashlib.sha256(told.encode()).hexdigest(), 0
     made, lines = hashlib.sha256(), 0
-    for chunk in _bytes_of(part):
-        made.update(chunk)
-        lines += chunk.count(b"\n") if FORMATS[part.format].cut == "lines" else 0
+    with named_errors(part.source):
+        for chunk in _bytes_of(part):
+            made.update(chunk)
+            lines += chunk.count(b"\n") if FORMATS[part.format].cut == "lines" else 0
     return made.hexdigest(), lines
 
 
@@ -74,7 +76,7 @@ def _bytes_of(part: Part) -> Iterator[bytes]:
         yield metadata.schema.to_arrow_schema().serialize().to_pybytes()
         stretches = [
             _stretch(metadata.row_group(group).column(column))
-            for group in range(part.start, part.stop)
+            for group in range(part.start, min(part.stop, metadata.num_row_groups))
             for column in range(metadata.num_columns)
         ]
     with open(part.path, "rb") as file:

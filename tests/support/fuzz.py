@@ -1,0 +1,197 @@
+"""Fuzzing: seeds mutated at random, one function of bytes per target. Only NumtokError may come of
+an input, within seconds and in 8 GiB. What compiles (Numba, Rust, C++) shows no fuzzer its
+branches, so mutations know the inputs' structure instead. See CONTRIBUTING.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import copy
+import hashlib
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from places import ROOT
+
+CORPUS = ROOT / "tests" / "fuzz" / "corpus"
+FOUND = ROOT / "build" / "fuzz"
+if __name__ == "__main__":
+    os.environ.setdefault("NUMTOK_CACHE", str(FOUND / "cache"))
+
+import fuzz_targets
+
+SECONDS = 20  # that an input may take
+MEMORY = 8 << 30
+VALUES = [None, True, 0, -1, 0.5, 1e308, -1e-320, 2**31, 2**63, 2**64, -(2**63), 10**400]
+VALUES += ["", "a", "\x00", "../a", "é" * 300, [], {}, [None], [[]], {"type": "Sequence"}]
+PIECES = [b"\x00", b"\xff" * 4, b"\xff" * 8, b"\x00\x00\x00\x80", b"\xed\xa0\x80", b"\xf4\x90"]
+PIECES += [b"9" * 400, b"[" * 3000, b'"', b"{}", b"1e999999999", b"-0", "−٤".encode()]
+
+
+class Slow(BaseException):
+    """An input took too long."""
+
+
+def mutate(generator: random.Random, seeds: list[bytes], pieces: list[bytes]) -> bytes:
+    """One of the seeds, changed in a few places; JSON half of the time as JSON."""
+    data = bytearray(generator.choice(seeds))
+    if data.startswith(b"{") and generator.random() < 0.7:
+        content = json.loads(data)
+        for _ in range(generator.choice((1, 1, 2, 4))):
+            _change_json(generator, content)
+        return json.dumps(content).encode()
+    for _ in range(generator.choice((1, 1, 2, 4, 16))):
+        _change_bytes(generator, data, seeds, pieces)
+    return bytes(data)
+
+
+def _change_json(generator: random.Random, content: Any) -> None:
+    """Replace, drop or repeat something in it."""
+    while True:
+        keys = list(content) if isinstance(content, dict) else list(range(len(content)))
+        if not keys:
+            return
+        key = generator.choice(keys)
+        if not isinstance(content[key], dict | list) or generator.random() < 0.1:
+            break
+        content = content[key]
+    what = generator.randrange(4)
+    if what == 0:
+        del content[key]
+    elif what == 1 and isinstance(content, list):
+        content.insert(key, copy.deepcopy(content[generator.choice(keys)]))
+    elif what == 1:
+        content[generator.choice(keys)] = copy.deepcopy(content[key])
+    elif what == 2 and isinstance(content[key], int | float):
+        content[key] += generator.choice((-1, 1, 255, 2**31))
+    else:
+        content[key] = generator.choice(VALUES)
+
+
+def _change_bytes(
+    generator: random.Random, data: bytearray, seeds: list[bytes], pieces: list[bytes]
+) -> None:
+    """Flip a bit, overwrite, insert, drop, repeat, or splice in a piece of another seed."""
+    start = generator.randrange(len(data) + 1)
+    stop = min(len(data), start + generator.choice((1, 2, 4, 8, 64)))
+    what = generator.randrange(7)
+    if what == 0 and start < stop:
+        data[start] ^= 1 << generator.randrange(8)
+    elif what == 1:
+        data[start:stop] = generator.randbytes(stop - start)
+    elif what == 2:
+        piece = generator.choice(pieces)
+        data[start : start + len(piece)] = piece
+    elif what == 3:
+        data[start:start] = generator.choice(pieces)
+    elif what == 4:
+        del data[start:stop]
+    elif what == 5:
+        data[start:start] = data[start:stop] * generator.choice((1, 1, 2, 50))
+    else:
+        other = generator.choice(seeds)
+        place = generator.randrange(len(other) + 1)
+        data[start:stop] = other[place : place + generator.choice((1, 8, 64))]
+
+
+@contextlib.contextmanager
+def in_time(seconds: int) -> Iterator[None]:
+    """Slow is raised in what takes longer."""
+
+    def stop(*_: object) -> None:
+        raise Slow(f"took more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def failure(target: Callable[[bytes], None], data: bytes) -> str | None:
+    """What an input does that it must not; a panic of Rust is no Exception."""
+    try:
+        with in_time(SECONDS), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            target(data)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{type(error).__name__} at {place.filename}:{place.lineno}: {error!s:.300}"
+    return None
+
+
+def run(name: str, seed: int, seconds: float) -> int:
+    """Fuzz one target; how many failures it has. The input of a crash is left as NAME.current."""
+    target, generator = fuzz_targets.TARGETS[name], random.Random(seed)
+    target.check(target.seeds[0])  # compiles
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    runs, found, end = 0, set(), time.monotonic() + seconds
+    current = FOUND / f"{name}.current"
+    while time.monotonic() < end:
+        data = mutate(generator, target.seeds, PIECES + target.pieces)
+        current.write_bytes(data)
+        why = failure(target.check, data)
+        runs += 1
+        if why is not None and why.split(": ")[0] not in found:
+            found.add(why.split(": ")[0])
+            path = FOUND / f"{name}-{hashlib.sha256(data).hexdigest()[:12]}"
+            shutil.copy(current, path)
+            print(f"{name}: {why}\n  {path}", flush=True)
+    current.unlink()
+    print(f"{name}: {runs:,} runs, {len(found)} finds, seed {seed}", flush=True)
+    return len(found)
+
+
+def _in_process(name: str, seed: int, seconds: float) -> bool:
+    """Fuzz a target in a process that may die or hang; whether anything was found."""
+    command = [sys.executable, __file__, name, "--here", f"--seed={seed}", f"--time={seconds}"]
+    try:
+        code = subprocess.run(command, timeout=seconds + 120).returncode
+    except subprocess.TimeoutExpired:
+        code = -signal.SIGKILL
+    if code < 0:
+        path = FOUND / f"{name}-died-{seed}"
+        shutil.move(FOUND / f"{name}.current", path)
+        print(f"{name}: died or hung ({signal.Signals(-code).name})\n  {path}", flush=True)
+    return code != 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("targets", nargs="*", default=list(fuzz_targets.TARGETS))
+    parser.add_argument("--time", type=float, default=60, help="seconds for each")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--here", action="store_true", help="in this process")
+    given = parser.parse_args()
+    FOUND.mkdir(parents=True, exist_ok=True)
+    if given.here:
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            return sum(run(name, given.seed, given.time) for name in given.targets) > 0
+    failed = False
+    for name in given.targets:
+        seed, end = given.seed, time.monotonic() + given.time
+        while (left := end - time.monotonic()) > 0:
+            failed |= _in_process(name, seed, left)
+            seed += 1  # if it died, there is time left for others
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
