@@ -282,8 +282,8 @@ def check_report(environment: Environment, requirement: str) -> None:
         {path.name for path in folder.glob("*.png")}
         for folder in (environment.work / "images", ROOT / "docs" / "images")
     )
-    # those two are of pages in a browser
-    assert drawn == kept - {"inspect.png", "stats.png"} and drawn
+    # those are of pages in a browser
+    assert drawn == kept - {"inspect.png", "playground.png", "stats.png"} and drawn
 
 
 def check_ray(environment: Environment, requirement: str) -> None:
