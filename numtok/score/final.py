@@ -15,23 +15,26 @@ from numtok.score.policy import Policy, policy_named
 from numtok.score.reading import Answer, iterate_numbers
 
 MOST_MARKS = 50  # that are looked behind
+MOST_BETWEEN = 200  # characters between two numbers of an equation
 MOST_READ = 1_000_000  # characters at the end of a text, from the next white space on
-_WORD, _SPACE = re.compile(r"[^\W_]"), re.compile(r"\s")
+_WORD, _SPACE, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\s"), re.compile(r"\d")
 _THOUGHT = re.compile(r".*</think(?:ing)?>", re.DOTALL)
 _RUN_ON = re.compile(
-    r"\n\s*(?:\*\*|\#+\s*)?(?:Question|Q|Problem|Exercise|Human|User|Instruction)\s*\d*\s*(?:\*\*)?:"
+    r"\n[^\S\n]*(?:\*\*|\#+\s*)?(?:Question|Q|Problem|Exercise|Human|User|Instruction)"
+    r"\s*(?:\d+\s*)?(?:\*\*)?:"
     r"|<\|(?:im_end|im_start|endoftext|eot_id|end_of_text|end)\|>|</s>|<eos>|\[INST\]"
 )
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*(?:\{|(?=\S))")
 _MARKER = re.compile(
-    r"\b(?:final\s+)?(?:answer|result)\s*(?:\(s\))?(?:\*\*|__|`|\")*\s*(?:is|was|are|equals|would\s+be"
+    r"\b(?:final\s+)?(?:answer|result)\s*+(?:\(s\))?(?:\*\*|__|`|\")*+\s*+"
+    r"(?:is|was|are|equals|would\s+be"
     r"|should\s+be|will\s+be|comes\s+(?:out\s+)?to|[:=]|of)"
     r"|\b(?:antwort|r[ée]ponse|respuesta|resposta|risposta|jibu)\b[^\n\d:]{0,30}?"
     r"(?:\bist\b|\best\b|\bes\b|\bé\b|\bè\b|\bni\b|:)"
     r"|ответ\s*(?::|—|-)?|(?:答案|答え|答|正解)\s*(?:是|为|為|は|：|:)?|উত্তর\s*(?:হল|:)?|คำตอบ\s*(?:คือ|:)?|సమాధానం\s*:?",
     re.IGNORECASE,
 )
-# a word is taken from its first letter on: cut anywhere, it could be read in exponentially many ways
+# a word is taken from its first letter on: else there are exponentially many ways
 _BETWEEN = re.compile(
     r"(?:[\s$€£()*{}]|\\[()\[\],;! ]|\\(?:text|mathrm)\{[^{}]*\}"
     r"|(?<![^\W\d_])[^\W\d_]{2,}\.?)*"
@@ -78,10 +81,9 @@ def _answer_span(text: str) -> tuple[int, int]:
     start = cut.start() if cut else 0
     thought = _THOUGHT.match(text, start)
     start = thought.end() if thought and text[thought.end() :].strip() else start
-    for match in _RUN_ON.finditer(text, start):
-        if re.search(r"\d", text[start : match.start()]):
-            return start, match.start()
-    return start, len(text)
+    digit = _DIGIT.search(text, start)
+    run_on = _RUN_ON.search(text, digit.end()) if digit else None
+    return start, run_on.start() if run_on else len(text)
 
 
 def _boxed(text: str, start: int, stop: int, policy: Policy) -> Answer | None:
@@ -145,7 +147,8 @@ def _behind(text: str, start: int, stop: int, policy: Policy) -> Answer | None:
     end = text.find("\n", word.end(), stop) if word else start
     for number in iterate_numbers(text, policy, start, stop if end < 0 else end):
         if found is not _ABSENT:
-            link = _LINK.fullmatch(text, found.stop, number.start)
+            near = number.start - found.stop <= MOST_BETWEEN
+            link = _LINK.fullmatch(text, found.stop, number.start) if near else None
             if link is None:
                 break
             sign = link["sign"]

@@ -122,6 +122,16 @@ def test_hostile_numbers_end_soon() -> None:
         final_number(text)
     for text in ("1," * 50_000, "\\boxed{" * 5_000 + "5", "answer is " * 5_000, "#### " * 5_000):
         final_number(text)
+    many = 50_000
+    for text in (
+        "5" + "\n" * many,
+        "\nQ:" * many + "5",
+        "5\nQ" + " " * many,
+        "answer" + " " * many,
+    ):
+        final_number(text)
+    for between in ("*" * many + "a ", "s" * 60):
+        final_number(f"answer is 5{between}6")
 
 
 def test_report() -> None:
