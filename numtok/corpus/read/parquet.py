@@ -136,13 +136,13 @@ def _leaves(file: pq.ParquetFile, path: str, group: int, columns: Sequence[str])
     found = [
         (metadata.column(at), schema.column(at))
         for at in range(metadata.num_columns)
-        if metadata.column(at).path_in_schema.split(".")[0] in columns
+        if schema.column(at).path.split(".")[0] in columns
     ]
-    for chunk, _ in found:
+    for chunk, leaf in found:
         behind = chunk.has_dictionary_page and chunk.dictionary_page_offset > chunk.data_page_offset
         if behind and chunk.num_values:
             raise InputError(
-                f"cannot be read as parquet: the dictionary of {chunk.path_in_schema!r} stands"
+                f"cannot be read as parquet: the dictionary of {leaf.path!r} stands"
                 " behind its values; write the file again",
                 path,
             )
@@ -151,18 +151,18 @@ def _leaves(file: pq.ParquetFile, path: str, group: int, columns: Sequence[str])
         path,
         group,
         [
-            chunk.path_in_schema
+            leaf.path
             for chunk, leaf in found
             if leaf.physical_type == "BYTE_ARRAY" and not _DICTIONARIES.isdisjoint(chunk.encodings)
         ],
     )
     return [
         _Leaf(
-            chunk.path_in_schema,
+            leaf.path,
             chunk,
             leaf.physical_type == "BYTE_ARRAY",
             leaf.max_repetition_level > 0,
-            longest.get(chunk.path_in_schema, 0),
+            longest.get(leaf.path, 0),
         )
         for chunk, leaf in found
     ]
