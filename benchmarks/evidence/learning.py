@@ -119,6 +119,8 @@ def train(
 
 def orders(count: int, course: Course) -> Iterator[Tensor]:
     """Which rows are in each batch, int64 (batch,): every row once before any comes again."""
+    if not count:
+        raise ValueError("there are no rows to learn from: the text has none of this kind")
     generator, order = torch.Generator().manual_seed(course.seed), torch.empty(0, dtype=torch.long)
     while True:
         while len(order) < course.batch:
