@@ -87,13 +87,15 @@ def metadata(built: dict[str, Path]) -> email.message.Message:
 
 def test_what_the_metadata_promise_is_tested(built: dict[str, Path]) -> None:
     found = metadata(built)
-    # dev is what these tests run in, and it has what "testing" has; `make docs` and `make release-
-    # check` install theirs
+    # dev is what these tests run in, and it has what "testing", "onnx" and "serve" have; `make docs`
+    # and `make release-check` install theirs
     assert set(found.get_all("Provides-Extra") or ()) == {
         *EXTRAS,
         "dev",
         "docs",
+        "onnx",
         "release",
+        "serve",
         "testing",
     }
     versions = [

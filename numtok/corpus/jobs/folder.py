@@ -138,7 +138,7 @@ class Folder:
         if self.remote:
             stores.write(self.file(name), content)
         else:
-            with open(os.open(self.file(name), os.O_WRONLY | os.O_NOFOLLOW), "wb") as file:
+            with open(os.open(self.file(name), os.O_WRONLY | _OWN), "wb") as file:
                 file.write(content)
 
     def replace(self, name: str, content: str | bytes) -> None:
@@ -152,7 +152,7 @@ class Folder:
         Raises:
             JobError: for a link, a pipe or a device.
         """
-        return _plain(self.file(name), os.O_NOFOLLOW)
+        return _plain(self.file(name), _OWN)
 
     def write_json(self, name: str, content: dict[str, Any]) -> None:
         """Write JSON with a digest of itself; whole, and on the disk, when it returns."""
@@ -176,12 +176,17 @@ class Folder:
         return refusal
 
 
+# how files are opened, as far as the system knows: any, and those of a job itself, not through links
+_ANY = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_OWN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
+
 def _plain(path: str, how: int = 0) -> bytes | None:
     """All of a plain file: nobody may ever write to a pipe."""
     if locations.is_url(path):
         return stores.read(path)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | how)
+        descriptor = os.open(path, os.O_RDONLY | _ANY | how)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
