@@ -401,6 +401,10 @@ def _(session: Session, printed: str) -> None:
     data = json.loads((session.folder / "report.json").read_text("utf-8"))
     assert data["recommendation"]["options"] == {"numbers": "fone:16,16"}
     assert "recommended: --numbers fone:16,16" in printed
+
+
+@promise("docs/stats.md", "numtok stats sample.parquet")
+def _(session: Session, printed: str) -> None:
     encoded = printed[printed.rindex("sample.parquet\n  documents") :]
     assert "fone:4,2" in encoded and "p1000" not in encoded
     assert "Encoded files do not tell" in encoded
