@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.errors import MissingDependencyError, RepresentationError
@@ -78,6 +79,7 @@ def check_representation(representation: Representation, examples: int = 50) -> 
     - What is decoded encodes to the same; ``exact`` and spelled-out numbers are the same decimals.
     - ``fits`` and ``clipped`` are one answer a number, and what fits is not clipped.
     - Texts come back from a tokenizer byte for byte, alone and in a batch with the same ids.
+    - Spelled-out numbers are read from ids alone, each where it stands, and encode to these ids.
 
     Args:
         representation: with the options to check.
@@ -185,3 +187,20 @@ def check_texts(tokenizer: Tokenizer, drawn: list[str]) -> None:
         assert len(index[row]) == len(values[row])
         assert index[row] == sorted(set(index[row]))
         assert all(0 <= place < len(ids[row]) for place in index[row])
+        if isinstance(tokenizer.representations[0], SpelledOut):
+            _check_ids(tokenizer, np.array(ids[row], np.int32), index[row])
+
+
+def _check_ids(tokenizer: Tokenizer, ids: npt.NDArray[np.int32], places: list[int]) -> None:
+    """Numbers that nothing but their tokens tell."""
+    found = tokenizer.numbers_in(ids)
+    assert [start for start, _, _ in found] == places
+    text, end = "", 0
+    for start, stop, written in found:
+        spelled = ids[start:stop]
+        alone = tokenizer.decode(spelled)
+        assert alone.removeprefix(" ") == written
+        assert tokenizer.encode(alone).input_ids.tolist() == spelled.tolist()
+        text += tokenizer.decode(ids[end:start]) + alone
+        end = stop
+    assert tokenizer.decode(ids) == text + tokenizer.decode(ids[end:])

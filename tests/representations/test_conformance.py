@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 from effort import examples
 
@@ -17,8 +19,10 @@ from numtok.representations import (
     LogFourier,
     PlaceValue,
     Representation,
+    SpelledOut,
     Subword,
     XVal,
+    registry,
 )
 from numtok.testing import check_representation
 
@@ -55,3 +59,21 @@ KINDS: list[Representation] = [
 @pytest.mark.parametrize("representation", KINDS, ids=str)
 def test_a_representation_holds_to_the_kit(representation: Representation) -> None:
     check_representation(representation, examples(20, thorough=200))
+
+
+def test_the_kit_tells_of_numbers_that_ids_do_not_give_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without brackets, each digit begins a number here, so that 12 is read as 1 and 2."""
+
+    @dataclass(frozen=True)
+    class Bare(Digits):
+        name = "bare"
+        bracketed = False
+        shares_vocabulary = False
+        first_symbols = range(12)
+        added_tokens = SpelledOut.added_tokens
+
+    monkeypatch.setitem(registry.REPRESENTATIONS, "bare", Bare)
+    with pytest.raises(AssertionError):
+        check_representation(Bare(1), examples=50)
