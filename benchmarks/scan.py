@@ -5,7 +5,6 @@ nearly the same meaning, and beside its other grammars.
 from __future__ import annotations
 
 import functools
-import importlib.util
 import re
 from collections.abc import Callable
 from decimal import Decimal
@@ -14,15 +13,15 @@ from typing import Any
 import regex
 
 import numtok
-from benchmarks.corpus import ROOT, Corpus
+from benchmarks.corpus import Corpus
 from benchmarks.timing import Goal, Section, alternate, check
 from benchmarks.world import worlds
+from numtok.numbers.extract import read
 
 # What numtok's grammar says, as far as one short expression goes: signs, digit groups, fractions,
 # exponents, no digits within words.
 LIKE = r"(?:(?<![\w)\]}%.+\-])[-+])?(?<![\w.])(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 BY_RE, BY_REGEX = re.compile(LIKE), regex.compile(LIKE)
-ORACLE = ROOT / "tests" / "support" / "grammar_oracle.py"
 ORACLE_BYTES = 500_000
 
 
@@ -52,7 +51,7 @@ def run(corpus: Corpus) -> Section:
     section = Section("Scan text to exact numbers, one thread")
     numbers = numtok.scan(corpus.column)
     section.checks.append(check_against_loop(numbers, corpus.texts))
-    section.checks += check_against_oracle(numbers, corpus)
+    section.checks += check_against_expression(numbers, corpus)
     ours, plain = "numtok.scan", "re.finditer loop"
     texts = corpus.texts
     timings = alternate(
@@ -128,19 +127,8 @@ def check_against_loop(numbers: numtok.Numbers, texts: list[str]) -> str:
     return f"{both:,} values equal Decimal's; scan finds {len(exact):,} numbers, the loop {found:,}"
 
 
-def check_against_oracle(numbers: numtok.Numbers, corpus: Corpus) -> list[str]:
-    """The first documents, number for number, by the tests' slow definition of the grammar, if the
-    tests are there.
-    """
-    specification = (
-        importlib.util.spec_from_file_location("grammar_oracle", ORACLE)
-        if ORACLE.is_file()
-        else None
-    )
-    if specification is None or specification.loader is None:
-        return []
-    oracle = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(oracle)
+def check_against_expression(numbers: numtok.Numbers, corpus: Corpus) -> list[str]:
+    """The first documents, number for number, by the grammar as one regular expression."""
     per_document, values, surfaces = (
         numbers.per_document().tolist(),
         numbers.to_decimal(),
@@ -152,16 +140,15 @@ def check_against_oracle(numbers: numtok.Numbers, corpus: Corpus) -> list[str]:
     ):
         which = slice(per_document[document], per_document[document + 1])
         expected = [
-            (surface, value)
-            for _, _, surface, value in oracle.find_numbers(
-                corpus.texts[document], numtok.Grammar()
-            )
+            (number.text, number.value) for number in read(corpus.texts[document], numtok.Grammar())
         ]
         check(
             list(zip(surfaces[which], values[which], strict=True)) == expected,
-            f"document {document}: scan differs from the oracle",
+            f"document {document}: scan differs from the expression",
         )
         compared += len(expected)
         size += len(corpus.texts[document])
         document += 1
-    return [f"{compared:,} numbers of the first {document:,} documents equal the tests' oracle"]
+    return [
+        f"{compared:,} numbers of the first {document:,} documents equal those of the regular expression"
+    ]

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from numtok.corpus.jobs.job import finish_job, job_status
     from numtok.corpus.stats import corpus_stats
     from numtok.errors import NumtokError
+    from numtok.numbers.extract import extract
     from numtok.numbers.grammar import Grammar
-    from numtok.numbers.numbers import Number, Numbers
-    from numtok.numbers.scan import extract, scan
+    from numtok.numbers.number import Number
+    from numtok.numbers.numbers import Numbers
+    from numtok.numbers.scan import scan
     from numtok.representations import (
         B1999,
         FP15,
@@ -44,9 +46,11 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "numtok.errors": ("NumtokError",),
+    "numtok.numbers.extract": ("extract",),
     "numtok.numbers.grammar": ("Grammar",),
-    "numtok.numbers.numbers": ("Number", "Numbers"),
-    "numtok.numbers.scan": ("extract", "scan"),
+    "numtok.numbers.number": ("Number",),
+    "numtok.numbers.numbers": ("Numbers",),
+    "numtok.numbers.scan": ("scan",),
     "numtok.representations": (
         "B1999",
         "Digits",

@@ -4,7 +4,3 @@ are compiled.
 Knows nothing of numbers. May import :mod:`numtok.errors` and nothing else of numtok; everything
 else may import it.
 """
-
-from numtok.arrays.text_rows import TextRows
-
-__all__ = ["TextRows"]

@@ -59,6 +59,8 @@ GROUPING_CHARACTERS = {
     "\u202f": "narrow no-break space",
 }
 DECIMAL_MARKS = (".", ",")
+# |exponent| < 10**17 keeps every sum of exponents inside int64 and inside decimal's range
+MAX_EXPONENT_DIGITS = 17
 # left out of what is saved where they are as they ever were, which keeps its fingerprint
 LATER_OPTIONS = (
     "decimal",

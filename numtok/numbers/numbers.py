@@ -23,27 +23,11 @@ from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError, MissingDependencyError
 from numtok.numbers.decimals import Decimals, gather, take
-from numtok.numbers.grammar import Grammar
-from numtok.numbers.rules import MAX_EXPONENT_DIGITS
+from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar
+from numtok.numbers.number import Number
 from numtok.numbers.scanner import Columns, scan_columns, whole_rows
 from numtok.numbers.to_float import to_floats
 from numtok.numbers.to_text import LARGEST_EXPONENT, to_text
-
-
-@dataclass(frozen=True)
-class Number:
-    """One number in one text.
-
-    Attributes:
-        text: its surface, as written.
-        start, stop: half-open place in the text, in characters.
-        value: its exact value.
-    """
-
-    text: str
-    start: int
-    stop: int
-    value: Decimal
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,8 @@ import numpy.typing as npt
 from numtok.arrays.kernels import inner_kernel
 from numtok.arrays.unicode_classes import DIGIT, DOT, LETTER, OTHER, SIGN
 from numtok.arrays.utf8 import class_at, class_before, decode
+from numtok.numbers.grammar import MAX_EXPONENT_DIGITS
 
-MAX_EXPONENT_DIGITS = (
-    17  # |exponent| < 10**17 keeps every sum of exponents inside int64 and inside decimal's range
-)
 POINT, COMMA, SPACE = 0x2E, 0x2C, 0x20
 
 

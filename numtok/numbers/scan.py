@@ -1,4 +1,4 @@
-"""Find every number in text: ``scan`` for many texts at once, ``extract`` for one.
+"""Find every number in many texts.
 
 In: rows of text as one byte buffer with offsets (Arrow's own layout, never copied). Out:
     :class:`numtok.Numbers`. The work is done by :mod:`numtok.numbers.scanner`, or, for a user's own
@@ -8,9 +8,8 @@ In: rows of text as one byte buffer with offsets (Arrow's own layout, never copi
 from __future__ import annotations
 
 from numtok.arrays.text_rows import TextRows, Texts
-from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar, check_grammar
-from numtok.numbers.numbers import Number, Numbers
+from numtok.numbers.numbers import Numbers
 from numtok.numbers.pattern import scan_pattern
 from numtok.numbers.scanner import scan_columns
 
@@ -36,18 +35,3 @@ def scan(texts: Texts, grammar: Grammar | str | None = None) -> Numbers:
     if grammar.pattern is not None:
         return scan_pattern(rows, grammar)
     return Numbers.of_columns(scan_columns(rows, grammar), rows, grammar.decimal)
-
-
-def extract(text: str, grammar: Grammar | str | None = None) -> list[Number]:
-    """All numbers in one text, each with its surface, its place in characters and its exact value.
-
-    Examples:
-        >>> [(number.text, number.value) for number in extract("pH 7.4 at -12.5e-3")]
-        [('7.4', Decimal('7.4')), ('-12.5e-3', Decimal('-0.0125'))]
-
-    Raises:
-        InputError: for anything but a str.
-    """
-    if not isinstance(text, str):
-        raise InputError(f"expected one str, got {type(text).__name__}; scan takes many texts")
-    return list(scan([text], grammar))

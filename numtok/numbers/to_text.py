@@ -12,8 +12,7 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.kernels import inner_kernel, kernel
 from numtok.numbers.decimals import Decimals
-from numtok.numbers.grammar import Grammar
-from numtok.numbers.rules import MAX_EXPONENT_DIGITS
+from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar
 
 LARGEST_EXPONENT = 10**MAX_EXPONENT_DIGITS - 1  # what is written here, `scan` reads
 # An exponent is written only if more zeros than these would have to be filled in.

@@ -11,13 +11,14 @@ import time
 import unicodedata
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import new_process
 import numpy as np
 import pyarrow as pa
 import pytest
 from effort import examples
-from grammar_oracle import find_numbers
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scanned import PIECES, UUID, rows_of, rows_of_oracle, surfaces
@@ -28,6 +29,7 @@ from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import ranges
 from numtok.errors import GrammarError, InputError
 from numtok.numbers import pattern as scan_pattern
+from numtok.numbers.extract import SHORT_TEXT, read
 from numtok.numbers.grammar import GROUPING_CHARACTERS
 
 SEPARATORS = sorted(GROUPING_CHARACTERS.keys() - {"."})  # the point is the decimal mark here
@@ -184,17 +186,13 @@ NEGATED = {"(1,234)": "-1234", "(0)": "-0", "(-5)": "-5"}
 )
 def test_examples(text: str, expected: list[str]) -> None:
     assert surfaces(text) == expected
-    assert [surface for _, _, surface, _ in find_numbers(text, Grammar())] == expected, (
-        "the oracle itself"
-    )
+    assert [number.text for number in read(text, Grammar())] == expected, "the expression"
 
 
 @pytest.mark.parametrize(("text", "grammar", "expected"), EXAMPLES_WITH_OPTIONS)
 def test_examples_with_options(text: str, grammar: Grammar, expected: list[str]) -> None:
     assert surfaces(text, grammar) == expected
-    assert [surface for _, _, surface, _ in find_numbers(text, grammar)] == expected, (
-        "the oracle itself"
-    )
+    assert [number.text for number in read(text, grammar)] == expected, "the expression"
 
 
 @pytest.mark.parametrize(("text", "expected"), (VALUES | NEGATED).items())
@@ -299,14 +297,14 @@ def test_equals_oracle_on_wikipedia(wiki_texts: list[str]) -> None:
         zip(numbers.text().to_pylist(), numbers.start.tolist(), numbers.to_decimal(), strict=True)
     )
     for document, text in enumerate(wiki_texts):
-        expected = find_numbers(text, Grammar())
+        expected = list(read(text, Grammar()))
         here = found[bounds[document] : bounds[document + 1]]
         assert [(surface, value) for surface, _, value in here] == [
-            (surface, value) for _, _, surface, value in expected
+            (number.text, number.value) for number in expected
         ], f"document {document}"
         starts = (
             np.cumsum([0, *(len(character.encode()) for character in text)])[
-                [start for start, *_ in expected]
+                [number.start for number in expected]
             ]
             if expected
             else []
@@ -339,9 +337,7 @@ def test_a_text_has_its_numbers_whatever_lies_beside_it(texts: list[str], gramma
     assert together == [(row, *found[1:]) for row, each in enumerate(alone) for found in each]
     assert together == rows_of_oracle(texts, grammar)
     for text in texts:
-        numbers = numtok.extract(text, grammar)
-        found = [(number.start, number.stop, number.text, number.value) for number in numbers]
-        assert found == find_numbers(text, grammar)
+        assert numtok.extract(text, grammar) == list(numtok.scan([text], grammar))
 
 
 # Arabic letters are marked as digits are.
@@ -759,6 +755,23 @@ def test_options_that_cannot_be_used() -> None:
 
 
 # ---- extract
+
+
+def test_a_short_text_needs_neither_numba_nor_arrow(tmp_path: Path) -> None:
+    """What makes the first call of a process short."""
+    new_process.run(
+        "import sys, numtok\n"
+        "[number] = numtok.extract('es sind ٣,5 km', 'european')\n"
+        "assert (number.start, number.stop, str(number.value)) == (8, 11, '3.5')\n"
+        "assert not {'numba', 'pyarrow', 'torch'} & sys.modules.keys()",
+        tmp_path,
+    )
+
+
+@given(st.text(st.sampled_from("0123456789.,- x"), max_size=SHORT_TEXT))
+def test_extract_reads_long_texts_as_short_ones(text: str) -> None:
+    long = text + " " * (SHORT_TEXT + 1)
+    assert numtok.extract(long) == numtok.extract(text) == list(read(long, Grammar()))
 
 
 def test_extract_counts_characters() -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from numtok import Grammar, Numbers
 from numtok.errors import RepresentationError
-from numtok.numbers import scan
+from numtok.numbers.scan import scan
 from numtok.representations import FoNE
 from numtok.representations.fone import inverse_digits, nearest_phase
 

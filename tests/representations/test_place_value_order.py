@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import Grammar, Numbers
-from numtok.numbers import scan
+from numtok.numbers.scan import scan
 from numtok.representations import PlaceValue
 
 

@@ -1,5 +1,5 @@
-"""What the scanner and its oracle find, comparable, and the pieces of hostile text that both are
-given.
+"""What the scanner and the grammar as one expression find, comparable, and the pieces of hostile text that both
+are given.
 
 In: texts and a grammar. Out: rows of plain values.
 """
@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from grammar_oracle import find_numbers
-
 import numtok
 from numtok import Grammar, Numbers
+from numtok.numbers.extract import read
 
 UUID = "12345678-1234-1234-1234-123456789012"
 
@@ -35,10 +34,16 @@ def rows_of(numbers: Numbers) -> list[tuple[Any, ...]]:
 
 def rows_of_oracle(texts: Sequence[str | None], grammar: Grammar) -> list[tuple[Any, ...]]:
     return [
-        (document, len(text[:start].encode()), len(text[:stop].encode()), surface, value.as_tuple())
+        (
+            document,
+            len(text[: number.start].encode()),
+            len(text[: number.stop].encode()),
+            number.text,
+            number.value.as_tuple(),
+        )
         for document, text in enumerate(texts)
         if text is not None
-        for start, stop, surface, value in find_numbers(text, grammar)
+        for number in read(text, grammar)
     ]
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from numtok import Grammar, Number, Numbers, Tokenizer, extract
 from numtok.errors import NumtokError
-from numtok.numbers import scan
+from numtok.numbers.scan import scan
 from numtok.representations import REPRESENTATIONS, FoNE, Representation, XVal, from_dict, parse
 
 pd = pytest.importorskip("pandas")

@@ -1,0 +1,192 @@
+"""Find the numbers of one text: ``extract``, and the grammar as one regular expression.
+
+A short text is read by that expression, so that nothing has to be compiled and Numba and Arrow need
+not be loaded. It is also what the fast scanner is tested against: written from the rules in
+:mod:`numtok.numbers.grammar`, whose letters A to D are used here, it knows nothing of bytes.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import itertools
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from numtok.errors import InputError
+from numtok.numbers.grammar import GROUPING_CHARACTERS, MAX_EXPONENT_DIGITS, Grammar, check_grammar
+from numtok.numbers.number import Number
+
+SHORT_TEXT = 1000  # characters; the scanner is faster for more
+
+SIGN = r"[-+\u2212]"
+HEXADECIMAL = "[0-9A-Fa-f]"
+NEVER = "(?!)"  # a part that the grammar switches off
+
+# These stand for all characters of their kind beyond ASCII, see _StandIns.
+ARABIC_ZERO, SOME_LETTER, SOMETHING_ELSE = 0x660, "é", "·"
+DIGIT = r"[0-9\u0660-\u0669]"
+LETTER = "[A-Za-z_é]"
+WORD = r"[0-9\u0660-\u0669A-Za-z_é]"
+
+
+def extract(text: str, grammar: Grammar | str | None = None) -> list[Number]:
+    """All numbers in one text, each with its surface, its place in characters and its exact value.
+
+    Examples:
+        >>> [(number.text, number.value) for number in extract("pH 7.4 at -12.5e-3")]
+        [('7.4', Decimal('7.4')), ('-12.5e-3', Decimal('-0.0125'))]
+
+    Raises:
+        InputError: for anything but a str, or a lone surrogate in it.
+        GrammarError: if a user's pattern matches something that does not read as a decimal number.
+    """
+    if not isinstance(text, str):
+        raise InputError(f"expected one str, got {type(text).__name__}; scan takes many texts")
+    grammar = check_grammar(grammar)
+    if len(text) <= SHORT_TEXT and grammar.pattern is None and _is_unicode(text):
+        return list(read(text, grammar))
+    from numtok.numbers.scan import scan
+
+    return list(scan([text], grammar))
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether there is no lone surrogate in it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def read(text: str, grammar: Grammar) -> Iterator[Number]:
+    """The numbers of one text by the regular expression, for a grammar without a user's pattern."""
+    numerals, uuid = _patterns(grammar)
+    kinds = text if text.isascii() else text.translate(_stand_ins(grammar.unicode_digits))
+    uuids = [match.span() for match in uuid.finditer(kinds)]
+    at = 0
+    while match := numerals.search(kinds, at):
+        at = match.end()
+        if within := [stop for start, stop in uuids if start <= match.start("digit") < stop]:
+            at = within[0]  # go on after the UUID
+        elif match["after_letter"] is None and match["hexadecimal"] is None and not match["glued"]:
+            yield from _numbers_of(match, text, grammar)
+
+
+def _numbers_of(match: Any, text: str, grammar: Grammar) -> Iterator[Number]:
+    """The numerals of one run; none if one of them cannot be held or is an address (D)."""
+    spans = match.spans("number")
+    literals = [_literal(match.string[start:stop], grammar) for start, stop in spans]
+    if any(_is_too_large(literal) for literal in literals):
+        return
+    if any(_is_address(text[start:stop]) for start, stop in spans):
+        return
+    values = [Decimal(literal) for literal in literals]
+    in_parentheses = match["opens"] is not None and match["closes"] is not None
+    if grammar.accounting and in_parentheses and match["sign"] is None and len(spans) == 1:
+        spans, values = [(spans[0][0] - 1, spans[0][1] + 1)], [values[0].copy_negate()]
+    for (start, stop), value in zip(spans, values, strict=True):
+        yield Number(text[start:stop], start, stop, value)
+
+
+class _StandIns(dict[int, str]):
+    """For ``str.translate``: digits beyond ASCII become Arabic ones of the same value, letters one
+    letter, and what the grammar does not know one other character.
+    """
+
+    def __init__(self, unicode_digits: bool) -> None:
+        from numtok.arrays.unicode_classes import ranges
+
+        self.edges = {name: list(itertools.chain(*ranges()[name])) for name in ("digit", "letter")}
+        self.unicode_digits = unicode_digits
+        for character in (*map(chr, range(128)), "\u2212", *GROUPING_CHARACTERS):
+            self[ord(character)] = character
+
+    def __missing__(self, code: int) -> str:
+        at = {name: bisect.bisect_right(edges, code) for name, edges in self.edges.items()}
+        if at["digit"] % 2 and self.unicode_digits:
+            value = (code - self.edges["digit"][at["digit"] - 1]) % 10
+            kind = chr(ARABIC_ZERO + value)
+        else:
+            kind = SOME_LETTER if at["digit"] % 2 or at["letter"] % 2 else SOMETHING_ELSE
+        self[code] = kind
+        return kind
+
+
+_stand_ins = functools.cache(_StandIns)
+
+
+@functools.cache
+def _patterns(grammar: Grammar) -> tuple[Any, Any]:
+    """(one run of joined numerals with what is glued to it, a UUID), for text of stand-ins."""
+    import regex
+
+    mark = regex.escape(grammar.decimal)
+    grouped = "|".join(_grouped(separator, grammar) for separator in grammar.grouping or "")
+    sign = rf"(?<! {WORD} | [)\]}}%.] | {SIGN} ) {SIGN}" if grammar.signs else NEVER  # B
+    point = rf"(?<! {WORD} | \. | {mark} ) {mark}" if grammar.leading_dot else NEVER  # A
+    exponent = f"[eE] {SIGN}?+ {DIGIT}++" if grammar.exponent else NEVER
+    # Possessive quantifiers throughout: a numeral is read to its end or not at all.
+    numeral = (
+        rf"(?: {grouped or NEVER} | {DIGIT}++ )"
+        rf" (?: {mark} {DIGIT}++ (?: {exponent} )?+ | {mark}?+ {exponent} )?+"
+    )
+    lone_zero = "(?P<zero> 0 (?= [xX] ) )"
+
+    run = rf"""
+        (?P<opens> (?<= (?<! {WORD} ) \( ) )?+             # accounting: "(" not after a word character
+        (?P<number>
+            (?P<sign> {sign} )?+
+            (?: {point} (?P<digit>) {DIGIT}++ (?: {exponent} )?+
+            |   (?P<digit>) (?P<after_letter> (?<= {LETTER} ) )?+   # C: read to its end, left alone
+                (?: {lone_zero} | {numeral} )
+            )
+        )
+        (?: (?(zero) {NEVER} ) x (?P<number> {lone_zero} | {numeral} ) )*+  # 10x6; not past the 0 of 0x6
+        (?P<hexadecimal> (?(zero) (?= [xX] {HEXADECIMAL} ) | {NEVER} ) )?+  # C: 0x1F
+        (?P<closes> (?= \) ) )?+
+        (?P<glued> (?: (?: \. | {mark} ) {DIGIT}++ | {exponent} | {LETTER}++ {DIGIT}++ )*+ )  # D: 1.2.3, 7R32
+    """
+    groups = "-".join(f"{HEXADECIMAL}{{{size}}}" for size in (8, 4, 4, 4, 12))
+    uuid = f"(?<! {WORD} ) {groups} (?! {WORD} )"
+    return regex.compile(run, regex.VERBOSE), regex.compile(uuid, regex.VERBOSE)
+
+
+def _grouped(separator: str, grammar: Grammar) -> str:
+    """Digits that this separator groups, as part of a verbose expression."""
+    group = rf"\U{ord(separator):08x}"
+
+    def of(size: int) -> str:
+        return f"{group} {DIGIT}{{{size}}}+ (?! {DIGIT} )"
+
+    sizes = [f"{DIGIT}{{1,3}}+ (?: {of(3)} )++"]
+    if grammar.lakhs:
+        sizes.append(f"{DIGIT}{{1,2}}+ (?: {of(2)} )++ {of(3)}")
+    not_zero = "(?! 0 )" if grammar.decimal == "," else ""
+    not_after_letter = f"(?<! {LETTER} )" if separator == " " else ""
+    return (
+        rf"{not_after_letter} (?<! {DIGIT} {group} ) {not_zero}"
+        rf" (?: {' | '.join(sizes)} ) (?! {group} {DIGIT} )"
+    )
+
+
+def _is_address(surface: str) -> bool:
+    """Whether this is 192.168.100.200, which points might group too."""
+    parts = surface.lstrip("-+\u2212").split(".")
+    return len(parts) == 4 and all(
+        part.isascii() and part.isdigit() and part[0] != "0" and int(part) <= 255 for part in parts
+    )
+
+
+def _literal(numeral: str, grammar: Grammar) -> str:
+    """As ``Decimal`` reads it: without what groups digits, with a point."""
+    plain = numeral.translate(dict.fromkeys(map(ord, grammar.grouping or "")))
+    return plain.replace(grammar.decimal, ".").replace("\u2212", "-").lower()
+
+
+def _is_too_large(literal: str) -> bool:
+    """Whether its exponent has more than 17 significant digits."""
+    _, _, exponent = literal.partition("e")
+    return exponent != "" and abs(Decimal(exponent)) >= 10**MAX_EXPONENT_DIGITS
