@@ -208,9 +208,8 @@ class PackedRows(Rows):
             tokens = to_token_layout(laid.take(part.starts, part.stops, part.rows))
             lengths = memory.to_arrow((part.stops - part.starts).astype(np.int32))
             documents, remaining, *text = self._of_documents(waiting, laid, part)
-            valid = np.ones(len(rows) - 1, np.bool_)
             lists = [
-                list_array(values, part.rows, values.type, valid, large=False)
+                list_array(values, part.rows, pa.list_(values.type))
                 for values in (*text, lengths, documents, remaining)
             ]
             yield pa.RecordBatch.from_arrays([*tokens.columns, *lists], schema=self.schema)

@@ -321,10 +321,10 @@ def _streams(
     numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, layout: Layout
 ) -> dict[str, Array]:
     """The streams."""
-    index, number_offsets = schema.flat(batch.column("number_index"))
+    _, _, places = schema.number_places(batch)
     place = np.full(int(offsets[-1] - offsets[0]) + 1, -1)  # of every token; -1 if it was cut off
     place[layout.source] = layout.target
-    target = place[index.to_numpy() + np.repeat(offsets[:-1], np.diff(number_offsets))]
+    target = place[places]
     there = target >= 0
     mask = np.zeros(layout.size, np.bool_)
     mask[target[there]] = True

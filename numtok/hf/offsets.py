@@ -67,27 +67,17 @@ def offset_mapping(
     if forms is None:
         return None if trims else _mapping_by_words(state, rows, numbers, batch)
     ids, offsets = schema.flat(batch.column("input_ids"))
-    index, number_offsets = schema.flat(batch.column("number_index"))
-    tokens = (
-        index.to_numpy() + np.repeat(offsets[:-1], np.diff(number_offsets))
-        if len(numbers)
-        else np.empty(0, np.int64)
-    )
+    tokens = schema.number_places(batch)[2] if len(numbers) else np.empty(0, np.int64)
     values = ids.to_numpy()
     spans = token_spans(values, offsets, rows, numbers, tokens, forms)
     mapping = np.stack([spans.starts, spans.stops], axis=1)
     if trims:
         _trim(mapping, values, forms)
     for row in np.flatnonzero(~spans.known).tolist():
-        call = Call(
-            texts[row],
-            None,
-            False,
-            {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False},
-        )
-        mapping[offsets[row] : offsets[row + 1]] = np.array(
-            encode_generally(tokenizer, state, call)["offset_mapping"]
-        ).reshape(-1, 2)
+        options = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
+        told = encode_generally(tokenizer, state, Call(texts[row], None, False, options))
+        spans_of_row = np.array(told["offset_mapping"]).reshape(-1, 2)
+        mapping[offsets[row] : offsets[row + 1]] = spans_of_row
     return mapping
 
 

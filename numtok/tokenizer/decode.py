@@ -266,19 +266,12 @@ class Decoder:
         batch = conform(batch)
         schema.check_rows(batch)
         batch = to_number_layout(batch)
-        flat_ids, offsets = schema.flat(schema.column(batch, "input_ids"))
-        index, number_offsets = schema.flat(schema.column(batch, "number_index"))
-        ids = memory.from_arrow(flat_ids)
-        positions = memory.from_arrow(index) + np.repeat(offsets[:-1], np.diff(number_offsets))
+        ids = memory.from_arrow(schema.flat(batch.column("input_ids"))[0])
+        offsets, _, positions = schema.number_places(batch)
         # a packed row is the text of its tokens
         before, after = metadata["frame"] if metadata["pack"] is None else ([], [])
-        texts = self._text(
-            ids,
-            offsets,
-            positions,
-            self._number_texts(batch, ids, positions),
-            (len(before), len(after)),
-        )
+        numbers = self._number_texts(batch, ids, positions)
+        texts = self._text(ids, offsets, positions, numbers, (len(before), len(after)))
         return _restored(batch, texts)
 
     def ids(self, given: TokenIds, values: Sequence[Any] | None) -> str:

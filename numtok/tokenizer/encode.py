@@ -171,8 +171,7 @@ def add_frame(
     columns with one value per token.
     """
     before, after = frame
-    lengths = np.where(numbers.rows.valid, len(before) + len(after), 0)
-    shift = np.concatenate([[0], np.cumsum(lengths)])
+    shift = memory.offsets_of(numbers.rows.valid * (len(before) + len(after)))
     offsets = encoded.offsets + shift
     ids = np.empty(offsets[-1], np.int32)
     places = np.arange(len(encoded.ids)) + np.repeat(
@@ -213,12 +212,8 @@ def assemble(
     per_document, arrays = numbers.per_document(), []
     for field in described:
         offsets = encoded.offsets if field.name in per_token else per_document
-        large = pa.types.is_large_list(field.type)
-        arrays.append(
-            schema.list_array(
-                columns[field.name], offsets, field.type.value_type, numbers.rows.valid, large
-            )
-        )
+        values = columns[field.name]
+        arrays.append(schema.list_array(values, offsets, field.type, numbers.rows.valid))
     return pa.RecordBatch.from_arrays(arrays, schema=described)
 
 

@@ -15,19 +15,12 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.errors import SchemaError
 from numtok.representations import SingleToken, from_dict
-from numtok.representations.columns import (
-    NUMBER_MASK,
-)
+from numtok.representations.columns import NUMBER_MASK
 from numtok.representations.parse import choose
 from numtok.representations.values import tensor_array, tensor_values
 from numtok.tokenizer.layout import conform, with_metadata
 from numtok.tokenizer.metadata import tensor_shapes
-from numtok.tokenizer.schema import (
-    flat,
-    list_array,
-    no_rows,
-    read_metadata,
-)
+from numtok.tokenizer.schema import flat, list_array, no_rows, read_metadata, valid_rows
 
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
@@ -56,11 +49,12 @@ def expand(batch: Rows) -> Rows:
             at = batch.schema.get_field_index(old)
             if one == wanted or at < 0 or not isinstance(one, SingleToken):
                 continue
-            column, like = batch.column(at), pa.types.is_large_list(fields[at].type)
+            column, rows = batch.column(at), pa.list_
+            if pa.types.is_large_list(column.type):
+                rows = pa.large_list
             values, offsets = flat(column)
             made = _filled(one.expand({old: values})[new.name], new.fill, batch, described)
-            valid = memory.from_arrow(column.is_valid())
-            columns[at] = list_array(made, offsets, new.type, valid, like)
+            columns[at] = list_array(made, offsets, rows(new.type), valid_rows(column))
             fields[at] = pa.field(new.name, columns[at].type, metadata=fields[at].metadata)
     changes = {"numbers": [one.to_dict() for one in dense], "shapes": tensor_shapes(dense) or None}
     schema = with_metadata(pa.schema(fields, batch.schema.metadata), changes)

@@ -19,12 +19,7 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.errors import SchemaError
 from numtok.representations import from_dict
-from numtok.representations.columns import (
-    NUMBER_INDEX,
-    NUMBER_MASK,
-    Column,
-    neutral,
-)
+from numtok.representations.columns import NUMBER_INDEX, NUMBER_MASK, Column, neutral
 from numtok.representations.values import tensor_array, tensor_values
 from numtok.tokenizer.schema import (
     METADATA_KEY,
@@ -32,7 +27,9 @@ from numtok.tokenizer.schema import (
     declared_columns,
     flat,
     list_array,
+    number_places,
     read_metadata,
+    valid_rows,
 )
 
 Ints = npt.NDArray[np.int64]
@@ -69,16 +66,11 @@ def conform_schema(schema: pa.Schema, where: str = "") -> pa.Schema:
     own = declared_columns(schema, where)
     fields = []
     for field in schema:
-        if field.name not in own:
-            fields.append(field)
-        elif own[field.name].per == "row":
-            fields.append(
-                field
-                if field.type in (pa.string(), pa.large_string())
-                else field.with_type(pa.large_string())
-            )
-        else:
-            fields.append(field.with_type(_like(field.type, own[field.name].type)))
+        if field.name in own and own[field.name].per != "row":
+            field = field.with_type(_like(field.type, own[field.name].type))
+        elif field.name in own and field.type not in (pa.string(), pa.large_string()):
+            field = field.with_type(pa.large_string())
+        fields.append(field)
     return pa.schema(fields, schema.metadata)
 
 
@@ -108,10 +100,7 @@ def conform(batch: pa.RecordBatch, where: str = "") -> pa.RecordBatch:
 def _conformed(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if not isinstance(column, pa.ListArray | pa.LargeListArray):
         return column if column.type.equals(kind) else column.cast(kind)
-    if (
-        column.null_count
-        and np.diff(memory.from_arrow(column.offsets))[~memory.from_arrow(column.is_valid())].any()
-    ):
+    if np.diff(memory.from_arrow(column.offsets))[~valid_rows(column)].any():
         column = column.take(pa.array(np.arange(len(column))))
     if column.type.equals(kind):
         return column
@@ -153,22 +142,18 @@ def token_schema(schema: pa.Schema) -> pa.Schema:
     for field in schema:
         if field.name == NUMBER_INDEX.name:
             field = pa.field(NUMBER_MASK.name, _like(field.type, NUMBER_MASK.type))
-        fields.append(
-            field
-            if field.name not in own
-            else field.with_type(_like(field.type, own[field.name].type))
-        )
+        if field.name in own:
+            field = field.with_type(_like(field.type, own[field.name].type))
+        fields.append(field)
     return with_metadata(pa.schema(fields, schema.metadata), {"layout": "token"})
 
 
 def number_schema(schema: pa.Schema) -> pa.Schema:
     """The inverse of :func:`token_schema`."""
-    fields = [
-        pa.field(NUMBER_INDEX.name, _like(field.type, NUMBER_INDEX.type))
-        if field.name == NUMBER_MASK.name
-        else field
-        for field in schema
-    ]
+    fields = list(schema)
+    at = schema.get_field_index(NUMBER_MASK.name)
+    if at >= 0:
+        fields[at] = pa.field(NUMBER_INDEX.name, _like(fields[at].type, NUMBER_INDEX.type))
     return with_metadata(pa.schema(fields, schema.metadata), {"layout": None, "pack": None})
 
 
@@ -181,9 +166,8 @@ def to_token_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
     if read_metadata(batch.schema)["layout"] == "token":
         return batch
     described, own = token_schema(batch.schema), _number_columns(batch.schema)
-    _, offsets = flat(batch.column("input_ids"))
-    index, number_offsets = flat(batch.column(NUMBER_INDEX.name))
-    places = memory.from_arrow(index) + np.repeat(offsets[:-1], np.diff(number_offsets))
+    offsets, _, places = number_places(batch)
+    valid = valid_rows(batch.column("input_ids"))
     first = np.diff(places, prepend=-1) > 0  # of those that begin in one token
     total, columns = int(offsets[-1]), []
     for column, field in zip(batch.columns, described, strict=True):
@@ -195,7 +179,7 @@ def to_token_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
         else:
             columns.append(column)
             continue
-        columns.append(_lists(values, offsets, field, batch.column("input_ids")))
+        columns.append(list_array(values, offsets, field.type, valid))
     return pa.RecordBatch.from_arrays(columns, schema=described)
 
 
@@ -207,18 +191,17 @@ def to_number_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
     mask, offsets = flat(batch.column(NUMBER_MASK.name))
     places = np.flatnonzero(memory.from_arrow(mask))
     number_offsets = np.searchsorted(places, offsets)
-    chosen, columns = memory.to_arrow(places), []
+    chosen, valid = memory.to_arrow(places), valid_rows(batch.column("input_ids"))
+    index, columns = places - np.repeat(offsets[:-1], np.diff(number_offsets)), []
     for column, field in zip(batch.columns, described, strict=True):
         if field.name == NUMBER_INDEX.name:
-            values: Any = (places - np.repeat(offsets[:-1], np.diff(number_offsets))).astype(
-                np.int32
-            )
+            values: Any = index.astype(np.int32)
         elif field.name in own:
             values = flat(column)[0].take(chosen)
         else:
             columns.append(column)
             continue
-        columns.append(_lists(values, number_offsets, field, batch.column("input_ids")))
+        columns.append(list_array(values, number_offsets, field.type, valid))
     return pa.RecordBatch.from_arrays(columns, schema=described)
 
 
@@ -231,13 +214,6 @@ def _number_columns(schema: pa.Schema) -> dict[str, Column]:
         for name, column in known.items()
         if column.per == "number" and column != NUMBER_INDEX
     }
-
-
-def _lists(values: Any, offsets: Ints, field: pa.Field, like: pa.Array) -> pa.Array:
-    valid = memory.from_arrow(like.is_valid()) if like.null_count else np.ones(len(like), np.bool_)
-    return list_array(
-        values, offsets, field.type.value_type, valid, pa.types.is_large_list(field.type)
-    )
 
 
 def _spread(

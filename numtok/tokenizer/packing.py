@@ -17,9 +17,17 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
+from numtok.engines.number_tokens import vocabulary_of
 from numtok.errors import TokenizerError
 from numtok.representations import END_NUM, NUM, SpelledOut, from_dict
-from numtok.tokenizer.schema import declared_columns, flat, list_array, read_metadata
+from numtok.tokenizer.schema import (
+    declared_columns,
+    flat,
+    list_array,
+    number_places,
+    read_metadata,
+    valid_rows,
+)
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Ints = npt.NDArray[np.int64]
@@ -158,11 +166,8 @@ def end_token(tokenizer: Tokenizer, given: str | int | None = None) -> int:
                 " by end_token=..."
             )
         return found
-    number = (
-        given
-        if isinstance(given, int)
-        else added.get(given, _of_vocabulary(tokenizer.config["model"]["vocab"]).get(given))
-    )
+    known = added if given in added else vocabulary_of(tokenizer.config)
+    number = given if isinstance(given, int) else known.get(given)
     if number is None or not 0 <= number < tokenizer.vocab_size:
         raise TokenizerError(
             f"end_token={given!r} is no token of the tokenizer; give a token, or the id of one"
@@ -175,25 +180,12 @@ def end_token(tokenizer: Tokenizer, given: str | int | None = None) -> int:
     return number
 
 
-def _of_vocabulary(vocabulary: Any) -> dict[str, int]:
-    """Token to id, also of a Unigram's list."""
-    return (
-        dict(vocabulary)
-        if isinstance(vocabulary, dict)
-        else {entry[0]: number for number, entry in enumerate(vocabulary)}
-    )
-
-
 def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """The rows of batches of one schema, one after the other, as one batch."""
     if len(batches) == 1:
         return batches[0]
     filled = [batch for batch in batches if batch.num_rows] or batches[:1]
-    return (
-        pa.Table.from_batches(filled).combine_chunks().to_batches()[0]
-        if len(filled) > 1
-        else filled[0]
-    )
+    return pa.concat_batches(filled) if len(filled) > 1 else filled[0]
 
 
 def with_ends(batch: pa.RecordBatch, end: int | None) -> pa.RecordBatch:
@@ -201,13 +193,10 @@ def with_ends(batch: pa.RecordBatch, end: int | None) -> pa.RecordBatch:
     there is one; null rows become empty.
     """
     ids, known = batch.column("input_ids"), declared_columns(batch.schema)
-    valid = memory.from_arrow(ids.is_valid()) if ids.null_count else np.ones(len(ids), np.bool_)
     offsets = flat(ids)[1]
-    shift = memory.offsets_of(
-        np.zeros(len(ids), np.int64) if end is None else valid.astype(np.int64)
-    )
+    shift = memory.offsets_of(valid_rows(ids) & (end is not None))
     places = np.arange(int(offsets[-1])) + np.repeat(shift[:-1], np.diff(offsets))
-    all_valid, columns, fields = np.ones(len(ids), np.bool_), [], []
+    columns, fields = [], []
     for field in batch.schema:
         if field.name not in known or known[field.name].per not in ("token", "number"):
             continue
@@ -218,15 +207,7 @@ def with_ends(batch: pa.RecordBatch, end: int | None) -> pa.RecordBatch:
             spread = memory.full(int(offsets[-1] + shift[-1]), fill, plain.dtype)
             spread[places] = plain
             values, own_offsets = memory.to_arrow(spread), offsets + shift
-        columns.append(
-            list_array(
-                values,
-                own_offsets,
-                field.type.value_type,
-                all_valid,
-                pa.types.is_large_list(field.type),
-            )
-        )
+        columns.append(list_array(values, own_offsets, field.type))
         fields.append(field)
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, batch.schema.metadata))
 
@@ -253,11 +234,7 @@ class FlatRows:
             name: flat(batch.column(name))[0] for name in names if name != "number_index"
         }
         self.ids = memory.from_arrow(self._values["input_ids"])
-        self.offsets: Ints = flat(batch.column("input_ids"))[1]
-        index, self._number_offsets = flat(batch.column("number_index"))
-        self.places: Ints = memory.from_arrow(index) + np.repeat(
-            self.offsets[:-1], np.diff(self._number_offsets)
-        )
+        self.offsets, self._number_offsets, self.places = number_places(batch)
 
     def number_stops(self, tokens: NumberTokens) -> Ints:
         """int64[numbers]: where the tokens of each number end."""
@@ -284,7 +261,7 @@ class FlatRows:
         token_offsets = edges[rows]
         number_offsets = memory.offsets_of(high - low)[rows]
         index = (places - np.repeat(token_offsets[:-1], np.diff(number_offsets))).astype(np.int32)
-        valid, columns = np.ones(len(rows) - 1, np.bool_) if valid is None else valid, []
+        columns = []
         for field in self.schema:
             per_token = field.name in self._per_token
             if field.name == "number_index":
@@ -292,15 +269,7 @@ class FlatRows:
             else:
                 values = (tokens if per_token else numbers).of_arrow(self._values[field.name])
             offsets = token_offsets if per_token else number_offsets
-            columns.append(
-                list_array(
-                    values,
-                    offsets,
-                    field.type.value_type,
-                    valid,
-                    pa.types.is_large_list(field.type),
-                )
-            )
+            columns.append(list_array(values, offsets, field.type, valid))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 

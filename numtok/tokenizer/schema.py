@@ -33,12 +33,9 @@ from numtok.tokenizer.metadata import FORMAT_VERSION, parse_metadata, tensor_sha
 METADATA_KEY = b"numtok"
 LIST_LIMIT = 2**31 - 1
 Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 # the column that tells how many there are
-_COUNTED = {
-    "token": "input_ids",
-    "number": "number_index",
-    "piece": SEQ_LENGTHS.name,
-}
+_COUNTED = {"token": "input_ids", "number": "number_index", "piece": SEQ_LENGTHS.name}
 
 
 def columns_of(
@@ -70,16 +67,11 @@ def build_schema(
     large: bool = False,
 ) -> pa.Schema:
     """The schema of encoded batches."""
-    fields = []
-    for column in columns_of(representations, keep_text).values():
-        if column.per == "row":
-            fields.append(pa.field(column.name, pa.large_string() if large else column.type))
-        else:
-            fields.append(
-                pa.field(
-                    column.name, pa.large_list(column.type) if large else pa.list_(column.type)
-                )
-            )
+    text, rows = (pa.large_string(), pa.large_list) if large else (pa.string(), pa.list_)
+    fields = [
+        pa.field(column.name, text if column.per == "row" else rows(column.type))
+        for column in columns_of(representations, keep_text).values()
+    ]
     shapes = tensor_shapes(representations)
     described = json.dumps(
         {"format": FORMAT_VERSION} | metadata | ({"shapes": shapes} if shapes else {}),
@@ -137,35 +129,43 @@ def no_rows(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def list_array(
-    values: Any,
-    offsets: npt.NDArray[np.int64],
-    kind: pa.DataType,
-    valid: npt.NDArray[np.bool_],
-    large: bool,
+    values: Any, offsets: Ints, kind: pa.DataType, valid: Mask | None = None
 ) -> pa.Array:
-    """Rows ``values[offsets[r]:offsets[r + 1]]`` as a list array; rows that are not valid become
-    null.
+    """Rows ``values[offsets[r]:offsets[r + 1]]`` as lists of this type; rows that are not valid
+    become null.
     """
     if not isinstance(values, pa.Array):
         values = memory.to_arrow(values)
-        values = values if values.type.equals(kind) else values.cast(kind)
+        values = values if values.type.equals(kind.value_type) else values.cast(kind.value_type)
+    large = pa.types.is_large_list(kind)
+    edges = memory.to_arrow(offsets if large else offsets.astype(np.int32))
+    mask = None if valid is None or valid.all() else memory.to_arrow(~valid)
     array_type = pa.LargeListArray if large else pa.ListArray
-    mask = None if valid.all() else memory.to_arrow(~valid)
-    list_type = pa.large_list(kind) if large else pa.list_(kind)
-    return array_type.from_arrays(
-        memory.to_arrow(offsets if large else offsets.astype(np.int32)),
-        values,
-        type=list_type,
-        mask=mask,
-    )
+    return array_type.from_arrays(edges, values, type=kind, mask=mask)
 
 
-def flat(column: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+def flat(column: pa.Array) -> tuple[pa.Array, Ints]:
     """(values, offsets from 0) of a list column, also of a slice; the inverse of
     :func:`list_array`.
     """
     offsets = memory.from_arrow(column.offsets).astype(np.int64)
     return column.values.slice(offsets[0], offsets[-1] - offsets[0]), offsets - offsets[0]
+
+
+def number_places(batch: pa.RecordBatch) -> tuple[Ints, Ints, Ints]:
+    """(where the ids of each row begin, where its numbers do, the first token of each number) of a
+    batch in number layout, all rows end to end.
+    """
+    _, offsets = flat(column(batch, "input_ids"))
+    index, numbers = flat(column(batch, "number_index"))
+    return offsets, numbers, memory.from_arrow(index) + np.repeat(offsets[:-1], np.diff(numbers))
+
+
+def valid_rows(column: pa.Array) -> Mask:
+    """bool[rows]: which are not null."""
+    if not column.null_count:
+        return np.ones(len(column), np.bool_)
+    return memory.from_arrow(column.is_valid())
 
 
 def column(batch: pa.RecordBatch, name: str) -> pa.Array:
@@ -198,11 +198,8 @@ class _Declared(NamedTuple):
 @functools.lru_cache(maxsize=16)
 def _declared_by(described: bytes) -> _Declared:
     metadata = parse_metadata(described)
-    numbers, layout, packed = (
-        [from_dict(options) for options in metadata["numbers"]],
-        metadata["layout"],
-        metadata["pack"] is not None,
-    )
+    numbers = [from_dict(options) for options in metadata["numbers"]]
+    layout, packed = metadata["layout"], metadata["pack"] is not None
     columns = MappingProxyType(columns_of(numbers, True, layout, packed))
     return _Declared(columns, layout == "number", numbers[0].stays_text, packed, metadata["frame"])
 
@@ -261,20 +258,15 @@ def _check_rows(batch: pa.RecordBatch, declared: _Declared) -> None:
         for name, one in declared.columns.items()
         if name in batch.schema.names and one.per != "row"
     }
-    valid: npt.NDArray[np.bool_] = memory.from_arrow(batch.column("input_ids").is_valid())
+    valid = valid_rows(batch.column("input_ids"))
     edges: dict[str, Ints] = {}
     for name in columns:
         values = batch.column(name)
-        other = (
-            memory.from_arrow(values.is_valid()) != valid
-            if values.null_count or not valid.all()
-            else None
-        )
-        if other is not None and other.any():
+        if (other := valid_rows(values) != valid).any():
             raise _BadRow(np.argmax(other), f"{name!r} and 'input_ids' are not null together")
         values, edges[name] = flat(values)
         if values.null_count and columns[name] != SEQ_TEXT:
-            row = _row_of(np.argmax(~memory.from_arrow(values.is_valid())), edges[name])
+            row = _row_of(np.argmin(valid_rows(values)), edges[name])
             raise _BadRow(row, f"{name!r} holds a null value")
     for name, one in columns.items():
         expected = edges[_COUNTED[one.per]] if _COUNTED[one.per] in edges else edges[name]
@@ -336,7 +328,7 @@ def _check_index(batch: pa.RecordBatch, edges: dict[str, Ints], shared: bool) ->
 def _check_frame(
     batch: pa.RecordBatch,
     edges: Ints,
-    valid: npt.NDArray[np.bool_],
+    valid: Mask,
     frame: tuple[list[int], list[int]],
 ) -> None:
     """Each row begins and ends with the special tokens that the metadata tell."""

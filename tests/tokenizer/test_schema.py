@@ -266,13 +266,8 @@ def test_flat_is_the_inverse_of_list_array(documents: list[str | None]) -> None:
         tok = make([PlaceValue()])
         batch = tok.encode_batch(documents)
     values, offsets = schema.flat(batch["input_ids"])
-    again = schema.list_array(
-        values,
-        offsets,
-        pa.int32(),
-        np.array([text is not None for text in documents], np.bool_),
-        large=False,
-    )
+    valid = np.array([text is not None for text in documents], np.bool_)
+    again = schema.list_array(values, offsets, pa.list_(pa.int32()), valid)
     assert again.equals(batch["input_ids"])
     for start in range(len(documents) + 1):
         part, part_offsets = schema.flat(batch["input_ids"].slice(start))
