@@ -66,7 +66,7 @@ def test_a_change_in_an_imported_rule_is_seen(tmp_path: Path) -> None:
     """Without rule D, runs are cut in the middle; the file keeps its times, as in a wheel built
     with constant times.
     """
-    find = "import numtok; print([n.text for n in numtok.extract('5 of 7R32 and 1.2.3')])"
+    find = "import numtok; print(numtok.scan(['5 of 7R32 and 1.2.3']).text().to_pylist())"
     shutil.copytree(PACKAGE, tmp_path / "numtok", ignore=shutil.ignore_patterns("__pycache__"))
     assert "['5']\n" in run(find, tmp_path, tmp_path)
     assert run(find, tmp_path, tmp_path) == "['5']\n"
