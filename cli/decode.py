@@ -24,12 +24,11 @@ Running
 """
 EXPORT = """
 Output
-  --to megatron|gpt-neox!  The reader; they differ in the codes of floats only.
-  --end-token TOKEN  Put behind each document, which these trainers join: a token or its id. Packed
-      rows have theirs.
+  --to megatron|gpt-neox!  The program that is to read the files.
+  --end-token TOKEN  Put this token, or id, after each document. Packed rows have theirs already.
   --overwrite
 Text
-  --tokenizer
+  --tokenizer PATH  The tokenizer of the inputs, if --end-token is one of its tokens.
 Running
   --quiet
   --debug
@@ -41,9 +40,11 @@ ENCODED = "numtok encode sample.jsonl -o kept.parquet --keep-text --quiet\n"
 def decode(inputs: tuple[str, ...], output: str, quiet: bool, **options: Any) -> None:
     """Give back the text of files that `numtok encode` wrote.
 
-    Byte for byte if they were encoded with --keep-text; else with the numbers in canonical form.
-    Give the same --tokenizer as then; the rest is in the files, and in a folder of shards the
-    tokenizer too. Columns that were kept come along, except into .txt.
+    The text is the same to the byte if it was encoded with --keep-text. Else numbers come back by
+    value: 0.50 as 0.5.
+
+    Give the same --tokenizer as for encode; a folder of shards has it inside. Columns that were kept
+    are written too, except to .txt.
     """
     from numtok import decode_files
 
@@ -65,12 +66,13 @@ def decode(inputs: tuple[str, ...], output: str, quiet: bool, **options: Any) ->
     f"{ENCODED}numtok export kept.parquet data/sample --to megatron --end-token '<|endoftext|>'",
 )
 def export(inputs: tuple[str, ...], prefix: str, quiet: bool, **options: Any) -> None:
-    """Write twin .bin and .idx files, as Megatron-LM and GPT-NeoX read them.
+    """Write the .bin and .idx files of Megatron-LM and GPT-NeoX.
 
-    INPUT is a file that `numtok encode` wrote, or a folder of them. PREFIX.bin and PREFIX.idx have
-    the ids, a sequence for each row; PREFIX_number_value and so on the number streams, one value
-    per token, of the same lengths and order; PREFIX.json says what they are. Rows without tokens
-    are left out.
+    INPUT is a file that `numtok encode` wrote, or a folder of them.
+
+    PREFIX.bin and PREFIX.idx get the token ids, a sequence for each row. PREFIX_number_value and so
+    on get the number columns, one value per token, in the same order. PREFIX.json says which type
+    and shape each has. Rows without tokens are left out.
     """
     from numtok import export_files
 

@@ -12,76 +12,78 @@ from .summary import print_summary, print_warnings
 
 OPTIONS = """
 Numbers
-  --numbers LIST = xval  Representations: see below.
+  --numbers LIST = xval  One representation or several, with commas between: see below.
   --grammar
   --pattern
   --overflow
-  --dense  Store bits and fone as tensors, not as one integer and digits.
-  --scale X  Multiply xval's values by this. Default: fitted; 1 is raw.
-  --clip X  Clip scaled values here. Default: 5, or none with --scale.
+  --dense  Store bits and fone as tensors instead of integers and digits.
+  --scale X  Multiply xval's values by this; 1 leaves them as they are. Default: fitted to the inputs.
+  --clip X  Bound the scaled values. Default: 5, or none with --scale.
   --fit  Fit the scale, as is done unless --scale is given.
-  --fit-quantile Q  Scale this quantile of the magnitudes to 5. Default: the one with which the
-      fewest numbers are clipped or vanish.
+  --fit-quantile Q  Fit the scale so that this quantile of the magnitudes becomes 5. Default: so that
+      the fewest numbers are clipped or come near zero.
 Text
   --tokenizer
   --text-column
   --template
   --format
   --text-unit
-  --leading-space auto|separate  Whether a number's token takes the space before it along (auto) or
-      not.
-  --add-special-tokens  Put the tokenizer's special tokens around each text.
-  --parse-special  Read special tokens that are written in the text as such.
+  --leading-space auto|separate  The space before a number is part of the number's token where the
+      tokenizer allows it (auto, the default), or a token of its own (separate).
+  --add-special-tokens  Put the tokenizer's special tokens around each document.
+  --parse-special  Encode special tokens written in the text as special tokens, not as text.
   --on-error
 Output
-  -o/--output FILE!  A .parquet, .arrow (.feather, .ipc) or .jsonl file; or FOLDER/; - for standard
-      output. Or a URL.
-  --output-format parquet|arrow|jsonl  Whatever the name; parquet in a folder, unless arrow is given.
-      Standard output takes jsonl, its default, and arrow, as a stream.
-  --keep-text  Also store what it takes to give back every byte.
-  --keep-column NAME...  Also store this column; repeatable.
-  --layout number|token  A value per number (the default, and smallest), or one per token in every
-      column: such rows can be sliced and joined.
+  -o/--output FILE!  A .parquet, .arrow (.feather, .ipc) or .jsonl file; FOLDER/ for a folder of
+      shards; a URL; or - for standard output.
+  --output-format parquet|arrow|jsonl  Write this format, whatever the name. Default in a folder:
+      parquet; on standard output: jsonl.
+  --keep-text  Also store what is needed to give the text back byte for byte.
+  --keep-column NAME...  Also store this column of the input; repeatable.
+  --layout number|token  Store one value per number (the default, and smallest), or one per token in
+      every column, so that programs can slice and join rows.
   --compression zstd|lz4|snappy|gzip|none  zstd is the default; snappy and gzip are for Parquet.
-  --tensors lists|extension  In Parquet: plain lists (the default), which every program reads, or
-      Arrow's tensor type (extension), which datasets refuses.
-  --stats  Also tell what numbers there are, as numtok stats does; a folder keeps it.
+  --tensors lists|extension  Store tensors in Parquet as plain lists (the default), which every
+      program reads, or as Arrow's tensor type (extension), which datasets refuses.
+  --stats  Also report the numbers of the corpus, as numtok stats does; a folder keeps the counts.
   --overwrite
 Packed rows
-  --pack N  Rows of at most so many tokens, in token layout, for trainers: documents joined with the
-      end token, none lost, no number cut.
-  --pack-mode sequential|best-fit  Fill row after row (sequential, the default), or put whole
-      documents where they leave the least room, and cut only longer ones.
-  --end-token TOKEN  Behind every packed document: a token or its id; else <|endoftext|>, </s> or
-      the like.
+  --pack N  Write rows of at most N tokens for trainers: documents joined with the end token, none
+      lost, no number cut. Implies --layout token.
+  --pack-mode sequential|best-fit  Fill one row after the other (sequential, the default), or put
+      whole documents where they fit best, and cut only longer ones.
+  --end-token TOKEN  The token after every packed document, or its id. Default: <|endoftext|>, </s>
+      or the like.
 Folders of shards
-  --shards N  Write a folder of so many files, at most.
-  --shard-size SIZE  Write a folder, a file for about so much input. Default: 256MiB.
-  --shard I/N  Do every N-th shard only, from the I-th on; then `numtok finish`.
-  --ray ADDRESS  Have a Ray cluster write the shards: auto, local, or host:port. All nodes must see
-      the same files.
+  --shards N  Write a folder of at most N files.
+  --shard-size SIZE  Write a folder with one file for about so much input. Default: 256MiB.
+  --shard I/N  Write only every N-th shard, from the I-th on, as one of N machines; then run
+      `numtok finish`.
+  --ray ADDRESS  Write the shards on a Ray cluster: auto (the running one), local, or host:port. All
+      nodes must see the same files.
 Running
   --config
   --workers
-  --engine auto|gigatoken|tokenizers  The same ids; auto is the default.
+  --engine auto|gigatoken|tokenizers  What tokenizes the text; the ids are the same. auto, the
+      default, takes the faster one if it knows the tokenizer.
   --batch-bytes N  About how much text is encoded at once.
   --quiet
   --debug
 """
 # A test holds these names to the registry, which takes too long to load for a help text.
 REPRESENTATIONS = """\b
-Representations, one or several of those with one token, as in xval,fone:6,4,bits:
-  xval            one value, scaled; xval:log its logarithm
-  bits            the 32 bits of a float; bits:64 of a double
-  fone:I,F        the phases of I digits before the point and F behind it
-  logfourier      the phases of the logarithm
-  exponent_bins   a bin on a logarithmic scale
-  quantile_bins:N   a bin between quantiles, which are fitted; quantile_bins:N,soft a place in it
-  place           a token per digit, with its place; place:lsd backwards
+Representations; those with one token can be combined, as in xval,fone:6,4,bits:
+  xval            one token, its scaled value; xval:log the logarithm
+  bits            one token, the 32 bits of a float; bits:64 of a double
+  fone:I,F        one token, phases of I digits before the point and F after it
+  logfourier      one token, phases of the logarithm
+  exponent_bins   one token, a bin on a logarithmic scale
+  quantile_bins:N   one token, one of N bins fitted to the corpus; quantile_bins:N,soft
+  place           a token per digit, with its place; place:lsd ones first
   digits          groups of three digits; digits:1 one by one; digits:3,places
-  p10 p1000 b1999 fp15   sign, mantissa and exponent: 3, 2 or 1 tokens; p10:5 digits
+  p10 p1000 b1999 fp15   sign, mantissa, exponent in 5, 3, 2 or 1 tokens; p10:5 digits
   float_digits    sign, exponent and mantissa in digits of a base; float_digits:10,2,4
-  subword         what the tokenizer alone gives
+  subword         what the tokenizer does by itself
 
 """
 EXAMPLES = """
@@ -107,14 +109,14 @@ def encode(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Encode text files into one file of tokens and number tensors, or a folder of them.
+    """Encode text files to tokens and number columns.
 
-    INPUT is a file, a folder, a pattern such as 'data/*.jsonl.zst', the URL of one, or - for
-    standard input. JSON lines, JSON, CSV, TSV, text, Parquet and Arrow are read, plain or
-    compressed (.gz, .zst, .bz2, .xz).
+    INPUT is a file, a folder, a pattern such as 'data/*.jsonl.zst', a URL, or - for standard
+    input. It may be JSON lines, JSON, CSV, TSV, text, Parquet or Arrow, plain or compressed (.gz,
+    .zst, .bz2, .xz).
 
-    A folder is for corpora of any size: it gets shards, which --workers processes write; after a
-    kill, the same command goes on where it was. So it does in an object store (pip install
+    The output is one file, or for corpora of any size a folder of shards. After a kill, run the
+    same command again: it goes on where it was. Folders may be in an object store (pip install
     'numtok[remote]' s3fs):
 
     \b

@@ -18,19 +18,19 @@ from .page import write_page
 
 OPTIONS = """
 Text
-  --text TEXT  A text, be there a file of that name or not.
-  --row N = 1  Of a file, from 1.
+  --text TEXT  The text, even if a file of that name exists.
+  --row N = 1  Which row of the file, from 1.
   --text-column
   --format
   --tokenizer
 Numbers
-  --numbers LIST...  Representations to compare, such as xval,bits; repeatable. Default: xval,bits;
-      place; subword.
+  --numbers LIST...  A representation to show, or several combined, such as xval,bits; repeat the
+      option to compare. Default: xval,bits; place; subword.
   --grammar
   --pattern
   --overflow
 Output
-  --limit N = 40  Numbers to list.
+  --limit N = 40  List at most N numbers.
   --html FILE  Write a page for the browser instead.
 Running
   --debug
@@ -52,10 +52,10 @@ TEXT = click.Argument(["what"], required=False, metavar="[TEXT|FILE]")
 def inspect(
     what: str | None, text: str | None, limit: int, html: str | None, **options: Any
 ) -> None:
-    """Show the numbers in TEXT (or standard input), the tokens, and the tensors.
+    """Show the numbers of a text, its tokens and columns.
 
-    Of a corpus, a document of which is TEXT then; of a file that `numtok encode` wrote, what is
-    stored for a row.
+    Give a text, or nothing to read standard input. Give a corpus file to take the text of one row
+    (--row), or a file that `numtok encode` wrote to see what is stored for that row.
     """
     if text is not None and what is not None:
         raise click.UsageError("give a text or --text, not both")

@@ -10,7 +10,7 @@ from .summary import print_summary
 
 FINISH = """
 Running
-  --check  Also read all shards, and compare them with the SHA-256 in their receipts.
+  --check  Also read all shards and inputs, and compare them with the recorded SHA-256.
   --quiet
   --debug
 """
@@ -24,10 +24,10 @@ numtok finish parts/
 
 @command([FOLDER], FINISH, EXAMPLES)
 def finish(folder: str, check: bool, quiet: bool) -> None:
-    """Finish a folder whose shards several machines have written, each with its --shard I/N.
+    """Finish a folder that several machines wrote.
 
-    Every shard must be done, and together they must hold each input exactly once; then the manifest
-    is written.
+    Run it once, after each machine has run encode with its --shard I/N. It checks that every shard is
+    done and that together they hold each input exactly once, and writes the manifest.
     """
     from numtok import finish_job
 
@@ -38,10 +38,10 @@ def finish(folder: str, check: bool, quiet: bool) -> None:
 
 @command([FOLDER], "Running\n  --debug", EXAMPLES)
 def status(folder: str) -> None:
-    """Tell how far the job in a folder is.
+    """Show how far the job in a folder is.
 
-    Which shards are done, which ones somebody works on, where and since when, and which ones could
-    not be made, with the file and the line.
+    It lists how many shards are done, which are being written, where and since when, and which have
+    failed, with file and line.
     """
     from numtok import job_status
 

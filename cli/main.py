@@ -134,8 +134,8 @@ def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 def cli() -> None:
     """Exact numbers for language models.
 
-    numtok finds every number in text, writes it as tokens and Arrow tensors in the representation
-    you choose, and gives the text back.
+    numtok finds every number in a text, writes it as tokens and Arrow columns in the representation
+    that you choose, and gives the text back.
     """
 
 

@@ -25,25 +25,27 @@ FACTORS |= {f"{letter}i": 1024**k for k, letter in enumerate("kmgt", 1)}
 MOST = (1 << 63) - 1
 SAMPLE = "Examples, with examples/sample.jsonl of the repository, or JSON lines of your own:"
 SHARED = """
-  --tokenizer PATH  A tokenizer.json, its folder or a hub id. Default: the small English one inside
-      numtok.
+  --tokenizer PATH  A tokenizer.json, a folder that holds one, or a hub id. Default: the small English
+      tokenizer inside numtok.
   --grammar prose|data|european|indian|swiss  What counts as a number. prose (the default): 1,234.5
-      is one number; data (JSON, CSV, code): a comma never groups; european: 1.234,5 and 1 234,5;
+      is one number; data (JSON, CSV, code): commas do not group; european: 1.234,5 and 1 234,5;
       indian: 12,34,567.8; swiss: 1'234.5.
-  --pattern REGEX  Instead: every match of this regular expression is a number, in its marks.
-  --overflow text|clip|error  Numbers that the representation cannot hold stay text (the default),
-      become the nearest it can hold, or are an error.
-  --format FORMAT  Format of the inputs, such as jsonl or csv, whatever their suffix.
-  --text-column NAME  Where the text is. Default: text, content, document, body, or the only strings.
-  --template TEXT  Join columns to the text: '{name} costs {price}'; or row, a line for each column.
-  --text-unit line|file = line  In .txt: what a document is.
-  --on-error raise|skip = raise  Stop at a bad row, or leave it out and count it.
-  --workers N  Threads; for a folder processes. Default: one per processor.
+  --pattern REGEX  Take every match of this regular expression as a number. It replaces the rules of
+      --grammar, but not its decimal and grouping marks.
+  --overflow text|clip|error  For numbers that the representation cannot hold: leave them as text (the
+      default), take the nearest that it can hold, or stop.
+  --format FORMAT  Read the inputs as this format, such as jsonl or csv, whatever their suffix.
+  --text-column NAME  The column with the text. Default: text, content, document or body, else the
+      only column of strings.
+  --template TEXT  Make the text from columns: '{name} costs {price}'; or row, a line for each column.
+  --text-unit line|file = line  What a document is in .txt: a line, or the whole file.
+  --on-error raise|skip = raise  Stop at a row that cannot be read, or skip and count it.
+  --workers N  Threads; for a folder of shards, processes. Default: one per core.
   --overwrite  Replace the output if it exists.
-  -q/--quiet  No progress, no summary.
+  -q/--quiet  Show no progress and no summary.
   --debug  Show the traceback of an error.
-  --config FILE  Take options from a .toml file, by their names here; or repeat the job of a
-      __numtok/manifest.json. Options given here win.
+  --config FILE  Read options from a .toml file, by their names here; or repeat the job of a
+      __numtok/manifest.json. Options on the command line win.
 """
 
 
@@ -161,6 +163,13 @@ class Choice(click.Choice):  # type: ignore[type-arg]
         return super().convert(value, param, ctx) if isinstance(value, str) else value
 
 
+class Count(click.IntRange):
+    """A whole number, whose upper limit is of no interest to a reader."""
+
+    def _describe_range(self) -> str:
+        return f"x>={self.min}"
+
+
 class Size(click.ParamType):  # type: ignore[type-arg]
     """Bytes, as in ``256MB`` or ``1GiB``."""
 
@@ -251,7 +260,7 @@ def _names(param: click.Parameter) -> list[str]:
 
 
 KINDS: dict[str, Any] = {
-    "N": click.IntRange(1, MOST),
+    "N": Count(1, MOST),
     "X": click.FloatRange(0, min_open=True),
     "Q": click.FloatRange(0, 1, min_open=True),
     "SIZE": Size(),
@@ -263,8 +272,8 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "--format": {"name": ["input_format"], "callback": _known_format},
     "--keep-column": {"name": ["keep_columns"]},
     "--end-token": {"callback": _token_or_id},
-    "--workers": {"type": click.IntRange(1, 1 << 16)},
-    "--vocab-size": {"type": click.IntRange(257, 1 << 31)},
+    "--workers": {"type": Count(1, 1 << 16)},
+    "--vocab-size": {"type": Count(257, 1 << 31)},
     "--port": {"type": click.IntRange(0, 65535)},
     "--quiet": {"callback": _hush},
     "--debug": {"expose_value": False, "callback": _remember_debug},

@@ -31,8 +31,8 @@ OPTIONS = """
 Text
   --tokenizer
 Running
-  --port N = 8642  Of 127.0.0.1; 0 for any that is free.
-  --no-browser  Print the address of the page, and open no browser.
+  --port N = 8642  The port on 127.0.0.1; 0 takes any free one.
+  --no-browser  Only print the address of the page.
   --debug
 """
 EXAMPLES = """
@@ -47,9 +47,9 @@ HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?")
 
 @command([], OPTIONS, EXAMPLES)
 def playground(tokenizer: str | None, port: int, no_browser: bool) -> None:
-    """Open a page that shows the numbers in a text, the tokens and the tensors while you type.
+    """Open a page that shows numbers and tokens as you type.
 
-    Only this machine can reach it, and no text leaves the machine. Ctrl-C ends it.
+    Only this machine can reach the page, and no text leaves the machine. Ctrl-C ends it.
     """
     served = server(port, tokenizer)
     url = f"http://127.0.0.1:{served.server_port}/"

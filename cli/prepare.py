@@ -14,9 +14,9 @@ from .options import INPUTS, command, make_grammar
 
 TRAIN = """
 Output
-  -o/--output FOLDER!  Gets a tokenizer.json.
-  --vocab-size N = 16000  Tokens in all.
-  --min-frequency N = 2  How often a pair must occur to be merged.
+  -o/--output FOLDER!  Write the tokenizer.json here.
+  --vocab-size N = 16000  The size of the vocabulary.
+  --min-frequency N = 2  Merge only pairs that occur this often.
   --overwrite
 Text
   --text-column
@@ -33,10 +33,11 @@ numtok encode sample.jsonl -o trained.parquet --tokenizer my-tokenizer
 """
 EXPORT_TOKENIZER = """
 Output
-  -o/--output FOLDER!  Gets a tokenizer.json.
+  -o/--output FOLDER!  Write the tokenizer.json here.
   --overwrite
 Numbers
-  --numbers LIST!  digits:1, digits:2 or digits:3, cut from the right, or digits:3,left; or subword.
+  --numbers LIST!  digits:1, digits:2 or digits:3 (grouped from the right), digits:3,left, or
+      subword.
   --grammar
 Text
   --tokenizer
@@ -77,10 +78,10 @@ def train(
     quiet: bool,
     **reading: Any,
 ) -> None:
-    """Train a byte-level BPE tokenizer on text with its numbers taken out.
+    """Train a byte-level BPE tokenizer without numbers.
 
-    Merges never span a number, and digits stay single tokens. The result loads in numtok,
-    tokenizers and transformers.
+    Numbers are taken out of the text first, so no merge spans a number and digits stay single tokens.
+    numtok, tokenizers and transformers load the result.
     """
     from numtok.engines.train import save_tokenizer, train_tokenizer
 
@@ -133,10 +134,11 @@ def export_tokenizer(
     tokenizer: str | None,
     quiet: bool,
 ) -> None:
-    """Write a tokenizer.json that needs no numtok: numbers as ordinary rows of the vocabulary.
+    """Write a tokenizer.json that needs no numtok.
 
-    tokenizers, AutoTokenizer, transformers.js and Rust servers read the folder and give the ids
-    that numtok gives. For encoded files there is `numtok export`.
+    Digits, alone or in groups, become ordinary rows of the vocabulary. tokenizers, AutoTokenizer,
+    transformers.js and servers in Rust read the folder and give the ids that numtok gives. To export
+    encoded files, see `numtok export`.
     """
     from numtok import Tokenizer
 
@@ -148,12 +150,13 @@ def export_tokenizer(
 
 @command([], WARM_UP, WARMING, name="warm-up")
 def warm_up(numbers: tuple[str, ...], tokenizer: str | None, quiet: bool) -> None:
-    """Compile for this processor now, not in the first run.
+    """Compile everything now, not in the first run.
 
-    For images of containers and nodes of a cluster. Compiled functions go beside the installed
-    package, for every user, or into your own cache folder if that cannot be written;
-    NUMBA_CACHE_DIR names another. What is found out about the tokenizer goes into your cache folder
-    (NUMTOK_CACHE names another).
+    Use it in container images and on the nodes of a cluster.
+
+    Compiled functions go next to the installed package, for every user, or else into your cache
+    folder; NUMBA_CACHE_DIR names another place. What numtok learns about the tokenizer goes into your
+    cache folder; NUMTOK_CACHE names another place.
     """
     from numtok.arrays.kernel_cache import compiled_in
     from numtok.corpus.warm_up import warm_up

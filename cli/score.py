@@ -14,11 +14,11 @@ from .options import command
 
 OPTIONS = """
 Answers
-  --prediction FIELD = prediction  What the model wrote; a.0.b for what lies deeper.
-  --target FIELD = target  The right answer.
+  --prediction FIELD = prediction  The field with the model's answer; a.0.b for nested ones.
+  --target FIELD = target  The field with the right answer.
   --policy NAME = default  How answers are read: default, strict, gsm8k, math, finance or european.
 Output
-  --json FILE  Also write the report, for programs; - for standard output, and nothing else then.
+  --json FILE  Also write the report as JSON; - writes it to standard output, and nothing else.
 Running
   --debug
 """
@@ -31,10 +31,10 @@ numtok score samples_gsm8k.jsonl --target target --prediction resps.0.0
 
 @command([click.Argument(["file"])], OPTIONS, EXAMPLES)
 def score(file: str, prediction: str, target: str, policy: str, **options: Any) -> None:
-    """Compare the final number of each answer with the target's.
+    """Compare the final number of each answer with the target.
 
-    FILE is JSON lines or CSV, - for JSON lines on standard input. Prints how many are exact, within
-    1% and 10%, of the same magnitude, or no number, with examples.
+    FILE is JSON lines or CSV, or - for JSON lines on standard input. The report says how many answers
+    are exact, within 1% and 10%, of the same magnitude, or no number, with examples.
     """
     from numtok.files import write_file
     from numtok.score import report

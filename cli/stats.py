@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 OPTIONS = """
 Output
   --html FILE  Also write a page for the browser.
-  --json FILE  Also write all counts, for programs; - for standard output, and nothing else then.
+  --json FILE  Also write all counts as JSON; - writes them to standard output, and nothing else.
 Numbers
-  --numbers LIST...  Compare these representations, such as xval or fone:8,2; repeatable. Default:
-      all, fitted to the corpus.
+  --numbers LIST...  Try this representation, such as xval or fone:8,2; repeatable. Default: all,
+      fitted to the corpus.
   --grammar
   --pattern
 Text
@@ -61,7 +61,7 @@ def stats(
 ) -> None:
     """Show what numbers a corpus holds, and which representation suits it.
 
-    INPUT is what encode takes, or a file that encode wrote, whose stored numbers are then counted.
+    INPUT is what encode takes, or a file that encode wrote: then the stored numbers are counted.
     """
     from numtok import corpus_stats
     from numtok.files import write_file
