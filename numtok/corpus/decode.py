@@ -70,31 +70,12 @@ def decode_files(
     """
     sources = find_inputs(inputs)
     refuse_input_as_output(sources, output)
-    run, workers = Run.start(sources, output, progress), workers or processors()
-    first = sources[0].path
-    made = tokenizer if isinstance(tokenizer, Tokenizer) else tokenizer_of(first, tokenizer)
-    described = _decoded_schema(first)
-
-    def work(piece: EncodedPiece) -> _Decoded:
-        kept = list(described)[1:]
-        for field in kept:
-            if field.name not in piece.batch.schema.names:
-                raise SchemaError(
-                    f"{piece.path}: has no column {field.name!r}, but {first} has; decode the two"
-                    " apart"
-                )
-        columns = [piece.batch.column(field.name).cast(field.type) for field in kept]
-        try:
-            texts = made.decode_batch(piece.batch).cast(pa.large_string())
-        except NumtokError as error:
-            error.move_to_file(piece.path)
-            raise
-        decoded = pa.RecordBatch.from_arrays([texts, *columns], schema=described)
-        return _Decoded(decoded, _report(piece.batch, texts), piece.read)
+    run, workers = Run(sources, output, progress), workers or processors()
+    decoder = _Decoder(sources[0].path, tokenizer)
 
     @contextmanager
     def sink() -> Iterator[Sink[_Decoded]]:
-        with open_writer(run.output, described, overwrite=overwrite, texts=True) as writer:
+        with open_writer(run.output, decoder.schema, overwrite=overwrite, texts=True) as writer:
 
             def write(decoded: _Decoded) -> None:
                 writer.write(decoded.texts)
@@ -106,8 +87,37 @@ def decode_files(
             run.written = writer.bytes_written
 
     pieces, budget = encoded_pieces(sources, batch_bytes), (workers + ON_THE_WAY) * batch_bytes
-    run_ordered(pieces, work, sink, lambda piece: piece.batch.nbytes, workers, budget, run.tick)
+    run_ordered(pieces, decoder, sink, lambda piece: piece.batch.nbytes, workers, budget, run.tick)
     return run.complete(Summary())
+
+
+class _Decoder:
+    """Decodes one piece, with the columns that the first file has kept; from several threads."""
+
+    def __init__(self, path: str, tokenizer: Any) -> None:
+        self._path = path
+        is_made = isinstance(tokenizer, Tokenizer)
+        self._tokenizer = tokenizer if is_made else tokenizer_of(path, tokenizer)
+        described = _described(path)
+        own = declared_columns(described, path)  # a kept one may be called as it likes
+        self._kept = [field for field in described if field.name not in own]
+        self.schema = pa.schema([pa.field("text", pa.large_string()), *self._kept])
+
+    def __call__(self, piece: EncodedPiece) -> _Decoded:
+        for field in self._kept:
+            if field.name not in piece.batch.schema.names:
+                raise SchemaError(
+                    f"{piece.path}: has no column {field.name!r}, but {self._path} has; decode the"
+                    " two apart"
+                )
+        columns = [piece.batch.column(field.name).cast(field.type) for field in self._kept]
+        try:
+            texts = self._tokenizer.decode_batch(piece.batch).cast(pa.large_string())
+        except NumtokError as error:
+            error.move_to_file(piece.path)
+            raise
+        decoded = pa.RecordBatch.from_arrays([texts, *columns], schema=self.schema)
+        return _Decoded(decoded, _report(piece.batch, texts), piece.read)
 
 
 def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
@@ -143,14 +153,6 @@ def _described(path: str | Path) -> pa.Schema:
     """The schema of the file."""
     with closing(open_encoded(path)) as file:
         return file.schema
-
-
-def _decoded_schema(path: str) -> pa.Schema:
-    """The text, then the columns that are not numtok's, whatever they are called."""
-    described = _described(path)
-    own = declared_columns(described, path)
-    kept = (field for field in described if field.name not in own)
-    return pa.schema([pa.field("text", pa.large_string()), *kept])
 
 
 def _report(batch: pa.RecordBatch, texts: pa.Array) -> EncodeReport:

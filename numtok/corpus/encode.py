@@ -16,8 +16,7 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
-from numtok.corpus.layout import Rows, TokenRows
-from numtok.corpus.pack import PackedRows
+from numtok.corpus.pack import FileRows, PackedRows, TokenLayoutRows
 from numtok.corpus.pieces import Piece, Reader
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import check_text_unit, find_inputs
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from numtok.statistics import Statistics
 
 
-class Encoded(NamedTuple):
+class EncodedBatch(NamedTuple):
     """A piece once it is encoded; without its texts, which are not needed any more while it waits
     to be written.
     """
@@ -70,17 +69,10 @@ def encode_corpus(
 ) -> Summary:
     """Encode files into one Parquet or Arrow file, a row per document, in the order of the inputs.
 
-    Args:
-        inputs: files, folders, globs, or ``-`` for standard input; see
-            :func:`numtok.corpus.read.find.find_inputs`.
-        output: ends in .parquet, .arrow, .feather or .ipc, unless ``output_format`` tells; or ``-``
-            for standard output.
-        tokenizer: what encodes; its ``encode_with_report`` is called from several threads.
-        fit: find the scale and the clip of the tokenizer's xVal first, on a sample of the texts:
-            from all over the files, or, where one of the inputs is a pipe, on the first 32 MB,
-            which are kept in memory meanwhile. ``Summary.fit`` says what was found.
-        progress: called from the calling thread, several times a second.
-        options: what to read, to store and how: see :class:`numtok.corpus.settings.EncodeOptions`.
+    All is as :func:`numtok.encode_files` takes it, but for a ``tokenizer`` that is made, and for
+    ``fit``: find the scale and the clip of its xVal first, on a sample of the texts: from all over
+    the files, or, where one of the inputs is a pipe, on the first 32 MB, which are kept in memory
+    meanwhile. ``Summary.fit`` says what was found.
 
     Raises:
         NumtokError: naming the file and row; nothing is left under the output's name then, nor
@@ -91,7 +83,7 @@ def encode_corpus(
     check_text_unit(sources, settings.text_unit)
     refuse_input_as_output(sources, output)
     refuse_own_names(settings.keep_columns, tokenizer)
-    run = Run.start(sources, output, progress)
+    run = Run(sources, output, progress)
     found = [None if source.size is None else identify(source.path) for source in sources]
 
     def check_inputs() -> None:
@@ -102,11 +94,11 @@ def encode_corpus(
                 if now != before and now[0] <= before[0]:
                     raise changed(source.name)
 
-    summary = encode_sources(run, tokenizer, settings, fit=fit, check_inputs=check_inputs)
-    if run.output != "-":
+    summary, reader = encode_sources(run, tokenizer, settings, fit=fit, check_inputs=check_inputs)
+    if output != "-":
         listed = f"{run.output}.quarantine"
-        if run.bad:
-            write_file(listed, quarantine((source.name, *row) for source, row in run.bad))
+        if reader.bad:
+            write_file(listed, quarantine((source.name, *row) for source, row in reader.bad))
             summary.quarantine = listed
         elif settings.overwrite and not is_url(listed):
             Path(listed).unlink(missing_ok=True)  # that of the file that was replaced
@@ -114,11 +106,8 @@ def encode_corpus(
 
 
 class Settled(NamedTuple):
-    """What a shard is told, where a file finds it out.
-
-    Attributes:
-        kept: the columns beside the texts, with their types.
-        metadata: what the schema of the output says besides.
+    """What a shard is told, where a file finds it out: the columns beside the texts, with their
+    types; and what the schema of the output says besides.
     """
 
     kept: Sequence[pa.Field]
@@ -133,7 +122,7 @@ def encode_sources(
     fit: ScaleFit | None = None,
     settled: Settled | None = None,
     check_inputs: Callable[[], None] = lambda: None,
-) -> Summary:
+) -> tuple[Summary, Reader]:
     """:func:`encode_corpus` for sources that are found and options that are checked; with
     ``settled``, what numbers cost is not measured, and the digest of the file is.
     """
@@ -150,20 +139,21 @@ def encode_sources(
         if not settled:
             summary.costs(reader.sampled, tokenizer)
 
-    sink = functools.partial(_sink, encoder, run, before_the_end, settled is not None)
+    sink = functools.partial(_sink, encoder, run, summary, before_the_end, settled is not None)
     workers = settings.workers or processors()
     budget = (workers + ON_THE_WAY) * settings.batch_bytes
     run_ordered(
         pieces, encoder, sink, lambda piece: piece.batch.texts.nbytes, workers, budget, run.tick
     )
-    summary.text_column = reader.text_column
-    run.rows, run.bad = reader.rows, reader.bad
-    run.without_text, run.first_null = reader.without_text, reader.first_null
-    run.stored_rows, run.cut_numbers = encoder.rows.count, encoder.rows.cut_numbers
-    return run.complete(summary)
+    summary.text_column, summary.skipped = reader.text_column, len(reader.bad)
+    summary.without_text = reader.without_text
+    if reader.first_null is not None:
+        source, row = reader.first_null
+        summary.first_without_text = f"{source.name}, row {row}"
+    return run.complete(summary), reader
 
 
-def rows_for(settings: EncodeSettings, encoded: pa.Schema, tokenizer: Tokenizer) -> Rows:
+def rows_for(settings: EncodeSettings, encoded: pa.Schema, tokenizer: Tokenizer) -> FileRows:
     """How the batches of a schema become the rows of a file: by document, in either layout, or
     packed.
 
@@ -173,7 +163,7 @@ def rows_for(settings: EncodeSettings, encoded: pa.Schema, tokenizer: Tokenizer)
     if settings.pack is not None:
         end = end_token(tokenizer, settings.end_token)
         return PackedRows(encoded, settings.pack, settings.pack_mode, end)
-    return TokenRows(encoded) if settings.layout == "token" else Rows(encoded)
+    return TokenLayoutRows(encoded) if settings.layout == "token" else FileRows(encoded)
 
 
 class _Encoder:
@@ -196,7 +186,7 @@ class _Encoder:
         self._encoded = pa.schema([*own, *kept], {**own.metadata, **metadata})
         self.rows = rows_for(settings, self._encoded, tokenizer)
 
-    def __call__(self, piece: Piece) -> Encoded:
+    def __call__(self, piece: Piece) -> EncodedBatch:
         how, batch, statistics = self.settings, piece.batch, None
         with _located(batch):
             encoded, report = self._tokenizer.encode_with_report(
@@ -211,7 +201,7 @@ class _Encoder:
 
                 statistics = counted(batch.texts, self._tokenizer)
         memory.release_after(batch.texts.nbytes)
-        return Encoded(rows, report, statistics, piece.read)
+        return EncodedBatch(rows, report, statistics, piece.read)
 
     def _with_kept(self, encoded: pa.RecordBatch, batch: TextBatch) -> pa.RecordBatch:
         """The encoded rows with the kept columns after them."""
@@ -227,32 +217,30 @@ class _Encoder:
 
 @contextmanager
 def _sink(
-    encoder: _Encoder, run: Run, before_the_end: Callable[[], None], for_receipt: bool
-) -> Iterator[Sink[Encoded]]:
+    encoder: _Encoder,
+    run: Run,
+    summary: Summary,
+    before_the_end: Callable[[], None],
+    for_receipt: bool,
+) -> Iterator[Sink[EncodedBatch]]:
     """The output, and the counts of what is in it; for a receipt, also its digest."""
-    how = encoder.settings
-    with open_writer(
-        run.output,
-        encoder.rows.schema,
-        how.output_format,
-        how.compression,
-        how.overwrite,
-        tensors=how.tensors,
-    ) as writer:
+    how, rows = encoder.settings, encoder.rows
+    options = (how.output_format, how.compression, how.overwrite)
+    with open_writer(run.output, rows.schema, *options, tensors=how.tensors) as writer:
 
-        def write(encoded: Encoded) -> None:
-            for batch in encoder.rows.arrange(encoded.rows):
+        def write(encoded: EncodedBatch) -> None:
+            for batch in rows.arrange(encoded.rows):
                 writer.write(batch)
             run.report += encoded.report
             if encoded.statistics is not None:
-                before = run.statistics
-                run.statistics = before + encoded.statistics if before else encoded.statistics
+                before = summary.statistics
+                summary.statistics = before + encoded.statistics if before else encoded.statistics
             run.read, run.written = encoded.read, writer.bytes_written
 
         yield write
-        for batch in encoder.rows.rest():
+        for batch in rows.rest():
             writer.write(batch)
-        encoder.rows.count = writer.rows
+        summary.rows, summary.cut_numbers = writer.rows, rows.cut_numbers
         before_the_end()
         writer.finish()
         run.written = writer.bytes_written
@@ -279,11 +267,9 @@ def _fitted(
 
 def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
     """A kept column must not look like one of numtok's, be it written this time or not."""
-    layouts = (("number", False), ("token", True))
     own = {
-        name
-        for layout, packed in layouts
-        for name in schema.columns_of(tokenizer.representations, True, layout, packed)
+        *schema.columns_of(tokenizer.representations, True, "number", False),
+        *schema.columns_of(tokenizer.representations, True, "token", True),
     }
     taken = [name for name in keep_columns if name in own]
     if taken:

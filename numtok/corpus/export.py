@@ -111,7 +111,7 @@ def export_files(
     """
     check_choice("to", to, tuple(CODES))
     sources = find_inputs(inputs)
-    run, exported = Run.start(sources, f"{prefix}.bin", progress), Exported()
+    run, exported = Run(sources, f"{prefix}.bin", progress), Exported()
     path = sources[0].path
     with contextlib.closing(open_encoded(path)) as first:
         described = first.schema
@@ -352,10 +352,7 @@ def open_indexed(
     """
     path = f"{prefix}.bin"
     # the index gets its name last
-    with (
-        new_file(f"{prefix}.idx", overwrite) as index,
-        new_file(path, overwrite) as values,
-    ):
+    with new_file(f"{prefix}.idx", overwrite) as index, new_file(path, overwrite) as values:
         file = IndexedFile(path, values, index, dtype, CODES[to])
         yield file
         file.finish()

@@ -1,7 +1,6 @@
-"""Documents packed into rows of at most so many tokens: no token lost, no number cut that fits a
-row. Sequential: one after the other, cut where a row is full. Best fit: whole ones where they
-leave the least room, among two million tokens at a time. In both, rows are a function of the
-documents alone, not of their batches, and :mod:`numtok.corpus.unpack` is the inverse.
+"""Which rows a file gets: those of documents, in either layout, or documents packed into rows of at
+most so many tokens, no token lost, no number cut that fits. Packed rows are a function of the
+documents alone, not of their batches; :mod:`numtok.corpus.unpack` is the inverse.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
-from numtok.corpus.layout import Rows
 from numtok.representations.columns import PACKED, SEQ_DOCUMENTS, SEQ_REMAINING, SEQ_TEXT, Column
 from numtok.tokenizer.layout import to_token_layout, token_schema, with_metadata
 from numtok.tokenizer.packing import FlatRows, NumberTokens, joined, row_ends, with_ends
@@ -28,6 +26,43 @@ Ints = npt.NDArray[np.int64]
 WINDOW_TOKENS = 1 << 21
 WINDOW_ROWS = 64
 WRITTEN_BYTES = 8 << 20  # of a batch of rows in token layout, about
+
+
+class FileRows:
+    """Which rows a file gets of encoded batches: those in number layout, as they come.
+
+    Attributes:
+        schema: of the file.
+        cut_numbers: numbers longer than a row, which were cut.
+
+    Args:
+        encoded: the schema of the batches that come.
+    """
+
+    def __init__(self, encoded: pa.Schema) -> None:
+        self.schema, self.cut_numbers = encoded, 0
+
+    def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """What can be done to a batch by itself; called from several threads."""
+        return batch
+
+    def arrange(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The batches to write once this one has come, in the order of the documents."""
+        yield batch
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """Those to write at the end."""
+        return iter(())
+
+
+class TokenLayoutRows(FileRows):
+    """One value per token in every column: :mod:`numtok.tokenizer.layout`."""
+
+    def __init__(self, encoded: pa.Schema) -> None:
+        super().__init__(token_schema(encoded))
+
+    def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return to_token_layout(batch)
 
 
 class _Pieces(NamedTuple):
@@ -45,7 +80,7 @@ class _Pieces(NamedTuple):
     rows: Ints
 
 
-class PackedRows(Rows):
+class PackedRows(FileRows):
     """Rows of pieces of documents.
 
     Args:
@@ -57,6 +92,7 @@ class PackedRows(Rows):
     """
 
     def __init__(self, encoded: pa.Schema, length: int, mode: str, end: int) -> None:
+        super().__init__(encoded)
         metadata = read_metadata(encoded)
         before, after = metadata["frame"]
         self._length, self._fits = length, mode == "best-fit"
@@ -65,33 +101,18 @@ class PackedRows(Rows):
         # Documents, or pieces of the last ones, with their SEQ_ columns per row.
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_tokens, self._window = 0, max(WINDOW_TOKENS, WINDOW_ROWS * length)
-        self._per_row = [
-            SEQ_DOCUMENTS,
-            SEQ_REMAINING,
-            *([SEQ_TEXT] if "text" in encoded.names else []),
-        ]
+        has_text = "text" in encoded.names
+        self._per_row = [SEQ_DOCUMENTS, SEQ_REMAINING, *[SEQ_TEXT] * has_text]
         described = {
             "pack": {"length": length, "mode": mode},
             "frame": [before, after if self._end is None else [*after, end]],
         }
-        tokens = token_schema(
-            encoded.remove(encoded.get_field_index("text")) if "text" in encoded.names else encoded
-        )
-        self._token_bytes = sum(
-            _bytes_per_token(column)
-            for column in declared_columns(tokens).values()
-            if column.name in tokens.names
-        )
-        own = [*self._per_row[2:], *PACKED]
-        super().__init__(
-            with_metadata(
-                pa.schema(
-                    [*tokens, *(pa.field(one.name, pa.list_(one.type)) for one in own)],
-                    tokens.metadata,
-                ),
-                described,
-            )
-        )
+        without_text = (field for field in encoded if field.name != "text")
+        tokens = token_schema(pa.schema(without_text, encoded.metadata))
+        known = declared_columns(tokens)
+        self._token_bytes = sum(_bytes_per_token(known[n]) for n in tokens.names if n in known)
+        own = [pa.field(one.name, pa.list_(one.type)) for one in (*self._per_row[2:], *PACKED)]
+        self.schema = with_metadata(pa.schema([*tokens, *own], tokens.metadata), described)
 
     def arrange(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         self._waiting.append(self._with_ends(batch))
@@ -103,10 +124,8 @@ class PackedRows(Rows):
             offsets = flat(documents.column("input_ids"))[1]
             count = int(np.searchsorted(offsets, self._window))
             yield from self._best_fit(documents.slice(0, count))
-            self._waiting, self._waiting_tokens = (
-                [documents.slice(count)],
-                int(offsets[-1] - offsets[count]),
-            )
+            self._waiting = [documents.slice(count)]
+            self._waiting_tokens = int(offsets[-1] - offsets[count])
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         if not any(batch.num_rows for batch in self._waiting):
@@ -146,19 +165,12 @@ class PackedRows(Rows):
         row = np.searchsorted(found.ends, starts + (stops > starts), side="left")
         full = len(found.ends) + last
         done = int(np.searchsorted(row, full))
+        edges = np.searchsorted(row, np.arange(full + 1))
         yield from self._written(
-            waiting,
-            laid,
-            _Pieces(
-                starts[:done],
-                stops[:done],
-                source[:done],
-                np.searchsorted(row, np.arange(full + 1)),
-            ),
+            waiting, laid, _Pieces(starts[:done], stops[:done], source[:done], edges)
         )
-        open_row = _Pieces(
-            starts[done:], stops[done:], source[done:], np.arange(len(row) - done + 1)
-        )
+        edges = np.arange(len(row) - done + 1)
+        open_row = _Pieces(starts[done:], stops[done:], source[done:], edges)
         self._waiting = [self._open(waiting, laid, open_row)]
 
     def _best_fit(self, documents: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -244,23 +256,15 @@ def _split(offsets: Ints, cuts: Ints) -> tuple[Ints, Ints, Ints]:
     """(starts, stops, source row) of the pieces that rows become when they are cut; one without
     tokens stays a piece.
     """
-    low, high = (
-        np.searchsorted(cuts, offsets[:-1], side="right"),
-        np.searchsorted(cuts, offsets[1:], side="left"),
-    )
+    low = np.searchsorted(cuts, offsets[:-1], side="right")
+    high = np.searchsorted(cuts, offsets[1:], side="left")
     counts = (high - low).clip(0) + 1
     source = np.repeat(np.arange(len(counts)), counts)
-    first = memory.offsets_of(counts)[:-1]
-    nth = np.arange(len(source)) - np.repeat(first, counts)
+    nth = np.arange(len(source)) - np.repeat(memory.offsets_of(counts)[:-1], counts)
+    cut_after = np.minimum(low[source] + nth, len(cuts))
     bounded = np.append(cuts, 0)
-    starts = np.where(
-        nth == 0, offsets[:-1][source], bounded[np.minimum(low[source] + nth - 1, len(cuts))]
-    )
-    stops = np.where(
-        nth == counts[source] - 1,
-        offsets[1:][source],
-        bounded[np.minimum(low[source] + nth, len(cuts))],
-    )
+    starts = np.where(nth == 0, offsets[:-1][source], bounded[np.maximum(cut_after - 1, 0)])
+    stops = np.where(nth == counts[source] - 1, offsets[1:][source], bounded[cut_after])
     return starts, stops, source
 
 

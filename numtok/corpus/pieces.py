@@ -35,10 +35,7 @@ class Reader:
     """
 
     def __init__(
-        self,
-        sources: Sequence[Source],
-        settings: EncodeSettings,
-        sample_bytes: int = SAMPLE_BYTES,
+        self, sources: Sequence[Source], settings: EncodeSettings, sample_bytes: int = SAMPLE_BYTES
     ) -> None:
         self.sources = sources
         self.how: dict[str, Any] = {

@@ -11,7 +11,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from numtok import locations
 from numtok.arrays import memory
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.jobs.folder import read_manifest
-from numtok.corpus.read.batches import TextBatch
+from numtok.corpus.pieces import Piece
 from numtok.corpus.read.documents import Source, check_text_unit, find_inputs, read_batches
 from numtok.corpus.read.encoded import open_encoded
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, front, processors
@@ -41,13 +41,6 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 # Of each batch's text one part in so many is also tokenized, and of a small one so much.
 TOKEN_SHARE, TOKEN_BYTES = 16, 1 << 16
-
-
-class _TextPiece(NamedTuple):
-    """A batch of texts, and the stored bytes of all inputs up to its end."""
-
-    batch: TextBatch
-    read: int
 
 
 def corpus_stats(
@@ -100,14 +93,8 @@ def corpus_stats(
             )
     if not sources:
         return Statistics.merge(stored)
-    reading = {
-        "text_column": text_column,
-        "template": template,
-        "batch_bytes": batch_bytes,
-        "text_unit": text_unit,
-        "on_error": on_error,
-    }
-    run, total = Run.start(sources, "-", progress), Statistics()
+    how = (text_column, (), batch_bytes, text_unit, on_error, None, template)
+    run, total = Run(sources, "-", progress), Statistics()
     counting = _Counting(Tokenizer.from_pretrained(tokenizer, Subword(), check_grammar(grammar)))
 
     @contextlib.contextmanager
@@ -121,7 +108,7 @@ def corpus_stats(
         yield add
 
     workers = workers or processors()
-    pieces, budget = _pieces(sources, reading), (workers + ON_THE_WAY) * batch_bytes
+    pieces, budget = _pieces(sources, how), (workers + ON_THE_WAY) * batch_bytes
     run_ordered(pieces, counting, sink, _size, workers, budget, run.tick)
     return Statistics.merge([*stored, total])
 
@@ -146,7 +133,7 @@ class _Counting:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
 
-    def __call__(self, piece: _TextPiece | EncodedPiece) -> tuple[Statistics, int]:
+    def __call__(self, piece: Piece | EncodedPiece) -> tuple[Statistics, int]:
         if isinstance(piece, EncodedPiece):
             return statistics_of_encoded(piece.batch, piece.path), piece.read
         batch = piece.batch
@@ -168,22 +155,19 @@ def counted(texts: pa.Array, tokenizer: Tokenizer) -> Statistics:
     return dataclasses.replace(made, tokens=tokens)
 
 
-def _pieces(
-    sources: Sequence[Source], reading: dict[str, Any]
-) -> Iterator[_TextPiece | EncodedPiece]:
-    read, asked = 0, reading["text_column"] or reading["template"]
+def _pieces(sources: Sequence[Source], how: tuple[Any, ...]) -> Iterator[Piece | EncodedPiece]:
+    read, (text_column, _, batch_bytes, *_, template) = 0, how
     for source in sources:
-        if not asked and is_encoded(source):
-            yield from encoded_pieces([source], reading["batch_bytes"], read)
+        if not (text_column or template) and is_encoded(source):
+            yield from encoded_pieces([source], batch_bytes, read)
         else:
-            for texts in read_batches(source, **reading):
-                yield _TextPiece(texts, read + texts.position)
+            for texts in read_batches(source, *how):
+                yield Piece(texts, read + texts.position)
         read += source.size or 0
 
 
-def _size(piece: _TextPiece | EncodedPiece) -> int:
-    batch = piece.batch
-    return int(batch.texts.nbytes if isinstance(batch, TextBatch) else batch.nbytes)
+def _size(piece: Piece | EncodedPiece) -> int:
+    return int(piece.batch.texts.nbytes if isinstance(piece, Piece) else piece.batch.nbytes)
 
 
 def is_encoded(source: Source) -> bool:

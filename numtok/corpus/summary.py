@@ -4,7 +4,6 @@ numbers cost before and after.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import time
@@ -19,7 +18,6 @@ import pyarrow as pa
 from numtok import locations
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.fit import Fit
-from numtok.corpus.read.batches import SkippedRow
 from numtok.corpus.read.sources import Source
 from numtok.errors import OutputError
 from numtok.numbers.scan import scan
@@ -63,20 +61,16 @@ class Progress(NamedTuple):
 
 
 @dataclass
-class Summary:
-    """What became of a corpus.
+class Summary(EncodeReport):
+    """What became of a corpus: what :class:`EncodeReport` counts, and more.
 
     Attributes:
-        documents, bytes, numbers, tokens: rows, bytes of text, numbers found, tokens.
         skipped: rows that could not be read and were left out, and files from some place on.
         quarantine: the file that lists these: JSON lines with ``file``, ``line`` and ``error``.
         without_text: documents whose text is null or missing: null rows, in ``documents`` too.
         first_without_text: the file and the row of the first of them, or nothing.
-        left_as_text, clipped, vanishing: numbers by the representation that could not hold them;
-            see :class:`EncodeReport`.
         representations: that the numbers have, with the scale that was found.
         fit: what xVal's scale was found on; None if none was fitted.
-        in_added_tokens: digits within the tokenizer's own tokens, which are not numbers.
         tokens_before, tokens_after: mean tokens per number, by the source tokenizer and now, on the
             first megabyte; None without numbers.
         text_column: of the inputs; empty if they have none, or a template tells the text.
@@ -91,19 +85,12 @@ class Summary:
         statistics: what numbers there are, if that was asked for.
     """
 
-    documents: int = 0
-    bytes: int = 0
-    numbers: int = 0
-    tokens: int = 0
     skipped: int = 0
+    quarantine: str = ""
     without_text: int = 0
     first_without_text: str = ""
-    left_as_text: dict[str, int] = field(default_factory=dict)
-    clipped: dict[str, int] = field(default_factory=dict)
-    vanishing: dict[str, int] = field(default_factory=dict)
     representations: tuple[Representation, ...] = ()
     fit: Fit | None = None
-    in_added_tokens: int = 0
     tokens_before: float | None = None
     tokens_after: float | None = None
     text_column: str = ""
@@ -118,14 +105,11 @@ class Summary:
     resumed: int = 0
     share: bool = False
     statistics: Statistics | None = None
-    quarantine: str = ""
 
     def costs(self, sampled: Sequence[pa.Array], tokenizer: Tokenizer) -> None:
         """Measure ``tokens_before`` and ``tokens_after`` on some texts."""
-        alike = (
-            [texts.cast(pa.large_string()) for texts in sampled] if len(sampled) > 1 else sampled
-        )
-        if sampled and (costs := tokens_per_number(pa.concat_arrays(alike), tokenizer)):
+        alike = [texts.cast(pa.large_string()) for texts in sampled]
+        if alike and (costs := tokens_per_number(pa.concat_arrays(alike), tokenizer)):
             self.tokens_before, self.tokens_after = costs
 
 
@@ -134,80 +118,41 @@ class Run:
     """How far one run is, and its clock; the writer's thread fills it in.
 
     Attributes:
-        rows: read so far of each source; those that were skipped count.
-        bad: those that were skipped.
-        first_null: the source and the row, counted from 1, of the first document without a text.
+        output: a path, a URL, or ``-``.
+        total: bytes of all inputs; None if one of them is a pipe.
         written: bytes of the output; all of it at the end.
         sha256: of the file, where a receipt is to vouch for it.
-        stored_rows: of the output. cut_numbers: see :class:`Summary`.
     """
 
     sources: Sequence[Source]
-    output: str
-    total: int | None
+    output: str | Path
     progress: Callable[[Progress], None] | None
     report: EncodeReport = field(default_factory=EncodeReport)
     read: int = 0
-    bad: list[tuple[Source, SkippedRow]] = field(default_factory=list)
-    without_text: int = 0
-    first_null: tuple[Source, int] | None = None
-    rows: dict[Source, int] = field(default_factory=dict)
     written: int = 0
     sha256: str = ""
-    stored_rows: int = 0
-    cut_numbers: int = 0
-    statistics: Statistics | None = None
-    started: float = field(default_factory=time.perf_counter)
 
-    @property
-    def to_stdout(self) -> bool:
-        return self.output == "-"
-
-    @classmethod
-    def start(
-        cls,
-        sources: Sequence[Source],
-        output: str | Path,
-        progress: Callable[[Progress], None] | None,
-    ) -> Run:
-        sizes = [source.size for source in sources]
-        return cls(
-            sources,
-            str(locations.place(output)),
-            None if None in sizes else sum(size or 0 for size in sizes),
-            progress,
-        )
+    def __post_init__(self) -> None:
+        self.output = str(locations.place(self.output))
+        sizes = [source.size for source in self.sources]
+        self.total = None if None in sizes else sum(size or 0 for size in sizes)
+        self._started = time.perf_counter()
 
     @property
     def seconds(self) -> float:
         """Since the start."""
-        return time.perf_counter() - self.started
+        return time.perf_counter() - self._started
 
     def tick(self) -> None:
+        """Tell how far it is."""
         if self.progress:
-            seconds = self.seconds
-            self.progress(
-                Progress(
-                    self.read,
-                    self.total,
-                    self.report.documents,
-                    self.report.tokens,
-                    self.written,
-                    seconds,
-                )
-            )
+            done = (self.report.documents, self.report.tokens, self.written)
+            self.progress(Progress(self.read, self.total, *done, self.seconds))
 
     def complete(self, summary: Summary) -> Summary:
         """``summary`` with what this run counted."""
-        for counted in dataclasses.fields(self.report):
-            setattr(summary, counted.name, getattr(self.report, counted.name))
-        summary.skipped, summary.output = len(self.bad), self.output
-        summary.output_bytes = self.written
-        summary.rows, summary.cut_numbers = self.stored_rows, self.cut_numbers
-        summary.without_text = self.without_text
-        if self.first_null is not None:
-            summary.first_without_text = f"{self.first_null[0].name}, row {self.first_null[1]}"
-        summary.statistics = self.statistics
+        vars(summary).update(vars(self.report))
+        summary.output, summary.output_bytes = str(self.output), self.written
         summary.seconds = self.seconds
         return summary
 

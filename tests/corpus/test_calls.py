@@ -27,13 +27,7 @@ from numtok.corpus.read.batches import ReadOptions, TextBatch
 from numtok.corpus.read.encoded import read_encoded
 from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
-from numtok.errors import (
-    InputError,
-    NumtokError,
-    RepresentationError,
-    SchemaError,
-    TokenizerError,
-)
+from numtok.errors import InputError, NumtokError, RepresentationError, SchemaError, TokenizerError
 from numtok.representations import FloatBits, FoNE
 from numtok.tokenizer.metadata import READ_VERSIONS
 from numtok_torch import NumberDataset

@@ -133,10 +133,7 @@ def test_a_table_whose_numbers_are_elsewhere_is_told(tmp_path: Path) -> None:
     more = ["--template", "{name} costs {price}", "--overwrite", "--keep-column", "id"]
     said = CliRunner().invoke(cli, [*command, *more]).output
     assert "there are no numbers" not in said
-    assert pq.read_table(tmp_path / "o.parquet")["number_value"].to_pylist() == [
-        [2.5],
-        [1234.0],
-    ]
+    assert pq.read_table(tmp_path / "o.parquet")["number_value"].to_pylist() == [[2.5], [1234.0]]
     told = CliRunner().invoke(cli, ["stats", command[1], "--template", "{price}", "--json", "-"])
     assert told.exit_code == 0, told.output
     assert numtok.corpus_stats(command[1], template="{price}").numbers == 2

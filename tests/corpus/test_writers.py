@@ -164,11 +164,7 @@ def test_parquet_stores_each_column_as_it_is_declared(tmp_path: Path) -> None:
     }.items():
         assert encoding in stored[name].encodings and not stored[name].has_dictionary_page, name
     # the last is declared by nobody
-    for name in (
-        "number_value",
-        "number_bits",
-        "place_value",
-    ):
+    for name in ("number_value", "number_bits", "place_value"):
         assert stored[name].has_dictionary_page, name
     assert {column.compression for column in stored.values()} == {"ZSTD"}
 

@@ -273,12 +273,7 @@ def test_what_cannot_be_is_told_at_once(
         (local, "s3://nowhere/a.parquet", "", f"^cannot write s3://nowhere/a.parquet: {missing}"),
         (local, "s3://nowhere/out/", "", rf"^cannot write s3://nowhere/out/\S+: {missing}"),
         (there, tmp_path / "a.parquet", "HEAD GET", f"^{there}: cannot be read: {refused}"),
-        (
-            local,
-            "s3://bucket/no/",
-            "PUT",
-            rf"^cannot write s3://bucket/no/__numtok/\S+: {refused}",
-        ),
+        (local, "s3://bucket/no/", "PUT", rf"^cannot write s3://bucket/no/__numtok/\S+: {refused}"),
     ):
         server.requests.clear()
         with (

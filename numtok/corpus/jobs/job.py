@@ -45,16 +45,9 @@ def encode_folder(
     sharding: Sharding,
     progress: Callable[[Progress], None] | None = None,
 ) -> Summary:
-    """Do what is left of a job, together with whoever else does.
-
-    Args:
-        inputs: as :func:`numtok.encode_files` takes them.
-        output: the folder.
-        encoder: what encodes.
-        settings: how; ``workers`` are processes, and threads in these where there are more of them
-            than shards, by default one per processor. ``overwrite`` begins anew.
-        sharding: how the inputs are cut, and who does which shards.
-        progress: called from the calling thread, several times a second.
+    """Do what is left of a job, together with whoever else does: :func:`numtok.encode_files` says
+    with what. ``workers`` are processes, and threads in these where there are more of them than
+    shards, by default one per processor; ``overwrite`` begins anew.
 
     Raises:
         JobError: for the folder of another job; or, when all others are done, for shards that

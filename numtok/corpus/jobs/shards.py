@@ -95,10 +95,7 @@ def _stretch(chunk: pq.ColumnChunkMetaData) -> tuple[int, int]:
 
 
 def encode_shard(
-    task: Task,
-    shard: Shard,
-    threads: int = 1,
-    progress: Callable[[Progress], None] | None = None,
+    task: Task, shard: Shard, threads: int = 1, progress: Callable[[Progress], None] | None = None
 ) -> None:
     """Write a shard and its receipt.
 
@@ -111,32 +108,33 @@ def encode_shard(
     name, sources = plan.file(shard), [part.source for part in shard.parts]
     place = {source: number for number, source in enumerate(sources)}
     folder.make_way(name)
-    run = Run.start(sources, folder.file(name), progress)
+    run = Run(sources, folder.file(name), progress)
     settings = plan.settings(workers=threads, overwrite=True)
-    encode_sources(run, task.tokenizer, settings, settled=Settled(plan.kept_fields, plan.metadata))
+    settled = Settled(plan.kept_fields, plan.metadata)
+    made, reader = encode_sources(run, task.tokenizer, settings, settled=settled)
     contents = [content_of(part) for part in shard.parts]
     shard.check_inputs()  # what was read is what was planned
-    null = run.first_null and (place[run.first_null[0]], run.first_null[1])
+    null = reader.first_null and (place[reader.first_null[0]], reader.first_null[1])
     receipt = Receipt(
         shard=shard.number,
         parts=shard.parts,
         read=[
-            Read(*content, run.rows.get(source, 0))
+            Read(*content, reader.rows.get(source, 0))
             for content, source in zip(contents, sources, strict=True)
         ],
         recipe=plan.recipe,
         file=name,
         bytes=run.written,
         sha256=run.sha256,
-        rows=run.stored_rows,
+        rows=made.rows,
         report=Report(
-            **dataclasses.asdict(run.report),
-            without_text=run.without_text,
-            cut_numbers=run.cut_numbers,
+            **vars(run.report),
+            without_text=made.without_text,
+            cut_numbers=made.cut_numbers,
             first_without_text=null,
         ),
-        left_out=[LeftOut(place[source], *row) for source, row in run.bad],
-        statistics=(run.statistics or no_statistics()).to_json() if settings.stats else None,
+        left_out=[LeftOut(place[source], *row) for source, row in reader.bad],
+        statistics=(made.statistics or no_statistics()).to_json() if settings.stats else None,
     )
     folder.write_json(shard.receipt, as_json(receipt))
 

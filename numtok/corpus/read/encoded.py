@@ -23,15 +23,7 @@ from numtok.tokenizer.schema import METADATA_KEY, check_rows, no_rows
 
 SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
 # bytes of a value; of others 8
-_WIDTHS = {
-    "INT_8": 1,
-    "UINT_8": 1,
-    "INT_16": 2,
-    "UINT_16": 2,
-    "BOOLEAN": 1,
-    "INT32": 4,
-    "FLOAT": 4,
-}
+_WIDTHS = {"INT_8": 1, "UINT_8": 1, "INT_16": 2, "UINT_16": 2, "BOOLEAN": 1, "INT32": 4, "FLOAT": 4}
 _KIND = "Parquet or Arrow IPC"
 
 

@@ -18,13 +18,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from numtok.arrays import memory
-from numtok.corpus.read.batches import (
-    SKIP_HINT,
-    TEXT_COLUMNS,
-    ReadOptions,
-    SkippedRow,
-    TextBatch,
-)
+from numtok.corpus.read.batches import SKIP_HINT, TEXT_COLUMNS, ReadOptions, SkippedRow, TextBatch
 from numtok.corpus.read.kept_values import DECODER, WAY_OUT, fitted, guess_type, shown, sure
 from numtok.corpus.read.lines import Block, not_utf8, read_blocks
 from numtok.corpus.read.sources import ByteStream, Source
