@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from numtok.representations import ExponentBins, LogFourier, PlaceValue, QuantileBins
+from numtok.representations import ExponentBins, LogFourier, NumeroLogic, PlaceValue, QuantileBins
 
 Strings = list[str]
 Array = npt.NDArray[Any]
@@ -224,6 +224,26 @@ def float_digits_decode(symbols: Array) -> list[Decimal]:
         sign * number * Decimal(10) ** (power * (row[2] - 4) - 3)
         for (sign, power), number, row in zip(signs, whole, rows, strict=True)
     ]
+
+
+def counts_encode(strings: Strings) -> Array:
+    """int64[2, symbols], of NumeroLogic: symbols, and the number that each belongs to."""
+    symbols, which = [], []
+    for number, text in enumerate(strings):
+        whole, point, fraction = re.split("[eE]", text)[0].partition(".")
+        counts = [sum(map(str.isdigit, part)) for part in (whole, fraction)[: 1 + len(point)]]
+        written = f"{'.'.join(map(str, counts))}:{text}".replace("\u2212", "-")
+        symbols += [NumeroLogic.alphabet.index(character) for character in written]
+        which += [number] * len(written)
+    return np.array([symbols, which], np.int64)
+
+
+def counts_decode(encoded: Array) -> list[str]:
+    """What stands behind the colons."""
+    spoken: dict[int, str] = {}
+    for symbol, number in encoded.T.tolist():
+        spoken[number] = spoken.get(number, "") + NumeroLogic.alphabet[symbol]
+    return [text.partition(":")[2].replace(",", "") for text in spoken.values()]
 
 
 def _scientific(value: Decimal, count: int) -> tuple[str, str, int]:

@@ -33,6 +33,7 @@ from numtok.representations import (
     FloatDigits,
     FoNE,
     LogFourier,
+    NumeroLogic,
     PlaceValue,
     QuantileBins,
     Representation,
@@ -286,6 +287,14 @@ def cases() -> list[Case]:
                 as_written=True,
             )
             for one in (Digits(1), Digits(3))
+        ),
+        Case(
+            "NumeroLogic",
+            NumeroLogic(),
+            plain.counts_encode,
+            plain.counts_decode,
+            exact=True,
+            as_written=True,
         ),
         *(
             Case(

@@ -83,6 +83,7 @@ Representations; those with one token can be combined, as in xval,fone:6,4,bits:
   digits          groups of three digits; digits:1 one by one; digits:3,places
   p10 p1000 b1999 fp15   sign, mantissa, exponent in 5, 3, 2 or 1 tokens; p10:5 digits
   float_digits    sign, exponent and mantissa in digits of a base; float_digits:10,2,4
+  numerologic     a token per digit, after the count of the digits
   subword         what the tokenizer does by itself
 
 """

@@ -93,6 +93,7 @@ def check_representation(representation: Representation, examples: int = 50) -> 
         max_examples=examples,
         deadline=None,
         database=None,
+        report_multiple_bugs=False,  # else what is raised is a group of errors
         suppress_health_check=[HealthCheck.too_slow],
     )
     limits(given(st.just(representation), numbers())(check_numbers))()

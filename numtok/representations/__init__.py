@@ -23,6 +23,7 @@ from numtok.representations.float_bits import FloatBits
 from numtok.representations.float_digits import FloatDigits
 from numtok.representations.fone import FoNE
 from numtok.representations.log_fourier import LogFourier
+from numtok.representations.numerologic import NumeroLogic
 from numtok.representations.parse import check_combination, from_dict, parse, representations_of
 from numtok.representations.place_value import PlaceValue
 from numtok.representations.quantile_bins import QuantileBins
@@ -45,6 +46,7 @@ __all__ = [
     "FloatDigits",
     "FoNE",
     "LogFourier",
+    "NumeroLogic",
     "PlaceValue",
     "QuantileBins",
     "Representation",

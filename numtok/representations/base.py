@@ -248,9 +248,10 @@ class Continuation:
         """int64[states]: with how many symbols, at least, what is written becomes a number; 0 where
         it is one.
         """
-        found = np.where(self.ends, 0, len(self.ends))
+        found, before = np.where(self.ends, 0, len(self.ends)), None
         # each turn settles the states that are one symbol further away
-        for _ in range(len(self.ends)):
+        while before is None or (found < before).any():
+            before = found
             # [states, symbols]
             onward = np.where(self.following == NEVER, len(self.ends), found[self.following])
             found = np.minimum(found, onward.min(1) + 1)

@@ -211,7 +211,7 @@ def in_groups(characters: Continuation, group: int, left: bool) -> Continuation:
             following[from_left, run] = np.where(
                 may_come & (walked != NEVER), walked + behind, NEVER
             )
-    return _used(
+    return used(
         following.reshape(-1, len(width)), np.tile(characters.ends, 6), count * 3 * int(left)
     )
 
@@ -231,12 +231,13 @@ def _walked(following: States, group: int) -> tuple[States, npt.NDArray[np.int64
     return np.concatenate(tables, 1), np.repeat(widths, [table.shape[1] for table in tables])
 
 
-def _used(following: States, ends: npt.NDArray[np.bool_], begin: int) -> Continuation:
+def used(following: States, ends: npt.NDArray[np.bool_], begin: int) -> Continuation:
     """Of states from which a number can be ended, those that ``begin`` leads to, which becomes the
     first.
     """
-    alive = ends
-    for _ in ends:
+    alive, before = ends, -1
+    while alive.sum() > before:
+        before = alive.sum()
         onward = (following != NEVER) & alive[following]
         alive = ends | onward.any(1)
     following = np.where(onward, following, NEVER)

@@ -33,6 +33,7 @@ from numtok.representations.float_bits import FloatBits
 from numtok.representations.float_digits import FloatDigits
 from numtok.representations.fone import FoNE
 from numtok.representations.log_fourier import LogFourier
+from numtok.representations.numerologic import NumeroLogic
 from numtok.representations.place_value import PlaceValue
 from numtok.representations.quantile_bins import QuantileBins
 from numtok.representations.subword import Subword
@@ -195,6 +196,7 @@ for builtin in (
     B1999,
     FP15,
     FloatDigits,
+    NumeroLogic,
     ExponentBins,
     QuantileBins,
     LogFourier,

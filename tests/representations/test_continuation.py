@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import numtok
 from numtok import Grammar, Numbers
 from numtok.numbers.to_text import in_marks_of
-from numtok.representations import B1999, FP15, P10, P1000, Digits, PlaceValue, Spelled
+from numtok.representations import B1999, FP15, P10, P1000, Digits, NumeroLogic, PlaceValue, Spelled
 from numtok.representations.base import NEVER
 
 SPELLED: dict[str, Any] = {
@@ -33,6 +33,7 @@ SPELLED: dict[str, Any] = {
     "digits": Digits(),
     "digits from the left": Digits(3, "left"),
     "digits by two": Digits(2),
+    "numerologic": NumeroLogic(),
 }
 GRAMMARS = {
     "default": Grammar(),

@@ -28,6 +28,7 @@ from numtok.representations import (
     P1000,
     Digits,
     FloatBits,
+    NumeroLogic,
     PlaceValue,
     Subword,
     XVal,
@@ -43,6 +44,7 @@ SPELLED: dict[str, Any] = {
     "b1999": B1999(1, (-3, 3), "decimal"),
     "fp15": FP15(1, (-1, 1)),
     "place": PlaceValue(),
+    "numerologic": NumeroLogic(),
     "place lsd": PlaceValue(order="lsd"),
     "digits": Digits(2),
 }

@@ -1,0 +1,184 @@
+"""NumeroLogic: each number with the count of its digits in front, then digit by digit.
+
+In: n numbers. Out: between ``[NUM]`` and ``[/NUM]``, how many digits stand before the point, if there
+    is a point a point and how many stand behind it, a colon, and the characters of the number as
+    written, one token each. Inverse: what stands behind the last colon. Exact for every decimal, as
+    written. NumeroLogic (Schwartz et al. 2024), as its code writes it: ``{2:71}*{2:63}``,
+    ``sin({1.1:0.5})`` (EliSchwartz/NumeroLogic, ``train.py``), with ``[NUM]`` and ``[/NUM]`` for
+    the braces.
+
+=============  =============================
+literal        tokens between the brackets
+=============  =============================
+``71``         2 : 7 1
+``0.5``        1 . 1 : 0 . 5
+``-1,234``     4 : - 1 , 2 3 4
+``.5e-10``     0 . 1 : . 5 e - 1 0
+=============  =============================
+
+What their strings leave open is settled here: signs, separators and exponents stand with the
+number, and are not counted.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from numtok.arrays.kernels import allocating_kernel, inner_kernel
+from numtok.numbers.grammar import Grammar
+from numtok.numbers.numbers import Numbers
+from numtok.representations import as_written
+from numtok.representations.as_written import LOWER_E, POINT, UPPER_E
+from numtok.representations.base import NEVER, Continuation, Mask, Spelled, SpelledOut
+from numtok.representations.continuation import continuation_of, used
+
+MOST_WRITTEN = 20  # digits on either side of the point that a model may announce
+COLON = len(as_written.alphabet(1))
+COUNTS = re.compile(r"(0|[1-9]\d*)(?:\.(0|[1-9]\d*))?")
+
+
+@dataclass(frozen=True)
+class NumeroLogic(SpelledOut):
+    """``2 : 7 1``: the count of the digits, then the digits."""
+
+    name: ClassVar[str] = "numerologic"
+    order = "msd"
+    alphabet: ClassVar[tuple[str, ...]] = (*as_written.alphabet(1), ":")
+
+    def fits(self, numbers: Numbers) -> Mask:
+        return np.ones(len(numbers), np.bool_)
+
+    def encode(self, numbers: Numbers) -> Spelled:
+        spelled = as_written.spell(numbers, places=False)
+        return Spelled(*_with_counts(spelled.symbols, spelled.offsets))
+
+    def decode(self, spelled: Spelled) -> pa.LargeStringArray:
+        symbols, offsets = spelled.symbols, spelled.offsets
+        number = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        colons, start = np.flatnonzero(symbols == COLON), offsets[:-1].copy()
+        np.maximum.at(start, number[colons], colons + 1)
+        behind = symbols[np.arange(len(symbols)) >= start[number]]
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(offsets[1:] - start)])
+        return as_written.text_of(behind, ends)
+
+    def continuation(self, grammar: Grammar) -> Continuation:
+        """Counts of at most :data:`MOST_WRITTEN`, and then so many digits."""
+        return _counted(grammar)
+
+
+@allocating_kernel
+def _with_counts(symbols, offsets):  # type: ignore[no-untyped-def]
+    """(symbols, offsets) with the counts and a colon in front of each number."""
+    numbers = offsets.size - 1
+    counts = np.zeros((numbers, 2), np.int64)  # before the point, and behind it
+    pointed = np.zeros(numbers, np.int64)
+    ends = np.zeros(numbers + 1, np.int64)
+    for i in range(numbers):
+        for symbol in symbols[offsets[i] : offsets[i + 1]]:
+            if symbol in (LOWER_E, UPPER_E):
+                break
+            if symbol == POINT:
+                pointed[i] = 1
+            elif symbol < 10:
+                counts[i, pointed[i]] += 1
+        ends[i + 1] = ends[i] + 1 + offsets[i + 1] - offsets[i]
+        for side in range(1 + pointed[i]):
+            ends[i + 1] += side + _width(counts[i, side])
+    out = np.empty(ends[-1], np.uint16)
+    for i in range(numbers):
+        at = ends[i]
+        for side in range(1 + pointed[i]):
+            if side == 1:
+                out[at] = POINT
+                at += 1
+            count, last = counts[i, side], at + _width(counts[i, side])
+            for k in range(last - 1, at - 1, -1):
+                out[k] = count % 10
+                count //= 10
+            at = last
+        out[at] = COLON
+        out[at + 1 : ends[i + 1]] = symbols[offsets[i] : offsets[i + 1]]
+    return out, ends
+
+
+@inner_kernel
+def _width(count):  # type: ignore[no-untyped-def]
+    """How many digits a count has."""
+    width = 1
+    while count >= 10:
+        count //= 10
+        width += 1
+    return width
+
+
+class _Left(NamedTuple):
+    """A number of which so many digits are left to write.
+
+    ``whole`` is None behind the point, ``fraction`` where no point comes, both in an exponent.
+    """
+
+    state: int  # of the number alone
+    whole: int | None
+    fraction: int | None
+
+    @property
+    def done(self) -> bool:
+        return (self.whole, self.fraction) in ((0, None), (None, 0), (None, None))
+
+
+@functools.lru_cache(maxsize=8)
+def _counted(grammar: Grammar) -> Continuation:
+    """Of the numbers that the grammar reads, those that have as many digits as is said first."""
+    plain = continuation_of(as_written.alphabet(1), grammar, "msd")
+    states: list[str | _Left] = [""]
+    rows = {states[0]: 0}
+    following = []
+    for state in states:
+        row = np.full(COLON + 1, NEVER, np.int64)
+        onward = _announced(state) if isinstance(state, str) else _written(state, plain)
+        for symbol, other in onward:
+            if other not in rows:
+                rows[other] = len(states)
+                states.append(other)
+            row[symbol] = rows[other]
+        following.append(row)
+    ends = [isinstance(one, _Left) and one.done and plain.ends[one.state] for one in states]
+    return used(np.array(following), np.array(ends, np.bool_), 0)
+
+
+def _announced(counts: str) -> Iterator[tuple[int, str | _Left]]:
+    """What may follow a part of the counts."""
+    for digit in range(10):
+        found = COUNTS.fullmatch(longer := f"{counts}{digit}")
+        if found and all(int(count) <= MOST_WRITTEN for count in found.groups() if count):
+            yield digit, longer
+    whole, point, fraction = counts.partition(".")
+    if whole and not point:
+        yield POINT, f"{counts}."
+    if whole and bool(point) == bool(fraction):
+        yield COLON, _Left(0, int(whole), int(fraction) if fraction else None)
+
+
+def _written(left: _Left, plain: Continuation) -> Iterator[tuple[int, _Left]]:
+    """What may follow a part of the number."""
+    for symbol in np.flatnonzero(plain.following[left.state] != NEVER).tolist():
+        whole, fraction = left.whole, left.fraction
+        if symbol < 10 and whole is not None:
+            whole -= 1
+        elif symbol < 10 and fraction is not None:
+            fraction -= 1
+        elif symbol == POINT and whole == 0 and fraction is not None:
+            whole = None
+        elif symbol in (LOWER_E, UPPER_E) and left.done:
+            whole = fraction = None
+        elif symbol in (POINT, LOWER_E, UPPER_E):
+            continue
+        if min(whole or 0, fraction or 0) >= 0:
+            yield symbol, _Left(int(plain.following[left.state, symbol]), whole, fraction)
