@@ -7,6 +7,8 @@ sign, for a float64. Bits, uint8 (..., width), are sign, exponent, fraction, mos
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -32,7 +34,8 @@ class FloatBitsEmbedding(NumberEmbedding):
 
     ``combine="add"``, BitTokens (Kreitner et al. 2025): e + (2 b - 1), bits as -1 and 1 with zeros
     after, or e + W (2 b - 1), without a bias; the authors' code names them "sum" and
-    "weighted_sum".
+    "weighted_sum". ``combine="zero_pad"``, as the settings of their training runs have it: in place
+    of the word vector (2 b - 1) √(d / n) with zeros after, for n bits, whose mean square is 1.
 
     Args:
         d_model: dimension of the word vectors, and of the layers.
@@ -48,8 +51,8 @@ class FloatBitsEmbedding(NumberEmbedding):
         width: of the floats, 32 or 64.
         reciprocal: whether the 64 bits of 1/x stand after those of x; from the compact form they
             are made here.
-        combine: ``"replace"`` or ``"add"``; None for the published form of this width,
-            ``"replace"`` for 32 and ``"add"`` for 64.
+        combine: ``"replace"``, ``"add"`` or ``"zero_pad"``; None for ``"replace"`` where width is
+            32 and ``"add"`` where it is 64.
         projection: of bits that are added: ``"pad"``, zeros after them, or ``"linear"``, a linear
             map without bias. The network has its own first layer.
 
@@ -85,19 +88,21 @@ class FloatBitsEmbedding(NumberEmbedding):
         FloatBits(width=width, reciprocal=reciprocal)  # which says what is wrong
         if depth < 1:
             raise RepresentationError(f"bits: depth={depth} must be at least 1")
-        if combine not in ("replace", "add"):
+        if combine not in ("replace", "add", "zero_pad"):
             raise RepresentationError(
-                f"bits: combine={combine!r} is unknown; use 'replace' or 'add'"
+                f"bits: combine={combine!r} is unknown; use 'replace', 'add' or 'zero_pad'"
             )
-        if combine == "add" and (depth, bias, residual) != (3, False, True):
+        if combine == "zero_pad" and projection != "pad":
+            raise RepresentationError("bits: zero_pad has no projection; leave it out")
+        if combine != "replace" and (depth, bias, residual) != (3, False, True):
             raise RepresentationError(
                 "bits: depth, bias and residual are those of the network; leave them out, or take"
                 " combine='replace'"
             )
         self.combine, self.residual = combine, residual
-        self.signed_bits = signed_bits or combine == "add"
+        self.signed_bits = signed_bits or combine != "replace"
         self._form, size = (width, reciprocal), width * (1 + reciprocal)
-        if combine == "add":
+        if combine != "replace":
             self.projection = projection_layer(self.name, size, d_model, projection, zero_init)
         else:
             self.layers = nn.ModuleList(
@@ -110,6 +115,9 @@ class FloatBitsEmbedding(NumberEmbedding):
         bits = 2 * bits - 1 if self.signed_bits else bits
         if self.combine == "add":
             return words + project(bits, self.projection, self.d_model)
+        if self.combine == "zero_pad":
+            scale = math.sqrt(self.d_model / bits.shape[-1])
+            return project(scale * bits, self.projection, self.d_model)
         vectors = self._network(bits)  # (n, d_model)
         return vectors if self.gain is None else words + self.gain * vectors
 

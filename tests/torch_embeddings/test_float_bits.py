@@ -132,6 +132,19 @@ def test_bits_are_added_as_minus_one_and_one(
     assert [name for name, _ in layer.named_parameters()] == names
 
 
+@pytest.mark.parametrize("reciprocal", [False, True])
+def test_zero_pad_is_that_of_the_authors(reciprocal: bool) -> None:
+    """``combine_embeds``: pad(num_encoding * sqrt(n_embed / embedding_size)) for the word vector."""
+    d, stream = 136, stream_of(WIDE, False, reciprocal)
+    layer = FloatBitsEmbedding(d, width=64, reciprocal=reciprocal, combine="zero_pad")
+    size = stream.shape[1]
+    theirs = (2.0 * stream - 1) * math.sqrt(d / size)
+    found = embedded(layer, stream)
+    torch.testing.assert_close(found, torch.nn.functional.pad(theirs, (0, d - size)))
+    torch.testing.assert_close(found.square().mean(-1), torch.ones(len(WIDE)))
+    assert not list(layer.parameters())
+
+
 def test_the_published_form_of_each_width_is_the_default() -> None:
     assert FloatBitsEmbedding(D).config()["combine"] == "replace"
     assert FloatBitsEmbedding(64, width=64).config()["combine"] == "add"
@@ -146,6 +159,8 @@ def test_the_published_form_of_each_width_is_the_default() -> None:
         ({"width": 16}, "width=16 must be 32 or 64"),
         ({"reciprocal": True}, "take width=64"),
         ({"combine": "sum"}, "combine='sum' is unknown"),
+        ({"combine": "zero_pad", "projection": "linear"}, "zero_pad has no projection"),
+        ({"combine": "zero_pad", "zero_init": True}, "zero_init needs something to learn"),
         ({"width": 64, "bias": True}, "take combine='replace'"),
         ({"width": 64}, "64 features do not fit into d_model=24"),
         ({"width": 64, "projection": "both"}, "projection='both' is unknown"),
