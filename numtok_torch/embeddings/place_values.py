@@ -3,7 +3,8 @@ while a model writes from left to right.
 
 ``place_value``, int64 (batch, seq), is for a digit of 10**p p + 1 if p >= 0, else p; for a group,
 that of its last digit; 0 for every other token. Place-value positions; the random offset is that of
-Transformers Can Do Arithmetic with the Right Embeddings (McLeish et al. 2024), section 3.
+Transformers Can Do Arithmetic with the Right Embeddings (McLeish et al. 2024), section 3; coupled
+positions are those of Position Coupling (Cho et al. 2024).
 
 **Writing left to right.** A model that writes 4, 1, 7 does not know, at the 4, that it stands for
 hundreds: how many digits follow is not decided. So the layer sees, as :class:`PlaceTracker` gives
@@ -63,6 +64,10 @@ class PlaceValueEmbedding(NumberEmbedding):
         written: ``"msd"`` or ``"lsd"``: show digits that have a label as they will be seen when
             written in this order, see the module. None: all places are true, so that all vectors
             are trained, those of positive places too.
+        coupled: position coupling, for sums and the like: every token gets a position, o + p for a
+            digit of place p, o for all others, with o the row's offset; the backbone is to have no
+            positions of its own. In the authors' code (HanseulJo/position-coupling) they are
+            counted the other way, e - p, which renames the rows of a table that is learnt.
 
     Shape:
         - place_value: (batch, seq), any integer.
@@ -78,9 +83,10 @@ class PlaceValueEmbedding(NumberEmbedding):
         max_offset: int = 0,
         zero_init: bool = True,
         written: str | None = None,
+        coupled: bool = False,
     ) -> None:
-        options = {"max_place": max_place, "max_offset": max_offset}
-        super().__init__(d_model, **options, zero_init=zero_init, written=written)
+        options = {"max_place": max_place, "max_offset": max_offset, "written": written}
+        super().__init__(d_model, **options, zero_init=zero_init, coupled=coupled)
         if max_place < 1 or max_offset < 0:
             raise RepresentationError(
                 f"place: max_place={max_place} must be positive, max_offset={max_offset} not"
@@ -97,13 +103,16 @@ class PlaceValueEmbedding(NumberEmbedding):
                 " or None"
             )
         self.max_place, self.max_offset, self.written = max_place, max_offset, written
-        # the row of place 0 stays zero
-        self.vectors = nn.Embedding(2 * max_place + 1, d_model, padding_idx=max_place)
+        self.coupled = coupled
+        # the row of place 0 stays zero, unless it is a position like others
+        fixed = None if coupled else max_place
+        self.vectors = nn.Embedding(2 * max_place + 1, d_model, padding_idx=fixed)
         if zero_init:
             nn.init.zeros_(self.vectors.weight)
         else:
             nn.init.normal_(self.vectors.weight, std=0.02)
-            nn.init.zeros_(self.vectors.weight[max_place])
+            if not coupled:
+                nn.init.zeros_(self.vectors.weight[max_place])
 
     @classmethod
     def options_for(cls, representation: Any) -> dict[str, Any]:
@@ -118,8 +127,8 @@ class PlaceValueEmbedding(NumberEmbedding):
         if self.training and self.max_offset:
             size = (len(place), 1)  # one offset a row
             offset = torch.randint(self.max_offset + 1, size, device=place.device)
-            place = place + offset * place.sign()
-        return place != 0, place
+            place = place + (offset if self.coupled else offset * place.sign())
+        return (torch.ones_like(place, dtype=torch.bool) if self.coupled else place != 0), place
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
         rows = rows.clamp(-self.max_place, self.max_place) + self.max_place

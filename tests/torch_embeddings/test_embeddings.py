@@ -453,6 +453,34 @@ def test_places_move_in_training_only_each_row_by_its_own_offset() -> None:
     assert torch.equal(layer.eval()(e, {"place_value": place})[..., 0], place.float())
 
 
+def test_coupled_positions_are_those_of_the_authors() -> None:
+    """``AdditionDatasetWithCoupledPositions`` of src/data/addition.py, which counts them down from
+    ``end``, the position of the marks; ours are counted up from it.
+    """
+    a, b, total = "71", "9", "80"
+    end = 1 + max(len(a), len(b)) + 1
+    theirs = [*range(end - len(a), end + 1), *range(end - len(b), end + 1)]
+    theirs += range(end - len(total), end)
+    tokenizer = numtok.Tokenizer.from_pretrained(None, [PlaceValue()])
+    batch = tokenizer.encode_batch([f"{a}+{b}={total}"])
+    brackets = [tokenizer.tokens["[NUM]"], tokenizer.tokens["[/NUM]"]]
+    place = torch.tensor(batch["place_value"].to_pylist())
+    shown = ~np.isin(batch["input_ids"][0].as_py(), brackets)
+    torch.manual_seed(0)
+    layer = layers.PlaceValueEmbedding(1, max_place=40, max_offset=30, coupled=True)
+    layer.vectors.weight.data[:, 0] = torch.arange(-40.0, 41.0)  # each position shows itself
+    found = layer(torch.zeros(64, place.shape[1], 1), {"place_value": place.repeat(64, 1)})[..., 0]
+    offsets = found[:, 0]  # of a bracket
+    assert torch.equal(
+        found[:, shown] - offsets[:, None], (end - torch.tensor(theirs)).repeat(64, 1)
+    )
+    assert len(offsets.unique()) > 20 and offsets.min() >= 0 and offsets.max() <= 30
+    still = layer.eval()(torch.zeros(1, place.shape[1], 1), {"place_value": place})[..., 0]
+    assert torch.equal(still, place.float())
+    again = layers.embedding_from_config(layer.config(), 1)
+    assert isinstance(again, layers.PlaceValueEmbedding) and again.coupled
+
+
 def test_places_beyond_the_table_share_the_last_vector() -> None:
     layer = layers.PlaceValueEmbedding(3, max_place=2, zero_init=False)
     found = layer(torch.zeros(1, 4, 3), {"place_value": torch.tensor([[2, 900, -900, -2]])})
