@@ -6,6 +6,7 @@ what stands in a stream elsewhere is not looked at. All other tokens keep their 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -75,6 +76,45 @@ class NumberEmbedding(NumberLayer):
     """
 
     streams: tuple[str, ...] = ()
+
+    @property
+    def amplitude(self) -> float:
+        """What its published start is multiplied by: 1.0 until :meth:`scale_to` finds another."""
+        given = self._options.get("amplitude")
+        return 1.0 if given is None else float(given)
+
+    def scale_to(self, size: float) -> None:
+        """Start as long as the word vectors, so that neither hides the other: what it adds, or puts
+        in their place, gets a norm of ``size · sqrt(d_model)`` in the mean. NumberModel calls it.
+
+        A layer that has an ``amplitude`` keeps it, and so does one that starts from zeros. xVal
+        multiplies the word vector, and has its length already.
+
+        Args:
+            size: root mean square of the entries of the word vectors.
+        """
+        if self._options.get("amplitude", 1.0) is None and size > 0 and (own := self._size()) > 0:
+            self.set_amplitude(size / own)
+
+    def set_amplitude(self, amplitude: float | None) -> None:
+        """Multiply the start by it, once; None leaves it to :meth:`scale_to`."""
+        self._options["amplitude"] = amplitude
+        with torch.no_grad():
+            for parameter in self._started():
+                parameter.mul_(self.amplitude)
+
+    def load_amplitude(self, config: Mapping[str, Any]) -> None:
+        """That of the layer which the weights are of; before there was one it was 1."""
+        if "amplitude" in self._options:
+            self._options["amplitude"] = config.get("amplitude", 1.0)
+
+    def _started(self) -> list[Tensor]:
+        """The parameters that the amplitude multiplies; others multiply their features by it."""
+        return []
+
+    def _size(self) -> float:
+        """Root mean square of the entries of its vectors, before the amplitude."""
+        return 0.0
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
         """The vectors of n numbers, (n, d_model), from their word vectors, (n, d_model), and their
@@ -156,9 +196,19 @@ class SumEmbedding(NumberEmbedding):
             total = total - (words - layer(words, batch))  # so, as -0.0 - 0.0 is -0.0
         return total.to(inputs_embeds.dtype)
 
+    def scale_to(self, size: float) -> None:
+        for layer in self._parts():
+            layer.scale_to(size)
+
+    def load_amplitude(self, config: Mapping[str, Any]) -> None:
+        for layer, part in zip(self._parts(), config.get("embeddings", []), strict=False):
+            layer.load_amplitude(part)
+
+    def _parts(self) -> list[NumberEmbedding]:
+        return [layer for layer in self.embeddings if isinstance(layer, NumberEmbedding)]
+
     def config(self) -> dict[str, Any]:
-        parts = [layer for layer in self.embeddings if isinstance(layer, NumberEmbedding)]
-        return {"name": self.name, "embeddings": [layer.config() for layer in parts]}
+        return {"name": self.name, "embeddings": [layer.config() for layer in self._parts()]}
 
 
 Layer = TypeVar("Layer", bound=NumberLayer)
@@ -219,6 +269,21 @@ def linear(features: Tensor, layer: nn.Linear) -> Tensor:
     return projected
 
 
+def root_mean_square(vectors: Tensor) -> float:
+    """Of all entries; 0 where they cannot be looked at."""
+    if vectors.is_meta or not vectors.numel():
+        return 0.0
+    norm = torch.linalg.vector_norm(vectors.detach(), dtype=torch.float32)
+    return float(norm) / math.sqrt(vectors.numel())
+
+
+def projected_size(features: float, layer: nn.Linear | None, d_model: int) -> float:
+    """Root mean square of the entries of projected features of this norm."""
+    if layer is None:
+        return features / math.sqrt(d_model)
+    return features * root_mean_square(layer.weight)
+
+
 def projection_layer(
     name: str, width: int, d_model: int, projection: str, zero_init: bool
 ) -> nn.Linear | None:
@@ -243,8 +308,13 @@ def projection_layer(
     return None
 
 
-def project(features: Tensor, layer: nn.Linear | None, d_model: int) -> Tensor:
-    """Features (..., width) to (..., d_model): through the linear map, or with zeros after."""
+def project(
+    features: Tensor, layer: nn.Linear | None, d_model: int, amplitude: float = 1.0
+) -> Tensor:
+    """Features (..., width) to (..., d_model): through the linear map, whose start has the
+    amplitude, or times it with zeros after.
+    """
     if layer is not None:
         return linear(features, layer)
+    features = features if amplitude == 1 else features * amplitude
     return nn.functional.pad(features, (0, d_model - features.shape[-1]))

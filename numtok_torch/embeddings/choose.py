@@ -14,6 +14,7 @@ FoNEDigitEmbedding       input_ids                     e + φ(digit, 10), or φ(
 SumEmbedding             those of its parts            e + what each of them adds
 =======================  ============================  ==================================================================
 
+In a ``NumberModel`` all start as long as the word vectors; ``amplitude=1.0`` is the published length.
 ``zero_init=True`` gives each a variant that leaves a pretrained model's output as it is before the
 first step, in which every layer learns. No layer has a buffer of floats: ``.half()``,
 ``.to(torch.bfloat16)`` and FSDP round parameters, never constants.
@@ -81,7 +82,10 @@ def embedding_from_config(config: dict[str, Any], d_model: int) -> NumberEmbeddi
         return SumEmbedding([embedding_from_config(part, d_model) for part in config["embeddings"]])
     known: dict[str, type[NumberEmbedding]] = layers("embedding")
     known |= {FoNEDigitEmbedding.name: FoNEDigitEmbedding}
-    return from_config(named("embedding", name, known), config, d_model)
+    kind = named("embedding", name, known)
+    if "amplitude" in option_names(kind):  # saved before there was one
+        config = {"amplitude": 1.0} | config
+    return from_config(kind, config, d_model)
 
 
 def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> NumberEmbedding:

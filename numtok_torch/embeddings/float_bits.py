@@ -8,6 +8,7 @@ sign, for a float64. Bits, uint8 (..., width), are sign, exponent, fraction, mos
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,8 +19,10 @@ from numtok_torch.embeddings.base import (
     NumberEmbedding,
     linear,
     project,
+    projected_size,
     projection_layer,
     readable,
+    root_mean_square,
 )
 
 
@@ -55,6 +58,8 @@ class FloatBitsEmbedding(NumberEmbedding):
             32 and ``"add"`` where it is 64.
         projection: of bits that are added: ``"pad"``, zeros after them, or ``"linear"``, a linear
             map without bias. The network has its own first layer.
+        amplitude: of the bits that are added, or of the start of a linear map or of the network;
+            None: as long as the word vectors (``scale_to``).
 
     Shape:
         - number_bits: (batch, seq, width), or with ``reciprocal`` twice as many, 0 or 1, any
@@ -78,12 +83,14 @@ class FloatBitsEmbedding(NumberEmbedding):
         reciprocal: bool = False,
         combine: str | None = None,
         projection: str = "pad",
+        amplitude: float | None = None,
     ) -> None:
         combine = combine or ("replace" if width == 32 else "add")
         network = {"depth": depth, "bias": bias, "residual": residual, "signed_bits": signed_bits}
         form = {"compact": compact, "width": width, "reciprocal": reciprocal}
+        start = {"zero_init": zero_init, "amplitude": amplitude}
         super().__init__(
-            d_model, **network, zero_init=zero_init, **form, combine=combine, projection=projection
+            d_model, **network, **start, **form, combine=combine, projection=projection
         )
         FloatBits(width=width, reciprocal=reciprocal)  # which says what is wrong
         if depth < 1:
@@ -109,15 +116,37 @@ class FloatBitsEmbedding(NumberEmbedding):
                 nn.Linear(d_model if k else size, d_model, bias=bias) for k in range(depth)
             )
             self.gain = nn.Parameter(torch.zeros(d_model)) if zero_init else None
+        self.set_amplitude(amplitude)
+
+    def _started(self) -> list[Tensor]:
+        if self.combine != "replace":
+            return [] if self.projection is None else [self.projection.weight]
+        biases = [p for name, p in self.layers.named_parameters() if name.endswith("bias")]
+        first: Any = self.layers[0]
+        return [first.weight, *biases]  # what R is proportional to
+
+    def _size(self) -> float:
+        if self.combine == "zero_pad":
+            return 1.0
+        if self.combine == "add":
+            features = math.sqrt(self._form[0] * (1 + self._form[1]))
+            return projected_size(features, self.projection, self.d_model)
+        device = next(self.layers.parameters()).device
+        values = torch.logspace(-4, 6, 201, device=device, dtype=torch.float64)
+        of_values = values.float().view(torch.int32).to(torch.int64)
+        words = of_values if self._form[0] == 32 else values.view(torch.int64)
+        bits = as_bits(words, *self._form).to(torch.float32)
+        with torch.no_grad():
+            return root_mean_square(self._network(2 * bits - 1 if self.signed_bits else bits))
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
         bits = as_bits(rows, *self._form).to(torch.float32)  # (n, bits)
         bits = 2 * bits - 1 if self.signed_bits else bits
         if self.combine == "add":
-            return words + project(bits, self.projection, self.d_model)
+            return words + project(bits, self.projection, self.d_model, self.amplitude)
         if self.combine == "zero_pad":
             scale = math.sqrt(self.d_model / bits.shape[-1])
-            return project(scale * bits, self.projection, self.d_model)
+            return project(scale * bits, self.projection, self.d_model, self.amplitude)
         vectors = self._network(bits)  # (n, d_model)
         return vectors if self.gain is None else words + self.gain * vectors
 

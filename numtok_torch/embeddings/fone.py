@@ -16,7 +16,13 @@ from torch import Tensor
 
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import FoNE
-from numtok_torch.embeddings.base import Batch, NumberEmbedding, project, projection_layer
+from numtok_torch.embeddings.base import (
+    Batch,
+    NumberEmbedding,
+    project,
+    projected_size,
+    projection_layer,
+)
 
 
 class FoNEEmbedding(NumberEmbedding):
@@ -32,6 +38,8 @@ class FoNEEmbedding(NumberEmbedding):
         projection: ``"pad"``, zeros after the features, or ``"linear"``, a linear map without
             bias.
         zero_init: start the linear map from zeros.
+        amplitude: of the features, or of the start of their linear map; None: as long as the word
+            vectors (``scale_to``). 1.0 is the published form.
         compact: the form of the file, digits or features, for the record: the layer reads either.
 
     Shape:
@@ -53,14 +61,23 @@ class FoNEEmbedding(NumberEmbedding):
         projection: str = "pad",
         zero_init: bool = False,
         compact: bool = True,
+        amplitude: float | None = None,
     ) -> None:
         fone = FoNE(int_digits, frac_digits, tuple(bases), compact, "clip", chunk)
         sizes = {"int_digits": int_digits, "frac_digits": frac_digits, "bases": fone.bases}
         options = {"chunk": chunk, "compact": compact, "projection": projection}
-        super().__init__(d_model, **sizes, **options, zero_init=zero_init)
+        start = {"zero_init": zero_init, "amplitude": amplitude}
+        super().__init__(d_model, **sizes, **options, **start)
         self._representation = fone
         self._width = features_per_number(fone.n_digits, fone.bases, chunk)
         self.projection = projection_layer(self.name, self._width, d_model, projection, zero_init)
+        self.set_amplitude(amplitude)
+
+    def _started(self) -> list[Tensor]:
+        return [] if self.projection is None else [self.projection.weight]
+
+    def _size(self) -> float:
+        return projected_size(math.sqrt(self._width / 2), self.projection, self.d_model)
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
         """From digits (n, ...) or features (n, ..., 2)."""
@@ -79,7 +96,7 @@ class FoNEEmbedding(NumberEmbedding):
                 f"number_fourier holds {features.shape[1]} features per number, the layer was made"
                 f" for {self._width}"
             )
-        return words + project(features, self.projection, self.d_model)
+        return words + project(features, self.projection, self.d_model, self.amplitude)
 
 
 class FoNEDigitEmbedding(NumberEmbedding):
@@ -98,6 +115,7 @@ class FoNEDigitEmbedding(NumberEmbedding):
         zero_init: start the linear map from zeros; needs ``combine="add"``, as it is to change
             nothing at first.
         combine: ``"add"`` the features to the word vector, or ``"replace"`` it by them.
+        amplitude: as :class:`FoNEEmbedding` has it.
 
     Shape:
         - input_ids: (batch, seq), any integer.
@@ -113,9 +131,10 @@ class FoNEDigitEmbedding(NumberEmbedding):
         projection: str = "pad",
         zero_init: bool = False,
         combine: str = "add",
+        amplitude: float | None = None,
     ) -> None:
         options = {"projection": projection, "zero_init": zero_init, "combine": combine}
-        super().__init__(d_model, digit_ids=tuple(digit_ids), **options)
+        super().__init__(d_model, digit_ids=tuple(digit_ids), **options, amplitude=amplitude)
         if len(set(digit_ids)) != 10:
             raise RepresentationError(
                 f"fone_digits: digit_ids={tuple(digit_ids)} must be the ten ids of the tokens 0"
@@ -132,6 +151,13 @@ class FoNEDigitEmbedding(NumberEmbedding):
             )
         self.projection = projection_layer(self.name, 2, d_model, projection, zero_init)
         self._digit_ids, self.combine = tuple(int(digit_id) for digit_id in digit_ids), combine
+        self.set_amplitude(amplitude)
+
+    def _started(self) -> list[Tensor]:
+        return [] if self.projection is None else [self.projection.weight]
+
+    def _size(self) -> float:
+        return projected_size(1.0, self.projection, self.d_model)
 
     def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         ids = self.read(inputs_embeds, batch, *self.streams)  # (batch, seq)
@@ -140,7 +166,7 @@ class FoNEDigitEmbedding(NumberEmbedding):
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
         features = digit_table((10,), rows.device)[rows]  # (n, 2)
-        vectors = project(features, self.projection, self.d_model)
+        vectors = project(features, self.projection, self.d_model, self.amplitude)
         return vectors if self.combine == "replace" else words + vectors
 
 

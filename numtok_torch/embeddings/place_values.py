@@ -45,7 +45,7 @@ from torch import Tensor, nn
 from numtok.errors import RepresentationError
 from numtok.representations import own_token
 from numtok.representations.as_written import LONGEST_GROUP, groups
-from numtok_torch.embeddings.base import Batch, NumberEmbedding
+from numtok_torch.embeddings.base import Batch, NumberEmbedding, root_mean_square
 
 ORDERS = ("msd", "lsd")
 
@@ -61,6 +61,7 @@ class PlaceValueEmbedding(NumberEmbedding):
             this, drawn anew for each row. Below ``max_place``, which leaves ``max_place -
             max_offset`` places that no offset merges.
         zero_init: start from zeros; else from a normal distribution of standard deviation 0.02.
+        amplitude: of that start; None: as long as the word vectors (``scale_to``).
         written: ``"msd"`` or ``"lsd"``: show digits that have a label as they will be seen when
             written in this order, see the module. None: all places are true, so that all vectors
             are trained, those of positive places too.
@@ -84,9 +85,11 @@ class PlaceValueEmbedding(NumberEmbedding):
         zero_init: bool = True,
         written: str | None = None,
         coupled: bool = False,
+        amplitude: float | None = None,
     ) -> None:
         options = {"max_place": max_place, "max_offset": max_offset, "written": written}
-        super().__init__(d_model, **options, zero_init=zero_init, coupled=coupled)
+        start = {"zero_init": zero_init, "amplitude": amplitude}
+        super().__init__(d_model, **options, **start, coupled=coupled)
         if max_place < 1 or max_offset < 0:
             raise RepresentationError(
                 f"place: max_place={max_place} must be positive, max_offset={max_offset} not"
@@ -113,6 +116,13 @@ class PlaceValueEmbedding(NumberEmbedding):
             nn.init.normal_(self.vectors.weight, std=0.02)
             if not coupled:
                 nn.init.zeros_(self.vectors.weight[max_place])
+        self.set_amplitude(amplitude)
+
+    def _started(self) -> list[Tensor]:
+        return [self.vectors.weight]
+
+    def _size(self) -> float:
+        return root_mean_square(self.vectors.weight)
 
     @classmethod
     def options_for(cls, representation: Any) -> dict[str, Any]:

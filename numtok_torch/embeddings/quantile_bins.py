@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from numtok.representations import QuantileBins
-from numtok_torch.embeddings.base import NumberEmbedding
+from numtok_torch.embeddings.base import NumberEmbedding, root_mean_square
 
 
 class QuantileBinsEmbedding(NumberEmbedding):
@@ -22,6 +22,7 @@ class QuantileBinsEmbedding(NumberEmbedding):
         d_model: dimension of the word vectors.
         n, soft: those of the representation ``QuantileBins``.
         zero_init: start from zeros; else from a normal distribution of standard deviation 0.02.
+        amplitude: of the start; None: as long as the word vectors (``scale_to``).
 
     Shape:
         - number_quantile_bin: (batch, seq), 0 to n - 1, any integer;
@@ -32,14 +33,26 @@ class QuantileBinsEmbedding(NumberEmbedding):
     streams = ("number_quantile_bin",)
 
     def __init__(
-        self, d_model: int, n: int = 64, soft: bool = False, zero_init: bool = False
+        self,
+        d_model: int,
+        n: int = 64,
+        soft: bool = False,
+        zero_init: bool = False,
+        amplitude: float | None = None,
     ) -> None:
-        super().__init__(d_model, n=n, soft=soft, zero_init=zero_init)
+        super().__init__(d_model, n=n, soft=soft, zero_init=zero_init, amplitude=amplitude)
         QuantileBins(n)  # which refuses what it cannot be
         self.n = n
         self.streams = ("number_quantile",) if soft else ("number_quantile_bin",)
         self.vectors = nn.Embedding(n + soft, d_model)
         nn.init.normal_(self.vectors.weight, std=0.0 if zero_init else 0.02)
+        self.set_amplitude(amplitude)
+
+    def _started(self) -> list[Tensor]:
+        return [self.vectors.weight]
+
+    def _size(self) -> float:
+        return root_mean_square(self.vectors.weight)
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
         if not rows.is_floating_point():

@@ -13,7 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import NumtokError
+from numtok_torch.embeddings.base import root_mean_square
 
+SAMPLED = 4096  # word vectors whose length is looked at
 # kinds of peft that lie in layers, and change nothing else
 ADAPTERS = ("LORA", "IA3", "LOHA", "LOKR", "OFT", "TRAINABLE_TOKENS")
 # which see all, or as their config says, and write with tokens of their own after the text
@@ -152,6 +154,18 @@ def word_embedding(backbone: Any, decoder: bool = False) -> Any:
             " nn.Embedding"
         )
     return backbone.get_input_embeddings()
+
+
+def size_of_words(backbone: Any) -> float:
+    """Root mean square of the entries of the word vectors, as the layer gives them; 0 where they
+    have no values yet.
+    """
+    layer = word_embedding(backbone)
+    if layer.weight.is_meta:
+        return 0.0
+    with torch.no_grad():
+        ids = torch.arange(min(layer.weight.shape[0], SAMPLED), device=layer.weight.device)
+        return root_mean_square(layer(ids))
 
 
 def output_layer(backbone: Any) -> Any:

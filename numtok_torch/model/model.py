@@ -27,6 +27,7 @@ from numtok_torch.model.backbone import (
     freeze_trunk,
     has_decoder,
     is_causal,
+    size_of_words,
     unwrapped,
     word_embedding,
 )
@@ -64,7 +65,8 @@ class NumberModel(nn.Module):
         backbone: a Hugging Face model that takes ``inputs_embeds`` (causal, masked or a bare
             encoder), or a module after :class:`~numtok_torch.model.backbone.PlainBackbone`. Its
             weights, tied ones too, stay the same objects.
-        embedding: puts the numbers in; None where tokens say all (Charton's encodings).
+        embedding: puts the numbers in; None where tokens say all (Charton's encodings). Unless it
+            has an ``amplitude``, its vectors start as long as the backbone's word vectors.
         head: predicts numbers; None for tokens only.
         number_weight, token_weight: of the two losses. With ``token_weight=0`` a backbone without
             logits may be given labels.
@@ -125,6 +127,8 @@ class NumberModel(nn.Module):
                 " causal out"
             )
         check_sizes(self.transformer, embedding, head)
+        if embedding is not None:
+            embedding.scale_to(size_of_words(self.transformer))
         self._freeze(freeze_backbone)
         if (config := getattr(self.transformer, "config", None)) is not None:
             known = getattr(config, "keys_to_ignore_at_inference", None) or []
@@ -359,7 +363,12 @@ class NumberModel(nn.Module):
         return saving.pack(saving.describe(self))
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Nothing: a model that exists keeps its own settings when it loads weights."""
+        """The amplitude of the embedding, which its weights go with; beside it, a model that exists
+        keeps its own settings when it loads weights.
+        """
+        described = saving.unpack(state) if state.numel() else {}
+        if self.embedding is not None and described.get("embedding"):
+            self.embedding.load_amplitude(described["embedding"])
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write ``model.safetensors`` and ``config.json`` to a folder, which

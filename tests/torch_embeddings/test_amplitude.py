@@ -1,0 +1,164 @@
+"""What a number's vector is as long as when training starts: the word vectors of the model that the
+layer is put in front of.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+import numtok_torch as layers
+from numtok_torch import NumberModel
+from numtok_torch.embeddings.choose import embedding_from_config
+
+D, ROWS = 64, 120
+MAKERS: dict[str, tuple[Callable[..., layers.NumberEmbedding], str]] = {
+    "bits": (lambda **o: layers.FloatBitsEmbedding(D, **o), "number_bits"),
+    "bits, bias": (lambda **o: layers.FloatBitsEmbedding(D, bias=True, **o), "number_bits"),
+    "bits:64": (lambda **o: layers.FloatBitsEmbedding(D, width=64, **o), "number_bits"),
+    "bits, zero_pad": (
+        lambda **o: layers.FloatBitsEmbedding(D, combine="zero_pad", **o),
+        "number_bits",
+    ),
+    "bits, linear": (
+        lambda **o: layers.FloatBitsEmbedding(D, combine="add", projection="linear", **o),
+        "number_bits",
+    ),
+    "fone": (lambda **o: layers.FoNEEmbedding(D, 5, 4, **o), "number_digits"),
+    "fone, linear": (
+        lambda **o: layers.FoNEEmbedding(D, 5, 4, projection="linear", **o),
+        "number_digits",
+    ),
+    "bins": (lambda **o: layers.ExponentBinsEmbedding(D, **o), "number_bin"),
+    "quantile bins": (lambda **o: layers.QuantileBinsEmbedding(D, **o), "number_quantile_bin"),
+    "logfourier": (lambda **o: layers.LogFourierEmbedding(D, 8, **o), "number_log_fourier"),
+    "place": (lambda **o: layers.PlaceValueEmbedding(D, zero_init=False, **o), "place_value"),
+    "fone_digits": (
+        lambda **o: layers.FoNEDigitEmbedding(D, range(40, 50), combine="replace", **o),
+        "input_ids",
+    ),
+}
+EVERY = pytest.mark.parametrize("name", MAKERS)
+STDS = pytest.mark.parametrize("std", [0.02, 0.125, 1.0])
+
+
+def made(name: str, **options: Any) -> layers.NumberEmbedding:
+    torch.manual_seed(0)
+    return MAKERS[name][0](**options)
+
+
+def in_front_of(layer: layers.NumberEmbedding, std: float = 0.02) -> NumberModel:
+    """A model whose word vectors have this standard deviation."""
+    torch.manual_seed(1)
+    config = GPT2Config(
+        vocab_size=60, n_embd=D, n_layer=1, n_head=2, initializer_range=std, n_positions=ROWS
+    )
+    return NumberModel(GPT2LMHeadModel(config), layer).eval()
+
+
+def streams(name: str) -> dict[str, torch.Tensor]:
+    """A row of numbers of many magnitudes, as each layer reads them."""
+    torch.manual_seed(2)
+    values = 10 ** (8 * torch.rand(1, ROWS) - 3)
+    angles = 6.28 * torch.rand(1, ROWS, 8)
+    signs = torch.tensor([1.0, 0.0]).expand(1, ROWS, 1, 2)
+    stream = {
+        "number_bits": values.view(torch.int32).to(torch.int64),
+        "number_digits": torch.randint(10, (1, ROWS, 9)),
+        "number_bin": torch.randint(200, (1, ROWS)),
+        "number_quantile_bin": torch.randint(64, (1, ROWS)),
+        "number_log_fourier": torch.cat([signs, torch.stack([angles.cos(), angles.sin()], -1)], 2),
+        "place_value": torch.randint(1, 60, (1, ROWS)),
+        "input_ids": torch.randint(40, 50, (1, ROWS)),
+    }[MAKERS[name][1]]
+    if name == "bits:64":
+        stream = values.double().view(torch.int64)
+    return {MAKERS[name][1]: stream, "number_mask": torch.ones(1, ROWS, dtype=torch.bool)}
+
+
+def length(model: NumberModel, name: str) -> float:
+    """Root mean square of the norms of what the layer adds, or puts in the words' place."""
+    with torch.no_grad():
+        vectors = model.embedding(torch.zeros(1, ROWS, D), streams(name))
+    return float(vectors.square().sum(-1).mean().sqrt())
+
+
+@EVERY
+@STDS
+def test_a_number_starts_as_long_as_a_word(name: str, std: float) -> None:
+    model = in_front_of(made(name), std)
+    words = model.get_input_embeddings().weight.detach().square().sum(-1).mean().sqrt()
+    assert length(model, name) == pytest.approx(float(words), rel=0.15)
+
+
+@EVERY
+def test_an_amplitude_that_is_given_is_kept(name: str) -> None:
+    """1.0 is the published start, whatever the word vectors."""
+    published = in_front_of(made(name, amplitude=1.0), std=1.0)
+    alone = made(name)
+    torch.testing.assert_close(length(published, name), length_alone(alone, name))
+    double = in_front_of(made(name, amplitude=2.0))
+    assert length(double, name) == pytest.approx(2 * length(published, name), rel=1e-4)
+
+
+def length_alone(layer: layers.NumberEmbedding, name: str) -> float:
+    vectors = layer(torch.zeros(1, ROWS, D), streams(name)).detach()
+    return float(vectors.square().sum(-1).mean().sqrt())
+
+
+def test_xval_is_as_long_as_its_word_times_its_value() -> None:
+    layer = layers.XValEmbedding(D)
+    model = in_front_of(layer, std=0.5)
+    words = model.get_input_embeddings()(torch.arange(3).unsqueeze(0)).detach()
+    batch = {"number_mask": torch.ones(1, 3, dtype=torch.bool)}
+    batch["number_scaled"] = torch.tensor([[1.0, -5.0, 0.5]])
+    torch.testing.assert_close(
+        layer(words, batch).norm(dim=-1), words.norm(dim=-1) * torch.tensor([1.0, 5.0, 0.5])
+    )
+
+
+@EVERY
+def test_a_layer_is_scaled_once(name: str) -> None:
+    """Neither a second model nor one that is loaded changes what was trained."""
+    first = in_front_of(made(name))
+    before = length(first, name)
+    assert length(in_front_of(first.embedding, std=1.0), name) == before
+
+
+@EVERY
+def test_what_is_saved_is_as_long_when_it_is_loaded(name: str, tmp_path: Path) -> None:
+    model = in_front_of(made(name), std=0.3)
+    model.save_pretrained(tmp_path)
+    loaded = NumberModel.from_pretrained(tmp_path)
+    assert length(loaded, name) == length(model, name)
+    resumed = in_front_of(made(name), std=0.02)  # as a Trainer that resumes loads it
+    resumed.load_state_dict(copy.deepcopy(model.state_dict()))
+    assert length(resumed, name) == length(model, name)
+
+
+@EVERY
+def test_a_layer_saved_before_there_was_an_amplitude_has_the_published_one(name: str) -> None:
+    config = {key: one for key, one in made(name).config().items() if key != "amplitude"}
+    loaded = in_front_of(embedding_from_config(config, D), std=1.0)
+    loaded.embedding.load_state_dict(made(name).state_dict())
+    assert length(loaded, name) == length_alone(made(name), name)
+
+
+def test_each_part_of_a_sum_is_as_long_as_a_word() -> None:
+    parts = [made("bins"), made("fone")]
+    model = in_front_of(layers.SumEmbedding(parts), std=0.3)
+    words = model.get_input_embeddings().weight.detach().square().sum(-1).mean().sqrt()
+    for part, name in zip(parts, ("bins", "fone"), strict=True):
+        assert length_alone(part, name) == pytest.approx(float(words), rel=0.15)
+    resumed = in_front_of(layers.SumEmbedding([made("bins"), made("fone")]))
+    resumed.load_state_dict(model.state_dict())
+    batch = streams("bins") | streams("fone")
+    with torch.no_grad():
+        both = [one.embedding(torch.zeros(1, ROWS, D), batch) for one in (model, resumed)]
+    torch.testing.assert_close(*both)
