@@ -61,6 +61,8 @@ Folders of shards
       `numtok finish`.
   --ray ADDRESS  Write the shards on a Ray cluster: auto (the running one), local, or host:port. All
       nodes must see the same files.
+  --card  Also write a README.md for the Hugging Face hub that says what the files hold. Programs that
+      read whole folders, as pyarrow and Spark do, take it for data: name the files there.
 Running
   --config
   --workers

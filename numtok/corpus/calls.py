@@ -55,6 +55,7 @@ def encode_files(
     shard_size: int | None = None,
     shard: tuple[int, int] | None = None,
     ray: str | None = None,
+    card: bool = False,
     progress: Callable[[Progress], None] | None = None,
     **options: Unpack[EncodeOptions],
 ) -> Summary:
@@ -88,6 +89,8 @@ def encode_files(
             rest; :func:`numtok.finish_job` when all are done.
         ray: the address of a Ray cluster that writes the shards: ``auto``, ``local``, or
             ``host:port``; all nodes must see the same files.
+        card: also write a README.md that the Hugging Face hub and ``datasets`` read, once the
+            folder is finished.
         progress: called from the calling thread, several times a second.
         options: text_column, template, keep_columns, keep_text, add_special_tokens, parse_special,
             input_format, output_format, compression, text_unit, workers, batch_bytes, overwrite,
@@ -137,7 +140,7 @@ def encode_files(
         )
     encoder = Encoder(made, tokenizer, engine, finding)
     given = [os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else inputs
-    sharding = Sharding(shards, shard_size, shard, ray)
+    sharding = Sharding(shards, shard_size, shard, ray, card)
     summary = _encode(given, output, encoder, sharding, progress, options)
     if summary.documents and not summary.numbers and options.get("template") is None:
         first = find_inputs(given, options.get("input_format"))[0]

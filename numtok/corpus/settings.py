@@ -94,6 +94,7 @@ class FileOptions(EncodeOptions, total=False):
     shard_size: int | str
     shard: str
     ray: str
+    card: bool
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,7 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
     "encode --shards": [("sample.jsonl -o out/", "--shards 3"), (EN, "--shards 3 ! are for a folder")],
     "encode --shard-size": [("sample.jsonl -o out/", "--shard-size 1kB"), (EN, "--shard-size 1kB ! for a folder")],
     "encode --shard": [("sample.jsonl -o out/ --shards 3", "--shard 1/2"), (EN, "--shard 1/2 ! for a folder")],
+    "encode --card": [("sample.jsonl -o out/", "--card"), (EN, "--card ! for a folder")],
     "encode --ray": [(EN, "--ray auto ! for a folder")],
     "encode --config": [(EN, "--config job.toml")],
     "encode --template": [("sample.csv -o out.parquet", "--template row"), (EN, "--template '{no}' ! is not there")],

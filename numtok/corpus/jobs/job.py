@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from numtok.corpus.fit import Fit
+from numtok.corpus.jobs.card import remove_card, write_card
 from numtok.corpus.jobs.claims import Claim, Claims
 from numtok.corpus.jobs.folder import DATA, MANIFEST, OWN, PLAN, QUARANTINE, Folder
 from numtok.corpus.jobs.plan import FORMAT, Plan, Receipt, Shard, as_json, numbers_of, read_plan
@@ -192,7 +193,12 @@ def _complete(folder: Folder, plan: Plan, done: Done) -> Summary:
         folder.replace(QUARANTINE, quarantine(left_out))
     else:
         folder.remove(QUARANTINE)
-    folder.write_json(MANIFEST, _manifest(plan, done))
+    manifest = _manifest(plan, done)
+    if plan.options.get("card"):
+        write_card(folder, {"train": manifest})
+    else:
+        remove_card(folder)
+    folder.write_json(MANIFEST, manifest)
     return _summarize(folder, plan, done)
 
 

@@ -29,7 +29,7 @@ FORMAT = 2
 METADATA_KEY = b"numtok_job"
 FILE_SUFFIXES = {"parquet": ".parquet", "arrow": ".arrow"}
 # options that do not change a byte of a shard that is done
-FREE = ("on_error", "shards", "shard_size", "engine", "fit", "fit_quantile", "clip")
+FREE = ("on_error", "card", "shards", "shard_size", "engine", "fit", "fit_quantile", "clip")
 _LARGEST = 1 << 62
 
 
@@ -321,7 +321,8 @@ def versions() -> dict[str, str]:
 def differences(plan: Plan, options: Mapping[str, Any], before_fit: str) -> Iterator[str]:
     """What a call asks for that would make other bytes of every shard, for people."""
     asked = json.loads(json.dumps(dict(options)))
-    for name in sorted({*plan.options, *asked} - {"on_error", "engine"}):
+    later = {name for name, value in asked.items() if not value} - {*plan.options}  # than the plan
+    for name in sorted({*plan.options, *asked} - {"on_error", "card", "engine"} - later):
         old, new = (json.dumps(given.get(name), sort_keys=True) for given in (plan.options, asked))
         if old != new:
             yield f"{name} was {_short(old)}, now it is {_short(new)}"

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from numtok import locations
 from numtok.corpus.fit import FIT_FILES, Fit, sample_files
+from numtok.corpus.jobs.card import remove_card
 from numtok.corpus.jobs.claims import Claims
 from numtok.corpus.jobs.cut import cut, cut_again
 from numtok.corpus.jobs.folder import (
@@ -102,6 +103,7 @@ def _clear(folder: Folder) -> None:
     """Remove what a job left; the plan last, so that it can be resumed up to there."""
     receipts = [f"{OWN}/{name}" for name in folder.names(OWN) if re.fullmatch(r"\d+\.json", name)]
     shards = [name for name in folder.names() if SHARD.fullmatch(name)]
+    remove_card(folder)
     for name in (MANIFEST, QUARANTINE, *receipts, *shards, PLAN, TOKENIZER):
         folder.remove(name)
 
@@ -167,7 +169,7 @@ def _amended(plan: Plan, request: Request) -> Plan:
         count = max(1, -(-sum(source.size or 0 for source in added) // plan.shard_bytes))
         first = 1 + max((shard.number for shard in plan.shards), default=-1)
         shards += _shards(first, request, added, tags, count)
-    options = plan.options | {"on_error": request.options["on_error"]}
+    options = plan.options | {name: request.options[name] for name in ("on_error", "card")}
     return dataclasses.replace(plan, shards=shards, options=options)
 
 

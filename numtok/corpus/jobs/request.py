@@ -36,12 +36,14 @@ class Sharding(NamedTuple):
             the default.
         share: (i, n): every n-th shard from the i-th on, counted from 1; None for all.
         ray: the address of the Ray cluster that does them; None for this machine.
+        card: whether the folder gets a README.md.
     """
 
     shards: int | None = None
     shard_size: int | None = None
     share: tuple[int, int] | None = None
     ray: str | None = None
+    card: bool = False
 
     def check(self) -> None:
         """Raise InputError if it makes no sense."""
@@ -126,6 +128,7 @@ class Request:
             "fit": fit is not None,
             "fit_quantile": fit and fit.quantile,
             "clip": fit and fit.clip,
+            "card": self.sharding.card,
             "shards": self.sharding.shards,
             "shard_size": None if self.sharding.shards else self.sharding.shard_size or SHARD_SIZE,
         }

@@ -1,0 +1,144 @@
+"""The card of a folder: a README.md whose head the Hugging Face hub and ``datasets`` read. It says
+what the manifests say, and so has the same bytes whoever writes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from numtok import locations
+from numtok.corpus.jobs.folder import Folder
+from numtok.corpus.read.encoded import open_encoded
+from numtok.corpus.settings import EncodeSettings
+
+CARD = "README.md"
+OURS = "<!-- numtok writes this file anew. Take this line out to keep what you change. -->"
+_LONGEST = 1 << 20  # bytes of a card of ours
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_SHORT_FLOAT = re.compile(r"( -?\d)e(?=[+-]\d+,?$)", re.M)
+_ELSEWHERE = ("numbers", "grammar", "card", "fit", "fit_quantile", "clip", "engine", "shards")
+_BODY = f"""
+# Text and its numbers, encoded with numtok
+
+{OURS}
+
+A row is a document, or a row of the length that was asked for if they are packed: token ids, and
+columns with its numbers. The head of this file says by which tokenizer and options.
+
+```python
+from datasets import load_dataset
+
+rows = load_dataset("this folder, or the name of its repository")
+```
+
+| column | type |
+|---|---|
+"""
+
+
+def write_card(folder: Folder, manifests: Mapping[str, dict[str, Any]]) -> None:
+    """Write the card of finished jobs, unless somebody has written another.
+
+    Args:
+        folder: gets the card.
+        manifests: of each split; a single one lies in the folder itself, others in folders of their
+            names.
+    """
+    if is_free(folder):
+        columns = _columns(folder, manifests)
+        shown = {re.sub(r"[\s|`]+", " ", name): kind for name, kind in columns.items()}
+        rows = "".join(f"| `{name}` | {kind} |\n" for name, kind in shown.items())
+        head = "".join(_yaml(name, value) for name, value in _head(manifests, columns).items())
+        folder.replace(CARD, f"---\n{head}---\n{_BODY}{rows}")
+
+
+def remove_card(folder: Folder) -> None:
+    """Remove it, unless it is somebody else's."""
+    if folder.size(CARD) is not None and is_free(folder):
+        folder.remove(CARD)
+
+
+def is_free(folder: Folder) -> bool:
+    """Whether there is no such file, or one of ours.
+
+    Raises:
+        JobError: for a link or a pipe of this name.
+    """
+    if (folder.size(CARD) or 0) > _LONGEST:
+        return False
+    return OURS.encode() in (folder.read(CARD) or OURS.encode())
+
+
+def _inner(manifests: Mapping[str, Any], split: str) -> str:
+    return "" if len(manifests) == 1 else f"{split}/"
+
+
+def _columns(folder: Folder, manifests: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+    """The type of each column, by the first shard."""
+    for split, manifest in manifests.items():
+        for shard in manifest["shards"]:
+            path = locations.join(folder.path, f"{_inner(manifests, split)}{shard['file']}")
+            with contextlib.closing(open_encoded(path)) as file:
+                return {field.name: str(field.type) for field in file.schema}
+    return {}
+
+
+def _head(manifests: Mapping[str, dict[str, Any]], columns: dict[str, str]) -> dict[str, Any]:
+    first = next(iter(manifests.values()))
+    options, defaults = first["options"], vars(EncodeSettings.of_shards())
+    suffix = options["output_format"]
+    files = [
+        {"split": split, "path": f"{_inner(manifests, split)}*.{suffix}"} for split in manifests
+    ]
+    reports: dict[str, Any] = {}
+    lost: dict[str, Any] = {}
+    for manifest in manifests.values():
+        for name, value in manifest["report"].items():
+            if isinstance(value, dict):
+                lost[name] = lost.get(name, Counter()) + Counter(value)
+            else:
+                reports[name] = reports.get(name, 0) + value
+    given = {
+        name: value
+        for name, value in options.items()
+        if name not in _ELSEWHERE and value not in (None, defaults.get(name))
+    }
+    tokenizer = {name: first["tokenizer"][name] for name in ("source", "fingerprint")}
+    return {
+        "tags": ["numtok"],
+        "size_categories": [_size_category(sum(one["rows"] for one in manifests.values()))],
+        "configs": [{"config_name": "default", "data_files": files}],
+        "numtok": {
+            "versions": first["versions"],
+            "tokenizer": {name: value for name, value in tokenizer.items() if value is not None},
+            "numbers": options["numbers"],
+            "grammar": options["grammar"],
+            "fit": first["fit"] or {},
+            "options": given,
+            "rows": {split: manifest["rows"] for split, manifest in manifests.items()},
+            "report": reports | lost,
+            "columns": [{"name": name, "type": kind} for name, kind in columns.items()],
+        },
+    }
+
+
+def _size_category(rows: int) -> str:
+    """As the hub has them: ``n<1K``, ``1K<n<10K`` and so on."""
+    if rows < 1000:
+        return "n<1K"
+    names = [f"{digits}{unit}" for unit in "KMBT" for digits in (1, 10, 100)][:10]
+    place = len(str(rows)) - 4
+    return f"{names[place]}<n<{names[place + 1]}" if place < len(names) - 1 else "n>1T"
+
+
+def _yaml(name: str, value: Any) -> str:
+    """A key and its value as JSON, which is YAML but for some characters, and floats as 1e-05."""
+    text = json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True).replace("\n", "\n ")
+    text = _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    text = _SHORT_FLOAT.sub(r"\1.0e", text)
+    return f"{name}: {text}\n"

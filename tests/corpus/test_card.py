@@ -1,0 +1,101 @@
+"""The README.md of a folder of shards: read by the programs that it is for, the same whoever writes
+it, and never over somebody else's.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import jobs
+import pytest
+
+import numtok
+from numtok.errors import JobError
+
+OPTIONS: dict[str, Any] = {"numbers": "xval", "shards": 4, "workers": 1, "card": True}
+ODD = 'of "x": 1e-05,\x85\n|`é\U0001f600'  # a name of a column that needs quotes, and more
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return jobs.make_corpus(tmp_path_factory.mktemp("corpus") / "in", 60)
+
+
+@pytest.fixture(scope="module")
+def unbroken(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("unbroken") / "out"
+    numtok.encode_files(corpus, folder, **OPTIONS)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_the_hub_and_datasets_read_it(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub, datasets = pytest.importorskip("huggingface_hub"), pytest.importorskip("datasets")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.csv").write_text(
+        'text,"' + ODD.replace('"', '""') + '"\n' + "it is 5 or 1e99,x\n" * 1200, "utf-8"
+    )
+    numtok.encode_files(
+        "in.csv", "out/", keep_columns=[ODD], output_format=kind, scale=1e-5, card=True
+    )
+    card = hub.DatasetCard.load("out/README.md").data.to_dict()
+    assert card["size_categories"] == ["1K<n<10K"]
+    own, made = card["numtok"], jobs.manifest(Path("out"))
+    assert own["numbers"][0]["scale"] == 1e-5 and own["options"]["keep_columns"] == [ODD]
+    told = own["report"]
+    assert (told["documents"], told["numbers"]) == (1200, 2400)
+    assert told["left_as_text"] == made["report"]["left_as_text"] == {"xval": 1200}
+    assert own["tokenizer"]["fingerprint"] == made["tokenizer"]["fingerprint"]
+    loaded = datasets.load_dataset("out", cache_dir="cache")["train"]
+    assert [column["name"] for column in own["columns"]] == loaded.column_names
+    assert loaded[ODD][:] == ["x"] * 1200
+
+
+def test_it_is_the_same_after_an_interruption(corpus: Path, unbroken: Path, tmp_path: Path) -> None:
+    """Shares, a kill before or behind the card, and ``finish``."""
+    out = tmp_path / "out"
+    numtok.encode_files(corpus, out, **OPTIONS, shard=(1, 2))
+    assert not (out / "README.md").exists()
+    numtok.encode_files(corpus, out, **OPTIONS, shard=(2, 2))
+    assert jobs.files(out) == jobs.files(unbroken)
+    for lost in ("README.md", "__numtok/manifest.json", "__numtok/000002.json"):
+        (out / lost).unlink()
+    numtok.encode_files(corpus, out, **OPTIONS)
+    assert jobs.files(out) == jobs.files(unbroken)
+    (out / "README.md").unlink()
+    numtok.finish_job(out, check=True)
+    assert jobs.files(out) == jobs.files(unbroken)
+
+
+def test_it_follows_the_job(corpus: Path, tmp_path: Path) -> None:
+    """It can be asked for later, tells of inputs that were added, and goes when not asked for."""
+    out, more = tmp_path / "out", tmp_path / "more.jsonl"
+    plain = {**OPTIONS, "card": False}
+    numtok.encode_files(corpus, out, **plain)
+    assert not (out / "README.md").exists()
+    assert numtok.encode_files(corpus, out, **OPTIONS).resumed == 4
+    before = (out / "README.md").read_text()
+    assert '"documents": 300' in before
+    more.write_text('{"text": "is 5"}\n')
+    numtok.encode_files([corpus, more], out, **OPTIONS)
+    assert '"documents": 301' in (out / "README.md").read_text()
+    numtok.encode_files([corpus, more], out, **plain)
+    assert not (out / "README.md").exists()
+
+
+def test_what_somebody_wrote_stays(corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    for own in ("# My corpus\n", "x" * (2 << 20)):
+        (out / "README.md").write_text(own)
+        numtok.encode_files(corpus, out, **OPTIONS, overwrite=True)
+        assert (out / "README.md").read_text() == own
+    (out / "README.md").unlink()
+    os.symlink(tmp_path / "elsewhere.md", out / "README.md")
+    with pytest.raises(JobError, match=r"README.md: is a symbolic link.*remove it"):
+        numtok.finish_job(out)
+    assert not (tmp_path / "elsewhere.md").exists()
