@@ -11,10 +11,11 @@ from typing import TypedDict, Unpack
 
 
 class NumtokError(Exception):
-    """Base of all errors raised by numtok; the command line prints it without a traceback.
+    """The base class of all errors that numtok raises. The command line prints them without a
+    traceback.
 
-    ``str()`` of it is the place, as far as known, and the message: ``file:line:column: ...``,
-    ``file, row 4: byte 17: ...``, ``document 3, byte 17: ...``.
+    ``str(error)`` gives the place, as far as it is known, and the message:
+    ``file:line:column: ...``, ``file, row 4: byte 17: ...``, ``document 3, byte 17: ...``.
 
     Attributes:
         message: what is wrong and the way out, without the place.

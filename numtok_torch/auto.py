@@ -84,7 +84,7 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
         Args:
             folder: on disk, or a name on the Hub.
             dtype: of the backbone, or its name; None and ``"auto"`` for that of the weights.
-            config: not looked at, but for the kind of attention.
+            config: only its kind of attention is looked at.
             options: ``backbone``, ``embedding`` and ``head``, as there; for the Hub, ``revision``,
                 ``token`` and the like.
 

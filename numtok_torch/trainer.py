@@ -33,7 +33,11 @@ except ImportError as error:
 
 
 class NumberTrainer(Trainer):
-    """See the module. Arguments are those of ``transformers.Trainer``.
+    """A Trainer of transformers for a :class:`~numtok_torch.NumberModel`, with the same arguments.
+
+    It averages the loss of numbers over all batches of a step, smooths the labels of tokens with
+    ``label_smoothing_factor``, reports number metrics in ``evaluate()``, and writes checkpoints
+    that transformers' Auto classes load.
 
     Raises:
         ModelError: for another model, or one without a word vector for each token of the data.
@@ -65,7 +69,7 @@ class NumberTrainer(Trainer):
     def get_batch_samples(
         self, epoch_iterator: Iterator[Any], num_batches: int, device: torch.device
     ) -> tuple[list[Any], Any]:
-        """The batches of a step, each with the count of numbers in all of them."""
+        """The batches of a step. Each gets the count of numbers in all of them."""
         batches, tokens = super().get_batch_samples(epoch_iterator, num_batches, device)
         if self.numbers.task is not None:
             return batches, tokens

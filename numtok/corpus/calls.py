@@ -59,36 +59,38 @@ def encode_files(
     progress: Callable[[Progress], None] | None = None,
     **options: Unpack[EncodeOptions],
 ) -> Summary:
-    """Encode files, a row per document, into one Parquet or Arrow file, or into a folder of them:
-    what ``numtok encode`` does.
+    """Encode files, a row per document, into one Parquet or Arrow file or a folder of them, as
+    ``numtok encode`` does.
 
     Args:
-        inputs: files, folders, globs, or ``-`` for standard input: one, or a list of them.
-        output: ends in .parquet, .arrow, .feather or .ipc; or ``-`` for standard output, as JSON
-            lines or an Arrow stream; or a folder: it ends in a slash, is there, or the options for
-            shards tell. ``workers`` processes write its shards, and the same call goes on after a
-            kill (``docs/corpora.md``).
+        inputs: a file, folder, glob or URL, ``-`` for standard input, or a list of them.
+        output: a .parquet, .arrow, .feather or .ipc file; ``-`` for standard output, as JSON lines
+            or an Arrow stream; or a folder of shards, if it ends in a slash, exists, or one of the
+            options for shards is given. ``workers`` processes write the shards. After a kill, the
+            same call goes on where it was (``docs/corpora.md``).
         tokenizer: a source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it; or a
             ``Tokenizer``, which has its numbers and its grammar.
         numbers: representations, ``"xval"`` if not given, or their names, ``"xval,fone:6,4"``.
         grammar: what counts as a number, or its name, ``"european"``; prose if not given.
-        overflow: what becomes of numbers that a representation cannot hold, for all that can
-            choose.
-        dense: write the tensors of bits and fone; else each number's bits are one integer, and
-            fone's are digits, which :func:`numtok.expand` and the torch layers make tensors of. A
-            ``Tokenizer`` that is given writes the columns it has.
-        scale: of xVal; if not given, one is fitted where xVal is given by name.
-        clip: of xVal's scaled values; if not given, 5, or none beside a scale.
-        fit: fit the scale in any case, also of ``XVal(...)``.
-        fit_quantile: of the magnitudes, to be scaled to 5.
-        engine: as :meth:`numtok.Tokenizer.from_pretrained` takes it.
-        leading_space: the same.
-        shards: of the folder, at most; each has about as much input.
-        shard_size: bytes of input in each, about; 256 MiB if neither is given.
-        shard: (i, n): do every n-th shard only, from the i-th on, counted from 1, as others do the
-            rest; :func:`numtok.finish_job` when all are done.
-        ray: the address of a Ray cluster that writes the shards: ``auto``, ``local``, or
-            ``host:port``; all nodes must see the same files.
+        overflow: what to do with numbers that a representation cannot hold, ``"text"``, ``"clip"``
+            or ``"error"``; for all representations that have this option.
+        dense: write the tensors of bits and fone instead of integers and digits, of which
+            :func:`numtok.expand` and the torch layers make tensors. If ``tokenizer`` is a
+            ``Tokenizer``, its columns are written.
+        scale: xVal's values are multiplied by it. If not given, one is fitted where xVal is given
+            by name.
+        clip: the largest magnitude of xVal's scaled values. If not given, 5, or none if ``scale``
+            is given.
+        fit: fit the scale even if xVal is given as ``XVal(...)``.
+        fit_quantile: fit the scale so that this quantile of the magnitudes becomes 5.
+        engine: see :meth:`numtok.Tokenizer.from_pretrained`.
+        leading_space: see :meth:`numtok.Tokenizer.from_pretrained`.
+        shards: how many files the folder has at most; each is made of about as much input.
+        shard_size: about how many bytes of input a shard has; 256 MiB if neither is given.
+        shard: (i, n): write only every n-th shard, from the i-th on, counted from 1, as one of n
+            machines. Call :func:`numtok.finish_job` when all are done.
+        ray: the address of a Ray cluster that is to write the shards: ``auto``, ``local``, or
+            ``host:port``. All nodes must see the same files.
         card: also write a README.md that the Hugging Face hub and ``datasets`` read, once the
             folder is finished.
         progress: called from the calling thread, several times a second.
@@ -98,8 +100,8 @@ def encode_files(
             :class:`numtok.corpus.settings.EncodeOptions`.
 
     Raises:
-        NumtokError: naming the file and row; nothing is left under the output's name then, nor
-            after an interrupt, but for shards that are done.
+        NumtokError: with the file and row. No half-written output is left, nor after an interrupt;
+            shards that are done stay.
     """
     own = isinstance(tokenizer, Tokenizer)
     if own:

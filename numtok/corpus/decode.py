@@ -51,12 +51,13 @@ def decode_files(
     overwrite: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Summary:
-    """The texts of encoded files, as .jsonl, .txt, .parquet or .arrow, together with the columns
-    that were kept.
+    """Write the texts of encoded files, and the columns that were kept, to a file, as
+    ``numtok decode`` does.
 
     Args:
-        inputs: files or folders that :func:`numtok.encode_files` wrote: one, or a list of them.
-        output: its suffix decides. ``.txt`` has one text per line and nothing else.
+        inputs: a file or folder that :func:`numtok.encode_files` wrote, or a list of them.
+        output: a .jsonl, .txt, .parquet or .arrow file. A .txt has one text per line and nothing
+            else.
         tokenizer: the source tokenizer or the ``Tokenizer`` that they were encoded with; see
             :func:`tokenizer_of` for the default.
         workers: threads that decode; by default one per processor.
@@ -121,8 +122,8 @@ class _Decoder:
 
 
 def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
-    """The tokenizer of an encoded file: ``source`` with the representations and the grammar that
-    the file's metadata tell.
+    """The tokenizer of an encoded file: the source tokenizer with the representations and the
+    grammar that stand in the file's metadata.
 
     Args:
         path: of the file, or of a folder of shards.

@@ -66,10 +66,12 @@ class Exported:
     """What was written.
 
     Attributes:
-        files: stream to the prefix of its two files; ``input_ids`` is the first.
-        sequences, tokens: of each, end tokens included.
-        left_out: rows without tokens.
-        bytes: of all files. seconds: that it took.
+        files: the prefix of the two files of each column; ``input_ids`` is the first.
+        sequences: in each of them.
+        tokens: in each of them, end tokens included.
+        left_out: rows without tokens, which are not written.
+        bytes: the size of all files.
+        seconds: how long it took.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -90,18 +92,19 @@ def export_files(
     overwrite: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Exported:
-    """Twin ``.bin`` and ``.idx`` files of encoded rows: ``PREFIX`` has the ids,
-    ``PREFIX_number_value`` and so on the streams.
+    """Write the ``.bin`` and ``.idx`` files of Megatron-LM and GPT-NeoX from encoded files.
+
+    ``PREFIX`` has the token ids, ``PREFIX_number_value`` and so on one number column each.
+    ``PREFIX.json`` says the shape and the dtype of each, and has numtok's metadata.
 
     Args:
-        inputs: files that :func:`numtok.encode_files` wrote, or folders of them: one, or a list.
-        prefix: of all names; also ``PREFIX.json``, with the shape and the dtype of each stream and
-            numtok's metadata.
-        to: whose reader: ``"megatron"``, Megatron-LM; or ``"gpt-neox"``. They differ in the codes
-            of floats only.
-        end_token: a token or its id, put after each document; packed rows have theirs. None for
-            none.
-        tokenizer: the source tokenizer, where ``end_token`` is a token of it.
+        inputs: a file that :func:`numtok.encode_files` wrote, a folder of them, or a list.
+        prefix: with which all names begin.
+        to: the program that is to read the files, ``"megatron"`` or ``"gpt-neox"``: they number
+            float32 and float64 differently.
+        end_token: a token, or its id, to put after each document; None for none. Packed rows have
+            theirs already.
+        tokenizer: the source tokenizer, if ``end_token`` is one of its tokens.
         overwrite: replace files that are there already, once the new ones are complete.
         progress: called several times a second.
 

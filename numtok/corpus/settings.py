@@ -16,7 +16,7 @@ from numtok.tokenizer.metadata import LARGEST_ROW
 
 
 class EncodeOptions(TypedDict, total=False):
-    """What :func:`numtok.encode_files` and :func:`numtok.corpus.encode_corpus` take by keyword.
+    """Further options of :func:`numtok.encode_files` and :func:`numtok.corpus.encode_corpus`.
 
     Attributes:
         text_column: where the text is; by default ``text``, ``content``, ``document``, ``body``, or
@@ -30,12 +30,14 @@ class EncodeOptions(TypedDict, total=False):
         input_format: of the inputs, whatever their suffix.
         output_format: parquet or arrow, whatever the suffix; jsonl (the default there) or arrow for
             standard output.
-        compression: of the output; see :func:`numtok.corpus.write.encoded.open_writer`.
+        compression: of the output: ``"zstd"``, ``"lz4"`` or ``"none"``, for Parquet also
+            ``"snappy"`` and ``"gzip"``.
         text_unit: in ``.txt``, whether a line or the whole file is a document.
         workers: threads that encode; by default one per processor.
         batch_bytes: about how much text is encoded at once, by default 4 MiB, and 2 MiB in shards.
         overwrite: replace an output that is there already, once the new one is complete.
-        tensors: how Parquet stores them; see :func:`numtok.corpus.write.encoded.open_writer`.
+        tensors: how Parquet stores them: ``"lists"``, which every program reads, or
+            ``"extension"``, Arrow's tensor type.
         on_error: ``"skip"`` leaves out bad rows of JSON lines and text files, and counts them.
         layout: ``"number"`` has a value per number, which is smallest; ``"token"`` one per token in
             every column, so that rows can be sliced and joined.

@@ -57,14 +57,14 @@ def corpus_stats(
     batch_bytes: int = BATCH_BYTES,
     progress: Callable[[Progress], None] | None = None,
 ) -> Statistics:
-    """What numbers files hold: what ``numtok stats`` shows.
+    """Count the numbers of files, as ``numtok stats`` does.
 
     Args:
-        inputs: files, folders, globs, or ``-`` for standard input: one, or a list of them. Of what
-            ``numtok encode`` wrote, what it stored is counted, unless ``text_column`` is given; of
-            a folder that it wrote with ``--stats``, what was counted then.
-        tokenizer: a source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it, whose
-            tokens per number are counted.
+        inputs: a file, folder, glob or URL, ``-`` for standard input, or a list of them. Of encoded
+            files the stored numbers are counted, unless ``text_column`` is given; of a folder that
+            was encoded with ``stats``, the counts of that time are taken.
+        tokenizer: the source tokenizer whose tokens per number are counted, as
+            :meth:`numtok.Tokenizer.from_pretrained` takes it.
         grammar: what counts as a number in texts, or its name; prose if not given. Encoded files
             have their own.
         text_column: where the text is; by default ``text``, ``content``, ``document``, ``body``, or

@@ -62,14 +62,15 @@ class Progress(NamedTuple):
 
 @dataclass
 class Summary(EncodeReport):
-    """What became of a corpus: what :class:`EncodeReport` counts, and more.
+    """What :func:`numtok.encode_files` and the like return: what :class:`numtok.EncodeReport`
+    counts, and more.
 
     Attributes:
         skipped: rows that could not be read and were left out, and files from some place on.
         quarantine: the file that lists these: JSON lines with ``file``, ``line`` and ``error``.
         without_text: documents whose text is null or missing: null rows, in ``documents`` too.
         first_without_text: the file and the row of the first of them, or nothing.
-        representations: that the numbers have, with the scale that was found.
+        representations: those of the numbers, with the scale that was fitted.
         fit: what xVal's scale was found on; None if none was fitted.
         tokens_before, tokens_after: mean tokens per number, by the source tokenizer and now, on the
             first megabyte; None without numbers.
@@ -77,7 +78,8 @@ class Summary(EncodeReport):
         number_columns: those that hold numbers, if the texts hold none.
         rows: of the file; as many as documents, unless they are packed.
         cut_numbers: numbers longer than a packed row, which lie in several.
-        output, output_bytes: the file.
+        output: the path of the file.
+        output_bytes: its size.
         seconds: from the first read to the complete file; of a job, those of this run.
         shards, shards_done: of a job: all that it has, and those that are done; 0 without shards.
         resumed: of ``shards_done``, those that an earlier run had done.

@@ -54,12 +54,12 @@ class NumberTokenizer(KnowsNumbers):
     """A fast transformers tokenizer that knows numbers. Make one with :meth:`from_pretrained` or
     :meth:`from_tokenizer`.
 
-    Attributes:
-        return_numbers: whether calls return the number streams, if they do not say.
-        numtok: the :class:`numtok.Tokenizer` of the same settings, which gives the same ids.
+    A call takes one more argument than other tokenizers, ``return_numbers``. ``decode`` and
+    ``batch_decode`` take ``number_value``.
 
-    A call takes one more argument, ``return_numbers``. ``decode`` and ``batch_decode`` take
-    ``number_value``.
+    Attributes:
+        return_numbers: whether a call that does not say returns the number columns.
+        numtok: the :class:`numtok.Tokenizer` with the same settings, which gives the same ids.
     """
 
     _auto_map: ClassVar = {"AutoTokenizer": (None, f"{SHIM}.NumberTokenizer")}
@@ -88,11 +88,11 @@ class NumberTokenizer(KnowsNumbers):
                 ``"xval,fone:6,4"``.
             grammar: what counts as a number, or its name, ``"european"``.
             leading_space: ``"auto"`` or ``"separate"``; see :class:`numtok.Tokenizer`.
-            return_numbers: whether calls return the number streams, if they do not say; False if
+            return_numbers: whether a call that does not say returns the number columns; False if
                 not given.
             kwargs: as for ``AutoTokenizer.from_pretrained``.
 
-        Options that are not given are those the folder was saved with.
+        Options that are not given are those that the folder was saved with.
         """
         loading.refuse_misspelt(kwargs, loading.OPTIONS, "NumberTokenizer.from_pretrained")
         path = (
@@ -153,7 +153,7 @@ class NumberTokenizer(KnowsNumbers):
         save_format: str | None = None,
         **kwargs: Any,
     ) -> tuple[str, ...]:
-        """As of the base class, but every file appears whole or not at all.
+        """As in the base class, but every file appears whole or not at all.
 
         Raises:
             OutputError: if the system refuses; files that were there already stay as they were.
@@ -168,8 +168,8 @@ class NumberTokenizer(KnowsNumbers):
         return save(save_directory, push_to_hub=True, **kwargs) if push_to_hub else names
 
     def export(self, folder: str | Path, overwrite: bool = False) -> tuple[str, ...]:
-        """:meth:`numtok.Tokenizer.export`, with special tokens and chat template: a folder for
-        programs without numtok, ``AutoTokenizer`` and transformers.js among them.
+        """Write a folder for programs without numtok, such as transformers.js, with special tokens
+        and chat template. Otherwise as :meth:`numtok.Tokenizer.export`.
         """
         self.numtok.representations[0].plain_form(self.numtok.grammar)  # or an error, before all
         refuse_to_replace(folder, overwrite)
@@ -193,7 +193,7 @@ class NumberTokenizer(KnowsNumbers):
 
     @classmethod
     def register_for_auto_class(cls, auto_class: Any = "AutoTokenizer") -> None:
-        """Nothing: saved folders import the class from this package and hold no copy of its code."""
+        """Does nothing: a saved folder imports the class and needs no copy of its code."""
 
     @classmethod
     def convert_to_native_format(

@@ -32,7 +32,7 @@ WORD = r"[0-9\u0660-\u0669A-Za-z_é]"
 
 
 def extract(text: str, grammar: Grammar | str | None = None) -> list[Number]:
-    """All numbers in one text, each with its surface, its place in characters and its exact value.
+    """Find all numbers in one text: each as written, with its place in characters and exact value.
 
     Examples:
         >>> [(number.text, number.value) for number in extract("pH 7.4 at -12.5e-3")]

@@ -159,10 +159,10 @@ class Grammar:
         """A grammar given by a regular expression in the syntax of the ``regex`` package.
 
         Every match is a number. If the expression has a group named ``number``, that group is the
-        number and the rest is context. The number
-        must read as: optional sign, digits with optional ``grouping`` characters between them,
-            optional fraction, optional exponent. Another decimal mark:
-            ``dataclasses.replace(Grammar.european(), pattern=...)``.
+        number and the rest is context. The number must read as an optional sign, digits with
+        optional ``grouping`` characters between them, an optional fraction and an optional
+        exponent. For another decimal mark, use
+        ``dataclasses.replace(Grammar.european(), pattern=...)``.
 
         Slower than the built-in rules, with the same outputs.
 

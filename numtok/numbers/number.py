@@ -11,9 +11,9 @@ class Number:
     """One number in one text.
 
     Attributes:
-        text: its surface, as written.
-        start, stop: half-open place in the text, in characters.
-        value: its exact value.
+        text: the number as written.
+        start, stop: its place in the text, in characters; ``stop`` is exclusive.
+        value: the exact value.
     """
 
     text: str

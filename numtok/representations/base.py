@@ -60,27 +60,25 @@ def own_token(symbol: str) -> str:
 
 
 class Representation(ABC):
-    """Options and the exact range of one way to show numbers to a model.
+    """One way to show numbers to a model.
 
-    Each is of one of two kinds: a :class:`SingleToken` shows a number as one ``[NUM]`` with its
-    value in columns beside it, and several of those can be combined; a :class:`SpelledOut` as a
-    sequence of tokens. What is neither (``Subword``) leaves numbers as ordinary text.
+    There are two kinds. A :class:`SingleToken` shows a number as one ``[NUM]``, with its value in
+    columns; several of them can be combined. A :class:`SpelledOut` shows it as a sequence of
+    tokens. ``Subword`` is neither: it leaves numbers as ordinary text.
 
     Attributes:
-        name: what the command line and JSON call it.
-        overflow: for numbers that it cannot hold: ``"text"`` leaves them as ordinary text,
-            ``"clip"`` takes the nearest one it can, ``"error"`` refuses. Nothing is dropped or
-            changed silently: the first two are counted.
+        name: its name on the command line and in JSON.
+        overflow: what to do with numbers that it cannot hold. ``"text"`` leaves them as ordinary
+            text, ``"clip"`` takes the nearest that it can hold; both are counted. ``"error"``
+            refuses.
         carries_sign: whether it shows the sign. If not, it holds magnitudes, and the sign stays in
             the text (:meth:`Numbers.without_sign`).
         positional: the integer options that ``parse`` reads after a colon, in order: ``fone:6,4``.
-        words: what ``parse`` reads after a colon beside integers, ``xval:log``, ``place:lsd``, and
-            the options that each stands for.
-        variants: options with which it is compared too, beside its defaults, where representations
-            are (``numtok stats``).
-        declared: all columns that it may write, whatever its options; of a column with several
-            forms, dense and compact, each.
-        aliases: earlier names, the first one first, which are still read.
+        words: other words that ``parse`` reads after a colon, as in ``xval:log`` and
+            ``place:lsd``, and the options that each stands for.
+        variants: further options with which ``numtok stats`` compares it.
+        declared: all columns that it may write with any options, dense and compact ones.
+        aliases: earlier names, oldest first, which are still read.
         stays_text: whether numbers stay ordinary text, so that two may begin in one token.
         has_scale: whether it has a ``scale`` that is fitted to the numbers of a corpus.
     """
@@ -97,7 +95,7 @@ class Representation(ABC):
     has_scale: ClassVar[bool] = False
 
     def columns(self) -> dict[str, Column]:
-        """Those of its columns that it writes with these options, by name, with their shapes."""
+        """The columns that it writes with these options, by name, with their shapes."""
         return {column.name: column for column in self.declared}
 
     @property

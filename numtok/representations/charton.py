@@ -288,7 +288,15 @@ class Charton(SpelledOut):
 
 @dataclass(frozen=True)
 class P10(Charton):
-    """``- 6 0 2 E-1``: sign, digits one by one, exponent."""
+    """``- 6 0 2 E-1``: sign, digits one by one, exponent.
+
+    Attributes:
+        digits: significant digits, to which numbers are rounded, halves to even.
+        decades: the smallest and the largest power of ten of the first digit: (-7, 8) holds zero
+            and 1e-7 <= abs(x) < 1e9.
+        form: ``"integer"``, −602 and E-1, or ``"decimal"``, −6.02 and e+1.
+        overflow: for numbers outside the decades.
+    """
 
     name: ClassVar[str] = "p10"
 
@@ -299,7 +307,7 @@ class P10(Charton):
 
 @dataclass(frozen=True)
 class P1000(Charton):
-    """``- 602 E-1``: sign, mantissa, exponent."""
+    """``- 602 E-1``: sign, mantissa, exponent. Options as of :class:`numtok.P10`."""
 
     name: ClassVar[str] = "p1000"
     fields = (SIGN, MANTISSA, EXPONENT)
@@ -307,7 +315,7 @@ class P1000(Charton):
 
 @dataclass(frozen=True)
 class B1999(Charton):
-    """``-602 E-1``: signed mantissa, exponent."""
+    """``-602 E-1``: signed mantissa, exponent. Options as of :class:`numtok.P10`."""
 
     name: ClassVar[str] = "b1999"
     fields = (SIGNED, EXPONENT)
@@ -315,7 +323,7 @@ class B1999(Charton):
 
 @dataclass(frozen=True)
 class FP15(Charton):
-    """``-602E-1``: the whole number in one symbol; of zero, with one exponent."""
+    """``-602E-1``: the whole number in one token. Options as of :class:`numtok.P10`."""
 
     name: ClassVar[str] = "fp15"
     fields = (WHOLE,)

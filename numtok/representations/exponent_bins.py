@@ -39,7 +39,7 @@ class ExponentBins(SingleToken):
     """One bin per number, by its magnitude.
 
     Attributes:
-        n: bins, besides that of zero.
+        n: how many bins there are, besides that of zero.
         low, high: the range of magnitudes.
         overflow: for magnitudes outside the range, zero excepted (``"clip"``: the first or the last
             bin).

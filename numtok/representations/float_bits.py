@@ -60,9 +60,9 @@ class FloatBits(SingleToken):
         overflow: for values that are infinite as a float of this width, or not zero but zero as
             one.
         width: 32 or 64.
-        reciprocal: after the 64 bits of x, those of 1/x: of the float64, divided once, as IEEE 754
-            says. So the reciprocal of ±0, and of what is below 5.6e-309 in magnitude, is ±infinity.
-            Compact, x alone is stored, from which the layer makes it. Only with width 64.
+        reciprocal: put the 64 bits of 1/x after those of x, only with width 64. It is the quotient
+            of the float64; for ±0, and magnitudes below 5.6e-309, it is ±infinity. The compact form
+            stores x alone, from which the layer computes it.
     """
 
     compact: bool = False
@@ -92,8 +92,8 @@ class FloatBits(SingleToken):
             raise RepresentationError("bits: reciprocal=True is for float64; take width=64 with it")
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready options; the later ones only if they are set: data written before there
-        were any keep their fingerprint.
+        """The options, ready for JSON; the later ones only if they are set, so that the fingerprint
+        of data written before they existed stays the same.
         """
         return {
             key: value

@@ -45,9 +45,9 @@ class FloatDigits(SpelledOut):
     """``- E+ 1 6 0 2 0``: sign, sign of the exponent, its digits, those of the mantissa.
 
     Attributes:
-        base: of the digits, 2 to 36.
+        base: b, of all digits, 2 to 36.
         exponent_digits: E; exponents reach from -(b^E - 1) to b^E - 1.
-        mantissa_digits: M.
+        mantissa_digits: M, to which numbers are rounded, halves to even.
         overflow: for numbers beyond these exponents.
     """
 

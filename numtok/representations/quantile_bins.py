@@ -39,15 +39,15 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class QuantileBins(SingleToken):
-    """The bin of each number among the quantiles of a corpus, or its place in it.
+    """The bin of each number, between quantiles of a corpus, or with ``soft`` its place in the bin.
 
     Zero is a number like any other; minus zero is zero.
 
     Attributes:
-        n: bins, at most; quantiles that are equal make fewer.
-        soft: say where in its bin a number is.
-        edges: of the bins, 2 to n + 1 of them, rising; empty until they are fitted, by
-            ``numtok encode`` or :meth:`fit`.
+        n: how many bins there are at most; equal quantiles make fewer.
+        soft: also say where in its bin a number lies.
+        edges: the edges of the bins, rising, 2 to n + 1 of them; empty until ``numtok encode`` or
+            :meth:`fit` has fitted them.
         overflow: for numbers below the first edge or above the last (``"clip"``: that edge).
     """
 
@@ -80,7 +80,7 @@ class QuantileBins(SingleToken):
     def fit(
         cls, numbers: Numbers, n: int = 64, soft: bool = False, overflow: str = "text"
     ) -> QuantileBins:
-        """With the quantiles 0, 1/n, … 1 of the numbers for edges, each once."""
+        """Bins whose edges are the quantiles 0, 1/n, … 1 of the numbers, equal ones once."""
         return cls(n, soft, (), overflow).fitted_to(numbers.to_float64())
 
     @property

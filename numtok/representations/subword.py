@@ -19,7 +19,7 @@ from numtok.representations.plain import PlainForm
 
 @dataclass(frozen=True)
 class Subword(Representation):
-    """No tokens, no tensors; it holds every number."""
+    """Numbers as the tokenizer itself cuts them: no token is added, and no column."""
 
     name: ClassVar[str] = "subword"
     stays_text: ClassVar[bool] = True

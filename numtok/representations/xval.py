@@ -50,14 +50,13 @@ Floats = npt.NDArray[np.float64]
 class XVal(SingleToken):
     """One scaled float32 per number.
 
-    With ``log``, what is held is every number that is finite as float64 and whose scaled logarithm
-    is a float32 other than zero: at scale 1, 0 and 1.7e-45 to 1.8e308 in magnitude. Storing it as
-    float32 makes an error of at most 2^-24 · (1 + 1/abs(x)) · ln(1 + abs(x)) of x, to first order:
-    6e-8 near zero, 8e-7 at a million, 4e-5 at 1e300. (Where the scaled logarithm is subnormal,
-    below 1.2e-38, digits are lost sooner.)
+    With ``log`` it holds zero and, at scale 1, magnitudes from 1.7e-45 to 1.8e308. The relative
+    error is at most 2^-24 · (1 + 1/abs(x)) · ln(1 + abs(x)), to first order: 6e-8 near zero, 8e-7
+    at a million, 4e-5 at 1e300. (Where the scaled logarithm is subnormal, below 1.2e-38, digits are
+    lost sooner.)
 
     Attributes:
-        scale: what values are multiplied with; positive.
+        scale: positive; values are multiplied by it.
         clip: the largest magnitude after scaling, or None; larger ones become ±clip and are
             counted, whatever ``overflow`` says, if they are finite as float64, which
             ``number_value`` keeps.
@@ -87,8 +86,8 @@ class XVal(SingleToken):
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready options, ``log`` only if it is set: data written before there was one keep
-        their fingerprint.
+        """The options, ready for JSON; ``log`` only if it is set, so that the fingerprint of data
+        written before it existed stays the same.
         """
         options = super().to_dict()
         return (
@@ -104,17 +103,15 @@ class XVal(SingleToken):
         overflow: str = "text",
         log: bool = False,
     ) -> XVal:
-        """Scale and clip such that the numbers of a corpus come to lie within ±``target``, as the
-        paper wants.
+        """Fit scale and clip so that the numbers of a corpus lie within ±``target``, as in the
+        paper.
 
         Args:
-            numbers: of the corpus, or of a sample of it.
-            target: what the magnitude that is chosen for the largest is scaled to, 5 in the paper;
-                all beyond is clipped.
-            quantile: choose this quantile of the magnitudes other than zero, 1 for the largest
-                there is; None for that with which the fewest numbers are lost, clipped or below
-                ``VANISHING``. (One Avogadro number in a corpus, taken for the largest, makes all
-                others vanish.)
+            numbers: those of the corpus, or of a sample.
+            target: 5 in the paper; larger values are clipped.
+            quantile: scale this quantile of the magnitudes other than zero to ``target``; 1 is the
+                largest number, and one Avogadro number then makes all others vanish. None takes
+                the scale that loses the fewest numbers, clipped or below 0.001.
             overflow: as in the class.
             log: as in the class.
 

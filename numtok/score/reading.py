@@ -36,13 +36,15 @@ _COMMAND = r"\\[dtc]?frac"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A number of a text.
+    """A number in a text.
 
     Attributes:
-        value: exact; a Fraction where it is written as one, else a Decimal.
-        text: as it is written. start, stop: its characters.
-        percent: whether it is one.
-        currency: as it is written, or nothing. unit: the word after it, or nothing.
+        value: the exact value, a Fraction if it is written as one, else a Decimal.
+        text: the number as written.
+        start, stop: its place in the text, in characters.
+        percent: whether it is a percentage.
+        currency: the currency as written, or an empty string.
+        unit: the word after the number, or an empty string.
     """
 
     value: Decimal | Fraction

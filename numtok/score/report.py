@@ -20,7 +20,7 @@ _LONGEST = 200
 
 @dataclass
 class Report:
-    """Counts of answers.
+    """How many answers of a model are right, and how near the others are.
 
     Attributes:
         total: pairs with a target that is a number.

@@ -40,7 +40,8 @@ _COUNTS = ("documents", "without_text", "bytes", "numbers", "number_bytes", "wri
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """What numbers some texts hold; equal if all counts are.
+    """Counts of the numbers that texts hold. Those of parts add up to those of the whole. Two are
+    equal if all counts are.
 
     Attributes:
         documents, without_text, bytes: of the texts: rows, null rows among them, bytes of UTF-8

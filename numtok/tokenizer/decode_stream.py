@@ -18,7 +18,8 @@ UNFINISHED = "\ufffd"  # what bytes decode to whose character is not whole yet
 
 
 class DecodeStream:
-    """As ``tokenizers.decoders.DecodeStream``, for a :class:`numtok.Tokenizer` or a
+    """Text from ids that come one after the other, numbers whole: as
+    ``tokenizers.decoders.DecodeStream``, for a :class:`numtok.Tokenizer` or a
     :class:`numtok.hf.NumberTokenizer`.
 
     Args:

@@ -26,8 +26,8 @@ Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 
 def expand(batch: Rows) -> Rows:
-    """The rows with dense tensors in place of the compact columns of bits and FoNE, in either
-    layout; all other columns as they are.
+    """Make dense tensors of the compact columns of bits and FoNE. All other columns stay as they
+    are. Both layouts are taken.
 
     Args:
         batch: rows of an encoded file, with its metadata.

@@ -30,16 +30,19 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass
 class EncodeReport:
-    """What became of the numbers; reports add up with ``+``.
+    """What became of the numbers. Reports add up with ``+``.
 
     Attributes:
-        documents, bytes, tokens: of the input and output.
-        numbers: found by the grammar.
+        documents: texts that were encoded.
+        bytes: of the texts.
+        tokens: that they became.
+        numbers: that the grammar found.
         left_as_text: numbers that stay ordinary text, by the representation that cannot hold them.
-        clipped: numbers replaced by the nearest that the representation holds, by representation.
-        in_added_tokens: digits inside the tokenizer's own added tokens, which are not numbers.
-        vanishing: numbers so near to zero after scaling that a model can hardly tell, by
+        clipped: numbers replaced by the nearest that the representation can hold, by
             representation.
+        in_added_tokens: digits inside the tokenizer's own added tokens, which are not numbers.
+        vanishing: numbers so near to zero after scaling that a model can hardly tell them from it,
+            by representation.
     """
 
     documents: int = 0

@@ -53,15 +53,16 @@ class EncodeOptions(TypedDict, total=False):
 
 class Tokenizer:
     """A subword tokenizer that knows numbers. Make one with :meth:`from_pretrained`.
-    ``tokenizer(text)`` encodes; two are equal if they give equal ids.
+
+    ``tokenizer(text)`` is :meth:`encode`. Two tokenizers are equal if they give equal ids.
 
     Attributes:
-        representations: of the numbers.
+        representations: how numbers are written.
         grammar: what counts as a number.
         config: the source's tokenizer.json with the number tokens added, as a dict.
         tokens: the id of every token that numtok uses for numbers.
-        own_tokens: the id of every added token that is numtok's, in use or not: in a text they are
-            not tokens.
+        own_tokens: the id of every token that numtok has added, in use or not. Written in a text,
+            they are text.
         fingerprint: equal for tokenizers that give equal ids.
     """
 
@@ -106,18 +107,18 @@ class Tokenizer:
         """Put numbers into a tokenizer, or load one that :meth:`save_pretrained` wrote.
 
         Args:
-            source: a tokenizer.json, a folder, the URL of one, a hub id, a
-                ``tokenizers.Tokenizer``, a transformers tokenizer; ``None`` for the small default
+            source: a tokenizer.json, a folder, a URL of either, a hub id, a
+                ``tokenizers.Tokenizer`` or a transformers tokenizer; ``None`` for the small default
                 tokenizer inside the package.
             numbers: representations, ``[XVal()]`` if not given, or their names,
                 ``"xval,fone:6,4"``; several that share ``[NUM]`` can be combined.
             grammar: what counts as a number, or its name, ``"european"``.
             engine: ``"gigatoken"``, ``"tokenizers"`` (same ids, slower), or ``"auto"``, the first
                 that can be used.
-            leading_space: ``"auto"``, two forms ``[NUM]`` and `` [NUM]`` for byte-level BPE and one
-                for others, or ``"separate"``, always one.
+            leading_space: ``"auto"`` has two tokens in byte-level BPE, ``[NUM]`` and `` [NUM]``
+                (a space, then a number), and one in others; ``"separate"`` always has one.
 
-        Options that are not given are those the folder was saved with.
+        Options that are not given are those that the folder was saved with.
 
         Raises:
             TokenizerError: if the source cannot be found, read or used.
@@ -164,8 +165,8 @@ class Tokenizer:
         )
 
     def with_options(self, representations: Sequence[Representation]) -> Tokenizer:
-        """The same with other options of the same representations, such as a fitted scale; the
-        engine is shared, as the tokens are the same.
+        """The same tokenizer with other options of the same representations, such as a fitted
+        scale. The tokens stay the same.
 
         Raises:
             TokenizerError: if these need other tokens.
@@ -262,8 +263,8 @@ class Tokenizer:
         )
 
     def encoded(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether data with these metadata (``schema.read_metadata``) are this tokenizer's, be
-        their columns dense or compact.
+        """Whether this tokenizer encoded the data with these metadata, with dense or compact
+        columns.
         """
         if metadata["tokenizer"] == self.fingerprint:
             return True

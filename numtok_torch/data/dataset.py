@@ -90,33 +90,34 @@ def _check_fingerprint(metadata: dict[str, Any], tokenizer: Any) -> None:
 
 
 class Encoded:
-    """What both kinds have in common.
+    """What :class:`~numtok_torch.NumberDataset` and :class:`~numtok_torch.IterableNumberDataset`
+    have in common.
 
     Attributes:
-        schema: of the columns that are read, with its metadata; what ``embedding_from_schema`` and
-            ``NumberCollator.from_schema`` take.
-        metadata: the ``numtok`` metadata as a dict. fingerprint: of the tokenizer that encoded the
-            data.
+        schema: the schema of the columns that are read, with its metadata. It is what
+            ``embedding_from_schema`` and ``NumberCollator.from_schema`` take.
+        metadata: the ``numtok`` metadata as a dict.
+        fingerprint: that of the tokenizer that encoded the data.
         block_size: tokens per row; None if a row is a document.
         cut_numbers: numbers longer than a block, which are cut and have lost their entries.
 
     Args:
         source: a file, a folder, a list of them, a ``RecordBatch`` or a ``Table``.
-        columns: to read beside ``input_ids`` and where numbers are; None for all tensors. Texts
-            such as ``number_text`` only come if named, and not in blocks.
-        tokenizer: a ``numtok.Tokenizer``, a ``numtok.hf.NumberTokenizer`` or a fingerprint: of the
-            tokenizer that encoded the data; None for no check.
-        block_size: lay the documents end to end and cut them into rows of so many tokens, but not
-            inside numbers, after one pass over the data. No token is lost. None: a row is a
-            document.
+        columns: further columns to read, beside ``input_ids`` and the places of numbers; None for
+            all tensors. Texts such as ``number_text`` come only if named, and not in blocks.
+        tokenizer: the ``numtok.Tokenizer`` or ``numtok.hf.NumberTokenizer`` that encoded the data,
+            or its fingerprint; another is refused. None for no check.
+        block_size: join the documents and cut them into rows of so many tokens, but not inside
+            numbers, after one pass over the data. No token is lost. None: a row is a document.
         separator: an id, or a token of ``tokenizer`` such as ``"<|endoftext|>"``, put after every
             document of a block; None for none.
         separate: give blocks and packed rows ``position_ids``, by which the collator and the model
             keep documents apart: none sees the one before it. False: a row is one text.
 
     Raises:
-        InputError: for files that cannot be read. SchemaError: for files that numtok did not write,
-            that do not belong together, or that another tokenizer made.
+        InputError: for files that cannot be read.
+        SchemaError: for files that numtok did not write, that do not belong together, or that
+            another tokenizer made.
     """
 
     def __init__(
@@ -209,22 +210,21 @@ class Encoded:
 
 
 class NumberDataset(Encoded, Dataset[Row]):
-    """Rows by number: for a ``Trainer``, for samplers, for looking at.
+    """Rows that are read in any order, as a ``Trainer`` or a sampler does.
 
-    All of a row group of Parquet has to be read for one row. So each Parquet file is converted
-    once, to an uncompressed Arrow file in the user's cache folder, which is mapped
-    (:mod:`numtok_torch.data.storage`); ``NUMTOK_CACHE`` names the folder, and ``NUMTOK_CACHE=0``
-    converts nothing. Data that ``disk_bytes`` cannot hold belong into Arrow files without
-    compression, which are mapped as they are, or into an :class:`IterableNumberDataset`, which
-    reads row groups in order.
+    One row of Parquet takes reading its whole row group. So each Parquet file is converted once, to
+    an uncompressed Arrow file in the user's cache folder, and that is mapped into memory.
+    ``NUMTOK_CACHE`` names the folder; ``NUMTOK_CACHE=0`` converts nothing. For data larger than
+    ``disk_bytes``, use Arrow files without compression, which are mapped as they are, or an
+    :class:`IterableNumberDataset`, which reads row groups in order.
 
     Args:
         source, columns, tokenizer: as in :class:`Encoded`.
-        nulls: what to do about null rows: ``"error"`` when asked for one, or ``"skip"`` them, after
-            one pass over the data. Blocks ask for all.
-        cache_bytes: of Arrow data that each process keeps in memory.
-        disk_bytes: that converted files in the cache folder may take, those of other data included;
-            0 converts none.
+        nulls: what to do about null rows: ``"error"`` when one is asked for, or ``"skip"`` them
+            after one pass over the data. Blocks ask for all.
+        cache_bytes: how much Arrow data each process keeps in memory.
+        disk_bytes: how much room all converted files in the cache folder may take, those of other
+            data too; 0 converts none.
         blocks: ``block_size``, ``separator`` and ``separate``, as in :class:`Encoded`.
     """
 
@@ -285,8 +285,8 @@ class _Progress:
 
 
 class IterableNumberDataset(Encoded, IterableDataset[Row]):
-    """All rows once, in an order that is a function of ``seed`` and the epoch, each in exactly one
-    of the processes that share the work.
+    """Rows that are read one after the other, for data of any size. Each row comes once, in exactly
+    one of the processes that share the work. The order depends on ``seed`` and the epoch only.
 
     **Sharing.** The order is cut into one stretch for each DataLoader worker of each rank, equally
     long to within one row, and each reads little more than the chunks its stretch lies in.

@@ -62,8 +62,9 @@ class PlaceValueEmbedding(NumberEmbedding):
             max_offset`` places that no offset merges.
         zero_init: start from zeros; else from a normal distribution of standard deviation 0.02.
         amplitude: of that start; None: as long as the word vectors (``scale_to``).
-        written: ``"msd"`` or ``"lsd"``: show digits that have a label as they will be seen when
-            written in this order, see the module. None: all places are true, so that all vectors
+        written: ``"msd"`` or ``"lsd"``: show digits that have a label as they will be seen while a
+            model writes in this order. Most significant first, the place of an integer's digit is
+            not known yet, and no vector is added. None: all places are true, so that all vectors
             are trained, those of positive places too.
         coupled: position coupling, for sums and the like: every token gets a position, o + p for a
             digit of place p, o for all others, with o the row's offset; the backbone is to have no

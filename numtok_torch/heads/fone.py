@@ -26,10 +26,10 @@ class FoNEHead(NumberHead):
     encoder, whose features at i hold the lower digits too.
 
     Args:
-        d_model: dimension of the hidden states. int_digits, frac_digits, bases, chunk, compact:
-            those of the representation. With several bases there is a pair for each, and their
-            logits are added. Without ``compact`` the target is ``number_fourier``, from which the
-            digits are read exactly.
+        d_model: dimension of the hidden states.
+        int_digits, frac_digits, bases, chunk, compact: those of the representation. With several
+            bases there is a pair for each, and their logits are added. Without ``compact`` the
+            target is ``number_fourier``, from which the digits are read exactly.
         layer_norm: whether the hidden state is normalised first.
         linear: a linear map, without bias, to the pairs. None: only if they do not fit into
             ``d_model``.

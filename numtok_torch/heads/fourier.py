@@ -26,8 +26,11 @@ HALVINGS = 50  # of the interval that a quantile lies in
 
 
 class FourierHead(NumberHead):
-    """A density over y from -spread to spread (:mod:`numtok_torch.heads.space`); beyond it numbers
-    count as its ends.
+    """The density of the next number as a Fourier series, smooth and of any shape (Fourier Head:
+    Gillman et al. 2024).
+
+    It lies over y = x · scale, or with ``space="asinh"`` over y = asinh(x · scale), from -spread to
+    spread. Numbers beyond count as its ends.
 
     Args:
         d_model: dimension of the hidden states.

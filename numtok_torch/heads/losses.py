@@ -27,15 +27,20 @@ REWEIGHED = 1.01  # of the largest distance: what a token that is no number cost
 
 
 class NumberTokenLoss(nn.Module):
-    """The mean over number tokens of their distance in value; see the module.
+    """The number token loss of Zausinger et al. (Regress, Don't Guess, 2025), to be added to the
+    cross-entropy: how far each digit that is predicted is from the right one.
+
+    With p the softmax over the number tokens alone, v their values, and y the value of the label:
+    ``"was"`` is the Wasserstein-1 distance Σ p_j |v_j - y|, ``"mse"`` is (Σ p_j v_j - y)². Digits
+    are compared with digits, mantissas with mantissas, exponents with exponents. The result is the
+    mean over the number tokens.
 
     Args:
-        groups: of number tokens that are compared with one another, id to value.
+        groups: the number tokens that are compared with one another, id to value.
         kind: ``"was"`` or ``"mse"``.
-        reweigh: as the authors' package does by default, unlike the paper: a number token's loss
-            counts by the probability of all number tokens of its group, and the rest of the
-            probability costs 1.01 times the largest loss there is, so that words are worse than any
-            number.
+        reweigh: as the authors' package does by default, unlike the paper: weigh each loss by the
+            probability of all number tokens of its group; the rest of the probability costs 1.01
+            times the largest loss there is, so that words are worse than any number.
 
     Shape:
         - logits: (batch, seq, vocabulary); labels: (batch, seq); weights: (batch, seq); output: ().

@@ -34,7 +34,10 @@ STEPS = 30  # towards the mode, from the mean of each component
 
 
 class MixtureHead(NumberHead):
-    """Weights, means and standard deviations of k Gaussians from one hidden layer.
+    """A mixture of k Gaussians over the next number, for contexts that more than one number fits.
+
+    It lies over y = x · scale, or with ``space="asinh"`` over y = asinh(x · scale), which is linear
+    around zero and logarithmic far from it.
 
     Args:
         d_model: dimension of the hidden states.

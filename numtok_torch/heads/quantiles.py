@@ -25,16 +25,16 @@ LARGEST = 1e18  # of y: its sum over a batch is still a float32
 
 
 class QuantileHead(NumberHead):
-    """A quantile of the number for each share; the number is the median, or what lies there
-    between two of them, and the interval reaches from the first to the last.
+    """Quantiles of the next number, trained with the pinball loss. The number that is predicted is
+    the median, and its interval reaches from the first quantile to the last.
 
     Args:
         d_model: dimension of the hidden states.
-        quantiles: shares between 0 and 1, rising; 0.05 to 0.95 make an interval that nine numbers
-            of ten should be in.
-        scale: what numbers are multiplied with.
-        space: ``"linear"`` or ``"asinh"`` (:mod:`numtok_torch.heads.space`); quantiles are the same
-            numbers in either, the loss is not.
+        quantiles: shares between 0 and 1, rising. From 0.05 to 0.95, nine numbers of ten should be
+            in the interval.
+        scale: numbers are multiplied by it.
+        space: the loss is taken of x · scale, ``"linear"``, or of asinh(x · scale), ``"asinh"``;
+            the quantiles are the same numbers in either.
 
     Shape:
         - target: ``number_value``, (n,), float64; infinite ones are left out.

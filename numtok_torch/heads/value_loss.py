@@ -33,12 +33,17 @@ KINDS = ("symmetric", "relative")
 
 
 class NumberValueLoss(nn.Module):
-    """The mean over numbers of the relative error of their expected values.
+    """How far the expected value of each number is from the right one, relative to it, as a mean
+    over numbers. To be added to the cross-entropy.
+
+    With ŷ the sum of the expected digits at their places, and y the number of the labels, without
+    sign and power of ten: ``"symmetric"`` is |ŷ - y| / (ŷ + y), ``"relative"`` |ŷ - y| / max(y, u),
+    where u is one in the last place as written.
 
     Args:
         tokens: which tokens are digits, and how numbers are made of them; :meth:`from_schema` and
             :meth:`from_tokenizer` find them.
-        kind: ``"symmetric"`` or ``"relative"``, see the module.
+        kind: ``"symmetric"`` or ``"relative"``.
 
     Shape:
         - logits: (batch, seq, vocabulary); labels: (batch, seq); weights: (batch, seq); output: ().

@@ -65,8 +65,9 @@ class NumberModel(nn.Module):
         backbone: a Hugging Face model that takes ``inputs_embeds`` (causal, masked or a bare
             encoder), or a module after :class:`~numtok_torch.model.backbone.PlainBackbone`. Its
             weights, tied ones too, stay the same objects.
-        embedding: puts the numbers in; None where tokens say all (Charton's encodings). Unless it
-            has an ``amplitude``, its vectors start as long as the backbone's word vectors.
+        embedding: puts the numbers into the word vectors; None where tokens say all (Charton's
+            encodings). Unless it has an ``amplitude``, its vectors start as long as the
+            backbone's word vectors.
         head: predicts numbers; None for tokens only.
         number_weight, token_weight: of the two losses. With ``token_weight=0`` a backbone without
             logits may be given labels.

@@ -296,10 +296,11 @@ class Status:
     """How far a job is, shard by shard.
 
     Attributes:
-        shards: how many there are. finished: whether the manifest is there.
-        done: numbers of shards.
-        running: shards that somebody works on: who, on which machine, since when.
-        failed: shards that could not be made: why, with file and line.
+        shards: how many there are.
+        finished: whether the manifest is there.
+        done: the numbers of the shards that are done.
+        running: the shards that are being written: by whom, on which machine, since when.
+        failed: the shards that could not be written: why, with file and line.
     """
 
     shards: int
@@ -310,10 +311,10 @@ class Status:
 
 
 def job_status(output: str | Path) -> Status:
-    """How far the job in a folder is; nothing is changed there.
+    """Say how far the job in a folder is, as ``numtok status`` does. Nothing is changed.
 
     Raises:
-        JobError: if there is none.
+        JobError: if the folder holds no job.
     """
     folder, plan = _job_in(output)
     names = set(folder.names(OWN))
