@@ -27,9 +27,11 @@ from numtok_torch.embeddings.xval import XValEmbedding
 from numtok_torch.generation.estimate import Estimate
 from numtok_torch.generation.generate_texts import Generated, generate
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
+from numtok_torch.heads.added_losses import CrossEntropyWith
 from numtok_torch.heads.base import NumberHead, NumberPrediction
 from numtok_torch.heads.bits import BitsHead
 from numtok_torch.heads.choose import head_from_config, head_from_schema
+from numtok_torch.heads.digit_entropy import DigitEntropyLoss
 from numtok_torch.heads.fone import FoNEHead
 from numtok_torch.heads.fourier import FourierHead
 from numtok_torch.heads.losses import NumberTokenLoss
@@ -47,6 +49,8 @@ from numtok_torch.onnx import to_onnx
 __all__ = [
     "XVAL_MASKING",
     "BitsHead",
+    "CrossEntropyWith",
+    "DigitEntropyLoss",
     "Estimate",
     "ExponentBinsEmbedding",
     "FloatBitsEmbedding",

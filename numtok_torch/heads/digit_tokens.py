@@ -32,6 +32,7 @@ class DigitTokens:
         opens, closes: ids of the brackets that all numbers stand in; digits elsewhere are text.
             Empty if there are none.
         order: ``"msd"``, the most significant digit first, or ``"lsd"``.
+        points: of the joints, those behind which digits are a fraction.
     """
 
     digits: Mapping[int, str]
@@ -41,6 +42,7 @@ class DigitTokens:
     opens: tuple[int, ...] = ()
     closes: tuple[int, ...] = ()
     order: str = "msd"
+    points: tuple[int, ...] = ()
 
     @classmethod
     def from_schema(cls, schema: pa.Schema) -> DigitTokens:
@@ -100,7 +102,7 @@ class DigitTokens:
             )
         opens, closes = ([NUM, f" {NUM}"], [END_NUM]) if END_NUM in contents else ([], [])
         marks = ids(joints), ids("+-"), ids("eE"), ids(opens), ids(closes)
-        return cls(digits, *marks, order)
+        return cls(digits, *marks, order, ids("."))
 
     def groups(self) -> list[dict[int, float]]:
         """Id to value, for each number of digits."""

@@ -126,7 +126,8 @@ class NumberTokenLoss(nn.Module):
             weights: (batch, seq), float or bool, of the labels; 0 leaves names out, such as ids and
                 phone numbers.
         """
-        logits, labels, weights = aligned(logits, labels, causal, weights)
+        largest = max(token_id for group in self._groups for token_id in group)
+        logits, labels, weights = aligned(logits, labels, causal, weights, largest)
         total = count = logits.new_zeros((), dtype=torch.float32)
         for group in self._groups:
             ids = torch.tensor(list(group), device=labels.device)  # (tokens,), ascending
@@ -161,14 +162,19 @@ class NumberTokenLoss(nn.Module):
 
 
 def aligned(
-    logits: Tensor, labels: Tensor, causal: bool, weights: Tensor | None
+    logits: Tensor, labels: Tensor, causal: bool, weights: Tensor | None, largest: int
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Logits (batch, seq, vocabulary), labels (batch, seq) and weights (batch, seq), each at the
-    place of its label.
+    place of its label. A vocabulary may be padded, beyond the ``largest`` id that is looked at.
 
     Raises:
         SchemaError: if their shapes do not fit together.
     """
+    if largest >= logits.shape[-1]:
+        raise SchemaError(
+            f"the model scores {logits.shape[-1]} tokens, and those of numbers go up to {largest};"
+            " call resize_token_embeddings(tokenizer.vocab_size)"
+        )
     if weights is not None and weights.shape != labels.shape:
         raise SchemaError(
             f"weights {tuple(weights.shape)} and labels {tuple(labels.shape)} differ; give each"

@@ -19,7 +19,8 @@ relative      |ŷ - y| / max(y, u)      u is one in the last place as written; l
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Self
 
 import pyarrow as pa
 import torch
@@ -32,7 +33,65 @@ from numtok_torch.heads.losses import aligned
 KINDS = ("symmetric", "relative")
 
 
-class NumberValueLoss(nn.Module):
+class DigitLoss(nn.Module):
+    """What losses on digits have in common: which tokens are digits, and of which number.
+
+    Args:
+        tokens: which tokens are digits, and how numbers are made of them; :meth:`from_schema` and
+            :meth:`from_tokenizer` find them.
+    """
+
+    def __init__(self, tokens: DigitTokens) -> None:
+        super().__init__()
+        if not tokens.digits:
+            raise RepresentationError("a loss on digits: needs tokens that are digits")
+        self.tokens = tokens
+
+    @classmethod
+    def from_schema(cls, schema: pa.Schema, **options: Any) -> Self:
+        """For a file that numtok wrote with numbers spelled out in digits: ``place``, ``digits:N``,
+        ``p10``.
+
+        Raises:
+            SchemaError: for any other data.
+        """
+        return cls(DigitTokens.from_schema(schema), **options)
+
+    @classmethod
+    def from_tokenizer(cls, tokenizer: Any, **options: Any) -> Self:
+        """For a tokenizer, numtok's or of transformers; where numbers stay text, they are runs of
+        tokens of one digit.
+
+        Raises:
+            SchemaError: if it has no such tokens.
+        """
+        return cls(DigitTokens.from_tokenizer(tokenizer), **options)
+
+    def digits_in(self, labels: Tensor) -> Tensor:
+        """Bool (batch, seq): which labels are digits of numbers."""
+        digit = among(labels, self.tokens.digits)
+        if self.tokens.opens:
+            digit = digit & _within(
+                among(labels, self.tokens.opens), among(labels, self.tokens.closes)
+            )
+        return digit
+
+    def numbers_in(self, labels: Tensor, digit: Tensor) -> tuple[Tensor, Tensor]:
+        """(where numbers begin, bool; the number that the last beginning belongs to, int64),
+        (batch, seq) each. An exponent is no number.
+        """
+        joint = among(labels, self.tokens.joints)
+        runs = digit | (joint & before(digit) & behind(digit))
+        power = among(labels, self.tokens.powers) & before(digit | joint)
+        signed = before(among(labels, self.tokens.signs)) & before(before(power))
+        exponent = before(power) | signed
+        first = runs & ~before(runs)
+        # -1 in front of the first, where nothing is added up
+        number = first.flatten().cumsum(0).view_as(labels) - 1
+        return first & ~exponent, number.clamp(min=0)
+
+
+class NumberValueLoss(DigitLoss):
     """How far the expected value of each number is from the right one, relative to it, as a mean
     over numbers. To be added to the cross-entropy.
 
@@ -50,36 +109,14 @@ class NumberValueLoss(nn.Module):
     """
 
     def __init__(self, tokens: DigitTokens, kind: str = "symmetric") -> None:
-        super().__init__()
+        super().__init__(tokens)
         if kind not in KINDS:
             raise RepresentationError(
                 f"number value loss: kind={kind!r} is unknown; use one of"
                 f" {', '.join(map(repr, KINDS))}"
             )
-        if not tokens.digits:
-            raise RepresentationError("number value loss: needs tokens that are digits")
-        self.tokens, self.kind = tokens, kind
+        self.kind = kind
         self._groups = [dict(sorted(group.items())) for group in tokens.groups()]
-
-    @classmethod
-    def from_schema(cls, schema: pa.Schema, **options: Any) -> NumberValueLoss:
-        """For a file that numtok wrote with numbers spelled out in digits: ``place``, ``digits:N``,
-        ``p10``.
-
-        Raises:
-            SchemaError: for any other data.
-        """
-        return cls(DigitTokens.from_schema(schema), **options)
-
-    @classmethod
-    def from_tokenizer(cls, tokenizer: Any, **options: Any) -> NumberValueLoss:
-        """For a tokenizer, numtok's or of transformers; where numbers stay text, they are runs of
-        tokens of one digit.
-
-        Raises:
-            SchemaError: if it has no such tokens.
-        """
-        return cls(DigitTokens.from_tokenizer(tokenizer), **options)
 
     def forward(
         self, logits: Tensor, labels: Tensor, causal: bool = False, weights: Tensor | None = None
@@ -93,35 +130,14 @@ class NumberValueLoss(nn.Module):
             weights: (batch, seq), float or bool, of the labels: a number counts as its first digit
                 does. 0 leaves names out, such as ids and phone numbers.
         """
-        logits, labels, weights = aligned(logits, labels, causal, weights)
-        digit = self._is(labels, self.tokens.digits)  # (batch, seq)
-        if self.tokens.opens:
-            marks = (self._is(labels, ids) for ids in (self.tokens.opens, self.tokens.closes))
-            digit = digit & _within(*marks)
-        begins, number = self._numbers(labels, digit)  # (batch, seq) each
+        logits, labels, weights = aligned(logits, labels, causal, weights, max(self.tokens.digits))
+        digit = self.digits_in(labels)  # (batch, seq)
+        begins, number = self.numbers_in(labels, digit)  # (batch, seq) each
         # (batch * seq,), of each number
         loss = self._losses(*self._values(logits, labels, digit), digit, number)
         counted = (begins if weights is None else begins * weights).to(torch.float32)
         total = counted.sum().clamp(min=torch.finfo(torch.float32).tiny)
         return (loss[number] * counted).sum() / total
-
-    def _is(self, labels: Tensor, ids: Any) -> Tensor:
-        """Bool (batch, seq): which labels are among the ids."""
-        return torch.isin(labels, torch.tensor([*ids], dtype=labels.dtype, device=labels.device))
-
-    def _numbers(self, labels: Tensor, digit: Tensor) -> tuple[Tensor, Tensor]:
-        """(where numbers begin, bool; the number that the last beginning belongs to, int64),
-        (batch, seq) each. An exponent is no number.
-        """
-        joint = self._is(labels, self.tokens.joints)
-        runs = digit | (joint & _before(digit) & _behind(digit))
-        power = self._is(labels, self.tokens.powers) & _before(digit | joint)
-        signed = _before(self._is(labels, self.tokens.signs)) & _before(_before(power))
-        exponent = _before(power) | signed
-        first = runs & ~_before(runs)
-        # -1 in front of the first, where nothing is added up
-        number = first.flatten().cumsum(0).view_as(labels) - 1
-        return first & ~exponent, number.clamp(min=0)
 
     def _values(
         self, logits: Tensor, labels: Tensor, digit: Tensor
@@ -148,30 +164,36 @@ class NumberValueLoss(nn.Module):
         """The loss of each number, float32 (batch * seq,), from the values of its tokens; on the
         scale on which the number is below 1.
         """
-
-        def summed(of: Tensor) -> Tensor:
-            return torch.zeros(of.numel(), dtype=of.dtype, device=of.device).scatter_add(
-                0, number.flatten(), of.flatten()
-            )
-
-        total = summed(width)  # (numbers,), digits
-        # of the number, this token's included
-        past = width.flatten().cumsum(0) - (total.cumsum(0) - total)[number.flatten()]
+        total, past = counted_in(number, width)  # (numbers,), digits; (batch * seq,)
         left = past - width.flatten() - total[number.flatten()]
         power = -past if self.tokens.order == "msd" else left
         place = torch.where(digit, torch.pow(10.0, power.view_as(width)), 0)  # (batch, seq)
         unit, tiny = torch.pow(10.0, -total), torch.finfo(torch.float32).tiny  # (numbers,)
-        y, predicted = summed(value * place), summed(expected * place)
+        y, predicted = (counted_in(number, one * place)[0] for one in (value, expected))
         compared = predicted + y if self.kind == "symmetric" else torch.maximum(y, unit)
         return (predicted - y).abs() / compared.clamp(min=tiny)
 
 
-def _before(mask: Tensor) -> Tensor:
+def counted_in(number: Tensor, of: Tensor) -> tuple[Tensor, Tensor]:
+    """(the sum for each number, and at each token the sum up to it), (batch * seq,) each."""
+    total = torch.zeros(of.numel(), dtype=of.dtype, device=of.device).scatter_add(
+        0, number.flatten(), of.flatten()
+    )
+    return total, of.flatten().cumsum(0) - (total.cumsum(0) - total)[number.flatten()]
+
+
+def among(labels: Tensor, ids: Iterable[int]) -> Tensor:
+    """Bool (batch, seq): which labels are among the ids."""
+    return torch.isin(labels, torch.tensor([*ids], dtype=labels.dtype, device=labels.device))
+
+
+def before(mask: Tensor) -> Tensor:
     """At each place of (batch, seq), what the mask says of the place before."""
     return nn.functional.pad(mask[:, :-1], (1, 0))
 
 
-def _behind(mask: Tensor) -> Tensor:
+def behind(mask: Tensor) -> Tensor:
+    """The same of the place behind."""
     return nn.functional.pad(mask[:, 1:], (0, 1))
 
 

@@ -6,6 +6,7 @@ Those of single tokens are in ``test_heads``.
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import ntloss
@@ -20,12 +21,13 @@ from hypothesis import strategies as st
 from numtok import Tokenizer
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import B1999, P10, Digits, PlaceValue, Subword, XVal
-from numtok_torch import NumberTokenLoss, NumberValueLoss
+from numtok_torch import CrossEntropyWith, DigitEntropyLoss, NumberTokenLoss, NumberValueLoss
+from numtok_torch.heads.digit_entropy import WEIGHT
 from numtok_torch.heads.digit_tokens import DigitTokens
 
 DIGITS = {11 + k: str(k) for k in range(10)}
 POINT, COMMA, POWER, MINUS, WORD = 21, 22, 23, 24, 25
-PLAIN = DigitTokens(DIGITS, (POINT, COMMA), (MINUS,), (POWER,))
+PLAIN = DigitTokens(DIGITS, (POINT, COMMA), (MINUS,), (POWER,), points=(POINT,))
 SPELLED: dict[str, Any] = {
     "place": PlaceValue(),
     "place lsd": PlaceValue(order="lsd"),
@@ -268,6 +270,96 @@ def test_digits_of_a_plain_vocabulary() -> None:
     assert loss(some_logits(1, 6, len(plain)), labels) > 0
 
 
+def test_digit_entropy_is_that_of_the_authors() -> None:
+    """The value that ``DEL`` of their train-qwen-deepseek.py gave of these logits, and the formula,
+    digit by digit.
+    """
+    text = "w 305.62w7w1234567.w0.001w.5"
+    places = {"305.62": [6, 4, 2, 1.02**-2, 1.02**-3], "7": [2], "1234567": [*range(14, 0, -2)]}
+    places |= {"0.001": [2, 1.02**-2, 1.02**-3, 1.02**-4], "5": [2]}
+    logits, labels = some_logits(1, len(text), 30), torch.tensor([labels_of(text)])
+    found = DigitEntropyLoss(PLAIN)(logits, labels).item()
+    assert WEIGHT * found == pytest.approx(0.01932017132639885, rel=1e-5)
+    weights = [weight for some in places.values() for weight in some]
+    at = [k for k, one in enumerate(text) if one.isdigit()]
+    by_hand = []
+    for k, weight in zip(at, weights, strict=True):
+        z = logits[0, k, 11:21].double()
+        right = torch.arange(10) == int(text[k])
+        cost = -torch.where(right, z.sigmoid(), 1 - z.sigmoid()).log()
+        by_hand.append(weight * (z.softmax(-1) * cost).mean().item())
+    assert found == pytest.approx(np.mean(by_hand), rel=1e-5)
+
+
+@pytest.mark.parametrize("one", [PlaceValue(order="lsd"), Digits(3)])
+def test_digit_entropy_is_of_single_digits_in_their_order(one: Any) -> None:
+    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [one])
+    with pytest.raises(RepresentationError, match="the most significant first"):
+        DigitEntropyLoss.from_tokenizer(tokenizer)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_losses_beside_the_cross_entropy_over_batches_of_a_step(count: int) -> None:
+    """Of a model that scores more tokens than there are; the cross-entropy is that of all rows at
+    once, and each batch's other loss counts by its tokens.
+    """
+    digits = NumberTokenLoss.from_digits(list(DIGITS))
+    together = CrossEntropyWith([digits, NumberValueLoss(PLAIN)], [0.5, 2.0])
+    rows = ["a 12.5 b 7", "12345 is 6", "none at all"]
+    labels = torch.tensor([labels_of(row.ljust(11)) for row in rows])
+    labels[0, :4] = -100
+    logits = some_logits(3, 11, 64)
+    tokens = int((labels[:, 1:] != -100).sum())
+    found = sum(
+        together({"logits": logits[some]}, labels[some], tokens)
+        for some in torch.arange(3).chunk(count)
+    )
+    entropy = torch.nn.functional.cross_entropy(
+        logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten()
+    )
+    expected = entropy
+    for some in torch.arange(3).chunk(count):
+        share = (labels[some, 1:] != -100).sum() / tokens
+        for weight, loss in ((0.5, digits), (2.0, NumberValueLoss(PLAIN))):
+            expected = expected + weight * share * loss(logits[some], labels[some], causal=True)
+    torch.testing.assert_close(found, expected)
+    if count == 1:
+        torch.testing.assert_close(together({"logits": logits}, labels), expected)
+
+
+def test_a_stock_model_learns_with_them_in_a_trainer(tmp_path: Path) -> None:
+    """With a vocabulary that is padded to a multiple of 64, and steps of two batches."""
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.gpt2())
+    size = 64 * (len(tokenizer) // 64 + 1)
+    assert size > len(tokenizer)
+    torch.manual_seed(0)
+    model = transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(vocab_size=size, n_embd=32, n_layer=1, n_head=2, n_positions=64)
+    )
+    rows = [tokenizer(f"{k} and 5 are {k + 5}.")["input_ids"][:6] for k in range(10, 26)]
+    data = [{"input_ids": row, "labels": row} for row in rows]
+    losses = [kind.from_tokenizer(tokenizer) for kind in (NumberTokenLoss, NumberValueLoss)]
+    entropy = DigitEntropyLoss.from_tokenizer(tokenizer)
+    trainer = transformers.Trainer(
+        model,
+        transformers.TrainingArguments(
+            str(tmp_path),
+            max_steps=12,
+            learning_rate=1e-2,
+            logging_steps=1,
+            gradient_accumulation_steps=2,
+            report_to=[],
+            save_strategy="no",
+            use_cpu=True,
+        ),
+        train_dataset=data,
+        compute_loss_func=CrossEntropyWith([*losses, entropy], [0.3, 0.3, WEIGHT]),
+    )
+    trainer.train()
+    told = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    assert np.isfinite(told).all() and told[-1] < 0.7 * told[0]
+
+
 def test_mistakes() -> None:
     for representation in (XVal(), B1999()):
         schema = Tokenizer.from_pretrained(trained.source("gpt2"), [representation]).batch_schema()
@@ -281,9 +373,18 @@ def test_mistakes() -> None:
         )
     with pytest.raises(RepresentationError, match="'mape' is unknown"):
         NumberValueLoss(PLAIN, "mape")
+    for losses, weights in (([], 1.0), ([NumberValueLoss(PLAIN)], [1.0, 2.0])):
+        with pytest.raises(RepresentationError, match="a weight for each"):
+            CrossEntropyWith(losses, weights)
     with pytest.raises(RepresentationError, match="needs tokens that are digits"):
         NumberValueLoss(DigitTokens({}))
-    for loss in (NumberValueLoss(PLAIN), NumberTokenLoss.from_digits(list(DIGITS))):
+    for loss in (
+        NumberValueLoss(PLAIN),
+        NumberTokenLoss.from_digits(list(DIGITS)),
+        DigitEntropyLoss(PLAIN),
+    ):
+        with pytest.raises(SchemaError, match="scores 15 tokens, and those of numbers go up to 20"):
+            loss(some_logits(1, 3, 15), torch.zeros(1, 3, dtype=torch.int64))
         with pytest.raises(SchemaError, match="differ in batch or sequence"):
             loss(some_logits(1, 3, 30), torch.zeros(1, 4, dtype=torch.int64))
         with pytest.raises(SchemaError, match="give each label one weight"):
