@@ -5,6 +5,7 @@ made, ``conform`` for what comes from JSON or TOML.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import numbers
@@ -49,12 +50,12 @@ def check_options(instance: Any, owner: str, error: type[Exception]) -> None:
 
 
 def _converted(value: Any, hint: Any) -> Any:
-    """``value`` as the type; TypeError if it is another."""
+    """``value`` as the type; TypeError if it is another. Types that are not known here pass."""
     if isinstance(hint, types.UnionType):
-        if value is None:
-            return None
-        # every union here is a type or None
-        (hint,) = (kind for kind in typing.get_args(hint) if kind is not type(None))
+        for kind in typing.get_args(hint):
+            with contextlib.suppress(TypeError):
+                return _converted(value, kind)
+        raise TypeError
     if typing.get_origin(hint) is tuple:
         return _tuple(value, typing.get_args(hint))
     # numpy's is neither an int nor a bool
@@ -67,7 +68,9 @@ def _converted(value: Any, hint: Any) -> Any:
         return float(value)
     if hint is str and isinstance(value, str):
         return str(value)
-    raise TypeError
+    if hint in _NAMES and not (hint is type(None) and value is None):
+        raise TypeError
+    return value
 
 
 def _tuple(value: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -86,11 +89,7 @@ def _described(hint: Any) -> str:
     if typing.get_origin(hint) is tuple:
         kinds = typing.get_args(hint)
         inside = _NAMES[kinds[0]].split()[-1]
-        return (
-            f"a tuple of {inside}s"
-            if kinds[-1] is Ellipsis
-            else f"a tuple of {len(kinds)} {inside}s"
-        )
+        return f"a tuple of {'' if kinds[-1] is Ellipsis else f'{len(kinds)} '}{inside}s"
     return _NAMES[hint]
 
 

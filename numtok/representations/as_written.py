@@ -76,16 +76,9 @@ def spell(numbers: Numbers, group: int = 1, left: bool = False, places: bool = T
             is the short one; those after it are always.
         places: whether places are wanted.
     """
-    rows = numbers.rows
-    surfaces = _Surfaces(
-        rows.text,
-        rows.offsets,
-        numbers.document,
-        numbers.start,
-        numbers.stop,
-        np.diff(numbers.digit_offsets),
-        numbers.exponent,
-    )
+    rows, digits = numbers.rows, (np.diff(numbers.digit_offsets), numbers.exponent)
+    spans = numbers.document, numbers.start, numbers.stop
+    surfaces = _Surfaces(rows.text, rows.offsets, *spans, *digits)
     symbols, offsets, indices = _spell(
         surfaces, character_classes(), _symbol_of(numbers.decimal), group, left, places
     )
@@ -160,11 +153,10 @@ def _spell(surfaces, classes, symbol_of, group, left, with_places):  # type: ign
         at, end = begin + surfaces.start[i], begin + surfaces.stop[i]
         # of the next digit: the mantissa's digits come first, the exponent's after them
         power = remaining - 1 + surfaces.exponent[i]
-        # digits that follow without another character, and from which side these are cut
         in_run, from_left = (
             0,
             left,
-        )
+        )  # digits without another between, and the side they are cut from
         while at < end:
             kind, width = class_at(text, at, end, classes)
             place = 0
@@ -174,42 +166,47 @@ def _spell(surfaces, classes, symbol_of, group, left, with_places):  # type: ign
                 if group > 1:
                     if in_run == 0:
                         in_run = _run(text, at, end, classes)
-                    # by constants: no division
-                    further = (
-                        group - 1
-                        if from_left
-                        else (in_run - 1) % 3
-                        if group == 3
-                        else (in_run - 1) % 2
-                    )
-                    further = min(further, in_run - 1)
+                    further = _further(in_run, group, from_left)
                     in_run -= further + 1
-                    for _ in range(further):
-                        kind, width = class_at(text, at, end, classes)
-                        symbol = symbol * 10 + kind - DIGIT
-                        at += width
-                    symbol += (
-                        0 if further == 0 else _GROUPS_OF_TWO if further == 1 else _GROUPS_OF_THREE
-                    )
+                    symbol, at = _group(text, at, end, classes, symbol, further)
                     power -= further
                     remaining -= further
                 if remaining > 0:
                     place = max(-LIMIT, min(LIMIT, power + 1 if power >= 0 else power))
                     power -= 1
                     remaining -= 1
-                symbols[filled] = symbol
             else:
                 symbol = _mark(text, at, symbol_of)
                 from_left = symbol == POINT or (left if symbol in (LOWER_E, UPPER_E) else from_left)
                 at += width
                 if symbol == _NONE:
                     continue
-                symbols[filled] = symbol
+            symbols[filled] = symbol
             if with_places:
                 places[filled] = place
             filled += 1
         out[i + 1] = filled
     return symbols[:filled], out, places[:filled]
+
+
+@inner_kernel
+def _further(in_run, group, from_left):  # type: ignore[no-untyped-def]
+    """How many digits follow the first of a group, where so many are left of the run."""
+    if from_left:
+        return min(group - 1, in_run - 1)
+    # by constants: no division
+    return (in_run - 1) % 3 if group == 3 else (in_run - 1) % 2
+
+
+@inner_kernel
+def _group(text, at, end, classes, symbol, further):  # type: ignore[no-untyped-def]
+    """(the symbol of a group that begins with the digit ``symbol``, where it ends)."""
+    for _ in range(further):
+        kind, width = class_at(text, at, end, classes)
+        symbol = symbol * 10 + kind - DIGIT
+        at += width
+    first = 0 if further == 0 else _GROUPS_OF_TWO if further == 1 else _GROUPS_OF_THREE
+    return symbol + first, at
 
 
 @inner_kernel

@@ -79,6 +79,7 @@ class Representation(ABC):
         variants: further options with which ``numtok stats`` compares it.
         declared: all columns that it may write with any options, dense and compact ones.
         aliases: earlier names, oldest first, which are still read.
+        choices, limits: of some options, the values that there are, or the least and the largest.
         stays_text: whether numbers stay ordinary text, so that two may begin in one token.
         has_scale: whether it has a ``scale`` that is fitted to the numbers of a corpus.
     """
@@ -91,8 +92,25 @@ class Representation(ABC):
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     declared: ClassVar[tuple[Column, ...]] = ()
     aliases: ClassVar[tuple[str, ...]] = ()
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    limits: ClassVar[Mapping[str, tuple[int, int]]] = {}
     stays_text: ClassVar[bool] = False
     has_scale: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Hold all options to their types, their choices and their limits."""
+        check_options(self, self.name, RepresentationError)
+        for option, known in ({"overflow": OVERFLOW} | dict(self.choices)).items():
+            if (value := getattr(self, option)) not in known:
+                told = ", ".join(map(repr, known))
+                raise self.refused(f"{option}={value!r} is unknown; use one of {told}")
+        for option, (low, high) in self.limits.items():
+            if not low <= (value := getattr(self, option)) <= high:
+                raise self.refused(f"{option}={value} must be from {low} to {high}")
+
+    def refused(self, why: str) -> RepresentationError:
+        """An error of this representation."""
+        return RepresentationError(f"{self.name}: {why}")
 
     def columns(self) -> dict[str, Column]:
         """The columns that it writes with these options, by name, with their shapes."""
@@ -143,15 +161,6 @@ class Representation(ABC):
         """
         options = self.to_dict() | {"name": (*self.aliases, self.name)[0]}
         return options | ({"compact": False} if "compact" in options else {})
-
-    def _check_overflow(self) -> None:
-        """Hold all options to their types, and the policy to those there are."""
-        check_options(self, self.name, RepresentationError)
-        if self.overflow not in OVERFLOW:
-            raise RepresentationError(
-                f"{self.name}: overflow={self.overflow!r} is unknown; use one of"
-                f" {', '.join(map(repr, OVERFLOW))}"
-            )
 
 
 class SingleToken(Representation):

@@ -38,6 +38,7 @@ from __future__ import annotations
 
 import functools
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import ClassVar
@@ -47,23 +48,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import decimals
 from numtok.representations.base import Continuation, Mask, Spelled, SpelledOut
 
-FORMS = ("integer", "decimal")
 MAX_SYMBOLS = 2**16
 MAX_DECADE = 10**6
-SIGN, DIGIT, MANTISSA, SIGNED, EXPONENT, WHOLE = (
-    "sign",
-    "digit",
-    "mantissa",
-    "signed mantissa",
-    "exponent",
-    "whole number",
-)
+SIGN, DIGIT, MANTISSA = "sign", "digit", "mantissa"
+SIGNED, EXPONENT, WHOLE = "signed mantissa", "exponent", "whole number"
 
 Ints = npt.NDArray[np.int64]
 
@@ -87,30 +80,22 @@ class Charton(SpelledOut):
     bracketed: ClassVar[bool] = False
     shares_vocabulary: ClassVar[bool] = False
     positional: ClassVar[tuple[str, ...]] = ("digits",)
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"form": ("integer", "decimal")}
+    limits: ClassVar[Mapping[str, tuple[int, int]]] = {"digits": (1, 18)}
 
     def __post_init__(self) -> None:
-        self._check_overflow()
-        if self.form not in FORMS:
-            raise RepresentationError(
-                f"{self.name}: form={self.form!r} is unknown; use one of"
-                f" {', '.join(map(repr, FORMS))}"
-            )
-        if not 1 <= self.digits <= 18:
-            raise RepresentationError(f"{self.name}: digits={self.digits} must be from 1 to 18")
+        super().__post_init__()
         if self.decades[0] > self.decades[1]:
-            raise RepresentationError(
-                f"{self.name}: decades={self.decades} must be the smallest and the largest power of"
-                " ten, such as (-7, 8)"
+            raise self.refused(
+                f"decades={self.decades} must be the smallest and the largest power of ten, such as"
+                " (-7, 8)"
             )
         if max(map(abs, self.decades)) > MAX_DECADE:
-            raise RepresentationError(
-                f"{self.name}: decades={self.decades} must be within ±{MAX_DECADE:,}"
-            )
+            raise self.refused(f"decades={self.decades} must be within ±{MAX_DECADE:,}")
         if self.n_symbols > MAX_SYMBOLS:
-            raise RepresentationError(
-                f"{self.name}: {self.digits} digits and {self.n_exponents} exponents need"
-                f" {self.n_symbols:,} symbols, more than {MAX_SYMBOLS:,}; take fewer digits, fewer"
-                " decades, or p10"
+            raise self.refused(
+                f"{self.digits} digits and {self.n_exponents} exponents need {self.n_symbols:,}"
+                f" symbols, more than {MAX_SYMBOLS:,}; take fewer digits, fewer decades, or p10"
             )
 
     @property
@@ -157,12 +142,12 @@ class Charton(SpelledOut):
         return tuple(map(_value, self.alphabet))
 
     def fits(self, numbers: Numbers) -> Mask:
-        mantissa, decade = self._rounded(numbers)
+        mantissa, decade = decimals.rounded(numbers, self.digits)
         low, high = self.decades
         return np.asarray((mantissa == 0) | ((decade >= low) & (decade <= high)))
 
     def encode(self, numbers: Numbers) -> Spelled:
-        mantissa, decade = self._rounded(numbers)
+        mantissa, decade = decimals.rounded(numbers, self.digits)
         low, high = self.decades
         largest = 10**self.digits - 1
         mantissa[(decade > high) & (mantissa > 0)] = largest
@@ -275,15 +260,6 @@ class Charton(SpelledOut):
             elif field != SIGN:
                 mantissa = np.where(value > 0, value + self.n_mantissas // 9 - 1, 0)
         return minus == 1, mantissa, exponent, valid
-
-    def _rounded(self, numbers: Numbers) -> tuple[Ints, Ints]:
-        """(mantissa of ``digits`` digits or 0, power of ten of its first digit), int64[n] each."""
-        mantissa = memory.empty(len(numbers), np.int64)
-        decade = memory.empty(len(numbers), np.int64)
-        decimals.round_to(
-            numbers.digits, numbers.digit_offsets, numbers.exponent, self.digits, mantissa, decade
-        )
-        return mantissa, decade
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,45 @@ In: the ``digits``, ``digit_offsets`` and ``exponent`` of n numbers. Out: digits
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
+from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
+from numtok.numbers.numbers import Numbers
+
+Ints = npt.NDArray[np.int64]
+
+
+def fit(numbers: Numbers, before: int, after: int) -> npt.NDArray[np.bool_]:
+    """bool[n]: which numbers have at most so many digits before and after the point, without
+    leading and trailing zeros.
+    """
+    out = memory.empty(len(numbers), np.bool_)
+    _fit(numbers.digits, numbers.digit_offsets, numbers.exponent, before, after, out)
+    return out
+
+
+def in_slots(numbers: Numbers, before: int, after: int) -> npt.NDArray[np.uint8]:
+    """uint8[n, before + after]: the digits, slot k that of 10**(k - after), of the nearest number
+    that has as many.
+    """
+    out = memory.full(len(numbers) * (before + after), 0, np.uint8)
+    _in_slots(numbers.digits, numbers.digit_offsets, numbers.exponent, before, after, out)
+    return out.reshape(-1, before + after)
+
+
+def rounded(numbers: Numbers, count: int) -> tuple[Ints, Ints]:
+    """(``count`` significant digits, or 0, rounded to nearest, halves to even; the power of ten of
+    the first), int64[n] each.
+    """
+    mantissa, decade = (memory.empty(len(numbers), np.int64) for _ in range(2))
+    digits = numbers.digits, numbers.digit_offsets, numbers.exponent
+    _round(*digits, count, mantissa, decade)
+    return mantissa, decade
 
 
 @allocating_kernel
-def fits(digits, offsets, exponent, before, after, out):  # type: ignore[no-untyped-def]
-    """Whether each number has at most so many digits before and after the point, without leading
-    and trailing zeros.
-    """
+def _fit(digits, offsets, exponent, before, after, out):  # type: ignore[no-untyped-def]
     for i in range(exponent.size):
         # of the first digit: the power of ten
         place = exponent[i] + offsets[i + 1] - 1 - offsets[i]
@@ -31,8 +61,8 @@ def fits(digits, offsets, exponent, before, after, out):  # type: ignore[no-unty
 
 
 @allocating_kernel
-def place(digits, offsets, exponent, before, after, out):  # type: ignore[no-untyped-def]
-    """Digits to their slots in ``out``, which holds zeros; slot k is the digit of 10**(k - after)."""
+def _in_slots(digits, offsets, exponent, before, after, out):  # type: ignore[no-untyped-def]
+    """``out`` holds zeros."""
     width = before + after
     for i in range(exponent.size):
         row = i * width
@@ -86,11 +116,8 @@ def without_zeros(slots, width, after):  # type: ignore[no-untyped-def]
     ones after the point.
     """
     count = slots.size // width
-    digits, offsets, exponent = (
-        np.empty(slots.size, np.uint8),
-        np.zeros(count + 1, np.int64),
-        np.zeros(count, np.int64),
-    )
+    digits = np.empty(slots.size, np.uint8)
+    offsets, exponent = np.zeros(count + 1, np.int64), np.zeros(count, np.int64)
     filled = 0
     for i in range(count):
         row = i * width
@@ -139,10 +166,7 @@ def multiply(slots, width, base):  # type: ignore[no-untyped-def]
 
 
 @allocating_kernel
-def round_to(digits, offsets, exponent, count, mantissa, decade):  # type: ignore[no-untyped-def]
-    """``count`` significant digits of each number, rounded to nearest, halves to even, and the
-    power of ten of the first.
-    """
+def _round(digits, offsets, exponent, count, mantissa, decade):  # type: ignore[no-untyped-def]
     limit = np.int64(10) ** count
     for i in range(exponent.size):
         first, last = offsets[i], offsets[i + 1]
@@ -169,11 +193,8 @@ def round_to(digits, offsets, exponent, count, mantissa, decade):  # type: ignor
 @allocating_kernel
 def split(mantissa, exponent):  # type: ignore[no-untyped-def]
     """(digits, offsets, exponent) of mantissa * 10**exponent, without trailing zeros."""
-    digits, offsets, powers = (
-        np.empty(mantissa.size * 19, np.uint8),
-        np.zeros(mantissa.size + 1, np.int64),
-        exponent.copy(),
-    )
+    digits = np.empty(mantissa.size * 19, np.uint8)
+    offsets, powers = np.zeros(mantissa.size + 1, np.int64), exponent.copy()
     filled = 0
     for i in range(mantissa.size):
         rest = mantissa[i]

@@ -37,7 +37,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import as_written
@@ -46,8 +45,6 @@ from numtok.representations.columns import Column
 from numtok.representations.continuation import continuation_of, in_groups
 from numtok.representations.place_value import PlaceValue
 from numtok.representations.plain import PlainForm, digit_splits
-
-ALIGN = ("left", "right")
 
 
 @dataclass(frozen=True)
@@ -75,17 +72,8 @@ class Digits(SpelledOut):
         "places": {"places": True},
     }
     declared: ClassVar[tuple[Column, ...]] = PlaceValue.declared
-
-    def __post_init__(self) -> None:
-        self._check_overflow()
-        if not 1 <= self.group <= as_written.LONGEST_GROUP:
-            raise RepresentationError(
-                f"digits: group={self.group} must be from 1 to {as_written.LONGEST_GROUP}"
-            )
-        if self.align not in ALIGN:
-            raise RepresentationError(
-                f"digits: align={self.align!r} is unknown; use one of {', '.join(map(repr, ALIGN))}"
-            )
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"align": ("left", "right")}
+    limits: ClassVar[Mapping[str, tuple[int, int]]] = {"group": (1, as_written.LONGEST_GROUP)}
 
     @property
     def alphabet(self) -> tuple[str, ...]:
@@ -113,8 +101,8 @@ class Digits(SpelledOut):
 
     def plain_form(self, grammar: Grammar) -> PlainForm:
         if self.places:
-            raise RepresentationError(
-                "digits: places are a column, and a plain tokenizer.json has tokens only; export"
+            raise self.refused(
+                "places are a column, and a plain tokenizer.json has tokens only; export"
                 f" Digits({self.group}) without places"
             )
         splits = digit_splits(self.group, self.align == "right", grammar)

@@ -25,7 +25,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken
 from numtok.representations.columns import Column
@@ -56,20 +55,18 @@ class ExponentBins(SingleToken):
     )
     carries_sign: ClassVar[bool] = False
     positional: ClassVar[tuple[str, ...]] = ("n",)
+    limits: ClassVar[Mapping[str, tuple[int, int]]] = {"n": (1, MAX_BINS)}
 
     def __post_init__(self) -> None:
-        self._check_overflow()
-        if not 1 <= self.n <= MAX_BINS:
-            raise RepresentationError(f"{self.name}: n={self.n} must be from 1 to {MAX_BINS}")
-        if not 0 < self.low < self.high < np.inf:
-            raise RepresentationError(
-                f"{self.name}: low={self.low}, high={self.high} must be positive and finite, low"
-                " less than high"
+        super().__post_init__()
+        low, high = self.low, self.high
+        if not 0 < low < high < np.inf:
+            raise self.refused(
+                f"low={low}, high={high} must be positive and finite, low less than high"
             )
         if not np.all(np.diff(self.edges) > 0):
-            raise RepresentationError(
-                f"{self.name}: {self.n} bins from {self.low} to {self.high} are narrower than"
-                " float64; take fewer"
+            raise self.refused(
+                f"{self.n} bins from {low} to {high} are narrower than float64; take fewer"
             )
 
     @property
@@ -101,9 +98,7 @@ class ExponentBins(SingleToken):
         bins = columns["number_bin"].to_numpy(zero_copy_only=False)
         if len(bins) and not 0 <= bins.min() <= bins.max() <= self.n:
             wrong = bins[(bins < 0) | (bins > self.n)][0]
-            raise RepresentationError(
-                f"{self.name}: number_bin holds {wrong}, expected 0 to {self.n}"
-            )
+            raise self.refused(f"number_bin holds {wrong}, expected 0 to {self.n}")
         return numbers_from_floats(self.centres[bins], self.name)
 
 

@@ -27,7 +27,6 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
-from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken
 from numtok.representations.columns import Column
@@ -82,14 +81,11 @@ class FloatBits(SingleToken):
     )
 
     def __post_init__(self) -> None:
-        self._check_overflow()
+        super().__post_init__()
         if self.width not in FIELDS:
-            raise RepresentationError(
-                f"bits: width={self.width} must be {' or '.join(map(str, FIELDS))}, the bits of a"
-                " float"
-            )
+            raise self.refused(f"width={self.width} must be 32 or 64, the bits of a float")
         if self.reciprocal and self.width != 64:
-            raise RepresentationError("bits: reciprocal=True is for float64; take width=64 with it")
+            raise self.refused("reciprocal=True is for float64; take width=64 with it")
 
     def to_dict(self) -> dict[str, Any]:
         """The options, ready for JSON; the later ones only if they are set, so that the fingerprint
@@ -110,13 +106,9 @@ class FloatBits(SingleToken):
 
     def columns(self) -> dict[str, Column]:
         narrow, narrow_compact, wide, wide_reciprocal, wide_compact = self.declared
-        if self.width == 32:
-            return {"number_bits": narrow_compact if self.compact else narrow}
-        return {
-            "number_bits": (
-                wide_compact if self.compact else wide_reciprocal if self.reciprocal else wide
-            )
-        }
+        dense, compact = (narrow, narrow_compact) if self.width == 32 else (wide, wide_compact)
+        dense = wide_reciprocal if self.reciprocal else dense
+        return {"number_bits": compact if self.compact else dense}
 
     def _floats(self, numbers: Numbers) -> Floats:
         return numbers.to_float32() if self.width == 32 else numbers.to_float64()
@@ -137,20 +129,14 @@ class FloatBits(SingleToken):
             # each number's two side by side
             values = np.stack([values, reciprocals(values)], 1).reshape(-1)
         column = dataclasses.replace(self, compact=False).columns()["number_bits"]
-        return {
-            "number_bits": tensor_array(
-                to_bits(_words(values)).reshape(-1, *column.shape), column.type
-            )
-        }
+        bits = to_bits(_words(values)).reshape(-1, *column.shape)
+        return {"number_bits": tensor_array(bits, column.type)}
 
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         column = columns["number_bits"]
-        read = (
-            column.to_numpy(zero_copy_only=False)
-            if self.compact
-            else np.asarray(column.to_numpy_ndarray())
-        )
-        return self._numbers(read)
+        if self.compact:
+            return self._numbers(column.to_numpy(zero_copy_only=False))
+        return self._numbers(np.asarray(column.to_numpy_ndarray()))
 
     def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
         return None if (bits := arrays.get("number_bits")) is None else self._numbers(bits)
@@ -159,11 +145,10 @@ class FloatBits(SingleToken):
         """From words [n] of this width, or bits [n, ...], which may be those of another width, as a
         head chose them.
         """
-        words = (
-            bits.astype(f"u{self.width // 8}", copy=False)
-            if bits.ndim == 1
-            else from_bits(bits[:, : max(FIELDS)])
-        )
+        if bits.ndim == 1:
+            words = bits.astype(f"u{self.width // 8}", copy=False)
+        else:
+            words = from_bits(bits[:, : max(FIELDS)])
         return numbers_from_floats(words.view(f"f{words.itemsize}"), self.name)
 
 

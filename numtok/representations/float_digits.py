@@ -25,7 +25,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import decimals
@@ -61,16 +60,13 @@ class FloatDigits(SpelledOut):
     positional: ClassVar[tuple[str, ...]] = ("base", "exponent_digits", "mantissa_digits")
 
     def __post_init__(self) -> None:
-        self._check_overflow()
+        super().__post_init__()
         base, exponent, mantissa = self.base, self.exponent_digits, self.mantissa_digits
         # of digits so many that powers are no long ones
-        if not (2 <= base <= 36 and 1 <= exponent <= 12 and 1 <= mantissa <= 60):
-            allowed = False
-        else:
-            allowed = base**exponent <= MOST_EXPONENTS and base**mantissa <= MOST_MANTISSAS
-        if not allowed:
-            raise RepresentationError(
-                f"{self.name}: base={base} must be from 2 to 36, exponent_digits={exponent} and"
+        allowed = 2 <= base <= 36 and 1 <= exponent <= 12 and 1 <= mantissa <= 60
+        if not (allowed and base**exponent <= MOST_EXPONENTS and base**mantissa <= MOST_MANTISSAS):
+            raise self.refused(
+                f"base={base} must be from 2 to 36, exponent_digits={exponent} and"
                 f" mantissa_digits={mantissa} at least 1, with at most {MOST_EXPONENTS:,} exponents"
                 f" and {MOST_MANTISSAS:,} mantissas"
             )
@@ -155,11 +151,9 @@ class FloatDigits(SpelledOut):
         """(mantissa of M digits or 0, exponent of its first digit), int64[n] each; beyond the
         exponents there are, some exponent beyond them.
         """
-        mantissa, exponent = (memory.empty(len(numbers), np.int64) for _ in range(2))
         if self.base == 10:
-            places = numbers.digits, numbers.digit_offsets, numbers.exponent
-            decimals.round_to(*places, self.mantissa_digits, mantissa, exponent)
-            return mantissa, exponent
+            return decimals.rounded(numbers, self.mantissa_digits)
+        mantissa, exponent = (memory.empty(len(numbers), np.int64) for _ in range(2))
         for k, value in enumerate(numbers.to_decimal()):
             mantissa[k], exponent[k] = self._digits(_DIGITS.plus(value.copy_abs()))
         return mantissa, exponent

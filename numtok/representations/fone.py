@@ -44,14 +44,12 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
-from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations import decimals
 from numtok.representations.base import Mask, SingleToken
 from numtok.representations.columns import Column
 from numtok.representations.values import tensor_array, tensor_values
 
-RULES = ("exact", "nearest phase")
 MOST_DIGITS = 4096  # of one tensor
 
 Digits = npt.NDArray[np.uint8]
@@ -89,25 +87,22 @@ class FoNE(SingleToken):
     positional: ClassVar[tuple[str, ...]] = ("int_digits", "frac_digits")
 
     def __post_init__(self) -> None:
-        self._check_overflow()
+        super().__post_init__()
         if min(self.int_digits, self.frac_digits) < 0 or not 1 <= self.n_digits <= MOST_DIGITS:
-            raise RepresentationError(
-                f"fone: int_digits={self.int_digits}, frac_digits={self.frac_digits} must not be"
+            raise self.refused(
+                f"int_digits={self.int_digits}, frac_digits={self.frac_digits} must not be"
                 f" negative, nor both 0, nor above {MOST_DIGITS} together"
             )
-        if (
-            not self.bases
-            or len(set(self.bases)) < len(self.bases)
-            or any(base not in range(2, 11) for base in self.bases)
-        ):
-            raise RepresentationError(
-                f"fone: bases={self.bases} must be different integers from 2 to 10, such as (10,)"
-                " or (2, 5, 10)"
+        different = {*self.bases} & {*range(2, 11)}
+        if not self.bases or len(different) < len(self.bases):
+            raise self.refused(
+                f"bases={self.bases} must be different integers from 2 to 10, such as (10,) or"
+                " (2, 5, 10)"
             )
         if self.chunk is not None and not 1 <= self.chunk <= MOST_DIGITS:
-            raise RepresentationError(
-                f"fone: chunk={self.chunk} must be a positive number of digits up to {MOST_DIGITS},"
-                " or None"
+            raise self.refused(
+                f"chunk={self.chunk} must be a positive number of digits up to {MOST_DIGITS}, or"
+                " None"
             )
         object.__setattr__(self, "bases", tuple(sorted(self.bases)))
 
@@ -140,37 +135,20 @@ class FoNE(SingleToken):
         return -(-self.n_digits // (self.chunk or self.n_digits))
 
     def fits(self, numbers: Numbers) -> Mask:
-        out = memory.empty(len(numbers), np.bool_)
-        decimals.fits(
-            numbers.digits,
-            numbers.digit_offsets,
-            numbers.exponent,
-            self.int_digits,
-            self.frac_digits,
-            out,
-        )
-        return out
+        return decimals.fit(numbers, self.int_digits, self.frac_digits)
 
     def columns(self) -> dict[str, Column]:
         fourier, digits = self.declared
-        if self.compact:
-            return {
-                digits.name: (
-                    digits.shaped(self.n_digits)
-                    if self.chunk is None
-                    else digits.shaped(self._chunks, self.chunk)
-                )
-            }
-        return {fourier.name: fourier.shaped(*self.shape)}
+        if not self.compact:
+            return {fourier.name: fourier.shaped(*self.shape)}
+        shape = (self.n_digits,) if self.chunk is None else (self._chunks, self.chunk)
+        return {digits.name: digits.shaped(*shape)}
 
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
         digits = self.digits(numbers)
         (column,) = self.columns().values()
-        return {
-            column.name: tensor_array(
-                self._by_chunk(digits) if self.compact else self.features(digits), column.type
-            )
-        }
+        values = self._by_chunk(digits) if self.compact else self.features(digits)
+        return {column.name: tensor_array(values, column.type)}
 
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         if self.compact:
@@ -189,9 +167,7 @@ class FoNE(SingleToken):
         """uint8[n, m + n] of the compact column."""
         digits = tensor_values(column).reshape(-1, self._chunks * (self.chunk or self.n_digits))
         if digits.size and digits.max() > 9:
-            raise RepresentationError(
-                f"fone: number_digits holds {digits.max()}, which is not a digit"
-            )
+            raise self.refused(f"number_digits holds {digits.max()}, which is not a digit")
         return np.ascontiguousarray(digits[:, : self.n_digits])
 
     def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
@@ -200,16 +176,7 @@ class FoNE(SingleToken):
 
     def digits(self, numbers: Numbers) -> Digits:
         """uint8[n, m + n], least significant first: the digits of the nearest number that is held."""
-        out = memory.full(len(numbers) * self.n_digits, 0, np.uint8)
-        decimals.place(
-            numbers.digits,
-            numbers.digit_offsets,
-            numbers.exponent,
-            self.int_digits,
-            self.frac_digits,
-            out,
-        )
-        return out.reshape(-1, self.n_digits)
+        return decimals.in_slots(numbers, self.int_digits, self.frac_digits)
 
     def numbers(self, digits: Digits) -> Numbers:
         """The inverse of :meth:`digits`."""
@@ -225,13 +192,8 @@ class FoNE(SingleToken):
         out = memory.empty(flat.size // width * len(self.periods) * 2, np.float32)
         for place, base in enumerate(self.bases):
             slots = flat if base == 10 else decimals.divide(flat, width, base)
-            _features(
-                slots,
-                base,
-                _Layout(width + (base < 10), place, len(self.bases), len(self.periods)),
-                _TURNS,
-                out,
-            )
+            stride = _Stride(width + (base < 10), place, len(self.bases), len(self.periods))
+            _features(slots, base, stride, _TURNS, out)
         return out.reshape(-1, *self.shape)
 
     def decode_digits(self, features: npt.NDArray[Any], rule: str = "exact") -> Digits:
@@ -247,28 +209,24 @@ class FoNE(SingleToken):
         Raises:
             RepresentationError: for features of another shape, or that are not finite.
         """
-        if rule not in RULES:
-            raise RepresentationError(
-                f"fone: rule={rule!r} is unknown; use one of {', '.join(map(repr, RULES))}"
-            )
+        rules = {"exact": inverse_digits, "nearest phase": nearest_phase}
+        if rule not in rules:
+            known = ", ".join(map(repr, rules))
+            raise self.refused(f"rule={rule!r} is unknown; use one of {known}")
         if features.shape[1:] != self.shape:
-            raise RepresentationError(
-                f"fone: features have the shape {features.shape}, expected (n,"
-                f" {', '.join(map(str, self.shape))})"
+            expected = ", ".join(map(str, self.shape))
+            raise self.refused(
+                f"features have the shape {features.shape}, expected (n, {expected})"
             )
         features = np.ascontiguousarray(features, np.float32)
-        if not np.isfinite(features).all():
-            wrong = np.flatnonzero(~np.isfinite(features.reshape(len(features), -1)).all(1))[0]
-            raise RepresentationError(
-                f"fone: the features of number {wrong} are not finite; mask it out before decoding"
+        finite = np.isfinite(features.reshape(len(features), -1)).all(1)
+        if not finite.all():
+            raise self.refused(
+                f"the features of number {np.argmin(finite)} are not finite; mask it out before"
+                " decoding"
             )
-        groups = features.reshape(-1, len(self.periods), 2)
-        width = self.chunk or self.n_digits
-        slots = (
-            inverse_digits(groups, width, self.bases)
-            if rule == "exact"
-            else nearest_phase(groups, width, self.bases)
-        )
+        groups, width = features.reshape(-1, len(self.periods), 2), self.chunk or self.n_digits
+        slots = rules[rule](groups, width, self.bases)
         return slots.reshape(-1, self._chunks * width)[:, : self.n_digits]
 
     def _by_chunk(self, digits: Digits) -> Digits:
@@ -277,10 +235,8 @@ class FoNE(SingleToken):
         """
         if self.chunk is None:
             return digits
-        filled = memory.full(len(digits) * self._chunks * self.chunk, 0, np.uint8).reshape(
-            len(digits), self._chunks * self.chunk
-        )
-        filled[:, : self.n_digits] = digits
+        filled = memory.full(len(digits) * self._chunks * self.chunk, 0, np.uint8)
+        filled.reshape(len(digits), -1)[:, : self.n_digits] = digits
         return filled.reshape(len(digits), self._chunks, self.chunk)
 
 
@@ -293,12 +249,8 @@ def inverse_digits(features: Features, width: int, bases: tuple[int, ...] = (10,
     """
     base, steps = bases[-1], width + (bases[-1] < 10)
     slots = memory.empty(len(features) * steps, np.uint8)
-    _inverse(
-        np.ascontiguousarray(features).reshape(-1),
-        base,
-        _Layout(steps, len(bases) - 1, len(bases), features.shape[1]),
-        slots,
-    )
+    stride = _Stride(steps, len(bases) - 1, len(bases), features.shape[1])
+    _inverse(np.ascontiguousarray(features).reshape(-1), base, stride, slots)
     digits = slots if base == 10 else decimals.multiply(slots, width, base)
     return np.asarray(digits).reshape(-1, width)
 
@@ -332,7 +284,7 @@ class _Turns(NamedTuple):
 _TURNS = _Turns(_COSINES, _SINES)
 
 
-class _Layout(NamedTuple):
+class _Stride(NamedTuple):
     """Where the features of one base stand: slot k < ``width`` of a row has feature ``first + k *
     step`` of the row's ``features``.
     """
@@ -344,14 +296,14 @@ class _Layout(NamedTuple):
 
 
 @allocating_kernel
-def _features(slots, base, layout, turns, out):  # type: ignore[no-untyped-def]
+def _features(slots, base, stride, turns, out):  # type: ignore[no-untyped-def]
     """Cosine and sine of every slot's phase."""
-    radix, width = float(base), layout.width
+    radix, width = float(base), stride.width
     for i in range(slots.size // width):
         # in [0, 1): correct to some units in the last place of a double, as each error is divided
         # by ten with the digits
         turn = 0.0
-        to = 2 * (i * layout.features + layout.first)
+        to = 2 * (i * stride.features + stride.first)
         for k in range(i * width, (i + 1) * width):
             turn = (turn + slots[k]) / radix
             radix = 10.0
@@ -362,22 +314,22 @@ def _features(slots, base, layout, turns, out):  # type: ignore[no-untyped-def]
             cosine = 1 - square * (0.5 - square / 24)
             out[to] = turns.cosines[near] * cosine - turns.sines[near] * sine
             out[to + 1] = turns.sines[near] * cosine + turns.cosines[near] * sine
-            to += 2 * layout.step
+            to += 2 * stride.step
         radix = float(base)
 
 
 @allocating_kernel
-def _inverse(features, base, layout, out):  # type: ignore[no-untyped-def]
+def _inverse(features, base, stride, out):  # type: ignore[no-untyped-def]
     """The inverse of :func:`_features`, slot by slot."""
-    width = layout.width
+    width = stride.width
     for i in range(out.size // width):
         below = 0.0
         radix = base
-        at = 2 * (i * layout.features + layout.first)
+        at = 2 * (i * stride.features + stride.first)
         for k in range(i * width, (i + 1) * width):
             turn = math.atan2(features[at + 1], features[at]) / (2 * math.pi)
             slot = np.int64(math.floor(turn * radix - below + 0.5)) % radix
             out[k] = slot
             below = (below + slot) / radix
             radix = 10
-            at += 2 * layout.step
+            at += 2 * stride.step

@@ -24,7 +24,6 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
-from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations import decimals
 from numtok.representations.base import Mask, SingleToken
@@ -58,11 +57,11 @@ class LogFourier(SingleToken):
     positional: ClassVar[tuple[str, ...]] = ("n_frequencies",)
 
     def __post_init__(self) -> None:
-        self._check_overflow()
+        super().__post_init__()
         if not 2 <= self.n_frequencies <= MOST_FREQUENCIES:
-            raise RepresentationError(
-                f"logfourier: n_frequencies={self.n_frequencies} must be at least 2: the longest"
-                f" period and the shortest, and at most {MOST_FREQUENCIES}"
+            raise self.refused(
+                f"n_frequencies={self.n_frequencies} must be at least 2: the longest period and the"
+                f" shortest, and at most {MOST_FREQUENCIES}"
             )
 
     @property
@@ -84,9 +83,8 @@ class LogFourier(SingleToken):
         return {column.name: column.shaped(self.n_frequencies + 1, 2)}
 
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
-        fraction, decade, zero = _logarithms(
-            numbers.digits, numbers.digit_offsets, numbers.exponent
-        )
+        digits = numbers.digits, numbers.digit_offsets, numbers.exponent
+        fraction, decade, zero = _logarithms(*digits)
         fraction[decade < -MAX_DECADE], fraction[decade >= MAX_DECADE] = 0.0, 1 - 1e-9
         decade = np.clip(decade, -MAX_DECADE, MAX_DECADE - 1)
         out = memory.empty(len(numbers) * (self.n_frequencies + 1) * 2, np.float32)
@@ -96,9 +94,8 @@ class LogFourier(SingleToken):
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         features: npt.NDArray[Any] = tensor_values(columns["number_log_fourier"])  # [n, k + 1, 2]
         if not np.isfinite(features).all():
-            raise RepresentationError(
-                "logfourier: number_log_fourier holds infinite values or NaN; mask them out before"
-                " decoding"
+            raise self.refused(
+                "number_log_fourier holds infinite values or NaN; mask them out before decoding"
             )
         # [n, k], in -0.5 to 0.5
         turns = np.arctan2(features[:, 1:, 1].astype(np.float64), features[:, 1:, 0]) / (2 * np.pi)
@@ -119,11 +116,8 @@ def _logarithms(digits, offsets, exponent):  # type: ignore[no-untyped-def]
     zero; and whether it is zero, bool[n].
     """
     count = exponent.size
-    fraction, decade, zero = (
-        np.zeros(count, np.float64),
-        np.zeros(count, np.int64),
-        np.zeros(count, np.bool_),
-    )
+    fraction, decade = np.zeros(count, np.float64), np.zeros(count, np.int64)
+    zero = np.zeros(count, np.bool_)
     for i in range(count):
         first, last = offsets[i], offsets[i + 1]
         while first < last and digits[first] == 0:

@@ -39,7 +39,6 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.arrays.kernels import allocating_kernel
-from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import as_written
@@ -47,8 +46,6 @@ from numtok.representations.as_written import LIMIT, LOWER_E, MINUS, PLUS, UPPER
 from numtok.representations.base import Continuation, Mask, Spelled, SpelledOut
 from numtok.representations.columns import Column
 from numtok.representations.continuation import continuation_of
-
-ORDERS = ("msd", "lsd")
 
 
 @dataclass(frozen=True)
@@ -72,45 +69,25 @@ class PlaceValue(SpelledOut):
     declared: ClassVar[tuple[Column, ...]] = (
         Column("place_value", pa.int16(), np.int64, per="token"),
     )
-
-    def __post_init__(self) -> None:
-        self._check_overflow()
-        if self.order not in ORDERS:
-            raise RepresentationError(
-                f"place: order={self.order!r} is unknown; use one of {', '.join(map(repr, ORDERS))}"
-            )
-        if not 0 <= self.max_offset < LIMIT:
-            raise RepresentationError(
-                f"place: max_offset={self.max_offset} must be from 0 to {LIMIT - 1}"
-            )
-        if not 0 <= self.seed < 2**63:
-            raise RepresentationError(f"place: seed={self.seed} must be from 0 to 2**63 - 1")
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"order": ("msd", "lsd")}
+    limits: ClassVar[Mapping[str, tuple[int, int]]] = {
+        "max_offset": (0, LIMIT - 1),
+        "seed": (0, 2**63 - 1),
+    }
 
     def fits(self, numbers: Numbers) -> Mask:
         return as_written.places_fit(numbers, LIMIT - self.max_offset)
 
     def encode(self, numbers: Numbers) -> Spelled:
-        symbols, offsets, places = (
-            (spelled := as_written.spell(numbers)).symbols,
-            spelled.offsets,
-            spelled.stream,
-        )
-        assert places is not None
+        spelled, rows = as_written.spell(numbers), numbers.rows
+        assert spelled.stream is not None
         if self.max_offset:
-            rows = numbers.rows
-            _move(
-                places,
-                offsets,
-                numbers.document,
-                rows.text,
-                rows.offsets,
-                self.seed,
-                self.max_offset,
-            )
-        if self.order == "lsd":
-            order = _mantissas_backwards(symbols, offsets)
-            symbols, places = symbols[order], places[order]
-        return Spelled(symbols, offsets, places)
+            texts = numbers.document, rows.text, rows.offsets
+            _move(spelled.stream, spelled.offsets, *texts, self.seed, self.max_offset)
+        if self.order == "msd":
+            return spelled
+        order = _mantissas_backwards(spelled.symbols, spelled.offsets)
+        return Spelled(spelled.symbols[order], spelled.offsets, spelled.stream[order])
 
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
         symbols = spelled.symbols

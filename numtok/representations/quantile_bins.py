@@ -61,18 +61,17 @@ class QuantileBins(SingleToken):
         Column("number_quantile", pa.float32(), np.float32, encoding="split"),
     )
     positional: ClassVar[tuple[str, ...]] = ("n",)
+    limits: ClassVar[Mapping[str, tuple[int, int]]] = {"n": (1, MAX_BINS)}
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"soft": {"soft": True}}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"soft": True},)
 
     def __post_init__(self) -> None:
-        self._check_overflow()
-        if not 1 <= self.n <= MAX_BINS:
-            raise RepresentationError(f"{self.name}: n={self.n} must be from 1 to {MAX_BINS}")
+        super().__post_init__()
         edges = np.array(self.edges)
         rising = np.all(np.diff(edges) > 0) and np.all(np.abs(edges) <= LARGEST)
         if self.edges and not (rising and 2 <= len(edges) <= self.n + 1):
-            raise RepresentationError(
-                f"{self.name}: edges must be 2 to n + 1 = {self.n + 1} numbers within ±{LARGEST},"
+            raise self.refused(
+                f"edges must be 2 to n + 1 = {self.n + 1} numbers within ±{LARGEST},"
                 " each larger than the one before"
             )
 
@@ -130,9 +129,8 @@ class QuantileBins(SingleToken):
         places = columns[name].to_numpy(zero_copy_only=False).astype(np.float64)
         last = len(edges) - 2 + self.soft
         if wrong := places[~((places >= 0) & (places <= last))].tolist():
-            raise RepresentationError(
-                f"{self.name}: {name} holds {wrong[0]:g}, expected 0 to {last}, as it has"
-                f" {len(edges)} edges"
+            raise self.refused(
+                f"{name} holds {wrong[0]:g}, expected 0 to {last}, as it has {len(edges)} edges"
             )
         bins = np.minimum(places.astype(np.int64), len(edges) - 2)
         inside = places - bins if self.soft else 0.5

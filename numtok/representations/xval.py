@@ -37,9 +37,7 @@ TARGET = 5.0  # the paper's range
 # a vector of size 1 does not change in bfloat16 if 0.004 is added to it; the squared error of
 # taking 0.001 for 0 is 1e-6
 VANISHING = 1e-3
-SCALE_DIGITS = (
-    4  # of a fitted scale, rounded down, so that it can be typed again (--scale) and is the same
-)
+SCALE_DIGITS = 4  # of a fitted scale, rounded down: it can be typed again and is the same
 LARGEST_SCALE = 1e300
 LN10, LARGEST = np.log(10.0), np.finfo(np.float64).max
 
@@ -77,22 +75,18 @@ class XVal(SingleToken):
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"log": {"log": True}}
 
     def __post_init__(self) -> None:
-        self._check_overflow()
+        super().__post_init__()
         if not (np.isfinite(self.scale) and self.scale > 0):
-            raise RepresentationError(f"xval: scale={self.scale} must be a positive, finite number")
+            raise self.refused(f"scale={self.scale} must be a positive, finite number")
         if self.clip is not None and not self.clip > 0:
-            raise RepresentationError(
-                f"xval: clip={self.clip} must be positive, or None for no clipping"
-            )
+            raise self.refused(f"clip={self.clip} must be positive, or None for no clipping")
 
     def to_dict(self) -> dict[str, Any]:
         """The options, ready for JSON; ``log`` only if it is set, so that the fingerprint of data
         written before it existed stays the same.
         """
         options = super().to_dict()
-        return (
-            options if self.log else {key: value for key, value in options.items() if key != "log"}
-        )
+        return options if self.log else {key: options[key] for key in options if key != "log"}
 
     @classmethod
     def fit(
@@ -151,14 +145,9 @@ class XVal(SingleToken):
                 " scale to fit"
             )
         if log:
-            magnitude = np.maximum(
-                np.log1p(magnitude) / LN10, np.finfo(np.float64).smallest_subnormal
-            )
-        below = (
-            np.arange(len(magnitude) + 1)
-            if counts is None
-            else np.concatenate([[0], np.cumsum(counts)])
-        )
+            least = np.finfo(np.float64).smallest_subnormal
+            magnitude = np.maximum(np.log1p(magnitude) / LN10, least)
+        below = memory.offsets_of(np.ones(len(magnitude), np.int64) if counts is None else counts)
         if quantile is None:
             chosen = _largest_kept(magnitude, below, target)
         else:
@@ -207,11 +196,9 @@ class XVal(SingleToken):
 
     def clipped(self, numbers: Numbers) -> Mask:
         beyond = super().clipped(numbers)
-        return (
-            beyond
-            if self.clip is None
-            else beyond | (np.abs(self._scaled(numbers)) > np.float32(self.clip))
-        )
+        if self.clip is None:
+            return beyond
+        return np.asarray(beyond | (np.abs(self._scaled(numbers)) > np.float32(self.clip)))
 
     def vanishing(self, numbers: Numbers) -> Mask:
         """bool[n]: which numbers are not zero, but after scaling so near to it that a model can
@@ -224,11 +211,9 @@ class XVal(SingleToken):
         scaled = self._scaled(numbers)
         if self.clip is not None:
             scaled = np.clip(scaled, np.float32(-self.clip), np.float32(self.clip))
-        return {
-            "number_scaled": memory.to_arrow(
-                self._within(scaled, numbers) if self.overflow == "clip" else scaled
-            )
-        }
+        if self.overflow == "clip":
+            scaled = self._within(scaled, numbers)
+        return {"number_scaled": memory.to_arrow(scaled)}
 
     def _within(self, scaled: npt.NDArray[np.float32], numbers: Numbers) -> npt.NDArray[np.float32]:
         """What is infinite, replaced by the largest that is held, and zeros that stand for other
@@ -262,11 +247,8 @@ class XVal(SingleToken):
         beyond = np.isfinite(values) & (np.isinf(narrow) | ((narrow == 0) & (values != 0)))
         if not beyond.any():
             return numbers_from_floats(narrow, self.name)
-        texts = (
-            numbers_from_floats(np.where(beyond, np.float32(0), narrow), self.name)
-            .format()
-            .to_pylist()
-        )
+        held = numbers_from_floats(np.where(beyond, np.float32(0), narrow), self.name)
+        texts = held.format().to_pylist()
         for place in np.flatnonzero(beyond).tolist():
             texts[place] = f"{values[place]:.8g}"
         return Numbers.parse(texts)
