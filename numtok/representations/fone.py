@@ -219,7 +219,7 @@ class FoNE(SingleToken):
                 f"features have the shape {features.shape}, expected (n, {expected})"
             )
         features = np.ascontiguousarray(features, np.float32)
-        finite = np.isfinite(features.reshape(len(features), -1)).all(1)
+        finite = np.isfinite(features).all(tuple(range(1, features.ndim)))
         if not finite.all():
             raise self.refused(
                 f"the features of number {np.argmin(finite)} are not finite; mask it out before"
@@ -236,7 +236,7 @@ class FoNE(SingleToken):
         if self.chunk is None:
             return digits
         filled = memory.full(len(digits) * self._chunks * self.chunk, 0, np.uint8)
-        filled.reshape(len(digits), -1)[:, : self.n_digits] = digits
+        filled.reshape(-1, self._chunks * self.chunk)[:, : self.n_digits] = digits
         return filled.reshape(len(digits), self._chunks, self.chunk)
 
 
