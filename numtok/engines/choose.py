@@ -23,13 +23,7 @@ import numpy as np
 
 from numtok.arrays import file_cache
 from numtok.engines.gigatoken.engine import GigatokenEngine
-from numtok.engines.interface import (
-    Config,
-    Engine,
-    NumtokTokens,
-    Slots,
-    is_byte_level,
-)
+from numtok.engines.interface import Config, Engine, NumtokTokens, Slots, is_byte_level
 from numtok.engines.special_rows import SpecialRowsEngine, special_names
 from numtok.engines.tokenizer_json import to_json
 from numtok.engines.tokenizers_engine import TokenizersEngine
@@ -83,13 +77,10 @@ def make_engine(
         if parse_special:
             # then it is not the special tokens that keep gigatoken from it
             with contextlib.suppress(NumtokError):
-                names, fast = (
-                    special_names(config, tokens),
-                    _fast_engine(config, tokens, parse_special=False),
-                )
-                return SpecialRowsEngine(
-                    fast, TokenizersEngine(config, tokens, parse_special=True), names
-                )
+                names = special_names(config, tokens)
+                fast = _fast_engine(config, tokens, parse_special=False)
+                slow = TokenizersEngine(config, tokens, parse_special=True)
+                return SpecialRowsEngine(fast, slow, names)
         if engine == "gigatoken":
             raise TokenizerError(
                 f"engine='gigatoken' cannot be used for this tokenizer: {error}"
@@ -138,15 +129,8 @@ def _level_of_caller() -> int:
 
 def _given(config: Config, tokens: NumtokTokens, parse_special: bool) -> list[str]:
     """All that the outcome of :func:`_compare` depends on beside numtok's own source."""
-    return [
-        to_json(config),
-        repr(tokens),
-        repr(parse_special),
-        _installed("gigatoken"),
-        _installed("tokenizers"),
-        sys.version,
-        platform.machine(),
-    ]
+    installed = _installed("gigatoken"), _installed("tokenizers"), sys.version, platform.machine()
+    return [to_json(config), repr(tokens), repr(parse_special), *installed]
 
 
 def _installed(package: str) -> str:
@@ -157,20 +141,13 @@ def _installed(package: str) -> str:
     if spec is None or spec.origin is None:
         return ""
     with os.scandir(os.path.dirname(spec.origin)) as entries:
-        return repr(
-            sorted(
-                (entry.name, entry.stat().st_size, entry.stat().st_mtime_ns)
-                for entry in entries
-                if entry.is_file()
-            )
-        )
+        files = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]
+    return repr(sorted((name, told.st_size, told.st_mtime_ns) for name, told in files))
 
 
 def _compare(fast: GigatokenEngine, tokens: NumtokTokens) -> str:
     """Raise TokenizerError if the engines differ on SELF_CHECK."""
     from numtok.numbers.scan import scan
-
-    slow = fast.slow
 
     numbers = scan(SELF_CHECK)
     if tokens.plain < 0:  # numbers stay text
@@ -178,16 +155,11 @@ def _compare(fast: GigatokenEngine, tokens: NumtokTokens) -> str:
     count = len(numbers)
     plain, spaced = np.full(count, tokens.plain, np.int32), np.full(count, tokens.spaced, np.int32)
     slots = Slots.of(numbers, plain, spaced, np.arange(count + 1))
-    got, expected = fast.encode(numbers.rows, slots), slow.encode(numbers.rows, slots)
-    if not np.array_equal(got.offsets, expected.offsets) or not np.array_equal(
-        got.ids, expected.ids
-    ):
-        rows = zip(
-            np.split(got.ids, got.offsets[1:-1]),
-            np.split(expected.ids, expected.offsets[1:-1]),
-            SELF_CHECK,
-            strict=True,
-        )
-        text = next(text for a, b, text in rows if not np.array_equal(a, b))
-        raise TokenizerError(f"gigatoken gives other ids than tokenizers for {text!r}")
+    got, expected = (
+        np.split(encoded.ids, encoded.offsets[1:-1])
+        for encoded in (fast.encode(numbers.rows, slots), fast.slow.encode(numbers.rows, slots))
+    )
+    for text, one, other in zip(SELF_CHECK, got, expected, strict=True):
+        if not np.array_equal(one, other):
+            raise TokenizerError(f"gigatoken gives other ids than tokenizers for {text!r}")
     return "yes"

@@ -5,7 +5,7 @@ Also the few questions about a tokenizer.json that both engines ask.
 
 from __future__ import annotations
 
-import copy
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -63,15 +63,8 @@ class Slots:
     @classmethod
     def of(cls, numbers: Numbers, plain: Ids, spaced: Ids, offsets: Ints) -> Slots:
         """A slot for each of these numbers."""
-        return cls(
-            numbers.document,
-            numbers.per_document(),
-            numbers.start,
-            numbers.stop,
-            plain,
-            spaced,
-            offsets,
-        )
+        places = numbers.document, numbers.per_document(), numbers.start, numbers.stop
+        return cls(*places, plain, spaced, offsets)
 
     def part(self, first: int, last: int) -> Slots:
         """Those of the documents from ``first`` to ``last``."""
@@ -106,8 +99,8 @@ class Encoded:
     @classmethod
     def joined(cls, parts: Sequence[Encoded]) -> Encoded:
         """The documents of all parts, in order."""
-        before = np.cumsum([0, *(len(part.ids) for part in parts)])
-        moved = list(zip(parts, before.tolist(), strict=False))
+        before = itertools.accumulate((len(part.ids) for part in parts), initial=0)
+        moved = list(zip(parts, before, strict=False))
         return cls(
             np.concatenate([part.ids for part in parts]),
             np.concatenate([[0], *(part.offsets[1:] + shift for part, shift in moved)]),
@@ -145,29 +138,27 @@ def is_byte_level(config: Config) -> bool:
     """Whether this is byte-level BPE: every byte has a token, the pieces between added tokens are
     independent, and a space is a byte as any other.
     """
-    return config["model"].get("type") == "BPE" and "ByteLevel" in _parts(
-        config.get("pre_tokenizer"), "pretokenizers"
-    )
+    steps = steps_of(config.get("pre_tokenizer"), "pretokenizers")
+    return config["model"].get("type") == "BPE" and any(s["type"] == "ByteLevel" for s in steps)
 
 
-def _parts(part: Config | None, children: str) -> list[str]:
-    """The types of a component and, if it is a sequence, of its members."""
+def steps_of(part: Config | None, children: str) -> list[Config]:
+    """A component, or the members of a sequence, in order."""
     if part is None:
         return []
     if part["type"] == "Sequence":
-        return [name for child in part[children] for name in _parts(child, children)]
-    return [part["type"]]
+        return [step for child in part[children] for step in steps_of(child, children)]
+    return [part]
 
 
 def without_numbers(config: Config, tokens: NumtokTokens, parse_special: bool) -> Config:
     """``config`` as the engines take it: no number tokens, no truncation or padding, and special
     tokens only if they are to be parsed.
     """
-    config = copy.copy(config) | {"truncation": None, "padding": None}
     ours = {tokens.plain, tokens.spaced, *tokens.hidden}
-    config["added_tokens"] = [
+    added = [
         token
         for token in config.get("added_tokens") or []
         if token["id"] not in ours and (parse_special or not token["special"])
     ]
-    return config
+    return config | {"truncation": None, "padding": None, "added_tokens": added}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, cast
 
 from numtok.errors import TokenizerError
 from numtok.representations import END_NUM, NUM, Representation, own_token
@@ -40,28 +40,24 @@ def add_number_tokens(
         own = (*own, *map(own_token, together))
     tokens: dict[str, int] = {}
     following = 1 + max([*vocabulary.values(), *(token["id"] for token in entries)], default=-1)
-    for content, is_own in (
-        *((content, True) for content in own),
-        *((content, False) for content in shared),
-    ):
-        if is_own:
-            _check_own(content, added.get(content), vocabulary)
+    for content in own:
+        _check_own(content, added.get(content), vocabulary)
+    for content in (*own, *shared):
         if content in added:
             tokens[content] = added[content]["id"]
         elif content in vocabulary:
             tokens[content] = vocabulary[content]
         else:
-            flags = {
-                "single_word": False,
-                "lstrip": False,
-                "rstrip": False,
-                "normalized": False,
-                "special": False,
-            }
-            entries.append({"id": following, "content": content, **flags})
+            entries.append(ordinary_token(following, content))
             tokens[content] = following
             following += 1
     return config | {"added_tokens": entries}, tokens
+
+
+def ordinary_token(number: int, content: str) -> dict[str, Any]:
+    """An entry of ``added_tokens`` that is found as it stands, and is not special."""
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+    return {"id": number, "content": content, **flags}
 
 
 def _check_own(
@@ -90,23 +86,17 @@ def own_tokens(
     In a text they are never tokens.
     """
     names = {NUM, f" {NUM}", END_NUM, *tokens, *named}
-    ordinary = (
-        token
+    return {
+        content: token["id"]
         for token in config["added_tokens"]
         if not token["special"] and not token["normalized"]
-    )
-    return {
-        token["content"]: token["id"]
-        for token in ordinary
-        if token["content"] in names or OWN_SYMBOL.fullmatch(token["content"])
+        if (content := token["content"]) in names or OWN_SYMBOL.fullmatch(content)
     }
 
 
 def vocabulary_of(config: dict[str, Any]) -> Mapping[str, int]:
     """Token to id, of the model without added tokens; a Unigram model has a list."""
     vocabulary = config["model"]["vocab"]
-    return (
-        {token: number for number, (token, _) in enumerate(vocabulary)}
-        if isinstance(vocabulary, list)
-        else vocabulary
-    )
+    if isinstance(vocabulary, list):
+        return {token: number for number, (token, _) in enumerate(vocabulary)}
+    return cast(Mapping[str, int], vocabulary)

@@ -8,7 +8,9 @@ In: ids, the text, the places of the numbers. Out: for each token the characters
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import itertools
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,32 +54,19 @@ class TokenForms(NamedTuple):
         if not is_byte_level(config) or normalizer not in (None, {"type": "NFC"}):
             return None
         # one character a byte
-        contents = {
-            number: (content, len(content)) for content, number in vocabulary_of(config).items()
-        }
-        contents |= {
-            token["id"]: (token["content"], len(token["content"].encode()))
-            for token in config["added_tokens"]
-        }
-        forms = np.zeros((3, max(contents) + 1), np.int64)
-        for number, (content, width) in contents.items():
-            forms[:, number] = width, _spaces(content), _spaces(reversed(content))
-        return cls(
-            forms[0],
-            forms[1],
-            forms[2],
-            flags("nfc_unsafe") if normalizer else np.empty(0, np.uint8),
-        )
+        words = {number: (word, len(word)) for word, number in vocabulary_of(config).items()}
+        for token in config["added_tokens"]:
+            words[token["id"]] = token["content"], len(token["content"].encode())
+        forms = np.zeros((3, max(words) + 1), np.int64)
+        for number, (word, width) in words.items():
+            forms[:, number] = width, _spaces(word), _spaces(reversed(word))
+        unsafe = flags("nfc_unsafe") if normalizer else np.empty(0, np.uint8)
+        return cls(forms[0], forms[1], forms[2], unsafe)
 
 
-def _spaces(characters: Any) -> int:
+def _spaces(characters: Iterable[str]) -> int:
     """How many of the first characters are spaces."""
-    count = 0
-    for character in characters:
-        if character not in SPACES:
-            break
-        count += 1
-    return count
+    return sum(1 for _ in itertools.takewhile(SPACES.__contains__, characters))
 
 
 class Spans(NamedTuple):
@@ -102,9 +91,8 @@ def token_spans(
     int64[numbers] tokens are those that are numbers.
     """
     places = np.stack([numbers.start, numbers.stop, tokens], axis=1)
-    return Spans(
-        *_spans(ids, offsets, rows.text, rows.offsets, places, numbers.per_document(), forms)
-    )
+    text = rows.text, rows.offsets
+    return Spans(*_spans(ids, offsets, *text, places, numbers.per_document(), forms))
 
 
 @allocating_kernel

@@ -74,15 +74,8 @@ def pieces_between(rows: TextRows, slots: Slots, two_forms: bool) -> Pieces:
         memory.empty(2 * count, np.int64).reshape(-1, 2),
         memory.empty(len(slots.document), np.bool_),
     )
-    _pieces(
-        rows.offsets - first,
-        rows.valid,
-        slots.per_document,
-        slots.start,
-        slots.stop,
-        two_forms,
-        pieces,
-    )
+    numbers = slots.per_document, slots.start, slots.stop
+    _pieces(rows.offsets - first, rows.valid, *numbers, two_forms, pieces)
     return pieces
 
 

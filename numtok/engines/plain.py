@@ -10,18 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from numtok.engines.interface import Config
+from numtok.engines.interface import Config, steps_of
 from numtok.engines.number_tokens import vocabulary_of
+from numtok.engines.pre_tokenizers import regex_of
 from numtok.engines.tokenizer_json import Model, numbered, to_json, tokenizer_errors
 from numtok.errors import TokenizerError
 from numtok.representations.plain import PlainForm
 
-PREFIX_SPACE = {  # before a text that begins with none, and nothing else
-    "type": "Metaspace",
-    "replacement": " ",
-    "prepend_scheme": "always",
-    "split": False,
-}
+PREFIX_SPACE = {"type": "Metaspace", "replacement": " ", "prepend_scheme": "always", "split": False}
 CUTS_AT_SPACES = ("WhitespaceSplit", "Metaspace")
 
 
@@ -67,21 +63,15 @@ def _with_splits(source: Config, patterns: Iterable[str]) -> Config:
         {"type": "Split", "pattern": {"Regex": one}, "behavior": "Isolated", "invert": False}
         for one in patterns
     ]
-    before: dict[str, Any] | None = source.get("pre_tokenizer")
-    steps = (
-        (before["pretokenizers"] if before["type"] == "Sequence" else [before]) if before else []
-    )
-    steps = [_with_groups(step) for step in steps]
+    steps = [_with_groups(one) for one in steps_of(source.get("pre_tokenizer"), "pretokenizers")]
     kinds = {step["type"] for step in steps}
     if "Metaspace" in kinds:
         if not kinds.issubset(CUTS_AT_SPACES):
             raise _refused(f"its pre-tokenizer has more than {' and '.join(CUTS_AT_SPACES)}")
         steps = [*steps, *ours]
     elif any(step["type"] == "ByteLevel" and step.get("add_prefix_space", True) for step in steps):
-        without = [
-            step | ({"add_prefix_space": False} if step["type"] == "ByteLevel" else {})
-            for step in steps
-        ]
+        bytes_alone = {"add_prefix_space": False}
+        without = [one | bytes_alone if one["type"] == "ByteLevel" else one for one in steps]
         steps = [PREFIX_SPACE, *ours, *without]
     else:
         steps = [*ours, *steps]
@@ -90,10 +80,9 @@ def _with_splits(source: Config, patterns: Iterable[str]) -> Config:
 
 def _with_groups(step: dict[str, Any]) -> dict[str, Any]:
     """A pattern that would cut our groups into digits, as Qwen's, without that."""
-    pattern = step.get("pattern")
-    if not isinstance(pattern, dict) or "Regex" not in pattern:
+    if (pattern := regex_of(step)) is None:
         return step
-    whole = pattern["Regex"].replace(r"|\p{N}|", r"|[0-9]{1,3}|\p{N}|")
+    whole = pattern.replace(r"|\p{N}|", r"|[0-9]{1,3}|\p{N}|")
     return step | {"pattern": {"Regex": whole}}
 
 
@@ -105,15 +94,10 @@ def _with_rows(source: Config, rows: Sequence[str], added: Sequence[str]) -> Mod
     """The source's model with every row as one token of its own; ids stay."""
     model = dict(source["model"])
     vocabulary = vocabulary_of(source)
-    following = 1 + max(
-        [*vocabulary.values(), *(token["id"] for token in source["added_tokens"])], default=-1
-    )
+    others = {token["id"]: token["content"] for token in source["added_tokens"]}
+    following = 1 + max([*vocabulary.values(), *others], default=-1)
     # rows come after them, so they have to be in the vocabulary too
-    beyond = {
-        token["id"]: token["content"]
-        for token in source["added_tokens"]
-        if token["content"] not in vocabulary
-    }
+    beyond = {number: content for number, content in others.items() if content not in vocabulary}
     new = (beyond if added else {}) | dict(enumerate(added, following))
     if isinstance(model["vocab"], list):
         return _unigram(model, [new[number] for number in sorted(new)], rows)

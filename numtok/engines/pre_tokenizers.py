@@ -37,6 +37,10 @@ GPT4O = (
 )
 
 
+# behavior and invert of a Split by a pattern that leaves nothing between its matches
+ALL_MATCHES = (("Isolated", False), ("Removed", True))
+
+
 class Cuts(NamedTuple):
     """How a pre-tokenizer cuts white space before a number.
 
@@ -51,29 +55,23 @@ class Cuts(NamedTuple):
 def known_cuts(pre_tokenizer: dict[str, Any]) -> Cuts | None:
     """Those of a pre-tokenizer in a tokenizer.json; None if it is not one of those above."""
     if pre_tokenizer["type"] == "ByteLevel":
-        return (
-            None
-            if pre_tokenizer.get("add_prefix_space", True)
-            or not pre_tokenizer.get("use_regex", True)
-            else Cuts(line_ends=False)
-        )
+        usual = pre_tokenizer.get("use_regex", True)
+        usual &= not pre_tokenizer.get("add_prefix_space", True)
+        return Cuts(line_ends=False) if usual else None
     steps = pre_tokenizer.get("pretokenizers") or []
     if [step["type"] for step in steps] != ["Split", "ByteLevel"]:
         return None
     split, byte_level = steps
-    # nothing lies between the matches
-    all_matches = (split.get("behavior"), split.get("invert")) in (
-        ("Isolated", False),
-        ("Removed", True),
-    )
-    if (
-        not all_matches
-        or byte_level.get("add_prefix_space", True)
-        or byte_level.get("use_regex", True)
-    ):
+    more = byte_level.get("add_prefix_space", True) or byte_level.get("use_regex", True)
+    if more or (split.get("behavior"), split.get("invert")) not in ALL_MATCHES:
         return None
+    pattern = regex_of(split)
+    if pattern not in (GPT2, LLAMA3, QWEN2, GPT4O):
+        return None
+    return Cuts(line_ends=pattern != GPT2)
+
+
+def regex_of(split: dict[str, Any]) -> str | None:
+    """The pattern of a Split; None if it is a string."""
     pattern = split.get("pattern")
-    pattern = pattern.get("Regex") if isinstance(pattern, dict) else None
-    if pattern == GPT2:
-        return Cuts(line_ends=False)
-    return Cuts(line_ends=True) if pattern in (LLAMA3, QWEN2, GPT4O) else None
+    return pattern.get("Regex") if isinstance(pattern, dict) else None

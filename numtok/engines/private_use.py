@@ -9,20 +9,16 @@ In: UTF-8 text. Out: code points. Unicode promises that it will never give these
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from numtok.engines.number_tokens import vocabulary_of
 from numtok.errors import InputError
 
 # planes 16 and 15, then the one that texts do hold now and then
-RANGES = (
-    (0x10_0000, 0x10_FFFE),
-    (0xF_0000, 0xF_FFFE),
-    (0xE000, 0xF900),
-)
+RANGES = ((0x10_0000, 0x10_FFFE), (0xF_0000, 0xF_FFFE), (0xE000, 0xF900))
 
 CodePoints = npt.NDArray[np.int64]
 
@@ -43,13 +39,10 @@ def used_in(text: str | npt.NDArray[np.uint8]) -> CodePoints:
     return np.unique(codes[codes >= 0xE000]).astype(np.int64)
 
 
-def used_in_tokens(config: Mapping[str, Any]) -> CodePoints:
+def used_in_tokens(config: dict[str, Any]) -> CodePoints:
     """Likewise in the vocabulary and the added tokens of a tokenizer.json."""
-    vocabulary = config["model"]["vocab"]
-    words = [entry[0] for entry in vocabulary] if isinstance(vocabulary, list) else vocabulary
-    return used_in(
-        "".join([*words, *(token["content"] for token in config.get("added_tokens") or [])])
-    )
+    added = (token["content"] for token in config.get("added_tokens") or [])
+    return used_in("".join([*vocabulary_of(config), *added]))
 
 
 def unused(used: CodePoints, count: int = 1) -> CodePoints:

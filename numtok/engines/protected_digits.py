@@ -35,11 +35,8 @@ class DigitTokens:
             token["content"]: token for token in tokens if any(map(str.isdecimal, token["content"]))
         }
         longest_first = sorted(self._chosen, key=len, reverse=True)
-        self._pattern = (
-            re.compile(b"|".join(re.escape(word.encode()) for word in longest_first))
-            if self._chosen
-            else None
-        )
+        words = b"|".join(re.escape(word.encode()) for word in longest_first)
+        self._pattern = re.compile(words) if self._chosen else None
         self._whole_words = frozenset(
             word.encode() for word, token in self._chosen.items() if token["single_word"]
         )
@@ -66,18 +63,14 @@ class DigitTokens:
         rows = numbers.rows
         base = int(rows.offsets[0])
         text, offsets = rows.text[base : int(rows.offsets[-1])].tobytes(), rows.offsets - base
-        spans = (
-            self._normalized_spans(text, offsets, numbers.document)
-            if self._normalized
-            else self._spans(text, offsets)
-        )
+        if self._normalized:
+            spans = self._normalized_spans(text, offsets, numbers.document)
+        else:
+            spans = self._spans(text, offsets)
         if not len(spans):
             return np.ones(len(numbers), np.bool_)
-        starts, stops = spans.T + base
-        first, last = (
-            rows.offsets[numbers.document] + numbers.start,
-            rows.offsets[numbers.document] + numbers.stop,
-        )
+        starts, stops = spans.T
+        first, last = (offsets[numbers.document] + at for at in (numbers.start, numbers.stop))
         # the last span that begins before the number ends
         nearest = np.searchsorted(starts, last, "left") - 1
         overlaps = (nearest >= 0) & (np.append(stops, -1)[nearest] > first)
@@ -119,26 +112,10 @@ class DigitTokens:
         """A tokenizer of the added tokens alone."""
         import tokenizers
 
-        # a noncharacter, no added token
-        model = {
-            "type": "WordLevel",
-            "vocab": {"\ufdd0": 0},
-            "unk_token": "\ufdd0",
-        }
-        empty = {
-            "version": "1.0",
-            "truncation": None,
-            "padding": None,
-            "pre_tokenizer": None,
-            "post_processor": None,
-            "decoder": None,
-        }
-        config = empty | {
-            "added_tokens": self._tokens,
-            "normalizer": self._normalizer,
-            "model": model,
-        }
-        return tokenizers.Tokenizer.from_str(json.dumps(config))
+        unknown = "\ufdd0"  # a noncharacter, no added token
+        model = {"type": "WordLevel", "vocab": {unknown: 0}, "unk_token": unknown}
+        found = {"added_tokens": self._tokens, "normalizer": self._normalizer, "model": model}
+        return tokenizers.Tokenizer.from_str(json.dumps({"version": "1.0", **found}))
 
 
 @functools.cache

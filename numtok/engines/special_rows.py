@@ -78,13 +78,10 @@ class SpecialRowsEngine:
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
         """By the engine that encodes the row."""
         named = self._have_names(numbers.rows)
-        places = self.fast.first_tokens(
-            encoded, numbers, ~named if wanted is None else wanted & ~named
-        )
+        wanted = np.ones(len(named), np.bool_) if wanted is None else wanted
+        places = self.fast.first_tokens(encoded, numbers, wanted & ~named)
         if named.any():
-            others = self.slow.first_tokens(
-                encoded, numbers, named if wanted is None else wanted & named
-            )
+            others = self.slow.first_tokens(encoded, numbers, wanted & named)
             places = np.where(named[numbers.document], others, places)
         return places
 
@@ -97,11 +94,9 @@ class SpecialRowsEngine:
     def _have_names(self, rows: TextRows) -> Mask:
         """bool[rows]: which have the name of a special token in them."""
         first, last = int(rows.offsets[0]), int(rows.offsets[-1])
-        found = [
-            match.start() + first for match in self._names.finditer(rows.text[first:last].data)
-        ]
+        matches = self._names.finditer(rows.text[first:last].data)
+        found = np.array([match.start() + first for match in matches], np.int64)
         named = np.zeros(len(rows), np.bool_)
-        named[np.searchsorted(rows.offsets, np.array(found, np.int64), "right") - 1] = (
-            True  # a name across two rows does no harm
-        )
+        # a name across two rows does no harm
+        named[np.searchsorted(rows.offsets, found, "right") - 1] = True
         return named

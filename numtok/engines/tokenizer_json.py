@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from numtok.engines.number_tokens import vocabulary_of
 from numtok.errors import MissingDependencyError, NumtokError, TokenizerError
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -52,8 +53,8 @@ class Model(dict[str, Any]):
 
 @contextlib.contextmanager
 def tokenizer_errors(what: str) -> Iterator[None]:
-    """Whatever a library in Rust raises or panics with (no ``Exception``), as a TokenizerError that says ``what`` could not
-    be done.
+    """Whatever a library in Rust raises or panics with (no ``Exception``), as a TokenizerError that
+    says ``what`` could not be done.
     """
     try:
         yield
@@ -119,13 +120,11 @@ def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
             f"{name}: the model has no vocab, or is not {', '.join(MODELS)}, so it is not a"
             f" {TOKENIZER_FILE}"
         )
-    vocabulary = model["vocab"]
-    _check_vocabulary(vocabulary, name)
+    _check_vocabulary(model["vocab"], name)
     _check_parts(config, name)
     if not isinstance(config.get("added_tokens") or [], list):
         raise TokenizerError(f"{name}: added_tokens is not a list")
-    if isinstance(vocabulary, list):  # Unigram
-        vocabulary = {entry[0]: number for number, entry in enumerate(vocabulary)}
+    vocabulary = vocabulary_of(config)
     ids: dict[str, int] = {}
     following = len(vocabulary)
     entries = []
@@ -146,9 +145,8 @@ def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
 
 def fingerprint(config: dict[str, Any]) -> str:
     """A short hash of JSON: equal for equal content, whatever the order of keys."""
-    return hashlib.sha256(
-        json.dumps(config, sort_keys=True, ensure_ascii=True).encode()
-    ).hexdigest()[:16]
+    text = json.dumps(config, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def essential(config: dict[str, Any]) -> dict[str, Any]:
@@ -158,36 +156,22 @@ def essential(config: dict[str, Any]) -> dict[str, Any]:
     Merges are pairs, a template without special tokens is none, and truncation and padding, which
     belong to a call, are left out.
     """
-    model, processor = config["model"], config.get("post_processor")
-    if model.get("merges"):
-        merges = [
-            pair.split(" ") if isinstance(pair, str) else list(pair) for pair in model["merges"]
-        ]
-        model = model | {"merges": merges}
-    if (
-        processor is not None
-        and processor.get("type") == "TemplateProcessing"
-        and not processor.get("special_tokens")
-    ):
-        processor = None
-    kept = {
-        name: part
-        for name, part in config.items()
-        if name not in ("version", "truncation", "padding")
-    }
-    return kept | {"model": model, "post_processor": processor}
+    model, processor = config["model"], config.get("post_processor") or {}
+    if merges := model.get("merges"):
+        pairs = [pair.split(" ") if isinstance(pair, str) else list(pair) for pair in merges]
+        model = model | {"merges": pairs}
+    if processor.get("type") == "TemplateProcessing" and not processor.get("special_tokens"):
+        processor = {}
+    left_out = ("version", "truncation", "padding")
+    kept = {name: part for name, part in config.items() if name not in left_out}
+    return kept | {"model": model, "post_processor": processor or None}
 
 
 def check_exists(source: str | Path) -> None:
     """Raise TokenizerError for what looks like a path, but is none; a hub id passes."""
-    path = Path(source)
-    local = (
-        path.suffix == ".json"
-        or path.is_absolute()
-        or str(source).count("/") > 1
-        or str(source).startswith(".")
-    )
-    if local and not path.exists():
+    path, text = Path(source), str(source)
+    local = path.suffix == ".json" or path.is_absolute() or text.startswith(".")
+    if (local or text.count("/") > 1) and not path.exists():
         raise TokenizerError(
             f"{path} does not exist; give a tokenizer.json, its folder or a hub id such as"
             " EleutherAI/pythia-70m"
@@ -197,14 +181,14 @@ def check_exists(source: str | Path) -> None:
 def _find(source: str | Path) -> Path:
     check_exists(source)
     path = Path(source)
-    if path.is_dir():
-        if not (path / TOKENIZER_FILE).is_file():
-            raise TokenizerError(
-                f"{path} holds no {TOKENIZER_FILE}; save the tokenizer there with save_pretrained"
-                " (fast tokenizers only)"
-            )
-        return path / TOKENIZER_FILE
-    return path if path.is_file() else _download(str(source))
+    if not path.is_dir():
+        return path if path.is_file() else _download(str(source))
+    if not (path / TOKENIZER_FILE).is_file():
+        raise TokenizerError(
+            f"{path} holds no {TOKENIZER_FILE}; save the tokenizer there with save_pretrained (fast"
+            " tokenizers only)"
+        )
+    return path / TOKENIZER_FILE
 
 
 def _download(hub_id: str) -> Path:
@@ -277,12 +261,10 @@ def _check_vocabulary(vocabulary: dict[str, Any] | list[Any], name: Any) -> None
                 f"{name}: the id of {odd[:40]!r} in the vocabulary is"
                 f" {str(vocabulary[odd])[:40]!r}, not an integer"
             )
-        if (
-            vocabulary
-            and not 0 <= min(vocabulary.values()) <= max(vocabulary.values()) < LARGEST_ID
-        ):
+        numbers = vocabulary.values()
+        if numbers and not 0 <= min(numbers) <= max(numbers) < LARGEST_ID:
             raise TokenizerError(f"{name}: the vocabulary has ids below 0 or from 2**31 - 2**20 on")
-        if len(set(vocabulary.values())) < len(vocabulary):
+        if len(set(numbers)) < len(numbers):
             raise TokenizerError(f"{name}: two tokens of the vocabulary have the same id")
     elif wrong := [
         entry

@@ -50,17 +50,16 @@ class TokenizersEngine:
         self._tokenizer(self._usual_character)
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
-        sentinel = self._character_beside(
-            used_in(rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])])
-        )
+        first, last = int(rows.offsets[0]), int(rows.offsets[-1])
+        sentinel = self._character_beside(used_in(rows.text[first:last]))
         texts = _with_stand_ins(rows, slots, sentinel.encode())
         tokenizer = self._tokenizer(sentinel)
         plain, spaced_token = _stand_ins(tokenizer, sentinel)
         with tokenizer_errors("tokenizers cannot encode with it"):
             encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         lists = [encoding.ids for encoding in encodings]
-        id_offsets = np.concatenate([[0], np.cumsum([len(ids) for ids in lists])]).astype(np.int64)
-        flat = np.fromiter((token for ids in lists for token in ids), np.int32, int(id_offsets[-1]))
+        id_offsets = memory.offsets_of(np.fromiter(map(len, lists), np.int64, len(lists)))
+        flat = np.fromiter(itertools.chain.from_iterable(lists), np.int32, int(id_offsets[-1]))
         spaced_form = flat == spaced_token
         places = np.flatnonzero((flat == plain) | spaced_form)
         if len(places) != len(slots.document):
@@ -73,9 +72,7 @@ class TokenizersEngine:
 
     def encode_text(self, texts: list[str]) -> list[list[int]]:
         """Ids of texts without numbers."""
-        return [
-            encoding.ids for encoding in self.encodings(texts, behind_number=False, offsets=False)
-        ]
+        return [one.ids for one in self.encodings(texts, behind_number=False, offsets=False)]
 
     def encodings(self, texts: list[str], behind_number: bool, offsets: bool) -> list[Any]:
         """``tokenizers.Encoding`` of texts without numbers, or of a number, one character and one
@@ -84,13 +81,9 @@ class TokenizersEngine:
         sentinel = self._character_beside(used_in("".join(texts)))
         tokenizer = self._tokenizer(sentinel)
         encode = tokenizer.encode_batch if offsets else tokenizer.encode_batch_fast
+        given = [sentinel + text for text in texts] if behind_number else texts
         with tokenizer_errors("tokenizers cannot encode with it"):
-            return list(
-                encode(
-                    [sentinel + text for text in texts] if behind_number else texts,
-                    add_special_tokens=False,
-                )
-            )
+            return list(encode(given, add_special_tokens=False))
 
     def decode(self, ids: list[int], numbers: list[str]) -> str:
         """Text of ids; the number tokens, in order, become ``numbers``. Special tokens are left out
@@ -115,19 +108,11 @@ class TokenizersEngine:
     def _decoded(self, ids: list[int], sentinel: str) -> str:
         """Text of ids, with the character in place of each number."""
         tokenizer = self._tokenizer(sentinel)
-        renamed = dict(
-            zip(
-                (self.tokens.plain, self.tokens.spaced),
-                _stand_ins(tokenizer, sentinel),
-                strict=True,
-            )
-        )
+        plain, spaced = _stand_ins(tokenizer, sentinel)
+        renamed = {self.tokens.plain: plain, self.tokens.spaced: spaced}
+        given = [renamed.get(token, token) for token in ids]
         with tokenizer_errors("tokenizers cannot decode with it"):
-            return str(
-                tokenizer.decode(
-                    [renamed.get(token, token) for token in ids], skip_special_tokens=False
-                )
-            )
+            return str(tokenizer.decode(given, skip_special_tokens=False))
 
     def special_frame(self) -> tuple[list[int], list[int]]:
         """Ids that the post-processor puts before and after a text."""
@@ -144,9 +129,8 @@ class TokenizersEngine:
         """See :class:`~numtok.engines.interface.Engine`; each row is encoded again."""
         rows, per_document = numbers.rows, numbers.per_document()
         found = np.zeros(len(numbers), np.int64)
-        for row in np.flatnonzero(
-            np.diff(per_document) > 0 if wanted is None else wanted & (np.diff(per_document) > 0)
-        ):
+        have_some = np.diff(per_document) > 0
+        for row in np.flatnonzero(have_some if wanted is None else wanted & have_some):
             text = rows.array[int(row)].as_py()
             which = slice(per_document[row], per_document[row + 1])
             between = itertools.pairwise([0, *numbers.start[which].tolist()])
@@ -187,9 +171,8 @@ class TokenizersEngine:
             import tokenizers
 
             config = without_numbers(self._config, self.tokens, parse_special=True)
-            config["added_tokens"] = self._added_tokens(
-                sentinel, max((token["id"] for token in config["added_tokens"]), default=-1)
-            )
+            last = max((token["id"] for token in config["added_tokens"]), default=-1)
+            config["added_tokens"] = self._added_tokens(sentinel, last)
             with tokenizer_errors("tokenizers cannot load it"):
                 tokenizer = tokenizers.Tokenizer.from_str(to_json(config))
             tokenizer.encode_special_tokens = not self._parse_special
@@ -230,21 +213,15 @@ def _stand_ins(tokenizer: Any, sentinel: str) -> tuple[int, int]:
 def _with_stand_ins(rows: TextRows, slots: Slots, sentinel: bytes) -> list[str]:
     """The texts with every slot replaced; null rows become empty."""
     base = int(rows.offsets[0])
-    data, row_ends = (
-        rows.text[base : int(rows.offsets[-1])].tobytes(),
-        (rows.offsets - base).tolist(),
-    )
-    begins, ends = (
-        (rows.offsets[slots.document] - base + places).tolist()
-        for places in (slots.start, slots.stop)
-    )
+    data = rows.text[base : int(rows.offsets[-1])].tobytes()
+    row_of, row_ends = rows.offsets[slots.document] - base, (rows.offsets - base).tolist()
+    begins, ends = (row_of + slots.start).tolist(), (row_of + slots.stop).tolist()
     texts, first = [], slots.per_document.tolist()
     for row, valid in enumerate(rows.valid.tolist()):
         own = slice(first[row], first[row + 1])
         edges = zip([row_ends[row], *ends[own]], [*begins[own], row_ends[row + 1]], strict=True)
-        texts.append(
-            sentinel.join([data[start:stop] for start, stop in edges]).decode() if valid else ""
-        )
+        text = sentinel.join([data[start:stop] for start, stop in edges]) if valid else b""
+        texts.append(text.decode())
     return texts
 
 

@@ -74,11 +74,17 @@ def train_tokenizer(
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=progress,
     )
-    seen = _Counter()
-    tokenizer.train_from_iterator(
-        seen.count(_training_text(texts, check_grammar(grammar))), trainer
-    )
-    if not seen.pieces:
+    rules, trained_on = check_grammar(grammar), 0
+
+    def pieces() -> Iterator[list[str]]:  # `tokenizers` does not tell that it was given nothing
+        nonlocal trained_on
+        for batch in _batches(texts):
+            some = between_numbers(TextRows.of(batch), rules)
+            trained_on += len(some)
+            yield some
+
+    tokenizer.train_from_iterator(pieces(), trainer)
+    if not trained_on:
         raise InputError("there is no text to train on; give files with words in them")
     return _compact(json.loads(tokenizer.to_str()))
 
@@ -96,23 +102,6 @@ def save_tokenizer(config: dict[str, Any], folder: str | Path, overwrite: bool =
     write_file(path, json.dumps(config, ensure_ascii=False, separators=(",", ":")) + "\n")
     write_file(path.with_name("tokenizer_config.json"), json.dumps(told, indent=2) + "\n")
     return path
-
-
-class _Counter:
-    """Counts what passes through: ``tokenizers`` does not tell that it was given nothing."""
-
-    pieces = 0
-
-    def count(self, pieces: Iterable[list[str]]) -> Iterator[list[str]]:
-        for some in pieces:
-            self.pieces += len(some)
-            yield some
-
-
-def _training_text(texts: Iterable[Any], grammar: Grammar) -> Iterator[list[str]]:
-    """The pieces of text between numbers, a batch at a time."""
-    for batch in _batches(texts):
-        yield between_numbers(TextRows.of(batch), grammar)
 
 
 def _batches(texts: Iterable[Any]) -> Iterator[Any]:

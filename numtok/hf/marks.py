@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.engines.interface import Slots
+from numtok.engines.number_tokens import ordinary_token
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
 from numtok.numbers.numbers import Numbers
 from numtok.representations import NUM
@@ -105,10 +106,8 @@ def _entries(
         elif content in own:
             token = token | {"content": mark_of[content]}
         entries.append(token)
-    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
     return entries + [
-        {"id": numtok.vocab_size + k, "content": mark_of[content], **flags}
-        for k, content in enumerate(symbols)
+        ordinary_token(numtok.vocab_size + k, mark_of[content]) for k, content in enumerate(symbols)
     ]
 
 

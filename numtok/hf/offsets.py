@@ -8,7 +8,6 @@ In: an encoded batch. Out: int64[t, 2], the offset mapping of all its tokens as 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow as pa
 from transformers import PreTrainedTokenizerFast
 
 from numtok.arrays.text_rows import TextRows
+from numtok.engines.interface import steps_of
 from numtok.engines.offsets import TokenForms, token_spans
 from numtok.hf.backend import BackendState, state_of
 from numtok.hf.general import Call, encode_generally
@@ -24,6 +24,7 @@ from numtok.numbers.numbers import Numbers
 from numtok.tokenizer import schema
 
 Ints = npt.NDArray[np.int64]
+KNOWN = {"ByteLevel", "RobertaProcessing", "TemplateProcessing", "BertProcessing"}
 
 
 def trims_spaces(post_processor: Any) -> bool | None:
@@ -31,24 +32,14 @@ def trims_spaces(post_processor: Any) -> bool | None:
     does something else to offsets.
     """
     state = state_of(post_processor)
-    found = [] if state is None else _steps(json.loads(state))
-    if any(
-        step["type"]
-        not in ("ByteLevel", "RobertaProcessing", "TemplateProcessing", "BertProcessing")
-        for step in found
-    ):
+    found = [] if state is None else steps_of(json.loads(state), "processors")
+    if not KNOWN.issuperset(step["type"] for step in found):
         return None
     trims = [step for step in found if step.get("trim_offsets")]
     # the latter keeps some of the first spaces
     if len(trims) > 1 or any(step["add_prefix_space"] for step in trims):
         return None
     return bool(trims)
-
-
-def _steps(state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    if state["type"] == "Sequence":
-        return [inner for step in state["processors"] for inner in _steps(step)]
-    return [state]
 
 
 def offset_mapping(
@@ -86,11 +77,8 @@ def _mapping_by_words(
 ) -> Ints | None:
     _, slots, _ = state.numtok.encode_numbers(numbers)
     mapping = state.numtok.engine_for(parse_special=True).spans(rows, slots)
-    return (
-        mapping
-        if mapping is not None and len(mapping) == len(schema.flat(batch.column("input_ids"))[0])
-        else None
-    )
+    tokens = len(schema.flat(batch.column("input_ids"))[0])
+    return mapping if mapping is not None and len(mapping) == tokens else None
 
 
 def _trim(mapping: Ints, ids: npt.NDArray[np.int32], forms: TokenForms) -> None:

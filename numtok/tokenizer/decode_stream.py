@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from numtok.engines.number_tokens import vocabulary_of
 from numtok.errors import InputError
 from numtok.representations import END_NUM, NUM, SingleToken, SpelledOut
 from numtok.tokenizer.decode import canonical
@@ -106,9 +107,7 @@ class DecodeStream:
         changes the text of all that it stands in a row with.
         """
         if self._byte_ids is None:
-            vocab = tokenizer.config["model"]["vocab"]
-            if not isinstance(vocab, dict):  # of a Unigram model: [token, score] each
-                vocab = {token: at for at, (token, _) in enumerate(vocab)}
+            vocab = vocabulary_of(tokenizer.config)
             self._byte_ids = {vocab.get(f"<0x{byte:02X}>") for byte in range(256)}
         return bool(self._ids) and self._ids[-1] in self._byte_ids
 

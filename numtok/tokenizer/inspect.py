@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays.text_rows import TextRows
+from numtok.engines.number_tokens import vocabulary_of
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.representations import SpelledOut
@@ -174,11 +175,6 @@ def token_texts(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
     if is_lossless(tokenizer.config):
         contents = contents_of(tokenizer.config, set(ids))
         return [contents[token].decode("utf-8", "backslashreplace") for token in ids]
-    vocabulary = tokenizer.config["model"]["vocab"]
-    names = (
-        dict(enumerate(token for token, _ in vocabulary))
-        if isinstance(vocabulary, list)
-        else {n: token for token, n in vocabulary.items()}
-    )
+    names = {number: token for token, number in vocabulary_of(tokenizer.config).items()}
     names |= {token["id"]: token["content"] for token in tokenizer.config["added_tokens"]}
     return [names.get(token, f"#{token}") for token in ids]

@@ -17,7 +17,7 @@ import contextlib
 import itertools
 import string
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -31,8 +31,6 @@ from numtok.engines.tokenizer_json import to_json, tokenizer_errors
 
 SMALL_TEXT = 1 << 16
 FEW, MANY = 50, 1000  # documents
-
-
 MOST_CACHED = 1 << 28  # bytes that all tokenizers of a process may keep of the pieces they saw
 LEAST_CACHED = 1 << 26  # and that each may, however many they are
 SAMPLED = 8  # one id of so many is looked at
@@ -104,12 +102,8 @@ class GigatokenPool:
     def tokens(self, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
         """The ids of the documents ``text[offsets[d]:offsets[d + 1]]``."""
         if len(text) <= SMALL_TEXT and len(offsets) - 1 <= FEW:
-            data, places = text.tobytes(), offsets.tolist()
-            rows = self.one_by_one([data[a:b] for a, b in itertools.pairwise(places)])
-            return Tokens(
-                np.concatenate([np.empty(0, np.uint32), *rows]),
-                memory.offsets_of(np.fromiter(map(len, rows), np.int64, len(rows))),
-            )
+            rows = self.one_by_one(_documents(text, offsets))
+            return _of_rows(np.concatenate([np.empty(0, np.uint32), *rows]), rows)
         with self._lent() as encoder:
             tokens = _encode(encoder.tokenizer, text, offsets)
             encoder.note(tokens.ids, self._forms)
@@ -131,14 +125,19 @@ def _encode(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> Token
     count, small = len(offsets) - 1, len(text) <= SMALL_TEXT
     if len(text) > memory.MOST_KEPT or (count > MANY and not small):
         return _of_layout(tokenizer.encode_batch(_array(text, offsets), parallel=False).layout)
-    data = text.tobytes()
     if count == 1:
-        ids = tokenizer.encode_batch_padded([data], 0, parallel=False)[0][0]
+        ids = tokenizer.encode_batch_padded([text.tobytes()], 0, parallel=False)[0][0]
         return Tokens(ids, np.array([0, len(ids)]))
-    documents = [data[first:last] for first, last in itertools.pairwise(offsets.tolist())]
+    documents = _documents(text, offsets)
     if small:  # lists then cost less than awkward arrays
-        return _of_lists(tokenizer.encode_batch_list(documents, parallel=False))
+        rows = tokenizer.encode_batch_list(documents, parallel=False)
+        return _of_rows(np.fromiter(itertools.chain.from_iterable(rows), np.uint32), rows)
     return _of_layout(tokenizer.encode_batch(documents, parallel=False).layout)
+
+
+def _documents(text: npt.NDArray[np.uint8], offsets: Ints) -> list[bytes]:
+    data = text.tobytes()
+    return [data[first:last] for first, last in itertools.pairwise(offsets.tolist())]
 
 
 def _array(text: npt.NDArray[np.uint8], offsets: Ints) -> Any:
@@ -146,11 +145,9 @@ def _array(text: npt.NDArray[np.uint8], offsets: Ints) -> Any:
     import awkward as ak
 
     characters = ak.contents.NumpyArray(text, parameters={"__array__": "char"})
-    return ak.Array(
-        ak.contents.ListOffsetArray(
-            ak.index.Index64(offsets), characters, parameters={"__array__": "string"}
-        )
-    )
+    strings = {"__array__": "string"}
+    index = ak.index.Index64(offsets)
+    return ak.Array(ak.contents.ListOffsetArray(index, characters, parameters=strings))
 
 
 def _forms_of(vocabulary: dict[int, bytes]) -> npt.NDArray[np.uint32]:
@@ -204,8 +201,7 @@ def pool_of(config: Config) -> GigatokenPool:
     return pool
 
 
-def _of_lists(rows: list[list[int]]) -> Tokens:
-    ids = np.fromiter(itertools.chain.from_iterable(rows), np.uint32)
+def _of_rows(ids: npt.NDArray[np.uint32], rows: Sequence[Sized]) -> Tokens:
     return Tokens(ids, memory.offsets_of(np.fromiter(map(len, rows), np.int64, len(rows))))
 
 

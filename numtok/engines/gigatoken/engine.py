@@ -44,6 +44,9 @@ from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
 
+UNUSUAL = (  # options of a model
+    "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback",
+)  # fmt: skip
 MANY_PIECES = 64  # that are wanted in the table, until it is made anew after short texts
 
 
@@ -67,22 +70,17 @@ class GigatokenEngine:
         source, config = config, without_numbers(config, tokens, parse_special)
         _check_added_tokens(config["added_tokens"], two_forms=tokens.spaced >= 0)
         if not parse_special:
-            unread = [
-                token["content"] for token in source["added_tokens"] or [] if token["special"]
-            ]
-            _check_unread_tokens(
-                unread,
-                [token["content"] for token in config["added_tokens"]],
-                two_forms=tokens.spaced >= 0,
-            )
+            unread = [one["content"] for one in source["added_tokens"] or [] if one["special"]]
+            read = [one["content"] for one in config["added_tokens"]]
+            _check_unread_tokens(unread, read, two_forms=tokens.spaced >= 0)
         self._make_slow = functools.partial(TokenizersEngine, source, tokens, parse_special)
         self._config = config
         added = config["added_tokens"]
         self._two_forms = tokens.spaced >= 0
         cuts = known_cuts(config["pre_tokenizer"]) if _is_usual(config) else None
-        self._rules = (
-            None if cuts is None else rules_of(self._two_forms, cuts.line_ends, _whole_runs(added))
-        )
+        self._rules = None
+        if cuts is not None:
+            self._rules = rules_of(self._two_forms, cuts.line_ends, _whole_runs(added))
         vocabulary = (self._complete if self._rules is None else self._bare).vocab
         vocabulary = vocabulary | {token["id"]: token["content"].encode() for token in added}
         longest = max(map(len, vocabulary.values()))
@@ -170,12 +168,8 @@ class GigatokenEngine:
         starts = stops - [len(piece) for piece in pieces]
         unsafe = np.unique(np.searchsorted(starts, self._unsafe_places(text, False), "right") - 1)
         complete = self._complete_tokens(text, np.stack([starts, stops], 1)[unsafe])
-        ids = {
-            pieces[which]: row.tolist()
-            for which, row in zip(
-                unsafe, np.split(complete.ids, complete.offsets[1:-1]), strict=False
-            )
-        }
+        rows = np.split(complete.ids, complete.offsets[1:-1])
+        ids = {pieces[k]: row.tolist() for k, row in zip(unsafe, rows, strict=False)}
         runs = {run.encode(): [token] for run, token in self._runs.items()}
         # of runs of one character, the longest first
         pattern = re.compile(b"(" + (b"|".join(sorted(runs, reverse=True)) or b"$^") + b")")
@@ -185,14 +179,10 @@ class GigatokenEngine:
             if piece not in ids
         }
         others = list({part for parts in split.values() for part in parts if part not in runs})
-        known = runs | {
-            part: row.tolist()
-            for part, row in zip(others, self._bare.one_by_one(others), strict=True)
-        }
-        ids |= {
-            piece: [token for part in parts for token in known[part]]
-            for piece, parts in split.items()
-        }
+        rows = self._bare.one_by_one(others)
+        known = runs | {part: row.tolist() for part, row in zip(others, rows, strict=True)}
+        for piece, parts in split.items():
+            ids[piece] = [token for part in parts for token in known[part]]
         return [ids[piece] for piece in pieces]
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
@@ -225,11 +215,8 @@ class GigatokenEngine:
         if self.normalizes:
             places = without_normalized(text, places, self._left)
         if self._added:
-            places = np.sort(
-                np.concatenate(
-                    [places, [match.start() for match in self._added.finditer(text.data)]]
-                )
-            ).astype(np.int64)
+            found = [match.start() for match in self._added.finditer(text.data)]
+            places = np.sort(np.concatenate([places, np.array(found, np.int64)]))
         return places
 
     def _complete_tokens(self, text: npt.NDArray[np.uint8], documents: Ints) -> Tokens:
@@ -248,19 +235,15 @@ class GigatokenEngine:
         texts = [text[offsets[piece] : offsets[piece + 1]].tobytes().decode() for piece in which]
         for piece, ids in zip(which, self.slow.encode_text(texts), strict=True):
             pieces[piece] = np.array(ids, np.uint32)
-        return Tokens(
-            np.concatenate(pieces),
-            memory.offsets_of(np.array([len(ids) for ids in pieces], np.int64)),
-        )
+        lengths = np.fromiter(map(len, pieces), np.int64, len(pieces))
+        return Tokens(np.concatenate(pieces), memory.offsets_of(lengths))
 
 
 def _alternatives(words: list[str]) -> re.Pattern[bytes] | None:
     """A pattern that finds any of the words, the longest first."""
-    if not words:
-        return None
-    return re.compile(
-        b"|".join(re.escape(word.encode()) for word in sorted(words, key=len, reverse=True))
-    )
+    longest_first = sorted(words, key=len, reverse=True)
+    pattern = b"|".join(re.escape(word.encode()) for word in longest_first)
+    return re.compile(pattern) if words else None
 
 
 def _check_added_tokens(added: list[Config], two_forms: bool) -> None:
@@ -282,12 +265,9 @@ def _check_unread_tokens(unread: list[str], added: list[str], two_forms: bool) -
     """
     prefixes = {content[:length] for content in added for length in range(1, len(content) + 1)}
     for content in unread:
-        ends = two_forms and content.endswith(" ")  # hides the space of the number after it
-        if (
-            ends
-            or any(content[start:] in prefixes for start in range(1, len(content)))
-            or any(other in content for other in added)
-        ):
+        hides = two_forms and content.endswith(" ")  # the space of the number after it
+        hides |= any(content[start:] in prefixes for start in range(1, len(content)))
+        if hides or any(other in content for other in added):
             raise TokenizerError(f"its special token {content!r} overlaps another added token")
 
 
@@ -297,30 +277,15 @@ def _is_usual(config: Config) -> bool:
     No more than NFC comes before, there is nothing unusual in the model, and no white space in
     added tokens but runs of spaces.
     """
-    normalizer, model, added = config.get("normalizer"), config["model"], config["added_tokens"]
+    added = config["added_tokens"]
     runs = [token for token in added if not token["content"].strip(" ")]
+    words = "".join(token["content"] for token in added if token not in runs)
     return (
-        (normalizer is None or normalizer == {"type": "NFC"})
-        and not any(
-            model.get(option)
-            for option in (
-                "dropout",
-                "unk_token",
-                "continuing_subword_prefix",
-                "end_of_word_suffix",
-                "byte_fallback",
-            )
-        )
-        and all(
-            len(token["content"]) > 1 and token["normalized"] == runs[0]["normalized"]
-            for token in runs
-        )
-        and not any(
-            character.isspace()
-            for token in added
-            if token not in runs
-            for character in token["content"]
-        )
+        config.get("normalizer") in (None, {"type": "NFC"})
+        and not any(map(config["model"].get, UNUSUAL))
+        and all(len(token["content"]) > 1 for token in runs)
+        and len({token["normalized"] for token in runs}) < 2
+        and not any(map(str.isspace, words))
     )
 
 

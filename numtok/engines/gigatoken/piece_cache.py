@@ -18,13 +18,7 @@ import numpy.typing as npt
 from numtok.arrays.bitmarks import EIGHT, ONE, SIXTY_THREE, lowest_bit
 from numtok.arrays.kernels import inner_kernel, merged_kernel
 from numtok.arrays.utf8 import class_at, class_before
-from numtok.engines.gigatoken.parts import (
-    AFTER_LETTERS,
-    LETTER,
-    MISSING_SLOTS,
-    NUMERIC,
-    WHITE,
-)
+from numtok.engines.gigatoken.parts import AFTER_LETTERS, LETTER, MISSING_SLOTS, NUMERIC, WHITE
 from numtok.engines.pieces import SPACE
 
 BITS = 14
@@ -76,11 +70,9 @@ def with_more(pieces: PieceCache, keys: Sequence[int], ids: Sequence[Sequence[in
         place = (key * int(_MULTIPLIER) & 0xFFFFFFFFFFFFFFFF) >> int(_SHIFT)
         while table.keys[place]:
             place = (place + 1) % SIZE
-        table.keys[place], table.entries[place] = (
-            key,
-            len(pieces.counts) + len(rows) if len(row) <= MOST_IDS else TOO_LONG,
-        )
+        table.keys[place], table.entries[place] = key, TOO_LONG
         if len(row) <= MOST_IDS:
+            table.entries[place] = len(pieces.counts) + len(rows)
             rows.append(row)
     more = np.zeros((len(rows), MOST_IDS), np.int32)
     for number, row in enumerate(rows):
@@ -173,11 +165,8 @@ def ends_openly(tools, begin, end):  # type: ignore[no-untyped-def]
     byte = tools.given[end - ONE]
     if byte < ASCII:
         return tools.classes[byte] & (NUMERIC | WHITE) != 0
-    return (
-        class_before(tools.given, np.int64(end), np.int64(begin), tools.classes)[0]
-        & (NUMERIC | WHITE)
-        != 0
-    )
+    kind, _ = class_before(tools.given, np.int64(end), np.int64(begin), tools.classes)
+    return kind & (NUMERIC | WHITE) != 0
 
 
 @inner_kernel
@@ -200,10 +189,8 @@ def _other_end(tools, begin, end):  # type: ignore[no-untyped-def]
     begins = first == begin or class_at(text, first, end, classes)[0] & AFTER_LETTERS
     if last - first > LONGEST or end - last > MOST_SPACES or last < 8 or not begins:
         return _NOTHING, np.int64(EMPTY)
-    entry = look_up(
-        tools,
-        key_of(bytes_before(text, np.uint64(last)), np.uint64(last - first), np.uint64(end - last)),
-    )
+    word = bytes_before(text, np.uint64(last))
+    entry = look_up(tools, key_of(word, np.uint64(last - first), np.uint64(end - last)))
     return (np.uint64(end - first) if entry >= 0 else _NOTHING), entry
 
 

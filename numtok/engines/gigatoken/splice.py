@@ -46,12 +46,8 @@ def splice(parts: Parts, sources: Sources) -> Encoded:
     Raises:
         NumtokError: if some token lies across a hole.
     """
-    most = (
-        len(sources.tokens.ids)
-        + len(sources.complete.ids)
-        + len(sources.forms.plain)
-        + int(parts.counts["ids"][0])
-    )
+    given = sources.tokens.ids, sources.complete.ids, sources.forms.plain
+    most = sum(map(len, given)) + int(parts.counts["ids"][0])
     ids, offsets = memory.empty(most + MOST_IDS, np.int32), memory.empty(len(parts.rows), np.int64)
     out = Spliced(ids, offsets, memory.empty(len(parts.spaced), np.int64))
     filled, fits = _splice(parts.holes, parts.rows, parts.spaced, sources, out)

@@ -100,22 +100,12 @@ def split(
 
     They are good until the next call, but for ``spaced``.
     """
-    given = Given(
-        text,
-        rows.offsets - rows.offsets[0],
-        rows.valid,
-        slots.per_document,
-        slots.start,
-        slots.stop,
-        places,
-    )
+    numbers = slots.per_document, slots.start, slots.stop
+    given = Given(text, rows.offsets - rows.offsets[0], rows.valid, *numbers, places)
     out = empty_parts(len(rows), slots, places, len(text))
     one_text = len(text) > SMALL_TEXT  # it is worth what that costs
-    _split(
-        given,
-        Tools(text, rules.classes, rules.line_ends, rules.whole_runs, one_text, known, out),
-        rules.two_forms,
-    )
+    cuts = rules.classes, rules.line_ends, rules.whole_runs
+    _split(given, Tools(text, *cuts, one_text, known, out), rules.two_forms)
     return filled(out)
 
 
@@ -266,12 +256,8 @@ def _take_out(tools, at, end):  # type: ignore[no-untyped-def]
         start = _white_begin(tools, at)
         whole = stop == end or (stop - at < 64 and (tools.whole_runs >> np.uint64(stop - at)) & ONE)
         if whole and start >= 0 and at - start <= LONGEST and stop - at <= MOST_SPACES and at >= 8:
-            entry = look_up(
-                tools,
-                key_of(
-                    bytes_before(text, np.uint64(at)), np.uint64(at - start), np.uint64(stop - at)
-                ),
-            )
+            word = bytes_before(text, np.uint64(at))
+            entry = look_up(tools, key_of(word, np.uint64(at - start), np.uint64(stop - at)))
             if entry >= 0:
                 _put_hole(tools, counts.begin, start, entry << KIND_BITS | PIECE)
                 counts.ids += tools.known.counts[entry]
@@ -308,11 +294,9 @@ def _put_hole(tools, begin, first, what):  # type: ignore[no-untyped-def]
     """Append what is before a hole at ``first``, and the hole."""
     out, counts = tools.out, tools.out.counts[0]
     if begin < first:
-        counts.filled = np.int64(
-            _append(
-                tools, np.uint64(begin), np.uint64(first), np.uint64(counts.filled), counts.holes
-            )
-        )
+        to = np.uint64(counts.filled)
+        to = _append(tools, np.uint64(begin), np.uint64(first), to, counts.holes)
+        counts.filled = np.int64(to)
     hole = counts.holes
     out.holes[hole, 0], out.holes[hole, 1] = counts.filled, what
     counts.holes = hole + 1

@@ -27,12 +27,7 @@ MOST_KEPT = 1 << 17  # words; some 25 MB
 LONGEST_KEPT = 64  # bytes
 ONE_NEW_IN = 4  # words; with more, asking for each costs as much as encoding the text
 # no bytes of UTF-8: between words, and before the first one of a row and after a number
-INSIDE, BEGIN, BEHIND = (
-    0xFD,
-    0xFE,
-    0xFF,
-)
-
+INSIDE, BEGIN, BEHIND = 0xFD, 0xFE, 0xFF
 BITS = 16  # of the end of a token in a word
 NOWHERE = (1 << 32) - 1  # a word in which that does not suffice
 
@@ -40,9 +35,8 @@ NOWHERE = (1 << 32) - 1  # a word in which that does not suffice
 # nothing that joins
 _safe = np.zeros(256, np.bool_)
 _safe[0x21:0x7F] = True  # ASCII
-_safe[[*range(0xC3, 0xCA), 0xCE, 0xCF, 0xD0, 0xD1, 0xD3]] = (
-    True  # letters of Latin, Greek and Cyrillic: U+00C0 to 027F, 0380 to 047F, 04C0 to 04FF
-)
+# letters of Latin, Greek and Cyrillic: U+00C0 to 027F, 0380 to 047F, 04C0 to 04FF
+_safe[[*range(0xC3, 0xCA), 0xCE, 0xCF, 0xD0, 0xD1, 0xD3]] = True
 
 
 class Known(NamedTuple):
@@ -82,11 +76,7 @@ class Words:
     def __init__(self, encode: Callable[[list[bytes]], list[list[int]]]) -> None:
         self._encode = encode
         self._lock = threading.Lock()
-        # nothing before a number, or between two
-        self._places = {
-            bytes([BEGIN]): 0,
-            bytes([BEHIND]): 0,
-        }
+        self._places = {bytes([BEGIN]): 0, bytes([BEHIND]): 0}  # nothing before a number
         self._known = Known(np.empty(0, np.uint32), np.zeros(2, np.int64))
 
     def __len__(self) -> int:

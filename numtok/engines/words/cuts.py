@@ -13,27 +13,18 @@ pre-tokenizer, BPE merges nothing across the space if no token of the vocabulary
 
 from __future__ import annotations
 
-from numtok.engines.interface import Config
+from numtok.engines.interface import Config, steps_of
 from numtok.engines.number_tokens import vocabulary_of
-from numtok.engines.pre_tokenizers import GPT2, GPT4O, LLAMA3, QWEN2
+from numtok.engines.pre_tokenizers import ALL_MATCHES, GPT2, GPT4O, LLAMA3, QWEN2, regex_of
 
 MARK = "\u2581"  # what SentencePiece writes for a space
 CLIP = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 MODELS = ("BPE", "WordPiece", "Unigram", "WordLevel")
 PATTERNS = (GPT2, LLAMA3, QWEN2, GPT4O)
 LOCAL = (
-    "NFC",
-    "NFD",
-    "NFKC",
-    "NFKD",
-    "Nmt",
-    "Lowercase",
-    "StripAccents",
-    "BertNormalizer",
-    "Precompiled",
-    "Prepend",
-    "Strip",
-)
+    "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Lowercase", "StripAccents", "BertNormalizer",
+    "Precompiled", "Prepend", "Strip",
+)  # fmt: skip
 REPLACED = ({"String": " "}, {"Regex": " {2,}"}, {"Regex": r"\s+"})  # what Replace may look for
 BY_CHARACTER = ("Digits", "Punctuation")
 WHITE_SPACE = ("BertPreTokenizer", "Whitespace", "WhitespaceSplit")
@@ -79,19 +70,10 @@ def _crosses_space(token: Config, two_forms: bool) -> bool:
     number.
     """
     content = token["content"]
-    inside = content.strip(f" {MARK}") and any(
-        character == MARK or character.isspace() for character in content.lstrip()
+    inside = any(one == MARK or one.isspace() for one in content.lstrip())
+    return bool(content.strip(f" {MARK}") and inside) or (
+        two_forms and not token["normalized"] and content.endswith(" ")
     )
-    return bool(inside) or (two_forms and not token["normalized"] and content.endswith(" "))
-
-
-def steps_of(part: Config | None, children: str) -> list[Config]:
-    """A component, or the members of a sequence, in order."""
-    if part is None:
-        return []
-    if part["type"] == "Sequence":
-        return [step for child in part[children] for step in steps_of(child, children)]
-    return [part]
 
 
 def _is_local(step: Config) -> bool:
@@ -119,11 +101,9 @@ def _cuts_at_spaces(step: Config) -> bool:
     if kind == "Metaspace":
         return bool(step.get("split", True))
     if kind == "Split":
-        pattern, how = step.get("pattern"), (step.get("behavior"), step.get("invert"))
-        pattern = pattern.get("Regex") if isinstance(pattern, dict) else None
-        return (pattern in PATTERNS and how in (("Isolated", False), ("Removed", True))) or (
-            pattern == CLIP and how == ("Removed", True)
-        )
+        how = step.get("behavior"), step.get("invert")
+        known = (*PATTERNS, CLIP) if how == ("Removed", True) else PATTERNS
+        return regex_of(step) in known and how in ALL_MATCHES
     return kind in WHITE_SPACE
 
 
@@ -133,12 +113,8 @@ def _never_merges(config: Config, steps: list[Config]) -> bool:
     """
     model = config["model"]
     options = ("ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")
-    if (
-        model["type"] != "BPE"
-        or any(map(model.get, options))
-        or any(step["type"] != "Metaspace" for step in steps)
-        or len(steps) > 1
-    ):
+    kinds = [step["type"] for step in steps]
+    if model["type"] != "BPE" or any(map(model.get, options)) or kinds not in ([], ["Metaspace"]):
         return False
     normalizers = steps_of(config.get("normalizer"), "normalizers")
     to_mark = bool(steps) or any(
@@ -146,8 +122,5 @@ def _never_merges(config: Config, steps: list[Config]) -> bool:
         for step in normalizers
     )
     vocabulary = vocabulary_of(config)
-    return (
-        to_mark
-        and MARK in vocabulary
-        and not any(MARK in token.lstrip(MARK) for token in vocabulary)
-    )
+    crossing = any(MARK in token.lstrip(MARK) for token in vocabulary)
+    return to_mark and MARK in vocabulary and not crossing

@@ -71,11 +71,9 @@ class WordsEngine:
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         pieces = pieces_between(rows, slots, self._two_forms)
         found = self.words.find(pieces.text, pieces.documents, _begins(slots, len(rows)))
-        return (
-            self.slow.encode(rows, slots)
-            if found is None
-            else put_together(pieces, tokens_of(found), slots)
-        )
+        if found is None:
+            return self.slow.encode(rows, slots)
+        return put_together(pieces, tokens_of(found), slots)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
         """int64[t, 2]: the characters that each token of the rows covers, if every number is one
@@ -90,9 +88,8 @@ class WordsEngine:
         return self.slow.first_tokens(encoded, numbers, wanted)
 
     def _ids(self, words: list[bytes]) -> list[list[int]]:
-        return [
-            encoding.ids[skipped:] for encoding, skipped, _ in self._encodings(words, offsets=False)
-        ]
+        found = self._encodings(words, offsets=False)
+        return [encoding.ids[skipped:] for encoding, skipped, _ in found]
 
     def _packed_spans(self, words: list[bytes]) -> list[list[int]]:
         return [
@@ -104,26 +101,21 @@ class WordsEngine:
         """(encoding, tokens and characters in it before the word) of each, after what its first
         byte says.
         """
-        behind = [k for k, word in enumerate(words) if word[0] == BEHIND]
-        others = [k for k, word in enumerate(words) if word[0] != BEHIND]
-        found: dict[int, tuple[Any, int, int]] = {}
-        for k, encoding in zip(
-            behind,
-            self.slow.encodings([words[k][1:].decode() for k in behind], True, offsets),
-            strict=True,
-        ):
-            found[k] = encoding, 1, 1
-        texts = [
-            words[k][1:].decode() if words[k][0] == BEGIN else self._prefix + words[k].decode()
-            for k in others
+        behind = [word[1:].decode() for word in words if word[0] == BEHIND]
+        others = [
+            word[1:].decode() if word[0] == BEGIN else self._prefix + word.decode()
+            for word in words
+            if word[0] != BEHIND
         ]
-        for k, encoding in zip(others, self.slow.encodings(texts, False, offsets), strict=True):
-            found[k] = (
-                (encoding, 0, 0)
-                if words[k][0] == BEGIN
-                else (encoding, len(self._prefix_ids), len(self._prefix))
-            )
-        return [found[k] for k in range(len(words))]
+        after_number = iter(self.slow.encodings(behind, True, offsets))
+        after_text = iter(self.slow.encodings(others, False, offsets))
+        skipped = {BEHIND: (1, 1), BEGIN: (0, 0)}
+        after_word = len(self._prefix_ids), len(self._prefix)
+        return [
+            (next(after_number if word[0] == BEHIND else after_text),
+             *skipped.get(word[0], after_word))
+            for word in words
+        ]  # fmt: skip
 
 
 def _begins(slots: Slots, rows: int) -> npt.NDArray[np.bool_]:
