@@ -53,11 +53,9 @@ class Column:
     @property
     def type(self) -> pa.DataType:
         """Of one value in a file: a tensor if it has axes."""
-        return (
-            pa.fixed_shape_tensor(self.value_type, list(self.shape))
-            if self.shape
-            else self.value_type
-        )
+        if not self.shape:
+            return self.value_type
+        return pa.fixed_shape_tensor(self.value_type, list(self.shape))
 
     def shaped(self, *shape: int) -> Column:
         """The same with the shape that the options give it."""
@@ -91,11 +89,8 @@ def as_array(values: Any, forms: Sequence[Column]) -> npt.NDArray[Any]:
     become int64 of the same bits, as which a batch has them.
     """
     array = np.asarray(values)
-    if (
-        array.size
-        and array.dtype.kind == "f"
-        and all(np.dtype(column.dtype).kind in "iu" for column in forms)
-    ):
+    of_integers = all(np.dtype(column.dtype).kind in "iu" for column in forms)
+    if array.size and array.dtype.kind == "f" and of_integers:
         array = np.asarray(values, np.uint64)
     return array.astype(np.int64) if array.dtype == np.uint64 else array
 

@@ -40,10 +40,7 @@ def from_dict(options: dict[str, Any]) -> Representation:
             f"{kind.name} has no option {', '.join(unknown)}; it has"
             f" {', '.join(sorted(known)) or 'none'}"
         )
-    return _make(
-        kind,
-        {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()},
-    )
+    return _make(kind, {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()})
 
 
 def parse(text: str, **options: Any) -> tuple[Representation, ...]:
@@ -69,11 +66,7 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
         if colon:
             chosen.append(_Named(named(name), takes_more=True))
             chosen[-1].take(first, part)
-        elif (
-            chosen
-            and chosen[-1].takes_more
-            and (_is_integer(part) or part in chosen[-1].kind.words)
-        ):
+        elif chosen and chosen[-1].takes(part):
             chosen[-1].take(part, part)
         elif _is_integer(part):
             raise RepresentationError(
@@ -82,19 +75,10 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
             )
         else:
             chosen.append(_Named(named(name)))
-    if unused := [
-        name for name in options if not any(name in _options(one.kind) for one in chosen)
-    ]:
+    known = {name for one in chosen for name in _options(one.kind)}
+    if unused := [name for name in options if name not in known]:
         raise RepresentationError(f"none of {text!r} has the option {', '.join(unused)}")
-    made = tuple(
-        _make(
-            one.kind,
-            _by_position(one.kind, one.integers)
-            | one.meant
-            | {k: v for k, v in options.items() if k in _options(one.kind)},
-        )
-        for one in chosen
-    )
+    made = tuple(one.made(options) for one in chosen)
     check_combination(made)
     return made
 
@@ -108,6 +92,10 @@ class _Named:
     integers: list[int] = field(default_factory=list)
     meant: dict[str, Any] = field(default_factory=dict)
 
+    def takes(self, part: str) -> bool:
+        """Whether what follows a comma is one more of its numbers or words."""
+        return self.takes_more and (_is_integer(part) or part in self.kind.words)
+
     def take(self, argument: str, part: str) -> None:
         """An integer, or a word that stands for options; ``part`` is where it stands."""
         if argument in self.kind.words:
@@ -120,6 +108,18 @@ class _Named:
                 f"{part!r}: expected integers after the colon, as in fone:6,4{words}"
             )
 
+    def made(self, options: Mapping[str, Any]) -> Representation:
+        """With what was given, and those of the options that it has."""
+        positional, integers = self.kind.positional, self.integers
+        if len(integers) > len(positional):
+            takes = f"takes {', '.join(positional)}" if positional else "takes none"
+            raise RepresentationError(
+                f"{self.kind.name}:{','.join(map(str, integers))}: too many numbers after the"
+                f" colon; {self.kind.name} {takes}"
+            )
+        has = {name: options[name] for name in options if name in _options(self.kind)}
+        return _make(self.kind, dict(zip(positional, integers, strict=False)) | self.meant | has)
+
 
 def _is_integer(text: str) -> bool:
     return re.fullmatch(r"[+-]?\d+", text) is not None
@@ -129,19 +129,12 @@ def name_of(representation: Representation) -> str:
     """What :func:`parse` reads: ``xval:log``, ``fone:6,4``, ``bits``; options that can only be
     given in Python are not in it.
     """
-    needed = _options(type(representation))
-    given = [str(getattr(representation, name)) for name in representation.positional]
-    if all(
-        not needed[name] and getattr(representation, name) == getattr(type(representation), name)
-        for name in representation.positional
-    ):
-        given = []
-    given += [
-        word
-        for word, options in representation.words.items()
-        if all(getattr(representation, key) == options[key] for key in options)
-    ]
-    return ":".join([representation.name, *([",".join(given)] if given else [])])
+    kind, options = type(representation), vars(representation).items()
+    values = [getattr(representation, name) for name in representation.positional]
+    defaults = [getattr(kind, name, None) for name in representation.positional]
+    given = [] if values == defaults else list(map(str, values))
+    given += [word for word, meant in representation.words.items() if meant.items() <= options]
+    return f"{representation.name}:{','.join(given)}" if given else representation.name
 
 
 def needs_options(kind: type[Representation]) -> bool:
@@ -158,16 +151,6 @@ def plain_ones(kind: type[Representation]) -> list[Representation]:
     return [one for options in ({}, *kind.variants) if not (one := kind(**options)).unfitted]
 
 
-def _by_position(kind: type[Representation], values: list[int]) -> dict[str, Any]:
-    if len(values) > len(kind.positional):
-        takes = f"takes {', '.join(kind.positional)}" if kind.positional else "takes none"
-        raise RepresentationError(
-            f"{kind.name}:{','.join(map(str, values))}: too many numbers after the colon;"
-            f" {kind.name} {takes}"
-        )
-    return dict(zip(kind.positional, values, strict=False))
-
-
 def _options(kind: type[Representation]) -> dict[str, Any]:
     """Names of the options, and whether each has to be given."""
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # every concrete one is a dataclass
@@ -175,12 +158,9 @@ def _options(kind: type[Representation]) -> dict[str, Any]:
 
 
 def _make(kind: type[Representation], options: dict[str, Any]) -> Representation:
-    if missing := [
-        name for name, needed in _options(kind).items() if needed and name not in options
-    ]:
-        raise RepresentationError(
-            f"{kind.name} needs {' and '.join(missing)}, as in {kind.name}:6,4"
-        )
+    needed = (name for name, is_needed in _options(kind).items() if is_needed)
+    if missing := " and ".join(name for name in needed if name not in options):
+        raise RepresentationError(f"{kind.name} needs {missing}, as in {kind.name}:6,4")
     return kind(**options)
 
 
@@ -208,10 +188,8 @@ def _meant(given: Any) -> tuple[Representation, ...]:
         return (given,)
     if isinstance(given, str):
         return parse(given)
-    if (
-        kind := next((kind for kind in REPRESENTATIONS.values() if kind is given), None)
-    ) is not None:
-        return (_make(kind, {}),)
+    if kinds := [kind for kind in REPRESENTATIONS.values() if kind is given]:
+        return (_make(kinds[0], {}),)
     raise RepresentationError(
         f"{str(given)[:60]} is no representation; give one such as XVal(), or a name such as 'xval'"
     )
@@ -224,17 +202,10 @@ def check_combination(chosen: tuple[Representation, ...]) -> None:
             f"no representation given; choose from {', '.join(REPRESENTATIONS)}"
         )
     names = [representation.name for representation in chosen]
-    if len(chosen) > 1 and (
-        alone := [
-            representation.name
-            for representation in chosen
-            if not isinstance(representation, SingleToken)
-        ]
-    ):
-        raise RepresentationError(
-            f"{alone[0]} stands alone; it cannot be combined with"
-            f" {', '.join(name for name in names if name != alone[0])}"
-        )
+    alone = [one.name for one in chosen if not isinstance(one, SingleToken)]
+    if len(chosen) > 1 and alone:
+        others = ", ".join(name for name in names if name != alone[0])
+        raise RepresentationError(f"{alone[0]} stands alone; it cannot be combined with {others}")
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise RepresentationError(
             f"{repeated[0]} is given twice; every representation has one set of columns"
@@ -290,9 +261,6 @@ def _has(representation: Any, option: str) -> bool:
 
 
 def _with_option(representation: Any, option: str, value: Any) -> Representation:
-    made: Representation = (
-        dataclasses.replace(representation, **{option: value})
-        if _has(representation, option)
-        else representation
-    )
-    return made
+    if _has(representation, option):
+        representation = dataclasses.replace(representation, **{option: value})
+    return representation  # type: ignore[no-any-return]

@@ -99,13 +99,11 @@ def layer_of(name: str, part: str) -> Any:
 
 def _check(kind: type[Representation]) -> None:
     """Refuse names and columns that are taken."""
+    where = kind.__module__, kind.__qualname__
     for name in (kind.name, *kind.aliases):
         known = _by_name().get(name)
         # defining it again is fine
-        if known is not None and (known.__module__, known.__qualname__) != (
-            kind.__module__,
-            kind.__qualname__,
-        ):
+        if known is not None and (known.__module__, known.__qualname__) != where:
             raise RepresentationError(
                 f"there is a representation {name!r} already, {known.__name__}; give"
                 f" {kind.__name__} another name"
@@ -186,20 +184,7 @@ def _forms(
 
 
 for builtin in (
-    XVal,
-    FloatBits,
-    FoNE,
-    PlaceValue,
-    Digits,
-    P10,
-    P1000,
-    B1999,
-    FP15,
-    FloatDigits,
-    NumeroLogic,
-    ExponentBins,
-    QuantileBins,
-    LogFourier,
-    Subword,
-):
+    XVal, FloatBits, FoNE, PlaceValue, Digits, P10, P1000, B1999, FP15, FloatDigits,
+    NumeroLogic, ExponentBins, QuantileBins, LogFourier, Subword,
+):  # fmt: skip
     register(builtin)

@@ -100,15 +100,10 @@ def contents_of(config: dict[str, Any], wanted: Collection[int] | None = None) -
     wanted.
     """
     table = byte_of_character()
-    tokens = [
-        (token, number)
-        for token, number in config["model"]["vocab"].items()
-        if wanted is None or number in wanted
-    ]
     contents = {
         number: bytes(map(table.__getitem__, token))
-        for token, number in tokens
-        if table.keys() >= set(token)
+        for token, number in config["model"]["vocab"].items()
+        if (wanted is None or number in wanted) and table.keys() >= set(token)
     }
     return contents | {token["id"]: token["content"].encode() for token in config["added_tokens"]}
 
@@ -205,20 +200,13 @@ def _byte_level(table, rows, spans, surfaces):  # type: ignore[no-untyped-def]
                         if writing:
                             out[filled] = 0x20
                         filled += 1
-                    source, first, last = (
-                        surfaces.values,
-                        surfaces.offsets[number],
-                        surfaces.offsets[number + 1],
-                    )
+                    source, edges, which = surfaces.values, surfaces.offsets, number
                     at = spans.stops[number]
                     number += 1
                 else:
-                    source, first, last = (
-                        table.values,
-                        table.offsets[rows.ids[at]],
-                        table.offsets[rows.ids[at] + 1],
-                    )
+                    source, edges, which = table.values, table.offsets, rows.ids[at]
                     at += 1
+                first, last = edges[which], edges[which + 1]
                 if writing:
                     for k in range(first, last):
                         out[filled + k - first] = source[k]
@@ -250,13 +238,8 @@ class Decoder:
         grammar: Grammar,
         engine: Callable[[], TokenizersEngine],
     ) -> None:
-        self._config, self._representations, self._spelling, self._engine = (
-            config,
-            tuple(representations),
-            spelling,
-            engine,
-        )
-        self._grammar = grammar
+        self._config, self._representations = config, tuple(representations)
+        self._spelling, self._engine, self._grammar = spelling, engine, grammar
         self._first_ids = first_ids(tokens, spelling)
         self._is_lossless = is_lossless(config)
 
@@ -301,10 +284,8 @@ class Decoder:
         positions = self._number_places(ids)
         if self._spelling is not None:
             stops = number_stops(ids, positions, self._spelling).tolist()
-            read = (
-                (at, stop, self._read_number(ids, at))
-                for at, stop in zip(positions.tolist(), stops, strict=True)
-            )
+            spans = zip(positions.tolist(), stops, strict=True)
+            read = ((at, stop, self._read_number(ids, at)) for at, stop in spans)
             return [(at, stop, text) for at, stop, text in read if text is not None]
         if values is None or not len(positions):
             return []
@@ -334,12 +315,10 @@ class Decoder:
 
     def _read_number(self, ids: Ids, position: int) -> str | None:
         try:
-            text = in_marks_of(self._grammar, self.read_spelled(ids, np.array([position])))[
-                0
-            ].as_py()
+            texts = in_marks_of(self._grammar, self.read_spelled(ids, np.array([position])))
         except NumtokError:
             return None
-        return str(text) if text else None
+        return texts[0].as_py() or None
 
     def _number_texts(
         self, batch: pa.RecordBatch, ids: Ids, positions: Ints
@@ -349,12 +328,9 @@ class Decoder:
             return None
         if "number_text" in batch.schema.names:
             return schema.flat(batch.column("number_text"))[0].cast(pa.large_string())
-        texts = (
-            self._texts_of_values(batch)
-            if self._spelling is None
-            else self.read_spelled(ids, positions)
-        )
-        return in_marks_of(self._grammar, texts)
+        if self._spelling is not None:
+            return in_marks_of(self._grammar, self.read_spelled(ids, positions))
+        return in_marks_of(self._grammar, self._texts_of_values(batch))
 
     def _texts_of_values(self, batch: pa.RecordBatch) -> pa.LargeStringArray:
         """The text of single-token numbers: the digits of a representation that has all of them,
@@ -421,10 +397,7 @@ class Decoder:
             positions, number_texts = np.empty(0, np.int64), pa.nulls(0, pa.large_string())
         stops = number_stops(ids, positions, self._spelling)
         spaced = np.isin(np.append(ids, -1)[np.clip(positions, 0, len(ids))], self._first_ids[1])
-        rows, spans = (
-            TokenRows(ids, offsets, *frame),
-            NumberSpans(positions, stops, spaced),
-        )
+        rows, spans = TokenRows(ids, offsets, *frame), NumberSpans(positions, stops, spaced)
         if self._is_lossless:
             return byte_level(self._token_bytes, rows, spans, number_texts)
         return by_tokenizers(self._engine(), rows, spans, number_texts)

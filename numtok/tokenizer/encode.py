@@ -141,12 +141,10 @@ def number_tokens(
     for representation in representations:
         if isinstance(representation, SingleToken):
             columns |= representation.encode(numbers)
-    plain, spaced = (
-        memory.full(len(numbers), token, np.int32) for token in (tokens.plain, tokens.spaced)
-    )
-    return NumberTokensInText(
-        columns, Slots.of(numbers, plain, spaced, np.arange(len(numbers) + 1)), None
-    )
+    count = len(numbers)
+    plain, spaced = (memory.full(count, one, np.int32) for one in (tokens.plain, tokens.spaced))
+    slots = Slots.of(numbers, plain, spaced, np.arange(count + 1))
+    return NumberTokensInText(columns, slots, None)
 
 
 def encode_between(
@@ -174,9 +172,8 @@ def add_frame(
     shift = memory.offsets_of(numbers.rows.valid * (len(before) + len(after)))
     offsets = encoded.offsets + shift
     ids = np.empty(offsets[-1], np.int32)
-    places = np.arange(len(encoded.ids)) + np.repeat(
-        shift[:-1] + len(before), np.diff(encoded.offsets)
-    )
+    moved = np.repeat(shift[:-1] + len(before), np.diff(encoded.offsets))
+    places = np.arange(len(encoded.ids)) + moved
     ids[places] = encoded.ids
     for row in np.flatnonzero(numbers.rows.valid):
         ids[offsets[row] : offsets[row] + len(before)] = before
@@ -201,12 +198,8 @@ def assemble(
         described = described.remove(described.get_field_index("text"))
     index = memory.empty(len(numbers), np.int32)
     _positions_in_document(encoded.positions, encoded.offsets, numbers.document, index)
-    columns = {
-        "input_ids": encoded.ids,
-        "number_index": index,
-        "number_value": numbers.to_float64(),
-        **columns,
-    }
+    always = {"input_ids": encoded.ids, "number_index": index}
+    columns = {**always, "number_value": numbers.to_float64(), **columns}
     if "number_text" in described.names:
         columns["number_text"] = numbers.text().cast(pa.string())
     per_document, arrays = numbers.per_document(), []
@@ -279,10 +272,8 @@ def encode_parts(encode: Callable[[TextRows], Reported], rows: TextRows, threads
     parts = min(threads, len(rows), rows.nbytes // LEAST)
     if parts < 2:
         return encode(rows)
-    edges = np.searchsorted(
-        rows.offsets, rows.offsets[0] + np.arange(1, parts) * (rows.nbytes / parts)
-    ).tolist()
-    bounds = sorted({0, *edges, len(rows)})
+    cuts = rows.offsets[0] + np.arange(1, parts) * (rows.nbytes / parts)
+    bounds = sorted({0, *np.searchsorted(rows.offsets, cuts).tolist(), len(rows)})
     pieces = [rows.part(first, last) for first, last in itertools.pairwise(bounds)]
     try:
         encoded = list(_pool(os.getpid(), len(pieces)).map(encode, pieces))

@@ -56,16 +56,12 @@ class EncodeReport:
 
     def __add__(self, other: EncodeReport) -> EncodeReport:
         def add(a: Any, b: Any) -> Any:
-            return (
-                {key: a.get(key, 0) + b.get(key, 0) for key in a | b}
-                if isinstance(a, dict)
-                else a + b
-            )
+            if not isinstance(a, dict):
+                return a + b
+            return {key: a.get(key, 0) + b.get(key, 0) for key in a | b}
 
-        names = [count.name for count in dataclasses.fields(self)]
-        return EncodeReport(
-            **{name: add(getattr(self, name), getattr(other, name)) for name in names}
-        )
+        counts = ((one.name, getattr(self, one.name)) for one in dataclasses.fields(self))
+        return EncodeReport(**{name: add(a, getattr(other, name)) for name, a in counts})
 
 
 class Taken(NamedTuple):

@@ -73,11 +73,8 @@ class View:
     @property
     def per_number(self) -> float | None:
         """Mean number of tokens that a taken number costs; None without one."""
-        return (
-            sum(token.number is not None for token in self.tokens) / len(self.taken)
-            if self.taken
-            else None
-        )
+        of_numbers = sum(token.number is not None for token in self.tokens)
+        return of_numbers / len(self.taken) if self.taken else None
 
 
 @dataclass(frozen=True)
@@ -138,33 +135,23 @@ def _view(text: str, tokenizer: Tokenizer) -> View:
     encoding = tokenizer.encode(text)
     numbers, is_taken, _ = tokenizer.finder.find(TextRows.of([text]))
     taken = tuple(np.flatnonzero(is_taken).tolist())
+    first, counts = encoding["number_index"].tolist(), token_counts(tokenizer, numbers).tolist()
     owner: dict[int, int] = {}
-    for number, first, count in zip(
-        taken,
-        encoding["number_index"].tolist(),
-        token_counts(tokenizer, numbers).tolist(),
-        strict=True,
-    ):
-        owner |= dict.fromkeys(range(first, first + count), number)
+    for number, begin, count in zip(taken, first, counts, strict=True):
+        owner |= dict.fromkeys(range(begin, begin + count), number)
     ids = encoding["input_ids"].tolist()
-    shown = token_texts(tokenizer, ids)
-    places = (
-        encoding["place_value"].tolist()
-        if "place_value" in encoding.batch.schema.names
-        else [None] * len(ids)
-    )
-    tokens = tuple(Token(ids[k], shown[k], owner.get(k), places[k]) for k in range(len(ids)))
+    places: list[Any] = [None] * len(ids)
+    if "place_value" in encoding.batch.schema.names:
+        places = encoding["place_value"].tolist()
+    shown = zip(ids, token_texts(tokenizer, ids), places, strict=True)
+    tokens = tuple(Token(id, one, owner.get(k), at) for k, (id, one, at) in enumerate(shown))
     names = tuple(map(name_of, tokenizer.representations))
     return View(names, tokens, taken, _columns(encoding, tokenizer), tokenizer.engine.name)
 
 
 def _columns(encoding: Encoding, tokenizer: Tokenizer) -> dict[str, npt.NDArray[Any]]:
     """The representations' own tensors, one value per number."""
-    columns = (
-        column
-        for representation in tokenizer.representations
-        for column in representation.columns().values()
-    )
+    columns = (column for one in tokenizer.representations for column in one.columns().values())
     return {column.name: encoding[column.name] for column in columns if column.per == "number"}
 
 

@@ -48,12 +48,7 @@ def parse_metadata(described: bytes) -> dict[str, Any]:
     except RecursionError:
         raise _damaged("nested too deep") from None
     # what else there is may be nested deeper than deepcopy can go
-    ours = (
-        *_CHECKS,
-        "symbols",
-        "shapes",
-        "pack",
-    )
+    ours = (*_CHECKS, "symbols", "shapes", "pack")
     return parsed | {key: copy.deepcopy(parsed[key]) for key in ours if key in parsed}
 
 
@@ -100,12 +95,8 @@ def _shown(value: Any) -> str:
 
 
 def _is_integer(value: Any, low: int, high: int | None) -> bool:
-    return (
-        isinstance(value, int)
-        and not isinstance(value, bool)
-        and low <= value
-        and (high is None or value < high)
-    )
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return whole and low <= value and (high is None or value < high)
 
 
 def _numbers(value: Any) -> list[dict[str, Any]]:
@@ -128,82 +119,55 @@ def _grammar(value: Any) -> dict[str, Any]:
         raise _damaged(f"'grammar': {error}") from error
 
 
-def _tokenizer(value: Any) -> str:
-    if not isinstance(value, str):
-        raise _damaged(f"'tokenizer' is {_shown(value)}, not a fingerprint")
-    return value
+def _is_frame(value: Any) -> bool:
+    two = isinstance(value, list) and len(value) == 2
+    return two and all(isinstance(ids, list) and len(ids) <= LARGEST_FRAME for ids in value)
 
 
-def _leading_space(value: Any) -> str:
-    if value not in LEADING_SPACE:
-        raise _damaged(
-            f"'leading_space' is {_shown(value)}, not one of {', '.join(map(repr, LEADING_SPACE))}"
-        )
-    return str(value)
+def _of_kind(key: str, is_good: Callable[[Any], bool], kind: str) -> Callable[[Any], Any]:
+    """The value as it is, if it is good."""
+
+    def check(value: Any) -> Any:
+        if not is_good(value):
+            raise _damaged(f"{key!r} is {_shown(value)}, not {kind}")
+        return value
+
+    return check
 
 
-def _vocab_size(value: Any) -> int:
-    if not _is_integer(value, 1, LARGEST_VOCABULARY + 1):
-        raise _damaged(
-            f"'vocab_size' is {_shown(value)}, not a number from 1 to {LARGEST_VOCABULARY}"
-        )
-    return int(value)
-
-
-def _tokens(value: Any) -> dict[str, int]:
-    if not isinstance(value, dict):
-        raise _damaged(f"'tokens' is {_shown(value)}, not an object of ids")
-    return value
-
-
-def _frame(value: Any) -> list[list[int]]:
-    if (
-        not isinstance(value, list)
-        or len(value) != 2
-        or not all(isinstance(ids, list) for ids in value)
-    ):
-        raise _damaged(f"'frame' is {_shown(value)}, not two lists of ids")
-    if max(map(len, value)) > LARGEST_FRAME:
-        raise _damaged(
-            f"'frame' has {max(map(len, value))} ids on one side, more than {LARGEST_FRAME}"
-        )
-    return value
-
-
-_CHECKS: dict[str, Callable[[Any], Any]] = {
-    "numbers": _numbers,
-    "grammar": _grammar,
-    "tokenizer": _tokenizer,
-    "leading_space": _leading_space,
-    "vocab_size": _vocab_size,
-    "tokens": _tokens,
-    "frame": _frame,
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "tokenizer": (lambda value: isinstance(value, str), "a fingerprint"),
+    "leading_space": (LEADING_SPACE.__contains__, "one of 'auto', 'separate'"),
+    "vocab_size": (
+        lambda value: _is_integer(value, 1, LARGEST_VOCABULARY + 1),
+        f"a number from 1 to {LARGEST_VOCABULARY}",
+    ),
+    "tokens": (lambda value: isinstance(value, dict), "an object of ids"),
+    "frame": (_is_frame, f"two lists of ids, at most {LARGEST_FRAME} each"),
+}
+_CHECKS: dict[str, Callable[[Any], Any]] = {"numbers": _numbers, "grammar": _grammar} | {
+    key: _of_kind(key, *kind) for key, kind in _KINDS.items()
 }
 
 
 def _check_ids(metadata: dict[str, Any], numbers: Sequence[Representation]) -> None:
     """Every id is one of the vocabulary, and every token that the representations need is named."""
     size, tokens, first = metadata["vocab_size"], metadata["tokens"], numbers[0]
-    ids = [("tokens", token_id) for token_id in tokens.values()] + [
-        ("frame", token_id) for side in metadata["frame"] for token_id in side
-    ]
-    for key, token_id in ids:
-        if not _is_integer(token_id, 0, size):
+    for key, ids in (("tokens", tokens.values()), *(("frame", side) for side in metadata["frame"])):
+        if wrong := [one for one in ids if not _is_integer(one, 0, size)]:
             raise _damaged(
-                f"{key!r} has the id {_shown(token_id)}, which is none of the {size} of the"
+                f"{key!r} has the id {_shown(wrong[0])}, which is none of the {size} of the"
                 " vocabulary"
             )
     needed, _, together = first.added_tokens(two_forms=False)
-    if missing := [
-        content for content in (NUM, END_NUM) if content in needed and content not in tokens
-    ]:
+    brackets = [content for content in (NUM, END_NUM) if content in needed]
+    if missing := [content for content in brackets if content not in tokens]:
         raise _damaged(f"'tokens' has no {missing[0]!r}, which {first.name} needs")
+    symbols = metadata.get("symbols")
     if isinstance(first, SpelledOut) and not first.bracketed:
-        _check_symbols(
-            metadata.get("symbols"), size, len(first.token_strings), len(first.first_symbols)
-        )
+        _check_symbols(symbols, size, len(first.token_strings), len(first.first_symbols))
     elif together and "symbols" in metadata:
-        _check_symbols(metadata["symbols"], size, len(together), 0)
+        _check_symbols(symbols, size, len(together), 0)
     elif metadata.get("symbols", {}) != {}:
         raise _damaged(f"there are 'symbols', which {first.name} has not")
 
@@ -224,20 +188,14 @@ def _check_symbols(symbols: Any, size: int, plain: int, spaced: int) -> None:
 
 
 def _is_run(run: Any, size: int) -> bool:
-    return (
-        isinstance(run, list)
-        and len(run) == 2
-        and _is_integer(run[0], 0, size)
-        and _is_integer(run[1], 1, size - run[0] + 1)
-    )
+    pair = isinstance(run, list) and len(run) == 2 and _is_integer(run[0], 0, size)
+    return pair and _is_integer(run[1], 1, size - run[0] + 1)
 
 
 def _check_shapes(shapes: Any, numbers: Sequence[Representation]) -> dict[str, list[int]]:
     """Of the columns that hold tensors; files that keep the Arrow type need none."""
     expected = tensor_shapes(numbers)
-    if not isinstance(shapes, dict) or any(
-        expected.get(name) != shape for name, shape in shapes.items()
-    ):
+    if not isinstance(shapes, dict) or shapes != {k: expected.get(k) for k in shapes}:
         raise _damaged(f"'shapes' is {_shown(shapes)}, but the representations have {expected}")
     return expected
 
@@ -248,11 +206,8 @@ def _check_layout(layout: Any, pack: Any) -> dict[str, Any]:
         raise _damaged(f"'layout' is {_shown(layout)}, not one of {', '.join(map(repr, LAYOUTS))}")
     if pack is None:
         return {"layout": layout, "pack": None}
-    if (
-        not isinstance(pack, dict)
-        or not _is_integer(pack.get("length"), 1, LARGEST_ROW + 1)
-        or pack.get("mode") not in PACK_MODES
-    ):
+    rows = isinstance(pack, dict) and _is_integer(pack.get("length"), 1, LARGEST_ROW + 1)
+    if not rows or pack.get("mode") not in PACK_MODES:
         raise _damaged(
             f"'pack' is {_shown(pack)}, not an object with a 'length' and one of the modes"
             f" {', '.join(map(repr, PACK_MODES))}"

@@ -63,12 +63,10 @@ class NumberTokens:
         bracketed = isinstance(first, SpelledOut) and first.bracketed
         length = (first.length if isinstance(first, SpelledOut) else None) or 1
         ids = sorted({*tokens.values(), *symbols})
-        return cls(
-            tuple(ids),
-            tuple(sorted({*brackets, *symbols})),
-            tokens[END_NUM] if bracketed else None,
-            1 if bracketed else length,
-        )
+        own = tuple(sorted({*brackets, *symbols}))
+        if bracketed:
+            return cls(tuple(ids), own, tokens[END_NUM])
+        return cls(tuple(ids), own, None, length)
 
     @classmethod
     def from_schema(cls, schema: pa.Schema) -> NumberTokens:
@@ -223,24 +221,18 @@ class FlatRows:
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         known = declared_columns(batch.schema)
-        names = [
-            name
-            for name in batch.schema.names
-            if name in known and known[name].per in ("token", "number")
-        ]
+        per = {name: known[name].per for name in batch.schema.names if name in known}
+        names = [name for name in per if per[name] in ("token", "number")]
         self.schema = pa.schema([batch.schema.field(name) for name in names], batch.schema.metadata)
-        self._per_token = {name for name in names if known[name].per == "token"}
-        self._values = {
-            name: flat(batch.column(name))[0] for name in names if name != "number_index"
-        }
+        self._per_token = {name for name in names if per[name] == "token"}
+        self._values = {name: flat(batch.column(name))[0] for name in names}
         self.ids = memory.from_arrow(self._values["input_ids"])
         self.offsets, self._number_offsets, self.places = number_places(batch)
 
     def number_stops(self, tokens: NumberTokens) -> Ints:
         """int64[numbers]: where the tokens of each number end."""
-        return tokens.stops(
-            self.ids, self.places, np.repeat(self.offsets[1:], np.diff(self._number_offsets))
-        )
+        row_stops = np.repeat(self.offsets[1:], np.diff(self._number_offsets))
+        return tokens.stops(self.ids, self.places, row_stops)
 
     def take(
         self, starts: Ints, stops: Ints, rows: Ints, valid: npt.NDArray[np.bool_] | None = None

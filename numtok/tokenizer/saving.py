@@ -90,9 +90,8 @@ def fetched(source: Any) -> Iterator[Any]:
     folder, _, name = url.rstrip("/").rpartition("/")
     if not name.endswith(".json"):
         folder, name = url, TOKENIZER_FILE
-    with locations.fetched(
-        folder, [name, *([SETTINGS_FILE] if name == TOKENIZER_FILE else [])]
-    ) as local:
+    wanted = [name, SETTINGS_FILE] if name == TOKENIZER_FILE else [name]
+    with locations.fetched(folder, wanted) as local:
         if not (local / name).exists():
             raise TokenizerError(f"{url}: there is no {TOKENIZER_FILE}; check the URL")
         yield local / name
@@ -123,15 +122,10 @@ def fingerprint_of(
     """Equal for tokenizers that give equal ids, whatever a representation was called when they were
     saved, and but for ``with_form``, be its columns dense or compact.
     """
-    numbers = [
-        one.identity()
-        | (
-            {"compact": one.to_dict()["compact"]}
-            if with_form and "compact" in one.to_dict()
-            else {}
-        )
-        for one in representations
-    ]
+    numbers = [one.identity() for one in representations]
+    for told, one in zip(numbers, representations, strict=True):
+        if with_form and "compact" in told:
+            told["compact"] = one.to_dict()["compact"]
     options = {"leading_space": leading_space, "grammar": grammar.to_dict(), "numbers": numbers}
     given = [to_json(config), json.dumps(options, sort_keys=True)]
     return file_cache.cached(
@@ -147,12 +141,8 @@ def settings(
 ) -> dict[str, Any]:
     """What ``numtok.json`` holds: all but the tokenizer.json."""
     own = [content for content in own_tokens if not OWN_SYMBOL.fullmatch(content)]
-    return {
-        "format": SAVED_VERSION,
-        **options(representations, grammar),
-        "leading_space": leading_space,
-        "tokens": own,
-    }
+    told = {"format": SAVED_VERSION, **options(representations, grammar)}
+    return told | {"leading_space": leading_space, "tokens": own}
 
 
 def saved_representations(settings: Mapping[str, Any]) -> list[Representation]:
@@ -215,9 +205,8 @@ def check_settings(settings: Any, where: Any) -> dict[str, Any]:
 
     if not isinstance(settings, Mapping):
         raise refuse(f"it holds {type(settings).__name__}, not an object")
-    if missing := [
-        name for name in ("format", "grammar", "numbers", "leading_space") if name not in settings
-    ]:
+    needed = ("format", "grammar", "numbers", "leading_space")
+    if missing := [name for name in needed if name not in settings]:
         raise refuse(f"it lacks {', '.join(missing)}")
     version = settings["format"]
     if type(version) is not int or version != SAVED_VERSION:

@@ -80,17 +80,11 @@ class Tokenizer:
             raise TokenizerError(
                 f"leading_space={leading_space!r} is unknown; use 'auto' or 'separate'"
             )
-        self.representations, self.grammar, self.leading_space = (
-            representations_of(numbers),
-            check_grammar(grammar),
-            leading_space,
-        )
+        self.representations = representations_of(numbers)
+        self.grammar, self.leading_space = check_grammar(grammar), leading_space
         self._vocabulary = NumberVocabulary.of(config, self.representations[0], leading_space, own)
-        self.config, self.tokens, self.own_tokens = (
-            self._vocabulary.config,
-            self._vocabulary.tokens,
-            self._vocabulary.own,
-        )
+        self.config, self.tokens = self._vocabulary.config, self._vocabulary.tokens
+        self.own_tokens = self._vocabulary.own
         self._engines = TextEngines(self.config, self._vocabulary.in_text, engine)
         if not engine_later:
             self.engine  # a tokenizer that cannot be used fails here, not at the first text  # noqa: B018
@@ -124,23 +118,15 @@ class Tokenizer:
             TokenizerError: if the source cannot be found, read or used.
         """
         with saving.fetched(source) as local:
-            chosen, config = (
-                saving.chosen(local, numbers, grammar, leading_space),
-                load_source(local),
-            )
+            chosen = saving.chosen(local, numbers, grammar, leading_space)
+            config = load_source(local)
+        rules, own = (chosen.grammar, engine, chosen.leading_space), chosen.tokens
         try:
-            return cls(
-                config,
-                chosen.representations,
-                chosen.grammar,
-                engine,
-                chosen.leading_space,
-                chosen.tokens,
-            )
+            return cls(config, chosen.representations, *rules, own)
         except TokenizerError as error:
-            raise (
-                TokenizerError(f"{source}: {error}") if isinstance(source, str | Path) else error
-            ) from error
+            if isinstance(source, str | Path):
+                raise TokenizerError(f"{source}: {error}") from error
+            raise
 
     @classmethod
     def from_settings(
@@ -150,19 +136,9 @@ class Tokenizer:
 
         The engine is made when it is first needed.
         """
-        numbers, grammar = (
-            saving.saved_representations(settings),
-            Grammar.from_dict(settings["grammar"]),
-        )
-        return cls(
-            config,
-            numbers,
-            grammar,
-            engine,
-            settings["leading_space"],
-            settings.get("tokens", ()),
-            engine_later=True,
-        )
+        numbers = saving.saved_representations(settings)
+        rules = Grammar.from_dict(settings["grammar"]), engine, settings["leading_space"]
+        return cls(config, numbers, *rules, settings.get("tokens", ()), engine_later=True)
 
     def with_options(self, representations: Sequence[Representation]) -> Tokenizer:
         """The same tokenizer with other options of the same representations, such as a fitted
@@ -228,19 +204,14 @@ class Tokenizer:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is made on demand."""
-        made = {
-            name
-            for name, value in vars(type(self)).items()
-            if isinstance(value, functools.cached_property)
-        }
+        kind = type(self)
+        made = {k for k, v in vars(kind).items() if isinstance(v, functools.cached_property)}
         return {name: value for name, value in vars(self).items() if name not in made}
 
     def __eq__(self, other: object) -> bool:
-        return (
-            self.fingerprint == other.fingerprint
-            if isinstance(other, Tokenizer)
-            else NotImplemented
-        )
+        if not isinstance(other, Tokenizer):
+            return NotImplemented
+        return self.fingerprint == other.fingerprint
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
@@ -314,9 +285,8 @@ class Tokenizer:
         """Which numbers of texts become tokens."""
         ours = set(self.own_tokens.values())
         others = [token for token in self.config["added_tokens"] if token["id"] not in ours]
-        return NumberFinder(
-            self.representations, self.grammar, others, self.config.get("normalizer")
-        )
+        normalizer = self.config.get("normalizer")
+        return NumberFinder(self.representations, self.grammar, others, normalizer)
 
     @functools.cached_property
     def _decoder(self) -> Decoder:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
 from numtok.engines.interface import NumtokTokens, is_byte_level
 from numtok.engines.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
@@ -60,17 +61,11 @@ class Spelling(NamedTuple):
             tokens[content] if content in tokens else tokens[own_token(content)]
             for content in representation.token_strings
         ]
-        spaced = [
-            tokens[content] for content in representation.spaced_token_strings if content in tokens
-        ]
+        spaced = [tokens[one] for one in representation.spaced_token_strings if one in tokens]
+        plain_ids, spaced_ids = np.array(ids, np.int32), np.array(spaced, np.int32)
         brackets = (tokens.get(NUM, -1), tokens.get(f" {NUM}", -1), tokens.get(END_NUM, -1))
-        return cls(
-            np.array(ids, np.int32),
-            representation.first_symbols,
-            np.array(spaced, np.int32),
-            representation.length,
-            brackets,
-        )
+        first, length = representation.first_symbols, representation.length
+        return cls(plain_ids, first, spaced_ids, length, brackets)
 
     @property
     def bracketed(self) -> bool:
@@ -102,13 +97,11 @@ def token_ids(spelled: Spelled, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
         with_space = flat.copy()
         if len(spelling.spaced):
             starts = spelled.offsets[:-1]
-            with_space[starts] = spelling.spaced[
-                spelled.symbols[starts].astype(np.int64) - spelling.first.start
-            ]
+            first = spelled.symbols[starts].astype(np.int64) - spelling.first.start
+            with_space[starts] = spelling.spaced[first]
         return flat, with_space, spelled.offsets
     plain, spaced, end = spelling.brackets
-    counts = np.diff(spelled.offsets)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts + 2)])
+    offsets = memory.offsets_of(np.diff(spelled.offsets) + 2)
     flat = np.full(offsets[-1], end, np.int32)
     flat[_symbol_places(spelled, offsets[:-1] + 1)] = spelling.ids[spelled.symbols]
     flat[offsets[:-1]] = plain
@@ -146,20 +139,11 @@ def read_symbols(ids: Ids, positions: Ints, spelling: Spelling) -> Spelled:
     beyond = int(max(spelling.ids.max(initial=-1), spelling.spaced.max(initial=-1))) + 1
     symbol_of = np.full(beyond + 1, -1, np.int32)
     symbol_of[spelling.ids] = np.arange(len(spelling.ids))
-    symbol_of[spelling.spaced] = np.arange(
-        spelling.first.start, spelling.first.start + len(spelling.spaced)
-    )
+    symbol_of[spelling.spaced] = spelling.first.start + np.arange(len(spelling.spaced))
     known = np.where((ids < 0) | (ids > beyond), beyond, ids)
     most = len(ids) if spelling.length is None else spelling.length
-    symbols, offsets = _read_symbols(
-        known,
-        positions + spelling.bracketed,
-        symbol_of,
-        most,
-        spelling.first.start,
-        spelling.first.stop,
-    )
-    return Spelled(symbols, offsets)
+    starts, first = positions + spelling.bracketed, (spelling.first.start, spelling.first.stop)
+    return Spelled(*_read_symbols(known, starts, symbol_of, most, *first))
 
 
 def number_stops(ids: Ids, positions: Ints, spelling: Spelling | None) -> Ints:
@@ -177,10 +161,8 @@ def _runs(ids: Ids) -> list[list[int]]:
     they were added in several turns.
     """
     starts = np.flatnonzero(np.diff(ids, prepend=-2) != 1)
-    return [
-        [int(ids[start]), int(count)]
-        for start, count in zip(starts, np.diff(starts, append=len(ids)), strict=True)
-    ]
+    runs: list[list[int]] = np.stack([ids[starts], np.diff(starts, append=len(ids))], 1).tolist()
+    return runs
 
 
 @allocating_kernel
@@ -248,34 +230,21 @@ class NumberVocabulary:
     @property
     def size(self) -> int:
         """One more than the largest id."""
-        return 1 + int(
-            max(
-                [
-                    *vocabulary_of(self.config).values(),
-                    *(token["id"] for token in self.config["added_tokens"]),
-                ]
-            )
-        )
+        added = (token["id"] for token in self.config["added_tokens"])
+        return 1 + int(max([*vocabulary_of(self.config).values(), *added]))
 
     def described(self) -> dict[str, Any]:
         """As the schema's metadata tell it: the ids of number tokens, and of symbols in runs."""
-        symbols = {
-            number for content, number in self.tokens.items() if OWN_SYMBOL.fullmatch(content)
-        }
-        tokens = {
-            content: number for content, number in self.tokens.items() if number not in symbols
-        }
-        in_runs = (
-            {"symbols": self.spelling.runs(symbols)}
-            if symbols and self.spelling is not None
-            else {}
-        )
-        return {"tokens": tokens, "vocab_size": self.size, **in_runs}
+        symbols = {number for one, number in self.tokens.items() if OWN_SYMBOL.fullmatch(one)}
+        tokens = {one: number for one, number in self.tokens.items() if number not in symbols}
+        told = {"tokens": tokens, "vocab_size": self.size}
+        if symbols and self.spelling is not None:
+            return told | {"symbols": self.spelling.runs(symbols)}
+        return told
 
 
 def share_tokens(some: Sequence[Representation], others: Sequence[Representation]) -> bool:
     """Whether they are the same but for options that leave the tokens of numbers as they are, such
     as a scale.
     """
-
     return isinstance(some[0], SingleToken) and [*map(type, some)] == [*map(type, others)]
