@@ -198,12 +198,6 @@ def test_options_that_are_new_are_saved_only_where_they_say_something() -> None:
     )
 
 
-@pytest.mark.thorough
-@given(all_options)
-def test_options_round_trip(grammar: Grammar) -> None:
-    assert Grammar.from_dict(grammar.to_dict()) == grammar
-
-
 @given(texts_to_hurt)
 @example("1e-٠0012345678901234567")
 def test_a_pattern_reads_the_marks_of_its_grammar(text: str) -> None:

@@ -8,53 +8,43 @@ import pytest
 from effort import examples
 
 from numtok.representations import (
-    B1999,
-    FP15,
     P10,
-    P1000,
     Digits,
     ExponentBins,
     FloatBits,
+    FloatDigits,
     FoNE,
-    LogFourier,
-    NumeroLogic,
     PlaceValue,
+    QuantileBins,
     Representation,
     SpelledOut,
-    Subword,
     XVal,
+    parse,
     registry,
 )
 from numtok.testing import check_representation
 
+NAMES = (
+    "xval xval:log bits bits:64 fone:6,4 fone:0,5 fone:30,30 place digits:1 digits:3 digits:3,left"
+    " numerologic p10 p10:18 p1000 b1999 fp15 exponent_bins logfourier:4 subword float_digits"
+    " float_digits:2,8,24 float_digits:10,3,18"
+)
+EDGES = (-3.0, 0.0, 1.4, 3.4, 7.85, 100.0)
 KINDS: list[Representation] = [
-    XVal(),
+    *(one for name in NAMES.split() for one in parse(name)),
     XVal(scale=0.25, clip=5.0, overflow="clip"),
-    XVal(log=True),
-    FloatBits(),
     FloatBits(compact=True, overflow="clip"),
-    FloatBits(width=64),
-    FoNE(6, 4),
-    FoNE(0, 5),
-    FoNE(30, 30),
     FoNE(20, 10, compact=True),
     FoNE(6, 4, bases=(10, 2, 5), chunk=5),
-    PlaceValue(),
     PlaceValue("clip", "lsd", 50, 2**63 - 1),
-    Digits(1),
-    Digits(3),
-    Digits(3, align="left"),
-    NumeroLogic(),
-    P10(),
-    P10(18),
     P10(digits=2, decades=(-3, 3), form="decimal", overflow="error"),
-    P1000(),
-    B1999(),
-    FP15(),
-    ExponentBins(),
     ExponentBins(50, 1.0, 1e9, "clip"),
-    LogFourier(4),
-    Subword(),
+    FloatDigits(16, 2, 8, "clip"),
+    FloatDigits(3, 1, 1, "error"),
+    QuantileBins(5, edges=EDGES),
+    QuantileBins(5, True, EDGES),
+    QuantileBins(2, True, (-8e307, 1e-300, 8e307), "clip"),
+    QuantileBins(9, edges=(0.5, 2.0), overflow="error"),
 ]
 
 

@@ -15,7 +15,6 @@ from numtok import FloatDigits, Grammar, Numbers, Tokenizer
 from numtok.errors import RepresentationError
 from numtok.representations import Spelled, parse
 from numtok.representations.base import NEVER
-from numtok.testing import check_representation
 
 KINDS = [
     FloatDigits(),
@@ -34,11 +33,6 @@ def read(one: FloatDigits, symbols: str) -> str:
     found = np.array([one.alphabet.index(k) for k in symbols.split()], np.uint16)
     (text,) = one.decode(Spelled(found, np.array([0, len(found)]))).to_pylist()
     return str(text)
-
-
-@pytest.mark.parametrize("one", KINDS, ids=str)
-def test_it_holds_to_the_kit(one: FloatDigits) -> None:
-    check_representation(one, examples(20, thorough=200))
 
 
 @pytest.mark.parametrize(

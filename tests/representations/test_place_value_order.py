@@ -62,13 +62,6 @@ def test_the_order_moves_digits_together_with_their_indices(literals: list[str])
         assert sorted(zip(a, i, strict=True)) == sorted(zip(b, j, strict=True))
 
 
-def test_defaults_are_as_they_were() -> None:
-    assert PlaceValue() == PlaceValue("text", "msd", 0, 0)
-    assert spelled(PlaceValue(), Numbers.parse(["-1,234.5e-2"])) == [
-        ("-1,234.5e-2", [0, 2, 0, 1, -1, -2, 0, -3, 0, 0, 0])
-    ]
-
-
 TEXTS = [f"{k} plus {k * k} is {k + k * k}.5" for k in range(400)]
 
 

@@ -20,7 +20,6 @@ from numtok.errors import RepresentationError
 from numtok.representations import from_dict, parse
 from numtok.statistics import Statistics
 from numtok.statistics.losses import losses
-from numtok.testing import check_representation
 
 VALUES = ["0", "0", "0", "1", "2", "4", "8", "16", "-3", "2.5", "100", "7.25"]
 EDGES = (-3.0, 0.0, 1.4, 3.4, 7.85, 100.0)
@@ -31,20 +30,6 @@ PLACES = {-3.0: 0, -1.5: 0.5, 0.0: 1, 1.0: 1.7142857, 3.3: 2.95, 8.0: 4.0016278,
 def places_of(bins: QuantileBins, literals: list[str]) -> list[Any]:
     (column,) = bins.encode(Numbers.parse(literals)).values()
     return list(column.to_pylist())
-
-
-@pytest.mark.parametrize(
-    "bins",
-    [
-        QuantileBins(5, edges=EDGES),
-        QuantileBins(5, True, EDGES),
-        QuantileBins(2, True, (-8e307, 1e-300, 8e307), "clip"),
-        QuantileBins(9, edges=(0.5, 2.0), overflow="error"),
-    ],
-    ids=lambda one: f"{one.soft}-{one.overflow}",
-)
-def test_it_holds_to_the_kit(bins: QuantileBins) -> None:
-    check_representation(bins, examples(20, thorough=200))
 
 
 def test_edges_and_places_are_those_of_rtdl_num_embeddings() -> None:

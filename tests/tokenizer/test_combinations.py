@@ -144,7 +144,7 @@ def held(representation: Charton, value: Decimal) -> Decimal:
 
 
 VALUES = ["5", "-3.5", "1234.567", "-0.0625", "999999", "0", "+7", "1,234.5", "0.1", "-99.95"]
-VALUES += ["12345.6", "6.02e3", "-1e-3"]
+VALUES += ["12345.6", "6.02e3", "-1e-3", "70000", "-0"]
 
 
 @pytest.mark.parametrize(

@@ -169,37 +169,6 @@ def test_without_text_numbers_become_canonical(kind: str, documents: list[str | 
         assert [text is None for text in decoded] == [text is None for text in documents]
 
 
-@pytest.mark.parametrize(
-    ("representation", "surface", "spoken"),
-    [
-        (XVal(), "0.1", "0.1"),
-        (XVal(), "70000", "70000"),
-        (XVal(), "1e-9", "1e-9"),
-        (XVal(), "-0", "-0"),
-        (XVal(), "16777217", "16777217"),  # float32 has 24 bits, but number_value is a float64
-        (XVal(scale=0.01), "250", "250"),
-        (FloatBits(), "-28.5", "-28.5"),
-        (FloatBits(), "1,234.50", "1234.5"),
-        (PlaceValue(), "1,234.50", "1,234.50"),
-        (PlaceValue(), "+007", "+007"),
-        (PlaceValue(), "−1.5E+3", "-1.5E+3"),
-        (Subword(), "1,234.50", "1,234.50"),
-    ],
-)
-@pytest.mark.parametrize("kind", ["gpt2", "bert", "metaspace_first"])
-def test_spoken_numbers(
-    kind: str, representation: Representation, surface: str, spoken: str
-) -> None:
-    tok = make(kind, representation)
-    expected = f"a {spoken} b"
-    decoded = tok.decode_batch(tok.encode_batch([f"a {surface} b"])).to_pylist()[0]
-    if kind == "bert" and isinstance(representation, Subword):
-        # WordPiece forgets the spaces around marks
-        assert decoded.replace(" ", "") == expected.replace(" ", "")
-    else:
-        assert decoded == expected
-
-
 # One by one, all at once, and from many threads
 # ------------------------------------------------------------------------
 
@@ -714,15 +683,6 @@ def test_many_small_rows(kind: str, documents: list[str | None]) -> None:
     assert batch.num_rows == len(documents)
     assert tok.decode_batch(batch).to_pylist() == documents
     assert batch["input_ids"].null_count == documents.count(None)
-
-
-def test_texts_that_are_not_text() -> None:
-    with pytest.raises(InputError, match="wrap it in a list"):
-        make("gpt2").encode_batch("5")
-    with pytest.raises(InputError, match="document 1"):
-        make("gpt2").encode_batch(["5", 5])
-    with pytest.raises(InputError, match="U\\+D800"):
-        make("gpt2").encode("\ud800")
 
 
 ONE_TOKEN = ["xval", "bits", "bits:64", "fone:6,4", "exponent_bins", "logfourier:8", "xval:log"]
