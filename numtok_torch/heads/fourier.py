@@ -10,22 +10,20 @@ as |Σ_j a_j exp(iπjy)|² / 2c_0, which is never negative, and as which it is c
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
-from numtok_torch.heads.base import NumberHead, NumberPrediction, moved, run
-from numtok_torch.heads.space import check_space, from_space, space_of, to_space
+from numtok_torch.heads.base import NumberPrediction, mean, moved, run
+from numtok_torch.heads.space import ValueHead
 
-POINTS = ("mode", "mean", "median")
 FLOOR = 1e-5  # of the density; the authors add it to the probability of each bin
 GRID = 2048  # places at which the mode is looked for
 HALVINGS = 50  # of the interval that a quantile lies in
 
 
-class FourierHead(NumberHead):
+class FourierHead(ValueHead):
     """The density of the next number as a Fourier series, smooth and of any shape (Fourier Head:
     Gillman et al. 2024).
 
@@ -48,7 +46,7 @@ class FourierHead(NumberHead):
     """
 
     name = "fourier"
-    target = "number_value"
+    points = ("mode", "mean", "median")
 
     def __init__(
         self,
@@ -66,40 +64,38 @@ class FourierHead(NumberHead):
         sizes = {"scale": scale, "spread": spread, "within": within, "coverage": coverage}
         given = {"frequencies": frequencies, "space": space, "gamma": gamma, "point": point}
         super().__init__(d_model, **given, **sizes)
-        check_space(self.name, space, frequencies=frequencies, **sizes)
-        if point not in POINTS or not coverage < 1 or not gamma >= 0:
+        self.check(frequencies=frequencies, **sizes)
+        if not coverage < 1 or not gamma >= 0:
             raise RepresentationError(
-                f"{self.name}: point={point!r} must be one of {POINTS}, coverage={coverage} below 1,"
-                f" gamma={gamma} not negative"
+                f"{self.name} needs coverage={coverage} below 1, gamma={gamma} not negative"
             )
-        self.scale, self.space, self.spread, self.gamma = scale, space, spread, gamma
+        self.spread, self.gamma = spread, gamma
         self.point, self.within, self.coverage = point, within, coverage
         self.network = nn.Linear(d_model, 2 * (frequencies + 1))
         with torch.no_grad():  # as the authors do
             self.network.weight.div_(100)
             self.network.bias.div_(100)
 
-    @classmethod
-    def options_for(cls, representation: Any) -> dict[str, Any]:
-        return space_of(representation, True)
+    def losses(self, hidden: Tensor, values: Tensor) -> Tensor:
+        return -self.log_prob(hidden, values)
 
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
-        found = run(self.network, self.checked(hidden, target))  # (n, 2 (N + 1))
-        finite = torch.isfinite(target)  # (n,)
-        losses = torch.where(finite, -self._log_density(found, torch.where(finite, target, 0)), 0)
-        loss = losses.sum() / finite.sum().clamp(min=1)
+        loss = super().loss(hidden, target)
         if self.gamma:
-            real, imaginary = coefficients(found)  # (n, N + 1) each
+            real, imaginary = coefficients(run(self.network, hidden))  # (n, N + 1) each
             order = torch.arange(real.shape[-1], device=real.device)
             rough = 2 * (math.pi * order) ** 2 * (real.square() + imaginary.square())
-            loss = loss + self.gamma * 2 * rough.sum(-1).mean()
+            loss = loss + self.gamma * 2 * mean(rough.sum(-1))
         return loss
 
     def log_prob(self, hidden: Tensor, values: Tensor) -> Tensor:
         """Log density, in the space of y, of values float64 (...) given hidden states (...,
         d_model): float32 (...).
         """
-        return self._log_density(run(self.network, self.checked(hidden)), values)
+        found = run(self.network, self.checked(hidden))  # (..., 2 (N + 1))
+        y = self.to_space(values) / self.spread
+        at = density(found, y.clamp(-1, 1).to(found.dtype).unsqueeze(-1)).squeeze(-1)  # (...)
+        return ((at + FLOOR) / (1 + 2 * FLOOR)).log() - math.log(self.spread)
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
@@ -120,12 +116,6 @@ class FourierHead(NumberHead):
         share = torch.empty_like(found[..., :1]).uniform_(generator=generator)  # (..., 1)
         return self._back(quantile(found, share).squeeze(-1))
 
-    def _log_density(self, found: Tensor, values: Tensor) -> Tensor:
-        """float32 (...), of values in the space of y."""
-        y = to_space(values, self.scale, self.space) / self.spread
-        at = density(found, y.clamp(-1, 1).to(found.dtype).unsqueeze(-1)).squeeze(-1)  # (...)
-        return ((at + FLOOR) / (1 + 2 * FLOOR)).log() - math.log(self.spread)
-
     def _point(self, found: Tensor) -> Tensor:
         """(...), from -1 to 1."""
         if self.point == "median":
@@ -140,7 +130,7 @@ class FourierHead(NumberHead):
 
     def _back(self, y: Tensor) -> Tensor:
         """Places from -1 to 1 to values, float64 (...)."""
-        return from_space(y * self.spread, self.scale, self.space)
+        return self.from_space(y * self.spread)
 
 
 def _halves(found: Tensor) -> tuple[Tensor, Tensor]:

@@ -12,28 +12,18 @@ on one number of the training data would otherwise take the loss to minus infini
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from numtok.errors import RepresentationError
-from numtok.representations.registry import layer_of
-from numtok_torch.heads.base import (
-    NumberHead,
-    NumberPrediction,
-    moved,
-    one_hidden_layer,
-    run,
-)
-from numtok_torch.heads.space import check_space, from_space, space_of, to_space
+from numtok_torch.heads.base import NumberPrediction, moved, one_hidden_layer, run
+from numtok_torch.heads.space import ValueHead
 
-POINTS = ("mode", "mean")
 LARGEST = 1e18  # of y over the smallest standard deviation: its square is still a float32
 STEPS = 30  # towards the mode, from the mean of each component
 
 
-class MixtureHead(NumberHead):
+class MixtureHead(ValueHead):
     """A mixture of k Gaussians over the next number, for contexts that more than one number fits.
 
     It lies over y = x · scale, or with ``space="asinh"`` over y = asinh(x · scale), which is linear
@@ -56,7 +46,8 @@ class MixtureHead(NumberHead):
     """
 
     name = "mixture"
-    target = "number_value"
+    points = ("mode", "mean")
+    logarithmic = False
 
     def __init__(
         self,
@@ -74,12 +65,8 @@ class MixtureHead(NumberHead):
         shape = {"components": components, "hidden": hidden, "scale": scale, "space": space}
         widths = {"spread": spread, "min_std": min_std, "point": point, "within": within}
         super().__init__(d_model, **shape, **widths)
-        sizes = {"scale": scale, "spread": spread, "min_std": min_std, "within": within}
-        check_space("mixture", space, components=components, **sizes)
-        if point not in POINTS:
-            raise RepresentationError(f"mixture: point={point!r} must be one of {POINTS}")
-        self.scale, self.space, self.min_std = scale, space, min_std
-        self.point, self.within = point, within
+        self.check(components=components, spread=spread, min_std=min_std, within=within)
+        self.min_std, self.point, self.within = min_std, point, within
         self.network = one_hidden_layer(d_model, hidden, 3 * components)
         self._spread_out(components, spread)
 
@@ -100,29 +87,23 @@ class MixtureHead(NumberHead):
         weights, means, widths = run(self.network, self.checked(hidden)).chunk(3, -1)
         return weights.log_softmax(-1), means, nn.functional.softplus(widths) + self.min_std
 
-    @classmethod
-    def options_for(cls, representation: Any) -> dict[str, Any]:
-        return space_of(representation, layer_of(representation.name, "head") is cls)
-
-    def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
-        self.checked(hidden, target)
-        finite = torch.isfinite(target)  # (n,)
-        y = self._forth(torch.where(finite, target, 0))  # (n,)
-        losses = torch.where(finite, -log_density(y, *self.mixture(hidden)), 0)  # (n,)
-        return losses.sum() / finite.sum().clamp(min=1)
+    def losses(self, hidden: Tensor, values: Tensor) -> Tensor:
+        return -self.log_prob(hidden, values)
 
     def log_prob(self, hidden: Tensor, values: Tensor) -> Tensor:
         """Log density, in the space of y, of values float64 (...) given hidden states (...,
         d_model): float32 (...).
         """
-        return log_density(self._forth(values), *self.mixture(hidden))
+        y = self.to_space(values, LARGEST * self.min_std).to(torch.float32)
+        return log_density(y, *self.mixture(hidden))
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
         mixture = self.mixture(hidden)
         y = _mean(*mixture) if self.point == "mean" else _mode(*mixture)
         confidence = _mass(y - self.within, y + self.within, *mixture)
-        return NumberPrediction(self._back(y), confidence=confidence, bounds=self._back(moved(y)))
+        bounds = self.from_space(moved(y))
+        return NumberPrediction(self.from_space(y), confidence=confidence, bounds=bounds)
 
     @torch.no_grad()
     def sample(self, hidden: Tensor, generator: torch.Generator | None = None) -> Tensor:
@@ -133,16 +114,7 @@ class MixtureHead(NumberHead):
         which = torch.multinomial(rows, 1, generator=generator).view(*shape, 1)  # (..., 1)
         drawn = torch.empty_like(which, dtype=means.dtype).normal_(generator=generator)
         y = means.gather(-1, which) + stds.gather(-1, which) * drawn  # (..., 1)
-        return self._back(y.squeeze(-1))
-
-    def _forth(self, values: Tensor) -> Tensor:
-        """Values, float64 (...), to y, float32 (...)."""
-        y = to_space(values, self.scale, self.space)
-        return y.clamp(-LARGEST * self.min_std, LARGEST * self.min_std).to(torch.float32)
-
-    def _back(self, y: Tensor) -> Tensor:
-        """The inverse, to float64; within its range."""
-        return from_space(y, self.scale, self.space)
+        return self.from_space(y.squeeze(-1))
 
 
 def log_density(y: Tensor, log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:

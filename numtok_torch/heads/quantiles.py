@@ -11,20 +11,19 @@ Quantiles are put in order when they are read, which never raises the loss (Cher
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
-from numtok_torch.heads.base import NumberHead, NumberPrediction, moved, run
-from numtok_torch.heads.space import check_space, from_space, space_of, to_space
+from numtok_torch.heads.base import NumberPrediction, moved, run
+from numtok_torch.heads.space import ValueHead
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 LARGEST = 1e18  # of y: its sum over a batch is still a float32
 
 
-class QuantileHead(NumberHead):
+class QuantileHead(ValueHead):
     """Quantiles of the next number, trained with the pinball loss. The number that is predicted is
     the median, and its interval reaches from the first quantile to the last.
 
@@ -41,7 +40,6 @@ class QuantileHead(NumberHead):
     """
 
     name = "quantiles"
-    target = "number_value"
 
     def __init__(
         self,
@@ -52,43 +50,34 @@ class QuantileHead(NumberHead):
     ) -> None:
         shares = tuple(quantiles)
         super().__init__(d_model, quantiles=shares, scale=scale, space=space)
-        check_space(self.name, space, scale=scale)
+        self.check()
         steps = zip((0.0, *shares), (*shares, 1.0), strict=True)
         if not shares or not all(low < high for low, high in steps):
             raise RepresentationError(
                 f"{self.name}: quantiles={shares} must be shares between 0 and 1, each larger than"
                 " the one before"
             )
-        self.shares, self.scale, self.space = shares, scale, space
+        self.shares = shares
         self.network = nn.Linear(d_model, len(shares))
 
-    @classmethod
-    def options_for(cls, representation: Any) -> dict[str, Any]:
-        found = space_of(representation, True)
-        return {name: one for name, one in found.items() if name in ("scale", "space")}
-
-    def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
-        found = run(self.network, self.checked(hidden, target))  # (n, k)
-        finite = torch.isfinite(target)  # (n,)
-        y = to_space(torch.where(finite, target, 0), self.scale, self.space)
-        off = y.clamp(-LARGEST, LARGEST).to(found.dtype).unsqueeze(-1) - found  # (n, k)
-        shares = self._shares(found)  # (k,)
-        losses = torch.maximum(shares * off, (shares - 1) * off).mean(-1)  # (n,)
-        return torch.where(finite, losses, 0).sum() / finite.sum().clamp(min=1)
+    def losses(self, hidden: Tensor, values: Tensor) -> Tensor:
+        found = run(self.network, hidden)  # (n, k)
+        y = self.to_space(values, LARGEST).to(found.dtype)  # (n,)
+        off, shares = y.unsqueeze(-1) - found, self._shares(found)  # (n, k), (k,)
+        return torch.maximum(shares * off, (shares - 1) * off).mean(-1)
 
     @torch.no_grad()
     def quantiles(self, hidden: Tensor) -> Tensor:
         """The quantiles, float64 (..., k), rising."""
-        return from_space(self._ordered(hidden), self.scale, self.space)
+        return self.from_space(self._ordered(hidden))
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
         ordered = self._ordered(hidden)  # (..., k)
         middle = self._at(ordered, ordered.new_full(ordered.shape[:-1], 0.5))  # (...)
-        ends = from_space(ordered[..., [0, -1]], self.scale, self.space)  # (..., 2)
-        bounds = from_space(moved(middle), self.scale, self.space)
-        values = from_space(middle, self.scale, self.space)
-        return NumberPrediction(values, bounds=bounds, interval=ends)
+        ends = self.from_space(ordered[..., [0, -1]])  # (..., 2)
+        bounds = self.from_space(moved(middle))
+        return NumberPrediction(self.from_space(middle), bounds=bounds, interval=ends)
 
     @torch.no_grad()
     def sample(self, hidden: Tensor, generator: torch.Generator | None = None) -> Tensor:
@@ -97,7 +86,7 @@ class QuantileHead(NumberHead):
         """
         ordered = self._ordered(hidden)
         drawn = torch.empty_like(ordered[..., 0]).uniform_(generator=generator)
-        return from_space(self._at(ordered, drawn), self.scale, self.space)
+        return self.from_space(self._at(ordered, drawn))
 
     def _ordered(self, hidden: Tensor) -> Tensor:
         """float64 (..., k), in the space of y."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,15 +53,6 @@ MAKERS["sum"] = lambda **o: layers.SumEmbedding(
     [MAKERS[name](**o) for name in ("xval", "bits", "fone linear")]
 )
 EVERY = pytest.mark.parametrize("name", MAKERS)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Tensors this small are slower on several."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def tensor(column: pa.Array) -> Any:

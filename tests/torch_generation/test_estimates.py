@@ -20,7 +20,6 @@ PROMPTS = ["It weighs", "a b c and"]
 @pytest.fixture(autouse=True)
 def seeded() -> None:
     torch.manual_seed(5)
-    torch.set_num_threads(1)
 
 
 def sampled(made: Any, tokenizer: Any, prompts: list[str], **options: Any) -> Generated:

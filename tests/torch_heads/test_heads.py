@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,17 +48,14 @@ MAKERS: dict[str, Callable[[], heads.NumberHead]] = {
     "bits": lambda: heads.BitsHead(D),
     "bits hidden": lambda: heads.BitsHead(D, 16),
     "bits of 64": lambda: heads.BitsHead(D, width=64, slope=0.25),
+    "quantiles": lambda: heads.QuantileHead(D, scale=0.1),
+    "quantiles asinh": lambda: heads.QuantileHead(D, scale=0.1, space="asinh"),
+    "fourier": lambda: heads.FourierHead(D, 5, scale=0.1, spread=4.0),
+    "fourier asinh": lambda: heads.FourierHead(D, 5, scale=0.1, space="asinh", gamma=0.1),
 }
+OF_VALUES = [name for name in MAKERS if name.startswith(("mixture", "quantiles", "fourier"))]
 EVERY = pytest.mark.parametrize("name", MAKERS)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Tensors this small are slower on several."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+EVERY_OF_VALUES = pytest.mark.parametrize("name", OF_VALUES)
 
 
 def made(name: str) -> heads.NumberHead:
@@ -72,7 +69,7 @@ def hidden(rows: int = N, seed: int = 0) -> Any:
 
 def target(name: str, rows: int = N) -> Any:
     generator = torch.Generator().manual_seed(2)
-    if name in ("scalar", "mixture", "mixture asinh"):
+    if name == "scalar" or name in OF_VALUES:
         wide = torch.randn(rows, generator=generator, dtype=torch.float64)
         return wide.float() if name == "scalar" else wide
     if name == "fone dense":
@@ -146,11 +143,13 @@ def formula(name: str, head: Any, h: Any, y: Any) -> float:
 
 @EVERY
 def test_the_loss_is_the_formula_and_its_gradients_reach_everything(name: str) -> None:
+    """The formulas of quantiles and series are in test_distributions."""
     head, h, y = made(name), hidden().requires_grad_(), target(name)
     found = head.loss(h, y)
     assert found.shape == () and found.dtype == torch.float32
-    expected = formula(name, head, h.detach().double().numpy(), y.double().numpy())
-    assert found.item() == pytest.approx(expected, rel=1e-5)
+    if not name.startswith(("quantiles", "fourier")):
+        expected = formula(name, head, h.detach().double().numpy(), y.double().numpy())
+        assert found.item() == pytest.approx(expected, rel=1e-5)
     found.backward()
     for key, one in [*head.named_parameters(), ("hidden", h)]:
         assert torch.isfinite(one.grad).all() and one.grad.any(), key
@@ -179,6 +178,9 @@ def test_predictions_of_any_shape(name: str) -> None:
     if flat.confidence is not None:
         assert flat.confidence.shape == (6,)
         assert ((flat.confidence >= 0) & (flat.confidence <= 1)).all()
+    if flat.interval is not None:
+        assert cube.interval.shape == (2, 3, 2) and cube.interval.dtype == torch.float64
+        assert torch.isfinite(cube.interval).all() and (cube.interval.diff() > 0).all()
 
 
 @EVERY
@@ -214,8 +216,9 @@ def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(
     # half a second, which a quick run has no use for
     from torch._dynamo.testing import CompileCounterWithBackend
 
-    # which the others hold
-    every = {name: made(name) for name in MAKERS if name not in ("mixture", "fone plain", "bits")}
+    # which the others hold, or of which 50 halvings are a part
+    held = ("mixture", "fone plain", "bits", "quantiles", "fourier", "fourier asinh")
+    every = {name: made(name) for name in MAKERS if name not in held}
     spelled = {one: str(int(value)) for one, value in DIGITS.items()}
     whole = NumberValueLoss(DigitTokens(spelled, joints=(21,), opens=(22,), closes=(23,)))
     of_tokens = [NumberTokenLoss([DIGITS]), NumberTokenLoss([DIGITS], "mse", reweigh=True), whole]
@@ -468,21 +471,21 @@ def test_the_density_integrates_to_one() -> None:
     assert (density.double().sum() * (grid[1] - grid[0]) * 2).item() == pytest.approx(1, abs=1e-3)
 
 
-@pytest.mark.parametrize("space", ["linear", "asinh"])
-def test_far_away_targets_are_finite(space: str) -> None:
+@EVERY_OF_VALUES
+def test_far_away_targets_are_finite(name: str) -> None:
     """Densities underflow there; their logarithm does not."""
-    torch.manual_seed(0)
-    head = heads.MixtureHead(D, 4, space=space)
-    far = torch.tensor([0.0, 1e3, -1e9, 1e300, -1e-300], dtype=torch.float64)
+    head, far = made(name), torch.tensor([0, 1e3, -1e308, 1e308, -1e-300], dtype=torch.float64)
     loss = head.loss(hidden(), far)
     assert torch.isfinite(loss)
     loss.backward()
     assert all(torch.isfinite(parameter.grad).all() for parameter in head.parameters())
 
 
-def test_infinite_targets_are_left_out() -> None:
-    head, h = made("mixture"), hidden()
-    y = torch.tensor([0.5, math.inf, -1.0, -math.inf, 2.0], dtype=torch.float64)
+@pytest.mark.parametrize("name", [name for name in OF_VALUES if name != "fourier asinh"])
+def test_infinite_targets_are_left_out(name: str) -> None:
+    """But for the penalty of a series, which is of no target."""
+    head, h = made(name), hidden()
+    y = torch.tensor([0.5, math.inf, -1.0, math.nan, 2.0], dtype=torch.float64)
     some = torch.tensor([0, 2, 4])
     torch.testing.assert_close(head.loss(h, y), head.loss(h[some], y[some]))
 
@@ -576,8 +579,9 @@ def test_what_cannot_be_made(make: Callable[[], Any], message: str) -> None:
 
 
 def test_shapes_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(SchemaError, match="d_model=24"):
-        made("scalar").predict(torch.zeros(2, 5))
+    for name in MAKERS:
+        with pytest.raises(SchemaError, match="d_model=24"):
+            made(name).predict(torch.zeros(2, 5))
     with pytest.raises(SchemaError, match="one row for each number"):
         made("scalar").loss(hidden(3), torch.zeros(4))
     with pytest.raises(SchemaError, match="made for 9 digits"):
