@@ -487,3 +487,12 @@ def test_questions_of_drop_are_learnt_by_heart(
     assert list(learnt) == ["places", "no-places"]
     assert all(exact > 0.8 and f1 >= exact for exact, f1 in learnt.values())
     assert "| places | 6 | 6 | " in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_jax_learns_sums(capsys: pytest.CaptureFixture[str]) -> None:
+    """It reads numbers from the columns alone: off by 2% of the largest sums in these steps."""
+    pytest.importorskip("flax")
+    losses = example("train_jax").main(["--steps", "200", "--samples", "1024"])
+    assert losses[0] > 1 and max(losses[-10:]) < 0.02
+    assert float(capsys.readouterr().out.split()[-1]) < 10
