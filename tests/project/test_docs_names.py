@@ -20,6 +20,7 @@ TOPS = (
     "benchmarks",
     "examples",
     "docs",
+    "integrations",
     ".ci",
     ".github",
 )

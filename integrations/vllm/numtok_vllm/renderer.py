@@ -1,0 +1,24 @@
+"""What vLLM makes of a request's prompt, with a stricter look at ids that come from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vllm.exceptions import VLLMValidationError
+from vllm.renderers.hf import HfRenderer
+
+from numtok_vllm.number_ids import FIRST
+
+
+class NumtokRenderer(HfRenderer):
+    """vLLM's own, for ``--tokenizer-mode numtok``."""
+
+    def validate_token_ids(self, token_ids: Sequence[int], *, parameter: str | None = None) -> None:
+        """VLLMValidationError for an id that is neither of the vocabulary nor a number's."""
+        super().validate_token_ids(token_ids, parameter=parameter)
+        size = self.model_config.get_vocab_size()
+        for one in token_ids:
+            if size <= one < FIRST:
+                raise VLLMValidationError(
+                    f"Token id {one} is out of vocabulary", parameter=parameter
+                )

@@ -1,0 +1,134 @@
+"""``--tokenizer-mode numtok``: texts to ids and back for vLLM, numbers whole.
+
+vLLM decodes a stream by comparing the text of its last tokens with and without the new one; here
+that is the text that :class:`numtok.DecodeStream` has settled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from numtok import DecodeStream
+from numtok.errors import TokenizerError
+from numtok.hf import NumberTokenizer
+from numtok.tokenizer.packing import end_token
+from numtok_vllm.number_ids import LAST, NumberIds
+
+LONGEST = 400  # characters of a number that is one token
+
+
+class Token(str):
+    """The text of a token, with its id."""
+
+    id: int
+
+
+class NumtokTokenizer:
+    """What vLLM asks of a tokenizer, of a folder that numtok saved or exported.
+
+    All else is that of :class:`numtok.hf.NumberTokenizer`, such as chat templates. It is not derived
+    from it, as vLLM would then decode streams by the ``tokenizer.json`` alone.
+    """
+
+    is_fast = True  # its text needs no special tokens put in
+
+    def __init__(self, inner: NumberTokenizer) -> None:
+        self.inner, self.numtok = inner, inner.numtok
+        self.numbers = NumberIds(self.numtok)
+        added = self.numtok.config["added_tokens"]
+        self._special = {token["id"] for token in added if token["special"]}
+        self.eos_token_id = inner.eos_token_id
+        if self.eos_token_id is None:
+            with contextlib.suppress(TokenizerError):
+                self.eos_token_id = end_token(self.numtok)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        path_or_repo_id: str | Path,
+        *args: Any,
+        revision: str | None = None,
+        download_dir: str | None = None,
+        truncation_side: str = "left",
+        **options: Any,
+    ) -> NumtokTokenizer:
+        """Of a folder, or of the Hub; what else vLLM says is not for numtok."""
+        where = {"revision": revision, "cache_dir": download_dir}
+        given: dict[str, Any] = {name: one for name, one in where.items() if one is not None}
+        inner = NumberTokenizer.from_pretrained(path_or_repo_id, **given)
+        inner.truncation_side = truncation_side
+        return cls(inner)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "inner":  # while it is copied
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    @property
+    def max_token_id(self) -> int:
+        """The largest id that may come."""
+        return LAST if self.numbers.tokens else self.numtok.vocab_size - 1
+
+    def __len__(self) -> int:
+        return self.max_token_id + 1
+
+    @property
+    def max_chars_per_token(self) -> int:
+        """By which vLLM refuses texts unread that must be too long."""
+        return max(LONGEST, *map(len, self.inner.get_vocab()))
+
+    def __call__(self, text: Any, **options: Any) -> Any:
+        """As of the drop-in, with the value of a number in its id."""
+        if not self.numbers.tokens:
+            return self.inner(text, **options)
+        if not isinstance(text, str):
+            rows = [self(one, **options) for one in text]
+            return type(rows[0])({name: [row[name] for row in rows] for name in rows[0]})
+        found = self.inner(text, **options, return_numbers=True)
+        kept = {
+            name: found[name]
+            for name in ("input_ids", "attention_mask", "offset_mapping")
+            if name in found
+        }
+        for at, is_number in enumerate(found["number_mask"]):
+            if is_number:
+                value = repr(found["number_value"][at])
+                kept["input_ids"][at] = self.numbers.pack(kept["input_ids"][at], value)
+        return type(found)(kept)
+
+    def encode(self, text: str, **options: Any) -> list[int]:
+        """The ids of one text."""
+        ids: list[int] = self(text, **options)["input_ids"]
+        return ids
+
+    def decode(self, ids: Sequence[int] | int, skip_special_tokens: bool = False) -> str:
+        """The text of ids; a number without a value shows as ``[NUM]``."""
+        kept = [ids] if isinstance(ids, int) else list(ids)
+        shown = self.convert_ids_to_tokens(kept, skip_special_tokens)
+        both = [self.numbers.unpack(token.id) for token in shown]
+        values = [value for _, value in both if value is not None]
+        return self.numtok.decode([token for token, _ in both], values or None)
+
+    def convert_ids_to_tokens(
+        self, ids: Sequence[int], skip_special_tokens: bool = False
+    ) -> list[Token]:
+        """The tokens, each of which knows its id."""
+        tokens = []
+        for one in ids:
+            if not (skip_special_tokens and one in self._special):
+                plain, value = self.numbers.unpack(one)
+                name = value or self.inner.convert_ids_to_tokens(plain) or ""
+                tokens.append(Token(name))
+                tokens[-1].id = one
+        return tokens
+
+    def convert_tokens_to_string(self, tokens: Sequence[Token]) -> str:
+        """The text that these tokens settle: no part of a number, or of a character."""
+        stream, text = DecodeStream(), ""
+        for token in tokens:
+            plain, value = self.numbers.unpack(token.id)
+            text += stream.step(self.numtok, plain, value) or ""
+        return text
