@@ -123,21 +123,23 @@ class ServedNumberModel(nn.Module):
         return scores
 
     def say_numbers(self, sampler: Any, inputs: Any, output: Any) -> None:
-        """A hook after the sampler: give the ids of numbers, int32 (rows, 1), their values, also
-        where their probabilities are told, (rows, 1 + most likely ones).
+        """A hook after the sampler: give numbers their values, among the ids that were chosen, int32
+        (rows, 1), and those whose probabilities are told, (rows, some), of which beams are made.
         """
-        ids = output.sampled_token_ids[:, 0]  # (rows,), a view
-        rows = torch.isin(ids, self.tokens).nonzero().squeeze(1)  # (n,)
+        told = output.logprobs_tensors
+        tables = [output.sampled_token_ids, *([] if told is None else [told.logprob_token_ids])]
+        where = [torch.isin(ids, self.tokens) for ids in tables]  # (rows, ...) each
+        rows = torch.cat(where, 1).any(1).nonzero().squeeze(1)  # (n,)
         if self.head is None or not self.numbers.tokens or not len(rows):
             return
         found = self.head.predict(self.hidden[rows])
         values = found.values.numpy()
         streams = {name: one.numpy() for name, one in found.streams.items()}
         texts, _ = decided(self.tokenizer, Reading(values, streams), lambda at: float(values[at]))
-        for row, text in zip(rows.tolist(), texts, strict=True):
-            ids[row] = self.numbers.pack(int(ids[row]), text)
-        if output.logprobs_tensors is not None:
-            output.logprobs_tensors.logprob_token_ids[rows, 0] = ids[rows]
+        said = dict(zip(rows.tolist(), texts, strict=True))
+        for ids, numbers in zip(tables, where, strict=True):
+            for row, at in numbers.nonzero().tolist():
+                ids[row, at] = self.numbers.pack(int(ids[row, at]), said[row])
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> set[str]:
         """Those of a folder of ``NumberModel.save_pretrained``."""
