@@ -67,7 +67,7 @@ class ServedNumberModel(nn.Module):
         if any(isinstance(layer, PlaceValueEmbedding) for layer in layers):
             raise ModelError(
                 "PlaceValueEmbedding sees the places of digits while they are written, which vLLM"
-                " does not keep; serve this model with examples/serve.py"
+                " does not keep; write with numtok_torch.generate"
             )
         self.numbers = NumberIds(self.tokenizer)
         self.tokens = torch.tensor(number_ids(self.tokenizer))
