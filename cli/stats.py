@@ -104,7 +104,7 @@ def shown_report(report: Report, source: str) -> dict[str, Any]:
         "title": f"{counted(of.numbers, 'number')} in {counted(of.documents, 'document')}",
         "source": shown(source),
         "options": " ".join(f"--{name} {value}" for name, value in advice.options.items()),
-        "reasons": [in_options(sentence) for sentence in advice.reasons],
+        "reasons": [in_options(one) for one in (*advice.reasons, *advice.against)],
         "remarks": [in_options(sentence) for sentence in tables.remarks(report)],
         "tiles": tables.overview(report),
         "headings": tables.LOSS_HEADINGS,

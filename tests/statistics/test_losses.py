@@ -188,11 +188,30 @@ def test_the_first_rule_that_holds_decides_and_its_options_encode(
     advice = report.recommendation
     assert advice.numbers == advice.options["numbers"] == chosen
     assert reason in " ".join(advice.reasons)
+    assert bool(advice.against) == (kind != "none")
+    assert kind == "none" or advice.against[0].startswith(f"Against {chosen}: ")
     # whatever is compared
     assert advice == Report.of(report.statistics, [Subword()]).recommendation
     texts = tmp_path / "in.jsonl"
     texts.write_text("".join(json.dumps({"text": text}) + "\n" for text in corpus(kind)[:5]))
     numtok.encode_files(texts, tmp_path / "out.parquet", **advice.options)
+
+
+def test_what_speaks_against_it_names_those_that_hold_as_much() -> None:
+    """Of all that are compared: of prices with two digits, all that write digits keep each, and so
+    does fone; the evidence against xVal is told.
+    """
+    report = Report.of(Statistics.of_batch(corpus("prices")))
+    evidence, others = report.recommendation.against
+    assert "arXiv 2604.16775" in evidence and "quantile_bins:64,soft" in evidence
+    exact = {loss.name: loss for loss in report.losses if loss.exact == loss.numbers}
+    told = others.partition(" exact in ")[2].rstrip(".").split("), ")
+    assert len(told) == 3 and all(one.split(" (")[0] in exact for one in told)
+    assert all("(100%, " in one for one in told)
+    fewest = sorted(loss.tokens for loss in exact.values() if loss.tokens is not None)[:3]
+    assert [float(one.split("%, ")[1].split()[0]) for one in told] == pytest.approx(
+        fewest, rel=0.01
+    )
 
 
 def test_the_options_that_are_printed_encode(
