@@ -26,6 +26,7 @@ ELSEWHERE = {
 LIES_AT = {page: path for path, page in ELSEWHERE.items()}
 LINK = re.compile(r"""(\]\(|<img src=")([^)\s"#]+)((?:#[^)\s"]*)?)([)"])""")
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
+SHORT = re.compile("<code>(?=[^<]{1,30}</code>)")
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -55,13 +56,20 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
             return match[0]
         source = LIES_AT.get(here, f"docs/{here}")
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
-        return f"{before}{_address(path, here, config)}{anchor}{after}"
+        # what is HTML already is not made relative to the page's address by MkDocs
+        seen_from = page.url + "index.html" if before.startswith("<img") else here
+        return f"{before}{_address(path, seen_from, config)}{anchor}{after}"
 
     pieces = FENCE.split(markdown)
     fences = [*FENCE.findall(markdown), ""]
     return "".join(
         LINK.sub(led, _plain(piece)) + fence for piece, fence in zip(pieces, fences, strict=True)
     )
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Keep short code on one line: a browser would break ``--numbers`` after its dashes."""
+    return SHORT.sub('<code class="whole">', html)
 
 
 def _plain(prose: str) -> str:
