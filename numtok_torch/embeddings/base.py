@@ -88,13 +88,15 @@ class NumberEmbedding(NumberLayer):
         in their place, gets a norm of ``size · sqrt(d_model)`` in the mean. NumberModel calls it.
 
         A layer that has an ``amplitude`` keeps it, and so does one that starts from zeros. xVal
-        multiplies the word vector, and has its length already.
+        multiplies the word vector, and has its length already. Features that do not learn, beside a
+        word vector that all numbers share, are never made shorter than published: what learns grows
+        past them in a few steps, and would hide them.
 
         Args:
             size: root mean square of the entries of the word vectors.
         """
         if self._options.get("amplitude", 1.0) is None and size > 0 and (own := self._size()) > 0:
-            self.set_amplitude(size / own)
+            self.set_amplitude(max(size / own, self._least()))
 
     def set_amplitude(self, amplitude: float | None) -> None:
         """Multiply the start by it, once; None leaves it to :meth:`scale_to`."""
@@ -111,6 +113,10 @@ class NumberEmbedding(NumberLayer):
     def _started(self) -> list[Tensor]:
         """The parameters that the amplitude multiplies; others multiply their features by it."""
         return []
+
+    def _least(self) -> float:
+        """The least amplitude that :meth:`scale_to` gives."""
+        return 0.0
 
     def _size(self) -> float:
         """Root mean square of the entries of its vectors, before the amplitude."""

@@ -125,6 +125,9 @@ class FloatBitsEmbedding(NumberEmbedding):
         first: Any = self.layers[0]
         return [first.weight, *biases]  # what R is proportional to
 
+    def _least(self) -> float:
+        return 1.0 if self.combine != "replace" and self.projection is None else 0.0
+
     def _size(self) -> float:
         if self.combine == "zero_pad":
             return 1.0

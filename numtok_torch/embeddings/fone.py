@@ -79,6 +79,9 @@ class FoNEEmbedding(NumberEmbedding):
     def _size(self) -> float:
         return projected_size(math.sqrt(self._width / 2), self.projection, self.d_model)
 
+    def _least(self) -> float:
+        return 1.0 if self.projection is None else 0.0
+
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
         """From digits (n, ...) or features (n, ..., 2)."""
         fone, features = self._representation, rows.flatten(1)  # (n, width)

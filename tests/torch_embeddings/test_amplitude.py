@@ -44,6 +44,8 @@ MAKERS: dict[str, tuple[Callable[..., layers.NumberEmbedding], str]] = {
         "input_ids",
     ),
 }
+# norms as published of features that do not learn: they are never made shorter
+LEAST = {"bits:64": 8.0, "bits, zero_pad": D**0.5, "fone": 3.0}
 EVERY = pytest.mark.parametrize("name", MAKERS)
 STDS = pytest.mark.parametrize("std", [0.02, 0.125, 1.0])
 
@@ -94,7 +96,8 @@ def length(model: NumberModel, name: str) -> float:
 def test_a_number_starts_as_long_as_a_word(name: str, std: float) -> None:
     model = in_front_of(made(name), std)
     words = model.get_input_embeddings().weight.detach().square().sum(-1).mean().sqrt()
-    assert length(model, name) == pytest.approx(float(words), rel=0.15)
+    least = LEAST.get(name, 0.0)
+    assert length(model, name) == pytest.approx(max(float(words), least), rel=0.15)
 
 
 @EVERY
@@ -155,7 +158,8 @@ def test_each_part_of_a_sum_is_as_long_as_a_word() -> None:
     model = in_front_of(layers.SumEmbedding(parts), std=0.3)
     words = model.get_input_embeddings().weight.detach().square().sum(-1).mean().sqrt()
     for part, name in zip(parts, ("bins", "fone"), strict=True):
-        assert length_alone(part, name) == pytest.approx(float(words), rel=0.15)
+        least = LEAST.get(name, 0.0)
+        assert length_alone(part, name) == pytest.approx(max(float(words), least), rel=0.15)
     resumed = in_front_of(layers.SumEmbedding([made("bins"), made("fone")]))
     resumed.load_state_dict(model.state_dict())
     batch = streams("bins") | streams("fone")
