@@ -34,6 +34,8 @@ REPRESENTATIONS = (
     "digits:3",
     DIGITS,
     "place",
+    "numerologic",
+    "float_digits",
 )
 TOKENIZERS = {"GPT-2": "gpt2.json", "GPT-NeoX": "gpt-neox-20b.json"}
 
