@@ -13,6 +13,18 @@ import pytest
 
 pytest.importorskip("torch")
 
+PROJECT = """
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "roots"
+version = "1.0"
+
+[project.entry-points."numtok.representations"]
+root = "roots"
+"""
 REPRESENTATION = '''
 from dataclasses import dataclass
 
@@ -155,16 +167,19 @@ for choose in (embedding_from_schema, head_from_schema):
 
 
 def test_a_representation_with_its_layers_comes_from_an_entry_point(tmp_path: Path) -> None:
-    package, described = tmp_path / "roots", tmp_path / "roots-1.0.dist-info"
-    for folder in (package, described):
-        folder.mkdir()
+    """The package is built and installed as a user would, into a folder of its own."""
+    project, installed = tmp_path / "project", tmp_path / "installed"
+    package = project / "roots"
+    package.mkdir(parents=True)
+    (project / "pyproject.toml").write_text(PROJECT)
     (package / "__init__.py").write_text(REPRESENTATION)
     (package / "layers.py").write_text(LAYERS)
-    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: roots\nVersion: 1.0\n")
-    (described / "entry_points.txt").write_text("[numtok.representations]\nroot = roots\n")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    offline = ["--no-index", "--no-deps", "--no-build-isolation", "--target", str(installed)]
+    subprocess.run([*pip, *offline, str(project)], check=True, timeout=240)
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path / "saved")],
-        env=os.environ | {"PYTHONPATH": str(tmp_path), "HF_HUB_OFFLINE": "1"},
+        env=os.environ | {"PYTHONPATH": str(installed), "HF_HUB_OFFLINE": "1"},
         capture_output=True,
         text=True,
         timeout=240,
