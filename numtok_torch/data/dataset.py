@@ -138,7 +138,8 @@ class Encoded:
         self.metadata: dict[str, Any] = self._storage.metadata
         _check_fingerprint(self.metadata, tokenizer)
         self.fingerprint: str = self.metadata["tokenizer"]
-        self.block_size, self._separate = block_size, separate
+        self.block_size: int | None = block_size
+        self._separate = separate
         self._blocks: Blocks | None = None
         if block_size is not None:
             self._check_columns()
