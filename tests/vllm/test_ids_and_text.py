@@ -89,7 +89,10 @@ def test_text_is_settled_token_by_token(numbers: Any, tmp_path: Path) -> None:
     ids = tokenizer.encode(TEXT)
     whole = tokenizer.decode(ids)
     tokens = tokenizer.convert_ids_to_tokens(ids)
-    texts = [tokenizer.convert_tokens_to_string(tokens[:count]) for count in range(len(ids) + 1)]
+    texts = [""]
+    for count in range(1, len(ids) + 1):  # vLLM shows nothing that is shorter, or not a character
+        text = tokenizer.convert_tokens_to_string(tokens[:count])
+        texts.append(texts[-1] if text.endswith("\ufffd") or not text else text)
     assert texts[-1] == whole
     written = [one.value for one in numtok.extract(TEXT)]
     assert [one.value for one in numtok.extract(whole)] == written

@@ -14,11 +14,14 @@ class NumtokRenderer(HfRenderer):
     """vLLM's own, for ``--tokenizer-mode numtok``."""
 
     def validate_token_ids(self, token_ids: Sequence[int], *, parameter: str | None = None) -> None:
-        """VLLMValidationError for an id that is neither of the vocabulary nor a number's."""
+        """VLLMValidationError for an id that is neither of the vocabulary nor a number with its
+        value.
+        """
         super().validate_token_ids(token_ids, parameter=parameter)
-        size = self.model_config.get_vocab_size()
+        size, numbers = self.model_config.get_vocab_size(), self.get_tokenizer().numbers.tokens
         for one in token_ids:
-            if size <= one < FIRST:
+            if size <= one < FIRST or one in numbers:
                 raise VLLMValidationError(
-                    f"Token id {one} is out of vocabulary", parameter=parameter
+                    f"Token id {one} is out of vocabulary, or a number without a value; send text",
+                    parameter=parameter,
                 )

@@ -1,7 +1,7 @@
 """``--tokenizer-mode numtok``: texts to ids and back for vLLM, numbers whole.
 
 vLLM decodes a stream by comparing the text of its last tokens with and without the new one; here
-that is the text that :class:`numtok.DecodeStream` has settled.
+there is none while :class:`numtok.DecodeStream` has not settled it.
 """
 
 from __future__ import annotations
@@ -107,10 +107,13 @@ class NumtokTokenizer:
     def decode(self, ids: Sequence[int] | int, skip_special_tokens: bool = False) -> str:
         """The text of ids; a number without a value shows as ``[NUM]``."""
         kept = [ids] if isinstance(ids, int) else list(ids)
-        shown = self.convert_ids_to_tokens(kept, skip_special_tokens)
-        both = [self.numbers.unpack(token.id) for token in shown]
-        values = [value for _, value in both if value is not None]
-        return self.numtok.decode([token for token, _ in both], values or None)
+        tokens = self.convert_ids_to_tokens(kept, skip_special_tokens)
+        return self.numtok.decode(*self._read(tokens))
+
+    def _read(self, tokens: Sequence[Token]) -> tuple[list[int], list[str] | None]:
+        """Their ids, and the values of the numbers that have one; None for none."""
+        both = [self.numbers.unpack(token.id) for token in tokens]
+        return [one for one, _ in both], [value for _, value in both if value is not None] or None
 
     def convert_ids_to_tokens(
         self, ids: Sequence[int], skip_special_tokens: bool = False
@@ -126,9 +129,8 @@ class NumtokTokenizer:
         return tokens
 
     def convert_tokens_to_string(self, tokens: Sequence[Token]) -> str:
-        """The text that these tokens settle: no part of a number, or of a character."""
-        stream, text = DecodeStream(), ""
-        for token in tokens:
-            plain, value = self.numbers.unpack(token.id)
-            text += stream.step(self.numtok, plain, value) or ""
-        return text
+        """Their text; none while it ends within a number or a character."""
+        ids, values = self._read(tokens)
+        if values is not None:  # vLLM waits for the end of a character itself
+            return self.numtok.decode(ids, values)
+        return DecodeStream().step(self.numtok, ids) or ""
