@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import numtok
-from numtok.errors import RepresentationError
+from numtok.errors import RepresentationError, TokenizerError
 from numtok.representations import P10, Digits, FloatBits, FoNE, PlaceValue, XVal
 
 pytest.importorskip("transformers")
@@ -112,3 +112,10 @@ def test_special_tokens_are_left_out_if_asked(tmp_path: Path) -> None:
     assert tokenizer.decode(ids, skip_special_tokens=True) == "12"
     assert tokenizer.decode(ids) == "12<|endoftext|>"
     assert tokenizer.eos_token_id == ids[-1]
+
+
+def test_a_folder_without_numbers_is_refused(tmp_path: Path) -> None:
+    """Read as numtok reads any source, it would get tokens that its model does not have."""
+    trained.source("gpt2").save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(TokenizerError, match="leave out --tokenizer-mode numtok"):
+        NumtokTokenizer.from_pretrained(tmp_path)

@@ -14,7 +14,7 @@ from vllm.v1.sample.logits_processor.builtin import process_dict_updates
 from numtok import Tokenizer
 from numtok.tokenizer.well_formed import Rules
 from numtok_torch import NumberLogitsProcessor
-from numtok_vllm.number_ids import NumberIds
+from numtok_vllm.number_ids import NumberIds, check_saved
 
 SEEN = 256  # tokens of a row that are looked at: more than a number has
 # of a request, what looks tokens up by their ids, which numbers with values have none for; and what
@@ -36,6 +36,7 @@ class NumberGrammar(LogitsProcessor):
 
     def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
         model = vllm_config.model_config
+        check_saved(model.tokenizer)
         tokenizer = Tokenizer.from_pretrained(model.tokenizer)
         self.numbers, self.longest = NumberIds(tokenizer), model.max_model_len
         self.held = NumberLogitsProcessor(tokenizer) if Rules.of(tokenizer) else None

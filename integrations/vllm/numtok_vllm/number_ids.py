@@ -14,12 +14,22 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok import Tokenizer
-from numtok.errors import RepresentationError
+from numtok.errors import RepresentationError, TokenizerError
 from numtok.representations import FloatBits, FoNE, SingleToken
+from numtok.tokenizer.saving import read_settings
 from numtok.tokenizer.written import number_ids
 
 FIRST, FORM = 1 << 30, 1 << 29  # the first id with a value, and the bit of the second form
 LAST = 2**31 - 1
+
+
+def check_saved(folder: Any) -> None:
+    """TokenizerError for a folder whose numbers are not known: read without, it gives other ids."""
+    if read_settings(folder) is None:
+        raise TokenizerError(
+            f"{folder} is no folder with a tokenizer that numtok saved or exported; save it there, or"
+            " leave out --tokenizer-mode numtok and --logits-processors"
+        )
 
 
 class NumberIds:

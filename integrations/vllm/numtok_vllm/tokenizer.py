@@ -7,15 +7,15 @@ there is none while :class:`numtok.DecodeStream` has not settled it.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from numtok import DecodeStream
 from numtok.errors import TokenizerError
 from numtok.hf import NumberTokenizer
 from numtok.tokenizer.packing import end_token
-from numtok_vllm.number_ids import LAST, NumberIds
+from numtok_vllm.number_ids import LAST, NumberIds, check_saved
 
 LONGEST = 400  # characters of a number that is one token
 
@@ -46,20 +46,11 @@ class NumtokTokenizer:
                 self.eos_token_id = end_token(self.numtok)
 
     @classmethod
-    def from_pretrained(
-        cls,
-        path_or_repo_id: str | Path,
-        *args: Any,
-        revision: str | None = None,
-        download_dir: str | None = None,
-        truncation_side: str = "left",
-        **options: Any,
-    ) -> NumtokTokenizer:
-        """Of a folder, or of the Hub; what else vLLM says is not for numtok."""
-        where = {"revision": revision, "cache_dir": download_dir}
-        given: dict[str, Any] = {name: one for name, one in where.items() if one is not None}
-        inner = NumberTokenizer.from_pretrained(path_or_repo_id, **given)
-        inner.truncation_side = truncation_side
+    def from_pretrained(cls, path_or_repo_id: Any, *args: Any, **options: Any) -> NumtokTokenizer:
+        """Of a folder on disk; of what else vLLM says, the side on which a prompt is cut."""
+        check_saved(path_or_repo_id)
+        inner = NumberTokenizer.from_pretrained(path_or_repo_id)
+        inner.truncation_side = options.get("truncation_side", inner.truncation_side)
         return cls(inner)
 
     def __getattr__(self, name: str) -> Any:
@@ -75,7 +66,7 @@ class NumtokTokenizer:
     def __len__(self) -> int:
         return self.max_token_id + 1
 
-    @property
+    @functools.cached_property
     def max_chars_per_token(self) -> int:
         """By which vLLM refuses texts unread that must be too long."""
         return max(LONGEST, *map(len, self.inner.get_vocab()))
