@@ -1,5 +1,6 @@
-"""A :class:`~numtok_torch.NumberModel` as transformers knows models: what its Auto classes load from
-a folder that ``save_pretrained`` wrote, with ``generate`` on ids, pipelines and ``push_to_hub``.
+"""A :class:`~numtok_torch.NumberModel` as transformers knows models: what its Auto classes load
+from a folder that ``save_pretrained`` wrote, with ``generate`` on ids, pipelines and
+``push_to_hub``.
 """
 
 from __future__ import annotations

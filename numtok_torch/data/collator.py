@@ -81,9 +81,9 @@ class NumberCollator:
             in each; the label of each row's first token is -100, as it does not follow from the row
             before. So it is with the documents in rows that have ``position_ids`` (blocks) or
             ``seq_lengths`` (packed files as ``datasets`` reads them).
-        pack_attention_mask: give such lines an ``attention_mask`` too; then each document sees those
-            before it. Without, :class:`numtok_torch.NumberModel` keeps them apart, and so do causal
-            models of transformers with ``use_cache=False``.
+        pack_attention_mask: give such lines an ``attention_mask`` too; then each document sees
+            those before it. Without, :class:`numtok_torch.NumberModel` keeps them apart, and so do
+            causal models of transformers with ``use_cache=False``.
         mask_token_id, vocab_size, mlm_probability, mask, mask_share, random_share: of the masked
             objective (:class:`numtok_torch.data.masking.Masking`); ``mask`` is ``"all"``,
             ``"numbers"``, ``"words"`` or ``"spans"``.
@@ -317,9 +317,9 @@ class NumberCollator:
 
 
 class FromWorker(dict[str, Any]):
-    """A batch on its way out of a DataLoader's worker, a plain dict where it arrives. Its tensors go
-    through the pipe as arrays: torch would send each in a shared memory segment of its own, whose
-    file descriptor takes longer to hand over than a small batch takes to make.
+    """A batch on its way out of a DataLoader's worker, a plain dict where it arrives. Its tensors
+    go through the pipe as arrays: torch would send each in a shared memory segment of its own,
+    whose file descriptor takes longer to hand over than a small batch takes to make.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:

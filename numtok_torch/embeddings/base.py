@@ -1,4 +1,5 @@
-"""What an embedding layer for numbers is, what it has in common with a head, and the sum of several.
+"""What an embedding layer for numbers is, what it has in common with a head, and the sum of
+several.
 
 Which tokens are numbers is said by ``number_mask`` alone, never by a value: zero is a number, and
 what stands in a stream elsewhere is not looked at. All other tokens keep their vector bit for bit.
@@ -59,12 +60,13 @@ class NumberLayer(nn.Module):
 
 
 class NumberEmbedding(NumberLayer):
-    """Puts the numbers of a batch into its word vectors, as the backbone's own embedding gives them,
-    before positions and layer norm. A layer says in :meth:`embed` what a number's vector becomes.
+    """Puts the numbers of a batch into its word vectors, as the backbone's own embedding gives
+    them, before positions and layer norm. A layer says in :meth:`embed` what a number's vector
+    becomes.
 
     On a CPU this costs what the numbers cost. On another device, and in a graph that
-    ``torch.compile`` makes, every token is computed: to count the numbers is to wait for the device,
-    and no shape in an unbroken graph can depend on it. Values and gradients are the same.
+    ``torch.compile`` makes, every token is computed: to count the numbers is to wait for the
+    device, and no shape in an unbroken graph can depend on it. Values and gradients are the same.
 
     Attributes:
         name: in :meth:`config`; that of the representation.

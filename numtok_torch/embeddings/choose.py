@@ -14,9 +14,9 @@ FoNEDigitEmbedding       input_ids                     e + φ(digit, 10), or φ(
 SumEmbedding             those of its parts            e + what each of them adds
 =======================  ============================  ==================================================================
 
-In a ``NumberModel`` all start as long as the word vectors; ``amplitude=1.0`` is the published length.
-``zero_init=True`` gives each a variant that leaves a pretrained model's output as it is before the
-first step, in which every layer learns. No layer has a buffer of floats: ``.half()``,
+In a ``NumberModel`` all start as long as the word vectors; ``amplitude=1.0`` is the published
+length. ``zero_init=True`` gives each a variant that leaves a pretrained model's output as it is
+before the first step, in which every layer learns. No layer has a buffer of floats: ``.half()``,
 ``.to(torch.bfloat16)`` and FSDP round parameters, never constants.
 """
 

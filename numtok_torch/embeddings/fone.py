@@ -61,6 +61,7 @@ class FoNEEmbedding(NumberEmbedding):
         projection: str = "pad",
         zero_init: bool = False,
         compact: bool = True,
+        *,
         amplitude: float | None = None,
     ) -> None:
         fone = FoNE(int_digits, frac_digits, tuple(bases), compact, "clip", chunk)
@@ -176,8 +177,8 @@ class FoNEDigitEmbedding(NumberEmbedding):
 def features_of_digits(
     digits: Tensor, bases: Sequence[int] = (10,), chunk: int | None = None
 ) -> Tensor:
-    """Digits (..., d) to features, float32 (..., f, 2) or (..., chunks, f, 2), as ``number_fourier``
-    has them, within 1e-6.
+    """Digits (..., d) to features, float32 (..., f, 2) or (..., chunks, f, 2), as
+    ``number_fourier`` has them, within 1e-6.
 
     There is no table of frequencies: ``.half()`` or FSDP would round it, and a float of the whole
     number has too few digits. The fraction of a turn at each period is the one before it after the

@@ -12,11 +12,12 @@ from numtok_torch.embeddings.base import NumberEmbedding, root_mean_square
 
 
 class QuantileBinsEmbedding(NumberEmbedding):
-    """Adds the vector of each number's bin to its word vector; with ``soft`` (1 - t) v_k + t v_(k+1)
-    for a number at t of the way from edge k to the next.
+    """Adds the vector of each number's bin to its word vector; with ``soft`` (1 - t) v_k + t
+    v_(k+1) for a number at t of the way from edge k to the next.
 
     The latter is a linear map of the piecewise linear encoding, with v_0 for its bias: the vector
-    that multiplies bin k there is v_(k+1) - v_k (Gorishniy et al. 2022, equation 1 and section 3.2).
+    that multiplies bin k there is v_(k+1) - v_k (Gorishniy et al. 2022, equation 1 and section
+    3.2).
 
     Args:
         d_model: dimension of the word vectors.

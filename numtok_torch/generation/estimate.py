@@ -8,8 +8,9 @@ squared one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -43,15 +44,23 @@ class Estimate:
         return cls(float(value), (low, high), firsts)
 
 
-def check_samples(samples: int, reduce: str, coverage: float, several: bool) -> None:
-    """ModelError for options that make no sense together."""
+def options_of_samples(
+    samples: int, reduce: str, coverage: float, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The options of transformers' ``generate`` under which so many texts are drawn.
+
+    Raises:
+        ModelError: for options that make no sense together.
+    """
     if reduce not in REDUCTIONS or samples < 1 or not 0 < coverage < 1:
         raise ModelError(
             f"samples={samples} must be positive, reduce={reduce!r} one of"
             f" {', '.join(map(repr, REDUCTIONS))}, coverage={coverage} between 0 and 1"
         )
-    if several:
+    several = {"num_return_sequences", "num_beams"} & options.keys()
+    if several or not options.get("do_sample", True):
         raise ModelError(
             "samples says how many texts to draw for each prompt; leave out num_return_sequences,"
             " num_beams and do_sample=False"
         )
+    return {"num_return_sequences": samples, "do_sample": True}

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from numtok import Tokenizer
 from numtok.errors import InputError, TokenizerError
@@ -35,7 +35,7 @@ from numtok.tokenizer.written import continuation, number_ids, spelled, value_of
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import NumberDataset
 from numtok_torch.embeddings.place_values import PlaceValueEmbedding
-from numtok_torch.generation.estimate import Estimate, check_samples
+from numtok_torch.generation.estimate import Estimate, options_of_samples
 from numtok_torch.generation.state import Writing, encoded, encoded_alone, writer
 from numtok_torch.generation.stream import TextStream
 from numtok_torch.generation.well_formed import NumberLogitsProcessor, numtok_tokenizer
@@ -81,6 +81,12 @@ class Generated:
     def __add__(self, other: Generated) -> Generated:
         return Generated(self.texts + other.texts, self.ids + other.ids, self.values + other.values)
 
+    def estimated(self, samples: int, reduce: str, coverage: float) -> Generated:
+        """With an estimate for each prompt, of which there are so many texts."""
+        each = [self.values[at : at + samples] for at in range(0, len(self.values), samples)]
+        estimates = tuple(Estimate.of(values, reduce, coverage) for values in each)
+        return replace(self, estimates=estimates)
+
 
 def generate(
     model: NumberModel,
@@ -100,7 +106,7 @@ def generate(
     longest: int = LONGEST,
     **options: Any,
 ) -> list[str] | Generated:
-    """Continue texts.
+    """Continue texts: ``num_return_sequences`` for each prompt, those of the first prompt first.
 
     Args:
         model: around a Hugging Face model that can generate.
@@ -110,29 +116,19 @@ def generate(
         max_new_tokens: fewer where the model's table of positions ends.
         sample_numbers: draw values too, from a head that can (``MixtureHead``, ``QuantileHead``,
             ``FourierHead``).
-        samples: draw so many texts for each prompt, and values from a head that can, and return
-            :class:`Generated` with an :class:`Estimate` for each: the first number of each text,
-            reduced to one. A head that cannot draw says the same value after the same tokens.
+        samples: draw so many texts for each prompt, and values if the head can, and return
+            :class:`Generated` with an :class:`Estimate` for each, of the first number of each text.
         reduce: to their ``"median"`` or ``"mean"``.
         coverage: the share of them that lies in the estimate's interval.
         add_special_tokens: put the tokenizer's special tokens in front of each prompt (``<s>``).
         full_text: return the prompt too.
         details: return :class:`Generated`, with ids and values.
         batch_size: prompts at once; None for all.
-        well_formed: continue spelled-out numbers as numbers only, begin none that
-            ``max_new_tokens`` would cut, and write none directly after another
-            (:class:`~numtok_torch.NumberLogitsProcessor`).
+        well_formed: write numbers as :class:`~numtok_torch.NumberLogitsProcessor` lets a model.
         longest: symbols that a spelled-out number has at most.
-        options: those of transformers' ``generate``: ``do_sample``, ``num_beams``,
-            ``num_return_sequences``, ``temperature``, ``logits_processor`` and so on; greedy if
-            they do not say. ``eos_token_id`` are by default the tokenizer's (``<|endoftext|>``,
-            ``</s>``, ...) and those of the backbone's generation config, ``[]`` for none; a number
-            token among them ends the text with its number. ``streamer``, for one prompt and one
-            text: a ``TextStreamer`` or ``TextIteratorStreamer`` is given the text that is returned
-            (:class:`~numtok_torch.generation.stream.TextStream`), any other ids.
-
-    Returns:
-        ``num_return_sequences`` texts for each prompt, those of the first prompt first.
+        options: those of transformers' ``generate``; greedy if they do not say. ``eos_token_id``
+            are by default the tokenizer's and those of the generation config, ``[]`` for none. A
+            ``TextStreamer`` is given the text that is returned, any other ``streamer`` ids.
 
     Raises:
         ModelError: if the model cannot generate, or not with this tokenizer or these options.
@@ -141,33 +137,22 @@ def generate(
     """
     model = unwrapped(model)  # of peft's get_peft_model(NumberModel(...), ...)
     if samples is not None:
-        several = {"num_return_sequences", "num_beams"} & options.keys()
-        check_samples(
-            samples, reduce, coverage, bool(several) or not options.get("do_sample", True)
-        )
-        options |= {"num_return_sequences": samples, "do_sample": True}
+        options |= options_of_samples(samples, reduce, coverage, options)
         sample_numbers = hasattr(getattr(model, "head", None), "sample")
     options = GREEDY | options | {"max_new_tokens": max_new_tokens}
-    if isinstance(prompts, str):
-        raise ModelError("prompts must be a list of texts, got one str; wrap it: [prompt]")
     held = longest if well_formed else None
     call = Call.of(model, tokenizer, len(prompts), options, sample_numbers, held)
     call = replace(call, add_special_tokens=add_special_tokens, full_text=full_text)
-    size, found = batch_size or max(len(prompts), 1), Generated([], [], [])
-    with _evaluating(model):
-        for first in range(0, len(prompts), size):
-            found += call.continue_prompts(list(prompts[first : first + size]), first)
-    if samples is None:
-        return found if details else found.texts
-    each = [found.values[at : at + samples] for at in range(0, len(found.values), samples)]
-    estimates = tuple(Estimate.of(values, reduce, coverage) for values in each)
-    return replace(found, estimates=estimates)
+    found = call.continue_all(prompts, batch_size)
+    if samples is not None:
+        return found.estimated(samples, reduce, coverage)
+    return found if details else found.texts
 
 
 def _checked(
     model: Any, tokenizer: Any, prompts: int, sample: bool, options: Mapping[str, Any]
 ) -> Tokenizer:
-    """The numtok tokenizer in what is given, if model, tokenizer, so many prompts and options fit."""
+    """The numtok tokenizer in what is given, if all fits together."""
     if not isinstance(model, NumberModel):
         raise ModelError(
             f"generate needs a NumberModel, got {type(model).__name__}; of a wrapped one, give"
@@ -268,17 +253,6 @@ def _as_list(ids: Any) -> list[int]:
     return [] if ids is None else np.ravel(ids).astype(int).tolist()
 
 
-@contextlib.contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    """Without dropout, and back to how it was."""
-    was = model.training
-    model.train(False) if was else None
-    try:
-        yield
-    finally:
-        model.train(True) if was else None
-
-
 def read_prompts(
     tokenizer: Tokenizer,
     prompts: list[str],
@@ -329,8 +303,11 @@ def tokens_that_fit(model: NumberModel, prompt: int, new: int, first: int) -> in
 
 @dataclass(frozen=True)
 class Call:
-    """What all batches of one call of :func:`generate` have in common; ``options`` are those of
-    transformers' ``generate``.
+    """What all batches of one call of :func:`generate` have in common.
+
+    Attributes:
+        options: those of transformers' ``generate``, all that :func:`special_tokens` says among
+            them. A number token among the ``eos_token_id`` ends the text with its number.
     """
 
     model: NumberModel
@@ -361,6 +338,20 @@ class Call:
         holds = longest is not None and Rules.of(known) is not None
         held = NumberLogitsProcessor(known, longest or LONGEST) if holds else None
         return cls(model, known, options, sample_numbers, held)
+
+    def continue_all(self, prompts: Sequence[str], batch_size: int | None) -> Generated:
+        """What the model writes after each, so many at once; without dropout."""
+        if isinstance(prompts, str):
+            raise ModelError("prompts must be a list of texts, got one str; wrap it: [prompt]")
+        size, found = batch_size or max(len(prompts), 1), Generated([], [], [])
+        was = self.model.training
+        self.model.train(False) if was else None
+        try:
+            for first in range(0, len(prompts), size):
+                found += self.continue_prompts(list(prompts[first : first + size]), first)
+        finally:
+            self.model.train(True) if was else None
+        return found
 
     def continue_prompts(self, prompts: list[str], first: int) -> Generated:
         """What the model writes after each; ``first`` is the number of the first prompt in

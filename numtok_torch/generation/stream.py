@@ -1,5 +1,5 @@
-"""Text as it is written: what transformers' ``generate`` hands over, token by token, as text for one
-of its text streamers.
+"""Text as it is written: what transformers' ``generate`` hands over, token by token, as text for
+one of its text streamers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Quantiles of the next number, for intervals and a point that is right half of the time.
 
 Quantile Regression with Large Language Models for Price Prediction (Vedula et al. 2025, arXiv
-2506.06657): several linear heads on one hidden state (so arXiv 2604.20216 describes it), trained with
-the pinball loss (Koenker and Bassett 1978): of u = y - q it is τ u if u >= 0, else (τ - 1) u.
+2506.06657): several linear heads on one hidden state (so arXiv 2604.20216 describes it), trained
+with the pinball loss (Koenker and Bassett 1978): of u = y - q it is τ u if u >= 0, else (τ - 1) u.
 
 Quantiles are put in order when they are read, which never raises the loss (Chernozhukov et al.
 2010, Quantile and Probability Curves Without Crossing).

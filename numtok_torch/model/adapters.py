@@ -1,5 +1,5 @@
-"""Adapters of the library peft (LoRA and its kin) in a number model, wrapped (``get_peft_model``) or
-in place (``add_adapter``): described as JSON, made anew on load, merged into the weights.
+"""Adapters of the library peft (LoRA and its kin) in a number model, wrapped (``get_peft_model``)
+or in place (``add_adapter``): described as JSON, made anew on load, merged into the weights.
 
 Their weights are in the model's state dict like all others. peft is imported only where they are.
 """

@@ -188,8 +188,8 @@ class NumberModel(nn.Module):
                 representations by the names of their columns
                 (:func:`numtok.representations.streams`); the signature names them all
                 (:mod:`numtok_torch.model.streams`). Also ``number_labels_mask`` and ``S_labels``
-                for a stream S, and what a Trainer adds (:class:`numtok_torch.model.objective.Step`).
-                Everything else goes to the backbone.
+                for a stream S, and what a Trainer adds
+                (:class:`numtok_torch.model.objective.Step`). Everything else goes to the backbone.
 
         Raises:
             ModelError: for labels where the backbone has no logits, columns of a file, ids without

@@ -11,9 +11,10 @@ import torch
 import torch_models as tiny
 import trained
 
-from numtok import Tokenizer
+from numtok import Numbers, Tokenizer
 from numtok.representations import P10, Digits, FloatBits, FoNE, PlaceValue, XVal
-from numtok_torch import NumberModel, embedding_from_config, head_from_config
+from numtok.tokenizer.written import number_ids, streams_of
+from numtok_torch import NumberModel, PlaceTracker, embedding_from_config, head_from_config
 
 PROMPTS = [
     "The sum of 12.5 and 30 is",
@@ -21,6 +22,12 @@ PROMPTS = [
     "It was -60.2 degrees, then 1,234 or so: about 0.5 of",
     "No number here",
 ]
+WAYS: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "sampling": {"do_sample": True, "num_return_sequences": 2, "top_k": 0},
+    "beams": {"num_beams": 4, "num_return_sequences": 3},
+    "sampled beams": {"num_beams": 3, "do_sample": True, "num_return_sequences": 3},
+}
 CASES: dict[str, tuple[Any, dict[str, Any] | None, dict[str, Any] | None]] = {
     "xval": (XVal(0.1), {"name": "xval", "scale": 0.1}, {"name": "scalar", "scale": 0.1}),
     "bits": (FloatBits(), {"name": "bits", "bias": True}, {"name": "bits"}),
@@ -89,3 +96,36 @@ def setting(
     ]
     options = {"max_new_tokens": 12, "sequence_bias": [[[number], 6.0] for number in wanted]}
     return made, tokenizer, options
+
+
+def bias_of(tokenizer: Tokenizer, options: dict[str, Any]) -> torch.Tensor:
+    """What ``sequence_bias`` adds to the scores, (vocabulary,)."""
+    bias = torch.zeros(tokenizer.vocab_size)
+    for (number,), amount in options["sequence_bias"]:
+        bias[number] += amount
+    return bias
+
+
+def streams_written(
+    made: NumberModel,
+    tokenizer: Tokenizer,
+    prompt: dict[str, torch.Tensor],
+    ids: list[int],
+    values: list[float],
+) -> dict[str, torch.Tensor]:
+    """The streams that the prompt has, (1, ids, ...), of ids with these values at their numbers."""
+    new = torch.tensor([ids])
+    mask = torch.isin(new, torch.tensor(number_ids(tokenizer)))
+    found = {"input_ids": new, "attention_mask": torch.ones_like(new), "number_mask": mask}
+    shown = made.embedding is not None and made.head is not None
+    written = Numbers.parse([repr(value) for value in values])
+    streams = streams_of(tokenizer, written) if shown else {}
+    for name in prompt.keys() - found.keys():
+        if name == "place_value":
+            tracker = PlaceTracker(tokenizer.tokens, tokenizer.representations[0].order)
+            found[name] = torch.stack([tracker.step(column) for column in new.T], 1)
+            continue
+        found[name] = prompt[name].new_zeros(1, len(ids), *prompt[name].shape[2:])
+        if name in streams:
+            found[name][mask] = torch.tensor(streams[name]).to(found[name].dtype)
+    return found

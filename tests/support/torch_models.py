@@ -231,3 +231,17 @@ class SparseRows(torch.utils.data.Dataset[Any]):
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         return dict(self.rows[index])
+
+
+def learn(model: Any, batch: Any, steps: int, rate: float = 1e-2, of: str = "loss") -> list[float]:
+    """The losses of a few steps of AdamW on one batch."""
+    trained = [one for one in model.parameters() if one.requires_grad]
+    optimizer, losses = torch.optim.AdamW(trained, rate), []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        found = model(**batch)
+        (found.loss if of == "number_loss" else found[of]).backward()
+        optimizer.step()
+        losses.append(float(found[of].detach()))
+    assert np.isfinite(losses).all()
+    return losses

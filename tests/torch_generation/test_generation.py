@@ -14,14 +14,22 @@ import torch
 import torch_models as tiny
 import trained
 import transformers
-from torch_generators import CASES, PROMPTS, scripted, setting
+from torch_generators import (
+    CASES,
+    PROMPTS,
+    WAYS,
+    bias_of,
+    scripted,
+    setting,
+    streams_written,
+)
 
 import numtok
 from numtok import Numbers, Tokenizer
 from numtok.errors import InputError, NumtokError
 from numtok.representations import Digits, FoNE, PlaceValue, XVal
 from numtok.tokenizer.packing import end_token
-from numtok.tokenizer.written import number_ids, streams_of
+from numtok.tokenizer.written import number_ids
 from numtok_torch import (
     ModelError,
     NumberModel,
@@ -38,12 +46,6 @@ from numtok_torch.generation.well_formed import NumberLogitsProcessor
 
 KINDS = pytest.mark.parametrize("kind", tiny.CAUSAL)
 COMMON = ("xval", "fone dense", "place lsd")
-WAYS: dict[str, dict[str, Any]] = {
-    "greedy": {},
-    "sampling": {"do_sample": True, "num_return_sequences": 2, "top_k": 0},
-    "beams": {"num_beams": 4, "num_return_sequences": 3},
-    "sampled beams": {"num_beams": 3, "do_sample": True, "num_return_sequences": 3},
-}
 
 
 def forced(
@@ -54,27 +56,8 @@ def forced(
     """
     batch = read_prompts(tokenizer, [prompt], 0, 0, False, torch.device("cpu"))
     width = batch["input_ids"].shape[1]
-    new = torch.tensor([ids])
-    mask = torch.isin(new, torch.tensor(number_ids(tokenizer)))
-    shown = made.embedding is not None and made.head is not None
-    streams = (
-        streams_of(tokenizer, Numbers.parse([repr(value) for value in values])) if shown else {}
-    )
-    for name in list(batch):
-        if name == "input_ids":
-            added = new
-        elif name == "attention_mask":
-            added = torch.ones_like(new)
-        elif name == "number_mask":
-            added = mask
-        elif name == "place_value":
-            tracker = PlaceTracker(tokenizer.tokens, tokenizer.representations[0].order)
-            added = torch.stack([tracker.step(column) for column in new.T], 1)
-        else:
-            added = torch.zeros(1, len(ids), *batch[name].shape[2:], dtype=batch[name].dtype)
-            if name in streams:
-                added[mask] = torch.from_numpy(streams[name]).to(added.dtype)
-        batch[name] = torch.cat([batch[name], added], 1)
+    new = streams_written(made, tokenizer, batch, ids, values)
+    batch = {name: torch.cat([stream, new[name]], 1) for name, stream in batch.items()}
     with torch.no_grad():
         return made(**batch), width
 
@@ -88,9 +71,7 @@ def check_forced(
     greedy: bool,
 ) -> int:
     """Each row is what the model says when it reads the row; how many numbers there were."""
-    bias = torch.zeros(tokenizer.vocab_size)
-    for (number,), amount in options["sequence_bias"]:
-        bias[number] += amount
+    bias = bias_of(tokenizer, options)
     count = 0
     for row, (ids, values) in enumerate(zip(found.ids, found.values, strict=True)):
         output, width = forced(made, tokenizer, PROMPTS[row // per_prompt], ids, values)
@@ -250,9 +231,7 @@ def test_drawn_values() -> None:
     torch.manual_seed(0)
     found = generate(made, tokenizer, PROMPTS[:1], details=True, **(options | same_tokens))
     assert len({values[0] for values in found.values}) == 4
-    bias = torch.zeros(tokenizer.vocab_size)
-    for (number,), amount in options["sequence_bias"]:
-        bias[number] += amount
+    bias = bias_of(tokenizer, options)
     for ids, values in zip(found.ids, found.values, strict=True):
         output, width = forced(made, tokenizer, PROMPTS[0], ids, values)
         scores = output.logits[0, width - 1 : -1] + bias

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch_generators
 import torch_models as tiny
 import trained
 import transformers
@@ -54,7 +55,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "beams": {"num_beams": 4, "num_return_sequences": 4},
     "sampled beams": {"num_beams": 3, "do_sample": True, "num_return_sequences": 2},
 }
-PROMPTS = ["The sum of 12.5 and 30 is", "7", "It was -60.2 degrees, then 1,234 or so: about 0.5 of"]
+PROMPTS = torch_generators.PROMPTS[:3]
 PAD = 3
 
 

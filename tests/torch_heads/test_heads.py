@@ -270,20 +270,6 @@ def test_scalar_predictions_are_unscaled() -> None:
 # ---- FoNEHead
 
 
-def test_digits_come_back_from_hidden_states_that_hold_them() -> None:
-    """φ of each digit by itself; not the encoder's features, which the paper's head does not
-    invert.
-    """
-    fone, head = FoNE(3, 2), heads.FoNEHead(10, 3, 2)
-    literals = ["496.37", "0", "999.99", "1.05"]
-    digits = torch.from_numpy(fone.digits(Numbers.parse(literals)))
-    turns = 2 * math.pi * digits / 10
-    own = 30 * torch.stack([turns.cos(), turns.sin()], -1).flatten(1)
-    found = head.predict(own)
-    assert found.values.tolist() == [float(literal) for literal in literals]
-    assert torch.equal(found.streams["number_digits"], digits) and (found.confidence > 0.5).all()
-
-
 def test_the_head_does_not_invert_the_encoder() -> None:
     """Digits of the encoder's own features, read one by one, are wrong for nine of ten numbers: so
     targets are digits, never features.
@@ -298,6 +284,9 @@ def test_the_head_does_not_invert_the_encoder() -> None:
 
 @pytest.mark.parametrize(("before", "after"), [(3, 2), (12, 3), (9, 8), (0, 6), (30, 10)])
 def test_values_are_the_nearest_doubles(before: int, after: int) -> None:
+    """From φ of each digit by itself; not the encoder's features, which the paper's head does not
+    invert.
+    """
     head = heads.FoNEHead(2 * (before + after), before, after)
 
     @settings(max_examples=50)
@@ -571,6 +560,13 @@ def test_a_dense_file_gives_the_digits_of_a_compact_one() -> None:
         (lambda: heads.BitsHead(D, width=16), "width=16"),
         (lambda: heads.BitsHead(D, reciprocal=True), "width=64"),
         (lambda: heads.BitsHead(D, slope=math.nan), "slope"),
+        (lambda: heads.QuantileHead(D, (0.5, 0.5)), "each larger than the one before"),
+        (lambda: heads.QuantileHead(D, ()), "each larger"),
+        (lambda: heads.QuantileHead(D, (0.0, 0.5)), "between 0 and 1"),
+        (lambda: heads.QuantileHead(D, space="cubic"), "space='cubic' must be one of"),
+        (lambda: heads.FourierHead(D, 0), "frequencies, scale, .* must be positive"),
+        (lambda: heads.FourierHead(D, point="best"), "point='best' must be one of"),
+        (lambda: heads.FourierHead(D, coverage=1.0), "coverage=1.0 below 1"),
     ],
 )
 def test_what_cannot_be_made(make: Callable[[], Any], message: str) -> None:

@@ -61,17 +61,9 @@ def made(way: str, kind: str = "gpt2", **options: Any) -> NumberModel:
 
 def train(model: Any, steps: int = 8, below: float = 0.8) -> list[float]:
     """The losses of a few steps on one batch."""
-    optimizer = torch.optim.AdamW([one for one in model.parameters() if one.requires_grad], lr=2e-2)
-    losses = []
-    model.train()
-    for _ in range(steps):
-        optimizer.zero_grad()
-        loss = model(**tiny.batch()).loss
-        loss.backward()
-        optimizer.step()
-        losses.append(float(loss.detach()))
+    losses = tiny.learn(model.train(), tiny.batch(), steps, 2e-2)
+    assert losses[-1] < below * losses[0], losses
     model.eval()
-    assert all(math.isfinite(loss) for loss in losses) and losses[-1] < below * losses[0], losses
     return losses
 
 

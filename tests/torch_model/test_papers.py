@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 import torch_models as tiny
@@ -102,14 +101,7 @@ def test_xval_s_heads_and_losses() -> None:
     assert number.network[0].weight.shape == (16, 16) and number.network[0].bias is not None
     torch.testing.assert_close(found.loss, found.token_loss + found.number_loss)
     made.train()
-    optimizer = torch.optim.AdamW([one for one in made.parameters() if one.requires_grad], 3e-3)
-    losses = []
-    for _ in range(60):
-        loss = made(**batch).loss
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(float(loss.detach()))
+    losses = tiny.learn(made, batch, 60, 3e-3)
     assert losses[-1] < losses[0] / 2
 
 
@@ -177,15 +169,7 @@ def test_bits_of_float64_are_learnt_and_written_with_17_digits(options: dict[str
         head_from_schema(rows.schema, tiny.D, slope=0.05),
     ).train()
     batch = NumberCollator.from_schema(rows.schema, 0, objective="causal")(list(rows))
-    optimizer = torch.optim.AdamW(made.parameters(), 2e-2)
-    losses = []
-    for _ in range(100):
-        found = made(**batch)
-        optimizer.zero_grad()
-        found.loss.backward()
-        optimizer.step()
-        losses.append(float(found.number_loss.detach()))
-    assert np.isfinite(losses).all()
+    losses = tiny.learn(made, batch, 100, 2e-2, "number_loss")
     assert losses[-1] < losses[50] < losses[10] < losses[0]
     assert losses[-1] < losses[0] / 10
     made.eval()

@@ -17,12 +17,12 @@ import torch_models as tiny
 import trained
 import transformers
 from torch.utils.data import StackDataset
+from torch_generators import PROMPTS, WAYS, bias_of, streams_written
 from torch_models import same
 
-from numtok import Numbers, Tokenizer
+from numtok import Tokenizer
 from numtok.errors import InputError, SchemaError
 from numtok.representations import FoNE, XVal
-from numtok.tokenizer.written import number_ids, streams_of
 from numtok_torch import (
     ModelError,
     NumberDataset,
@@ -308,18 +308,6 @@ def test_it_learns_to_copy(kind: str, tmp_path: Path) -> None:
 # Generation
 # --------------------------------------------------------------------------------------------------------------
 
-PROMPTS = [
-    "The sum of 12.5 and 30 is",
-    "7",
-    "It was -60.2 degrees, then 1,234 or so: about 0.5 of",
-    "No number here",
-]
-WAYS: dict[str, dict[str, Any]] = {
-    "greedy": {},
-    "sampling": {"do_sample": True, "num_return_sequences": 2, "top_k": 0},
-    "beams": {"num_beams": 3},
-}
-
 
 def setting(name: str, kind: str) -> tuple[NumberModel, Tokenizer, dict[str, Any]]:
     """The model of an encoder with a decoder, its tokenizer, and options."""
@@ -332,21 +320,9 @@ def forced(
 ) -> Any:
     """What the model says of all that it wrote at once."""
     given = read_prompts(tokenizer, [prompt], 0, 0, False, torch.device("cpu"), False)
-    labels = torch.tensor([ids])
-    mask = torch.isin(labels, torch.tensor(number_ids(tokenizer)))
-    given |= {"labels": labels, "number_labels_mask": mask}
-    shown = made.embedding is not None and made.head is not None
-    streams = (
-        streams_of(tokenizer, Numbers.parse([repr(value) for value in values])) if shown else {}
-    )
-    streams["number_value"] = np.array(values)
-    for name in LIKE:
-        if name in given:
-            stream = torch.zeros(1, len(ids), *given[name].shape[2:], dtype=given[name].dtype)
-            if name in streams and mask.any():
-                found = torch.from_numpy(streams[name]).to(stream.dtype)
-                stream[mask] = found.reshape(-1, *stream.shape[2:])
-            given[f"{name}_labels"] = stream
+    labels = streams_written(made, tokenizer, given, ids, values)
+    given |= {"labels": labels.pop("input_ids"), "number_labels_mask": labels.pop("number_mask")}
+    given |= {f"{name}_labels": stream for name, stream in labels.items() if name in LIKE}
     with torch.no_grad():
         return made(**given)
 
@@ -378,9 +354,7 @@ def test_cached_is_uncached_is_teacher_forced(kind: str, name: str) -> None:
     )
     if name == "p10" or kind == "mbart":
         return
-    bias = torch.zeros(tokenizer.vocab_size)
-    for (number,), amount in options["sequence_bias"]:
-        bias[number] += amount
+    bias = bias_of(tokenizer, options)
     for prompt, ids, values in zip(PROMPTS, found.ids, found.values, strict=True):
         output = forced(made, tokenizer, prompt, ids, values)
         start, processor = torch.tensor([[0]]), NumberLogitsProcessor(tokenizer)

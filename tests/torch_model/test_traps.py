@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from torch_rows import PAD, ROWS, assert_same, cut, dense, slow_batch, sparse
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -20,7 +17,6 @@ import trained
 from numtok import Tokenizer
 from numtok.representations import XVal
 from numtok_torch import BitsHead, FoNEEmbedding, FoNEHead, NumberModel, ScalarHead, XValEmbedding
-from numtok_torch.data.collator import NumberCollator
 from numtok_torch.embeddings.fone import digits_of_features
 from numtok_torch.generation.generate_texts import generate, read_prompts
 
@@ -137,25 +133,3 @@ def test_a_model_in_low_precision_keeps_every_digit(dtype: Any) -> None:
     turns = 2 * torch.pi * digits / 10
     hidden = torch.stack([turns.cos(), turns.sin()], -1).flatten(-2)  # (2, 5, 60)
     assert torch.equal(model.head.predict(hidden.to(dtype)).streams["number_digits"], digits)
-
-
-# --- truncation
-
-
-@pytest.mark.filterwarnings("ignore:max_length=")
-@given(
-    st.lists(ROWS, min_size=1, max_size=4), st.integers(1, 8), st.sampled_from(["right", "left"])
-)
-def test_truncation_cuts_every_stream_of_dense_rows(
-    rows: list[Any], max_length: int, side: str
-) -> None:
-    """Those of a transformers tokenizer have one value per token."""
-    made = [sparse(row) for row in rows if row[0]]
-    if made:
-        collator = NumberCollator(
-            PAD, objective="causal", max_length=max_length, truncation_side=side
-        )
-        assert_same(
-            collator([dense(row) for row in made]),
-            slow_batch([cut(row, max_length, side) for row in made]),
-        )
