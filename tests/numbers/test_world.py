@@ -217,7 +217,7 @@ def test_a_pattern_reads_the_marks_of_its_grammar(text: str) -> None:
 
 
 def test_the_table_of_the_documentation_is_true() -> None:
-    page = (ROOT / "docs" / "grammar.md").read_text("utf-8").partition("## What is read in each")[2]
+    page = (ROOT / "docs" / "grammar.md").read_text("utf-8").partition("## What does each read?")[2]
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in page.splitlines()
