@@ -1,15 +1,10 @@
-"""NumberModel: around five architectures and a plain module, in training, padded, saved, in the
-Trainer and in two processes.
-"""
+"""NumberModel: around five architectures and a plain module, in training, padded, and saved."""
 
 from __future__ import annotations
 
 import copy
 import json
 import math
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +13,6 @@ import safetensors.torch
 import torch
 import torch_models as tiny
 import transformers
-from places import SUPPORT
 from torch_models import same
 
 from numtok.errors import SchemaError
@@ -590,61 +584,3 @@ def test_the_whole_model_can_be_compiled(kind: str) -> None:
     for mode in (True, False):
         found = torch.compile(made.train(mode), backend="eager")(**batch)
         same(found.loss, made(**batch).loss)
-
-
-WORKER = """
-import os, sys
-sys.path.insert(0, {tests!r})
-import torch, torch.distributed as dist
-import torch_models as tiny
-from numtok_torch import NumberModel
-world, folder = 2, sys.argv[1]
-rank = 0 if os.fork() else 1  # what is imported is imported once
-dist.init_process_group("gloo", init_method="file://" + folder + "/store", rank=rank, world_size=world)
-made = NumberModel(tiny.backbone("gpt2"), tiny.embedding("fone"), tiny.head("fone")).train()
-made = tiny.still(made)
-wrapped = torch.nn.parallel.DistributedDataParallel(made)
-batch = tiny.batch(4, 9)
-batch["number_mask"][:] = False
-batch["number_mask"][:, 3:5] = True  # as many for each, as the mean of means is compared with the mean
-mine = {{name: stream[2 * rank : 2 * rank + 2] for name, stream in batch.items()}}
-loss = wrapped(**mine).loss
-loss.backward()
-gathered = loss.detach().clone()
-dist.all_reduce(gathered)
-found = {{name: one.grad.clone() for name, one in made.named_parameters()}}
-for step in range(2):  # one of them without numbers: a gradient that nobody sends would be an error here, or a hang
-    wrapped.zero_grad()
-    if rank == 1:
-        mine["number_mask"] = torch.zeros_like(mine["number_mask"])
-    wrapped(**mine).loss.backward()
-if rank == 0:
-    torch.save({{"loss": gathered / world, "grad": found}}, folder + "/found.pt")
-    assert os.wait()[1] == 0
-dist.destroy_process_group()
-"""
-
-
-@pytest.mark.slow
-def test_two_processes(tmp_path: Path) -> None:
-    """DDP on the CPU: the loss and the gradients of one process, and no unused parameters."""
-    script = WORKER.format(tests=str(SUPPORT))
-    environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = torch.load(tmp_path / "found.pt", weights_only=True)
-    made = tiny.still(model("gpt2", "fone", "fone").train())
-    batch = tiny.batch(4, 9)
-    batch["number_mask"][:] = False
-    batch["number_mask"][:, 3:5] = True
-    loss = made(**batch).loss
-    loss.backward()
-    same(found["loss"], loss.detach())
-    for name, one in made.named_parameters():
-        same(found["grad"][name], one.grad)
