@@ -19,7 +19,7 @@ import numpy.typing as npt
 from numtok.numbers.numbers import Numbers
 
 
-class DigitTokens:
+class TokensWithDigits:
     """The added tokens that hold a digit.
 
     Args:

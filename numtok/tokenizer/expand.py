@@ -22,10 +22,10 @@ from numtok.tokenizer.layout import conform, with_metadata
 from numtok.tokenizer.metadata import tensor_shapes
 from numtok.tokenizer.schema import flat, list_array, no_rows, read_metadata, valid_rows
 
-Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
+Batch = TypeVar("Batch", pa.RecordBatch, pa.Table)
 
 
-def expand(batch: Rows) -> Rows:
+def expand(batch: Batch) -> Batch:
     """Make dense tensors of the compact columns of bits and FoNE. All other columns stay as they
     are. Both layouts are taken.
 

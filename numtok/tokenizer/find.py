@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.protected_digits import DigitTokens
+from numtok.engines.protected_digits import TokensWithDigits
 from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
@@ -98,8 +98,8 @@ class NumberFinder:
         self.representations, self.grammar = tuple(representations), grammar
         ordinary = [token for token in added_tokens if not token["special"]]
         self._with_digits = {
-            False: DigitTokens(ordinary, normalizer),
-            True: DigitTokens(list(added_tokens), normalizer),
+            False: TokensWithDigits(ordinary, normalizer),
+            True: TokensWithDigits(list(added_tokens), normalizer),
         }
 
     @property

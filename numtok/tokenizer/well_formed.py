@@ -33,7 +33,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Rules:
+class NumberRules:
     """See the module. The last state is that of text directly after a number.
 
     Attributes:
@@ -57,7 +57,7 @@ class Rules:
     brackets: int
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer) -> Rules | None:
+    def of(cls, tokenizer: Tokenizer) -> NumberRules | None:
         """Those of a tokenizer; None where anything may follow."""
         representation = tokenizer.representations[0]
         spelling = Spelling.of(representation, tokenizer.tokens)
@@ -156,7 +156,7 @@ class _Table:
         to_text: Ints,
         touching: bool,
         **known: Any,
-    ) -> Rules:
+    ) -> NumberRules:
         """With ``ids`` in their ``columns``, all others in the last; numbers begin in the columns
         ``plain`` and ``spaced``.
         """
@@ -169,12 +169,12 @@ class _Table:
         begins, leaves = np.zeros((2, last + 1), np.bool_)
         begins[[*plain, *spaced]], leaves[last] = True, True
         to_text = np.concatenate([[0], to_text, [0]])
-        return Rules(column, self.after, self.allowed, begins, leaves, to_text, **known)
+        return NumberRules(column, self.after, self.allowed, begins, leaves, to_text, **known)
 
 
 def _bracketed(
     continuation: Continuation, spelling: Spelling, in_text: Mask, touching: bool
-) -> Rules:
+) -> NumberRules:
     """Columns: the symbols, ``[NUM]``, `` [NUM]``, ``[/NUM]``, others. State s of a number is s +
     1, and the symbols ``in_text`` are tokens of the text too.
     """
@@ -201,7 +201,7 @@ def _bracketed(
     )
 
 
-def _unbracketed(continuation: Continuation, spelling: Spelling, touching: bool) -> Rules:
+def _unbracketed(continuation: Continuation, spelling: Spelling, touching: bool) -> NumberRules:
     """Columns: the symbols, those that begin a number once more with a space before them, others.
     Nothing but numbers has these symbols; a number begins in TEXT, its state 0.
     """

@@ -30,7 +30,7 @@ from numtok.numbers.grammar import Grammar
 from numtok.representations import SingleToken, SpelledOut
 from numtok.tokenizer.packing import end_token
 from numtok.tokenizer.schema import read_metadata
-from numtok.tokenizer.well_formed import LONGEST, Rules
+from numtok.tokenizer.well_formed import LONGEST, NumberRules
 from numtok.tokenizer.written import continuation, number_ids, spelled, value_of
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import NumberDataset
@@ -335,7 +335,7 @@ class Call:
         options = options | special_tokens(model, tokenizer, known, options)
         if options.get("stop_strings"):
             options["tokenizer"] = tokenizer
-        holds = longest is not None and Rules.of(known) is not None
+        holds = longest is not None and NumberRules.of(known) is not None
         held = NumberLogitsProcessor(known, longest or LONGEST) if holds else None
         return cls(model, known, options, sample_numbers, held)
 

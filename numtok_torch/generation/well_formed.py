@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from numtok import Tokenizer
-from numtok.tokenizer.well_formed import FAR, LONGEST, Rules
+from numtok.tokenizer.well_formed import FAR, LONGEST, NumberRules
 from numtok_torch.model.backbone import ModelError
 
 
@@ -68,7 +68,7 @@ class NumberLogitsProcessor:
         self, tokenizer: Any, longest: int = LONGEST, max_length: int | None = None
     ) -> None:
         known = numtok_tokenizer(tokenizer)
-        rules = Rules.of(known)
+        rules = NumberRules.of(known)
         if rules is None:
             raise ModelError(
                 f"{known.representations[0].name} has no rules for how numbers go on in this"

@@ -17,7 +17,7 @@ from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.engines.gigatoken.encoders import SMALL_TEXT, GigatokenPool, pool_of
-from numtok.engines.gigatoken.parts import Parts, Rules, closed_up, rules_of
+from numtok.engines.gigatoken.parts import Parts, SplitRules, closed_up, rules_of
 from numtok.engines.gigatoken.piece_cache import (
     PieceCache,
     empty_cache,
@@ -136,7 +136,7 @@ class GigatokenEngine:
         return encoded
 
     def _split(
-        self, text: npt.NDArray[np.uint8], rows: TextRows, slots: Slots, rules: Rules
+        self, text: npt.NDArray[np.uint8], rows: TextRows, slots: Slots, rules: SplitRules
     ) -> tuple[Parts, PieceCache]:
         """(parts, the table for them).
 

@@ -2,7 +2,7 @@
 :mod:`numtok.engines.gigatoken.splice` puts together again.
 
 In: rows of text, the slots of numbers, and the unsafe places. Out: empty :class:`Parts` of the
-    right size, and the :class:`Rules` of a tokenizer.
+    right size, and the :class:`SplitRules` of a tokenizer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numtok.engines.interface import Ints, Slots
 
 PIECE, NUMBER, COMPLETE, APART = 0, 1, 2, 4  # what is in a hole: see Parts
 KIND_BITS = 3  # for these; the entry of a piece stands above them
-NUMERIC, WHITE, ASCII_LETTER, LETTER, AFTER_LETTERS = 1, 2, 4, 8, 16  # bits in Rules.classes
+NUMERIC, WHITE, ASCII_LETTER, LETTER, AFTER_LETTERS = 1, 2, 4, 8, 16  # bits in SplitRules.classes
 MISSING_SLOTS = 1 << 10  # for pieces that are noted in one go
 _NO_LETTERS = (
     (0, 0x27), (0x28, 0x41), (0x5B, 0x61), (0x7B, 0x80), (0xA0, 0xAA), (0xAB, 0xB2),
@@ -44,7 +44,7 @@ COUNTS = np.dtype(
 )
 
 
-class Rules(NamedTuple):
+class SplitRules(NamedTuple):
     """What decides how text is split.
 
     Attributes:
@@ -103,9 +103,9 @@ class Parts(NamedTuple):
     counts: Any
 
 
-def rules_of(two_forms: bool, line_ends: bool, whole_runs: int) -> Rules:
+def rules_of(two_forms: bool, line_ends: bool, whole_runs: int) -> SplitRules:
     """The rules with their table."""
-    return Rules(two_forms, line_ends, np.uint64(whole_runs), _classes())
+    return SplitRules(two_forms, line_ends, np.uint64(whole_runs), _classes())
 
 
 @functools.cache

@@ -51,7 +51,7 @@ from numtok.engines.gigatoken.parts import (
     WHITE,
     Given,
     Parts,
-    Rules,
+    SplitRules,
     empty_parts,
     filled,
 )
@@ -93,7 +93,7 @@ def split(
     rows: TextRows,
     slots: Slots,
     places: Ints,
-    rules: Rules,
+    rules: SplitRules,
     known: PieceCache,
 ) -> Parts:
     """The parts of the rows, whose text is ``text``.
