@@ -327,12 +327,8 @@ def test_numtok_speaks_python_and_the_command_line_of_options() -> None:
     )
     # All that a command may be told in Python's words has an option of that name.
     rooms = (
-        "numtok/corpus/",
-        "numtok/tokenizer/",
-        "numtok/engines/",
-        "numtok/files",
-        "numtok/stores/",
-    )
+        "numtok/corpus/", "numtok/tokenizer/", "numtok/engines/", "numtok/files", "numtok/stores/",
+    )  # fmt: skip
     left = {
         found[0]
         for path, text in sentences("numtok")

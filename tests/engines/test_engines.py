@@ -57,13 +57,8 @@ OWN = re.compile(r" ?\[/?NUM")
 TAKES_ALL = XVal(overflow="clip")  # no number stays text because it is too large
 # kinds that gigatoken encodes
 FAST = [
-    "gpt2",
-    "gpt2_prefix_space",
-    "neox",
-    "llama3",
-    "qwen",
-    "roberta",
-]
+    "gpt2", "gpt2_prefix_space", "neox", "llama3", "qwen", "roberta",
+]  # fmt: skip
 ENGINES = [(kind, "tokenizers") for kind in trained.KINDS] + [(kind, "gigatoken") for kind in FAST]
 
 

@@ -28,17 +28,8 @@ TEXTS = [
 
 def test_what_is_left_between_numbers() -> None:
     texts = [
-        "The 12 apples",
-        None,
-        "cost $3.50,",
-        "7",
-        " 8",
-        "a  9",
-        "B2B x-1 -5",
-        "日本5年",
-        "",
-        "end",
-    ]
+        "The 12 apples", None, "cost $3.50,", "7", " 8", "a  9", "B2B x-1 -5", "日本5年", "", "end",
+    ]  # fmt: skip
     expected = ["The", " apples", "cost $", ",", "a ", "B", "B x-", "日本", "年", "end"]
     assert between_numbers(TextRows.of(texts), numtok.Grammar()) == expected
 

@@ -23,13 +23,9 @@ from hostile import texts
 from numtok.representations import NUM, PlaceValue
 
 SAMPLES = [
-    "a",
-    "the number of things",
-    "  Don't say \n we'll,  [NUM] naïve x₂",
-    "",
-    " ",
+    "a", "the number of things", "  Don't say \n we'll,  [NUM] naïve x₂", "", " ",
     "B2B and 1.2.3 <mask> </s> <|2.5|>",
-]
+]  # fmt: skip
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 

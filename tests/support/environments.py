@@ -19,13 +19,9 @@ from places import ROOT
 from uv import find_uv_bin
 
 FROM_OUTSIDE = (
-    "PYTHONPATH",
-    "PYTHONHOME",
-    "PYTHONSTARTUP",
-    "VIRTUAL_ENV",
-    "__PYVENV_LAUNCHER__",
+    "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__",
     "PYTHONDONTWRITEBYTECODE",
-)
+)  # fmt: skip
 
 
 def repository_files() -> list[str]:

@@ -218,21 +218,13 @@ def check_vocabulary(tok: Any, source: Any, number_tokens: dict[str, int]) -> No
     ]
     names += [name + suffix for name in source.SPECIAL_TOKENS_ATTRIBUTES for suffix in ("", "_id")]
     names += [
-        "model_max_length",
-        "max_len_single_sentence",
-        "max_len_sentences_pair",
-        "padding_side",
-        "truncation_side",
-        "pad_token_type_id",
-    ]
+        "model_max_length", "max_len_single_sentence", "max_len_sentences_pair", "padding_side",
+        "truncation_side", "pad_token_type_id",
+    ]  # fmt: skip
     names += [
-        "model_input_names",
-        "clean_up_tokenization_spaces",
-        "split_special_tokens",
-        "chat_template",
-        "is_fast",
-        "name_or_path",
-    ]
+        "model_input_names", "clean_up_tokenization_spaces", "split_special_tokens",
+        "chat_template", "is_fast", "name_or_path",
+    ]  # fmt: skip
     names += [
         "add_bos_token",
         "add_eos_token",

@@ -14,16 +14,11 @@ from hostile import FRAGMENTS, texts
 from hypothesis import strategies as st
 
 NUMBER_TEXTS = [
-    "It is -28.5 or 10,000",
-    "5",
-    " 5",
-    "no number",
-    "",
-    "  -0 and 0, 1e400 1.5e-300",
+    "It is -28.5 or 10,000", "5", " 5", "no number", "", "  -0 and 0, 1e400 1.5e-300",
     "a\n\n7 b  8 [NUM] 9 [/NUM]10",
     "10km 1st (−5) ½5 ٤٢ Ä3 naïve −0.50 <|0.00|>12<extra_id_7> 6 <mask> 4",
     "1,234,567.89 and 1, 2,3; 10-20 12:30 2020-01-02",
-]
+]  # fmt: skip
 NOT_NUMBERS = ["B2B", "1.2.3", "x_3", "0x1F", "7R32", "192.168.0.1", "covid-19x2", "<|2.5|>"]
 NOT_NUMBERS += ["[NUM:602]"]
 

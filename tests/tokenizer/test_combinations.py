@@ -86,16 +86,9 @@ TEXT = (
 
 # what differs in the text around a number
 FAMILIES = [
-    "xval",
-    "bits compact",
-    "fone chunks compact",
-    "place",
-    "digits",
-    "p10",
-    "fp15",
-    "all",
+    "xval", "bits compact", "fone chunks compact", "place", "digits", "p10", "fp15", "all",
     "subword",
-]
+]  # fmt: skip
 ON_GPT2 = [("gpt2", case) for case in CASES]
 
 cases = pytest.mark.parametrize("case", CASES)
