@@ -5,7 +5,7 @@ In: a tokenizer.json. Out: :class:`Cuts`, or None for one that is not known, who
     encoded piece by piece.
 
 All of these take the first alternative that matches, from left to right; no alternative looks back,
-and only ``\s+(?!\S)`` looks ahead. So they agree in what :mod:`numtok.engines.gigatoken.split` builds on:
+and only ``\s+(?!\S)`` looks ahead. So they agree in what the gigatoken engine's ``split`` builds on:
 
 - they cut before and after a run of digits, unless a character of category N touches it, and what
   they do elsewhere does not depend on the digits;

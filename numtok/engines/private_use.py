@@ -30,7 +30,7 @@ def _all() -> CodePoints:
 
 
 def used_in(text: str | npt.NDArray[np.uint8]) -> CodePoints:
-    """The code points from U+E000 on that occur in a text, or in UTF-8 bytes; ascending, each once."""
+    """The code points from U+E000 on that are in a text, or in UTF-8 bytes; ascending, each once."""
     if not isinstance(text, str):  # 0xEE leads to U+E000, and what is above to what follows
         text = text.tobytes().decode() if (text >= 0xEE).any() else ""
     if text.isascii():

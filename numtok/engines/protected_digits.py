@@ -41,7 +41,8 @@ class TokensWithDigits:
             word.encode() for word, token in self._chosen.items() if token["single_word"]
         )
         self._tokens, self._normalizer = list(tokens), normalizer
-        self._common = os.path.commonprefix(list(self._chosen)).encode()  # of strings  # noqa: RUF071
+        common = os.path.commonprefix(list(self._chosen))  # of strings  # noqa: RUF071
+        self._common = common.encode()
         self._normalized = normalizer is not None and any(
             token["normalized"] for token in self._chosen.values()
         )

@@ -140,7 +140,7 @@ class TokenizersEngine:
         return found
 
     def _tokens_of(self, text: str, characters: list[int]) -> Ints:
-        """The token in which each character lies; for a character without one, the next that has."""
+        """The token in which each character lies; for one without a token, the next that has."""
         encoding = self._tokenizer(self._usual_character).encode(text, add_special_tokens=False)
         spans = np.array(encoding.offsets, np.int64).reshape(-1, 2)
         filled = np.flatnonzero(spans[:, 0] < spans[:, 1])
@@ -186,8 +186,8 @@ class TokenizersEngine:
         source's.
 
         As `tokenizers` numbers them anew, the hidden ones before that stay, under a name with a
-        noncharacter, which no text has. Those after them, tens of thousands perhaps, are left out, so
-        that the stand-ins may get other ids than they have.
+        noncharacter, which no text has. Those after them, perhaps tens of thousands, are left out,
+        so that the stand-ins may get other ids than they have.
         """
         contents = {self.tokens.plain: sentinel, self.tokens.spaced: " " + sentinel}
         hidden = set(self.tokens.hidden)

@@ -153,7 +153,7 @@ class Representation(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready options; :func:`numtok.representations.from_dict` is the inverse."""
-        return {"name": self.name, **dataclasses.asdict(self)}  # type: ignore[call-overload]  # every concrete one is a dataclass
+        return {"name": self.name, **dataclasses.asdict(self)}  # type: ignore[call-overload]
 
     def identity(self) -> dict[str, Any]:
         """What fingerprints are made of: :meth:`to_dict` with the first name that it had, so that
@@ -216,7 +216,7 @@ class SingleToken(Representation):
         fits = self.fits(numbers)
         if fits.all():
             return numbers
-        clipping: Any = dataclasses.replace(self, overflow="clip")  # type: ignore[type-var]  # every concrete one is a dataclass
+        clipping: Any = dataclasses.replace(self, overflow="clip")  # type: ignore[type-var]
         held = clipping.decode(clipping.encode(numbers)).format().to_pylist()
         texts = numbers.format().to_pylist()
         return Numbers.parse(
@@ -337,7 +337,7 @@ class SpelledOut(Representation):
 
     @property
     def spaced_token_strings(self) -> tuple[str, ...]:
-        """The second form, with a space before it, of the token of each of :attr:`first_symbols`."""
+        """The second form, with a space before it, of each of :attr:`first_symbols`."""
         tokens = self.token_strings
         return tuple(f" {tokens[symbol]}" for symbol in self.first_symbols)
 

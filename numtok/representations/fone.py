@@ -175,7 +175,7 @@ class FoNE(SingleToken):
         return self.numbers(arrays["number_digits"]) if "number_digits" in arrays else None
 
     def digits(self, numbers: Numbers) -> Digits:
-        """uint8[n, m + n], least significant first: the digits of the nearest number that is held."""
+        """uint8[n, m + n], least significant first: of the nearest number that is held."""
         return decimals.in_slots(numbers, self.int_digits, self.frac_digits)
 
     def numbers(self, digits: Digits) -> Numbers:

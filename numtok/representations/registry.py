@@ -148,7 +148,7 @@ def _brought(name: str) -> type[Representation] | None:
 
 
 def present_name(name: str) -> str:
-    """The name that a representation has now, for one that it had before; any other name as it is."""
+    """The present name of a representation, for one that it had before; other names as they are."""
     kind = _by_name().get(name)
     return name if kind is None else kind.name
 

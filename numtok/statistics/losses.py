@@ -113,7 +113,7 @@ def fitted_fone(statistics: Statistics) -> FoNE:
 
 
 def fitted_bins(statistics: Statistics) -> list[Representation]:
-    """Hard and soft, with the quantiles of the examples, each of which stands for all of its shape."""
+    """Hard and soft, with the quantiles of the examples, each of which stands for its shape."""
     values, weights = statistics.examples.numbers().to_float64(), statistics.examples.weights()
     return [QuantileBins(soft=soft).fitted_to(values, weights) for soft in (False, True)]
 
@@ -190,7 +190,7 @@ def _relative_error(was: Decimal, now: Decimal) -> float | None:
 
 
 def _tokens(representation: Representation, statistics: Statistics, left: float) -> float | None:
-    """Per number; what stays text costs what it cost before, and a sign that stays there one token."""
+    """Per number; what stays text costs what it did before, and a sign that stays one token."""
     costs = statistics.tokens
     before = costs.before / costs.numbers if costs.numbers else None
     if representation.stays_text:

@@ -92,7 +92,7 @@ def _has_other_digits(text: str) -> bool:
 
 
 def _count_pairs(numbers: Numbers, digits: Any, side_by_side: Any) -> None:
-    """Numbers of one document with a space or an apostrophe between them, as if it grouped digits."""
+    """Numbers of one document with a space or an apostrophe between them, as in grouped ones."""
     there = np.where(digits >= 0, digits, -1 - digits)[1:]
     gap = numbers.start[1:] - numbers.stop[:-1]
     near = _same_document(numbers) & (gap >= 1) & (gap <= _WIDEST) & (there == 3)

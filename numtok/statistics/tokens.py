@@ -80,7 +80,7 @@ class TokenCosts:
 
 @functools.lru_cache(maxsize=1)
 def source_fingerprint(tokenizer: Tokenizer) -> str:
-    """Equal for tokenizers that were made from the same one, whatever becomes of numbers in them."""
+    """Equal for tokenizers that were made from the same one, whatever they make of numbers."""
     own, added = set(tokenizer.own_tokens.values()), tokenizer.config["added_tokens"]
     theirs = [token for token in added if token["id"] not in own]
     source = tokenizer.config | {"added_tokens": theirs}

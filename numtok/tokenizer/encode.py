@@ -259,7 +259,7 @@ def checked(threads: Any) -> int:
 
 @functools.lru_cache(maxsize=1)
 def _pool(process: int, threads: int) -> ThreadPoolExecutor:
-    """Threads that stay, with the memory that they have touched; a fork has none of its parent's."""
+    """Threads that stay, with the memory they have touched; a fork has none of its parent's."""
     return ThreadPoolExecutor(threads, f"numtok-encode-{process}")
 
 

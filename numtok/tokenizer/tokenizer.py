@@ -87,7 +87,7 @@ class Tokenizer:
         self.own_tokens = self._vocabulary.own
         self._engines = TextEngines(self.config, self._vocabulary.in_text, engine)
         if not engine_later:
-            self.engine  # a tokenizer that cannot be used fails here, not at the first text  # noqa: B018
+            self.engine_for(False)  # what cannot be used fails here, not at the first text
 
     @classmethod
     def from_pretrained(

@@ -193,7 +193,7 @@ _pools: weakref.WeakValueDictionary[str, GigatokenPool] = weakref.WeakValueDicti
 
 
 def pool_of(config: Config) -> GigatokenPool:
-    """One for all engines with this tokenizer.json: those that differ in their number tokens alone."""
+    """One for all engines with this tokenizer.json, whatever their number tokens."""
     text = to_json(config)
     pool = _pools.get(text)
     if pool is None:

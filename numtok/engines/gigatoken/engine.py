@@ -1,7 +1,8 @@
 """The engine for byte-level BPE: gigatoken, some fifty times faster than ``tokenizers``, with the
 same ids.
 
-The text around numbers stays in one buffer: see :mod:`numtok.engines.gigatoken.split` for why that is right.
+The text around numbers stays in one buffer: :mod:`numtok.engines.gigatoken.split` says why that is
+right.
 """
 
 from __future__ import annotations

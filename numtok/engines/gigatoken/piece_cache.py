@@ -90,7 +90,7 @@ def text_of(key: int) -> bytes:
 
 @merged_kernel
 def bytes_before(text, at):  # type: ignore[no-untyped-def]
-    """uint64: the eight bytes before ``at``, the last of them lowest, which LLVM makes one load of."""
+    """uint64: the eight bytes before ``at``, the last one lowest; LLVM makes one load of it."""
     word = _NOTHING
     for k in range(EIGHT):
         word |= np.uint64(text[at - ONE - k]) << (EIGHT * k)
@@ -196,7 +196,7 @@ def _other_end(tools, begin, end):  # type: ignore[no-untyped-def]
 
 @merged_kernel
 def look_up(tools, key):  # type: ignore[no-untyped-def]
-    """The entry of the piece with that key, or below 0; a piece that is not in the table is noted."""
+    """The entry of the piece with that key, or below 0; a piece that the table lacks is noted."""
     entry = entry_of(tools.known, key)
     if entry == UNKNOWN:
         tools.out.missing[hash_of(key) & _SLOTS] = key

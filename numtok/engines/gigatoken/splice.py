@@ -1,8 +1,7 @@
 """Put token ids together: those of a text with holes, and what belongs into each hole.
 
-In: a :class:`~numtok.engines.gigatoken.parts.Parts`, the ids of its documents, and what to put into the
-    holes. Out: :class:`~numtok.engines.interface.Encoded`. The widths of the tokens tell after
-    which of them a hole is.
+In: ``Parts``, the ids of their documents, and what to put into the holes. Out: ``Encoded``. The
+    widths of the tokens tell after which of them a hole is.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ these is therefore an unsafe place too, in a long text; in a short one, or where
 follows, the text is cut into two documents.
 
 In: rows of text, the slots of numbers, and the unsafe places
-    (:mod:`numtok.engines.gigatoken.unsafe_spans`). Out: :class:`~numtok.engines.gigatoken.parts.Parts`, which
-    :mod:`numtok.engines.gigatoken.splice` puts together again when their documents are encoded.
+    (:mod:`numtok.engines.gigatoken.unsafe_spans`). Out: ``Parts``, which ``splice`` puts together
+    again when their documents are encoded.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""``tokenizers`` with the ids of words kept: ``cuts`` says for which tokenizers, ``cache`` keeps them."""
+"""``tokenizers`` with a cache of words: ``cuts`` says for which tokenizers, ``cache`` has it."""

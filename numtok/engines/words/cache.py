@@ -40,7 +40,7 @@ _safe[[*range(0xC3, 0xCA), 0xCE, 0xCF, 0xD0, 0xD1, 0xD3]] = True
 
 
 class Known(NamedTuple):
-    """The words that are kept: the tokens of word ``w`` have ``values[offsets[w]:offsets[w + 1]]``."""
+    """The words in the cache: the tokens of word ``w`` have ``values[offsets[w]:offsets[w + 1]]``."""
 
     values: npt.NDArray[np.uint32]
     offsets: Ints
