@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.arrays.kernels import allocating_kernel, inner_kernel
+from numtok.arrays.kernels import allocating_kernel, inner_kernel, merged_kernel
 from numtok.arrays.unicode_classes import DIGIT, character_classes
 from numtok.arrays.utf8 import class_at
 from numtok.numbers.numbers import Numbers
@@ -189,7 +189,7 @@ def _spell(surfaces, classes, symbol_of, group, left, with_places):  # type: ign
     return symbols[:filled], out, places[:filled]
 
 
-@inner_kernel
+@merged_kernel
 def _further(in_run, group, from_left):  # type: ignore[no-untyped-def]
     """How many digits follow the first of a group, where so many are left of the run."""
     if from_left:
@@ -198,7 +198,7 @@ def _further(in_run, group, from_left):  # type: ignore[no-untyped-def]
     return (in_run - 1) % 3 if group == 3 else (in_run - 1) % 2
 
 
-@inner_kernel
+@merged_kernel
 def _group(text, at, end, classes, symbol, further):  # type: ignore[no-untyped-def]
     """(the symbol of a group that begins with the digit ``symbol``, where it ends)."""
     for _ in range(further):

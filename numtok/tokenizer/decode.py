@@ -200,13 +200,14 @@ def _byte_level(table, rows, spans, surfaces):  # type: ignore[no-untyped-def]
                         if writing:
                             out[filled] = 0x20
                         filled += 1
-                    source, edges, which = surfaces.values, surfaces.offsets, number
+                    source = surfaces.values
+                    first, last = surfaces.offsets[number], surfaces.offsets[number + 1]
                     at = spans.stops[number]
                     number += 1
                 else:
-                    source, edges, which = table.values, table.offsets, rows.ids[at]
+                    token, source = rows.ids[at], table.values
+                    first, last = table.offsets[token], table.offsets[token + 1]
                     at += 1
-                first, last = edges[which], edges[which + 1]
                 if writing:
                     for k in range(first, last):
                         out[filled + k - first] = source[k]
