@@ -14,7 +14,7 @@ import numpy as np
 import onnxruntime
 
 from numtok import DecodeStream, Tokenizer
-from numtok.tokenizer.well_formed import FAR, Rules
+from numtok.tokenizer.well_formed import FAR, NumberRules
 from numtok.tokenizer.written import Reading, decided, number_ids
 
 DTYPES = {"float": "f4", "double": "f8", "float16": "f2", "bool": "?"}
@@ -32,7 +32,7 @@ class Model:
         self.suppressed, self.positions = said.get("suppress_tokens", []), said["positions"] or FAR
         self.inputs = {one.name: one for one in self.session.get_inputs()}
         self.outputs = [one.name for one in self.session.get_outputs()]
-        self.rules, self.numbers = Rules.of(self.tokenizer), set(number_ids(self.tokenizer))
+        self.rules, self.numbers = NumberRules.of(self.tokenizer), set(number_ids(self.tokenizer))
 
     def zeros(self, name: str, rows: int, width: int) -> Any:
         """An input (rows, width, ...); of a cache (rows, heads, width, d)."""

@@ -12,7 +12,7 @@ from vllm.v1.sample.logits_processor import LogitsProcessor
 from vllm.v1.sample.logits_processor.builtin import process_dict_updates
 
 from numtok import Tokenizer
-from numtok.tokenizer.well_formed import Rules
+from numtok.tokenizer.well_formed import NumberRules
 from numtok_torch import NumberLogitsProcessor
 from numtok_vllm.number_ids import NumberIds, check_saved
 
@@ -39,7 +39,7 @@ class NumberGrammar(LogitsProcessor):
         check_saved(model.tokenizer)
         tokenizer = Tokenizer.from_pretrained(model.tokenizer)
         self.numbers, self.longest = NumberIds(tokenizer), model.max_model_len
-        self.held = NumberLogitsProcessor(tokenizer) if Rules.of(tokenizer) else None
+        self.held = NumberLogitsProcessor(tokenizer) if NumberRules.of(tokenizer) else None
         self.rows: dict[int, tuple[int, list[int], list[int]]] = {}
 
     def is_argmax_invariant(self) -> bool:
