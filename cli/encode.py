@@ -33,6 +33,13 @@ Text
   --add-special-tokens  Put the tokenizer's special tokens around each document.
   --parse-special  Encode special tokens written in the text as special tokens, not as text.
   --on-error
+Which documents, in which order
+  --shuffle SEED  Put the documents in random order, in bounded memory: the inputs (in a folder, small
+      stretches of them), and the documents of 32 MiB of text among one another.
+  --split SHARES  Write a folder for each, as in train=0.98,validation=0.02. A document's
+      place depends on its text and --split-seed alone, so it stays when others come.
+  --sample A:B  Take the documents whose hash, from 0 to 1, lies between the two, as in 0:0.01.
+  --split-seed SEED  Of that hash, and so of --split. Default: 0.
 Output
   -o/--output FILE!  A .parquet, .arrow (.feather, .ipc) or .jsonl file; FOLDER/ for a folder of
       shards; a URL; or - for standard output.
@@ -100,7 +107,7 @@ numtok encode sample.jsonl -o shards/ --shards 4
 cat sample.jsonl | numtok encode - -o - --quiet
 """
 # What numtok has defaults for, which no option replaces by none.
-UNSET = ("compression", "tensors", "pack_mode", "engine", "batch_bytes")
+UNSET = ("compression", "split_seed", "tensors", "pack_mode", "engine", "batch_bytes")
 
 
 @command([INPUTS], OPTIONS, EXAMPLES, epilog=REPRESENTATIONS)

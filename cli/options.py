@@ -262,6 +262,7 @@ def _names(param: click.Parameter) -> list[str]:
 KINDS: dict[str, Any] = {
     "N": Count(1, MOST),
     "X": click.FloatRange(0, min_open=True),
+    "SEED": click.IntRange(0, (1 << 32) - 1),
     "Q": click.FloatRange(0, 1, min_open=True),
     "SIZE": Size(),
     "I/N": Share(),

@@ -75,6 +75,7 @@ def print_summary(summary: Summary, numbers: str | None, pack: int | None = None
         before = f"{summary.tokens_before:.2f} by the tokenizer alone"
         rows.append(("tokens per number", f"{summary.tokens_after:.2f}", before))
     rows += _lost(summary)
+    rows += [(f"of {name}", f"{count:,}", "documents") for name, count in summary.splits.items()]
     if summary.shards:
         rows.append(("shards", f"{summary.shards:,}", _shards_left(summary)))
     share = f"{summary.output_bytes / max(summary.bytes, 1):.2f} of the text's size"

@@ -1,7 +1,8 @@
 """Corpora: files of text to files of encoded rows and back, in bounded memory.
 
 ``calls`` is what ``numtok encode`` does, as :func:`numtok.encode_files`; ``encode`` and ``decode``
-are the two ways; ``pieces`` are what goes through their pipeline, ``flow``; ``pack`` says which
+are the two ways; ``pieces`` are what goes through their pipeline, ``flow``, all or a ``sample``, in
+their order or by ``shuffle``; ``pack`` says which
 rows a file gets, ``fit`` finds xVal's scale, ``summary`` tells. ``read`` has one file for
 each input format, ``write`` for each kind of output; they share ``checksums``.
 
@@ -19,13 +20,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numtok.corpus.decode import decode_files, tokenizer_of
     from numtok.corpus.encode import encode_corpus
-    from numtok.corpus.jobs.job import encode_folder, finish_job, job_status
+    from numtok.corpus.jobs.job import encode_folder, finish_job, finish_splits, job_status
 
 __all__ = [
     "decode_files",
     "encode_corpus",
     "encode_folder",
     "finish_job",
+    "finish_splits",
     "job_status",
     "tokenizer_of",
 ]
@@ -35,6 +37,7 @@ _MODULES = {
     "encode_corpus": "encode",
     "encode_folder": "jobs.job",
     "finish_job": "jobs.job",
+    "finish_splits": "jobs.job",
     "job_status": "jobs.job",
     "tokenizer_of": "decode",
 }

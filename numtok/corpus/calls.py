@@ -13,7 +13,7 @@ from typing import Any, Literal, Unpack
 
 import pyarrow as pa
 
-from numtok import corpus
+from numtok import corpus, locations
 from numtok.corpus.fit import ScaleFit, xval_place
 from numtok.corpus.jobs.request import Encoder, Sharding, is_folder
 from numtok.corpus.read.batches import ReadOptions
@@ -21,9 +21,10 @@ from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import ROW, Template
+from numtok.corpus.sample import parse_split
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.summary import Progress, Summary
-from numtok.errors import NumtokError, RepresentationError, TokenizerError
+from numtok.errors import InputError, NumtokError, RepresentationError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.scan import scan
 from numtok.representations import Representation
@@ -56,6 +57,7 @@ def encode_files(
     shard: tuple[int, int] | None = None,
     ray: str | None = None,
     card: bool = False,
+    split: str | None = None,
     progress: Callable[[Progress], None] | None = None,
     **options: Unpack[EncodeOptions],
 ) -> Summary:
@@ -93,10 +95,13 @@ def encode_files(
             ``host:port``. All nodes must see the same files.
         card: also write a README.md that the Hugging Face hub and ``datasets`` read, once the
             folder is finished.
+        split: ``"train=0.98,validation=0.02"``: the output is a folder with a folder of shards for
+            each, and a document's place depends on its text and ``split_seed`` alone.
         progress: called from the calling thread, several times a second.
         options: text_column, template, keep_columns, keep_text, add_special_tokens, parse_special,
             input_format, output_format, compression, text_unit, workers, batch_bytes, overwrite,
-            tensors, on_error, layout, pack, pack_mode, end_token, stats: see
+            tensors, on_error, layout, pack, pack_mode, end_token, shuffle, sample, split_seed,
+            stats: see
             :class:`numtok.corpus.settings.EncodeOptions`.
 
     Raises:
@@ -143,7 +148,11 @@ def encode_files(
     encoder = Encoder(made, tokenizer, engine, finding)
     given = [os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else inputs
     sharding = Sharding(shards, shard_size, shard, ray, card)
-    summary = _encode(given, output, encoder, sharding, progress, options)
+    if split is None:
+        summary = _encode(given, output, encoder, sharding, progress, options)
+    else:
+        parts = parse_split(split)
+        summary = _encode_parts(given, output, encoder, sharding, progress, options, parts)
     if summary.documents and not summary.numbers and options.get("template") is None:
         first = find_inputs(given, options.get("input_format"))[0]
         summary.number_columns = _columns_with_numbers(first, made.grammar)
@@ -166,6 +175,32 @@ def _encode(
     return corpus.encode_corpus(
         inputs, output, encoder.tokenizer, fit=encoder.fit, progress=progress, **options
     )
+
+
+def _encode_parts(
+    inputs: Sequence[str | Path],
+    output: str | Path,
+    encoder: Encoder,
+    sharding: Sharding,
+    progress: Callable[[Progress], None] | None,
+    options: EncodeOptions,
+    samples: Mapping[str, str],
+) -> Summary:
+    """Into a folder for each split, one after the other, all with the scale of the first."""
+    if options.get("sample") is not None:
+        raise InputError("sample and split both tell which documents are taken; leave out one")
+    made = {}
+    for name, sample in samples.items():
+        settings = EncodeSettings.of_shards(**(options | {"sample": sample}))
+        is_folder(output, sharding._replace(shards=1), settings)  # or an error
+        share = sharding.for_sample(settings.documents)
+        folder = locations.join(output, name)
+        made[name] = corpus.encode_folder(inputs, folder, encoder, settings, share, progress)
+        scaled = encoder.tokenizer.with_options(made[name].representations)
+        encoder = encoder._replace(tokenizer=scaled, fit=None)
+    if not any(one.share for one in made.values()):
+        corpus.finish_splits(output, list(made), sharding.card)
+    return Summary.of_splits(made, str(output))
 
 
 def _scaled(

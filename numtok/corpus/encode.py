@@ -23,6 +23,7 @@ from numtok.corpus.read.documents import check_text_unit, find_inputs
 from numtok.corpus.read.parts import rows_before
 from numtok.corpus.read.sources import identify
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
+from numtok.corpus.shuffle import in_random_order, shuffled
 from numtok.corpus.summary import (
     SAMPLE_BYTES,
     Progress,
@@ -80,6 +81,8 @@ def encode_corpus(
     """
     settings = EncodeSettings(**options)
     sources = find_inputs(inputs, settings.input_format)
+    if settings.shuffle is not None:
+        sources = in_random_order(sources, settings.shuffle)
     check_text_unit(sources, settings.text_unit)
     refuse_input_as_output(sources, output)
     refuse_own_names(settings.keep_columns, tokenizer)
@@ -139,6 +142,8 @@ def encode_sources(
         if not settled:
             summary.costs(reader.sampled, tokenizer)
 
+    if settings.shuffle is not None:
+        pieces = shuffled(pieces, settings.shuffle, settings.batch_bytes)
     sink = functools.partial(_sink, encoder, run, summary, before_the_end, settled is not None)
     workers = settings.workers or processors()
     budget = (workers + ON_THE_WAY) * settings.batch_bytes
@@ -289,8 +294,10 @@ def _located(batch: TextBatch) -> Iterator[None]:
     try:
         yield
     except NumtokError as error:
-        row = rows_before(batch.source) + batch.first_row + (error.document or 0) + 1
-        error.move_to_file(batch.source.name, row, near=error.document is None or batch.skipped > 0)
+        sources, of, rows = batch.where
+        source, row = sources[of[error.document or 0]], int(rows[error.document or 0]) + 1
+        row += rows_before(source)
+        error.move_to_file(source.name, row, near=error.document is None or batch.skipped > 0)
         raise
     except Exception as error:
         first = rows_before(batch.source) + batch.first_row

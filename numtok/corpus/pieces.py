@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from numtok.arrays import memory
@@ -49,6 +50,7 @@ class Reader:
         self.without_text = 0
         self.first_null: tuple[Source, int] | None = None
         self._sample_left = sample_bytes
+        self._sample = settings.documents
 
     def with_kept_columns(
         self, names: Sequence[str], known: Sequence[pa.Field] | None = None
@@ -74,6 +76,10 @@ class Reader:
         done = 0
         for source in self.sources:
             for batch in read_batches(source, keep_columns=names, kept_types=types, **self.how):
+                self.rows[source] = batch.first_row + len(batch.texts) + batch.skipped
+                self.bad += [(source, row) for row in batch.bad]
+                if self._sample is not None:
+                    batch = batch.take(np.flatnonzero(self._sample.of(batch.texts)))
                 self._count(batch)
                 yield Piece(batch, done + batch.position)
             done += source.size or 0
@@ -81,12 +87,10 @@ class Reader:
     def _count(self, batch: TextBatch) -> None:
         texts, source = batch.texts, batch.source
         self.text_column = self.text_column or batch.column
-        self.rows[source] = batch.first_row + len(texts) + batch.skipped
-        self.bad += [(source, row) for row in batch.bad]
         if texts.null_count:
             self.without_text += texts.null_count
-            first = batch.first_row + int(memory.from_arrow(texts.is_null()).argmax()) + 1
-            self.first_null = self.first_null or (source, first)
+            null = int(memory.from_arrow(texts.is_null()).argmax())
+            self.first_null = self.first_null or (source, int(batch.where.rows[null]) + 1)
         if self._sample_left > 0 and len(texts):
             # A slice would keep the whole batch in memory.
             copied = pa.concat_arrays([front(texts, self._sample_left)])

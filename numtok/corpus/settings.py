@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Unpack
 
 from numtok.corpus.read.template import Template
+from numtok.corpus.sample import Sample
 from numtok.corpus.summary import BATCH_BYTES, SHARD_BATCH_BYTES
 from numtok.errors import InputError
 from numtok.tokenizer.metadata import LARGEST_ROW
@@ -47,6 +48,10 @@ class EncodeOptions(TypedDict, total=False):
             they leave the least room, and cuts only longer ones.
         end_token: a token of the tokenizer, or its id, after every packed document; by default
             ``<|endoftext|>``, ``</s>`` or the like.
+        shuffle: a seed: documents come in random order, those of 32 MiB of text mixed with one
+            another; and so do the inputs, whole in one file, in small stretches in a folder.
+        sample: ``"0:0.01"`` takes the documents whose hash, from 0 to 1, lies between the two.
+        split_seed: of that hash, and so of a split.
         stats: also count what numbers there are (:class:`numtok.Statistics`); the receipts and the
             manifest of a folder keep it.
     """
@@ -70,6 +75,9 @@ class EncodeOptions(TypedDict, total=False):
     pack: int | None
     pack_mode: Literal["sequential", "best-fit"]
     end_token: str | int | None
+    shuffle: int | None
+    sample: str | None
+    split_seed: int
     stats: bool
 
 
@@ -97,6 +105,7 @@ class FileOptions(EncodeOptions, total=False):
     shard: str
     ray: str
     card: bool
+    split: str
 
 
 @dataclass(frozen=True)
@@ -124,6 +133,9 @@ class EncodeSettings:
     pack: int | None = None
     pack_mode: Literal["sequential", "best-fit"] = "sequential"
     end_token: str | int | None = None
+    shuffle: int | None = None
+    sample: str | None = None
+    split_seed: int = 0
     stats: bool = False
 
     @classmethod
@@ -144,6 +156,17 @@ class EncodeSettings:
             Template(self.template)
             if self.text_column is not None:
                 raise InputError("template and text_column both tell the text; leave out one")
+        for name in ("shuffle", "split_seed"):
+            value = getattr(self, name)
+            whole = type(value) is int and 0 <= value < 1 << 32
+            if not whole and not (name == "shuffle" and value is None):
+                raise InputError(f"{name}={value!r} must be a whole number from 0 to 4,294,967,295")
+        documents = self.documents
+        if self.split_seed and documents is None:
+            raise InputError(
+                f"split_seed={self.split_seed} is of the hash that sample=... or split=... goes by;"
+                " give one of these too"
+            )
         check_choice("layout", self.layout, (None, "number", "token"))
         self._check_packing()
         for name in ("text_unit", "on_error", "pack_mode"):
@@ -152,6 +175,11 @@ class EncodeSettings:
                 getattr(self, name),
                 typing.get_args(typing.get_type_hints(EncodeSettings)[name]),
             )
+
+    @property
+    def documents(self) -> Sample | None:
+        """Which ones are taken; None for all. InputError if that makes no sense."""
+        return None if self.sample is None else Sample.parse(self.sample, self.split_seed)
 
     def _check_packing(self) -> None:
         if self.pack is None:

@@ -4,9 +4,11 @@ numbers cost before and after.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,6 +87,7 @@ class Summary(EncodeReport):
         resumed: of ``shards_done``, those that an earlier run had done.
         share: whether this is what became of a share of the shards; the counts are of that share.
         statistics: what numbers there are, if that was asked for.
+        splits: documents of each split, if there are any.
     """
 
     skipped: int = 0
@@ -107,6 +110,27 @@ class Summary(EncodeReport):
     resumed: int = 0
     share: bool = False
     statistics: Statistics | None = None
+    splits: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of_splits(cls, made: dict[str, Summary], output: str) -> Summary:
+        """The counts of all added up; what there is one of is that of the first."""
+        first, *others = made.values()
+        total = dataclasses.replace(first)
+        for other in others:
+            for name, value in vars(other).items():
+                before = getattr(total, name)
+                if isinstance(value, bool):
+                    setattr(total, name, before or value)
+                elif isinstance(value, dict):
+                    setattr(total, name, dict(Counter(before) + Counter(value)))
+                elif isinstance(value, int) or name == "seconds":
+                    setattr(total, name, before + value)
+                elif name == "statistics" and before and value:
+                    total.statistics = before + value
+        total.output, total.quarantine = output, ""
+        total.splits = {name: one.documents for name, one in made.items()}
+        return total
 
     def costs(self, sampled: Sequence[pa.Array], tokenizer: Tokenizer) -> None:
         """Measure ``tokens_before`` and ``tokens_after`` on some texts."""

@@ -21,7 +21,18 @@ OURS = "<!-- numtok writes this file anew. Take this line out to keep what you c
 _LONGEST = 1 << 20  # bytes of a card of ours
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _SHORT_FLOAT = re.compile(r"( -?\d)e(?=[+-]\d+,?$)", re.M)
-_ELSEWHERE = ("numbers", "grammar", "card", "fit", "fit_quantile", "clip", "engine", "shards")
+_ELSEWHERE = (
+    "numbers",
+    "grammar",
+    "card",
+    "sample",
+    "shard_size",
+    "fit",
+    "fit_quantile",
+    "clip",
+    "engine",
+    "shards",
+)
 _BODY = f"""
 # Text and its numbers, encoded with numtok
 
@@ -46,8 +57,8 @@ def write_card(folder: Folder, manifests: Mapping[str, dict[str, Any]]) -> None:
 
     Args:
         folder: gets the card.
-        manifests: of each split; a single one lies in the folder itself, others in folders of their
-            names.
+        manifests: of each job by the folder within that it lies in, which is the name of its split;
+            an empty name for the folder itself.
     """
     if is_free(folder):
         columns = _columns(folder, manifests)
@@ -74,15 +85,11 @@ def is_free(folder: Folder) -> bool:
     return OURS.encode() in (folder.read(CARD) or OURS.encode())
 
 
-def _inner(manifests: Mapping[str, Any], split: str) -> str:
-    return "" if len(manifests) == 1 else f"{split}/"
-
-
 def _columns(folder: Folder, manifests: Mapping[str, dict[str, Any]]) -> dict[str, str]:
     """The type of each column, by the first shard."""
     for split, manifest in manifests.items():
         for shard in manifest["shards"]:
-            path = locations.join(folder.path, f"{_inner(manifests, split)}{shard['file']}")
+            path = locations.join(folder.path, f"{split}/{shard['file']}".lstrip("/"))
             with contextlib.closing(open_encoded(path)) as file:
                 return {field.name: str(field.type) for field in file.schema}
     return {}
@@ -93,7 +100,8 @@ def _head(manifests: Mapping[str, dict[str, Any]], columns: dict[str, str]) -> d
     options, defaults = first["options"], vars(EncodeSettings.of_shards())
     suffix = options["output_format"]
     files = [
-        {"split": split, "path": f"{_inner(manifests, split)}*.{suffix}"} for split in manifests
+        {"split": split or "train", "path": f"{split}/*.{suffix}".lstrip("/")}
+        for split in manifests
     ]
     reports: dict[str, Any] = {}
     lost: dict[str, Any] = {}
@@ -120,7 +128,7 @@ def _head(manifests: Mapping[str, dict[str, Any]], columns: dict[str, str]) -> d
             "grammar": options["grammar"],
             "fit": first["fit"] or {},
             "options": given,
-            "rows": {split: manifest["rows"] for split, manifest in manifests.items()},
+            "rows": {split or "train": manifest["rows"] for split, manifest in manifests.items()},
             "report": reports | lost,
             "columns": [{"name": name, "type": kind} for name, kind in columns.items()],
         },

@@ -16,8 +16,18 @@ from typing import Any
 from numtok.corpus.fit import Fit
 from numtok.corpus.jobs.card import remove_card, write_card
 from numtok.corpus.jobs.claims import Claim, Claims
-from numtok.corpus.jobs.folder import DATA, MANIFEST, OWN, PLAN, QUARANTINE, Folder
-from numtok.corpus.jobs.plan import FORMAT, Plan, Receipt, Shard, as_json, numbers_of, read_plan
+from numtok.corpus.jobs.folder import DATA, MANIFEST, OWN, PLAN, QUARANTINE, Folder, read_manifest
+from numtok.corpus.jobs.plan import (
+    FORMAT,
+    Part,
+    Plan,
+    Read,
+    Receipt,
+    Shard,
+    as_json,
+    numbers_of,
+    read_plan,
+)
 from numtok.corpus.jobs.planning import planned
 from numtok.corpus.jobs.request import Encoder, Sharding, make_request, refuse_inputs_within
 from numtok.corpus.jobs.run import Run
@@ -168,6 +178,17 @@ def finish_job(output: str | Path, *, check: bool = False) -> Summary:
     return _complete(folder, plan, done)
 
 
+def finish_splits(output: str | Path, names: Sequence[str], card: bool) -> None:
+    """The card of a folder with a finished job in each of some folders, or none."""
+    folder = Folder(output)
+    manifests = {name: read_manifest(folder.file(name)) for name in names}
+    finished = {name: one for name, one in manifests.items() if one is not None}
+    if card and len(finished) == len(names):
+        write_card(folder, finished)
+    else:
+        remove_card(folder)
+
+
 def _job_in(output: str | Path) -> tuple[Folder, Plan]:
     folder = Folder(output)
     plan = read_plan(folder)
@@ -195,7 +216,7 @@ def _complete(folder: Folder, plan: Plan, done: Done) -> Summary:
         folder.remove(QUARANTINE)
     manifest = _manifest(plan, done)
     if plan.options.get("card"):
-        write_card(folder, {"train": manifest})
+        write_card(folder, {"": manifest})
     else:
         remove_card(folder)
     folder.write_json(MANIFEST, manifest)
@@ -204,13 +225,26 @@ def _complete(folder: Folder, plan: Plan, done: Done) -> Summary:
 
 def _left_out(done: Done) -> Iterator[tuple[str, int | None, str]]:
     """(file, line, error) of each row that was left out."""
-    lines: Counter[str] = Counter()  # of each input, up to the part
+    before = _before(done)
     for shard, receipt in done:
         for number, line, error in receipt.left_out:
-            path = shard.parts[number].path
-            yield path, None if line is None else lines[path] + line, error
-        for part, read in zip(shard.parts, receipt.read, strict=True):
-            lines[part.path] += read.lines
+            part = shard.parts[number]
+            yield part.path, None if line is None else before[part].lines + line, error
+
+
+def _before(done: Done) -> dict[Part, Read]:
+    """The lines and the rows of each input that lie before the part."""
+    read = {
+        part: one for shard, got in done for part, one in zip(shard.parts, got.read, strict=True)
+    }
+    before = {}
+    lines: Counter[str] = Counter()
+    rows: Counter[str] = Counter()
+    for part in sorted(read, key=lambda part: (part.path, part.start)):
+        before[part] = Read("", lines[part.path], rows[part.path])
+        lines[part.path] += read[part].lines
+        rows[part.path] += read[part].rows
+    return before
 
 
 def _manifest(plan: Plan, done: Done) -> dict[str, Any]:
@@ -277,13 +311,11 @@ def _summarize(folder: Folder, plan: Plan, done: Done) -> Summary:
 
 def _first_without_text(done: Done) -> str:
     """The file and the row; nothing if every document has a text."""
-    rows: Counter[str] = Counter()  # of each input, up to the part
     for shard, receipt in done:
-        place, row = receipt.report.first_without_text or (None, 0)
-        for number, (part, read) in enumerate(zip(shard.parts, receipt.read, strict=True)):
-            if number == place:
-                return f"{part.path}, row {rows[part.path] + row}"
-            rows[part.path] += read.rows
+        if receipt.report.first_without_text is not None:
+            place, row = receipt.report.first_without_text
+            part = shard.parts[place]
+            return f"{part.path}, row {_before(done)[part].rows + row}"
     return ""
 
 

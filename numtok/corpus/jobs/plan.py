@@ -321,7 +321,8 @@ def versions() -> dict[str, str]:
 def differences(plan: Plan, options: Mapping[str, Any], before_fit: str) -> Iterator[str]:
     """What a call asks for that would make other bytes of every shard, for people."""
     asked = json.loads(json.dumps(dict(options)))
-    later = {name for name, value in asked.items() if not value} - {*plan.options}  # than the plan
+    defaults = vars(EncodeSettings.of_shards())
+    later = {name for name, value in asked.items() if value == defaults.get(name)} - {*plan.options}
     for name in sorted({*plan.options, *asked} - {"on_error", "card", "engine"} - later):
         old, new = (json.dumps(given.get(name), sort_keys=True) for given in (plan.options, asked))
         if old != new:

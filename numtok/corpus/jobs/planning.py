@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import dataclasses
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,11 +48,13 @@ from numtok.corpus.pieces import Reader
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.jsonl import columns_of_head
 from numtok.corpus.read.sources import Source, identify
+from numtok.corpus.shuffle import in_random_order
 from numtok.corpus.summary import SAMPLE_BYTES, Summary
 from numtok.errors import InputError, JobError, OutputError, RepresentationError
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Item = TypeVar("Item")
+STRETCHES = 16  # of the inputs in each shard, from random places, where documents are shuffled
 
 
 def planned(
@@ -149,6 +152,8 @@ def _amended(plan: Plan, request: Request) -> Plan:
     for shard in plan.shards:
         for part in shard.parts:
             before[part.path].append(part)
+    for parts in before.values():
+        parts.sort(key=lambda part: part.start)
     added, tags = [], []
     now: dict[Part, Part] = {}
     for source, tag in zip(request.sources, _tags(request.sources), strict=True):
@@ -181,7 +186,13 @@ def _as_planned(part: Part, source: Source, tag: str) -> bool:
 def _shards(
     first: int, request: Request, sources: Sequence[Source], tags: Sequence[str], count: int
 ) -> list[Shard]:
-    made = cut(sources, tags, count, request.settings.text_unit)
+    seed = request.settings.shuffle
+    stretches = 1 if seed is None else STRETCHES
+    made = cut(sources, tags, count * stretches, request.settings.text_unit)
+    if seed is not None:
+        order = in_random_order(made, seed)
+        dealt = (order[place::count] for place in range(min(count, len(order))))
+        made = [list(itertools.chain.from_iterable(some)) for some in dealt]
     return [
         Shard(first + place, [_with_column(part, request) for part in parts])
         for place, parts in enumerate(made)

@@ -19,6 +19,7 @@ from numtok.corpus.jobs.plan import FILE_SUFFIXES
 from numtok.corpus.read.documents import check_text_unit
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
+from numtok.corpus.sample import Sample
 from numtok.corpus.settings import EncodeSettings
 from numtok.corpus.write.encoded import check_options
 from numtok.errors import InputError, OutputError
@@ -58,6 +59,14 @@ class Sharding(NamedTuple):
         if self.share is not None and not 1 <= self.share[0] <= self.share[1]:
             i, n = self.share
             raise InputError(f"shard={i}/{n} must be one of 1/{n} to {n}/{n}")
+
+    def for_sample(self, sample: Sample | None) -> Sharding:
+        """For some of the documents: no card, and files of about the same size."""
+        share = float(sample.high - sample.low) if sample else 1.0
+        if self.shards is not None:
+            return self._replace(card=False, shards=max(1, round(self.shards * share)))
+        size = min(int((self.shard_size or SHARD_SIZE) / share), (1 << 62) - 1)
+        return self._replace(card=False, shard_size=size)
 
 
 class Encoder(NamedTuple):

@@ -34,9 +34,21 @@ class SkippedRow(NamedTuple):
     error: str
 
 
+class Places(NamedTuple):
+    """Where rows come from.
+
+    Attributes:
+        sources: files. of: int[n], which of them. rows: int[n], the 0-based row there.
+    """
+
+    sources: list[Source]
+    of: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+
+
 @dataclass(frozen=True, eq=False)
 class TextBatch:
-    """Some consecutive rows of one file.
+    """Some consecutive rows of one file; or of several, in any order, if there are ``places``.
 
     Attributes:
         texts: string or large_string, nulls kept, checked UTF-8; may be a slice (``offset`` other
@@ -49,6 +61,7 @@ class TextBatch:
         bad: rows that were left out of this batch (``on_error="skip"``); or the file from some
             place on.
         column: that holds the text; empty if there is none, or a template.
+        places: of the rows, if they are not consecutive.
     """
 
     texts: pa.Array
@@ -58,11 +71,50 @@ class TextBatch:
     source: Source
     bad: tuple[SkippedRow, ...] = ()
     column: str = ""
+    places: Places | None = None
 
     @property
     def skipped(self) -> int:
         """How many were left out."""
         return len(self.bad)
+
+    @property
+    def where(self) -> Places:
+        """The places of the rows."""
+        if self.places is not None:
+            return self.places
+        count = len(self.texts)
+        return Places([self.source], np.zeros(count, int), self.first_row + np.arange(count))
+
+    def take(self, rows: npt.NDArray[np.int64]) -> TextBatch:
+        """Some rows, in this order."""
+        (sources, of, numbers), taken = self.where, pa.array(rows)
+        return dataclasses.replace(
+            self,
+            texts=self.texts.take(taken),
+            kept={name: column.take(taken) for name, column in self.kept.items()},
+            places=Places(sources, of[rows], numbers[rows]),
+        )
+
+
+def joined(batches: Sequence[TextBatch]) -> TextBatch:
+    """The rows of one batch or more, all with the same kept columns."""
+    first, places = batches[0], [batch.where for batch in batches]
+    before = np.cumsum([0, *(len(one.sources) for one in places)])
+    return dataclasses.replace(
+        first,
+        texts=pa.concat_arrays([batch.texts.cast(pa.large_string()) for batch in batches]),
+        kept={
+            name: pa.concat_arrays([batch.kept[name].cast(column.type) for batch in batches])
+            for name, column in first.kept.items()
+        },
+        bad=(),
+        places=Places(
+            [source for one in places for source in one.sources],
+            np.concatenate([one.of + done for one, done in zip(places, before, strict=False)]),
+            np.concatenate([one.rows for one in places]),
+        ),
+    )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,75 @@
+"""Which documents are encoded: those whose hash lies in a range. It depends on the text and a seed
+alone, so a document stays where it is when others come or go, and equal texts stay together.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.arrays.text_rows import TextRows
+from numtok.errors import InputError
+
+_HASHES = 1 << 64
+
+
+class Sample(NamedTuple):
+    """The documents whose hash lies between two numbers from 0 to 1, the first included.
+
+    Attributes:
+        low, high: the numbers. seed: of the hash, which is BLAKE2b of the text with it as the key.
+    """
+
+    low: Decimal
+    high: Decimal
+    seed: int
+
+    @classmethod
+    def parse(cls, given: str, seed: int) -> Sample:
+        """From ``"0:0.01"``, or InputError."""
+        with contextlib.suppress(InvalidOperation, ValueError):
+            low, high = map(Decimal, given.split(":"))
+            if 0 <= low < high <= 1:
+                return cls(low, high, seed)
+        raise InputError(f"sample={given!r} must be two numbers from 0 to 1, as in '0:0.01'")
+
+    def of(self, texts: pa.Array) -> npt.NDArray[np.bool_]:
+        """bool[n]: which texts are in it; null counts as empty."""
+        rows = TextRows.of(texts)
+        data, ends = rows.text.data, rows.offsets.tolist()
+        low, high = int(self.low * _HASHES), int(self.high * _HASHES)
+        key = str(self.seed).encode()
+        taken = np.empty(len(ends) - 1, np.bool_)
+        for row in range(len(taken)):
+            made = hashlib.blake2b(data[ends[row] : ends[row + 1]], digest_size=8, key=key)
+            taken[row] = low <= int.from_bytes(made.digest(), "big") < high
+        return taken
+
+
+def parse_split(given: str) -> dict[str, str]:
+    """``"train=0.98,validation=0.02"`` as the sample of each; InputError if that makes no sense."""
+    found: dict[str, str] = {}
+    low = Decimal(0)
+    for part in given.split(","):
+        name, _, share = part.strip().partition("=")
+        if not re.fullmatch(r"[A-Za-z]\w*", name) or name in found:
+            break
+        with contextlib.suppress(InvalidOperation):
+            high = low + Decimal(share)
+            if high > low:
+                found[name], low = f"{low}:{high}", high
+                continue
+        break
+    if not found or low != 1:
+        raise InputError(
+            f"split={given!r} must name the splits and their shares, which add up to 1, as in"
+            " 'train=0.98,validation=0.02'"
+        )
+    return found

@@ -1,0 +1,249 @@
+"""Which documents are encoded and in which order: samples, splits and shuffles hold every document
+once, are the same for everybody, and errors name the place that a document had.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import jobs
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import numtok
+from numtok.corpus import shuffle
+from numtok.corpus.sample import Sample, parse_split
+from numtok.errors import InputError, JobError, OutputError
+
+KEPT: dict[str, Any] = {"keep_columns": ["id"], "keep_text": True, "scale": 1.0}
+SPLIT = "train=0.7,validation=0.2,test=0.1"
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return jobs.make_corpus(tmp_path_factory.mktemp("corpus") / "in", 120)
+
+
+def ids(path: Path) -> list[str]:
+    """The names of all documents in their order."""
+    table = jobs.table(path) if path.is_dir() else pq.read_table(path)
+    return table["id"].to_pylist()  # type: ignore[no-any-return,unused-ignore]
+
+
+def displaced(order: list[str], before: list[str]) -> float:
+    """How far a document is from its place, on the average; a third if all is random."""
+    places = {name: place for place, name in enumerate(before)}
+    away = [abs(places[name] - place) for place, name in enumerate(order)]
+    return float(np.mean(away)) / len(before)
+
+
+# Samples and splits
+# -------------------------------------------------------------------------------------------------
+
+
+def test_a_split_holds_each_document_once(corpus: Path, tmp_path: Path) -> None:
+    summary = numtok.encode_files(corpus, tmp_path / "out", split=SPLIT, shards=3, **KEPT)
+    parts = {name: ids(tmp_path / "out" / name) for name in ("train", "validation", "test")}
+    assert summary.splits == {name: len(part) for name, part in parts.items()}
+    assert summary.documents == 600 and summary.output == str(tmp_path / "out")
+    assert 0.64 < len(parts["train"]) / 600 < 0.76
+    numtok.encode_files(corpus, tmp_path / "one.parquet", **KEPT)
+    whole = ids(tmp_path / "one.parquet")
+    assert Counter(name for part in parts.values() for name in part) == Counter(whole)
+    for part in parts.values():
+        assert part == [name for name in whole if name in set(part)]  # and in their order
+
+
+def test_a_document_stays_where_it_is(corpus: Path, tmp_path: Path) -> None:
+    """When others come; and equal texts are never in two splits."""
+    numtok.encode_files(corpus, tmp_path / "out", split=SPLIT, shards=3, **KEPT)
+    before = {name: set(ids(tmp_path / "out" / name)) for name in ("train", "validation", "test")}
+    more = tmp_path / "more.jsonl"
+    texts = [jobs.row("a", number)["text"] for number in range(120)]
+    rows = [{"id": f"more{number}", "text": text} for number, text in enumerate(texts)]
+    rows += [{"id": f"new{number}", "text": f"new {number}"} for number in range(99)]
+    more.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    summary = numtok.encode_files([corpus, more], tmp_path / "out", split=SPLIT, shards=3, **KEPT)
+    assert summary.documents == 819 and summary.resumed
+    for name, old in before.items():
+        now = set(ids(tmp_path / "out" / name))
+        assert old < now
+        copied = {f"more{one[1:]}" for one in old if one.startswith("a")}
+        assert copied == {one for one in now if one.startswith("more")}
+
+
+def test_all_splits_have_the_scale_of_the_first_and_one_card(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    datasets, hub = pytest.importorskip("datasets"), pytest.importorskip("huggingface_hub")
+    out, options = tmp_path / "out", {"split": "train=0.9,test=0.1", "shards": 4, "card": True}
+    numtok.encode_files(corpus, out, **options, shard=(1, 2))
+    assert not (out / "README.md").exists()
+    made = numtok.encode_files(corpus, out, **options)
+    scales = {
+        numtok.corpus.tokenizer_of(out / name).representations[0].scale  # type: ignore[attr-defined]
+        for name in ("train", "test")
+    }
+    assert len(scales) == 1 and made.fit is not None
+    loaded = datasets.load_dataset(str(out), cache_dir=str(tmp_path / "cache"))
+    assert {name: len(rows) for name, rows in loaded.items()} == made.splits
+    card = hub.DatasetCard.load(out / "README.md").data.to_dict()["numtok"]
+    assert card["rows"] == made.splits and card["report"]["documents"] == 600
+    assert not (out / "train" / "README.md").exists()
+    before = jobs.files(out)
+    (out / "README.md").unlink()
+    (out / "test" / "__numtok" / "manifest.json").unlink()
+    assert numtok.encode_files(corpus, out, **options).resumed == made.shards
+    assert jobs.files(out) == before
+
+
+def test_a_sample_is_by_the_text_and_the_seed(tmp_path: Path) -> None:
+    texts = pa.array([f"is {number}" for number in range(2000)] + [None, ""])
+    taken = Sample.parse("0.25:0.5", 0).of(texts)
+    assert 420 < taken.sum() < 580 and taken[-1] == taken[-2]
+    others = [Sample.parse(given, 0).of(texts) for given in ("0:0.25", "0.5:1")]
+    assert (taken ^ others[0] ^ others[1]).all()
+    assert (Sample.parse("0.25:0.5", 0).of(texts[::-1]) == taken[::-1]).all()
+    assert (Sample.parse("0.25:0.5", 0).of(texts[7:300]) == taken[7:300]).all()
+    assert (Sample.parse("0.25:0.5", 1).of(texts) != taken).sum() > 500
+    (tmp_path / "in.txt").write_text("\n".join(texts.to_pylist()[:2000]))
+    made = numtok.encode_files(tmp_path / "in.txt", tmp_path / "out.parquet", sample="0.25:0.5")
+    assert made.documents == taken[:2000].sum() == pq.read_metadata(made.output).num_rows
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"split": "train=0.9"}, InputError, "add up to 1"),
+        ({"split": "train=1.5,test=-0.5"}, InputError, "add up to 1"),
+        ({"split": "a=0.5,a=0.5"}, InputError, "must name the splits"),
+        ({"split": "../a=0.5,b=0.5"}, InputError, "must name the splits"),
+        ({"split": "train=nan,b=1"}, InputError, "must name the splits"),
+        ({"split": ""}, InputError, "must name the splits"),
+        ({"split": "a=0.5,b=0.5", "sample": "0:1"}, InputError, "leave out one"),
+        ({"sample": "0.5"}, InputError, "two numbers from 0 to 1"),
+        ({"sample": "0.5:0.2"}, InputError, "two numbers from 0 to 1"),
+        ({"sample": "0:inf"}, InputError, "two numbers from 0 to 1"),
+        ({"shuffle": -1}, InputError, "shuffle=-1 must be a whole number"),
+        ({"split_seed": 1 << 32}, InputError, "split_seed=4294967296 must be"),
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_told(
+    options: dict[str, Any], error: type[Exception], message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "in.txt").write_text("is 5\n")
+    with pytest.raises(error, match=message):
+        numtok.encode_files(tmp_path / "in.txt", tmp_path / "out", shards=1, **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_split_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("is 5\n")
+    with pytest.raises(OutputError, match=r"out\.parquet is a file, or named like one"):
+        numtok.encode_files(tmp_path / "in.txt", tmp_path / "out.parquet", split="a=0.5,b=0.5")
+
+
+def test_shares_add_up_exactly() -> None:
+    assert parse_split("a=0.1,b=0.2,c=0.7") == {"a": "0:0.1", "b": "0.1:0.3", "c": "0.3:1.0"}
+    assert list(parse_split(",".join(f"s{n}=0.1" for n in range(10)))) == [
+        f"s{n}" for n in range(10)
+    ]
+
+
+# Shuffles
+# -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("out", ["one.parquet", "folder"])
+def test_a_shuffle_holds_each_document_once(out: str, corpus: Path, tmp_path: Path) -> None:
+    options = dict(KEPT) if out.endswith("parquet") else {**KEPT, "shards": 3, "workers": 1}
+    numtok.encode_files(corpus, tmp_path / out, **options)
+    numtok.encode_files(corpus, tmp_path / f"7{out}", shuffle=7, **options)
+    numtok.encode_files(corpus, tmp_path / f"8{out}", shuffle=8, **options)
+    before, seven, eight = (ids(tmp_path / f"{seed}{out}") for seed in ("", 7, 8))
+    assert Counter(seven) == Counter(eight) == Counter(before) and len(before) == 600
+    assert 0.2 < displaced(seven, before) < 0.45 and 0.2 < displaced(seven, eight) < 0.45
+    numtok.decode_files(tmp_path / f"7{out}", tmp_path / "back.jsonl")
+    back = [json.loads(line) for line in (tmp_path / "back.jsonl").read_text().splitlines()]
+    texts = {row["id"]: row["text"] for row in back}
+    assert all(texts[f"a{n}"] == jobs.row("a", n)["text"] for n in range(120))
+
+
+def test_the_bytes_of_a_shuffle_do_not_depend_on_who_writes_them(
+    corpus: Path, tmp_path: Path
+) -> None:
+    """Nor on a kill; and mended inputs are cut again where they were cut."""
+    options: dict[str, Any] = {**KEPT, "shards": 3, "shuffle": 0}
+    numtok.encode_files(corpus, tmp_path / "a", workers=1, **options)
+    for share in ((2, 2), (1, 2)):
+        numtok.encode_files(corpus, tmp_path / "b", shard=share, workers=3, **options)
+    assert jobs.everything(tmp_path / "a") == jobs.everything(tmp_path / "b")
+    (tmp_path / "b" / "__numtok" / "000001.json").unlink()
+    assert numtok.encode_files(corpus, tmp_path / "b", workers=1, **options).resumed == 2
+    assert jobs.everything(tmp_path / "a") == jobs.everything(tmp_path / "b")
+    with pytest.raises(JobError, match="shuffle was 0, now it is 1"):
+        numtok.encode_files(corpus, tmp_path / "b", **{**options, "shuffle": 1})
+
+
+def test_blocks_bound_what_is_in_memory(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Documents move within a block alone."""
+    rows = [json.dumps({"id": str(n), "text": f"is {n}"}) + "\n" for n in range(4000)]
+    (tmp_path / "in.jsonl").write_text("".join(rows))
+    monkeypatch.setattr(shuffle, "BLOCK_BYTES", 4000)
+    numtok.encode_files(
+        tmp_path / "in.jsonl", tmp_path / "out.parquet", shuffle=1, batch_bytes=500, **KEPT
+    )
+    order = list(map(int, ids(tmp_path / "out.parquet")))
+    away = np.abs(np.array(order) - np.arange(4000))
+    assert sorted(order) == list(range(4000)) and 20 < away.mean() < 200 and away.max() < 600
+
+
+@pytest.mark.parametrize("out", ["one.parquet", "folder/"])
+def test_errors_name_the_row_that_the_document_had(
+    out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    numbers = list(range(300))
+    random.Random(1).shuffle(numbers)
+    for name, bad in (("a", None), ("b", 123)):
+        rows = [
+            {"text": f"{name} is {n}" if k != bad else "is 1e99"} for k, n in enumerate(numbers)
+        ]
+        Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(numtok.NumtokError, match=r"b\.jsonl.*124.*1e99"):
+        numtok.encode_files(
+            ["a.jsonl", "b.jsonl"], out, numbers="bits", overflow="error", shuffle=3, workers=1
+        )
+
+
+def test_left_out_rows_and_documents_without_a_text_have_their_places(tmp_path: Path) -> None:
+    rows = [json.dumps({"text": f"is {n}"}) + "\n" for n in range(400)]
+    rows[77], rows[300] = "{broken\n", '{"text": null}\n'
+    (tmp_path / "in.jsonl").write_text("".join(rows))
+    made = numtok.encode_files(
+        tmp_path / "in.jsonl", tmp_path / "out/", shards=3, shuffle=5, on_error="skip", workers=1
+    )
+    assert made.documents == 399 and made.first_without_text.endswith("in.jsonl, row 301")
+    told = json.loads(Path(made.quarantine).read_text())
+    assert told["line"] == 78
+
+
+def test_a_mended_input_of_a_shuffled_job_is_cut_again(tmp_path: Path) -> None:
+    rows = [json.dumps({"id": str(n), "text": f"is {n}"}) + "\n" for n in range(400)]
+    (tmp_path / "in.jsonl").write_text("".join(rows))
+    options: dict[str, Any] = {**KEPT, "shards": 4, "shuffle": 5, "workers": 1}
+    numtok.encode_files(tmp_path / "in.jsonl", tmp_path / "out/", **options)
+    rows[200:200] = [json.dumps({"id": "new", "text": "is new"}) + "\n"]
+    (tmp_path / "in.jsonl").write_text("".join(rows))
+    made = numtok.encode_files(tmp_path / "in.jsonl", tmp_path / "out/", **options)
+    assert made.resumed == 3
+    assert sorted(ids(tmp_path / "out")) == sorted([*map(str, range(400)), "new"])
