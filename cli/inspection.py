@@ -25,12 +25,10 @@ LONGEST_TEXT, LONGEST_ROW = 2000, 2000  # characters and tokens that are printed
 def of_text(inspection: Inspection) -> dict[str, Any]:
     """What is shown of a text."""
     numbers = []
-    for number in inspection.numbers:
-        cells = [short(str(number.value), 40), _float(number.as_float)]
-        cells.append(f"{number.start}–{number.stop}")
-        numbers.append(
-            {"text": number.text, "start": number.start, "stop": number.stop, "cells": cells}
-        )
+    for one in inspection.numbers:
+        place = f"{one.start}–{one.stop}"
+        cells = [short(str(one.value), 40), _float(one.as_float), place]
+        numbers.append({"text": one.text, "start": one.start, "stop": one.stop, "cells": cells})
     views = []
     for view in inspection.views:
         left = len(numbers) - len(view.taken)
@@ -106,9 +104,9 @@ def bit_fields(name: str, value: Any) -> list[str]:
     size = value.size if value.ndim else 8 * value.itemsize
     known = (column.bit_fields for column in streams()[name])
     fields = next((one for one in known if one and sum(one) == size), ())
-    bits = (
-        "".join(map(str, value.tolist())) if value.ndim else f"{int(value):0{size}b}" * bool(fields)
-    )
+    bits = "".join(map(str, value.tolist())) if value.ndim else ""
+    if fields and not value.ndim:
+        bits = f"{int(value):0{size}b}"
     return [bits[stop - field : stop] for stop, field in zip(itertools.accumulate(fields), fields)]  # noqa: B905
 
 
@@ -149,11 +147,10 @@ def print_inspection(data: dict[str, Any], limit: int, colour: bool, width: int)
         tokens = view["tokens"][:LONGEST_ROW] if "facts" in data else view["tokens"]
         lines += [f"  {line}" for line in token_lines(tokens, colour, width - 2)]
         if view["columns"] and view["rows"]:
-            rows = [
-                [short(numbers[number]["text"]), *(value["text"] for value in values)]
-                for number, *values in view["rows"][:limit]
-            ]
-            lines += ["", *aligned([["", *view["columns"]], *rows], width)]
+            rows = [["", *view["columns"]]]
+            for number, *values in view["rows"][:limit]:
+                rows.append([short(numbers[number]["text"]), *(value["text"] for value in values)])
+            lines += ["", *aligned(rows, width)]
     for line in lines:
         echo(line)
 

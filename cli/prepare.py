@@ -87,12 +87,8 @@ def train(
 
     started = time.perf_counter()
     with ProgressLine(quiet) as progress:
-        config = train_tokenizer(
-            _texts(inputs, progress, started, **reading),
-            vocab_size,
-            grammar=make_grammar(grammar, pattern),
-            min_frequency=min_frequency,
-        )
+        texts, rules = _texts(inputs, progress, started, **reading), make_grammar(grammar, pattern)
+        config = train_tokenizer(texts, vocab_size, grammar=rules, min_frequency=min_frequency)
     path = save_tokenizer(config, output, overwrite)
     if not quiet:
         rows = [

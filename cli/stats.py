@@ -109,16 +109,13 @@ def shown_report(report: Report, source: str) -> dict[str, Any]:
         "tiles": tables.overview(report),
         "headings": tables.LOSS_HEADINGS,
         "losses": [
-            {
-                "cells": tables.loss_cells(loss),
-                "parts": [loss.exact, loss.rounded, loss.clipped, loss.left_as_text],
-                "taken": loss.name == advice.numbers,
-            }
-            for loss in losses
+            {"cells": tables.loss_cells(one), "taken": one.name == advice.numbers,
+             "parts": [one.exact, one.rounded, one.clipped, one.left_as_text]}
+            for one in losses
         ],
         "charts": [table(one) for one in charts if one.rows],
         "lists": [table(one) for one in tables.lists(of) if one.rows],
-    }
+    }  # fmt: skip
 
 
 # On a terminal

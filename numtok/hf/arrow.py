@@ -23,7 +23,7 @@ from numtok.arrays import memory
 from numtok.errors import InputError
 from numtok.hf.backend import BackendState
 from numtok.hf.batch import encode_flat
-from numtok.tokenizer.schema import LIST_LIMIT
+from numtok.tokenizer.schema import LIST_LIMIT, list_array
 
 INTEGERS = {"input_ids": np.int32}  # the other columns of the base class hold 0 and 1
 
@@ -68,16 +68,9 @@ def encode_column(
     Raises:
         InputError: if a row has no room for the special tokens.
     """
-    strategy = (
-        TruncationStrategy.DO_NOT_TRUNCATE
-        if max_length is None
-        else TruncationStrategy.LONGEST_FIRST
-    )
-    options = {
-        "add_special_tokens": add_special_tokens,
-        "truncation_strategy": strategy,
-        "max_length": max_length,
-    }
+    options: dict[str, Any] = {"add_special_tokens": add_special_tokens, "max_length": max_length}
+    if max_length is not None:
+        options["truncation_strategy"] = TruncationStrategy.LONGEST_FIRST
     flat = encode_flat(tokenizer, state, texts, with_streams, options)
     if flat is None:
         state.numtok.encode_batch(texts)  # says what is wrong with the texts, if it is that
@@ -85,11 +78,11 @@ def encode_column(
             f"max_length={max_length} leaves no room for the special tokens; give more, or"
             " add_special_tokens=False"
         )
-    columns = {
-        name: values.astype(INTEGERS.get(name, np.int8)) for name, values in flat.columns.items()
-    } | flat.streams
-    large = bool(flat.edges[-1] > LIST_LIMIT)
-    return pa.table({name: _lists(values, flat.edges, large) for name, values in columns.items()})
+    whole = flat.columns.items()
+    columns = {name: values.astype(INTEGERS.get(name, np.int8)) for name, values in whole}
+    rows = pa.large_list if flat.edges[-1] > LIST_LIMIT else pa.list_
+    lists = {name: _of_values(values) for name, values in (columns | flat.streams).items()}
+    return pa.table({k: list_array(one, flat.edges, rows(one.type)) for k, one in lists.items()})
 
 
 def beside(around: Any, encoded: pa.Table, left_out: str | None) -> pa.Table:
@@ -106,11 +99,9 @@ def beside(around: Any, encoded: pa.Table, left_out: str | None) -> pa.Table:
     return table
 
 
-def _lists(values: npt.NDArray[Any], edges: npt.NDArray[np.int64], large: bool) -> pa.Array:
-    """[t, ...] cut into rows, without a copy of the values."""
+def _of_values(values: npt.NDArray[Any]) -> pa.Array:
+    """[t, ...] as t lists of a fixed size, without a copy."""
     flat = memory.to_arrow(values.reshape(-1))
     for size in reversed(values.shape[1:]):
         flat = pa.FixedSizeListArray.from_arrays(flat, size)
-    if large:
-        return pa.LargeListArray.from_arrays(memory.to_arrow(edges), flat)
-    return pa.ListArray.from_arrays(memory.to_arrow(edges.astype(np.int32)), flat)
+    return flat

@@ -27,9 +27,8 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 # no decimal digit lies between those of ASCII and the Arabic ones
 MAY_BE_DIGIT = re.compile("[0-9\u0660-\U0010ffff]")
-PROBE = (
-    "\u00c5\uff21\u2460\ufb01\u200b\u01c5\u0130\u00e9e\u0301\u00ad\t\u3000\uff5e"  # NFKC, NMT, case
-)
+# NFKC, NMT, case
+PROBE = "\u00c5\uff21\u2460\ufb01\u200b\u01c5\u0130\u00e9e\u0301\u00ad\t\u3000\uff5e"
 
 
 @dataclass
@@ -99,11 +98,8 @@ def key_of(backend: Any) -> tuple[Any, ...]:
     """Equal as long as nothing has changed that ids depend on, but for the vocabulary and the
     post-processor.
     """
-    return (
-        _normalizer_state(backend.normalizer),
-        state_of(backend.pre_tokenizer),
-        state_of(backend.decoder),
-    )
+    parts = state_of(backend.pre_tokenizer), state_of(backend.decoder)
+    return (_normalizer_state(backend.normalizer), *parts)
 
 
 class KnowsNumbers(PreTrainedTokenizerFast):
@@ -116,9 +112,8 @@ class KnowsNumbers(PreTrainedTokenizerFast):
     """
 
     return_numbers: bool = False
-    _number_settings: dict[str, Any] | None = (
-        None  # numtok.json; None while the base class is at work in __init__
-    )
+    # numtok.json; None while the base class is at work in __init__
+    _number_settings: dict[str, Any] | None = None
 
     def __init__(
         self, *args: Any, number_settings: dict[str, Any] | None = None, **kwargs: Any
@@ -134,9 +129,8 @@ class KnowsNumbers(PreTrainedTokenizerFast):
         settings = loading.complete_settings(settings)
         self.return_numbers = bool(settings.pop("return_numbers"))
         self.cache = {}
-        self._number_settings = loading.add_number_tokens(
-            self.backend_tokenizer, settings
-        ).saved_settings()
+        made = loading.add_number_tokens(self.backend_tokenizer, settings)
+        self._number_settings = made.saved_settings()
         self.init_kwargs["number_settings"] = self.number_settings
 
     @property
@@ -161,10 +155,8 @@ class KnowsNumbers(PreTrainedTokenizerFast):
     @property
     def numtok(self) -> Tokenizer:
         """The numtok tokenizer of the same settings."""
-        state, post_processor = (
-            self.backend_state(),
-            state_of(self.backend_tokenizer.post_processor),
-        )
+        state = self.backend_state()
+        post_processor = state_of(self.backend_tokenizer.post_processor)
         if state.post_processor == post_processor:
             return state.numtok
         # few things depend on the post-processor, which may change often

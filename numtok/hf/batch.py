@@ -20,6 +20,7 @@ from transformers import BatchEncoding, PreTrainedTokenizerFast
 from transformers.tokenization_utils_base import TruncationStrategy
 from transformers.utils.generic import PaddingStrategy
 
+from numtok.arrays import memory
 from numtok.errors import InputError
 from numtok.hf.advice import advise_streams
 from numtok.hf.backend import BackendState
@@ -56,7 +57,7 @@ class SpecialTokens(NamedTuple):
 NO_SPECIAL = SpecialTokens([], [], [], [], 0)
 
 
-class Layout(NamedTuple):
+class Places(NamedTuple):
     """Where the tokens of n rows go in one flat array.
 
     Attributes:
@@ -100,17 +101,12 @@ def encode_quickly(
     single = isinstance(text, str)
     if single and len(text) < SMALL:  # at once, for the short way
         return None
-    if (
-        not text
-        or not (single or isinstance(text, list | tuple))
-        or call.pair is not None
-        or any(options.get(name) for name in NOT_HERE)
-    ):
+    if not text or not isinstance(text, str | list | tuple) or call.pair is not None:
         return None
-    texts = [text] if single else list(text)
-    if tokenizer.split_special_tokens or not all(type(string) is str for string in texts):
+    if tokenizer.split_special_tokens or any(map(options.get, NOT_HERE)):
         return None
-    if not _worth_while(state, sum(map(len, texts))):
+    texts: list[Any] = [text] if single else list(text)
+    if not all(type(one) is str for one in texts) or not _worth_while(state, texts):
         return None
     flat = encode_flat(tokenizer, state, texts, call.with_streams, options)
     if flat is None:
@@ -123,9 +119,8 @@ def encode_quickly(
         tokenizer._eventual_warn_about_too_long_sequence(
             row, options.get("max_length"), options.get("verbose", True)
         )
-    out = _batch_encoding(
-        flat, tensors, bool(options.get("return_length")), encodings_later(tokenizer, state, call)
-    )
+    later = encodings_later(tokenizer, state, call)
+    out = _batch_encoding(flat, tensors, bool(options.get("return_length")), later)
     if single and tensors is None:  # the batch dimension goes, but for the length
         out.data |= {name: rows[0] for name, rows in out.data.items() if name != "length"}
     return out
@@ -142,13 +137,9 @@ def _batch_encoding(
     if with_length:
         data["length"] = np.diff(flat.edges).tolist()
     out = LazyBatchEncoding(data, tensor_type=tensors, n_sequences=1, make=encodings)
-    by_row = {name: flat.rows(values) for name, values in flat.streams.items()}
-    attach(
-        out,
-        [dict(zip(by_row, row, strict=True)) for row in zip(*by_row.values(), strict=True)],
-        tensors,
-        single=False,
-    )
+    by_row = zip(*map(flat.rows, flat.streams.values()), strict=True)
+    streams = [dict(zip(flat.streams, row, strict=True)) for row in by_row]
+    attach(out, streams, tensors, single=False)
     return out
 
 
@@ -169,18 +160,17 @@ def encode_flat(
     """Texts (a list, or an Arrow column) by numtok's engine; None if rows would not fit, or are not
     text.
     """
-    special = (
-        _special_tokens(tokenizer, state) if options.get("add_special_tokens", True) else NO_SPECIAL
-    )
+    special: SpecialTokens | None = NO_SPECIAL
+    if options.get("add_special_tokens", True):
+        special = _special_tokens(tokenizer, state)
     if special is None:
         return None
     room = _room(options, len(special.before) + len(special.after))
     if room is not None and room < 0:
         return None
+    parse = not tokenizer.split_special_tokens
     try:
-        batch = state.numtok.encode_batch(
-            texts, parse_special=not tokenizer.split_special_tokens, threads=_threads()
-        )
+        batch = state.numtok.encode_batch(texts, parse_special=parse, threads=_threads())
     except InputError:  # the caller has its own words for that
         return None
     if not with_streams and len(schema.flat(batch.column("number_index"))[0]):
@@ -197,11 +187,8 @@ def encode_flat(
             return None
         columns["offset_mapping"] = np.zeros((layout.size, 2), np.int64)
         columns["offset_mapping"][layout.target] = mapping[layout.source]
-    return Flat(
-        columns,
-        _streams(state.numtok, batch, offsets, layout) if with_streams else {},
-        layout.edges,
-    )
+    made = _streams(state.numtok, batch, offsets, layout) if with_streams else {}
+    return Flat(columns, made, layout.edges)
 
 
 def _threads() -> int:
@@ -212,8 +199,9 @@ def _threads() -> int:
     return 1 if parallel in ("", "off", "false", "f", "no", "n", "0") else cores()
 
 
-def _worth_while(state: BackendState, characters: int) -> bool:
+def _worth_while(state: BackendState, texts: list[str]) -> bool:
     """Whether there is enough to do, and the engine is the fast one."""
+    characters = sum(map(len, texts))
     if characters < SMALL:
         return False
     state.characters += characters
@@ -256,13 +244,13 @@ def _layout(
     special: SpecialTokens,
     options: Mapping[str, Any],
     padding_side: str,
-) -> Layout | None:
+) -> Places | None:
     """Where everything goes; None if rows would be longer than their padding."""
     lengths = np.diff(offsets)
     kept = lengths if room is None else np.minimum(lengths, room)
     before, after = len(special.before), len(special.after)
     widths = kept + (before + after)
-    edges = np.concatenate([[0], np.cumsum(widths)])
+    edges = memory.offsets_of(widths)
     begins = edges[:-1]
     strategy = options.get("padding_strategy", PaddingStrategy.DO_NOT_PAD)
     if strategy != PaddingStrategy.DO_NOT_PAD:
@@ -276,13 +264,13 @@ def _layout(
     first = offsets[:-1] + (lengths - kept if cut_side == "left" else 0)
     run = np.arange(int(kept.sum())) - np.repeat(np.cumsum(kept) - kept, kept)  # 0, 1... in a row
     source, target = np.repeat(first, kept) + run, np.repeat(begins + before, kept) + run
-    return Layout(int(edges[-1]), begins, edges, source, target, kept)
+    return Places(int(edges[-1]), begins, edges, source, target, kept)
 
 
 def _columns(
     tokenizer: PreTrainedTokenizerFast,
     ids: Array,
-    layout: Layout,
+    layout: Places,
     special: SpecialTokens,
     options: Mapping[str, Any],
 ) -> dict[str, Array]:
@@ -318,7 +306,7 @@ def _columns(
 
 
 def _streams(
-    numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, layout: Layout
+    numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, layout: Places
 ) -> dict[str, Array]:
     """The streams."""
     _, _, places = schema.number_places(batch)
@@ -334,8 +322,7 @@ def _streams(
             continue
         values = as_numpy(schema.flat(batch.column(name))[0])
         per_token = name in numtok.per_token_columns
+        to, own = (layout.target, layout.source) if per_token else (target[there], there)
         flat[name] = neutral(known[name][0], layout.size, values)
-        flat[name][layout.target if per_token else target[there]] = (
-            values[layout.source] if per_token else values[there]
-        )
+        flat[name][to] = values[own]
     return flat

@@ -79,17 +79,13 @@ def find_in_ids(
     numbers = numtok.numbers_in(flat, None if values is None else list(values))
     if not numbers:
         return None
-    contents = {number: content for content, number in numtok.own_tokens.items()}
+    contents = {number: content.lstrip(" ") for content, number in numtok.own_tokens.items()}
     kept: list[int] = []
     surfaces: list[str] = []
     at = 0
     for position, stop, surface in [*numbers, (len(ids), len(ids), "")]:
-        kept += ids[at:position]
-        surfaces += [
-            contents[number].lstrip(" ") for number in ids[at:position] if number in contents
-        ]
-        if position < len(ids):
-            kept.append(ids[position])
-            surfaces.append(surface)
+        kept += ids[at : position + 1]
+        surfaces += [contents[number] for number in ids[at:position] if number in contents]
+        surfaces += [surface] * (position < len(ids))
         at = stop
     return kept, surfaces

@@ -96,9 +96,8 @@ def encodings_later(
         backend.post_processor = processor
         vars(as_now).update(settings, _tokenizer=backend)
         bare = {**call.options, "return_tensors": None, "verbose": False}
-        return list(
-            encode_generally(as_now, state, Call(call.text, call.pair, False, bare)).encodings
-        )
+        again = call._replace(with_streams=False, options=bare)
+        return list(encode_generally(as_now, state, again).encodings)
 
     return make
 
@@ -144,12 +143,8 @@ class NumberBackend:
         marked = iter(self._marked(texts, numbers, marks))
         by_row = [[[next(marked) for _ in sequence] for sequence in row] for row in rows]
         inputs = [_input(row, is_pretokenized) for row in by_row]
-        return [
-            NumberEncoding(encoding, row, marks, is_pretokenized)
-            for encoding, row in zip(
-                marks.tokenizer.encode_batch(inputs, **options), by_row, strict=True
-            )
-        ]
+        encodings = zip(marks.tokenizer.encode_batch(inputs, **options), by_row, strict=True)
+        return [NumberEncoding(one, row, marks, is_pretokenized) for one, row in encodings]
 
     def _numbers(self, texts: list[str]) -> Numbers | None:
         """The numbers of the texts; None if the texts are to be encoded as they are."""

@@ -32,16 +32,10 @@ from numtok.tokenizer.saving import check_settings, read_settings
 from numtok.tokenizer.tokenizer import Tokenizer
 
 OPTIONS = ("numbers", "grammar", "leading_space", "return_numbers")
-OWN_METHODS = (
-    "__call__",
-    "_encode_plus",
-    "_convert_encoding",
-    "pad",
-    "_pad",
-    "decode",
-    "_decode",
+OWN_METHODS = {
+    "__call__", "_encode_plus", "_convert_encoding", "pad", "_pad", "decode", "_decode",
     "batch_decode",
-)
+}  # fmt: skip
 
 
 def given_settings(
@@ -51,16 +45,11 @@ def given_settings(
     return_numbers: bool | None,
 ) -> dict[str, Any]:
     """The settings that were given."""
-    given = {
-        "numbers": (
-            None
-            if numbers is None
-            else [representation.to_dict() for representation in representations_of(numbers)]
-        ),
-        "grammar": None if grammar is None else check_grammar(grammar).to_dict(),
-        "leading_space": leading_space,
-        "return_numbers": return_numbers,
-    }
+    given: dict[str, Any] = {"leading_space": leading_space, "return_numbers": return_numbers}
+    if numbers is not None:
+        given["numbers"] = [one.to_dict() for one in representations_of(numbers)]
+    if grammar is not None:
+        given["grammar"] = check_grammar(grammar).to_dict()
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -140,15 +129,8 @@ def check_is_fast(tokenizer: Any, ours: type) -> None:
             " tokenizers.Tokenizer as PreTrainedTokenizerFast(tokenizer_object=...), and load slow"
             " ones with AutoTokenizer"
         )
-    own = sorted(
-        {
-            name
-            for kind in type(tokenizer).__mro__
-            if kind not in ours.__mro__
-            for name in OWN_METHODS
-            if name in vars(kind)
-        }
-    )
+    theirs = [kind for kind in type(tokenizer).__mro__ if kind not in ours.__mro__]
+    own = sorted({name for kind in theirs for name in OWN_METHODS.intersection(vars(kind))})
     # some model classes change what a call does in Python; a tokenizer that derives from the base
     # class cannot have that too
     if own:
@@ -167,20 +149,10 @@ def add_number_tokens(backend: tokenizers.Tokenizer, settings: dict[str, Any]) -
     """
     made = Tokenizer.from_settings(load_source(backend), settings)
     known = backend.get_added_tokens_decoder()
-    entries = [token for token in made.config["added_tokens"] if token["id"] not in known]
-    if entries:
-        backend.add_tokens(
-            [
-                tokenizers.AddedToken(token["content"], normalized=False, special=False)
-                for token in entries
-            ]
-        )
-    wrong = [
-        token["content"]
-        for token in entries
-        if backend.token_to_id(token["content"]) != token["id"]
-    ]
-    if wrong:
+    added = made.config["added_tokens"]
+    new = {token["content"]: token["id"] for token in added if token["id"] not in known}
+    backend.add_tokens([tokenizers.AddedToken(one, normalized=False, special=False) for one in new])
+    if wrong := [one for one, number in new.items() if backend.token_to_id(one) != number]:
         raise TokenizerError(
             f"tokenizers gives {wrong[0]!r} another id than numtok; please report this tokenizer"
         )

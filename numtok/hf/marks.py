@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from numtok.arrays import memory
 from numtok.engines.interface import Slots
 from numtok.engines.number_tokens import ordinary_token
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
@@ -203,14 +204,12 @@ def with_numbers_marked(
         own = starts[first:last], stops[first:last]
         pieces: list[str] = []
         at = 0
-        for start, stop, marks in zip(
-            own[0].tolist(), own[1].tolist(), spelled[first:last], strict=True
-        ):
+        places = zip(own[0].tolist(), own[1].tolist(), spelled[first:last], strict=True)
+        for start, stop, marks in places:
             pieces += (text[at:start], marks)
             at = stop
         moved = np.cumsum(shorter[first:last])
-        mark_stops = own[1] - moved
-        mark_starts = own[0] - moved + shorter[first:last]
+        mark_starts, mark_stops = own[0] - moved + shorter[first:last], own[1] - moved
         marked = "".join([*pieces, text[at:]])
         made.append(MarkedText(marked, first, *own, mark_starts, mark_stops))
     return made
@@ -223,10 +222,7 @@ def _characters(texts: Sequence[str], numbers: Numbers) -> tuple[Ints, Ints]:
     rows = numbers.rows
     first, last = int(rows.offsets[0]), int(rows.offsets[-1])
     follows = (rows.text[first:last] & 0xC0) == 0x80  # bytes that do not begin a character
-    before = np.concatenate([[0], np.cumsum(follows)])
+    before = memory.offsets_of(follows)
     base = rows.offsets[numbers.document] - first
-    own = before[base]
-    return (
-        numbers.start - (before[base + numbers.start] - own),
-        numbers.stop - (before[base + numbers.stop] - own),
-    )
+    starts, stops = (at - before[base + at] + before[base] for at in (numbers.start, numbers.stop))
+    return starts, stops

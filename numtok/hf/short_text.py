@@ -25,11 +25,9 @@ from numtok.hf.marks import Marks
 SHORT = 1 << 10  # characters; beyond, the general way costs little more
 MOST_PIECES = 1 << 14  # numbers that are remembered
 NOT_HERE = (
-    "is_split_into_words",
-    "split_special_tokens",
-    "return_overflowing_tokens",
+    "is_split_into_words", "split_special_tokens", "return_overflowing_tokens",
     "return_offsets_mapping",
-)
+)  # fmt: skip
 
 
 def encode_shortly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> Any:

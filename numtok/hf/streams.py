@@ -113,9 +113,8 @@ def take_streams(inputs: Any) -> tuple[Any, dict[str, Any]]:
         return inputs, {}
     if rows:
         inputs = {name: [row[name] for row in inputs] for name in names}
-    return {name: inputs[name] for name in names if name not in known}, {
-        name: inputs[name] for name in names if name in known
-    }
+    streams_of_rows = {name: inputs[name] for name in names if name in known}
+    return {name: inputs[name] for name in names if name not in known}, streams_of_rows
 
 
 def pad_streams(out: Any, given: Mapping[str, Any], leading: str, side: str) -> None:
@@ -125,16 +124,13 @@ def pad_streams(out: Any, given: Mapping[str, Any], leading: str, side: str) -> 
     single = len(ids) > 0 and np.ndim(ids[0]) == 0
     known = {NUMBER_MASK.name: (NUMBER_MASK,), **streams()}
     for name, values in given.items():
-        arrays = [_array(known[name], row) for row in ([values] if single else values)]
-        padded = [
-            pad_stream(known[name][0], row, len(own), side)
-            for row, own in zip(arrays, [ids] if single else ids, strict=True)
-        ]
-        attach_rows: list[dict[str, Array]] = [{name: row} for row in padded]
+        rows = zip([values] if single else values, [ids] if single else ids, strict=True)
+        forms = known[name]
+        padded = [pad_stream(forms[0], _array(forms, row), len(own), side) for row, own in rows]
         if single and tensor_type is not None:
             out[name] = BatchEncoding({name: padded[0]}, tensor_type=tensor_type)[name]
         else:
-            attach(out, attach_rows, tensor_type, single)
+            attach(out, [{name: row} for row in padded], tensor_type, single)
 
 
 def pad_stream(column: Column, values: Array, length: int, side: str) -> Array:

@@ -95,18 +95,14 @@ class NumberTokenizer(KnowsNumbers):
         Options that are not given are those that the folder was saved with.
         """
         loading.refuse_misspelt(kwargs, loading.OPTIONS, "NumberTokenizer.from_pretrained")
-        path = (
-            DEFAULT_FOLDER
-            if pretrained_model_name_or_path is None
-            else pretrained_model_name_or_path
-        )
+        path = pretrained_model_name_or_path
+        path = DEFAULT_FOLDER if path is None else path
         given = loading.given_settings(numbers, grammar, leading_space, return_numbers)
         with loading.checked(path):
             saved = loading.saved_settings(path, kwargs)
             if saved is None:
-                return cls._with_numbers(
-                    loading.load_stock(path, inputs, kwargs), (read_settings(path) or {}) | given
-                )
+                stock = loading.load_stock(path, inputs, kwargs)
+                return cls._with_numbers(stock, (read_settings(path) or {}) | given)
             settings = kwargs.pop("number_settings", saved) | given
             loaded: NumberTokenizer = super().from_pretrained(
                 path, *inputs, number_settings=settings, **kwargs
@@ -128,9 +124,8 @@ class NumberTokenizer(KnowsNumbers):
         Raises:
             TokenizerError: if the tokenizer is not a fast one.
         """
-        return cls._with_numbers(
-            tokenizer, loading.given_settings(numbers, grammar, leading_space, return_numbers)
-        )
+        given = loading.given_settings(numbers, grammar, leading_space, return_numbers)
+        return cls._with_numbers(tokenizer, given)
 
     @classmethod
     def _with_numbers(cls, tokenizer: Any, settings: dict[str, Any]) -> NumberTokenizer:
@@ -158,9 +153,8 @@ class NumberTokenizer(KnowsNumbers):
         Raises:
             OutputError: if the system refuses; files that were there already stay as they were.
         """
-        kwargs |= {"legacy_format": legacy_format, "filename_prefix": filename_prefix} | (
-            {"save_format": save_format} if save_format else {}
-        )
+        kwargs |= {"legacy_format": legacy_format, "filename_prefix": filename_prefix}
+        kwargs |= {"save_format": save_format} if save_format else {}
         save = super().save_pretrained
         if Path(save_directory).is_file():
             return save(save_directory, **kwargs)  # which says what is wrong
@@ -201,9 +195,7 @@ class NumberTokenizer(KnowsNumbers):
     ) -> dict[str, Any]:
         file = kwargs.get("tokenizer_file")
         if file is not None and Path(file).is_file():
-            return (
-                kwargs  # as for PreTrainedTokenizerFast itself: the whole tokenizer is in the file
-            )
+            return kwargs  # as for PreTrainedTokenizerFast: the whole tokenizer is in the file
         converted: dict[str, Any] = super().convert_to_native_format(
             trust_remote_code=trust_remote_code, **kwargs
         )  # type: ignore[no-untyped-call]
@@ -223,10 +215,8 @@ class NumberTokenizer(KnowsNumbers):
                     " return_numbers=False"
                 )
             return super()._encode_plus(text=text, text_pair=text_pair, **kwargs)
-        if not BASE_OPTIONS.issuperset(kwargs):
-            loading.refuse_misspelt(
-                kwargs.keys() - BASE_OPTIONS, ["return_numbers"], "a call of NumberTokenizer"
-            )
+        if unknown := kwargs.keys() - BASE_OPTIONS:
+            loading.refuse_misspelt(unknown, ["return_numbers"], "a call of NumberTokenizer")
         call, state = Call(text, text_pair, with_streams, kwargs), self.backend_state()
         out = encode_quickly(self, state, call) or encode_shortly(self, state, call)
         return encode_generally(self, state, call) if out is None else out
@@ -262,9 +252,8 @@ class NumberTokenizer(KnowsNumbers):
         """
         with_streams = self.return_numbers if return_numbers is None else return_numbers
         rows = text_column(texts, column)
-        encoded = encode_column(
-            self, self.backend_state(), rows, with_streams, add_special_tokens, max_length
-        )
+        options = with_streams, add_special_tokens, max_length
+        encoded = encode_column(self, self.backend_state(), rows, *options)
         return beside(texts, encoded, left_out=None if keep_column else column)
 
     def train_new_from_iterator(
@@ -276,41 +265,23 @@ class NumberTokenizer(KnowsNumbers):
         """
         numtok = self.backend_state().numtok
         stock = without_number_tokens(self, numtok)
-        trained = stock.train_new_from_iterator(
-            between_numbers(text_iterator, numtok), vocab_size, *args, **kwargs
-        )
+        texts = between_numbers(text_iterator, numtok)
+        trained = stock.train_new_from_iterator(texts, vocab_size, *args, **kwargs)
         settings = {name: value for name, value in self.number_settings.items() if name != "tokens"}
         return self._with_numbers(trained, settings)
 
     # Padding
 
-    def pad(
-        self,
-        encoded_inputs: Any,
-        padding: Any = True,
-        max_length: int | None = None,
-        pad_to_multiple_of: int | None = None,
-        padding_side: str | None = None,
-        return_attention_mask: bool | None = None,
-        return_tensors: Any = None,
-        verbose: bool = True,
-    ) -> Any:
+    def pad(self, encoded_inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """As of the base class; number streams among the inputs are padded too, with their neutral
         values.
         """
         rest, streams = take_streams(encoded_inputs)
-        out = super().pad(
-            rest,
-            padding,
-            max_length,
-            pad_to_multiple_of,
-            padding_side,
-            return_attention_mask,
-            return_tensors,
-            verbose,
-        )
+        out = super().pad(rest, *args, **kwargs)
         if streams:
-            pad_streams(out, streams, self.model_input_names[0], padding_side or self.padding_side)
+            given = inspect.signature(super().pad).bind(rest, *args, **kwargs).arguments
+            side = given.get("padding_side") or self.padding_side
+            pad_streams(out, streams, self.model_input_names[0], side)
         return out
 
     # Decoding
@@ -340,12 +311,9 @@ class NumberTokenizer(KnowsNumbers):
         if number_value is None:
             return super().decode(token_ids, **options)
         ids, values = to_py_obj(token_ids), to_py_obj(number_value)
-        rows = rows_of(ids, values)
-        if rows is None:
+        if (rows := rows_of(ids, values)) is None:
             return self._decode(ids, number_value=values, **options)
-        return [
-            self._decode(row, number_value=values_of_row, **options) for row, values_of_row in rows
-        ]
+        return [self._decode(row, number_value=given, **options) for row, given in rows]
 
     def batch_decode(  # type: ignore[override]
         self,
@@ -355,9 +323,7 @@ class NumberTokenizer(KnowsNumbers):
         **kwargs: Any,
     ) -> list[str]:
         """:meth:`decode` of a batch."""
-        result = self.decode(
-            sequences, skip_special_tokens=skip_special_tokens, number_value=number_value, **kwargs
-        )
+        result = self.decode(sequences, skip_special_tokens, number_value, **kwargs)
         return [result] if isinstance(result, str) else result
 
     def _decode(self, token_ids: Any, number_value: Any = None, **kwargs: Any) -> str:  # type: ignore[override]

@@ -14,6 +14,7 @@ import tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from numtok.arrays.text_rows import TextRows
+from numtok.hf.general import with_backend
 from numtok.hf.marks import with_numbers_in_place
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -23,18 +24,11 @@ def without_number_tokens(
 ) -> PreTrainedTokenizerFast:
     """A stock tokenizer, the same but for the number tokens and settings."""
     config = json.loads(tokenizer.backend_tokenizer.to_str())
-    config["added_tokens"] = [
-        token for token in config["added_tokens"] if token["content"] not in numtok.own_tokens
-    ]
-    stock = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
-    options = {
-        name: value for name, value in tokenizer.init_kwargs.items() if name != "number_settings"
-    }
-    vars(stock).update(
-        vars(tokenizer),
-        _tokenizer=tokenizers.Tokenizer.from_str(json.dumps(config)),
-        init_kwargs=options,
-    )
+    added = config["added_tokens"]
+    config["added_tokens"] = [one for one in added if one["content"] not in numtok.own_tokens]
+    stock = with_backend(tokenizer, tokenizers.Tokenizer.from_str(json.dumps(config)))
+    options = tokenizer.init_kwargs
+    stock.init_kwargs = {name: options[name] for name in options if name != "number_settings"}
     return stock
 
 

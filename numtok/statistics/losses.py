@@ -174,10 +174,7 @@ def _read_back(
         found = Numbers.parse(representation.decode(representation.encode(numbers)))
     elif len(numbers) and isinstance(representation, SingleToken):
         found = representation.decode(representation.encode(numbers))
-    errors = [
-        _relative_error(was, now)
-        for was, now in zip(numbers.to_decimal(), found.to_decimal(), strict=True)
-    ]
+    errors = list(map(_relative_error, numbers.to_decimal(), found.to_decimal()))
     exact = np.array([error is None for error in errors], np.bool_)
     return exact, max(filter(None, errors), default=0.0)
 

@@ -7,6 +7,7 @@ In: some of the texts. Out: :class:`TokenCosts`, sums, so that those of several 
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass, field
 
@@ -68,14 +69,10 @@ class TokenCosts:
                 " up; count both with one of them"
             )
         known = [name for name in self.spelled if name in other.spelled]
-        return TokenCosts(
-            self.tokenizer,
-            self.bytes + other.bytes,
-            self.numbers + other.numbers,
-            self.tokens + other.tokens,
-            self.before + other.before,
-            {name: self.spelled[name] + other.spelled[name] for name in known},
-        )
+        spelled = {name: self.spelled[name] + other.spelled[name] for name in known}
+        names = ("bytes", "numbers", "tokens", "before")
+        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return dataclasses.replace(self, **sums, spelled=spelled)
 
 
 @functools.lru_cache(maxsize=1)
