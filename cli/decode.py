@@ -24,7 +24,8 @@ Running
 """
 EXPORT = """
 Output
-  --to megatron|gpt-neox!  The program that is to read the files.
+  --to megatron|gpt-neox|mds|webdataset!  The program that is to read the files. For mds (MosaicML
+      streaming) and webdataset, PREFIX is a folder, and their packages must be installed.
   --end-token TOKEN  Put this token, or id, after each document. Packed rows have theirs already.
   --overwrite
 Text
@@ -66,7 +67,7 @@ def decode(inputs: tuple[str, ...], output: str, quiet: bool, **options: Any) ->
     f"{ENCODED}numtok export kept.parquet data/sample --to megatron --end-token '<|endoftext|>'",
 )
 def export(inputs: tuple[str, ...], prefix: str, quiet: bool, **options: Any) -> None:
-    """Write the .bin and .idx files of Megatron-LM and GPT-NeoX.
+    """Write the files of other trainers and loaders.
 
     INPUT is a file that `numtok encode` wrote, or a folder of them.
 

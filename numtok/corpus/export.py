@@ -19,11 +19,12 @@ bytes                     type                content
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import math
 import os
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -40,6 +41,7 @@ from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import check_choice
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run
+from numtok.corpus.write.samples import ABOUT, KINDS, open_samples
 from numtok.errors import OutputError, SchemaError
 from numtok.files import new_file
 from numtok.representations.columns import Column
@@ -86,7 +88,7 @@ def export_files(
     inputs: str | Path | Sequence[str | Path],
     prefix: str | Path,
     *,
-    to: Literal["megatron", "gpt-neox"] = "megatron",
+    to: Literal["megatron", "gpt-neox", "mds", "webdataset"] = "megatron",
     end_token: str | int | None = None,
     tokenizer: Any = None,
     overwrite: bool = False,
@@ -112,15 +114,21 @@ def export_files(
         NumtokError: if files do not belong together, or cannot be read or written; nothing new is
             left then.
     """
-    check_choice("to", to, tuple(CODES))
+    check_choice("to", to, (*CODES, *KINDS))
     sources = find_inputs(inputs)
-    run, exported = Run(sources, f"{prefix}.bin", progress), Exported()
+    output = prefix if to in KINDS else f"{prefix}.bin"
+    run, exported = Run(sources, output, progress), Exported()
     path = sources[0].path
     with contextlib.closing(open_encoded(path)) as first:
         described = first.schema
     metadata = read_metadata(described, path)
     end = _end(end_token, tokenizer, metadata, path)
     streams = _streams(described)
+    if to in KINDS:
+        batches = _batches(sources, metadata, end)
+        _export_samples(batches, streams, metadata, run, exported, to, overwrite)
+        exported.seconds = run.seconds
+        return exported
     with contextlib.ExitStack() as stack:
         about = stack.enter_context(new_file(f"{prefix}.json", overwrite))
         files = {}
@@ -134,7 +142,8 @@ def export_files(
             run.report.tokens = exported.tokens
             run.written = sum(file.bytes_written for file in files.values())
             run.tick()
-        told = _about(streams, files, exported, metadata, to)
+        stored = {name: file.dtype for name, file in files.items()}
+        told = _about(streams, stored, exported, metadata, to)
         _put(about, f"{json.dumps(told, indent=1)}\n".encode(), f"{prefix}.json")
     exported.bytes = sum(
         locations.size(f"{name}{suffix}") or 0
@@ -220,12 +229,7 @@ def _write(
     exported.left_out += int(np.count_nonzero(sizes == 0))
     sizes = sizes[sizes > 0]
     for name, column in streams.items():
-        if name not in batch.schema.names:
-            raise SchemaError(
-                f"has no column {name!r}, which other files have; export what belongs together",
-                path=path,
-            )
-        values = _array(flat(batch.column(name))[0]).reshape(-1)
+        values = _array(flat(_column(batch, name, path))[0]).reshape(-1)
         stored = files[name].dtype
         files[name].write(
             values.astype(stored) if name == "input_ids" else values.view(stored),
@@ -240,9 +244,59 @@ def _array(values: pa.Array) -> npt.NDArray[Any]:
     return tensor_values(values) if tensors else memory.from_arrow(values)
 
 
+def _export_samples(
+    batches: Iterator[tuple[pa.RecordBatch, str, int]],
+    streams: dict[str, Column],
+    metadata: dict[str, Any],
+    run: Run,
+    exported: Exported,
+    to: str,
+    overwrite: bool,
+) -> None:
+    """A dictionary of arrays for each row."""
+    dtypes = {name: np.dtype(_sample_dtype(one, metadata)) for name, one in streams.items()}
+    folder = str(run.output)
+    exported.files = dict.fromkeys(streams, folder)
+    names = {name: dtype.name for name, dtype in dtypes.items()}
+    with open_samples(folder, to, names, overwrite) as (temporary, write):
+        for batch, path, run.read in batches:
+            ends = flat(batch.column("input_ids"))[1]
+            ends = ends - ends[0]
+            columns = {}
+            for name, column in streams.items():
+                values = _array(flat(_column(batch, name, path))[0])
+                columns[name] = values.reshape(-1, *column.shape).astype(dtypes[name], copy=False)
+            for start, stop in itertools.pairwise(ends.tolist()):
+                exported.left_out += start == stop
+                exported.sequences += start < stop
+                if start < stop:
+                    write({name: values[start:stop] for name, values in columns.items()})
+            exported.tokens += int(ends[-1])
+            run.report.tokens = exported.tokens
+            run.tick()
+        told = _about(streams, dtypes, exported, metadata, to)
+        (temporary / ABOUT).write_text(f"{json.dumps(told, indent=1)}\n", "utf-8")
+    exported.bytes = sum(one.stat().st_size for one in Path(folder).rglob("*") if one.is_file())
+
+
+def _sample_dtype(column: Column, metadata: dict[str, Any]) -> str:
+    """Arrays know all dtypes; MDS takes no bool."""
+    dtype = _dtype(column, metadata) if column.name == "input_ids" else _value_dtype(column)
+    return "uint8" if dtype == "bool" else dtype
+
+
+def _column(batch: pa.RecordBatch, name: str, path: str) -> pa.Array:
+    if name not in batch.schema.names:
+        raise SchemaError(
+            f"has no column {name!r}, which other files have; export what belongs together",
+            path=path,
+        )
+    return batch.column(name)
+
+
 def _about(
     streams: dict[str, Column],
-    files: dict[str, IndexedFile],
+    stored: Mapping[str, np.dtype[Any]],
     exported: Exported,
     metadata: dict[str, Any],
     to: str,
@@ -251,7 +305,7 @@ def _about(
     about = {
         name: {
             "file": Path(exported.files[name]).name,
-            "stored": files[name].dtype.name,
+            "stored": stored[name].name,
             "dtype": _value_dtype(column),
             "shape": list(column.shape),
             "fill": column.fill,

@@ -185,7 +185,7 @@ def test_several_files_follow_one_another(folder: Path, tmp_path: Path) -> None:
             "place.parquet",
             {"to": "jax"},
             InputError,
-            "to='jax' is unknown; use one of 'megatron', 'gpt-neox'",
+            "to='jax' is unknown; use one of 'megatron', 'gpt-neox', 'mds', 'webdataset'",
         ),
         (
             ["place.parquet", "packed.parquet"],
@@ -231,3 +231,56 @@ def test_a_sequence_has_a_limit(tmp_path: Path) -> None:
     ):
         file.write(np.zeros(0, np.uint8), np.array([1 << 31]))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["xval.parquet", "compact.arrow", "packed.parquet"])
+@pytest.mark.parametrize("to", ["mds", "webdataset"])
+def test_samples_are_read_by_their_own_packages(
+    to: str, name: str, folder: Path, tmp_path: Path
+) -> None:
+    """Each stream of each row, with its dtype and shape."""
+    package = pytest.importorskip({"mds": "streaming", "webdataset": "webdataset"}[to])
+    told = numtok.export_files(folder / name, tmp_path / "out", to=to)
+    if to == "mds":
+        read = package.LocalDataset(str(tmp_path / "out"))
+        samples = [read[row] for row in range(len(read))]
+    else:
+        tars = sorted(map(str, (tmp_path / "out").glob("*.tar")))
+        stored = package.WebDataset(tars, shardshuffle=False).decode()
+        samples = [
+            {key[:-4]: value for key, value in sample.items() if key.endswith(".npy")}
+            for sample in stored
+        ]
+    rows = [
+        row
+        for batch in read_encoded(folder / name)
+        for row in to_token_layout(batch).to_pylist()
+        if row["input_ids"]
+    ]
+    about = json.loads((tmp_path / "out" / "numtok.json").read_text())
+    assert len(samples) == len(rows) == told.sequences == about["sequences"]
+    for sample, row in zip(samples, rows, strict=True):
+        assert sorted(sample) == sorted(about["streams"])
+        for stream, described in about["streams"].items():
+            values = sample[stream]
+            assert values.dtype == described["stored"]
+            assert list(values.shape) == [len(row["input_ids"]), *described["shape"]]
+            np.testing.assert_array_equal(values, np.array(row[stream]).reshape(values.shape))
+
+
+def test_a_folder_of_samples_replaces_its_like_alone(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("webdataset")
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "mine.txt").write_text("mine")
+    for overwrite in (False, True):
+        with pytest.raises(OutputError, match="out exists already"):
+            numtok.export_files(folder / "place.parquet", out, to="webdataset", overwrite=overwrite)
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "mine.txt"]
+    (out / "mine.txt").unlink()
+    out.rmdir()
+    for overwrite in (False, True):
+        numtok.export_files(folder / "place.parquet", out, to="webdataset", overwrite=overwrite)
+    assert sorted(path.name for path in out.iterdir()) == ["000000.tar", "numtok.json"]
+    with pytest.raises(OutputError, match="is written on this machine"):
+        numtok.export_files(folder / "place.parquet", "memory://bucket/out", to="webdataset")

@@ -1,0 +1,88 @@
+"""Samples for loaders that stream: a dictionary of arrays for each row, written by the loader's own
+package into a folder that appears when it is whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from numtok.errors import MissingDependencyError, OutputError
+from numtok.locations import is_url
+
+Write = Callable[[Mapping[str, npt.NDArray[Any]]], None]
+ABOUT = "numtok.json"
+_SHARD_BYTES = 64 << 20
+
+
+@contextlib.contextmanager
+def _mds(folder: Path, dtypes: Mapping[str, str]) -> Iterator[Write]:
+    """MosaicML streaming: ``index.json`` and its shards."""
+    try:
+        from streaming import MDSWriter
+    except ImportError as error:
+        raise MissingDependencyError("pip install mosaicml-streaming, which writes MDS") from error
+    columns = {name: f"ndarray:{dtype}" for name, dtype in dtypes.items()}
+    with MDSWriter(out=str(folder), columns=columns, size_limit=_SHARD_BYTES) as writer:
+        yield writer.write
+
+
+@contextlib.contextmanager
+def _webdataset(folder: Path, dtypes: Mapping[str, str]) -> Iterator[Write]:
+    """Tar files with a ``.npy`` for each stream of each row."""
+    try:
+        from webdataset import ShardWriter
+    except ImportError as error:
+        raise MissingDependencyError("pip install webdataset, which writes the files") from error
+    count = 0
+
+    def write(sample: Mapping[str, npt.NDArray[Any]]) -> None:
+        nonlocal count
+        arrays = {f"{name}.npy": values for name, values in sample.items()}
+        writer.write({"__key__": f"{count:012}", **arrays})
+        count += 1
+
+    with ShardWriter(str(folder / "%06d.tar"), maxsize=_SHARD_BYTES, verbose=0) as writer:
+        yield write
+
+
+KINDS = {"mds": _mds, "webdataset": _webdataset}
+
+
+@contextlib.contextmanager
+def open_samples(
+    folder: str | Path, kind: str, dtypes: Mapping[str, str], overwrite: bool
+) -> Iterator[tuple[Path, Write]]:
+    """(The folder while it is written, what takes a sample); it gets its name at the end.
+
+    Raises:
+        OutputError: if it exists, and is not one of ours that is to be replaced; or for a URL.
+        MissingDependencyError: if the package of the format is not installed.
+    """
+    if is_url(folder):
+        raise OutputError(f"{folder}: {kind} is written on this machine; copy it to the store then")
+    target = Path(folder)
+    if os.path.lexists(target) and not (overwrite and (target / ABOUT).is_file()):
+        raise OutputError(
+            f"{target} exists already; choose another name, or replace what an earlier export wrote"
+            " with overwrite=True"
+        )
+    temporary = target.parent / f".{target.name}.{os.getpid()}-{secrets.token_hex(6)}.tmp"
+    try:
+        temporary.mkdir(parents=True)
+        with KINDS[kind](temporary, dtypes) as write:
+            yield temporary, write
+        if target.exists():
+            shutil.rmtree(target)
+        temporary.rename(target)
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
