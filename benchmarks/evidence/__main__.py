@@ -16,16 +16,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 EPILOG = """examples:
   python -m benchmarks.evidence                           # what there is, and how much of it is done
-  python -m benchmarks.evidence fone_addition             # what is missing of it
+  python -m benchmarks.evidence fone_arithmetic           # what is missing of it
   python -m benchmarks.evidence all --jobs 2              # everything that is missing, two runs at once
-  python -m benchmarks.evidence fone_addition --match fone-6400
+  python -m benchmarks.evidence fone_arithmetic --match addition-fone
   python -m benchmarks.evidence mixture --into again      # all of it once more, beside the results there are
-  python -m benchmarks.evidence report                    # docs/evidence.md of the results"""
+  python -m benchmarks.evidence report                    # docs/evidence.md of the results
+  python -m benchmarks.evidence tasks --count 100 --levels 1 3 > questions.jsonl"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, report, and return the exit code."""
-    from benchmarks.evidence import report
+    from benchmarks.evidence import questions, report
     from benchmarks.evidence.experiments import EXPERIMENTS
     from benchmarks.evidence.running import run_missing
     from benchmarks.evidence.store import RESULTS, Store, slug
@@ -37,9 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "names",
         nargs="*",
-        choices=[*EXPERIMENTS, "all", "report", []],
+        choices=[*EXPERIMENTS, "all", "report", "tasks", []],
         metavar="NAME",
-        help=f"{', '.join(EXPERIMENTS)}; all; report",
+        help=f"{', '.join(EXPERIMENTS)}; all; report; tasks: questions of arithmetic as JSON lines",
     )
     size = parser.add_mutually_exclusive_group()
     size.add_argument(
@@ -86,14 +87,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="FOLDER",
         help="where report writes evidence.md",
     )
+    parser.add_argument("--count", type=int, default=1000, metavar="N", help="of tasks: questions")
+    parser.add_argument(
+        "--levels",
+        type=int,
+        nargs="+",
+        default=[1, 2, 3, 5, 8],
+        metavar="N",
+        help="of tasks: the most significant digits of a number",
+    )
     options = parser.parse_args(arguments)
+    if options.names == ["tasks"]:
+        questions.write(options.count, options.levels, 0, sys.stdout)
+        return 0
     store, into = Store(options.results), Store(options.into or options.results)
     if not options.names:
         print(report.overview(EXPERIMENTS.values(), into, options.size))
     names = (
         list(EXPERIMENTS)
         if "all" in options.names
-        else [name for name in options.names if name != "report"]
+        else [name for name in options.names if name not in ("report", "tasks")]
     )
     if names and not any(
         options.match in slug(run)

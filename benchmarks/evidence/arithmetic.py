@@ -9,7 +9,6 @@ In: a task, a representation, a number of samples. Out: how many unseen answers 
 from __future__ import annotations
 
 import math
-import operator
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,18 +25,17 @@ from benchmarks.evidence.learning import Course
 from numtok_torch import NumberModel, metrics
 
 END = ";"
+WATCHED = 200  # questions for a point of a learning curve
 
 
 @dataclass(frozen=True)
 class Task:
-    """Pairs of whole numbers up to ``10**digits - 1``, written with ``decimals`` of their digits
-    after the point.
+    """Pairs of whole numbers up to ``10**digits - 1``.
 
     Attributes:
         sign: of the operation, as it is written.
         apply: what it does to the operands.
         digits: of each operand, at most.
-        decimals: of them, after the point.
         answer: digits that answers may have before and after the point, for FoNE.
         ordered: ``"a<=b"``, or ``"a>=b"`` where the difference must not be negative.
     """
@@ -45,19 +43,18 @@ class Task:
     sign: str
     apply: Callable[[int, int], int]
     digits: int
-    decimals: int
     answer: tuple[int, int]
     ordered: str = "a<=b"
 
 
-TASKS = {
-    "integer addition, 2 digits": Task("+", operator.add, 2, 0, (3, 0)),
-    "decimal addition, 6 digits": Task("+", operator.add, 6, 3, (4, 3)),
-    "integer addition, 6 digits": Task("+", operator.add, 6, 0, (7, 0)),
-    "subtraction, 5 digits": Task("-", operator.sub, 5, 0, (5, 0), "a>=b"),
-    "multiplication, 3 digits": Task("*", operator.mul, 3, 0, (6, 0)),
-    "multiplication, 4 digits": Task("*", operator.mul, 4, 0, (8, 0)),
-}
+@dataclass(frozen=True)
+class Row:
+    """What is compared: numbers as ``numtok.encode_files`` takes them, and whether the model sees
+    the places of digits that have them.
+    """
+
+    numbers: str
+    places: bool = True
 
 
 @dataclass(frozen=True)
@@ -79,26 +76,13 @@ def questions(task: Task, count: int, seed: int) -> list[Question]:
 
 
 def _question(task: Task, a: int, b: int) -> Question:
-    def written(value: int) -> Decimal:
-        return Decimal(value).scaleb(-task.decimals)
-
-    return Question(f"{written(a)}{task.sign}{written(b)}=", written(task.apply(a, b)))
-
-
-def representation(name: str, task: Task) -> tuple[str, dict[str, Any]]:
-    """``numbers`` and further options of ``numtok.encode_files`` for a representation as this task
-    needs it.
-    """
-    if name == "fone":
-        return f"fone:{task.answer[0]},{task.answer[1]}", {}
-    return name, {}  # a scale of xval is fitted
+    return Question(f"{a}{task.sign}{b}=", Decimal(task.apply(a, b)))
 
 
 def run(
     task: Task,
-    numbers: str,
-    samples: int,
-    held_out: int,
+    row: Row,
+    counts: tuple[int, int],
     course: Course,
     size: tuple[int, int],
     folder: Path,
@@ -106,23 +90,30 @@ def run(
     """Train on questions with their answers, and ask others.
 
     Args:
-        task: of :data:`TASKS`.
-        numbers: the representation, as :func:`representation` takes it.
-        samples: questions in the training data.
-        held_out: questions to be asked.
+        task: what is asked.
+        row: how numbers are shown.
+        counts: questions in the training data, and to be asked.
         course: of the training.
         size: width and layers of the model.
         folder: for text, tokenizer and Parquet.
     """
+    samples, held_out = counts
     every = questions(task, samples + held_out, course.seed)
     unseen, seen = every[:held_out], every[held_out:]
-    name, options = representation(numbers, task)
-    encoded = encode([f"{one.text}{one.answer}{END}" for one in seen], name, folder, **options)
+    digits = f"fone:{task.answer[0]},{task.answer[1]}"
+    name = digits if row.numbers == "fone" else row.numbers  # a scale of xval is fitted
+    encoded = encode([f"{one.text}{one.answer}{END}" for one in seen], name, folder)
     answers_only = encoded.labels_behind("1+1=")
     torch.manual_seed(course.seed)
-    model = learning.llama(encoded, *size)
+    model = learning.llama(encoded, *size, places=row.places)
     batch = encoded.batch(labels=answers_only, objective="causal")
-    found = learning.train(model, learning.shuffled(batch, course), course)
+    some = unseen[:WATCHED]
+    found = learning.train(
+        model,
+        learning.shuffled(batch, course),
+        course,
+        lambda: float(ask(model, encoded, some)["exact"]),
+    )
     found["tokens_per_sample"] = round(int(batch["attention_mask"].sum()) / samples, 2)
     new = encoded.like([f"{one.text}{one.answer}{END}" for one in unseen])
     found["unseen_loss"] = learning.loss_of(

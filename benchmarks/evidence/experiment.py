@@ -31,6 +31,8 @@ class Experiment:
             given.
         differs: what of the paper's setting is not that of the results.
         seen: in a sentence, what the results say to the claim; empty if there are too few.
+        verdict: of the paper's finding: shown, shown in part, not shown or contradicted, and what
+            would settle it.
         kept_in: the experiment whose runs these are, and in whose folder the results lie; empty for
             its own.
     """
@@ -43,6 +45,7 @@ class Experiment:
     section: Callable[[list[tuple[Settings, Result]], Path], str]
     differs: str = ""
     seen: Callable[[list[tuple[Settings, Result]]], str] = lambda results: ""
+    verdict: str = ""
     kept_in: str = ""
 
     @property

@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -23,6 +23,7 @@ from numtok.errors import SchemaError
 from numtok_torch import NumberModel, embedding_from_schema, generate, head_from_schema
 
 WARM_UP = 0.2  # of the steps; then a cosine to a tenth of the rate
+WATCHED = 10  # points of a learning curve
 SHOWN = 20  # losses that are kept, means over equal parts of the training
 
 
@@ -37,22 +38,22 @@ class Course:
 
 
 def llama(
-    encoded: Encoded, width: int, layers: int, heads: int = 4, positions: int = 128
+    encoded: Encoded, width: int, layers: int, *, places: bool = True, positions: int = 128
 ) -> NumberModel:
     """A Llama with random weights, four times as wide between, two keys for four queries (FoNE,
     table 6), and the layer and head of the file.
 
     The word head has weights of its own. Tied to the word vectors, as the paper's Llama 3.2 has
     them, FoNE's sums were 96.6% exact after the same training where they are 98.6% (6,400 samples,
-    500 unseen sums, one seed).
+    500 unseen sums, one seed). Without ``places`` digits do not show theirs.
     """
     config = LlamaConfig(
         vocab_size=encoded.tokenizer.vocab_size,
         hidden_size=width,
         intermediate_size=4 * width,
         num_hidden_layers=layers,
-        num_attention_heads=heads,
-        num_key_value_heads=heads // 2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
         max_position_embeddings=positions,
         tie_word_embeddings=False,
         bos_token_id=None,
@@ -60,7 +61,7 @@ def llama(
         pad_token_id=None,
     )
     embedding, head = layers_of(encoded, width)
-    return NumberModel(LlamaForCausalLM(config), embedding, head)
+    return NumberModel(LlamaForCausalLM(config), embedding if places else None, head)
 
 
 def layers_of(encoded: Encoded, width: int) -> tuple[Any, Any]:
@@ -74,7 +75,10 @@ def layers_of(encoded: Encoded, width: int) -> tuple[Any, Any]:
 
 
 def train(
-    model: NumberModel, batches: Iterator[dict[str, Tensor]], course: Course
+    model: NumberModel,
+    batches: Iterator[dict[str, Tensor]],
+    course: Course,
+    watch: Callable[[], float] | None = None,
 ) -> dict[str, Any]:
     """Train in place, by AdamW with a warm-up and a cosine.
 
@@ -82,10 +86,13 @@ def train(
         model: its parameters that need a gradient are trained.
         batches: at least one for each step; see :func:`shuffled`.
         course: how.
+        watch: what is looked at after each :data:`WATCHED` part of the steps, such as the share of
+            right answers.
 
     Returns:
-        ``losses`` (means over twentieths of the steps), ``seconds``, ``tokens`` (those that were
-        read, padding left out) and ``parameters``, those that are trained.
+        ``losses`` (means over twentieths of the steps), ``seconds`` of a processor, ``tokens``
+        (those that were read, padding left out), ``parameters``, those that are trained, and, of
+        what was watched, ``curve``: ``[step, seconds, value]`` each.
 
     Raises:
         FloatingPointError: if the loss is not finite.
@@ -95,7 +102,8 @@ def train(
         trained, lr=course.rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True
     )
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, course.steps))
-    losses, tokens, began = [], 0, time.perf_counter()
+    losses, tokens, began, curve = [], 0, time.process_time(), []
+    looked = {round(course.steps * part / WATCHED) for part in range(1, WATCHED + 1)}
     model.train()
     for rows in itertools.islice(batches, course.steps):
         loss = model(**rows).loss
@@ -106,14 +114,20 @@ def train(
         schedule.step()
         losses.append(loss.item())
         tokens += int(rows["attention_mask"].sum())
+        if watch is not None and len(losses) in looked:
+            now = time.process_time()
+            curve.append([len(losses), round(now - began, 1), watch()])
+            began += time.process_time() - now  # to look is not to train
+            model.train()
     if not math.isfinite(sum(losses)):
         raise FloatingPointError("the loss is not finite")
     parameters = sum(one.numel() for one in trained)
     return {
         "losses": shown(losses),
-        "seconds": round(time.perf_counter() - began, 1),
+        "seconds": round(time.process_time() - began, 1),
         "tokens": tokens,
         "parameters": parameters,
+        **({"curve": curve} if curve else {}),
     }
 
 

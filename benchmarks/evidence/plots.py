@@ -76,6 +76,30 @@ def curves(path: Path, values: Values, x: str, y: str, *, log: bool = False) -> 
         _legend(axes)
 
 
+def learning_curves(
+    path: Path, runs: Mapping[str, Sequence[Sequence[Sequence[float]]]], y: str
+) -> None:
+    """A line for each name through the means of its runs, ``[[step, seconds, share], ...]`` each,
+    against steps and against seconds; what lies between the least and the largest is shaded.
+    """
+    with _figure(path, 3.4, panels=2) as both:
+        for index, (name, of_name) in enumerate(runs.items()):
+            found = np.array(of_name)  # (runs, points, 3)
+            means = found.mean(0)
+            for axes, x in zip(both, means.T[:2], strict=True):
+                style: Any = {"color": COLOURS[index], "marker": MARKERS[index], "markersize": 3.5}
+                axes.plot(x, means[:, 2], label=name, **style)
+                low, high = found[..., 2].min(0), found[..., 2].max(0)
+                axes.fill_between(x, low, high, color=COLOURS[index], alpha=0.15, linewidth=0)
+        for axes, label in zip(both, ("steps", "CPU seconds"), strict=True):
+            axes.set_ylim(-0.03, 1.03)
+            axes.yaxis.set_major_formatter(_percent)
+            axes.set(xlabel=label, ylabel=y)
+            axes.set_xscale("log")
+            axes.grid(axis="y")
+        _legend(both[-1])
+
+
 def dots(path: Path, values: Values, x: str, *, log: bool = False, share: bool = False) -> None:
     """A row for each place, in it a dot for each name at the mean, with a line from the least to
     the largest.
@@ -160,11 +184,11 @@ def _legend(axes: Any) -> None:
 
 
 @contextmanager
-def _figure(path: Path, height: float) -> Iterator[Any]:
-    """Axes to draw on; then the file."""
+def _figure(path: Path, height: float, panels: int = 1) -> Iterator[Any]:
+    """Axes to draw on, one or several beside each other; then the file."""
     with matplotlib.rc_context(STYLE):
         figure = Figure((WIDTH, height), layout="constrained")
-        yield figure.subplots()
+        yield figure.subplots(ncols=panels)
         drawn = io.StringIO()
         figure.savefig(
             drawn, format="svg", transparent=True, metadata={"Date": None, "Creator": None}

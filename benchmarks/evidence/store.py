@@ -12,13 +12,14 @@ import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from numtok.files import write_file
 
 RESULTS = Path(__file__).parent / "results"
 Settings = dict[str, Any]  # names to str, int, float or bool
 Result = dict[str, Any]
+Key = TypeVar("Key")
 
 
 class Store:
@@ -55,8 +56,8 @@ class Store:
         }
         write_file(path, json.dumps(content, indent=1) + "\n")
 
-    def best(self, experiment: str, searched: Mapping[float, Settings]) -> float:
-        """Of the rates of a search, that of the run with the lowest loss on what it was not trained
+    def best(self, experiment: str, searched: Mapping[Key, Settings]) -> Key:
+        """Of the rates, or other values, of a search, that of the run with the lowest loss on what it was not trained
         on.
 
         Raises:
@@ -67,9 +68,7 @@ class Store:
             rate: result["unseen_loss"] for rate, result in found.items() if result is not None
         }
         if missing := [rate for rate in searched if rate not in losses]:
-            raise LookupError(
-                f"{experiment}: no result for the rates {missing}; run the search first"
-            )
+            raise LookupError(f"{experiment}: no result for {missing}; run the search first")
         return min(losses, key=losses.__getitem__)
 
     def all(self, experiment: str) -> list[tuple[Settings, Result]]:
@@ -88,13 +87,15 @@ class Store:
         ]
 
 
-def taken(results: list[tuple[Settings, Result]]) -> list[tuple[Settings, Result]]:
-    """Of small runs that differ in their rate alone, those of a search, the one with the lowest
-    loss on what it was not trained on; settings without rate.
+def taken(
+    results: list[tuple[Settings, Result]], searched: str = "rate"
+) -> list[tuple[Settings, Result]]:
+    """Of small runs that differ in what was searched for alone, the one with the lowest loss on
+    what it was not trained on; settings without it.
     """
     found: dict[str, tuple[Settings, Result]] = {}
     for settings, result in results:
-        shared = {name: value for name, value in settings.items() if name != "rate"}
+        shared = {name: value for name, value in settings.items() if name != searched}
         key = slug(shared)
         if settings["size"] == "small" and (
             key not in found or result["unseen_loss"] < found[key][1]["unseen_loss"]

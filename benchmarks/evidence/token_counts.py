@@ -165,4 +165,5 @@ EXPERIMENT = Experiment(
         " compare."
     ),
     seen=seen,
+    verdict="Shown; on these pages FoNE saves more than in the paper.",
 )

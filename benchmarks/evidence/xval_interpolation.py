@@ -17,7 +17,7 @@ from benchmarks.evidence import tables, xval_expressions
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.plots import dots, shown
 from benchmarks.evidence.store import Result, Settings
-from benchmarks.evidence.xval_expressions import ROWS, WHERE, by_operands
+from benchmarks.evidence.xval_expressions import OPERANDS, ROWS, WHERE, by_operands
 
 NAME = "xval_interpolation"
 
@@ -39,7 +39,7 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
             for key, (_, form) in columns.items()
             for where in WHERE
         ]
-        for operands in (2, 3, 4)
+        for operands in OPERANDS["small"]
         for numbers in ROWS
         if (numbers, operands) in by
     ]
@@ -87,9 +87,13 @@ EXPERIMENT = Experiment(
     xval_expressions.run,
     section,
     differs=(
-        "Expressions in place of orbits, see `xval_expressions`; `xval_planets` has the paper's own"
-        " quantities."
+        "Expressions in place of orbits, see `xval_expressions`. Orbits of planets, the paper's own"
+        " quantities, are not here: in the minutes of a CPU no encoding was better than the mean."
     ),
     seen=seen,
+    verdict=(
+        "Shown in part: xVal's error does not grow in the gap, that of P1000 triples. P10 fills the"
+        " gap too, as in the paper."
+    ),
     kept_in=xval_expressions.NAME,
 )
