@@ -146,7 +146,7 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
 
 # a third of the pages, most of whose seconds go to starting and training
-LONG = {"corpora.md", "from_tables.md", "packing.md", "serving.md", "training.md"}
+LONG = {"adding.md", "corpora.md", "from_tables.md", "packing.md", "serving.md", "training.md"}
 PAGES = [
     pytest.param(path, id=path.name, marks=[pytest.mark.slow] if path.name in LONG else [])
     for path in documents()
@@ -281,6 +281,14 @@ def _(session: Session, printed: str) -> None:
         session.names["model"], session.names["tokenizer"], beginnings, max_new_tokens=20
     )
     assert len(numtok.extract(" ".join(written))) > 1
+
+
+@promise("docs/tutorials/adding.md", "right = sum(")
+def _(session: Session, printed: str) -> None:
+    """The loss falls, and nearly all sums that were not seen are right."""
+    losses, asked = session.names["losses"], session.names["asked"]
+    assert math.isfinite(sum(losses)) and sum(losses[-50:]) < 0.3 * sum(losses[:50])
+    assert len(asked) > 190 and session.names["right"] > 0.95 * len(asked)
 
 
 @promise("docs/corpora.md", "numtok finish shares/")
