@@ -107,6 +107,7 @@ def _texts(
     text_column: str | None,
 ) -> Iterator[Any]:
     """The texts of all inputs, with progress while they are read."""
+    from numtok.corpus.read.batches import ReadOptions
     from numtok.corpus.read.documents import find_inputs, read_batches
     from numtok.corpus.summary import Progress
 
@@ -114,7 +115,7 @@ def _texts(
     sizes = [source.size for source in sources]
     total = None if None in sizes else sum(size or 0 for size in sizes)
     for source in sources:
-        for batch in read_batches(source, text_column):
+        for batch in read_batches(source, ReadOptions(text_column)):
             yield batch.texts
             seconds = time.perf_counter() - started
             progress(Progress(done + batch.position, total, 0, 0, 0, seconds))

@@ -19,8 +19,7 @@ from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.pack import FileRows, PackedRows, TokenLayoutRows
 from numtok.corpus.pieces import Piece, Reader
 from numtok.corpus.read.batches import TextBatch
-from numtok.corpus.read.documents import check_text_unit, find_inputs
-from numtok.corpus.read.parts import rows_before
+from numtok.corpus.read.documents import check_text_unit, find_inputs, rows_before
 from numtok.corpus.read.sources import identify
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.shuffle import in_random_order, shuffled
@@ -263,7 +262,7 @@ def _fitted(
     if any(source.size is None for source in reader.sources):
         texts, pieces = sample_stream(pieces, lambda piece: piece.batch.texts)
     else:
-        texts = sample_files(reader.sources, **reader.how)
+        texts = sample_files(reader.sources, reader.how)
     representations, found_on = fit(tokenizer.representations, tokenizer.grammar, texts)
     # what a long document among the sample took is more than it costs to begin anew
     memory.release()

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import Source, read_batches
 from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
@@ -145,22 +146,17 @@ def _values(numbers: Numbers, representations: Sequence[Representation]) -> Any:
     return numbers.to_float64()[keep]
 
 
-def sample_files(sources: Sequence[Source], **reading: Any) -> Iterator[pa.Array]:
+def sample_files(sources: Sequence[Source], how: ReadOptions) -> Iterator[pa.Array]:
     """Texts of about ``FIT_BYTES``: from the front of each file, or of ``FIT_FILES`` of them at
-    even distances if there are more.
-
-    Args:
-        sources: files, which are read again afterwards.
-        reading: as for :func:`numtok.corpus.read.documents.read_batches`.
+    even distances if there are more; all are read again afterwards.
     """
     count = min(len(sources), FIT_FILES)
     chosen = [sources[k * (len(sources) - 1) // max(count - 1, 1)] for k in range(count)]
     left = FIT_BYTES
     for k, source in enumerate(chosen):
         share = left // (count - k)  # what short files leave over goes to the others
-        for batch in read_batches(
-            source, **(reading | {"batch_bytes": min(FIT_BATCH, max(share, 1))})
-        ):
+        size = min(FIT_BATCH, max(share, 1))
+        for batch in read_batches(source, dataclasses.replace(how, batch_bytes=size)):
             yield batch.texts
             share -= batch.texts.nbytes
             left -= batch.texts.nbytes

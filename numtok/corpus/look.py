@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.corpus.decode import tokenizer_of
+from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.corpus.read.encoded import SUFFIXES, open_encoded
 from numtok.corpus.read.find import suffixes
@@ -78,7 +79,7 @@ def text_of(
     """
     (source,) = find_inputs([path], input_format)
     rows = 0
-    for batch in read_batches(source, text_column, batch_bytes=PIECE_BYTES):
+    for batch in read_batches(source, ReadOptions(text_column, batch_bytes=PIECE_BYTES)):
         if row <= rows + len(batch.texts):
             text = batch.texts[row - 1 - rows].as_py()
             if text is None:

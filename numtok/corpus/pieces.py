@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.corpus.read.batches import SkippedRow, TextBatch
+from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch
 from numtok.corpus.read.documents import Source, read_batches
+from numtok.corpus.read.template import Template
 from numtok.corpus.settings import EncodeSettings
 from numtok.corpus.summary import SAMPLE_BYTES, front
 
@@ -39,10 +41,13 @@ class Reader:
         self, sources: Sequence[Source], settings: EncodeSettings, sample_bytes: int = SAMPLE_BYTES
     ) -> None:
         self.sources = sources
-        self.how: dict[str, Any] = {
-            name: getattr(settings, name)
-            for name in ("text_column", "batch_bytes", "text_unit", "on_error", "template")
-        }
+        self.how = ReadOptions(
+            settings.text_column,
+            batch_bytes=settings.batch_bytes,
+            text_unit=settings.text_unit,
+            on_error=settings.on_error,
+            template=None if settings.template is None else Template(settings.template),
+        )
         self.text_column = ""
         self.sampled: list[pa.Array] = []
         self.rows: dict[Source, int] = {}
@@ -75,7 +80,8 @@ class Reader:
     def _pieces(self, names: tuple[str, ...], types: dict[str, pa.DataType]) -> Iterator[Piece]:
         done = 0
         for source in self.sources:
-            for batch in read_batches(source, keep_columns=names, kept_types=types, **self.how):
+            how = dataclasses.replace(self.how, keep_columns=names, kept_types=dict(types))
+            for batch in read_batches(source, how):
                 self.rows[source] = batch.first_row + len(batch.texts) + batch.skipped
                 self.bad += [(source, row) for row in batch.bad]
                 if self._sample is not None:

@@ -22,8 +22,10 @@ from numtok.arrays import memory
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.jobs.folder import read_manifest
 from numtok.corpus.pieces import Piece
+from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import Source, check_text_unit, find_inputs, read_batches
 from numtok.corpus.read.encoded import open_encoded
+from numtok.corpus.read.template import Template
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, front, processors
 from numtok.corpus.unpack import EncodedPiece, encoded_pieces
 from numtok.errors import InputError, NumtokError
@@ -93,7 +95,8 @@ def corpus_stats(
             )
     if not sources:
         return Statistics.merge(stored)
-    how = (text_column, (), batch_bytes, text_unit, on_error, None, template)
+    joined = None if template is None else Template(template)
+    how = ReadOptions(text_column, (), batch_bytes, text_unit, on_error, template=joined)
     run, total = Run(sources, "-", progress), Statistics()
     counting = _Counting(Tokenizer.from_pretrained(tokenizer, Subword(), check_grammar(grammar)))
 
@@ -155,13 +158,13 @@ def counted(texts: pa.Array, tokenizer: Tokenizer) -> Statistics:
     return dataclasses.replace(made, tokens=tokens)
 
 
-def _pieces(sources: Sequence[Source], how: tuple[Any, ...]) -> Iterator[Piece | EncodedPiece]:
-    read, (text_column, _, batch_bytes, *_, template) = 0, how
+def _pieces(sources: Sequence[Source], how: ReadOptions) -> Iterator[Piece | EncodedPiece]:
+    read = 0
     for source in sources:
-        if not (text_column or template) and is_encoded(source):
-            yield from encoded_pieces([source], batch_bytes, read)
+        if how.text_column is None and how.template is None and is_encoded(source):
+            yield from encoded_pieces([source], how.batch_bytes, read)
         else:
-            for texts in read_batches(source, *how):
+            for texts in read_batches(source, how):
                 yield Piece(texts, read + texts.position)
         read += source.size or 0
 

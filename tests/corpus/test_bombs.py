@@ -23,12 +23,13 @@ import numtok
 ZEROS = b"0" * (8 << 20)
 READ = r"""
 import json, re, sys
+from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.errors import InputError
 for path, unit, keep in json.loads(sys.argv[1]):
     try:
         [source] = find_inputs([path])
-        said = str(sum(len(batch.texts) for batch in read_batches(source, batch_bytes=1 << 20, text_unit=unit, keep_columns=keep.split())))
+        said = str(sum(len(batch.texts) for batch in read_batches(source, ReadOptions(None, keep.split(), 1 << 20, unit))))
     except InputError as error:
         said = str(error)
     status = open("/proc/self/status").read()

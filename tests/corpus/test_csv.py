@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from input_files import failure, read_all, write
+from input_files import batches_of, failure, read_all, write
 
+from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import find_inputs, read_batches
 
 
@@ -31,7 +32,9 @@ def test_a_header_over_several_lines_and_blocks(tmp_path: Path) -> None:
     path = write(tmp_path, "a.csv", '\ufeff\r\n"first\r\nname","te""xt"\r\n1,"a\r\nb"\r\n2,c')
     for batch_bytes in (1, 10, 1 << 20):
         assert read_all(path, batch_bytes=batch_bytes, text_column='te"xt') == ["a\r\nb", "c"]
-        batches = read_batches(find_inputs([path])[0], 'te"xt', ["first\r\nname"], batch_bytes)
+        batches = batches_of(
+            path, text_column='te"xt', keep_columns=["first\r\nname"], batch_bytes=batch_bytes
+        )
         assert [
             value for batch in batches for value in batch.kept["first\r\nname"].to_pylist()
         ] == ["1", "2"]
@@ -101,7 +104,9 @@ def test_rows_that_cannot_be_read(
         assert error.line == line and reason in str(error)
         if line is not None and line > 1:
             source = find_inputs(path)[0]
-            batches = list(read_batches(source, "text", batch_bytes=batch_bytes, on_error="skip"))
+            batches = list(
+                read_batches(source, ReadOptions("text", (), batch_bytes, on_error="skip"))
+            )
             [bad] = [row for batch in batches for row in batch.bad]
             assert bad.line == line and reason in bad.error
             rows = sum(len(batch.texts) for batch in batches)

@@ -15,8 +15,13 @@ from hypothesis import strategies as st
 
 from numtok.corpus.jobs.cut import cut, cut_again
 from numtok.corpus.jobs.plan import Part
-from numtok.corpus.read.documents import find_inputs, read_batches
-from numtok.corpus.read.parts import group_sizes, line_start, rows_before
+from numtok.corpus.read.documents import (
+    find_inputs,
+    group_sizes,
+    line_start,
+    read_batches,
+    rows_before,
+)
 from numtok.corpus.read.sources import ByteStream, Source
 
 LINES = st.lists(st.text("ab é\r", max_size=30).map(str.encode), max_size=30).map(b"\n".join)

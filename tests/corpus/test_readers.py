@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from input_files import failure, read_all, write
+from input_files import batches_of, failure, read_all, write
 
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import Source, find_inputs, read_batches
@@ -125,9 +125,7 @@ def test_whole_file_is_one_document(tmp_path: Path) -> None:
     assert read_all(write(tmp_path, "empty.txt", b""), text_unit="file") == []
     error = failure(write(tmp_path, "bad.txt", b"ok\nno \xff"), text_unit="file")
     assert (error.line, error.column) == (2, 4)
-    [batch] = read_batches(
-        find_inputs([tmp_path / "bad.txt"])[0], text_unit="file", on_error="skip"
-    )
+    [batch] = batches_of(tmp_path / "bad.txt", text_unit="file", on_error="skip")
     assert (len(batch.texts), batch.skipped) == (0, 1)
 
 
@@ -152,7 +150,7 @@ def test_batches_are_bounded_and_know_their_place(tmp_path: Path, name: str) -> 
     path = write(tmp_path, name, compress(plain, f".{suffix}" if suffix else ""))
     [source] = find_inputs([path])
     assert source.size == path.stat().st_size
-    batches = list(read_batches(source, batch_bytes=20_000))
+    batches = list(read_batches(source, ReadOptions(batch_bytes=20_000)))
     assert len(batches) > 10
     assert max(batch.texts.nbytes for batch in batches) < 100_000
     assert [batch.first_row for batch in batches] == [
@@ -169,7 +167,7 @@ def test_first_row_counts_skipped_rows_and_not_blank_lines(tmp_path: Path) -> No
     path = write(
         tmp_path, "a.jsonl", '{"text":"0"}\n\noops\n{"text":"2"}\n{"text":3}\n\n{"text":"4"}\n'
     )
-    batches = list(read_batches(find_inputs([path])[0], on_error="skip", batch_bytes=14))
+    batches = batches_of(path, on_error="skip", batch_bytes=14)
     assert [
         (batch.first_row, batch.texts.to_pylist(), batch.skipped)
         for batch in batches
@@ -187,7 +185,7 @@ def test_kept_columns(tmp_path: Path) -> None:
         {},
     ]
     path = write(tmp_path, "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    [batch] = read_batches(find_inputs([path])[0], keep_columns=["n", "when", "tags", "x"])
+    [batch] = batches_of(path, keep_columns=["n", "when", "tags", "x"])
     assert {name: column.to_pylist() for name, column in batch.kept.items()} == {
         "n": [1, None, None],
         "when": ["2020-01-02", None, None],
@@ -195,11 +193,9 @@ def test_kept_columns(tmp_path: Path) -> None:
         "x": [None] * 3,
     }
     assert batch.kept["when"].type == pa.string(), "dates stay as written"
-    [batch] = read_batches(
-        find_inputs([path])[0], keep_columns=["n"], kept_types={"n": pa.float64()}
-    )
+    [batch] = batches_of(path, keep_columns=["n"], kept_types={"n": pa.float64()})
     assert batch.kept["n"].type == pa.float64()
-    [batch] = read_batches(find_inputs([path])[0], text_column="text", keep_columns=["text"])
+    [batch] = batches_of(path, text_column="text", keep_columns=["text"])
     assert batch.kept["text"].equals(batch.texts)
 
 
@@ -216,7 +212,7 @@ def test_kept_columns_of_tables(tmp_path: Path) -> None:
         ("a.arrow", [1, 2], ["a", None]),
         ("a.csv", ["007", "NA"], ["a", ""]),
     ):
-        [batch] = read_batches(find_inputs([tmp_path / name])[0], keep_columns=["d", "n"])
+        [batch] = batches_of(tmp_path / name, keep_columns=["d", "n"])
         assert (
             batch.kept["n"].to_pylist(),
             batch.kept["d"].to_pylist(),
@@ -388,11 +384,11 @@ def test_broken_json_lines(
 def test_bad_rows_can_be_skipped(tmp_path: Path) -> None:
     data = b'oops\n{"text":"a"}\n{"text":1}\n{"text":"\xff"}\n\n{"text":"\\udc80"}\n{"text":"b"}\n[]\n{"text":"c'
     path = write(tmp_path, "a.jsonl", data)
-    [batch] = read_batches(find_inputs([path])[0], on_error="skip")
+    [batch] = batches_of(path, on_error="skip")
     assert (batch.texts.to_pylist(), batch.skipped) == (["a", "b"], 6)
     assert "on_error='skip'" in str(failure(path))
     path = write(tmp_path, "a.txt", b"a\nb\xff\r\n\nc\r\n\xff")
-    [batch] = read_batches(find_inputs([path])[0], on_error="skip")
+    [batch] = batches_of(path, on_error="skip")
     assert (batch.texts.to_pylist(), batch.skipped) == (["a", "", "c"], 2)
     error = failure(path)
     assert (

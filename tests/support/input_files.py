@@ -9,12 +9,21 @@ from typing import Any
 
 import pytest
 
+from numtok.corpus.read.batches import ReadOptions, TextBatch
 from numtok.corpus.read.documents import find_inputs, read_batches
+from numtok.corpus.read.template import Template
 from numtok.errors import InputError
 
 
+def batches_of(path: Path | str, **options: Any) -> list[TextBatch]:
+    if "template" in options:
+        options["template"] = Template(options["template"])
+    how = ReadOptions(**options)
+    return [batch for source in find_inputs([path]) for batch in read_batches(source, how)]
+
+
 def read_all(path: Path | str, **options: Any) -> list[str | None]:
-    batches = [batch for source in find_inputs([path]) for batch in read_batches(source, **options)]
+    batches = batches_of(path, **options)
     for batch in batches:
         batch.texts.validate(full=True)
         assert all(len(column) == len(batch.texts) for column in batch.kept.values())

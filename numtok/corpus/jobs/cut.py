@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 
 from numtok import locations
 from numtok.corpus.jobs.plan import Part
+from numtok.corpus.read.documents import group_sizes, line_start
 from numtok.corpus.read.formats import FORMATS
-from numtok.corpus.read.parts import group_sizes, line_start
 from numtok.corpus.read.sources import Source
 from numtok.errors import InputError
 

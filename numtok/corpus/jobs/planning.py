@@ -235,7 +235,7 @@ def _fitted(request: Request) -> tuple[Tokenizer, Fit | None]:
     if fit is None:
         return tokenizer, None
     how = _reader(request, request.sources).how
-    texts = _readable(sample_files(request.sources, **how))
+    texts = _readable(sample_files(request.sources, how))
     scaled, found = fit(tokenizer.representations, tokenizer.grammar, texts)
     return tokenizer.with_options(scaled), found
 

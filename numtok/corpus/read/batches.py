@@ -119,8 +119,20 @@ def joined(batches: Sequence[TextBatch]) -> TextBatch:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What to read and how: the arguments of ``read_batches``, in one piece for the readers of each
-    format.
+    """What to read and how.
+
+    Attributes:
+        text_column: that holds the text; by default ``text``, ``content``, ``document``, ``body``,
+            or the only string column. A row without it, or with null in it, is a null document.
+        keep_columns: others to hand out beside the texts.
+        batch_bytes: about how much input makes a batch; a longer document stays whole.
+        text_unit: in ``.txt``, whether a line or the whole file is a document.
+        on_error: ``"skip"`` leaves out rows of JSON lines, CSV and text files that cannot be read,
+            and of any file what lies after damage; ``bad`` of a batch tells.
+        kept_types: of kept columns. Without them a JSON column has the type that its first rows
+            suggest, which may differ from file to file; CSV columns are strings; Parquet and Arrow
+            columns have their own.
+        template: in place of ``text_column``.
     """
 
     text_column: str | None = None

@@ -1,23 +1,23 @@
-"""Text documents out of files, in bounded memory: ``TextBatch`` es, each some rows of one file: the
-text column as an Arrow array, the columns to keep, and where they stand in the file.
+"""Text documents out of files, in bounded memory: ``TextBatch`` es, each some rows of one file or of
+a part of one; where a file can be cut into parts, and what a place in a part is called in the whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterator, Sequence
 
-import pyarrow as pa
-
+from numtok import locations
 from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, left_out
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.formats import FORMATS
-from numtok.corpus.read.parts import in_whole_file
 from numtok.corpus.read.sources import Source, named_errors
-from numtok.corpus.read.template import Template
 from numtok.errors import InputError, MissingInputError
 
 __all__ = ["Source", "TextBatch", "check_text_unit", "find_inputs", "read_batches"]
+
+_CHUNK = 1 << 20
+_BLANK = b" \t\r"
+_DEFAULTS = ReadOptions()
 
 
 def check_text_unit(sources: Sequence[Source], text_unit: str) -> None:
@@ -26,48 +26,14 @@ def check_text_unit(sources: Sequence[Source], text_unit: str) -> None:
         raise InputError("text_unit='file' is for .txt files, and there is none; leave it out")
 
 
-def read_batches(
-    source: Source,
-    text_column: str | None = None,
-    keep_columns: Sequence[str] = (),
-    batch_bytes: int = 8 << 20,
-    text_unit: Literal["line", "file"] = "line",
-    on_error: Literal["raise", "skip"] = "raise",
-    kept_types: Mapping[str, pa.DataType] | None = None,
-    template: str | None = None,
-) -> Iterator[TextBatch]:
+def read_batches(source: Source, options: ReadOptions = _DEFAULTS) -> Iterator[TextBatch]:
     """The documents of one source, in order.
-
-    Args:
-        source: from ``find_inputs``.
-        text_column: the column that holds the text; by default ``text``, ``content``, ``document``,
-            ``body``, or the only string column. A row without it, or with null in it, is a null
-            document.
-        keep_columns: other columns to hand out beside the texts.
-        batch_bytes: about how much input makes a batch; a longer document stays whole.
-        text_unit: in ``.txt``, whether a line or the whole file is a document.
-        on_error: ``"skip"`` leaves out rows of JSON lines, CSV and text files that cannot be read,
-            and of any file what lies after damage; ``bad`` of a batch tells. A file that is not
-            there, or has no such column, raises in any case.
-        kept_types: Arrow types for kept columns. Without them a JSON column has the type that its
-            first rows suggest, which may differ from file to file; CSV columns are strings; Parquet
-            and Arrow columns have their own.
-        template: in place of ``text_column``, columns in braces, ``{name} costs {price}``, or
-            ``row``; see :mod:`numtok.corpus.read.template`.
 
     Raises:
         InputError: naming the file, and the line and column as far as known. No text is ever
-            changed to make it fit.
+            changed to make it fit. A file that is not there, or has no such column, raises even
+            where ``on_error`` is ``"skip"``.
     """
-    options = ReadOptions(
-        text_column,
-        tuple(keep_columns),
-        batch_bytes,
-        text_unit,
-        on_error,
-        dict(kept_types or {}),
-        None if template is None else Template(template),
-    )
     rows = 0
     try:
         with named_errors(source):
@@ -75,8 +41,63 @@ def read_batches(
                 rows = batch.first_row + len(batch.texts) + batch.skipped
                 yield batch
     except InputError as error:
-        if on_error == "raise" or isinstance(error, MissingInputError):
-            with in_whole_file(source):
-                raise
+        if options.on_error == "raise" or isinstance(error, MissingInputError):
+            if error.line is not None and source.start:  # of a part: the line of the file
+                error.line += sum(chunk.count(b"\n") for chunk in _before(source))
+            raise
         reason = f"all from here on is left out: {error.message}"
         yield left_out(source, options, rows, [SkippedRow(error.line, reason)])
+
+
+def line_start(path: str, position: int, size: int) -> int:
+    """The first byte from ``position`` on at which a line begins; ``size``, that of the file, if
+    there is none.
+    """
+    if position == 0:
+        return 0
+    at = position - 1
+    with locations.open_file(path, _CHUNK) as file:
+        file.seek(at)
+        while at < size and (chunk := file.read(_CHUNK)):
+            if (found := chunk.find(b"\n")) >= 0:
+                return min(at + found + 1, size)
+            at += len(chunk)
+    return size
+
+
+def group_sizes(source: Source) -> list[int]:
+    """The bytes of each row group, as stored."""
+    from numtok.corpus.read.parquet import open_parquet  # only what reads Parquet loads it
+
+    with named_errors(source), open_parquet(source.path) as file:
+        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+        return [
+            sum(group.column(column).total_compressed_size for column in range(group.num_columns))
+            for group in groups
+        ]
+
+
+def rows_before(source: Source) -> int:
+    """Rows of the file in front of the part: blank lines are none of JSON lines."""
+    if not source.start:
+        return 0
+    if FORMATS[source.format].cut == "row groups":
+        from numtok.corpus.read.parquet import open_parquet
+
+        with open_parquet(source.path) as file:
+            return sum(file.metadata.row_group(number).num_rows for number in range(source.start))
+    rows, rest = 0, b""
+    for chunk in _before(source):
+        *lines, rest = (rest + chunk).split(b"\n")
+        is_text = source.format == "txt"
+        rows += len(lines) if is_text else sum(1 for line in lines if line.strip(_BLANK))
+    return rows
+
+
+def _before(source: Source) -> Iterator[bytes]:
+    """The bytes of the file in front of the part."""
+    left = source.start
+    with locations.open_file(source.path) as file:
+        while left and (chunk := file.read(min(_CHUNK, left))):
+            left -= len(chunk)
+            yield chunk

@@ -101,9 +101,6 @@ class EncodedFile(ABC):
     def close(self) -> None:
         """Close the file; what was read of it stays valid."""
 
-    def check_size(self) -> None:  # noqa: B027
-        """Refuse to go on with a file whose map is no longer there."""
-
 
 class _Parquet(EncodedFile):
     """Its pages are decoded into memory of their own, so it is not mapped."""
@@ -181,9 +178,6 @@ class _Arrow(EncodedFile):
 
     def close(self) -> None:
         self._file.close()
-
-    def check_size(self) -> None:
-        self._file.check_size()
 
 
 def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:

@@ -14,7 +14,7 @@ from numtok.corpus.read import jsonl
 from numtok.corpus.read.batches import ReadOptions, TextBatch, too_long
 from numtok.corpus.read.jsonl import BadRow
 from numtok.corpus.read.kept_values import DECODER
-from numtok.corpus.read.lines import Block, not_utf8, read_blocks
+from numtok.corpus.read.lines import Block, decoded, read_blocks
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.corpus.read.template import AS_WRITTEN
 from numtok.errors import InputError
@@ -69,15 +69,7 @@ def _read_document(
     JSON.
     """
     source = stream.source
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = first.line + data.count(b"\n", 0, error.start)
-        start = data.rfind(b"\n", 0, error.start) + 1
-        moved = UnicodeDecodeError(
-            "utf-8", data[start:], error.start - start, error.end - start, error.reason
-        )
-        raise not_utf8(moved, first.offset + start, source, line) from None
+    text = decoded(data, source, first.line, first.offset)
     elements = _elements(text, source, first.line)
     sample = list(itertools.islice(elements, _SAMPLE_ROWS))
     columns = jsonl.columns_of_rows(

@@ -39,10 +39,8 @@ def read_blocks(stream: ByteStream, size: int, longest: int = LONGEST_ROW) -> It
     ``InputError`` at a line longer than ``longest`` bytes: a few kilobytes of compressed file can
     hold a line that fills the memory.
     """
-    waiting: list[
-        bytes
-        # pieces of a line that is not complete yet; joined once, so that a long line costs linear time
-    ] = []
+    # of a line that is not complete yet; joined once, so that a long line costs linear time
+    waiting: list[bytes] = []
     held = 0
     line, offset, start = 1, stream.source.start, stream.source.start == 0
     size = max(size, len(BOM))
@@ -74,6 +72,18 @@ def refuse_utf16(head: bytes, source: Source) -> None:
         raise InputError(
             'this is UTF-16, not UTF-8; convert it with "iconv -f UTF-16 -t UTF-8"', source.name, 1
         )
+
+
+def decoded(data: bytes, source: Source, line: int = 1, offset: int = 0) -> str:
+    """The text; an error names the line, of which ``line`` is the first, and the byte."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        start = data.rfind(b"\n", 0, error.start) + 1
+        within = (error.start - start, error.end - start)
+        moved = UnicodeDecodeError("utf-8", data[start:], *within, error.reason)
+        line += data.count(b"\n", 0, error.start)
+        raise not_utf8(moved, offset + start, source, line) from None
 
 
 def not_utf8(error: UnicodeDecodeError, offset: int, source: Source, line: int) -> InputError:

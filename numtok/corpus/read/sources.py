@@ -5,6 +5,7 @@ Every failure to open, read or decompress is an ``InputError`` that names the fi
 from __future__ import annotations
 
 import contextlib
+import io
 import lzma
 import os
 import shutil
@@ -12,7 +13,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -35,7 +35,7 @@ class Source:
         size: of the file, or of the part, in stored bytes; None where that is not known before the
             end.
         start, stop: of a part: bytes of a file of lines, row groups of a Parquet file; None for its
-            end. See :mod:`numtok.corpus.read.parts`.
+            end. See :mod:`numtok.corpus.read.documents`.
     """
 
     path: str
@@ -83,26 +83,19 @@ def named_errors(source: Source) -> Iterator[None]:
                 f"cannot be read: {error.strerror}; check the path, its permissions and the disk",
                 source.name,
             ) from None
-        kind = (
-            f"{source.compression}-compressed {source.format}"
-            if source.compression
-            else source.format
+        kind = f"{source.compression}-compressed " if source.compression else ""
+        message = (
+            f"cannot be read as {kind}{source.format}: {reason}; if it was cut short or damaged,"
+            " fetch it again; if it is of another kind, name that by input_format=..."
         )
-        way_out = (
-            "if it was cut short or damaged, fetch it again; if it is of another kind, name that"
-            " by input_format=..."
-        )
-        message = f"cannot be read as {kind}: {reason}; {way_out}"
         raise InputError(message, source.name) from None
 
 
-class _Counted:
-    """A readable file as pyarrow wants it, that counts the bytes it gave."""
-
-    closed = False
+class _Counted(io.RawIOBase):
+    """A readable file that counts the bytes it gave; closing it is the business of ``ByteStream``."""
 
     def __init__(self, raw: BinaryIO, limit: int | None) -> None:
-        self.raw, self.count, self.limit = raw, 0, limit
+        self.count, self.limit = 0, limit
         # of a pipe what is there, so that an interrupt is seen between two reads that block
         self._read = sys.stdin.buffer.read1 if raw is sys.stdin.buffer else raw.read  # type: ignore[attr-defined]
 
@@ -117,15 +110,6 @@ class _Counted:
     def readable(self) -> bool:
         return True
 
-    def seekable(self) -> bool:
-        return False
-
-    def close(self) -> None:
-        """Closing is the business of ``ByteStream``."""
-
-    def flush(self) -> None:
-        """Nothing to flush."""
-
 
 class ByteStream:
     """The decompressed bytes of a source, or the bytes of a part of one: ``position`` counts the
@@ -139,9 +123,8 @@ class ByteStream:
         )
         if source.start:
             self.raw.seek(source.start)
-        self.counted = _Counted(
-            self.raw, None if source.stop is None else source.stop - source.start
-        )
+        limit = None if source.stop is None else source.stop - source.start
+        self.counted = _Counted(self.raw, limit)
         self.stream: Any = self.counted
         if source.compression == "xz":
             self.stream = lzma.LZMAFile(self.counted)  # type: ignore[arg-type]  # noqa: SIM115
@@ -169,12 +152,7 @@ class ByteStream:
     def __enter__(self) -> ByteStream:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.source.path != "-":
             self.raw.close()
 

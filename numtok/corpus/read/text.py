@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from numtok.corpus.read.batches import LONGEST_ROW, ReadOptions, SkippedRow, TextBatch, too_long
-from numtok.corpus.read.lines import BOM, Block, not_utf8, read_blocks, refuse_utf16
+from numtok.corpus.read.lines import BOM, Block, decoded, not_utf8, read_blocks, refuse_utf16
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.errors import InputError
 
@@ -54,19 +54,7 @@ def _whole(stream: ByteStream, options: ReadOptions) -> Iterator[TextBatch]:
         return
     refuse_utf16(data, stream.source)
     mark = len(BOM) if data.startswith(BOM) else 0
-    try:
-        texts = pa.array([data[mark:].decode()], pa.large_string())
-    except UnicodeDecodeError as error:
-        before = error.object[: error.start]
-        line, line_start = before.count(b"\n") + 1, before.rfind(b"\n") + 1
-        moved = UnicodeDecodeError(
-            "utf-8",
-            error.object[line_start:],
-            error.start - line_start,
-            error.end - line_start,
-            error.reason,
-        )
-        raise not_utf8(moved, mark + line_start, stream.source, line) from None
+    texts = pa.array([decoded(data[mark:], stream.source, offset=mark)], pa.large_string())
     yield TextBatch(texts, {}, 0, stream.position, stream.source)
 
 
