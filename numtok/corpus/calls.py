@@ -109,34 +109,25 @@ def encode_files(
             shards that are done stay.
     """
     own = isinstance(tokenizer, Tokenizer)
-    if own:
-        _refuse_beside_tokenizer(
-            numbers=numbers,
-            grammar=grammar,
-            overflow=overflow,
-            dense=dense or None,
-            leading_space=leading_space,
+    beside: dict[str, Any] = {"numbers": numbers, "grammar": grammar, "overflow": overflow}
+    beside |= {"dense": dense or None, "leading_space": leading_space}
+    if own and (wrong := [name for name, value in beside.items() if value is not None]):
+        raise TokenizerError(
+            f"{wrong[0]}={beside[wrong[0]]!r} is for a tokenizer that is yet to be made; this one"
+            " has its own, so leave it out"
         )
+    by_name = not own and (numbers is None or isinstance(numbers, str))
     chosen = (
         tokenizer.representations
         if own
         else for_files("xval" if numbers is None else numbers, overflow, dense)
     )
-    scaled, finding = _scaled(
-        chosen,
-        not own and (numbers is None or isinstance(numbers, str)),
-        fit,
-        fit_quantile,
-        scale,
-        clip,
-    )
-    made = (
-        tokenizer.with_options(scaled)
-        if own
-        else Tokenizer.from_pretrained(
-            tokenizer, scaled, check_grammar(grammar), engine, leading_space
-        )
-    )
+    scaled, finding = _scaled(chosen, by_name, fit, fit_quantile, scale, clip)
+    if own:
+        made = tokenizer.with_options(scaled)
+    else:
+        rules = check_grammar(grammar)
+        made = Tokenizer.from_pretrained(tokenizer, scaled, rules, engine, leading_space)
     types = (getattr(field.type, "value_type", None) for field in made.batch_schema())
     if options.get("tensors") == "extension" and not any(
         isinstance(kind, pa.FixedShapeTensorType) for kind in types
@@ -229,15 +220,6 @@ def _scaled(
     elif not any(representation.unfitted for representation in chosen):
         return chosen, None
     return chosen, ScaleFit(quantile, clip, find)
-
-
-def _refuse_beside_tokenizer(**given: Any) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise TokenizerError(
-                f"{name}={value!r} is for a tokenizer that is yet to be made; this one has its own,"
-                " so leave it out"
-            )
 
 
 class _Looking(Template):

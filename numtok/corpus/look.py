@@ -107,13 +107,8 @@ def stored_row(path: str | Path, row: int = 1, source: Any = None) -> StoredRow:
     with closing(open_encoded(path)) as file:
         for batch in file.batches(PIECE_BYTES):
             if row <= rows + batch.num_rows:
-                return _row(
-                    str(path),
-                    row,
-                    _facts(file.schema, file.rows),
-                    batch.slice(row - 1 - rows, 1),
-                    tokenizer,
-                )
+                stored = batch.slice(row - 1 - rows, 1)
+                return _row(str(path), row, _facts(file.schema, file.rows), stored, tokenizer)
             rows += batch.num_rows
     raise _no_such_row(str(path), row, rows)
 
@@ -124,20 +119,15 @@ def _no_such_row(path: str, row: int, rows: int) -> InputError:
 
 def _facts(described: pa.Schema, rows: int | None) -> tuple[tuple[str, str], ...]:
     metadata = schema.read_metadata(described)
-    representations = ", ".join(repr(from_dict(options)) for options in metadata["numbers"])
-    packing = metadata["pack"]
-    layout = (
-        f"packed into rows of {packing['length']:,} tokens"
-        if packing
-        else f"one value per {metadata['layout'] or 'number'}"
-    )
-    facts = [
+    layout = f"one value per {metadata['layout'] or 'number'}"
+    if packing := metadata["pack"]:
+        layout = f"packed into rows of {packing['length']:,} tokens"
+    return (
         ("rows", "not counted" if rows is None else f"{rows:,}"),
-        ("numbers as", representations),
+        ("numbers as", ", ".join(repr(from_dict(options)) for options in metadata["numbers"])),
         ("layout", layout),
-    ]
-    facts.append(("columns", ", ".join(f"{field.name}: {field.type}" for field in described)))
-    return tuple(facts)
+        ("columns", ", ".join(f"{field.name}: {field.type}" for field in described)),
+    )
 
 
 def _row(
@@ -151,41 +141,30 @@ def _row(
     if text is None:
         return StoredRow(path, row, facts, None, (), (), {})
     batch = to_number_layout(stored)
-    ids = _values(batch, "input_ids")
-    index = _values(batch, "number_index").tolist()
-    per_token = tokenizer.per_token_columns
-    per_number: dict[str, npt.NDArray[Any]] = {}
-    for representation in tokenizer.representations:
-        per_number |= {
-            column.name: _values(batch, column.name)
-            for column in representation.columns().values()
-            if column.per == "number"
-        }
+    ids, index = _values(batch, "input_ids"), _values(batch, "number_index").tolist()
+    declared = (one for kind in tokenizer.representations for one in kind.columns().values())
+    columns = {"number_value": _values(batch, "number_value")}
+    columns |= {one.name: _values(batch, one.name) for one in declared if one.per == "number"}
     spelled = {first: (stop, surface) for first, stop, surface in tokenizer.numbers_in(ids)}
     if "number_text" in batch.schema.names:
         surfaces = schema.flat(batch.column("number_text"))[0].to_pylist()
     else:
-        values = _values(batch, "number_value").tolist()
         surfaces = [
             spelled[first][1] if first in spelled else repr(value).removesuffix(".0")
-            for first, value in zip(index, values, strict=True)
+            for first, value in zip(index, columns["number_value"].tolist(), strict=True)
         ]
     owner: dict[int, int] = {}
     for number, first in enumerate(index):
-        owner |= dict.fromkeys(
-            range(first, spelled[first][0] if first in spelled else first + 1), number
-        )
-    places = (
-        _values(batch, "place_value").tolist() if "place_value" in per_token else [None] * len(ids)
-    )
+        stop = spelled[first][0] if first in spelled else first + 1
+        owner |= dict.fromkeys(range(first, stop), number)
+    has_places = "place_value" in tokenizer.per_token_columns
+    places = _values(batch, "place_value").tolist() if has_places else [None] * len(ids)
     texts = token_texts(tokenizer, ids.tolist())
     tokens = tuple(
         Token(int(token), texts[at], owner.get(at), places[at]) for at, token in enumerate(ids)
     )
-    columns = {"number_value": _values(batch, "number_value"), **per_number}
-    return StoredRow(
-        path, row, facts, str(text), tokens, tuple(zip(surfaces, index, strict=True)), columns
-    )
+    numbers = tuple(zip(surfaces, index, strict=True))
+    return StoredRow(path, row, facts, str(text), tokens, numbers, columns)
 
 
 def _values(batch: pa.RecordBatch, name: str) -> npt.NDArray[Any]:

@@ -28,16 +28,13 @@ SUFFIX = ".claim"
 
 @dataclass(frozen=True)
 class Claim:
-    """Who has it.
+    """Who has it, and how far it is.
 
     Attributes:
-        host: of the process, for people.
-        machine: where ``pid`` means something.
+        machine: where ``pid`` means something; ``host`` is for people.
         pid, started: of the process; when that was, as the system counts it.
-        run: of the command that it works for.
-        since: the time, in UTC.
+        run: of the command that it works for. since: the time, in UTC.
         beat: another number once it was refreshed.
-        progress: how far the shard is; None at the beginning.
         error: why it failed, if it did: nobody works on it then.
         stop: whether all others would fail alike, as on a full disk.
     """

@@ -274,12 +274,12 @@ def _manifest(plan: Plan, done: Done) -> dict[str, Any]:
 def _total(done: Sequence[Receipt]) -> dict[str, Any]:
     """The counts of reports added up, those by representation for each."""
     totals: dict[str, Any] = {"skipped": sum(len(receipt.left_out) for receipt in done)}
-    for receipt in done:
-        for name, value in vars(receipt.report).items():
-            if isinstance(value, dict):
-                totals[name] = dict(Counter(totals.get(name, {})) + Counter(value))
-            elif name != "first_without_text":
-                totals[name] = totals.get(name, 0) + value
+    for name in vars(done[0].report) if done else ():
+        counts = [getattr(receipt.report, name) for receipt in done]
+        if isinstance(counts[0], dict):
+            totals[name] = dict(sum(map(Counter, counts), Counter[str]()))
+        elif name != "first_without_text":
+            totals[name] = sum(counts)
     return totals
 
 
@@ -324,7 +324,7 @@ def _first_without_text(done: Done) -> str:
 
 
 @dataclass(frozen=True)
-class Status:
+class JobStatus:
     """How far a job is, shard by shard.
 
     Attributes:
@@ -342,7 +342,7 @@ class Status:
     failed: dict[int, str] = field(default_factory=dict)
 
 
-def job_status(output: str | Path) -> Status:
+def job_status(output: str | Path) -> JobStatus:
     """Say how far the job in a folder is, as ``numtok status`` does. Nothing is changed.
 
     Raises:
@@ -351,7 +351,7 @@ def job_status(output: str | Path) -> Status:
     folder, plan = _job_in(output)
     names = set(folder.names(OWN))
     claims = Claims(folder, "").among(names)
-    status = Status(len(plan.shards), os.path.basename(MANIFEST) in names)
+    status = JobStatus(len(plan.shards), os.path.basename(MANIFEST) in names)
     for shard in plan.shards:
         claim = claims.get(shard.name)
         if f"{shard.name}.json" in names:

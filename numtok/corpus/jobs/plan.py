@@ -37,8 +37,7 @@ class Part(NamedTuple):
     """A stretch of one input, or all of it.
 
     Attributes:
-        path, format, compression: of the input; see :class:`numtok.corpus.read.sources.Source`.
-        size, tag: of all of it, when it was planned; the tag is another when the content is.
+        size, tag: of all of the input, when it was planned; the tag changes with the content.
         start, stop: bytes of a file of lines, row groups of a Parquet file; ``stop`` is None for a
             file that is not cut.
         length: in bytes, as stored.
@@ -204,11 +203,8 @@ class TokenizerName:
 
 
 class Read(NamedTuple):
-    """What a shard has read of one of its parts.
-
-    Attributes:
-        sha256: of the bytes of a file or a stretch of it; of an object in a store, its tag.
-        lines, rows: of it; rows that were left out count.
+    """What a shard has read of one of its parts: the SHA-256 of its bytes (of an object in a store
+    its tag), lines, and rows, those that were left out too.
     """
 
     sha256: str
@@ -225,11 +221,9 @@ class LeftOut(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Report:
-    """What is counted, and added up over shards.
-
-    Attributes:
-        first_without_text: null or [part, row] of the first document without a text.
+class Counts:
+    """What is counted, and added up over shards; null or [part, row] of the first document without
+    a text.
     """
 
     documents: int
@@ -259,7 +253,7 @@ class Receipt:
     bytes: int
     sha256: str
     rows: int
-    report: Report
+    report: Counts
     left_out: list[LeftOut]
     statistics: dict[str, Any] | None = None
     format: Literal[2] = 2

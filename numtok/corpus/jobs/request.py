@@ -70,13 +70,8 @@ class Sharding(NamedTuple):
 
 
 class Encoder(NamedTuple):
-    """What encodes.
-
-    Attributes:
-        tokenizer: with the representations that were asked for.
-        source: what it was made of: a name, an object, or None for the default one.
-        engine: as :meth:`numtok.Tokenizer.from_pretrained` takes it.
-        fit: how to find the scale; None for the one that there is.
+    """What encodes: the tokenizer with the representations that were asked for; what it was made
+    of, a name, an object, or None for the default one; and how to find its scale, if it has none.
     """
 
     tokenizer: Tokenizer
@@ -92,21 +87,20 @@ def is_folder(output: str | Path, sharding: Sharding, settings: EncodeSettings) 
     Raises:
         OutputError: if the options say so, but it is named like a file.
     """
-    name = os.fspath(output)
+    name, asked = os.fspath(output), sharding != Sharding()
     named_like_one = name.lower().endswith(DATA)
     if name.endswith(("/", os.sep)):
         return True
     if not (locations.is_url(name) and named_like_one) and locations.is_folder(name):
         return True
     like_a_file = name == "-" or named_like_one or locations.is_file(name)
-    if sharding != Sharding() and like_a_file:
+    if asked and like_a_file:
         raise OutputError(
             f"{name} is a file, or named like one, but the options for shards are for a folder;"
             " name one, as in out/"
         )
-    return sharding != Sharding() or (
-        settings.workers is not None and settings.output_format is None and not like_a_file
-    )
+    by_workers = settings.workers is not None and settings.output_format is None
+    return asked or (by_workers and not like_a_file)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from numtok import locations
 from numtok.corpus.encode import Settled, encode_sources
 from numtok.corpus.jobs.folder import TOKENIZER, Folder
-from numtok.corpus.jobs.plan import LeftOut, Part, Plan, Read, Receipt, Report, Shard, as_json
+from numtok.corpus.jobs.plan import Counts, LeftOut, Part, Plan, Read, Receipt, Shard, as_json
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.sources import named_errors
 from numtok.corpus.summary import Progress, Run
@@ -127,7 +127,7 @@ def encode_shard(
         bytes=run.written,
         sha256=run.sha256,
         rows=made.rows,
-        report=Report(
+        report=Counts(
             **vars(run.report),
             without_text=made.without_text,
             cut_numbers=made.cut_numbers,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -101,10 +102,8 @@ class BatchWriter:
             raise refusal from error
 
 
-class _Counted:
-    """What a sink writes to: all bytes or an error, counted."""
-
-    closed = False  # as pyarrow asks what it writes to
+class _Counted(io.RawIOBase):
+    """What a sink writes to: all bytes or an error, counted; closing is for ``open_writer``."""
 
     def __init__(self, file: BinaryIO, to_stdout: bool) -> None:
         self._file, self.bytes_written = file, 0
@@ -122,12 +121,6 @@ class _Counted:
 
     def tell(self) -> int:
         return self.bytes_written
-
-    def flush(self) -> None:
-        """Nothing waits."""
-
-    def close(self) -> None:
-        """Closing is the business of ``open_writer``."""
 
 
 def _columns(schema: pa.Schema) -> str:

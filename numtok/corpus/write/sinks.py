@@ -137,17 +137,13 @@ class _ArrowSink(Sink):
     """An IPC file, with a checksum for each column of each batch; or a stream, without tensors."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, options: SinkOptions) -> None:
-        codec = None if options.compression == "none" else options.compression
-        level = ZSTD_LEVEL if codec == "zstd" else None
-        how = pa.ipc.IpcWriteOptions(
-            compression=codec and pa.Codec(codec, level), use_threads=False
-        )
+        level = ZSTD_LEVEL if options.compression == "zstd" else None
+        codec = None if options.compression == "none" else pa.Codec(options.compression, level)
+        how = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
         self._stream, self._batches, self._finished = options.stream, 0, False
-        self._writer = (
-            pa.ipc.new_stream(file, plain_schema(schema), options=how)
-            if options.stream
-            else pa.ipc.new_file(file, schema, options=how)
-        )
+        opened = pa.ipc.new_stream if options.stream else pa.ipc.new_file
+        stored = plain_schema(schema) if options.stream else schema
+        self._writer = opened(file, stored, options=how)
 
     def write(self, batch: pa.RecordBatch) -> None:
         if self._stream:
@@ -175,31 +171,30 @@ class _LinesSink(Sink):
         self._file, self._rows, self._exact = file, 0, options.exact
 
     def write(self, batch: pa.RecordBatch) -> None:
-        long = batch.nbytes > LONG
-        lines = self.lines(batch, self._rows)
-        for piece in lines if long else ["".join(lines)]:
+        lines = self.lines(batch)
+        for piece in lines if batch.nbytes > LONG else ["".join(lines)]:
             self._file.write(piece.encode())
         self._rows += batch.num_rows
 
     @abstractmethod
-    def lines(self, batch: pa.RecordBatch, row: int) -> Iterator[str]:
-        """What is written for a batch whose first row is document ``row``."""
+    def lines(self, batch: pa.RecordBatch) -> Iterator[str]:
+        """What is written for a batch."""
 
 
 class _JsonSink(_LinesSink):
-    def lines(self, batch: pa.RecordBatch, row: int) -> Iterator[str]:
+    def lines(self, batch: pa.RecordBatch) -> Iterator[str]:
         pieces = json_pieces if batch.nbytes > LONG else json_lines
-        yield from pieces(batch, row, self._exact)
+        yield from pieces(batch, self._rows, self._exact)
 
 
 class _TextSink(_LinesSink):
-    def lines(self, batch: pa.RecordBatch, row: int) -> Iterator[str]:
+    def lines(self, batch: pa.RecordBatch) -> Iterator[str]:
         import pyarrow.compute as pc
 
         texts = batch.column(0)
         breaks = pc.fill_null(pc.match_substring_regex(texts, r"[\r\n]"), False)
         if pc.any(breaks).as_py():
-            row += pc.index(breaks, True).as_py() + 1
+            row = self._rows + pc.index(breaks, True).as_py() + 1
             raise OutputError(
                 f"document {row} has a line break, so it is no line of a .txt file; write .jsonl"
                 " instead"
