@@ -268,12 +268,8 @@ def files_below(url: str, pattern: bool = False) -> dict[str, int | None]:
 
 
 class RemoteFile(io.RawIOBase):
-    """An object opened for reading, by ranges. A request that fails is made again, and only for
-    what the object was when it was opened.
-
-    Args:
-        url: of the object.
-        block: bytes that are read at once; ``BLOCK`` if not given.
+    """An object opened for reading, by ranges of ``block`` bytes. A request that fails is made again,
+    and only for what the object was when it was opened.
 
     Raises:
         InputError: naming the URL; also while reading.

@@ -34,7 +34,7 @@ def run_ordered(
         items: what to work on; one is let go of once there is its result.
         work: called from ``workers`` threads at once.
         open_sink: the writer's context; it is left with the error that ends the run.
-        size_of: bytes of an item, for the budget.
+        size_of: bytes of an item.
         workers: threads that work.
         budget: bytes that may be between reader and writer.
         tick: called after each item and every ``TICK`` seconds of waiting.

@@ -4,7 +4,6 @@ defaults within (:class:`EncodeSettings`).
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Unpack
@@ -108,6 +107,14 @@ class FileOptions(EncodeOptions, total=False):
     split: str
 
 
+_CHOICES: dict[str, Sequence[Any]] = {
+    "layout": (None, "number", "token"),
+    "text_unit": ("line", "file"),
+    "on_error": ("raise", "skip"),
+    "pack_mode": ("sequential", "best-fit"),
+}
+
+
 @dataclass(frozen=True)
 class EncodeSettings:
     """The same with the defaults; TypeError for a name that is none of them, InputError for a value
@@ -149,8 +156,9 @@ class EncodeSettings:
             raise InputError(f"keep_columns={self.keep_columns!r} must be a list of names")
         for name, largest in (("workers", 1 << 16), ("batch_bytes", 1 << 40)):
             value = getattr(self, name)
-            whole = type(value) is int and 0 < value <= largest
-            if not whole and not (name == "workers" and value is None):
+            if name == "workers" and value is None:
+                continue
+            if type(value) is not int or not 0 < value <= largest:
                 raise InputError(f"{name}={value!r} must be a whole number from 1 to {largest:,}")
         if self.template is not None:
             Template(self.template)
@@ -167,14 +175,9 @@ class EncodeSettings:
                 f"split_seed={self.split_seed} is of the hash that sample=... or split=... goes by;"
                 " give one of these too"
             )
-        check_choice("layout", self.layout, (None, "number", "token"))
+        for name, choices in _CHOICES.items():
+            check_choice(name, getattr(self, name), choices)
         self._check_packing()
-        for name in ("text_unit", "on_error", "pack_mode"):
-            check_choice(
-                name,
-                getattr(self, name),
-                typing.get_args(typing.get_type_hints(EncodeSettings)[name]),
-            )
 
     @property
     def documents(self) -> Sample | None:
@@ -183,21 +186,16 @@ class EncodeSettings:
 
     def _check_packing(self) -> None:
         if self.pack is None:
-            for name, given in (
-                ("pack_mode", self.pack_mode != "sequential"),
-                ("end_token", self.end_token is not None),
-            ):
-                if given:
-                    raise InputError(
-                        f"{name}={getattr(self, name)!r} is for packed rows; give pack=... too, the"
-                        " tokens of a row"
-                    )
+            name = "end_token" if self.pack_mode == "sequential" else "pack_mode"
+            if name == "pack_mode" or self.end_token is not None:
+                raise InputError(
+                    f"{name}={getattr(self, name)!r} is for packed rows; give pack=... too, the"
+                    " tokens of a row"
+                )
             return
         if type(self.pack) is not int or not 0 < self.pack <= LARGEST_ROW:
-            raise InputError(
-                f"pack={self.pack!r} must be the tokens of a row, a whole number from 1 to"
-                f" {LARGEST_ROW}"
-            )
+            wrong = f"pack={self.pack!r} must be the tokens of a row, a whole number from 1 to"
+            raise InputError(f"{wrong} {LARGEST_ROW}")
         if self.layout == "number":
             raise InputError(
                 "packed rows are in token layout, as their columns are cut with them; leave out"

@@ -27,13 +27,8 @@ Stretch = tuple[int, int | None, int]  # start, stop, bytes
 def cut(
     sources: Sequence[Source], tags: Sequence[str], count: int, text_unit: str
 ) -> list[list[Part]]:
-    """The parts of each shard, which together hold each input exactly once.
-
-    Args:
-        sources: files.
-        tags: of each.
-        count: of shards, at most.
-        text_unit: ``"file"`` keeps text files whole.
+    """The parts of each of at most ``count`` shards, which together hold each input exactly once;
+    ``text_unit="file"`` keeps text files whole.
     """
     total = sum(source.size or 0 for source in sources)
     shards: dict[int, list[Part]] = {}

@@ -30,7 +30,7 @@ from numtok.corpus.jobs.plan import (
 )
 from numtok.corpus.jobs.planning import planned
 from numtok.corpus.jobs.request import Encoder, Sharding, make_request, refuse_inputs_within
-from numtok.corpus.jobs.run import Run
+from numtok.corpus.jobs.run import JobRun
 from numtok.corpus.jobs.shards import (
     Task,
     check_shard,
@@ -80,7 +80,7 @@ def encode_folder(
         before = _receipts(folder, plan)
         if len(before) < len(plan.shards):
             folder.remove(MANIFEST)
-    run = Run(Task(folder, plan, tokenizer), request, claims, before, progress)
+    run = JobRun(Task(folder, plan, tokenizer), request, claims, before, progress)
     run()
     own = {shard.number for shard in run.shards}
     found = _receipts(folder, plan) if run.resumed < len(own) else before

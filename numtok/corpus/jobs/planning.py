@@ -19,19 +19,11 @@ import pyarrow as pa
 
 from numtok import locations
 from numtok.corpus.fit import FIT_FILES, Fit, sample_files
+from numtok.corpus.jobs import folder as names
 from numtok.corpus.jobs.card import remove_card
 from numtok.corpus.jobs.claims import Claims
 from numtok.corpus.jobs.cut import cut, cut_again
-from numtok.corpus.jobs.folder import (
-    DATA,
-    MANIFEST,
-    OWN,
-    PLAN,
-    QUARANTINE,
-    SHARD,
-    TOKENIZER,
-    Folder,
-)
+from numtok.corpus.jobs.folder import MANIFEST, OWN, PLAN, TOKENIZER, Folder
 from numtok.corpus.jobs.plan import (
     Part,
     Plan,
@@ -105,14 +97,14 @@ def _refuse_beside_others(folder: Folder, claims: Claims) -> None:
 def _clear(folder: Folder) -> None:
     """Remove what a job left; the plan last, so that it can be resumed up to there."""
     receipts = [f"{OWN}/{name}" for name in folder.names(OWN) if re.fullmatch(r"\d+\.json", name)]
-    shards = [name for name in folder.names() if SHARD.fullmatch(name)]
+    shards = [name for name in folder.names() if names.SHARD.fullmatch(name)]
     remove_card(folder)
-    for name in (MANIFEST, QUARANTINE, *receipts, *shards, PLAN, TOKENIZER):
+    for name in (MANIFEST, names.QUARANTINE, *receipts, *shards, PLAN, TOKENIZER):
         folder.remove(name)
 
 
 def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
-    if strangers := [name for name in folder.names() if name.endswith(DATA)]:
+    if strangers := [name for name in folder.names() if name.endswith(names.DATA)]:
         raise OutputError(
             f"{folder} holds {strangers[0]}, which would be read as a part of the corpus, but there"
             " is no plan of a job; choose another folder, move the file away, or remove shards of"

@@ -41,18 +41,12 @@ THRIFTY = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
 _LONGEST = 500  # characters of what a dead worker said last
 
 
-class Run:
+class JobRun:
     """One command at work on a job: has its shards done, and tells how far they are.
-
-    Args:
-        task: the job.
-        request: how many workers, which share of the shards, which Ray cluster.
-        claims: of this process.
-        before: the receipts of the job's shards that are done already.
-        progress: is told how far all is, from the calling thread.
 
     Attributes:
         left: shards that are to be done. failures: those that failed, with the reason.
+        resumed: how many were done before.
     """
 
     def __init__(
@@ -288,7 +282,7 @@ def _start(given: dict[str, Any]) -> _Worker:
 # -------------------------------------------------------------------------------------------------
 
 
-def _on_ray(run: Run, free: int) -> None:
+def _on_ray(run: JobRun, free: int) -> None:
     """By tasks, twice as many as the cluster has processors: those that wait begin on nodes that
     come later, or find nothing left. The folder and the inputs must be where they are on every
     node, as on a shared file system.
@@ -321,7 +315,7 @@ def _on_ray(run: Run, free: int) -> None:
             run.look()
 
 
-def _note_death(run: Run, ray: Any, reference: Any) -> None:
+def _note_death(run: JobRun, ray: Any, reference: Any) -> None:
     try:
         ray.get(reference)
     except ray.exceptions.RayTaskError as error:

@@ -27,15 +27,7 @@ Watch = Callable[[bool], None]  # is told now and then, and by True that a shard
 
 
 def work(task: Task, shards: Sequence[Shard], claims: Claims, threads: int, watch: Watch) -> None:
-    """Do what nobody does.
-
-    Args:
-        task: the job.
-        shards: of it, that are to be done, by whomever.
-        claims: of this process; they say how far a shard is, and why it failed.
-        threads: that encode.
-        watch: may raise, which stops the work.
-    """
+    """Do what nobody does of these shards; ``watch`` may raise, which stops the work."""
     folder, left = task.folder, list(shards)
     while left:
         names = set(folder.names(OWN))
@@ -82,16 +74,7 @@ def _note(claims: Claims, name: str, watch: Watch, progress: Progress) -> None:
 def do_share(
     folder: str, here: str, modules: Sequence[str], run: str, share: tuple[int, int], threads: int
 ) -> None:
-    """The work of a process that knows nothing of the job yet.
-
-    Args:
-        folder: of the job.
-        here: where paths begin.
-        modules: in which representations are defined.
-        run: the command that it works for.
-        share: of the shards, that this command does.
-        threads: that encode.
-    """
+    """The work of a process that knows nothing of the job yet: what ``JobRun.given`` says."""
     os.chdir(here)
     logging.getLogger("numtok").setLevel(logging.ERROR)  # who began it has said it
     warnings.simplefilter("ignore")

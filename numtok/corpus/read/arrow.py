@@ -49,17 +49,11 @@ def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
 
 
 class ArrowFile:
-    """An IPC file or stream.
+    """An IPC file or stream, ``size`` bytes long, called ``name`` in messages.
 
-    Attributes:
-        schema: of the file. size: in bytes.
-
-    Args:
-        path: of the file.
-        name: of the file in messages, where that is not its path.
-        mapped: map the file into memory: columns that are not compressed are then views of it. A
-            file that is cut short while it is mapped would kill the process; each read looks at its
-            size before. Else it is read piece by piece.
+    ``mapped`` into memory, columns that are not compressed are views of it. A file that is cut short
+    meanwhile would kill the process; each read looks at its size before. Else it is read piece by
+    piece.
 
     Raises:
         InputError: if a column does not have the checksum it was written with, when it is read;

@@ -206,8 +206,7 @@ def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:
 
 
 def read_encoded(path: str | Path, batch_bytes: int = 8 << 20) -> Iterator[pa.RecordBatch]:
-    """The record batches of a Parquet or Arrow IPC file, one at a time, each with the schema and
-    its metadata.
+    """All rows of an encoded file, a batch at a time, each with the schema and its metadata.
 
     At least one batch comes, if need be without rows, so that the schema is always there. Parquet
     batches have about ``batch_bytes``; Arrow batches are those of the file. Without numtok's

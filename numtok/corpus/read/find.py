@@ -26,9 +26,10 @@ def find_inputs(
     """The files of ``inputs``, in the order given; folders and globs are sorted by path.
 
     Args:
-        inputs: one, or a list of them: paths or URLs of files; folders (read recursively: known suffixes only, names with a
-            leading dot skipped, links to folders not followed; of the folder of a job, the shards);
-            globs (``**`` works; hits that are folders are ignored); ``-`` for standard input.
+        inputs: one, or a list of them: paths or URLs of files; folders (read recursively: known
+            suffixes only, names with a leading dot skipped, links to folders not followed; of the
+            folder of a job, the shards); globs (``**`` works; hits that are folders are ignored);
+            ``-`` for standard input.
         format: overrides the suffix of files, globs and standard input (JSON lines unless told); in
             a folder, it selects the files of that format.
 
@@ -56,13 +57,10 @@ def _refuse_twice(sources: Sequence[Source]) -> None:
     for source in sources:
         before = files.setdefault(_identity(source.path), source)
         if before is not source:
-            same = (
-                f"is given twice (the other time as {before.path})"
-                if before.path != source.path
-                else "is given twice"
-            )
+            other = f" (the other time as {before.path})" if before.path != source.path else ""
             raise InputError(
-                f"{same}, so that its documents would come twice; name it once", source.name
+                f"is given twice{other}, so that its documents would come twice; name it once",
+                source.name,
             )
         if source.path == "-":
             continue
@@ -118,22 +116,16 @@ def _remote(url: str, asked: str | None) -> list[Source]:
         raise InputError("there is no such object or folder; check the URL", url)
     if not found.is_folder:
         return [_source(url, asked, found.size)]
-    sizes = stores.files_below(url)
-    jobs = {
-        file.removesuffix(f"/{own}")
-        for file in sizes
-        for own in (PLAN, MANIFEST)
-        if file.endswith(f"/{own}")
-    }
+    sizes, root = stores.files_below(url), url.rstrip("/")
+    of_a_job = (file for file in sizes if file.endswith((f"/{PLAN}", f"/{MANIFEST}")))
+    jobs = tuple({file.rpartition(f"/{OWN}/")[0] for file in of_a_job})
     shards = {file for job in jobs for file in shards_of(job) or ()}
+    beside = tuple(f"{job}/" for job in jobs)  # whatever else lies there is not read
     data = [
         file
         for file in sizes
-        if (
-            file in shards
-            if any(file.startswith(f"{job}/") for job in jobs)
-            else _is_data(file[len(url.rstrip("/")) + 1 :].split("/"), asked)
-        )
+        if file in shards
+        or (not file.startswith(beside) and _is_data(file[len(root) + 1 :].split("/"), asked))
     ]
     return [_source(file, asked, sizes[file]) for file in _some(data, url, asked)]
 
