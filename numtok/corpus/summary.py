@@ -134,7 +134,8 @@ class Summary(EncodeReport):
 
     def costs(self, sampled: Sequence[pa.Array], tokenizer: Tokenizer) -> None:
         """Measure ``tokens_before`` and ``tokens_after`` on some texts."""
-        alike = [texts.cast(pa.large_string()) for texts in sampled]
+        # of one type, if there are several; `cast` loads what takes longer than most starts may
+        alike = sampled if len(sampled) < 2 else [one.cast(pa.large_string()) for one in sampled]
         if alike and (costs := tokens_per_number(pa.concat_arrays(alike), tokenizer)):
             self.tokens_before, self.tokens_after = costs
 

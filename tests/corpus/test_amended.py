@@ -16,6 +16,7 @@ import jobs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from input_files import decoded, lines_of
 
 import numtok
 from numtok.corpus.jobs.config import read_config
@@ -37,9 +38,8 @@ def encode(folder: Path, **options: Any) -> Summary:
     return numtok.encode_files(folder / "in", folder / "out", **given | options)
 
 
-def texts(folder: Path) -> list[str]:
-    numtok.decode_files(folder / "out", folder / "back.jsonl", overwrite=True)
-    return [json.loads(line)["text"] for line in (folder / "back.jsonl").read_text().splitlines()]
+def texts(folder: Path) -> list[str | None]:
+    return decoded(folder / "out")
 
 
 def files(folder: Path) -> dict[str, int]:
@@ -52,8 +52,7 @@ def stayed(before: dict[str, int], folder: Path) -> int:
 
 
 def quarantine(folder: Path) -> list[dict[str, Any]]:
-    listed = folder / "out" / "__numtok" / "quarantine.jsonl"
-    return [json.loads(line) for line in listed.read_text().splitlines()]
+    return lines_of(folder / "out" / "__numtok" / "quarantine.jsonl")
 
 
 BAD = {30: '{"text": 7}', 268: '{"text": "row 268'}

@@ -40,11 +40,11 @@ for path, unit, keep in json.loads(sys.argv[1]):
 
 def bomb(path: Path, head: bytes, times: int = 160) -> Path:
     """More than 1.3 GB in a file of a megabyte or less."""
-    pack = (
-        gzip.compress
-        if path.suffix == ".gz"
-        else lambda data: bytes(pa.compress(data, codec="zstd", asbytes=True))
-    )
+    codec = "gzip" if path.suffix == ".gz" else "zstd"
+
+    def pack(data: bytes) -> bytes:
+        return bytes(pa.compress(data, codec, asbytes=True))
+
     path.write_bytes(pack(head) + pack(ZEROS) * times)
     assert path.stat().st_size < 2_000_000
     return path
@@ -86,9 +86,8 @@ ENDLESS = [
     ],
 )
 def test_one_endless_line(names: list[str], tmp_path: Path) -> None:
-    files = [
-        (bomb(tmp_path / name, head), unit, "") for name, head, unit in ENDLESS if name in names
-    ]
+    given = (one for one in ENDLESS if one[0] in names)
+    files = [(bomb(tmp_path / name, head), unit, "") for name, head, unit in given]
     for (path, *_), (said, peak) in zip(files, read_all_apart(*files), strict=True):
         assert said.startswith(str(path)) and "longer than" in said
         assert peak < 1024, f"MiB, with {path}"
@@ -123,14 +122,9 @@ def test_a_long_value_in_every_row_that_is_stored_once(tmp_path: Path, name: str
 
 def test_long_values_that_are_stored_as_what_differs(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    encoding = {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}}
-    pq.write_table(
-        pa.table({"text": pa.array([LONG]).take([0] * 300)}),
-        path,
-        compression="zstd",
-        data_page_size=1 << 30,
-        **encoding,
-    )
+    how: Any = {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}}
+    table = pa.table({"text": pa.array([LONG]).take([0] * 300)})
+    pq.write_table(table, path, compression="zstd", data_page_size=1 << 30, **how)
     assert path.stat().st_size < 2_000
     said, peak = read_apart(path)
     assert said == "300"
@@ -172,9 +166,8 @@ def encoded_bomb(path: Path, name: str) -> Path:
         field.name: pa.array([None if field.name == "text" else []] * rows, field.type)
         for field in schema
     }
-    long = pa.DictionaryArray.from_arrays(
-        pa.array([0] * 1500, pa.int32()), pa.array(["7" * (1 << 20)])
-    )
+    places = pa.array([0] * 1500, pa.int32())
+    long = pa.DictionaryArray.from_arrays(places, pa.array(["7" * (1 << 20)]))
     if name == "text":
         columns["text"] = long
     elif name == "number_text":
@@ -266,14 +259,7 @@ def test_endless_depth(tmp_path: Path, depth: int) -> None:
                 assert "nested too deeply" in str(failure(tmp_path / name, keep_columns=["x"]))
             else:
                 assert read_all(tmp_path / name, keep_columns=["x"]) == ["a"]
-    (tmp_path / "a.jsonl").write_text(
-        json.dumps({"text": "a", "x": {"a": 1}})
-        + '\n{"text": "b", "x": '
-        + '{"a":' * depth
-        + "1"
-        + "}" * depth
-        + "}\n"
-    )
-    assert (
-        "kept column 'x'" in str(failure(tmp_path / "a.jsonl", keep_columns=["x"])) or depth > 900
-    )
+    first, deep = json.dumps({"text": "a", "x": {"a": 1}}), '{"a":' * depth + "1" + "}" * depth
+    (tmp_path / "a.jsonl").write_text(f'{first}\n{{"text": "b", "x": {deep}}}\n')
+    said = str(failure(tmp_path / "a.jsonl", keep_columns=["x"]))
+    assert "kept column 'x'" in said or depth > 900

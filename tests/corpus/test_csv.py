@@ -12,9 +12,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from input_files import batches_of, failure, read_all, write
 
-from numtok.corpus.read.batches import ReadOptions
-from numtok.corpus.read.documents import find_inputs, read_batches
-
 
 @pytest.mark.parametrize("size", [50, 1000, 50_000])
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz"])
@@ -32,12 +29,11 @@ def test_a_header_over_several_lines_and_blocks(tmp_path: Path) -> None:
     path = write(tmp_path, "a.csv", '\ufeff\r\n"first\r\nname","te""xt"\r\n1,"a\r\nb"\r\n2,c')
     for batch_bytes in (1, 10, 1 << 20):
         assert read_all(path, batch_bytes=batch_bytes, text_column='te"xt') == ["a\r\nb", "c"]
-        batches = batches_of(
-            path, text_column='te"xt', keep_columns=["first\r\nname"], batch_bytes=batch_bytes
-        )
-        assert [
-            value for batch in batches for value in batch.kept["first\r\nname"].to_pylist()
-        ] == ["1", "2"]
+        how = {"keep_columns": ["first\r\nname"], "batch_bytes": batch_bytes}
+        kept = [
+            batch.kept["first\r\nname"] for batch in batches_of(path, text_column='te"xt', **how)
+        ]
+        assert [value for column in kept for value in column.to_pylist()] == ["1", "2"]
 
 
 @pytest.mark.parametrize("batch_bytes", [1, 64, 1 << 20])
@@ -55,14 +51,11 @@ def test_a_header_over_several_lines_and_blocks(tmp_path: Path) -> None:
     ],
 )
 def test_a_quote_that_never_closes(tmp_path: Path, data: str, line: int, batch_bytes: int) -> None:
-    error = failure(
-        write(tmp_path, "a.csv", data),
-        batch_bytes=batch_bytes,
-        text_column="text" if line > 1 else None,
-    )
-    assert error.line == line and "never closes" in str(error)
-    error = failure(write(tmp_path, "a.tsv", data.replace(",", "\t")), batch_bytes=batch_bytes)
-    assert error.line == line and "never closes" in str(error)
+    column = "text" if line > 1 else None
+    for name, content in (("a.csv", data), ("a.tsv", data.replace(",", "\t"))):
+        path = write(tmp_path, name, content)
+        error = failure(path, batch_bytes=batch_bytes, text_column=column)
+        assert error.line == line and "never closes" in str(error)
 
 
 def test_quotes_within_a_field_are_text(tmp_path: Path) -> None:
@@ -75,10 +68,8 @@ def test_quotes_within_a_field_are_text(tmp_path: Path) -> None:
 def test_a_first_row_longer_than_a_block(tmp_path: Path) -> None:
     data = 'id,text\n1,"' + "long\n" * 3000 + '"\n2,short\n'
     for name, content in (("a.csv", data.encode()), ("a.csv.gz", gzip.compress(data.encode()))):
-        assert read_all(write(tmp_path, name, content), batch_bytes=100) == [
-            "long\n" * 3000,
-            "short",
-        ]
+        texts = read_all(write(tmp_path, name, content), batch_bytes=100)
+        assert texts == ["long\n" * 3000, "short"]
 
 
 @pytest.mark.parametrize(
@@ -103,10 +94,8 @@ def test_rows_that_cannot_be_read(
         error = failure(path, batch_bytes=batch_bytes, text_column="text")
         assert error.line == line and reason in str(error)
         if line is not None and line > 1:
-            source = find_inputs(path)[0]
-            batches = list(
-                read_batches(source, ReadOptions("text", (), batch_bytes, on_error="skip"))
-            )
+            how = {"text_column": "text", "batch_bytes": batch_bytes, "on_error": "skip"}
+            batches = batches_of(path, **how)
             [bad] = [row for batch in batches for row in batch.bad]
             assert bad.line == line and reason in bad.error
             rows = sum(len(batch.texts) for batch in batches)
@@ -141,11 +130,8 @@ def test_what_the_csv_module_writes_comes_back(
     ends: bool,
 ) -> None:
     out = io.StringIO(newline="")
-    writer = csv.writer(
-        out,
-        lineterminator=line_break,
-        quoting=csv.QUOTE_ALL if line_break == "\n" else csv.QUOTE_MINIMAL,
-    )
+    quoting = csv.QUOTE_ALL if line_break == "\n" else csv.QUOTE_MINIMAL
+    writer = csv.writer(out, lineterminator=line_break, quoting=quoting)
     writer.writerows([("id", "text"), *rows])
     data = out.getvalue() if ends else out.getvalue().removesuffix(line_break)
     path = write(tmp_path_factory.mktemp("csv"), "a.csv", data)

@@ -35,16 +35,17 @@ def written(folder: str, files: list[tuple[str, bytes]]) -> list[Source]:
     for number, (kind, content) in enumerate(files):
         path = Path(folder, f"{number}.{kind}")
         path.write_bytes(content)
-        sources.append(
-            Source(
-                str(path), kind.split(".")[0], "gzip" if kind.endswith("gz") else None, len(content)
-            )
-        )
+        compression = "gzip" if kind.endswith("gz") else None
+        sources.append(Source(str(path), kind.split(".")[0], compression, len(content)))
     return sources
 
 
 def made(sources: list[Source], count: int, unit: str = "line") -> list[list[Part]]:
     return cut(sources, ["" for _ in sources], count, unit)
+
+
+def parts_of(sources: list[Source], count: int) -> list[Part]:
+    return [part for shard in made(sources, count) for part in shard]
 
 
 def content_of(source: Source) -> bytes:
@@ -107,17 +108,15 @@ def test_row_groups_are_kept_whole(rows: list[int], count: int) -> None:
         done = 0
         with pq.ParquetWriter(path, schema) as writer:
             for size in rows:
-                writer.write_table(
-                    pa.table({"text": [f"row {done + row}" for row in range(size)]}, schema)
-                )
+                texts = [f"row {done + row}" for row in range(size)]
+                writer.write_table(pa.table({"text": texts}, schema))
                 done += size
         (source,) = find_inputs([path])
-        parts = [part for shard in made([source], count) for part in shard]
+        parts = parts_of([source], count)
         if len(parts) > 1:
             ends = [part.stop for part in parts]
-            assert [part.start for part in parts] == [0, *ends[:-1]] and ends[-1] == len(
-                group_sizes(source)
-            )
+            assert [part.start for part in parts] == [0, *ends[:-1]]
+            assert ends[-1] == len(group_sizes(source))
         assert sum(part.length for part in parts) == source.size
         found = []
         for part in parts:
@@ -135,9 +134,7 @@ def test_a_file_that_is_cut_again_is_in_its_parts_once(
     before: bytes, after: bytes, count: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        parts = [
-            part for shard in made(written(folder, [("jsonl", before)]), count) for part in shard
-        ]
+        parts = parts_of(written(folder, [("jsonl", before)]), count)
         again = cut_again(parts, written(folder, [("jsonl", after)])[0], "new")
         there = [part for part in again if part is not None]
         assert len(again) == len(parts) and again[0] is not None
@@ -147,11 +144,7 @@ def test_a_file_that_is_cut_again_is_in_its_parts_once(
 
 def test_what_lies_between_two_changes_keeps_its_bounds(tmp_path: Path) -> None:
     lines = [f"line {number} of them\n".encode() for number in range(1000)]
-    parts = [
-        part
-        for shard in made(written(str(tmp_path), [("txt", b"".join(lines))]), 10)
-        for part in shard
-    ]
+    parts = parts_of(written(str(tmp_path), [("txt", b"".join(lines))]), 10)
     before = [content_of(part.source) for part in parts]
     (source,) = written(str(tmp_path), [("txt", b"".join([b"0\n", *lines[2:990], *lines[995:]]))])
     after = [content_of(part.source) for part in cut_again(parts, source, "new") if part]

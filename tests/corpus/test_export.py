@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from input_files import write_texts
 from numtok_cli.main import cli
 
 import numtok
@@ -44,20 +45,14 @@ def read_twin(prefix: Path, codes: dict[int, str]) -> tuple[list[np.ndarray[Any,
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("export")
-    (folder / "in.jsonl").write_text(
-        "".join(json.dumps({"text": text}) + "\n" for text in TEXTS * 4), "utf-8"
-    )
+    write_texts(folder / "in.jsonl", TEXTS * 4)
+    exact = {"scale": 0.5, "keep_text": True}
     kept: dict[str, dict[str, Any]] = {
-        "xval.parquet": {
-            "numbers": "xval,bits,fone:3,2",
-            "dense": True,
-            "scale": 0.5,
-            "keep_text": True,
-        },
+        "xval.parquet": {"numbers": "xval,bits,fone:3,2", "dense": True, **exact},
         "compact.arrow": {"numbers": "bits", "layout": "token"},
         "wide.parquet": {"numbers": "bits:64"},
         "place.parquet": {"numbers": "place"},
-        "packed.parquet": {"numbers": "xval", "scale": 0.5, "pack": 16, "keep_text": True},
+        "packed.parquet": {"numbers": "xval", "pack": 16, **exact},
     }
     for name, options in kept.items():
         numtok.encode_files(folder / "in.jsonl", folder / name, **options)
@@ -85,38 +80,18 @@ def test_every_stream_is_that_of_the_rows(name: str, to: str, folder: Path, tmp_
         len(rows),
         sum(len(row["input_ids"]) for row in rows),
     )
-    assert {
-        "number_text",
-        "text",
-        "seq_lengths",
-        "seq_documents",
-        "seq_remaining",
-        "seq_text",
-    }.isdisjoint(about["streams"])
-    assert set(about["streams"]) | {
-        "number_text",
-        "text",
-        "seq_lengths",
-        "seq_documents",
-        "seq_remaining",
-        "seq_text",
-    } >= set(rows[0])
+    texts = {"number_text", "text", "seq_lengths", "seq_documents", "seq_remaining", "seq_text"}
+    assert texts.isdisjoint(about["streams"]) and set(about["streams"]) | texts >= set(rows[0])
     for stream, told in about["streams"].items():
         sequences, documents = read_twin(
             tmp_path / "sub" / told["file"], MEGATRON if to == "megatron" else NEOX
         )
         assert documents == list(range(len(rows) + 1))
-        assert (
-            sequences[0].dtype.name
-            == told["stored"]
-            == ("uint16" if stream == "input_ids" else told["stored"])
-        )
+        stored = "uint16" if stream == "input_ids" else told["stored"]
+        assert sequences[0].dtype.name == told["stored"] == stored
         for values, row in zip(sequences, rows, strict=True):
-            shaped = (
-                values.astype(told["dtype"])
-                if stream == "input_ids"
-                else values.view(told["dtype"])
-            )
+            kind = told["dtype"]
+            shaped = values.astype(kind) if stream == "input_ids" else values.view(kind)
             np.testing.assert_array_equal(
                 shaped.reshape(-1, *told["shape"]),
                 np.array(row[stream]).reshape(-1, *told["shape"]),
@@ -165,37 +140,18 @@ def test_several_files_follow_one_another(folder: Path, tmp_path: Path) -> None:
     assert seen[-1].tokens == exported.tokens and seen[-1].read == seen[-1].total
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "kind", "message"),
-    [
-        (
-            "packed.parquet",
-            {"end_token": 0},
-            SchemaError,
-            "packed.parquet: .*end with their end token already; leave out end_token",
-        ),
-        (
-            "place.parquet",
-            {"end_token": 1 << 20},
-            SchemaError,
-            "end_token=1048576 is no id of the tokenizer, which has 16003",
-        ),
-        ("place.parquet", {"end_token": "<stop>"}, TokenizerError, "'<stop>' is no token"),
-        (
-            "place.parquet",
-            {"to": "jax"},
-            InputError,
-            "to='jax' is unknown; use one of 'megatron', 'gpt-neox', 'mds', 'webdataset'",
-        ),
-        (
-            ["place.parquet", "packed.parquet"],
-            {},
-            SchemaError,
-            r"packed.parquet: its tokenizer is not that of .*place.parquet",
-        ),
-        ("in.jsonl", {}, InputError, "neither a Parquet nor an Arrow IPC file"),
-    ],
-)
+SEVERAL = ["place.parquet", "packed.parquet"]
+REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+    ("packed", {"end_token": 0}, SchemaError, "packed.parquet: .*end token already; leave out end"),
+    ("place", {"end_token": 1 << 20}, SchemaError, "end_token=1048576 is no id .* has 16003"),
+    ("place", {"end_token": "<stop>"}, TokenizerError, "'<stop>' is no token"),
+    ("place", {"to": "jax"}, InputError, "'jax' is unknown; .* 'megatron', 'gpt-neox', 'mds', 'webdataset'"),
+    (SEVERAL, {}, SchemaError, r"packed.parquet: its tokenizer is not that of .*place.parquet"),
+    (["in.jsonl"], {}, InputError, "neither a Parquet nor an Arrow IPC file"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "kind", "message"), REFUSED)
 def test_what_cannot_be_exported(
     name: Any,
     options: dict[str, Any],
@@ -204,7 +160,8 @@ def test_what_cannot_be_exported(
     folder: Path,
     tmp_path: Path,
 ) -> None:
-    paths = [folder / one for one in name] if isinstance(name, list) else folder / name
+    names = name if isinstance(name, list) else [f"{name}.parquet"]
+    paths = [folder / one for one in names]
     with pytest.raises(kind, match=message):
         numtok.export_files(paths, tmp_path / "out", **options)
     assert list(tmp_path.iterdir()) == []

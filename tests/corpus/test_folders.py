@@ -12,6 +12,7 @@ import jobs
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
+from input_files import lines_of
 from tokenizers import Tokenizer as Source
 
 import numtok
@@ -34,25 +35,13 @@ def folder(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     config["model"]["merges"] = config["model"]["merges"][:3000]
     folder = tmp_path_factory.mktemp("folder") / "train-data"
     source = Source.from_str(json.dumps(config))
-    numtok.encode_files(
-        corpus,
-        folder,
-        tokenizer=source,
-        numbers="xval,bits",
-        keep_text=True,
-        keep_columns=["id"],
-        shards=4,
-        workers=1,
-    )
+    how: Any = {"keep_text": True, "keep_columns": ["id"], "shards": 4, "workers": 1}
+    numtok.encode_files(corpus, folder, tokenizer=source, numbers="xval,bits", **how)
     return folder
 
 
 def ids(folder: Path) -> list[Any]:
     return jobs.table(folder)["input_ids"].to_pylist()  # type: ignore[no-any-return,unused-ignore]
-
-
-def texts(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def test_texts_come_back_with_the_tokenizer_that_lies_beside(folder: Path, tmp_path: Path) -> None:
@@ -62,7 +51,7 @@ def test_texts_come_back_with_the_tokenizer_that_lies_beside(folder: Path, tmp_p
         (tmp_path / "out" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "out" / name).write_text('{"version": 2}')
     numtok.decode_files(tmp_path / "out", tmp_path / "back.jsonl")
-    back = texts(tmp_path / "back.jsonl")
+    back = lines_of(tmp_path / "back.jsonl")
     assert back[:60] == [jobs.row("a", number) for number in range(60)] and len(back) == 300
     exported = numtok.export_files(tmp_path / "out", tmp_path / "all")
     assert exported.sequences == len([row for row in back if row["text"] is not None])
@@ -135,7 +124,9 @@ def test_a_folder_of_arrow_files_and_one_of_packed_rows(
     assert made.documents == 60 and made.shards == 3 and ("pack" in options) == (made.rows != 60)
     numtok.decode_files(out, back)
     expected = [jobs.row("a", number)["text"] for number in range(60)]
-    assert [row["text"] for row in texts(back) if row["text"]] == [one for one in expected if one]
+    assert [row["text"] for row in lines_of(back) if row["text"]] == [
+        one for one in expected if one
+    ]
 
 
 def test_a_tokenizer_that_has_no_name_is_found_again_by_the_manifest(

@@ -5,7 +5,6 @@ leaves, to the byte.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import random
 import resource
@@ -19,6 +18,7 @@ import interrupts
 import jobs
 import psutil
 import pytest
+from input_files import write_texts
 
 import numtok
 from numtok.corpus.jobs.claims import Claims
@@ -35,13 +35,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corpus") / "in"
     folder.mkdir()
     for name in "ab":
-        rows = (
-            json.dumps(
-                {"text": f"{name} {number}: " + f"{number / 7} of 1,234 is -{number}e3, " * 6}
-            )
-            for number in range(DOCUMENTS // 2)
+        texts = (
+            f"{name} {n}: " + f"{n / 7} of 1,234 is -{n}e3, " * 6 for n in range(DOCUMENTS // 2)
         )
-        (folder / f"{name}.jsonl").write_text("".join(row + "\n" for row in rows))
+        write_texts(folder / f"{name}.jsonl", texts)
     return folder
 
 
@@ -166,12 +163,10 @@ def test_a_worker_that_always_dies_fails_its_shard_only(
 def test_workers_that_cannot_begin_are_told(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "numtok.corpus.jobs.run.COMMAND", ["-c", "raise SystemExit('no such library')"]
-    )
-    with pytest.raises(
-        JobError, match="a worker ended with status 1: no such library, before it could begin"
-    ):
+    code = "raise SystemExit('no such library')"
+    monkeypatch.setattr("numtok.corpus.jobs.run.COMMAND", ["-c", code])
+    told = "a worker ended with status 1: no such library, before it could begin"
+    with pytest.raises(JobError, match=told):
         numtok.encode_files(corpus / "a.jsonl", tmp_path / "out", shards=4, workers=2)
 
 
@@ -224,16 +219,8 @@ def test_a_full_disk(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> 
     """
     out = tmp_path / "out"
     numtok.encode_files(corpus, out, shards=SHARDS, workers=1, shard=(2, SHARDS))
-    with (
-        largest_file(10_000),
-        pytest.raises(
-            JobError,
-            match=(
-                r"1 of 8 shards failed \(0\).*File too large.*make room.*6 were not tried, as they"
-                r" would"
-            ),
-        ),
-    ):
+    told = r"1 of 8 shards failed \(0\).*File too large.*make room.*6 were not tried, as they would"
+    with largest_file(10_000), pytest.raises(JobError, match=told):
         numtok.encode_files(corpus, out, shards=SHARDS, workers=1)
     assert sorted(path.name for path in out.iterdir()) == ["000001.parquet", "__numtok"]
     with largest_file(10_000), pytest.raises(OutputError, match=r"cannot write .*File too large"):

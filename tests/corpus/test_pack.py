@@ -18,6 +18,7 @@ import trained
 from click.testing import CliRunner
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from input_files import decoded, lines_of, write_texts
 from numtok_cli.main import cli
 
 import numtok
@@ -29,17 +30,8 @@ from numtok.tokenizer.layout import conform, to_token_layout
 from numtok.tokenizer.packing import end_token
 from numtok.tokenizer.schema import check_rows
 
-WORDS = [
-    "one",
-    "-3.25",
-    "12",
-    "0",
-    "the mass",
-    "999999.5",
-    "7 8 9",
-    "1234567890123456789012345",
-    "=",
-]
+WORDS = ["one", "-3.25", "12", "0", "the mass", "999999.5", "7 8 9", "1234567890123456789012345"]
+WORDS.append("=")
 DOCUMENTS = st.lists(
     st.none() | st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), max_size=10
 )
@@ -202,9 +194,7 @@ def test_best_fit_is_that_of_a_search(lengths: list[int], size: int) -> None:
 
 
 def corpus(folder: Path, texts: list[str | None]) -> Path:
-    path = folder / "in.jsonl"
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), "utf-8")
-    return path
+    return write_texts(folder / "in.jsonl", texts)
 
 
 TEXTS = [f"{n} is -{n}.50 of 1,{n:03}.5\n" * (n % 9) if n % 5 else None for n in range(40)]
@@ -217,58 +207,34 @@ TEXTS = [f"{n} is -{n}.50 of 1,{n:03}.5\n" * (n % 9) if n % 5 else None for n in
 def test_the_command_packs_and_gives_every_byte_back(
     mode: str, suffix: str, numbers: str, tmp_path: Path
 ) -> None:
-    source, output, back = (
-        corpus(tmp_path, TEXTS),
-        tmp_path / f"packed.{suffix}",
-        tmp_path / "back.jsonl",
-    )
+    source, output = corpus(tmp_path, TEXTS), tmp_path / f"packed.{suffix}"
     options = ["--numbers", numbers, "--keep-text", "--pack", "64", "--pack-mode", mode, "--quiet"]
     result = CliRunner().invoke(cli, ["encode", str(source), "-o", str(output), *options])
     assert result.exit_code == 0, result.output
-    result = CliRunner().invoke(cli, ["decode", str(output), "-o", str(back)])
+    back = str(tmp_path / "back.jsonl")
+    result = CliRunner().invoke(cli, ["decode", str(output), "-o", back])
     assert result.exit_code == 0, result.output
-    assert [json.loads(line)["text"] for line in back.read_text("utf-8").splitlines()] == TEXTS
+    assert [row["text"] for row in lines_of(tmp_path / "back.jsonl")] == TEXTS
     counted = numtok.corpus_stats(output)
     assert (counted.documents, counted.without_text) == (len(TEXTS), TEXTS.count(None))
-    again = tmp_path / f"again.{suffix}"
-    numtok.encode_files(
-        source,
-        again,
-        numbers=numbers,
-        keep_text=True,
-        pack=64,
-        pack_mode=mode,
-        end_token=END,
-        workers=1,
-    )  # type: ignore[arg-type]
-    assert again.read_bytes() == output.read_bytes()
+    how: Any = {"keep_text": True, "pack": 64, "pack_mode": mode, "end_token": END, "workers": 1}
+    numtok.encode_files(source, tmp_path / f"again.{suffix}", numbers=numbers, **how)
+    assert (tmp_path / f"again.{suffix}").read_bytes() == output.read_bytes()
 
 
 def test_a_normalizing_tokenizer_gives_its_texts_back(tmp_path: Path) -> None:
     """``seq_text`` has what ids and numbers do not say; frames belong to documents, not to rows."""
     tok = numtok.Tokenizer(trained.config("bert"), ["xval"])
     texts = ["Héllo 5 WORLDS " * 9, None, "", "plain 7.50", "ALSO -1"]
-    numtok.encode_files(
-        corpus(tmp_path, texts),
-        tmp_path / "a.parquet",
-        tokenizer=tok,
-        keep_text=True,
-        add_special_tokens=True,
-        pack=16,
-    )
+    how: Any = {"keep_text": True, "add_special_tokens": True, "pack": 16}
+    numtok.encode_files(corpus(tmp_path, texts), tmp_path / "a.parquet", tokenizer=tok, **how)
     table = pq.read_table(tmp_path / "a.parquet")
     described = json.loads(table.schema.metadata[b"numtok"])
     assert described["pack"] == {"length": 16, "mode": "sequential"}
     # ends with [SEP] already
-    assert (
-        described["frame"]
-        == json.loads(tok.batch_schema(add_special_tokens=True).metadata[b"numtok"])["frame"]
-    )
-    numtok.decode_files(tmp_path / "a.parquet", tmp_path / "back.jsonl", tokenizer=tok)
-    assert [
-        json.loads(line)["text"]
-        for line in (tmp_path / "back.jsonl").read_text("utf-8").splitlines()
-    ] == texts
+    framed = json.loads(tok.batch_schema(add_special_tokens=True).metadata[b"numtok"])
+    assert described["frame"] == framed["frame"]
+    assert decoded(tmp_path / "a.parquet", tok) == texts
 
 
 def test_missing_rows_are_noticed(tmp_path: Path) -> None:
@@ -288,27 +254,19 @@ def test_missing_rows_are_noticed(tmp_path: Path) -> None:
             unpacker.finish()
 
 
-@pytest.mark.parametrize(
-    ("options", "kind", "message"),
-    [
-        ({"pack": 0}, InputError, "pack=0 must be the tokens of a row"),
-        ({"pack": 8, "layout": "number"}, InputError, "packed rows are in token layout.*leave out"),
-        (
-            {"pack": 8, "keep_columns": ["id"]},
-            InputError,
-            "'id' cannot be kept: a packed row holds pieces of several",
-        ),
-        (
-            {"pack_mode": "best-fit"},
-            InputError,
-            "pack_mode='best-fit' is for packed rows; give pack",
-        ),
-        ({"pack": 8, "pack_mode": "worst"}, InputError, "pack_mode='worst' is unknown"),
-        ({"pack": 8, "end_token": "<stop>"}, TokenizerError, "'<stop>' is no token"),
-        ({"pack": 8, "end_token": 1 << 20}, TokenizerError, "is no token"),
-        ({"pack": 8, "end_token": "[NUM]"}, TokenizerError, "numbers are made of"),
-    ],
-)
+REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"pack": 0}, InputError, "pack=0 must be the tokens of a row"),
+    ({"pack": 8, "layout": "number"}, InputError, "packed rows are in token layout.*leave out"),
+    ({"pack": 8, "keep_columns": ["id"]}, InputError, "'id' cannot be kept: a packed row holds"),
+    ({"pack_mode": "best-fit"}, InputError, "pack_mode='best-fit' is for packed rows; give pack"),
+    ({"pack": 8, "pack_mode": "worst"}, InputError, "pack_mode='worst' is unknown"),
+    ({"pack": 8, "end_token": "<stop>"}, TokenizerError, "'<stop>' is no token"),
+    ({"pack": 8, "end_token": 1 << 20}, TokenizerError, "is no token"),
+    ({"pack": 8, "end_token": "[NUM]"}, TokenizerError, "numbers are made of"),
+]
+
+
+@pytest.mark.parametrize(("options", "kind", "message"), REFUSED)
 def test_what_cannot_be_packed(
     options: dict[str, Any], kind: type[Exception], message: str, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from input_files import decoded, lines_of, write_texts
 
 import numtok
 from numtok.corpus import decode_files, encode_corpus, tokenizer_of
@@ -39,13 +40,6 @@ TEXTS = [
 @pytest.fixture(scope="module")
 def tokenizer() -> numtok.Tokenizer:
     return numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(), numtok.FloatBits()])
-
-
-def write_rows(path: Path, texts: list[str | None]) -> Path:
-    path.write_text(
-        "".join(json.dumps({"id": k, "text": text}) + "\n" for k, text in enumerate(texts))
-    )
-    return path
 
 
 def only_file(folder: Path) -> list[str]:
@@ -244,18 +238,12 @@ def test_rows_are_those_of_encode_batch_in_order_for_any_workers(
     tokenizer: numtok.Tokenizer, tmp_path: Path
 ) -> None:
     texts = [f"row {k}: {k * 37 % 1001} of {k}.{k:03} " + "word " * (k % 200) for k in range(3000)]
-    source = write_rows(tmp_path / "in.jsonl", texts)
+    source = write_texts(tmp_path / "in.jsonl", texts)
     expected = tokenizer.encode_batch(texts)
     for workers, batch_bytes in ((1, 1 << 20), (8, 1 << 12)):
         output = tmp_path / f"{workers}.parquet"
-        summary = encode_corpus(
-            [source],
-            output,
-            tokenizer,
-            workers=workers,
-            batch_bytes=batch_bytes,
-            keep_columns=["id"],
-        )
+        how: Any = {"workers": workers, "batch_bytes": batch_bytes, "keep_columns": ["id"]}
+        summary = encode_corpus([source], output, tokenizer, **how)
         assert column(output, "id") == list(range(3000))
         for name in ("input_ids", "number_index", "number_value", "number_scaled", "number_bits"):
             assert column(output, name) == expected.column(name).to_pylist(), name
@@ -267,12 +255,13 @@ def test_rows_are_those_of_encode_batch_in_order_for_any_workers(
 def test_nulls_empty_texts_and_everything_else_come_back(
     tokenizer: numtok.Tokenizer, tmp_path: Path
 ) -> None:
-    source = write_rows(tmp_path / "in.jsonl", TEXTS)
+    source = write_texts(tmp_path / "in.jsonl", TEXTS)
     encode_corpus([source], tmp_path / "a.arrow", tokenizer, keep_text=True, keep_columns=["id"])
     assert column(tmp_path / "a.arrow", "input_ids")[2] is None
     decode_files([tmp_path / "a.arrow"], tmp_path / "back.jsonl", tokenizer)
-    rows = [json.loads(line) for line in (tmp_path / "back.jsonl").read_text().splitlines()]
-    assert rows == [{"text": text, "id": k} for k, text in enumerate(TEXTS)]
+    assert lines_of(tmp_path / "back.jsonl") == [
+        {"text": text, "id": k} for k, text in enumerate(TEXTS)
+    ]
     # the tokenizer by the file's metadata
     decode_files([tmp_path / "a.arrow"], tmp_path / "back.parquet")
     assert pq.read_table(tmp_path / "back.parquet").column("text").to_pylist() == TEXTS
@@ -297,16 +286,12 @@ def test_the_metadata_give_the_tokenizer_back(
     made = numtok.Tokenizer.from_pretrained(
         numbers=parse(numbers), grammar=numtok.Grammar.data(), leading_space=leading_space
     )
-    encode_corpus(
-        [write_rows(tmp_path / "in.jsonl", TEXTS)], tmp_path / "a.parquet", made, keep_text=True
-    )
+    source = write_texts(tmp_path / "in.jsonl", TEXTS)
+    encode_corpus([source], tmp_path / "a.parquet", made, keep_text=True)
     again = tokenizer_of(tmp_path / "a.parquet")
     assert again.fingerprint == made.fingerprint
     assert again.representations == made.representations
-    decode_files([tmp_path / "a.parquet"], tmp_path / "b.jsonl", again)
-    assert [
-        json.loads(line)["text"] for line in (tmp_path / "b.jsonl").read_text().splitlines()
-    ] == TEXTS
+    assert decoded(tmp_path / "a.parquet", again) == TEXTS
 
 
 @pytest.mark.parametrize("keep", [[], ["id"]])
@@ -324,31 +309,24 @@ def test_an_empty_input_gives_a_file_without_rows(
 
 
 def test_summary_counts(tmp_path: Path) -> None:
-    source = write_rows(tmp_path / "in.jsonl", ["the 1990 and 1e400", "of 12", None])
+    source = write_texts(tmp_path / "in.jsonl", ["the 1990 and 1e400", "of 12", None])
     made = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
     summary = encode_corpus([source], tmp_path / "o.parquet", made)
     assert (summary.documents, summary.numbers, summary.left_as_text) == (3, 3, {"xval": 1})
     # digits are single tokens in the default tokenizer
     assert summary.tokens_before == pytest.approx((4 + 5 + 2) / 3)
     assert summary.tokens_after == pytest.approx((1 + 5 + 1) / 3)
-    clipped = encode_corpus(
-        [source],
-        tmp_path / "c.parquet",
-        numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(overflow="clip")]),
-    )
-    assert clipped.clipped == {"xval": 1}
-    spelled = encode_corpus(
-        [source],
-        tmp_path / "s.parquet",
-        numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue()]),
-    )
+    with_clip = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(overflow="clip")])
+    assert encode_corpus([source], tmp_path / "c.parquet", with_clip).clipped == {"xval": 1}
+    places = numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue()])
+    spelled = encode_corpus([source], tmp_path / "s.parquet", places)
     assert spelled.tokens_after == pytest.approx(((4 + 2) + (5 + 2) + (2 + 2)) / 3)
 
 
 def test_progress_is_told_from_the_calling_thread_and_ends_complete(
     tokenizer: numtok.Tokenizer, tmp_path: Path
 ) -> None:
-    source = write_rows(tmp_path / "in.jsonl", ["row 1 " * 100] * 2000)
+    source = write_texts(tmp_path / "in.jsonl", ["row 1 " * 100] * 2000)
     seen, threads = [], set()
 
     def progress(one: Any) -> None:
@@ -365,7 +343,7 @@ def test_progress_is_told_from_the_calling_thread_and_ends_complete(
 
 
 def test_an_output_is_no_input(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
-    encode_corpus([write_rows(tmp_path / "in.jsonl", ["1"])], tmp_path / "o.parquet", tokenizer)
+    encode_corpus([write_texts(tmp_path / "in.jsonl", ["1"])], tmp_path / "o.parquet", tokenizer)
     for call in (encode_corpus, decode_files):
         with pytest.raises(OutputError, match="also an input"):
             call([tmp_path / "o.parquet"], tmp_path / "o.parquet", tokenizer, overwrite=True)
@@ -376,7 +354,7 @@ def test_an_output_is_no_input(tokenizer: numtok.Tokenizer, tmp_path: Path) -> N
 
 
 def test_an_error_in_a_document_names_file_and_row_and_leaves_nothing(tmp_path: Path) -> None:
-    source = write_rows(
+    source = write_texts(
         tmp_path / "in.jsonl", ["fine 1"] * 5000 + ["bad 1e400"] + ["fine 1"] * 5000
     )
     strict = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(overflow="error")])
@@ -390,7 +368,7 @@ def test_an_error_in_a_document_names_file_and_row_and_leaves_nothing(tmp_path: 
 def test_decoding_with_another_tokenizer_is_refused(
     tokenizer: numtok.Tokenizer, tmp_path: Path
 ) -> None:
-    encode_corpus([write_rows(tmp_path / "in.jsonl", ["1"])], tmp_path / "o.parquet", tokenizer)
+    encode_corpus([write_texts(tmp_path / "in.jsonl", ["1"])], tmp_path / "o.parquet", tokenizer)
     other = numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue()])
     with pytest.raises(
         SchemaError, match=r"o\.parquet: the batch was encoded by another tokenizer"
@@ -408,7 +386,7 @@ def test_lines_of_text_cannot_hold_line_breaks(tokenizer: numtok.Tokenizer, tmp_
     decode_files([tmp_path / "o.parquet"], tmp_path / "b.txt", tokenizer)
     assert (tmp_path / "b.txt").read_bytes() == (tmp_path / "in.txt").read_bytes()
     encode_corpus(
-        [write_rows(tmp_path / "in.jsonl", ["fine", "a\nb"])], tmp_path / "p.parquet", tokenizer
+        [write_texts(tmp_path / "in.jsonl", ["fine", "a\nb"])], tmp_path / "p.parquet", tokenizer
     )
     with pytest.raises(OutputError, match=r"document 2 has a line break.*jsonl"):
         decode_files([tmp_path / "p.parquet"], tmp_path / "c.txt", tokenizer)
@@ -424,7 +402,7 @@ def test_a_bug_in_a_thread_is_raised_with_its_place(
     monkeypatch.setattr(tokenizer, "encode_with_report", broken)
     with pytest.raises(ZeroDivisionError) as caught:
         encode_corpus(
-            [write_rows(tmp_path / "in.jsonl", ["1", "2"])], tmp_path / "o.parquet", tokenizer
+            [write_texts(tmp_path / "in.jsonl", ["1", "2"])], tmp_path / "o.parquet", tokenizer
         )
     assert not isinstance(caught.value, NumtokError)
     assert "rows 1 to 2 of" in caught.value.__notes__[0]
@@ -437,12 +415,11 @@ def test_a_bug_in_a_thread_is_raised_with_its_place(
 
 def test_a_literal_of_a_million_digits(tmp_path: Path) -> None:
     text = "x = " + "7" * 1_000_000 + " + 1"
-    source = write_rows(tmp_path / "in.jsonl", [text])
+    source = write_texts(tmp_path / "in.jsonl", [text])
     for representation in (numtok.XVal(), numtok.PlaceValue(overflow="clip")):
         made = numtok.Tokenizer.from_pretrained(numbers=[representation])
         encode_corpus([source], tmp_path / "o.parquet", made, keep_text=True, overwrite=True)
-        decode_files([tmp_path / "o.parquet"], tmp_path / "b.jsonl", made, overwrite=True)
-        assert json.loads((tmp_path / "b.jsonl").read_text())["text"] == text
+        assert decoded(tmp_path / "o.parquet", made) == [text]
 
 
 def test_what_is_put_aside_is_small_though_a_document_is_long(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from input_files import failure, read_all
+from input_files import decoded, failure, read_all
 from numtok_cli.main import cli
 
 import numtok
@@ -109,8 +109,7 @@ def test_odd_tables(name: str, tmp_path: Path) -> None:
     summary = numtok.encode_files(
         tmp_path / name, tmp_path / "o.parquet", template="row", keep_text=True
     )
-    numtok.decode_files(tmp_path / "o.parquet", tmp_path / "o.jsonl")
-    texts = [json.loads(line)["text"] for line in (tmp_path / "o.jsonl").read_text().splitlines()]
+    texts = decoded(tmp_path / "o.parquet")
     assert texts == read_all(tmp_path / name, template="row") and summary.numbers > 1
     if name == "quotes.csv":
         assert texts[0] == 'Year: 2001\nPlayer (age): O"Neal, S. (29)\nPts:avg: 28.7'

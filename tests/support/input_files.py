@@ -4,11 +4,14 @@ them.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import numtok
 from numtok.corpus.read.batches import ReadOptions, TextBatch
 from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.corpus.read.template import Template
@@ -34,6 +37,25 @@ def write(folder: Path, name: str, data: bytes | str) -> Path:
     path = folder / name
     path.write_bytes(data.encode() if isinstance(data, str) else data)
     return path
+
+
+def write_texts(path: Path, texts: Iterable[str | None]) -> Path:
+    """JSON lines, with a number for each row."""
+    rows = (json.dumps({"id": number, "text": text}) for number, text in enumerate(texts))
+    path.write_text("".join(f"{row}\n" for row in rows), "utf-8")
+    return path
+
+
+def lines_of(path: Path) -> list[Any]:
+    """The values of JSON lines."""
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
+
+
+def decoded(path: Path, tokenizer: Any = None) -> list[str | None]:
+    """The texts of an encoded file or folder."""
+    back = path.with_name(f"{path.name}-back.jsonl")
+    numtok.decode_files(path, back, tokenizer, overwrite=True)
+    return [row["text"] for row in lines_of(back)]
 
 
 def failure(path: Path | str, **options: Any) -> InputError:

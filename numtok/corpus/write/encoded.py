@@ -122,6 +122,9 @@ class _Counted(io.RawIOBase):
     def tell(self) -> int:
         return self.bytes_written
 
+    def writable(self) -> bool:
+        return True
+
 
 def _columns(schema: pa.Schema) -> str:
     return "\n".join(f"  {field.name}: {field.type}" for field in schema)
