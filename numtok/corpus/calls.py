@@ -20,7 +20,7 @@ from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.sources import Source
-from numtok.corpus.read.template import ROW, Template
+from numtok.corpus.read.template import ROW, Template, as_texts
 from numtok.corpus.sample import parse_split
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.summary import Progress, Summary
@@ -231,8 +231,7 @@ class _Looking(Template):
 
     def of_columns(self, columns: Mapping[str, pa.Array]) -> pa.Array:
         for name, column in columns.items():
-            texts = Template(f"{{{name}}}").of_columns({name: column}) if "{" not in name else None
-            self.seen.setdefault(name, []).extend([] if texts is None else texts.to_pylist())
+            self.seen.setdefault(name, []).extend(as_texts(column).to_pylist())
         return super().of_columns(columns)
 
     def of_row(self, row: Mapping[str, Any]) -> str | None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.corpus.decode import tokenizer_of
+from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.corpus.read.encoded import SUFFIXES, open_encoded
@@ -63,10 +64,7 @@ def is_url_of_file(text: str) -> bool:
 
 def is_encoded(path: str | Path) -> bool:
     """Whether ``numtok encode`` wrote the file."""
-    if not str(path).lower().endswith(SUFFIXES):
-        return False
-    with closing(open_encoded(path)) as file:
-        return schema.METADATA_KEY in (file.schema.metadata or {})
+    return str(path).lower().endswith(SUFFIXES) and encoded.is_encoded(path)
 
 
 def text_of(

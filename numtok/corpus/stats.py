@@ -22,9 +22,9 @@ from numtok.arrays import memory
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.jobs.folder import read_manifest
 from numtok.corpus.pieces import Piece
+from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import Source, check_text_unit, find_inputs, read_batches
-from numtok.corpus.read.encoded import open_encoded
 from numtok.corpus.read.template import Template
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, front, processors
 from numtok.corpus.unpack import EncodedPiece, encoded_pieces
@@ -38,7 +38,7 @@ from numtok.statistics import Statistics
 from numtok.statistics.tokens import TokenCosts
 from numtok.tokenizer.find import EncodeReport
 from numtok.tokenizer.layout import to_number_layout
-from numtok.tokenizer.schema import METADATA_KEY, column, flat, read_metadata
+from numtok.tokenizer.schema import column, flat, read_metadata
 from numtok.tokenizer.tokenizer import Tokenizer
 
 # Of each batch's text one part in so many is also tokenized, and of a small one so much.
@@ -177,8 +177,8 @@ def is_encoded(source: Source) -> bool:
     """Whether a source is a file with numtok's metadata; a damaged one is left to whoever reads it."""
     if source.path == "-" or source.format not in ("parquet", "arrow") or source.compression:
         return False
-    with contextlib.suppress(NumtokError), contextlib.closing(open_encoded(source.path)) as file:
-        return METADATA_KEY in (file.schema.metadata or {})
+    with contextlib.suppress(NumtokError):
+        return encoded.is_encoded(source.path)
     return False
 
 

@@ -16,8 +16,8 @@ from numtok.corpus.read.documents import find_inputs
 from numtok.errors import InputError
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, list(arguments))
+def run(line: str) -> Result:
+    return CliRunner().invoke(cli, line.split())
 
 
 @pytest.fixture
@@ -55,11 +55,10 @@ def test_a_file_given_twice_is_refused(inputs: tuple[str, ...], folder: Path) ->
 def test_a_file_under_two_names_is_refused(link: object, folder: Path) -> None:
     assert callable(link)
     link(str(folder / "in" / "a.jsonl"), "in/link.jsonl")
-    with pytest.raises(
-        InputError, match=r"in/link\.jsonl: is given twice \(the other time as in/a\.jsonl\)"
-    ):
+    told = r"in/link\.jsonl: is given twice \(the other time as in/a\.jsonl\)"
+    with pytest.raises(InputError, match=told):
         find_inputs(["in"])
-    result = run("encode", "in", "-o", "o.parquet")
+    result = run("encode in -o o.parquet")
     assert (
         result.exit_code == 1 and "in/link.jsonl" in result.stderr and "in/a.jsonl" in result.stderr
     )
@@ -69,23 +68,22 @@ def test_a_file_under_two_names_is_refused(link: object, folder: Path) -> None:
 def test_plain_and_compressed_are_refused(folder: Path) -> None:
     packed("in/a.jsonl")
     for inputs in (["in"], ["in/*"], ["in/a.jsonl.zst", "in/a.jsonl"]):
-        with pytest.raises(
-            InputError, match=r"in/a\.jsonl.* seems to hold the same as in/a\.jsonl.*name only one"
-        ):
+        told = r"in/a\.jsonl.* seems to hold the same as in/a\.jsonl.*name only one"
+        with pytest.raises(InputError, match=told):
             find_inputs(inputs)
     assert len(find_inputs(["in/a.jsonl.zst", "in/b.jsonl"])) == 2
 
 
 def test_rows_without_a_text_are_told(folder: Path) -> None:
     Path("a.jsonl").write_text('{"text": "1"}\n{"txt": "lost"}\n{"text": null}\n{"text": ""}\n')
-    result = run("encode", "a.jsonl", "-o", "o.parquet", "-q")
+    result = run("encode a.jsonl -o o.parquet -q")
     assert result.exit_code == 0
     assert (
         result.stderr
         == "numtok: warning: 2 of 4 documents have no text (it is missing or null) and are null"
         " rows, the first in a.jsonl, row 2\n"
     )
-    assert run("encode", "in", "-o", "p.parquet", "-q").stderr == ""
+    assert run("encode in -o p.parquet -q").stderr == ""
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
     summary = encode_corpus(["in/a.jsonl", "a.jsonl"], "q.parquet", tokenizer, batch_bytes=10)
     assert (summary.documents, summary.without_text, summary.first_without_text) == (
@@ -107,31 +105,16 @@ def test_rows_without_a_text_are_told(folder: Path) -> None:
     ],
 )
 def test_an_option_given_twice_is_refused(arguments: str, folder: Path) -> None:
-    result = run(*arguments.split())
+    result = run(arguments)
     assert result.exit_code == 2
     assert "is given twice" in result.stderr
 
 
 def test_options_that_may_repeat(folder: Path) -> None:
     Path("a.jsonl").write_text('{"text": "1", "a": 1, "b": 2}\n')
-    assert (
-        run(
-            *[
-                "encode",
-                "a.jsonl",
-                "-o",
-                "o.parquet",
-                "--keep-column",
-                "a",
-                "--keep-column",
-                "b",
-                "-q",
-                "-q",
-            ]
-        ).exit_code
-        == 0
-    )
-    assert run("inspect", "-5", "--numbers", "xval", "--numbers", "bits").exit_code == 0
+    line = "encode a.jsonl -o o.parquet --keep-column a --keep-column b -q -q"
+    assert run(line).exit_code == 0
+    assert run("inspect -5 --numbers xval --numbers bits").exit_code == 0
 
 
 def test_a_named_pipe_is_waited_for_only_if_asked(folder: Path) -> None:

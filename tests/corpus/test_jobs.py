@@ -297,13 +297,11 @@ def test_what_cannot_be_a_job_is_refused_before_anything_is_written(
             encode(corpus, out, **options)
     with pytest.raises(InputError, match="cannot be cut into shards"):
         numtok.encode_files("-", out, shards=2)
-    with pytest.raises(
-        OutputError, match="named like one, but the options for shards are for a folder"
-    ):
+    told = "named like one, but the options for shards are for a folder"
+    with pytest.raises(OutputError, match=told):
         encode(corpus, tmp_path / "out.parquet")
-    with pytest.raises(
-        OutputError, match=r"cannot make the folder: .*check the folder and its permissions"
-    ):
+    told = r"cannot make the folder: .*check the folder and its permissions"
+    with pytest.raises(OutputError, match=told):
         encode(corpus, Path("/sys/numtok"))
     assert not out.exists()
     with pytest.raises(JobError, match="is not the folder of a job"):

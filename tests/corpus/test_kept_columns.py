@@ -69,12 +69,8 @@ def test_a_field_that_appears_late_is_told(
     late: str, tokenizer: numtok.Tokenizer, tmp_path: Path
 ) -> None:
     path = write(tmp_path, *LATE, '{"text": "last", "x": ' + late + "}")
-    with pytest.raises(
-        InputError,
-        match=(
-            r"a\.jsonl:4001: kept column 'x' holds .*, the type of the rows before, .* put a row"
-        ),
-    ):
+    told = r"a\.jsonl:4001: kept column 'x' holds .*, the type of the rows before, .* put a row"
+    with pytest.raises(InputError, match=told):
         encode([path], tokenizer, "x")
     assert not (tmp_path / "o.parquet").exists()
     rows = round_trip(
@@ -125,12 +121,8 @@ def test_what_json_cannot_hold_is_never_written_as_json(
     tokenizer: numtok.Tokenizer, tmp_path: Path
 ) -> None:
     path = write(tmp_path, '{"text": "a", "n": 1.5}', '{"text": "b", "n": NaN}')
-    with pytest.raises(
-        OutputError,
-        match=(
-            r"back\.jsonl: column 'n' of document 2 holds what JSON cannot \(nan\); write \.parquet"
-        ),
-    ):
+    told = r"back\.jsonl: column 'n' of document 2 holds what JSON cannot \(nan\); write \.parquet"
+    with pytest.raises(OutputError, match=told):
         round_trip(path, tokenizer, "n")
     assert not (tmp_path / "back.jsonl").exists()
     decode_files([tmp_path / "o.parquet"], tmp_path / "back.parquet", tokenizer)
@@ -154,9 +146,8 @@ def test_tables_of_other_types_are_not_rounded(tokenizer: numtok.Tokenizer, tmp_
         if fits:
             encode([first, second], tokenizer, "n")
         else:
-            with pytest.raises(
-                InputError, match=r"2\.parquet: column 'n' is .* here but .* before"
-            ):
+            told = r"2\.parquet: column 'n' is .* here but .* before"
+            with pytest.raises(InputError, match=told):
                 encode([first, second], tokenizer, "n")
 
 

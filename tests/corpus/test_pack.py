@@ -246,9 +246,8 @@ def test_missing_rows_are_noticed(tmp_path: Path) -> None:
         [1, 0, *range(2, table.num_rows)],
     ):
         unpacker = Unpacker(table.schema, "a.parquet")
-        with pytest.raises(
-            SchemaError, match=r"a\.parquet: .*(not whole|do not follow one another)"
-        ):
+        told = r"a\.parquet: .*(not whole|do not follow one another)"
+        with pytest.raises(SchemaError, match=told):
             for batch in table.take(kept).combine_chunks().to_batches():
                 list(unpacker.documents(batch))
             unpacker.finish()

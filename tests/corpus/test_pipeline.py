@@ -358,9 +358,8 @@ def test_an_error_in_a_document_names_file_and_row_and_leaves_nothing(tmp_path: 
         tmp_path / "in.jsonl", ["fine 1"] * 5000 + ["bad 1e400"] + ["fine 1"] * 5000
     )
     strict = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(overflow="error")])
-    with pytest.raises(
-        RepresentationError, match=r"in\.jsonl, row 5001: byte 4: xval cannot hold 1e400"
-    ):
+    told = r"in\.jsonl, row 5001: byte 4: xval cannot hold 1e400"
+    with pytest.raises(RepresentationError, match=told):
         encode_corpus([source], tmp_path / "o.parquet", strict, batch_bytes=1 << 14)
     assert only_file(tmp_path) == ["in.jsonl"]
 
@@ -370,9 +369,8 @@ def test_decoding_with_another_tokenizer_is_refused(
 ) -> None:
     encode_corpus([write_texts(tmp_path / "in.jsonl", ["1"])], tmp_path / "o.parquet", tokenizer)
     other = numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue()])
-    with pytest.raises(
-        SchemaError, match=r"o\.parquet: the batch was encoded by another tokenizer"
-    ):
+    told = r"o\.parquet: the batch was encoded by another tokenizer"
+    with pytest.raises(SchemaError, match=told):
         decode_files([tmp_path / "o.parquet"], tmp_path / "b.jsonl", other)
     pq.write_table(pa.table({"text": ["1"]}), tmp_path / "foreign.parquet")
     with pytest.raises(SchemaError, match=r"foreign\.parquet: .*not written by numtok"):

@@ -215,14 +215,10 @@ def test_urls_that_lead_nowhere(store: Any, url: str, told: str, tmp_path: Path)
 
 def test_a_missing_package_is_named(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "gcsfs", None)
-    with pytest.raises(
-        MissingDependencyError,
-        match=r"gs://bucket/out/\S+: gs:// needs gcsfs, which is not installed: pip install gcsfs",
-    ):
+    told = r"gs://bucket/out/\S+: gs:// needs gcsfs, which is not installed: pip install gcsfs"
+    with pytest.raises(MissingDependencyError, match=told):
         numtok.encode_files(corpus, "gs://bucket/out/")
     monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
-    with pytest.raises(
-        MissingDependencyError,
-        match=r"URLs need fsspec, which is not installed: pip install 'numtok\[remote\]'",
-    ):
+    told = r"URLs need fsspec, which is not installed: pip install 'numtok\[remote\]'"
+    with pytest.raises(MissingDependencyError, match=told):
         numtok.encode_files("s3://bucket/in.jsonl", "out.parquet")

@@ -71,15 +71,12 @@ def _stretches(source: Source, inner: Sequence[int], text_unit: str) -> list[Str
     if kind == "lines" and not (source.format == "txt" and text_unit == "file"):
         starts = sorted({0, *(line_start(source.path, at, size) for at in inner)} - {size})
         if len(starts) > 1:
-            return _between([*starts, size])
+            bounds = itertools.pairwise([*starts, size])
+            return [(start, stop, stop - start) for start, stop in bounds]
     if kind == "row groups" and len(ends := _group_ends(source)) > 2:
         groups = enumerate(itertools.pairwise(ends))
         return [(number, number + 1, end - start) for number, (start, end) in groups]
     return [(0, None, size)]
-
-
-def _between(ends: Sequence[int]) -> list[Stretch]:
-    return [(start, stop, stop - start) for start, stop in itertools.pairwise(ends)]
 
 
 def _group_ends(source: Source) -> list[int]:
@@ -102,15 +99,16 @@ def cut_again(parts: Sequence[Part], source: Source, tag: str) -> list[Part | No
     if parts[0].stop is None or kind is None or source.compression:
         return [_part(source, tag, (0, None, size)), *[None] * (len(parts) - 1)]
     if kind == "lines":
+        place: Sequence[int]
         starts = list(_starts_again(parts, source.path, size))
-        there = [start for start in starts if start is not None]
-        stretches = iter(_between([*there, size]))
+        place, end = range(size + 1), size  # in bytes
     else:
         ends = _group_ends(source)
         starts = [0, *(one.start if one.start < len(ends) - 1 else None for one in parts[1:])]
-        there = [start for start in starts if start is not None]
-        bounds = itertools.pairwise([*there, len(ends) - 1])
-        stretches = iter([(a, b, ends[b] - ends[a]) for a, b in bounds])
+        place, end = ends, len(ends) - 1
+    there = [start for start in starts if start is not None]
+    bounds = itertools.pairwise([*there, end])
+    stretches = iter([(start, stop, place[stop] - place[start]) for start, stop in bounds])
     return [None if start is None else _part(source, tag, next(stretches)) for start in starts]
 
 

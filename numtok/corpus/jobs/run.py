@@ -135,17 +135,12 @@ class JobRun:
             return
         running = [self._claimed[one.name] for one in self.left if one.name in self._claimed]
         every = [*self._done.values(), *(claim.progress for claim in running if claim.progress)]
+        counts = ("read", "documents", "tokens", "written")
+        totals = {name: sum(getattr(one, name) for one in every) for name in counts}
+        shards, resumed = (len(self._done), len(self.shards)), self._resumed_bytes
+        seconds = self.seconds
         self._progress(
-            Progress(
-                read=sum(one.read for one in every),
-                total=self._total,
-                documents=sum(one.documents for one in every),
-                tokens=sum(one.tokens for one in every),
-                written=sum(one.written for one in every),
-                seconds=self.seconds,
-                shards=(len(self._done), len(self.shards)),
-                resumed=self._resumed_bytes,
-            )
+            Progress(**totals, total=self._total, seconds=seconds, shards=shards, resumed=resumed)
         )
 
     def _watch(self, ended: bool) -> None:

@@ -25,6 +25,7 @@ from numtok.corpus.read.batches import (
     LONGEST_ROW,
     ReadOptions,
     TextBatch,
+    check_column,
     checked_batches,
     text_columns,
 )
@@ -181,14 +182,7 @@ class ArrowFile:
         if self._checked.issuperset((number, name) for name in names):
             return batch
         for name, column in zip(names, batch.columns, strict=True):
-            try:
-                column.validate(full=True)
-            except pa.ArrowInvalid as error:
-                raise InputError(
-                    f"column {name!r} is damaged or not UTF-8: {error}; write the file again from"
-                    " valid text",
-                    self.name,
-                ) from None
+            check_column(column, name, self.name)
         if (sums := self._sums(custom)) is not None:
             if (sums.get("batch"), sums.get("rows")) != (number, batch.num_rows):
                 raise self._damaged(f"batch {number} is not the one that was written there")

@@ -244,7 +244,7 @@ def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
             " text_column=NAME",
             source.name,
         )
-    check_column(column, name, source)
+    check_column(column, name, source.name)
     try:
         texts = column.cast(pa.large_string())
     except pa.ArrowInvalid as error:
@@ -257,7 +257,7 @@ def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
     return texts
 
 
-def check_column(column: pa.Array, name: str, source: Source) -> None:
+def check_column(column: pa.Array, name: str, path: str) -> None:
     """Raise ``InputError`` on broken UTF-8 or broken offsets: Arrow files are memory that somebody
     else wrote.
     """
@@ -267,13 +267,13 @@ def check_column(column: pa.Array, name: str, source: Source) -> None:
         raise InputError(
             f"column {name!r} is damaged or not UTF-8: {error}; write the file again from valid"
             " text",
-            source.name,
+            path,
         ) from None
 
 
 def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | None) -> pa.Array:
     """A kept column: checked, cast to ``dtype`` where one is asked."""
-    check_column(column, name, source)
+    check_column(column, name, source.name)
     if dtype is None or column.type.equals(dtype):
         return column
     try:
@@ -321,7 +321,7 @@ def checked_batches(
             name = ""
             read = {name: columns[name] for name in options.template.columns or names}
             for one, column in read.items():
-                check_column(column, one, source)
+                check_column(column, one, source.name)
             texts = options.template.of_columns(read)
         whole = TextBatch(texts, kept, row, position, source, (), name)
         yield from cut_batches(whole, options.batch_bytes)

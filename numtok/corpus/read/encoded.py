@@ -205,6 +205,12 @@ def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:
     )
 
 
+def is_encoded(path: str | Path) -> bool:
+    """Whether a Parquet or Arrow file has numtok's metadata."""
+    with contextlib.closing(open_encoded(path)) as file:
+        return METADATA_KEY in (file.schema.metadata or {})
+
+
 def read_encoded(path: str | Path, batch_bytes: int = 8 << 20) -> Iterator[pa.RecordBatch]:
     """All rows of an encoded file, a batch at a time, each with the schema and its metadata.
 

@@ -85,7 +85,7 @@ class Template:
         """large_string: the text of each row, null where all of its values are."""
         import pyarrow.compute as pc
 
-        texts = {name: _as_texts(column) for name, column in columns.items()}
+        texts = {name: as_texts(column) for name, column in columns.items()}
         nulls = [pc.is_null(text) for text in texts.values()]
         if self.columns:
             parts = []
@@ -127,7 +127,7 @@ def _scalar(text: str | None) -> pa.Scalar:
     return pa.scalar(text, pa.large_string())
 
 
-def _as_texts(column: pa.Array) -> pa.Array:
+def as_texts(column: pa.Array) -> pa.Array:
     """Values as text; those that Arrow has no text for as JSON."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
