@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -97,8 +98,12 @@ def corpus_stats(
         return Statistics.merge(stored)
     joined = None if template is None else Template(template)
     how = ReadOptions(text_column, (), batch_bytes, text_unit, on_error, template=joined)
-    run, total = Run(sources, "-", progress), Statistics()
-    counting = _Counting(Tokenizer.from_pretrained(tokenizer, Subword(), check_grammar(grammar)))
+    made = Tokenizer.from_pretrained(tokenizer, Subword(), check_grammar(grammar))
+    return Statistics.merge([*stored, _total(Run(sources, "-", progress), how, made, workers)])
+
+
+def _total(run: Run, how: ReadOptions, tokenizer: Tokenizer, workers: int | None) -> Statistics:
+    total = Statistics()
 
     @contextlib.contextmanager
     def sink() -> Iterator[Sink[tuple[Statistics, int]]]:
@@ -110,10 +115,10 @@ def corpus_stats(
 
         yield add
 
-    workers = workers or processors()
-    pieces, budget = _pieces(sources, how), (workers + ON_THE_WAY) * batch_bytes
-    run_ordered(pieces, counting, sink, _size, workers, budget, run.tick)
-    return Statistics.merge([*stored, total])
+    workers, count = workers or processors(), functools.partial(_counted_piece, tokenizer)
+    pieces, budget = _pieces(run.sources, how), (workers + ON_THE_WAY) * how.batch_bytes
+    run_ordered(pieces, count, sink, _size, workers, budget, run.tick)
+    return total
 
 
 def _stored(inputs: Sequence[str | Path]) -> tuple[list[Statistics], list[str | Path]]:
@@ -130,23 +135,18 @@ def _stored(inputs: Sequence[str | Path]) -> tuple[list[Statistics], list[str | 
     return found, others
 
 
-class _Counting:
-    """Counts one piece; from several threads."""
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-
-    def __call__(self, piece: Piece | EncodedPiece) -> tuple[Statistics, int]:
-        if isinstance(piece, EncodedPiece):
-            return statistics_of_encoded(piece.batch, piece.path), piece.read
-        batch = piece.batch
-        try:
-            return counted(batch.texts, self._tokenizer), piece.read
-        except NumtokError as error:
-            row = batch.first_row + (error.document or 0) + 1
-            near = error.document is None or batch.skipped > 0
-            error.move_to_file(batch.source.name, row, near=near)
-            raise
+def _counted_piece(tokenizer: Tokenizer, piece: Piece | EncodedPiece) -> tuple[Statistics, int]:
+    """What it counts, and how far all inputs are read; called from several threads."""
+    if isinstance(piece, EncodedPiece):
+        return statistics_of_encoded(piece.batch, piece.path), piece.read
+    batch = piece.batch
+    try:
+        return counted(batch.texts, tokenizer), piece.read
+    except NumtokError as error:
+        row = batch.first_row + (error.document or 0) + 1
+        near = error.document is None or batch.skipped > 0
+        error.move_to_file(batch.source.name, row, near=near)
+        raise
 
 
 def counted(texts: pa.Array, tokenizer: Tokenizer) -> Statistics:
