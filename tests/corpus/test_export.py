@@ -145,7 +145,12 @@ REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     ("packed", {"end_token": 0}, SchemaError, "packed.parquet: .*end token already; leave out end"),
     ("place", {"end_token": 1 << 20}, SchemaError, "end_token=1048576 is no id .* has 16003"),
     ("place", {"end_token": "<stop>"}, TokenizerError, "'<stop>' is no token"),
-    ("place", {"to": "jax"}, InputError, "'jax' is unknown; .* 'megatron', 'gpt-neox', 'mds', 'webdataset'"),
+    (
+        "place",
+        {"to": "jax"},
+        InputError,
+        "'jax' is unknown; .* 'megatron', 'gpt-neox', 'mds', 'webdataset'",
+    ),
     (SEVERAL, {}, SchemaError, r"packed.parquet: its tokenizer is not that of .*place.parquet"),
     (["in.jsonl"], {}, InputError, "neither a Parquet nor an Arrow IPC file"),
 ]
