@@ -93,6 +93,7 @@ def test_what_the_metadata_promise_is_tested(built: dict[str, Path]) -> None:
         *EXTRAS,
         "dev",
         "docs",
+        "evidence",
         "onnx",
         "release",
         "serve",
