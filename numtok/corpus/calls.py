@@ -9,7 +9,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 import pyarrow as pa
 
@@ -37,7 +37,7 @@ _LOOKED_AT = 1 << 20  # bytes of a table
 Chosen = str | Representation | Sequence[Representation | str]
 
 
-def encode_files(
+def encode_files(  # noqa: D417  # the reference has a table of the others
     inputs: Files,
     output: str | Path,
     *,
@@ -62,81 +62,28 @@ def encode_files(
     **options: Unpack[EncodeOptions],
 ) -> Summary:
     """Encode files, a row per document, into one Parquet or Arrow file or a folder of them, as
-    ``numtok encode`` does.
+    ``numtok encode`` does; the reference says more of the options.
 
     Args:
         inputs: a file, folder, glob or URL, ``-`` for standard input, or a list of them.
-        output: a .parquet, .arrow, .feather or .ipc file; ``-`` for standard output, as JSON lines
-            or an Arrow stream; or a folder of shards, if it ends in a slash, exists, or one of the
-            options for shards is given. ``workers`` processes write the shards. After a kill, the
-            same call goes on where it was (``docs/corpora.md``).
-        tokenizer: a source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it; or a
-            ``Tokenizer``, which has its numbers and its grammar.
+        output: a .parquet, .arrow, .feather or .ipc file, ``-``, or a folder of shards.
+        tokenizer: what :meth:`numtok.Tokenizer.from_pretrained` takes; or a ``Tokenizer``.
         numbers: representations, ``"xval"`` if not given, or their names, ``"xval,fone:6,4"``.
         grammar: what counts as a number, or its name, ``"european"``; prose if not given.
-        overflow: what to do with numbers that a representation cannot hold, ``"text"``, ``"clip"``
-            or ``"error"``; for all representations that have this option.
-        dense: write the tensors of bits and fone instead of integers and digits, of which
-            :func:`numtok.expand` and the torch layers make tensors. If ``tokenizer`` is a
-            ``Tokenizer``, its columns are written.
-        scale: xVal's values are multiplied by it. If not given, one is fitted where xVal is given
-            by name.
-        clip: the largest magnitude of xVal's scaled values. If not given, 5, or none if ``scale``
-            is given.
-        fit: fit the scale even if xVal is given as ``XVal(...)``.
-        fit_quantile: fit the scale so that this quantile of the magnitudes becomes 5.
-        engine: see :meth:`numtok.Tokenizer.from_pretrained`.
-        leading_space: see :meth:`numtok.Tokenizer.from_pretrained`.
-        shards: how many files the folder has at most; each is made of about as much input.
-        shard_size: about how many bytes of input a shard has; 256 MiB if neither is given.
-        shard: (i, n): write only every n-th shard, from the i-th on, counted from 1, as one of n
-            machines. Call :func:`numtok.finish_job` when all are done.
-        ray: the address of a Ray cluster that is to write the shards: ``auto``, ``local``, or
-            ``host:port``. All nodes must see the same files.
-        card: also write a README.md that the Hugging Face hub and ``datasets`` read, once the
-            folder is finished.
-        split: ``"train=0.98,validation=0.02"``: the output is a folder with a folder of shards for
-            each, and a document's place depends on its text and ``split_seed`` alone.
+        overflow, dense, engine, leading_space: of the tokenizer that is made.
+        scale, clip, fit, fit_quantile: of xVal; fitted where it is given by name and without scale.
+        shards, shard_size, shard, ray, card, split: of a folder of shards.
         progress: called from the calling thread, several times a second.
-        options: text_column, template, keep_columns, keep_text, add_special_tokens, parse_special,
-            input_format, output_format, compression, text_unit, workers, batch_bytes, overwrite,
-            tensors, on_error, layout, pack, pack_mode, end_token, shuffle, sample, split_seed,
-            stats: see
-            :class:`numtok.corpus.settings.EncodeOptions`.
+        options: see :class:`numtok.corpus.settings.EncodeOptions`.
 
     Raises:
-        NumtokError: with the file and row. No half-written output is left, nor after an interrupt;
-            shards that are done stay.
+        NumtokError: with the file and row. No half-written output is left; whole shards stay.
     """
-    own = isinstance(tokenizer, Tokenizer)
-    beside: dict[str, Any] = {"numbers": numbers, "grammar": grammar, "overflow": overflow}
-    beside |= {"dense": dense or None, "leading_space": leading_space}
-    if own and (wrong := [name for name, value in beside.items() if value is not None]):
-        raise TokenizerError(
-            f"{wrong[0]}={beside[wrong[0]]!r} is for a tokenizer that is yet to be made; this one"
-            " has its own, so leave it out"
-        )
-    by_name = not own and (numbers is None or isinstance(numbers, str))
-    chosen = (
-        tokenizer.representations
-        if own
-        else for_files("xval" if numbers is None else numbers, overflow, dense)
-    )
-    scaled, finding = _scaled(chosen, by_name, fit, fit_quantile, scale, clip)
-    if own:
-        made = tokenizer.with_options(scaled)
-    else:
-        rules = check_grammar(grammar)
-        made = Tokenizer.from_pretrained(tokenizer, scaled, rules, engine, leading_space)
-    types = (getattr(field.type, "value_type", None) for field in made.batch_schema())
-    if options.get("tensors") == "extension" and not any(
-        isinstance(kind, pa.FixedShapeTensorType) for kind in types
-    ):
-        raise RepresentationError(
-            "tensors='extension' is for columns of tensors, and there is none; leave it out, or"
-            " give dense=True where there can be"
-        )
-    encoder = Encoder(made, tokenizer, engine, finding)
+    beside = {"grammar": grammar, "overflow": overflow, "dense": dense or None}
+    asked = {"numbers": numbers, **beside, "leading_space": leading_space}
+    scaling = _Scaling(scale, clip, fit, fit_quantile)
+    encoder = _encoder(tokenizer, engine, asked, scaling)
+    _check_tensors(encoder.tokenizer, options)
     given = [os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else inputs
     sharding = Sharding(shards, shard_size, shard, ray, card)
     if split is None:
@@ -146,8 +93,49 @@ def encode_files(
         summary = _encode_parts(given, output, encoder, sharding, progress, options, parts)
     if summary.documents and not summary.numbers and options.get("template") is None:
         first = find_inputs(given, options.get("input_format"))[0]
-        summary.number_columns = _columns_with_numbers(first, made.grammar)
+        summary.number_columns = _columns_with_numbers(first, encoder.tokenizer.grammar)
     return summary
+
+
+class _Scaling(NamedTuple):
+    """What was said of xVal's scale."""
+
+    scale: float | None
+    clip: float | None
+    fit: bool
+    quantile: float | None
+
+
+def _encoder(source: Any, engine: Any, asked: Mapping[str, Any], scaling: _Scaling) -> Encoder:
+    """The tokenizer, made of what was ``asked`` unless it is made already, and how to fit it."""
+    own, numbers = isinstance(source, Tokenizer), asked["numbers"]
+    if own and (wrong := [name for name, value in asked.items() if value is not None]):
+        raise TokenizerError(
+            f"{wrong[0]}={asked[wrong[0]]!r} is for a tokenizer that is yet to be made; this one"
+            " has its own, so leave it out"
+        )
+    by_name = not own and (numbers is None or isinstance(numbers, str))
+    named = "xval" if numbers is None else numbers
+    chosen = (
+        source.representations if own else for_files(named, asked["overflow"], bool(asked["dense"]))
+    )
+    scaled, fit = _scaled(chosen, by_name, scaling)
+    if own:
+        return Encoder(source.with_options(scaled), source, engine, fit)
+    rules, spaces = check_grammar(asked["grammar"]), asked["leading_space"]
+    made = Tokenizer.from_pretrained(source, scaled, rules, engine, spaces)
+    return Encoder(made, source, engine, fit)
+
+
+def _check_tensors(tokenizer: Tokenizer, options: EncodeOptions) -> None:
+    """Refuse Arrow's tensor type where there is no tensor."""
+    types = (getattr(field.type, "value_type", None) for field in tokenizer.batch_schema())
+    tensors = any(isinstance(kind, pa.FixedShapeTensorType) for kind in types)
+    if options.get("tensors") == "extension" and not tensors:
+        raise RepresentationError(
+            "tensors='extension' is for columns of tensors, and there is none; leave it out, or"
+            " give dense=True where there can be"
+        )
 
 
 def _encode(
@@ -195,31 +183,26 @@ def _encode_parts(
 
 
 def _scaled(
-    chosen: Sequence[Representation],
-    by_name: bool,
-    fit: bool,
-    quantile: float | None,
-    scale: float | None,
-    clip: float | None,
+    chosen: Sequence[Representation], by_name: bool, asked: _Scaling
 ) -> tuple[Sequence[Representation], ScaleFit | None]:
     """The representations with the scale that is given for xVal; or how to find it, if it is not,
     and what else is to be fitted.
     """
-    asked = fit or quantile is not None or scale is not None or clip is not None
-    find = asked or (by_name and any(representation.has_scale for representation in chosen))
-    if scale is not None:
-        if fit or quantile is not None:
+    find = any(one not in (None, False) for one in asked)
+    find = find or (by_name and any(representation.has_scale for representation in chosen))
+    if asked.scale is not None:
+        if asked.fit or asked.quantile is not None:
             raise RepresentationError(
                 "scale gives the scale, fit and fit_quantile find one; leave out one or the other"
             )
         place, find = xval_place(chosen), False
-        xval: Any = dataclasses.replace(chosen[place], scale=scale, clip=clip)  # type: ignore[type-var]
+        xval: Any = dataclasses.replace(chosen[place], scale=asked.scale, clip=asked.clip)  # type: ignore[type-var]
         chosen = [*chosen[:place], xval, *chosen[place + 1 :]]
     if find:
         xval_place(chosen)
     elif not any(representation.unfitted for representation in chosen):
         return chosen, None
-    return chosen, ScaleFit(quantile, clip, find)
+    return chosen, ScaleFit(asked.quantile, asked.clip, find)
 
 
 class _Looking(Template):

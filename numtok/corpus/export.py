@@ -1,39 +1,21 @@
 """Encoded files for other people's trainers: what ``numtok export`` does. Each row is a sequence,
-and a document; each stream has one value per token in a ``.bin``, all values end to end,
-little-endian, and an ``.idx``, as Megatron-LM and GPT-NeoX map them into memory:
-
-========================  ==================  ====================================================
-bytes                     type                content
-========================  ==================  ====================================================
-9                         ``MMIDIDX\\0\\0``     magic
-8                         uint64              version, 1
-1                         uint8               code of the dtype
-8                         uint64              n sequences
-8                         uint64              d + 1, for d documents
-4 n                       int32[n]            values of each sequence
-8 n                       int64[n]            the byte of the ``.bin`` at which each begins
-8 (d + 1)                 int64[d + 1]        the sequence with which each document begins, and n
-========================  ==================  ====================================================
+and a document; each stream has one value per token. ``write.indexed`` and ``write.samples`` have
+the formats.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
-import math
-import os
-import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok import locations
 from numtok.arrays import memory
 from numtok.corpus.decode import tokenizer_of
 from numtok.corpus.read.encoded import open_encoded
@@ -41,9 +23,8 @@ from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import check_choice
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run
-from numtok.corpus.write.samples import ABOUT, KINDS, open_samples
-from numtok.errors import OutputError, SchemaError
-from numtok.files import new_file
+from numtok.corpus.write import indexed, samples
+from numtok.errors import SchemaError
 from numtok.representations.columns import Column
 from numtok.representations.values import tensor_values
 from numtok.tokenizer.layout import to_number_layout, to_token_layout, token_schema
@@ -51,16 +32,7 @@ from numtok.tokenizer.packing import end_token as find_end_token
 from numtok.tokenizer.packing import with_ends
 from numtok.tokenizer.schema import declared_columns, flat, read_metadata
 
-MAGIC = b"MMIDIDX\x00\x00"
-_COMMON = {"uint8": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5, "uint16": 8}
-CODES = {  # of dtypes; those of the two floats are not the same in the two programs
-    "megatron": {**_COMMON, "float64": 6, "float32": 7},
-    "gpt-neox": {**_COMMON, "float32": 6, "float64": 7},
-}
 SMALL_VOCABULARY = 65500  # both programs take uint16 for fewer tokens
-_AT_ONCE = 1 << 20  # entries of an index that are made at once
-# What the format has no code for, as the type that holds the same bits.
-_STORED = {"bool": "uint8", "uint32": "int32", "uint64": "int64"}
 
 
 @dataclass
@@ -82,6 +54,13 @@ class Exported:
     left_out: int = 0
     bytes: int = 0
     seconds: float = 0.0
+
+    def count(self, ends: npt.NDArray[np.int64]) -> None:
+        """Rows that were written, by where they end."""
+        written = int(np.count_nonzero(np.diff(ends, prepend=0)))
+        self.left_out += len(ends) - written
+        self.sequences += written
+        self.tokens += int(ends[-1]) if len(ends) else 0
 
 
 def export_files(
@@ -114,43 +93,33 @@ def export_files(
         NumtokError: if files do not belong together, or cannot be read or written; nothing new is
             left then.
     """
-    check_choice("to", to, (*CODES, *KINDS))
+    check_choice("to", to, (*indexed.CODES, *samples.WRITERS))
     sources = find_inputs(inputs)
-    output = prefix if to in KINDS else f"{prefix}.bin"
-    run, exported = Run(sources, output, progress), Exported()
+    run = Run(sources, prefix, progress)
     path = sources[0].path
     with contextlib.closing(open_encoded(path)) as first:
         described = first.schema
     metadata = read_metadata(described, path)
     end = _end(end_token, tokenizer, metadata, path)
-    streams = _streams(described)
-    if to in KINDS:
-        batches = _batches(sources, metadata, end)
-        _export_samples(batches, streams, metadata, run, exported, to, overwrite)
-        exported.seconds = run.seconds
-        return exported
-    with contextlib.ExitStack() as stack:
-        about = stack.enter_context(new_file(f"{prefix}.json", overwrite))
-        files = {}
-        for name, column in streams.items():
-            exported.files[name] = str(prefix) if name == "input_ids" else f"{prefix}_{name}"
-            dtype = _dtype(column, metadata)
-            opened = open_indexed(exported.files[name], dtype, to, overwrite)
-            files[name] = stack.enter_context(opened)
+    columns = _columns(described)
+    kind: Any = indexed if to in indexed.CODES else samples
+    dtypes = {name: _stored(one, metadata, kind.STORED) for name, one in columns.items()}
+    with kind.open_streams(str(prefix), to, dtypes, overwrite) as out:
+        exported = Exported(out.files)
         for batch, of, run.read in _batches(sources, metadata, end):
-            _write(batch, of, streams, files, exported)
-            run.report.tokens = exported.tokens
-            run.written = sum(file.bytes_written for file in files.values())
+            ends = _write(batch, of, columns, dtypes, out)
+            exported.count(ends)
+            run.report.tokens, run.written = exported.tokens, out.bytes_written
             run.tick()
-        stored = {name: file.dtype for name, file in files.items()}
-        told = _about(streams, stored, exported, metadata, to)
-        _put(about, f"{json.dumps(told, indent=1)}\n".encode(), f"{prefix}.json")
-    exported.bytes = sum(
-        locations.size(f"{name}{suffix}") or 0
-        for name in exported.files.values()
-        for suffix in (".bin", ".idx")
-    )
-    exported.seconds = run.seconds
+        told = {
+            "to": to,
+            "sequences": exported.sequences,
+            "tokens": exported.tokens,
+            "streams": _about(columns, dtypes, out.files),
+            "numtok": metadata,
+        }
+        out.describe(f"{json.dumps(told, indent=1)}\n")
+    exported.bytes, exported.seconds = out.bytes_written, run.seconds
     return exported
 
 
@@ -172,7 +141,7 @@ def _end(
     return end
 
 
-def _streams(schema: pa.Schema) -> dict[str, Column]:
+def _columns(schema: pa.Schema) -> dict[str, Column]:
     """All columns with one value per token in token layout, texts excepted; the ids first."""
     tokens = token_schema(schema) if read_metadata(schema)["layout"] == "number" else schema
     known = declared_columns(tokens)
@@ -184,14 +153,12 @@ def _streams(schema: pa.Schema) -> dict[str, Column]:
     }
 
 
-def _value_dtype(column: Column) -> str:
-    return memory.dtype_of(column.value_type).name
-
-
-def _dtype(column: Column, metadata: dict[str, Any]) -> str:
+def _stored(column: Column, metadata: dict[str, Any], others: Mapping[str, str]) -> np.dtype[Any]:
+    """The dtype of a stream in the files, which have ``others`` for those they do not know."""
+    dtype = memory.dtype_of(column.value_type).name
     if column.name == "input_ids":
-        return "uint16" if metadata["vocab_size"] < SMALL_VOCABULARY else "int32"
-    return _STORED.get(_value_dtype(column), _value_dtype(column))
+        dtype = "uint16" if metadata["vocab_size"] < SMALL_VOCABULARY else "int32"
+    return np.dtype(others.get(dtype, dtype))
 
 
 def _batches(
@@ -221,195 +188,39 @@ def _batches(
 def _write(
     batch: pa.RecordBatch,
     path: str,
-    streams: dict[str, Column],
-    files: dict[str, IndexedFile],
-    exported: Exported,
-) -> None:
-    sizes = np.diff(flat(batch.column("input_ids"))[1])
-    exported.left_out += int(np.count_nonzero(sizes == 0))
-    sizes = sizes[sizes > 0]
-    for name, column in streams.items():
-        values = _array(flat(_column(batch, name, path))[0]).reshape(-1)
-        stored = files[name].dtype
-        files[name].write(
-            values.astype(stored) if name == "input_ids" else values.view(stored),
-            sizes * math.prod(column.shape),
-        )
-    exported.sequences += len(sizes)
-    exported.tokens += int(sizes.sum())
-
-
-def _array(values: pa.Array) -> npt.NDArray[Any]:
-    tensors = isinstance(values, pa.ExtensionArray)
-    return tensor_values(values) if tensors else memory.from_arrow(values)
-
-
-def _export_samples(
-    batches: Iterator[tuple[pa.RecordBatch, str, int]],
-    streams: dict[str, Column],
-    metadata: dict[str, Any],
-    run: Run,
-    exported: Exported,
-    to: str,
-    overwrite: bool,
-) -> None:
-    """A dictionary of arrays for each row."""
-    dtypes = {name: np.dtype(_sample_dtype(one, metadata)) for name, one in streams.items()}
-    folder = str(run.output)
-    exported.files = dict.fromkeys(streams, folder)
-    names = {name: dtype.name for name, dtype in dtypes.items()}
-    with open_samples(folder, to, names, overwrite) as (temporary, write):
-        for batch, path, run.read in batches:
-            ends = flat(batch.column("input_ids"))[1]
-            ends = ends - ends[0]
-            columns = {}
-            for name, column in streams.items():
-                values = _array(flat(_column(batch, name, path))[0])
-                columns[name] = values.reshape(-1, *column.shape).astype(dtypes[name], copy=False)
-            for start, stop in itertools.pairwise(ends.tolist()):
-                exported.left_out += start == stop
-                exported.sequences += start < stop
-                if start < stop:
-                    write({name: values[start:stop] for name, values in columns.items()})
-            exported.tokens += int(ends[-1])
-            run.report.tokens = exported.tokens
-            run.tick()
-        told = _about(streams, dtypes, exported, metadata, to)
-        (temporary / ABOUT).write_text(f"{json.dumps(told, indent=1)}\n", "utf-8")
-    exported.bytes = sum(one.stat().st_size for one in Path(folder).rglob("*") if one.is_file())
-
-
-def _sample_dtype(column: Column, metadata: dict[str, Any]) -> str:
-    """Arrays know all dtypes; MDS takes no bool."""
-    dtype = _dtype(column, metadata) if column.name == "input_ids" else _value_dtype(column)
-    return "uint8" if dtype == "bool" else dtype
-
-
-def _column(batch: pa.RecordBatch, name: str, path: str) -> pa.Array:
-    if name not in batch.schema.names:
-        raise SchemaError(
-            f"has no column {name!r}, which other files have; export what belongs together",
-            path=path,
-        )
-    return batch.column(name)
+    columns: Mapping[str, Column],
+    dtypes: Mapping[str, np.dtype[Any]],
+    out: indexed.IndexedFiles | samples.Samples,
+) -> npt.NDArray[np.int64]:
+    """Write rows; after how many tokens each of them ends."""
+    streams = {}
+    for name, column in columns.items():
+        if name not in batch.schema.names:
+            raise SchemaError(
+                f"has no column {name!r}, which other files have; export what belongs together",
+                path=path,
+            )
+        values = flat(batch.column(name))[0]
+        is_tensor = isinstance(values, pa.ExtensionArray)
+        array = tensor_values(values) if is_tensor else memory.from_arrow(values)
+        streams[name] = array.reshape(-1, *column.shape).astype(dtypes[name], copy=False)
+    offsets = flat(batch.column("input_ids"))[1]
+    ends: npt.NDArray[np.int64] = offsets[1:] - offsets[0]
+    out.write(streams, ends)
+    return ends
 
 
 def _about(
-    streams: dict[str, Column],
-    stored: Mapping[str, np.dtype[Any]],
-    exported: Exported,
-    metadata: dict[str, Any],
-    to: str,
+    columns: Mapping[str, Column], dtypes: Mapping[str, np.dtype[Any]], files: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What ``PREFIX.json`` says."""
-    about = {
+    """What is told of each stream."""
+    return {
         name: {
-            "file": Path(exported.files[name]).name,
-            "stored": stored[name].name,
-            "dtype": _value_dtype(column),
+            "file": Path(files[name]).name,
+            "stored": dtypes[name].name,
+            "dtype": memory.dtype_of(column.value_type).name,
             "shape": list(column.shape),
             "fill": column.fill,
         }
-        for name, column in streams.items()
+        for name, column in columns.items()
     }
-    return {
-        "to": to,
-        "sequences": exported.sequences,
-        "tokens": exported.tokens,
-        "streams": about,
-        "numtok": metadata,
-    }
-
-
-def _put(file: Any, data: Any, path: str) -> None:
-    """All of the bytes."""
-    left = memoryview(data)
-    try:
-        while left:
-            left = left[file.write(left) :]
-    except OSError as error:
-        raise OutputError(
-            f"cannot write {path}: {error.strerror or error}; nothing is left under that name: make"
-            " room, then run again"
-        ) from error
-
-
-class IndexedFile:
-    """One stream's pair; use :func:`open_indexed`, which gives both files their names once they are
-    whole.
-
-    Attributes:
-        dtype: of the values.
-        bytes_written: of the ``.bin``.
-    """
-
-    def __init__(
-        self,
-        path: str,
-        values: BinaryIO,
-        index: BinaryIO,
-        dtype: npt.DTypeLike,
-        codes: dict[str, int],
-    ) -> None:
-        self.dtype, self.bytes_written = np.dtype(dtype), 0
-        self._path, self._values, self._index, self._codes = path, values, index, codes
-        self._sizes: list[npt.NDArray[np.int32]] = []
-
-    def write(self, values: npt.NDArray[Any], sizes: npt.NDArray[np.int64]) -> None:
-        """Append sequences.
-
-        Args:
-            values: end to end.
-            sizes: int64[sequences], how many of them each has.
-
-        Raises:
-            OutputError: for a sequence of more than 2**31 - 1 values; or if the disk refuses.
-        """
-        if len(sizes) and sizes.max() > np.iinfo(np.int32).max:
-            raise OutputError(
-                f"{self._path}: a sequence has {sizes.max():,} values, more than the format can"
-                " tell; export shorter rows, encoded with pack=..."
-            )
-        self._sizes.append(sizes.astype(np.int32))
-        self._put(self._values, np.ascontiguousarray(values, self.dtype.newbyteorder("<")))
-
-    def finish(self) -> None:
-        """Write the index, and force both files to the disk."""
-        sizes = np.concatenate(self._sizes) if self._sizes else np.empty(0, np.int32)
-        header = MAGIC + struct.pack(
-            "<QBQQ", 1, self._codes[self.dtype.name], len(sizes), len(sizes) + 1
-        )
-        self._put(self._index, np.frombuffer(header, np.uint8))
-        self._put(self._index, sizes.astype("<i4", copy=False))
-        begin = 0
-        for at in range(0, len(sizes), _AT_ONCE):
-            ends = (
-                begin + np.cumsum(sizes[at : at + _AT_ONCE], dtype=np.int64) * self.dtype.itemsize
-            )
-            self._put(self._index, np.append(begin, ends[:-1]).astype("<i8", copy=False))
-            begin = int(ends[-1])
-        for at in range(0, len(sizes) + 1, _AT_ONCE):
-            self._put(self._index, np.arange(at, min(at + _AT_ONCE, len(sizes) + 1), dtype="<i8"))
-        for file in (self._values, self._index):
-            os.fsync(file.fileno())
-
-    def _put(self, file: BinaryIO, values: npt.NDArray[Any]) -> None:
-        _put(file, values.data.cast("B") if values.size else b"", self._path)
-        self.bytes_written += values.nbytes if file is self._values else 0
-
-
-@contextlib.contextmanager
-def open_indexed(
-    prefix: str, dtype: npt.DTypeLike, to: str, overwrite: bool
-) -> Iterator[IndexedFile]:
-    """A context in which to ``write`` sequences to ``prefix.bin`` and ``prefix.idx``.
-
-    Raises:
-        OutputError: if one of them exists, or the system refuses. Neither gets its name then.
-    """
-    path = f"{prefix}.bin"
-    # the index gets its name last
-    with new_file(f"{prefix}.idx", overwrite) as index, new_file(path, overwrite) as values:
-        file = IndexedFile(path, values, index, dtype, CODES[to])
-        yield file
-        file.finish()

@@ -110,30 +110,25 @@ def generate(
 
     Args:
         model: around a Hugging Face model that can generate.
-        tokenizer: the ``numtok.Tokenizer`` that the model was trained with, or a transformers
-            tokenizer made from one.
+        tokenizer: that the model was trained with, or a transformers tokenizer made from it.
         prompts: texts, none of them empty; their numbers are read as in training.
         max_new_tokens: fewer where the model's table of positions ends.
-        sample_numbers: draw values too, from a head that can (``MixtureHead``, ``QuantileHead``,
-            ``FourierHead``).
+        sample_numbers: draw values too, from a head that can, such as ``MixtureHead``.
         samples: draw so many texts for each prompt, and values from a head that can, and return
-            :class:`Generated` with an :class:`Estimate` for each: the first number of each text,
-            reduced to one. A head that cannot draw says the same value after the same tokens.
+            :class:`Generated` with an :class:`Estimate` for each, of the first number of each text.
         reduce: to their ``"median"`` or ``"mean"``.
         coverage: the share of them that lies in the estimate's interval.
         add_special_tokens: put the tokenizer's special tokens in front of each prompt (``<s>``).
         full_text: return the prompt too.
         details: return :class:`Generated`, with ids and values.
         batch_size: prompts at once; None for all.
-        well_formed: continue spelled-out numbers as numbers only, begin none that
-            ``max_new_tokens`` would cut, and write none directly after another
-            (:class:`~numtok_torch.NumberLogitsProcessor`).
+        well_formed: continue spelled-out numbers as numbers only, begin none that would be cut,
+            and write none right after another (:class:`~numtok_torch.NumberLogitsProcessor`).
         longest: symbols that a spelled-out number has at most.
-        options: those of transformers' ``generate``, such as ``do_sample`` or ``num_beams``; greedy
-            if they do not say. ``eos_token_id`` are by default the tokenizer's (``<|endoftext|>``,
-            ``</s>``, ...) and those of the generation config, ``[]`` for none; a number token among
-            them ends the text with its number. ``streamer``, for one prompt and one text: a
-            ``TextStreamer`` is given the text that is returned, any other the ids.
+        options: those of transformers' ``generate``; greedy if they do not say. ``eos_token_id``
+            are by default the tokenizer's and those of the generation config, ``[]`` for none; a
+            number token among them ends the text with its number. ``streamer``, for one prompt and
+            one text: a ``TextStreamer`` is given the text that is returned, any other the ids.
 
     Raises:
         ModelError: if the model cannot generate, or not with this tokenizer or these options.

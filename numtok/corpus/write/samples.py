@@ -5,13 +5,15 @@ package into a folder that appears when it is whole.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from numtok.errors import MissingDependencyError, OutputError
@@ -19,6 +21,7 @@ from numtok.locations import is_url
 
 Write = Callable[[Mapping[str, npt.NDArray[Any]]], None]
 ABOUT = "numtok.json"
+STORED = {"bool": "uint8"}  # MDS takes no bool
 _SHARD_BYTES = 64 << 20
 
 
@@ -53,14 +56,37 @@ def _webdataset(folder: Path, dtypes: Mapping[str, str]) -> Iterator[Write]:
         yield write
 
 
-KINDS = {"mds": _mds, "webdataset": _webdataset}
+WRITERS = {"mds": _mds, "webdataset": _webdataset}
+
+
+class Samples:
+    """A folder of samples that is being written.
+
+    Attributes:
+        files: the folder, for each stream.
+        bytes_written: all of it, at the end.
+    """
+
+    def __init__(self, target: str, folder: Path, streams: Iterable[str], write: Write) -> None:
+        self.files, self.bytes_written = dict.fromkeys(streams, target), 0
+        self._folder, self._write = folder, write
+
+    def write(self, streams: Mapping[str, npt.NDArray[Any]], ends: npt.NDArray[np.int64]) -> None:
+        """Append rows, which end after so many tokens."""
+        for start, stop in itertools.pairwise([0, *ends.tolist()]):
+            if start < stop:
+                self._write({name: values[start:stop] for name, values in streams.items()})
+
+    def describe(self, about: str) -> None:
+        """What stands beside them."""
+        (self._folder / ABOUT).write_text(about, "utf-8")
 
 
 @contextlib.contextmanager
-def open_samples(
-    folder: str | Path, kind: str, dtypes: Mapping[str, str], overwrite: bool
-) -> Iterator[tuple[Path, Write]]:
-    """(The folder while it is written, what takes a sample); it gets its name at the end.
+def open_streams(
+    folder: str, kind: str, dtypes: Mapping[str, np.dtype[Any]], overwrite: bool
+) -> Iterator[Samples]:
+    """A folder of samples, which gets its name at the end.
 
     Raises:
         OutputError: if it exists, and is not one of ours that is to be replaced; or for a URL.
@@ -77,8 +103,12 @@ def open_samples(
     temporary = target.parent / f".{target.name}.{os.getpid()}-{secrets.token_hex(6)}.tmp"
     try:
         temporary.mkdir(parents=True)
-        with KINDS[kind](temporary, dtypes) as write:
-            yield temporary, write
+        names = {name: dtype.name for name, dtype in dtypes.items()}
+        with WRITERS[kind](temporary, names) as write:
+            samples = Samples(folder, temporary, dtypes, write)
+            yield samples
+        files = (path for path in temporary.rglob("*") if path.is_file())
+        samples.bytes_written = sum(path.stat().st_size for path in files)
         if target.exists():
             shutil.rmtree(target)
         temporary.rename(target)
