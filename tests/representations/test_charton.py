@@ -13,49 +13,13 @@ import pytest
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spelling import decoded, read, same, symbols
 
 from numtok import Numbers
-from numtok.representations import B1999, FP15, P10, P1000, Spelled
+from numtok.representations import B1999, FP15, P10, P1000
 from numtok.representations.charton import Charton
 
 KINDS: list[type[Charton]] = [P10, P1000, B1999, FP15]
-
-
-def symbols_of(representation: Charton, literals: list[str]) -> list[list[str]]:
-    spelled = representation.encode(Numbers.parse(literals))
-    words = np.array(representation.alphabet)[spelled.symbols]
-    return [list(map(str, row)) for row in np.split(words, spelled.offsets[1:-1])]
-
-
-def spelled_as(representation: Charton, rows: list[list[str]]) -> Spelled:
-    number = {symbol: k for k, symbol in enumerate(representation.alphabet)}
-    symbols = np.array([number[symbol] for row in rows for symbol in row], np.uint16)
-    return Spelled(symbols, np.cumsum([0, *map(len, rows)]))
-
-
-def decoded(representation: Charton, literals: list[str]) -> list[Decimal]:
-    return [
-        Decimal(text)
-        for text in representation.decode(
-            representation.encode(Numbers.parse(literals))
-        ).to_pylist()
-    ]
-
-
-def same(a: Decimal, b: Decimal) -> bool:
-    """Equal, and zeros of equal sign."""
-    return a == b and a.is_signed() == b.is_signed()
-
-
-def literals(
-    digits: st.SearchStrategy[str], exponents: st.SearchStrategy[int]
-) -> st.SearchStrategy[str]:
-    return st.builds(
-        lambda sign, text, power: f"{sign}{text}e{power}",
-        st.sampled_from(["", "-"]),
-        digits,
-        exponents,
-    )
 
 
 ANY_DIGITS = st.text("0123456789", min_size=1, max_size=30) | st.from_regex(
@@ -87,22 +51,18 @@ def test_vocabulary_sizes_of_the_papers_and_what_zero_needs(
     ],
 )
 def test_the_example_of_xval(kind: type[Charton], integer: list[str], decimal: list[str]) -> None:
-    assert symbols_of(kind(), ["-60.2"]) == [integer]
-    assert symbols_of(kind(form="decimal"), ["-60.2"]) == [decimal]
+    assert symbols(kind(), ["-60.2"]) == [integer]
+    assert symbols(kind(form="decimal"), ["-60.2"]) == [decimal]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_token_is_a_word_of_another_vocabulary(
     kind: type[Charton], gpt2_json: Path, neox_json: Path
 ) -> None:
-    representation = kind()
-    assert not representation.shares_vocabulary and not representation.bracketed
-    tokens = [*representation.token_strings, *representation.spaced_token_strings]
-    assert (
-        len(tokens)
-        == len(set(tokens))
-        == len(representation.alphabet) + len(representation.first_symbols)
-    )
+    one = kind()
+    assert not one.shares_vocabulary and not one.bracketed
+    tokens = [*one.token_strings, *one.spaced_token_strings]
+    assert len(tokens) == len(set(tokens)) == len(one.alphabet) + len(one.first_symbols)
     for path in (gpt2_json, neox_json):
         vocabulary = json.loads(path.read_text("utf-8"))["model"]["vocab"]
         assert not set(tokens) & set(vocabulary)
@@ -110,15 +70,14 @@ def test_no_token_is_a_word_of_another_vocabulary(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_numbers_begin_with_first_symbols_only(kind: type[Charton]) -> None:
+    """And zero is as long as any: in the published P10 and P1000 its length tells that it is zero."""
     representation = kind()
-    assert representation.length is not None
-    spelled = representation.encode(
-        Numbers.parse(["1", "-1", "0", "-0", "999e6", "-999e6", "1e-7"])
-    )
-    table = spelled.symbols.reshape(-1, representation.length)
-    assert all(symbol in representation.first_symbols for symbol in table[:, 0])
-    assert not any(symbol in representation.first_symbols for symbol in table[:, 1:].ravel())
-    assert symbols_of(representation, ["-999e6"])[0][-1].endswith("E6")
+    numbers = Numbers.parse(["1", "-1", "0", "-0", "0.000", "999e6", "-999e6", "1e-7"])
+    spelled = representation.encode(numbers)
+    assert set(np.diff(spelled.offsets)) == {representation.length}
+    first = np.isin(spelled.symbols, list(representation.first_symbols))
+    assert np.array_equal(np.flatnonzero(first), spelled.offsets[:-1])
+    assert symbols(representation, ["-999e6"])[0][-1].endswith("E6")
 
 
 # ---- The published encoders
@@ -128,54 +87,42 @@ def test_golden_symbols(shared: Path) -> None:
     """Mantissa and exponent of FP15 are N{mantissa}e{e} there, with value mantissa * 10**(e - 9);
     signed mantissas carry an N.
     """
-    lines = [
-        json.loads(line)
-        for line in (shared / "golden" / "charton_lawt.jsonl").read_text().splitlines()
-    ]
+    golden = (shared / "golden" / "charton_lawt.jsonl").read_text().splitlines()
+    lines = [json.loads(line) for line in golden]
     numbers = [line["number"] for line in lines]
     for kind in (P10, P1000, B1999):
-        assert symbols_of(kind(), numbers) == [
-            [symbol.removeprefix("N") for symbol in line[kind.name.upper()]] for line in lines
-        ]
-    for got, line in zip(symbols_of(FP15(), numbers), lines, strict=True):
+        published = [line[kind.name.upper()] for line in lines]
+        expected = [[symbol.removeprefix("N") for symbol in row] for row in published]
+        assert symbols(kind(), numbers) == expected
+    for got, line in zip(symbols(FP15(), numbers), lines, strict=True):
         mantissa, _, exponent = line["FP15"][0].removeprefix("N").partition("e")
         assert got == [f"{mantissa}E{int(exponent) - 9}"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_zero_is_as_long_as_any_number(kind: type[Charton]) -> None:
-    """In the published P10 and P1000 it is shorter, and tells by its length that it is zero."""
-    lengths = {
-        len(row) for row in symbols_of(kind(), ["0", "-0", "0.000", "5", "-123456789", "1e-7"])
-    }
-    assert lengths == {kind().length}
-
-
-def test_minus_zero_is_another_number() -> None:
-    assert symbols_of(P10(), ["0", "-0"]) == [
-        ["+", "0", "0", "0", "E0"],
-        ["-", "0", "0", "0", "E0"],
-    ]
-    assert symbols_of(P1000(), ["0", "-0"]) == [["+", "000", "E0"], ["-", "000", "E0"]]
-    assert symbols_of(B1999(form="decimal"), ["0", "-0"]) == [["0.00", "e+0"], ["-0.00", "e+0"]]
-    assert symbols_of(FP15(), ["0", "-0"]) == [["000E0"], ["-000E0"]]
-    for kind in KINDS:
-        assert all(map(same, decoded(kind(), ["0", "-0"]), [Decimal("0"), Decimal("-0")]))
+@pytest.mark.parametrize(
+    ("kind", "zero", "minus"),
+    [
+        (P10(), "+ 0 0 0 E0", "- 0 0 0 E0"),
+        (P1000(), "+ 000 E0", "- 000 E0"),
+        (B1999(form="decimal"), "0.00 e+0", "-0.00 e+0"),
+        (FP15(), "000E0", "-000E0"),
+    ],
+)
+def test_minus_zero_is_another_number(kind: Charton, zero: str, minus: str) -> None:
+    assert symbols(kind, ["0", "-0"]) == [zero.split(), minus.split()]
+    assert all(map(same, decoded(kind, ["0", "-0"]), [Decimal("0"), Decimal("-0")]))
 
 
 def test_large_numbers_are_not_the_symbol_of_overflow() -> None:
     """Published FP15 deletes 1.23e8 where it is not in the vocabulary, and reads its overflow
     symbol back as 1e9.
     """
-    assert symbols_of(FP15(), ["1.23e8"]) == [["123E6"]]
-    numbers = Numbers.parse(["1e9", "2e30", "-1e9"])
-    assert not FP15().fits(numbers).any()
-    assert decoded(FP15(overflow="clip"), ["1e9", "2e30", "-1e9"]) == [
-        Decimal("9.99e8"),
-        Decimal("9.99e8"),
-        Decimal("-9.99e8"),
-    ]
-    assert FP15(overflow="clip").clipped(numbers).all()
+    assert symbols(FP15(), ["1.23e8"]) == [["123E6"]]
+    beyond, most = ["1e9", "2e30", "-1e9"], Decimal("9.99e8")
+    assert not FP15().fits(Numbers.parse(beyond)).any()
+    clipping = FP15(overflow="clip")
+    assert decoded(clipping, beyond) == [most, most, -most]
+    assert clipping.clipped(Numbers.parse(beyond)).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -190,22 +137,6 @@ def test_rounding_is_from_the_decimal(kind: type[Charton]) -> None:
 # ---- Every number
 
 
-def test_every_symbol_of_fp15_reads_back_as_itself() -> None:
-    representation = FP15()
-    every = Spelled(
-        np.arange(len(representation.alphabet), dtype=np.uint16),
-        np.arange(len(representation.alphabet) + 1),
-    )
-    texts = representation.decode(every).to_pylist()
-    assert all(
-        same(Decimal(text), Decimal(symbol))
-        for text, symbol in zip(texts, representation.alphabet, strict=True)
-    )
-    np.testing.assert_array_equal(
-        representation.encode(Numbers.parse(texts)).symbols, every.symbols
-    )
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
@@ -217,9 +148,10 @@ def test_rounds_as_decimal_does(kind: type[Charton], digits: int, decades: tuple
         kind = P10  # the others would have as many symbols as there are mantissas
     representation = kind(digits=digits, decades=decades)
     assert len(representation.alphabet) == representation.n_symbols
+    powers = st.integers(decades[0] - 45, decades[1] + 10)
 
     @settings(max_examples=examples(30))
-    @given(literals(ANY_DIGITS, st.integers(decades[0] - 45, decades[1] + 10)))
+    @given(st.builds("{}{}e{}".format, st.sampled_from(["", "-"]), ANY_DIGITS, powers))
     def check(literal: str) -> None:
         expected = Context(prec=digits, rounding=ROUND_HALF_EVEN).create_decimal(literal)
         fits = not expected or decades[0] <= expected.adjusted() <= decades[1]
@@ -233,30 +165,27 @@ def test_rounds_as_decimal_does(kind: type[Charton], digits: int, decades: tuple
 # ---- Symbols that are no number
 
 
-def test_symbols_that_are_no_number_are_given_as_they_are() -> None:
-    p10, p1000, b1999 = P10(), P1000(), B1999()
-    rows = [
-        ["+", "5", "0", "0", "E0"],
-        ["+", "+"],
-        ["5", "+", "0", "0", "E0"],
-        ["-", "0", "6", "0", "E-1"],
-        [],
-        ["+", "5", "0", "0", "0"],
-    ]
-    assert p10.decode(spelled_as(p10, rows)).to_pylist() == [
-        "500",
-        "++",
-        "5+00E0",
-        "-6",
-        "",
-        "+5000",
-    ]
-    rows = [["+", "602", "E0"], ["+", "E0", "602"], ["602", "602", "E0"], ["+", "-", "E0"]]
-    assert p1000.decode(spelled_as(p1000, rows)).to_pylist() == [
-        "602",
-        "+E0602",
-        "602602E0",
-        "+-E0",
-    ]
-    rows = [["-602", "E-2"], ["E0", "E0"], ["602", "602"], ["602"]]
-    assert b1999.decode(spelled_as(b1999, rows)).to_pylist() == ["-6.02", "E0E0", "602602", "602"]
+@pytest.mark.parametrize(
+    ("kind", "rows", "texts"),
+    [
+        (
+            P10(),
+            ["+ 5 0 0 E0", "+ +", "5 + 0 0 E0", "- 0 6 0 E-1", "", "+ 5 0 0 0"],
+            ["500", "++", "5+00E0", "-6", "", "+5000"],
+        ),
+        (
+            P1000(),
+            ["+ 602 E0", "+ E0 602", "602 602 E0", "+ - E0"],
+            ["602", "+E0602", "602602E0", "+-E0"],
+        ),
+        (
+            B1999(),
+            ["-602 E-2", "E0 E0", "602 602", "602"],
+            ["-6.02", "E0E0", "602602", "602"],
+        ),
+    ],
+)
+def test_symbols_that_are_no_number_are_given_as_they_are(
+    kind: Charton, rows: list[str], texts: list[str]
+) -> None:
+    assert read(kind, [row.split() for row in rows]) == texts

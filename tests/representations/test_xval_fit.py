@@ -17,29 +17,24 @@ from click.testing import CliRunner
 from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from input_files import write_texts
 from numtok_cli.main import cli
 from places import SAMPLE
 
 import numtok
 from numtok import Numbers
 from numtok.corpus import fit as fitting
+from numtok.corpus import tokenizer_of
 from numtok.corpus.encode import encode_corpus
 from numtok.corpus.fit import ScaleFit
 from numtok.corpus.settings import EncodeSettings
 from numtok.corpus.summary import BATCH_BYTES
 from numtok.errors import RepresentationError, TokenizerError
-from numtok.representations import FloatBits, FoNE, PlaceValue, Representation, XVal
+from numtok.representations import FloatBits, FoNE, PlaceValue, Representation, XVal, parse
 from numtok.representations.xval import VANISHING
 
+ODD = st.sampled_from([0.0, 1.0, 2014.0, 5e-324, 1.7e308, -1e-310])
 AVOGADRO = [*(f"{k}" for k in range(1, 1000)), "6.02e23"]
-
-
-def scaled(xval: XVal, literals: list[str]) -> Any:
-    return xval.encode(Numbers.parse(literals))["number_scaled"].to_numpy()
-
-
-# XVal.fit
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_fit_keeps_all_where_it_can() -> None:
@@ -48,10 +43,13 @@ def test_fit_keeps_all_where_it_can() -> None:
     assert xval == XVal(scale=5.0 / 200, clip=5.0)
     kept = numbers.select(np.array([0, 1, 2, 4]))
     assert not xval.clipped(kept).any() and not xval.vanishing(kept).any()
-    assert xval.encode(kept)["number_scaled"].to_pylist() == pytest.approx([0.025, -5, 0, 1.25])
-    np.testing.assert_allclose(
-        xval.decode(xval.encode(kept)).to_float64(), [1, -200, 0, 50], rtol=1e-7
-    )
+    columns = xval.encode(kept)
+    assert columns["number_scaled"].to_pylist() == pytest.approx([0.025, -5, 0, 1.25])
+    assert xval.decode(columns).to_float64().tolist() == pytest.approx([1, -200, 0, 50], rel=1e-7)
+
+
+# XVal.fit
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_one_freak_number_does_not_make_the_others_vanish() -> None:
@@ -66,14 +64,7 @@ def test_one_freak_number_does_not_make_the_others_vanish() -> None:
 
 @pytest.mark.thorough
 @settings(max_examples=examples(50))
-@given(
-    values=st.lists(
-        st.floats(allow_nan=False, allow_infinity=False)
-        | st.sampled_from([0.0, 1.0, 2014.0, 5e-324, 1.7e308, -1e-310]),
-        max_size=30,
-    ),
-    log=st.booleans(),
-)
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False) | ODD, max_size=30), st.booleans())
 @example(values=[1.7972681524083397e308], log=False)
 def test_fit_loses_the_fewest(values: list[float], log: bool) -> None:
     """No other of the magnitudes, scaled to 5, loses fewer; and the scale is a number like others,
@@ -88,16 +79,16 @@ def test_fit_loses_the_fewest(values: list[float], log: bool) -> None:
     xval = XVal.fit(numbers, log=log)
     assert 0 < xval.scale < np.inf and xval.clip == 5 and xval.log == log
     assert xval.scale == float(f"{xval.scale:.4g}")  # so that it can be typed again
+    assert np.isfinite(xval.encode(numbers)["number_scaled"].to_numpy()).all()
     units = [float(np.log1p(one) / np.log(10)) if log else one for one in magnitudes]
+
+    def lost(most: float, least: float) -> int:
+        return sum(one > most or one < least for one in units)
+
     # the scale is rounded down, so this may be beyond the largest double
     at = min(5 / xval.scale, sys.float_info.max)
-    lost = sum(one > at * 1.002 or one < at * VANISHING / 5 * 0.998 for one in units)
-    for largest in units:
-        assert (
-            lost <= sum(one > largest or one < largest * (VANISHING / 5) for one in units)
-            or xval.scale >= 1e300
-        )
-    assert np.isfinite(xval.encode(numbers)["number_scaled"].to_numpy()).all()
+    fewest = min(lost(largest, largest * (VANISHING / 5)) for largest in units)
+    assert lost(at * 1.002, at * VANISHING / 5 * 0.998) <= fewest or xval.scale >= 1e300
 
 
 def test_fit_to_a_quantile_clips_the_rest() -> None:
@@ -108,29 +99,27 @@ def test_fit_to_a_quantile_clips_the_rest() -> None:
     assert max(xval.encode(numbers)["number_scaled"].to_pylist()) == 2.0
 
 
-def test_fit_refuses_what_gives_no_scale() -> None:
-    with pytest.raises(RepresentationError, match="none of the 2 numbers"):
-        XVal.fit(Numbers.parse(["0", "1e999"]))
-    with pytest.raises(RepresentationError, match="none of the 0 numbers"):
-        XVal.fit(Numbers.parse([]))
-    with pytest.raises(RepresentationError, match="target"):
-        XVal.fit(Numbers.parse(["1"]), target=0)
-    with pytest.raises(RepresentationError, match="quantile"):
-        XVal.fit(Numbers.parse(["1"]), quantile=1.5)
+@pytest.mark.parametrize(
+    ("literals", "options", "message"),
+    [
+        (["0", "1e999"], {}, "none of the 2 numbers"),
+        ([], {}, "none of the 0 numbers"),
+        (["1"], {"target": 0}, "target"),
+        (["1"], {"quantile": 1.5}, "quantile"),
+    ],
+)
+def test_fit_refuses_what_gives_no_scale(
+    literals: list[str], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(RepresentationError, match=message):
+        XVal.fit(Numbers.parse(literals), **options)
 
 
 def test_vanishing_is_what_a_model_can_hardly_tell_from_zero() -> None:
-    numbers = Numbers.parse(["0", "-0", "0.9", "-0.9", "1.1", "1e-30", "1e30"])
-    assert XVal(scale=1e-3).vanishing(numbers).tolist() == [
-        False,
-        False,
-        True,
-        True,
-        False,
-        True,
-        False,
-    ]
-    assert not FloatBits().vanishing(numbers).any()
+    xval = XVal(scale=1e-3)
+    assert xval.vanishing(Numbers.parse(["0.9", "-0.9", "1e-30"])).all()
+    assert not xval.vanishing(Numbers.parse(["0", "-0", "1.1", "1e30"])).any()
+    assert not FloatBits().vanishing(Numbers.parse(["1e-30"])).any()
 
 
 # xval:log
@@ -138,57 +127,41 @@ def test_vanishing_is_what_a_model_can_hardly_tell_from_zero() -> None:
 
 
 @pytest.mark.thorough
-@given(
-    value=st.floats(allow_nan=False, allow_infinity=False),
-    scale=st.sampled_from([1.0, 0.21, 5.0, 1e-3]),
-)
+@given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([1.0, 0.21, 5.0, 1e-3]))
 def test_log_is_the_formula_and_comes_back_within_the_stated_error(
     value: float, scale: float
 ) -> None:
-    xval = XVal(scale=scale, log=True)
+    xval, x = XVal(scale=scale, log=True), abs(value)
     numbers = Numbers.parse([repr(value)])
-    exact = (1 + abs(Decimal(value))).log10() * Decimal(scale)
-    if abs(value) < 1e-20:  # 28 digits are too few for 1 + x; the series is x / ln 10
-        exact = abs(Decimal(value)) / Decimal(10).ln() * Decimal(scale)
+    exact = (1 + Decimal(x)).log10() * Decimal(scale)
+    if x < 1e-20:  # 28 digits are too few for 1 + x; the series is x / ln 10
+        exact = Decimal(x) / Decimal(10).ln() * Decimal(scale)
     if value and exact < Decimal("1.2e-38"):  # subnormal or zero
         return
     assert xval.fits(numbers).all()
     (stored,) = xval.encode(numbers)["number_scaled"].to_pylist()
     assert abs(Decimal(abs(stored)) - exact) <= exact * Decimal(2**-24 * 1.001)
-    assert np.signbit(stored) == np.signbit(value)
     (back,) = xval.decode(xval.encode(numbers)).to_float64()
-    x = abs(value)
     bound = 2**-24 * (1 + 1 / x) * np.log1p(x) if x and 1 / x < np.inf else 2**-24
-    assert abs(back - value) <= abs(value) * bound * 1.001
-    assert np.signbit(back) == np.signbit(value)
+    assert abs(back - value) <= x * bound * 1.001
+    assert np.signbit(stored) == np.signbit(back) == np.signbit(value)
 
 
 def test_range_of_log() -> None:
-    numbers = Numbers.parse(["0", "1.7e-45", "1e-46", "1.7976931348623157e308", "1e309", "-1e400"])
-    xval = XVal(log=True)
-    assert xval.fits(numbers).tolist() == [True, True, False, True, False, False]
-    assert xval.decode(xval.encode(numbers.select(np.array([3])))).to_float64()[0] == pytest.approx(
-        1.7976931348623157e308, rel=5e-5
-    )
-    clipping = XVal(log=True, overflow="clip")
-    assert clipping.clipped(numbers).tolist() == [False, False, True, False, True, True]
-    values = clipping.encode(numbers)["number_scaled"].to_numpy()
-    assert (
-        np.isfinite(values).all()
-        and values[2] > 0
-        and values[4] == -values[5] == pytest.approx(308.25, rel=1e-4)
-    )
-    assert np.isfinite(clipping.decode(clipping.encode(numbers)).to_float64()).all()
+    numbers = Numbers.parse(["0", "1.7e-45", "1.7976931348623157e308", "1e-46", "1e309", "-1e400"])
+    xval, clipping = XVal(log=True), XVal(log=True, overflow="clip")
+    assert xval.fits(numbers).tolist() == [True, True, True, False, False, False]
+    assert clipping.clipped(numbers).tolist() == [False, False, False, True, True, True]
+    columns = clipping.encode(numbers)
+    values = columns["number_scaled"].to_numpy()
+    assert np.isfinite(values).all() and values[3] > 0
+    assert values[4] == -values[5] == pytest.approx(308.25, rel=1e-4)
+    back = clipping.decode(columns).to_float64()
+    assert np.isfinite(back).all() and back[2] == pytest.approx(1.7976931348623157e308, rel=5e-5)
 
 
 # Corpora
 # ----------------------------------------------------------------------------------------------------------------
-
-
-def corpus(folder: Path, texts: list[str], name: str = "in.jsonl") -> Path:
-    path = folder / name
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    return path
 
 
 def fitted(
@@ -204,77 +177,60 @@ def fitted(
 
 def test_fit_looks_at_all_files(tmp_path: Path) -> None:
     paths = [
-        corpus(tmp_path, ["a 250 -1000", "none", "b 1e400"], "a.jsonl"),
-        corpus(tmp_path, ["4 5 6 0"], "b.jsonl"),
+        write_texts(tmp_path / "a.jsonl", ["a 250 -1000", "none", "b 1e400"]),
+        write_texts(tmp_path / "b.jsonl", ["4 5 6 0"]),
     ]
     summary, table = fitted(tmp_path, paths, [FloatBits(), XVal(overflow="clip")])
-    assert (
-        json.loads(table.schema.metadata[b"numtok"])["numbers"][1]
-        == XVal(0.004887, 5.0, overflow="clip").to_dict()
-    )
+    described = json.loads(table.schema.metadata[b"numtok"])["numbers"][1]
+    assert described == XVal(0.004887, 5.0, overflow="clip").to_dict()
     assert (summary.fit.documents, summary.fit.numbers) == (4, 6)
     assert 1000 <= summary.fit.largest < 1000 * 33 / 32
     summary, _ = fitted(tmp_path, paths, [XVal()], quantile=0.5)
     assert summary.fit.largest == pytest.approx(6, rel=1 / 31)
-    summary, table = fitted(tmp_path, paths, [XVal()], quantile=0.5, clip=20.0)
+    summary, _ = fitted(tmp_path, paths, [XVal()], quantile=0.5, clip=20.0)
     assert summary.fit.xval.clip == 20 and summary.clipped == {"xval": 2}
+    # a number that stays text for another representation does not count
+    paths = [write_texts(tmp_path / "in.jsonl", ["12345678 1 2 300"])]
+    summary, _ = fitted(tmp_path, paths, [XVal(), FoNE(3, 0)])
+    assert summary.fit.largest == pytest.approx(300, rel=1 / 31)
 
 
 def test_fit_reaches_the_last_of_many_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fitting, "FIT_BYTES", 4000)
-    paths = [corpus(tmp_path, [f"{10**k} and more"] * 200, f"{k}.jsonl") for k in range(4)]
-    summary, _ = fitted(tmp_path, paths, [XVal()])
-    assert summary.fit.largest == pytest.approx(1000, rel=1 / 31) and summary.fit.documents < 600
-    monkeypatch.setattr(fitting, "FIT_FILES", 2)
-    summary, _ = fitted(tmp_path, paths, [XVal()])
-    assert summary.fit.largest == pytest.approx(1000, rel=1 / 31)
-
-
-def test_numbers_that_stay_text_for_another_do_not_count(tmp_path: Path) -> None:
-    summary, _ = fitted(tmp_path, [corpus(tmp_path, ["12345678 1 2 300"])], [XVal(), FoNE(3, 0)])
-    assert summary.fit.largest == pytest.approx(300, rel=1 / 31)
-
-
-@pytest.mark.parametrize("text", ["none", "0 and 0.0 and -0", ""])
-def test_a_corpus_without_numbers(text: str, tmp_path: Path) -> None:
-    summary, table = fitted(tmp_path, [corpus(tmp_path, [text])], [XVal()])
-    assert summary.fit.xval == XVal(1.0, 5.0) and summary.fit.largest is None
-    assert len(table) == 1
+    paths = [write_texts(tmp_path / f"{k}.jsonl", [f"{10**k} and more"] * 200) for k in range(4)]
+    for limit, most in (("FIT_BYTES", 4000), ("FIT_FILES", 2)):
+        monkeypatch.setattr(fitting, limit, most)
+        summary, _ = fitted(tmp_path, paths, [XVal()])
+        assert summary.fit.largest == pytest.approx(1000, rel=1 / 31)
+        assert summary.fit.documents < 600
 
 
 @pytest.mark.parametrize(
     "literals",
     [
-        ["7"] * 20,
-        ["0"] * 15 + ["3", "4"],
-        ["5e-324"],
-        ["1e-320", "1e-310"],
-        ["1.7e308", "1"],
+        *(["none"], ["0 and 0.0 and -0"], [""]),  # there is no scale
+        *(["7"] * 20, ["0"] * 15 + ["3", "4"], ["5e-324"], ["1e-320", "1e-310"], ["1.7e308", "1"]),
         ["-2"],
     ],
 )
 @pytest.mark.parametrize("numbers", ["xval", "xval:log"])
 def test_odd_corpora(numbers: str, literals: list[str], tmp_path: Path) -> None:
     summary, table = fitted(
-        tmp_path, [corpus(tmp_path, literals)], list(numtok.representations.parse(numbers))
+        tmp_path, [write_texts(tmp_path / "in.jsonl", literals)], [*parse(numbers)]
     )
-    assert 0 < summary.fit.xval.scale < np.inf
+    xval = summary.fit.xval
+    assert 0 < xval.scale < np.inf and xval.clip == 5 and len(table) == len(literals)
+    if not re.search("[1-9]", "".join(literals)):
+        assert summary.fit.largest is None and xval.scale == 1
     found = [value for row in table["number_scaled"].to_pylist() for value in row]
     assert all(np.isfinite(found)) and all(abs(value) <= 5 for value in found)
 
 
-def test_digits_of_fone_are_better_than_a_float64() -> None:
-    tok = numtok.Tokenizer.from_pretrained(numbers=[XVal(1e-20, 5.0), FoNE(25, 0)])
-    text = "it is 1234567890123456789012345 or 7"
-    assert tok.decode_batch(tok.encode_batch([text])).to_pylist() == [text]
-
-
 def test_other_options_need_the_same_tokens() -> None:
     tok = numtok.Tokenizer.from_pretrained(numbers=[XVal(), FloatBits()])
-    other = tok.with_options([XVal(0.5), FloatBits(compact=True)])
-    made = numtok.Tokenizer.from_pretrained(numbers=[XVal(0.5), FloatBits(compact=True)])
+    options = [XVal(0.5), FloatBits(compact=True)]
+    other, made = tok.with_options(options), numtok.Tokenizer.from_pretrained(numbers=options)
     assert other.fingerprint == made.fingerprint != tok.fingerprint and other.engine is tok.engine
     assert other.encode_batch(["5 or 6"]).equals(made.encode_batch(["5 or 6"]), check_metadata=True)
     for wrong in ([XVal()], [PlaceValue()], [FoNE(3, 0), FloatBits()]):
@@ -296,28 +252,29 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def metadata(name: str = "a.parquet") -> Any:
-    return json.loads(pq.read_schema(name).metadata[b"numtok"])["numbers"][0]
+def metadata(name: str = "a.parquet", which: int = 0) -> Any:
+    return json.loads(pq.read_schema(name).metadata[b"numtok"])["numbers"][which]
 
 
 def test_xval_is_fitted_unless_told_otherwise(folder: Path) -> None:
-    corpus(folder, [" ".join(AVOGADRO)])
+    write_texts(folder / "in.jsonl", [" ".join(AVOGADRO)])
     result = run("in.jsonl", "-o", "a.parquet")
     assert result.exit_code == 0 and result.stderr == ""
     assert metadata()["scale"] == 0.004887 and metadata()["clip"] == 5
-    assert re.search(
-        r"xval's scale +0\.004887 +1023 becomes 5 \(1,000 numbers of 1 documents\)", result.stdout
-    )
-    assert re.search(r"clipped +1 +1 by xval", result.stdout)
+    for line in (
+        r"xval's scale +0\.004887 +1023 becomes 5 \(1,000 numbers of 1 documents\)",
+        r"clipped +1 +1 by xval",
+    ):
+        assert re.search(line, result.stdout)
     again = re.search(r"for more files: (--scale .*)", result.stdout)
-    assert again and run("in.jsonl", "-o", "b.parquet", *again[1].split(), "-q").exit_code == 0
-    assert metadata("b.parquet") == metadata()
-    assert run("in.jsonl", "-o", "c.parquet", "--fit", "-q").exit_code == 0
-    assert metadata("c.parquet") == metadata()
+    assert again
+    for options in (again[1].split(), ["--fit"]):
+        assert run("in.jsonl", "-o", "b.parquet", *options, "-q", "--overwrite").exit_code == 0
+        assert metadata("b.parquet") == metadata()
     assert run("in.jsonl", "-o", "d.parquet", "--scale", "1", "-q").exit_code == 0
     assert (metadata("d.parquet")["scale"], metadata("d.parquet")["clip"]) == (1.0, None)
     assert run("in.jsonl", "-o", "e.parquet", "--numbers", "bits,xval:log", "-q").exit_code == 0
-    described = json.loads(pq.read_schema("e.parquet").metadata[b"numtok"])["numbers"][1]
+    described = metadata("e.parquet", 1)
     assert described["log"] is True and described["scale"] == pytest.approx(5 / 23.78, rel=1 / 31)
 
 
@@ -325,31 +282,25 @@ def test_a_scale_that_loses_numbers_is_told(folder: Path) -> None:
     """The largest number, scaled to 5, leaves 8e-24 of a one: no zero as float32, and nothing for a
     model.
     """
-    corpus(folder, [" ".join(AVOGADRO)])
+    write_texts(folder / "in.jsonl", [" ".join(AVOGADRO)])
+    told = "{} of the numbers are nearly zero for the model and {} are clipped"
     result = run("in.jsonl", "-o", "a.parquet", "--fit-quantile", "1")
-    assert (
-        "99.9% of the numbers are nearly zero for the model and 0.0% are clipped; --numbers"
-        " xval:log holds more of them" in result.stderr
-    )
+    expected = f"{told.format('99.9%', '0.0%')}; --numbers xval:log holds more of them"
+    assert expected in result.stderr
     assert re.search(r"nearly zero +999 +below 0\.001 once scaled: 999 by xval", result.stdout)
     result = run("in.jsonl", "-o", "b.parquet", "--fit-quantile", "0.5")
-    assert (
-        "0.0% of the numbers are nearly zero for the model and 48.9% are clipped" in result.stderr
-    )
+    assert told.format("0.0%", "48.9%") in result.stderr
 
 
-@pytest.mark.parametrize("compression", [None, "tiny sample"])
+@pytest.mark.parametrize("tiny_sample", [False, True])
 def test_a_pipe_is_read_once(
-    compression: str | None, folder: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_sample: bool, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if compression:  # so that most of the text comes after the sample
+    if tiny_sample:  # so that most of the text comes after the sample
         monkeypatch.setattr(fitting, "FIT_BYTES", 500)
-        defaults = EncodeSettings.__init__.__defaults__
-        monkeypatch.setattr(
-            EncodeSettings.__init__,
-            "__defaults__",
-            tuple(300 if value == BATCH_BYTES else value for value in defaults),
-        )
+        made = EncodeSettings.__init__
+        defaults = tuple(300 if value == BATCH_BYTES else value for value in made.__defaults__)
+        monkeypatch.setattr(made, "__defaults__", defaults)
     data = SAMPLE.read_bytes()
     monkeypatch.setattr(sys, "stdin", None)
     result = run("-", "-o", "a.parquet", "--keep-column", "id", "--keep-text", input=data)
@@ -357,21 +308,17 @@ def test_a_pipe_is_read_once(
     table = pq.read_table("a.parquet")
     rows = [json.loads(line) for line in data.splitlines()]
     assert table["id"].to_pylist() == [row["id"] for row in rows]
-    tokenizer = numtok.Tokenizer.from_pretrained(
-        numbers=[numtok.representations.from_dict(metadata())]
-    )
-    batches = table.combine_chunks().to_batches()
-    assert [text for batch in batches for text in tokenizer.decode_batch(batch).to_pylist()] == [
-        row["text"] for row in rows
-    ]
+    tokenizer = tokenizer_of("a.parquet")
+    decoded = [tokenizer.decode_batch(batch).to_pylist() for batch in table.to_batches()]
+    assert [text for batch in decoded for text in batch] == [row["text"] for row in rows]
     assert 0 < metadata()["scale"] < 1
-    if not compression:
+    if not tiny_sample:
         shown = run(str(SAMPLE), "-o", "b.parquet", "-q")
         assert shown.exit_code == 0 and metadata("b.parquet") == metadata()
 
 
 def test_no_numbers_is_said(folder: Path) -> None:
-    corpus(folder, ["none"])
+    write_texts(folder / "in.jsonl", ["none"])
     result = run("in.jsonl", "-o", "a.parquet")
     assert re.search(r"xval's scale +1\.0 +there is no number but zero to fit it to", result.stdout)
 

@@ -14,16 +14,18 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
+import torch_models as tiny
 
 import numtok
+import numtok_torch
 from numtok.corpus import encode_corpus
 from numtok.errors import RepresentationError
+from numtok.hf import NumberTokenizer
 from numtok.numbers.numbers import Numbers
 from numtok.representations import (
     REPRESENTATIONS,
     Column,
-    FoNE,
-    LogFourier,
     SingleToken,
     XVal,
     from_dict,
@@ -33,11 +35,12 @@ from numtok.representations import (
 from numtok.representations.base import Mask
 from numtok.representations.columns import ALWAYS, WITH_TEXT
 from numtok.representations.values import numbers_from_floats, tensor_array, tensor_values
+from numtok.tokenizer.written import streams_of
+from numtok_torch import NumberEmbedding
 
 FORMAT = Path(numtok.__file__).with_name("FORMAT.md")
 TEXTS = ["It weighs 12.5 kg, not -3", "none", "0 and 7e3"]
-VALUES = [[12.5, -3.0], [], [0.0, 7000.0]]
-ALL = [value for values in VALUES for value in values]
+ALL = [12.5, -3.0, 0.0, 7000.0]
 
 
 @dataclass(frozen=True)
@@ -77,26 +80,20 @@ def expected(values: list[float]) -> np.ndarray[Any, np.dtype[np.float32]]:
     return (np.arcsinh(np.array(values))[:, None] ** np.arange(1, 4)).astype(np.float32)  # [n, 3]
 
 
-def layer() -> Any:
+class Layer(NumberEmbedding):
     """An embedding for it: adds a linear map of the powers, and keeps those that it was shown in
     ``shown``, [n, 3] each.
     """
-    import torch
 
-    from numtok_torch import NumberEmbedding
+    name, streams = "hyperbolic", ("number_powers",)
 
-    class Layer(NumberEmbedding):
-        name, streams = "hyperbolic", ("number_powers",)
+    def __init__(self) -> None:
+        super().__init__(tiny.D)
+        self.linear, self.shown = torch.nn.Linear(3, tiny.D), []
 
-        def __init__(self, d_model: int) -> None:
-            super().__init__(d_model)
-            self.linear, self.shown = torch.nn.Linear(3, d_model), []
-
-        def embed(self, words: Any, rows: Any) -> Any:
-            self.shown.append(rows)
-            return words + self.linear(rows.to(words.dtype))
-
-    return Layer(16)
+    def embed(self, words: Any, rows: Any) -> Any:
+        self.shown.append(rows)
+        return words + self.linear(rows.to(words.dtype))
 
 
 @pytest.fixture
@@ -125,36 +122,30 @@ def test_a_representation_of_ones_own_is_known_by_its_name(hyperbolic: Hyperboli
 def test_a_representation_of_ones_own_goes_through_files_and_batches_into_a_model(
     hyperbolic: Hyperbolic, tmp_path: Path
 ) -> None:
-    torch = pytest.importorskip("torch")
-    import numtok_torch
-
-    (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
     tokenizer = numtok.Tokenizer.from_pretrained(None, [hyperbolic, XVal()])
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
     encode_corpus([tmp_path / "texts.txt"], tmp_path / "out.parquet", tokenizer)
     data = numtok_torch.NumberDataset(tmp_path / "out.parquet")
-    for row, values in zip((data[number] for number in range(3)), VALUES, strict=True):
-        np.testing.assert_array_equal(row["number_powers"], expected(values).reshape(-1, 3))
-    collate = numtok_torch.NumberCollator.from_schema(
-        data.schema, pad_token_id=0, objective="causal"
-    )
-    batch = collate([data[number] for number in range(3)])
+    rows = [data[number] for number in range(3)]
+    collate = numtok_torch.NumberCollator.from_schema(data.schema, 0, objective="causal")
+    batch = collate(rows)
     powers, mask = batch["number_powers"], batch["number_mask"]
     assert powers.dtype == torch.float32 and powers.shape == (*mask.shape, 3)
     np.testing.assert_array_equal(powers[mask].numpy(), expected(ALL))
     assert (powers[~mask] == -1.0).all()
     blocks = numtok_torch.NumberDataset(tmp_path / "out.parquet", block_size=8)
-    np.testing.assert_array_equal(
-        np.concatenate([row["number_powers"] for row in blocks]), expected(ALL)
-    )
+    for some in (rows, blocks):
+        found = np.concatenate([row["number_powers"].reshape(-1, 3) for row in some])
+        np.testing.assert_array_equal(found, expected(ALL))
+    drop_in = NumberTokenizer.from_pretrained(None, numbers=[hyperbolic], return_numbers=True)
+    drop_in.pad_token = drop_in.convert_ids_to_tokens(0)
+    got = drop_in(TEXTS, padding=True, return_tensors="np")
+    np.testing.assert_array_equal(got["number_powers"][got["number_mask"]], expected(ALL))
+    assert (got["number_powers"][~got["number_mask"]] == -1.0).all()
 
-    transformers = pytest.importorskip("transformers")
-    config = transformers.GPT2Config(
-        n_embd=16, n_layer=1, n_head=2, vocab_size=tokenizer.vocab_size, n_positions=64
-    )
-    model = numtok_torch.NumberModel(transformers.GPT2LMHeadModel(config), layer())
-    assert "number_powers" in inspect.signature(model.forward).parameters, (
-        "the Trainer drops what is not in the signature"
-    )
+    model = numtok_torch.NumberModel(tiny.backbone("gpt2", vocab_size=len(tokenizer)), Layer())
+    # the Trainer drops what is not in the signature
+    assert "number_powers" in inspect.signature(model.forward).parameters
     model(**batch)["loss"].backward()
     assert model.embedding.linear.weight.grad.abs().sum() > 0
     shown = model.train(False)(**batch)["hidden"]
@@ -166,43 +157,20 @@ def test_a_representation_of_ones_own_goes_through_files_and_batches_into_a_mode
 def test_a_model_reads_what_it_writes_by_a_representation_of_ones_own(
     hyperbolic: Hyperbolic, use_cache: bool
 ) -> None:
-    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
-    import numtok_torch
-
     tokenizer = numtok.Tokenizer.from_pretrained(None, [hyperbolic, XVal()])
-    torch.manual_seed(0)
-    config = transformers.GPT2Config(
-        n_embd=16,
-        n_layer=1,
-        n_head=2,
-        vocab_size=tokenizer.vocab_size,
-        n_positions=16,
-        bos_token_id=None,
-        eos_token_id=None,
-    )
-    head = numtok_torch.head_from_schema(tokenizer.batch_schema(), 16)
-    model = numtok_torch.NumberModel(transformers.GPT2LMHeadModel(config), layer(), head)
-    # all but [NUM]
-    words = [
-        number for number in range(tokenizer.vocab_size) if number not in tokenizer.tokens.values()
-    ]
-    options = {
-        "max_new_tokens": 4,
-        "suppress_tokens": words,
-        "use_cache": use_cache,
-        "details": True,
-    }
-    got = numtok_torch.generate(model, tokenizer, ["It weighs 12.5 and"], **options)
+    head = numtok_torch.head_from_schema(tokenizer.batch_schema(), tiny.D)
+    whole = tiny.backbone("gpt2", vocab_size=len(tokenizer))
+    model = numtok_torch.NumberModel(whole, Layer(), head)
+    words = sorted({*range(len(tokenizer))} - {*tokenizer.tokens.values()})  # all but [NUM]
+    options = {"max_new_tokens": 4, "suppress_tokens": words, "use_cache": use_cache}
+    prompt = ["It weighs 12.5 and"]
+    got = numtok_torch.generate(model, tokenizer, prompt, details=True, **options)
     assert len(got.values[0]) == 4 and len(set(got.values[0])) > 1
-    shown = torch.cat(
-        model.embedding.shown[-3:] if use_cache else model.embedding.shown[-1:]
-    ).numpy()
-    np.testing.assert_array_equal(shown[-3:], expected(got.values[0][:3]))
+    shown = torch.cat(model.embedding.shown[-3:] if use_cache else model.embedding.shown[-1:])
+    np.testing.assert_array_equal(shown.numpy()[-3:], expected(got.values[0][:3]))
 
 
 def test_what_a_model_wrote_has_the_declared_type() -> None:
-    from numtok.tokenizer.written import streams_of
-
     @dataclass(frozen=True)
     class Magnitude(Hyperbolic):
         declared: ClassVar[tuple[Column, ...]] = (Column("number_magnitude", pa.int32(), np.int64),)
@@ -218,20 +186,6 @@ def test_what_a_model_wrote_has_the_declared_type() -> None:
     assert streams["number_magnitude"].dtype == np.int64 and streams[
         "number_magnitude"
     ].tolist() == [7, -1]
-
-
-def test_a_representation_of_ones_own_goes_through_the_drop_in(hyperbolic: Hyperbolic) -> None:
-    pytest.importorskip("transformers")
-    from numtok.hf import NumberTokenizer
-
-    tokenizer = NumberTokenizer.from_pretrained(None, numbers=[hyperbolic], return_numbers=True)
-    tokenizer.pad_token = tokenizer.convert_ids_to_tokens(0)
-    got = tokenizer(TEXTS, padding=True, return_tensors="np")
-    powers, mask = got["number_powers"], got["number_mask"]
-    np.testing.assert_array_equal(powers[mask], expected(ALL))
-    assert powers.dtype == np.float32 and (powers[~mask] == -1.0).all()
-    padded = tokenizer.pad([tokenizer(text) for text in TEXTS], return_tensors="np")
-    np.testing.assert_array_equal(padded["number_powers"], powers)
 
 
 def test_names_are_given_once() -> None:
@@ -252,31 +206,19 @@ def test_names_are_given_once() -> None:
 
 
 def test_format_md_says_what_is_declared() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| ([^|]+?) \| (\w+) \|", FORMAT.read_text(), re.M)
-    rows = [
-        (name, kind.replace("\\", ""), per)
-        for name, kind, per in rows
-        if per in ("token", "number", "row")
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+?) \| (token|number|row) \|", FORMAT.read_text(), re.M)
+    told = [
+        (name, re.sub(r"\[.*\]", "[]", kind.replace("\\", "")), per) for name, kind, per in rows
     ]
     # some of them by two kinds
-    declared = dict.fromkeys(
-        column for kind in REPRESENTATIONS.values() for column in kind.declared
-    )
-    wanted = [
-        (column.name, written(column), column.per) for column in (*ALWAYS, *declared, *WITH_TEXT)
-    ]
-    assert sorted((name, re.sub(r"\[.*\]", "[]", kind), per) for name, kind, per in rows) == sorted(
-        wanted
-    )
-    for representation in (FoNE(3, 2), LogFourier(4), FoNE(3, 2, compact=True)):
-        (column,) = representation.columns().values()
-        assert len(column.shape) == len(column.type.shape) and 0 not in column.shape
+    declared = dict.fromkeys(one for kind in REPRESENTATIONS.values() for one in kind.declared)
+    columns = (*ALWAYS, *declared, *WITH_TEXT)
+    assert sorted(told) == sorted((one.name, written(one), one.per) for one in columns)
 
 
 def written(column: Column) -> str:
     """A type as the table has it, shapes left out."""
-    kind = {"float": "float32", "double": "float64"}.get(
-        str(column.value_type), str(column.value_type)
-    )
+    kind = str(column.value_type)
+    kind = {"float": "float32", "double": "float64"}.get(kind, kind)
     kind = f"fixed_shape_tensor<{kind}>[]" if column.shape else kind
     return kind if column.per == "row" else f"list<{kind}>"

@@ -4,6 +4,7 @@ with both engines, into files and back.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
@@ -11,11 +12,10 @@ import subprocess
 import sys
 import time
 import warnings
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
@@ -25,14 +25,15 @@ from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kept import kept
-from places import DOCS, ROOT
+from places import DOCS
 from tokenizers import AddedToken
 from tokenizers import Tokenizer as Source
 
 import numtok
-from numtok import Grammar, Numbers
+from benchmarks.spaces import measure
+from numtok import Grammar
 from numtok.engines.number_tokens import OWN_SYMBOL
-from numtok.errors import RepresentationError, SchemaError, TokenizerError
+from numtok.errors import RepresentationError, TokenizerError
 from numtok.representations import (
     B1999,
     FP15,
@@ -113,65 +114,8 @@ def ids_of(batch: pa.RecordBatch) -> list[list[int]]:
     return list(batch["input_ids"].to_pylist())
 
 
-def number_forms(tok: Tokenizer) -> tuple[set[int], set[int]]:
-    """Ids with which numbers begin: without and with the space before them."""
-    first: Any = tok.representations[0]
-    plain = (
-        [NUM]
-        if NUM in tok.tokens
-        else first.token_strings[first.first_symbols.start : first.first_symbols.stop]
-    )
-    return {tok.tokens[one] for one in plain}, {
-        tok.tokens[f" {one}"] for one in plain if f" {one}" in tok.tokens
-    }
-
-
 # What numbers become
 # -----------------------------------------------------------------------------------------------------
-
-
-def held(representation: Charton, value: Decimal) -> Decimal:
-    """The oracle: what is said to be held of a number."""
-    rounded = Context(prec=representation.digits, rounding=ROUND_HALF_EVEN).plus(value)
-    return rounded if rounded else value
-
-
-VALUES = ["5", "-3.5", "1234.567", "-0.0625", "999999", "0", "+7", "1,234.5", "0.1", "-99.95"]
-VALUES += ["12345.6", "6.02e3", "-1e-3", "70000", "-0"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "case"),
-    [
-        *ON_GPT2,
-        *((kind, case) for kind in ("llama3", "bert", "metaspace_first") for case in FAMILIES),
-    ],
-)
-def test_values_without_the_text(kind: str, case: str) -> None:
-    tok = tokenizer(kind, case)
-    documents = [f"is {literal} or" for literal in VALUES]
-    batch = tok.encode_batch(documents)
-    assert "number_text" not in batch.schema.names
-    first = tok.representations[0]
-    exact = [Numbers.parse([literal]).to_decimal()[0] for literal in VALUES]
-    for value, stored, text, original in zip(
-        exact,
-        batch["number_value"].to_pylist(),
-        tok.decode_batch(batch).to_pylist(),
-        documents,
-        strict=True,
-    ):
-        assert stored == [float(value if tok.carries_sign else abs(value))]
-        if kind == "bert" and isinstance(first, Subword):
-            assert text.replace(" ", "") == original.replace(" ", "")
-            continue
-        # WordPiece forgets the spaces around marks
-        spoken = text.replace("- ", "-").replace("+ ", "+") if kind == "bert" else text
-        assert spoken.startswith("is ") and spoken.endswith(" or"), text
-        (found,) = numtok.extract(spoken)
-        # number_value, where the tokens do not say it
-        assert found.value == (held(first, value) if isinstance(first, Charton) else value)
-        assert found.value.is_signed() == value.is_signed()
 
 
 @pytest.mark.parametrize("case", ["fone", "bins", "xval,fone,bits"])
@@ -183,18 +127,15 @@ def test_sign_stays_in_the_text(kind: str, case: str) -> None:
     tok = tokenizer(kind, case)
     documents = ["a -60.5 b", "a - 5", "(−7)", "+3", "5"]
     batch = tok.encode_batch(documents, keep_text=True)
-    assert batch["number_value"].to_pylist() == [[60.5], [5.0], [7.0], [3.0], [5.0]]
+    for name in {"number_value", "number_scaled"} & set(batch.schema.names):
+        assert batch[name].to_pylist() == [[60.5], [5.0], [7.0], [3.0], [5.0]]
     assert batch["number_text"].to_pylist() == [["60.5"], ["5"], ["7"], ["3"], ["5"]]
-    if "number_scaled" in batch.schema.names:
-        assert batch["number_scaled"].to_pylist() == [[60.5], [5.0], [7.0], [3.0], [5.0]]
     assert tok.decode_batch(batch).to_pylist() == documents
     minus = make(kind, Subword()).encode("a -").input_ids.tolist()
     assert ids_of(batch)[0][: len(minus)] == minus
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case[0] in "pbf" and isinstance(CASES[case][0], Charton)]
-)
+@pytest.mark.parametrize("case", [case for case in CASES if isinstance(CASES[case][0], Charton)])
 def test_symbols(case: str) -> None:
     """One token per symbol, in two forms where a number begins; adjacent numbers stay apart."""
     tok = tokenizer("gpt2", case)
@@ -205,16 +146,13 @@ def test_symbols(case: str) -> None:
     spelled = [names.get(token) for token in ids]
     # the minus is text: a sign does not follow a digit
     assert len(ids) == 4 * (first.length or 0) + 1 and spelled.count(None) == 1
-    plain, spaced = number_forms(tok)
-    with_space = [token in spaced for token in ids if token in plain | spaced]
-    assert with_space == [False, True, False, True]
+    begin = [first.token_strings[symbol] for symbol in first.first_symbols]
+    firsts = [name for name in spelled if name and name.strip() in begin]
+    assert [name[0] == " " for name in firsts] == [False, True, False, True]
     assert tok.decode(ids) == "5 6-7 8"
     assert len(tok.tokens) == len(first.alphabet) + len(first.first_symbols)
-    assert (
-        len(make("gpt2", first, leading_space="separate").tokens)
-        == len(make("bert", first).tokens)
-        == len(first.alphabet)
-    )
+    for other in (make("gpt2", first, leading_space="separate"), make("bert", first)):
+        assert len(other.tokens) == len(first.alphabet)
     assert tok.vocab_size == make("gpt2", Subword()).vocab_size + len(tok.tokens)
 
 
@@ -225,13 +163,8 @@ def test_literal_symbols_are_text(kind: str, case: str) -> None:
     tok = tokenizer(kind, case)
     names = sorted(tok.tokens, key=tok.tokens.__getitem__)
     names = [*names[:20], *names[-20:]]
-    words = [re.sub(r"\d", "x", name) for name in names if not re.search(r"\d", name)] + [
-        "[NUM:+]",
-        "a [NUM:-] b",
-        "[NUM:",
-        "]",
-        "[NUM:E-]",
-    ]
+    words = [name for name in names if not re.search(r"\d", name)]
+    words += ["[NUM:+]", "a [NUM:-] b", "[NUM:", "]", "[NUM:E-]"]
     text = " ".join(words) + "".join(words)
     subword = tokenizer(kind, "subword")
     assert ids_of(tok.encode_batch([text])) == ids_of(subword.encode_batch([text]))
@@ -247,13 +180,22 @@ def test_cut_short_and_out_of_order() -> None:
     tok = make("gpt2", P10())
     ids = tok.encode("is -60.2 and 7").input_ids.tolist()
     begin = ids.index(tok.tokens[" [NUM:-]"])
-    assert tok.decode(ids) == "is -60.2 and 7"
-    assert tok.decode(ids[: begin + 3]) == "is -60"
-    assert tok.decode(ids[: begin + 1] + ids[begin:]) == "is - -60.2 and 7"
-    assert tok.decode([*ids[: begin + 5], tok.tokens["[NUM:7]"]]) == "is -60.2[NUM:7]"
-    assert tok.decode([tok.tokens["[NUM:+]"], -1, 10**6]) == "+"
-    with pytest.raises(SchemaError, match="another tokenizer"):
-        make("gpt2", P1000()).decode_batch(tok.encode_batch(["5"]))
+    for generated, text in [
+        (ids, "is -60.2 and 7"),
+        (ids[: begin + 3], "is -60"),
+        (ids[: begin + 1] + ids[begin:], "is - -60.2 and 7"),
+        ([*ids[: begin + 5], tok.tokens["[NUM:7]"]], "is -60.2[NUM:7]"),
+        ([tok.tokens["[NUM:+]"], -1, 10**6], "+"),
+    ]:
+        assert tok.decode(generated) == text
+    place = make("gpt2", PlaceValue())
+    ids = place.encode("is -60.2 and 7").input_ids.tolist()
+    cut = ids[: ids.index(place.tokens["[/NUM]"])]
+    assert [place.decode(some) for some in (ids, cut, cut[:-2])] == [
+        "is -60.2 and 7",
+        "is -60.2",
+        "is -60",
+    ]
 
 
 @pytest.mark.parametrize("case", ["p10", "p1000", "b1999", "fp15", "fone", "place", "logfourier"])
@@ -265,13 +207,9 @@ def test_decode_of_garbage(kind: str, case: str, data: st.DataObject) -> None:
     tok = tokenizer(kind, case)
     known = sorted(tok.tokens.values())
     ours = st.sampled_from(known[:40] + known[-40:])
-    ids = data.draw(
-        st.lists(
-            st.one_of(ours, ours, st.integers(-(2**31), 2**31 - 1), st.integers(0, tok.vocab_size)),
-            max_size=60,
-        )
-    )
-    text = tok.decode(ids)
+    any_id = st.integers(-(2**31), 2**31 - 1)
+    tokens = st.one_of(ours, ours, any_id, st.integers(0, tok.vocab_size))
+    text = tok.decode(data.draw(st.lists(tokens, max_size=60)))
     assert text.encode().decode() == text
 
 
@@ -301,73 +239,51 @@ OVERFLOWS: list[
 )
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_overflow(kind: str, representation: Representation, literal: str, clipped: str) -> None:
-    def policy(overflow: str) -> Representation:
-        return type(representation)(**{**vars(representation), "overflow": overflow})
+    def policy(overflow: str) -> Tokenizer:
+        return make(kind, dataclasses.replace(representation, overflow=overflow))  # type: ignore[type-var, call-arg]
 
-    text = f"a {literal} and 2"
-    left, report = make(kind, policy("text")).encode_with_report([text], keep_text=True)
+    text, counted = f"a {literal} and 2", {representation.name: 1}
+    left, report = policy("text").encode_with_report([text], keep_text=True)
     assert left["number_value"].to_pylist() == [[2.0]]
-    assert (report.numbers, report.left_as_text, report.clipped) == (
-        2,
-        {representation.name: 1},
-        {},
-    )
-    assert make(kind, policy("text")).decode_batch(left).to_pylist() == [text]
-    clip = make(kind, policy("clip"))
+    assert (report.numbers, report.left_as_text, report.clipped) == (2, counted, {})
+    assert policy("text").decode_batch(left).to_pylist() == [text]
+
+    clip = policy("clip")
     batch, report = clip.encode_with_report([text])
-    assert (report.numbers, report.left_as_text, report.clipped) == (
-        2,
-        {},
-        {representation.name: 1},
-    )
+    assert (report.numbers, report.left_as_text, report.clipped) == (2, {}, counted)
     spoken, two = numtok.extract(clip.decode_batch(batch)[0].as_py().replace("- ", "-"))
-    if isinstance(representation, Charton | PlaceValue):
-        expected = Decimal(clipped)
-    else:  # text is written from number_value, if it is finite
-        value = float(literal)
-        expected = Decimal(literal) if math.isfinite(value) else Decimal(clipped)
-        own = batch.select(
-            [name for name in batch.schema.names if name in clip.representations[0].columns()]
-        )
-        first, _ = (
-            clip.representations[0]
-            .decode({name: own[name].flatten() for name in own.schema.names})
-            .to_decimal()
-        )
-        magnitude = Decimal(clipped) if clip.carries_sign else abs(Decimal(clipped))
-        assert math.isclose(
-            first / magnitude,
-            1,
-            rel_tol=1e-6 if isinstance(representation, LogFourier | ExponentBins) else 0,
-        )
     assert two.value == 2
-    assert math.isclose(
-        spoken.value / expected, 1, rel_tol=1e-6 if isinstance(representation, LogFourier) else 0
-    )
+    lossy = 1e-6 if isinstance(representation, LogFourier | ExponentBins) else 0
+    expected = Decimal(clipped)
+    if not isinstance(representation, Charton | PlaceValue):
+        names = [name for name in batch.schema.names if name in representation.columns()]
+        own = clip.representations[0].decode({name: batch[name].flatten() for name in names})
+        magnitude = expected if clip.carries_sign else abs(expected)
+        assert math.isclose(own.to_decimal()[0] / magnitude, 1, rel_tol=lossy)
+        # text is written from number_value, if it is finite
+        expected = Decimal(literal) if math.isfinite(float(literal)) else expected
+    assert math.isclose(spoken.value / expected, 1, rel_tol=lossy)
+
+    place = 2 + (text[2] == "-" and not clip.carries_sign)
     with pytest.raises(
-        RepresentationError,
-        match=(
-            rf"document 0, byte {2 + (text[2] == '-' and not clip.carries_sign)}:"
-            rf" {representation.name} cannot"
-        ),
+        RepresentationError, match=f"document 0, byte {place}: {representation.name} cannot"
     ):
-        make(kind, policy("error")).encode_batch([text])
+        policy("error").encode_batch([text])
 
 
 def test_overflow_of_combinations() -> None:
     """A number that one cannot hold stays text for all, and is counted once."""
-    tok = make("gpt2", XVal(), FoNE(3, 2), ExponentBins())
-    batch, report = tok.encode_with_report(["1e400 -1234 0.00001 -12.5"], keep_text=True)
+    tok, text = make("gpt2", XVal(), FoNE(3, 2), ExponentBins()), "1e400 -1234 0.00001 -12.5"
+    batch, report = tok.encode_with_report([text], keep_text=True)
     assert batch["number_text"].to_pylist() == [["12.5"]]
     assert report.left_as_text == {"xval": 1, "fone": 2}
+    assert tok.decode_batch(batch).to_pylist() == [text]
     # 1e400 is in no float64, which decoding needs
-    _, report = make("gpt2", XVal(clip=10.0), FloatBits(overflow="clip")).encode_with_report(
-        ["11 -1e400 2 10"]
-    )
+    both = make("gpt2", XVal(clip=10.0), FloatBits(overflow="clip"))
+    _, report = both.encode_with_report(["11 -1e400 2 10"])
     assert (report.clipped, report.left_as_text) == ({"xval": 1}, {"xval": 1})
     with pytest.raises(RepresentationError, match=r"9{40}\.\.\. \(500 characters\)"):
         make("gpt2", XVal(), FloatBits(overflow="error")).encode_batch(["9" * 500])
-    assert tok.decode_batch(batch).to_pylist() == ["1e400 -1234 0.00001 -12.5"]
 
 
 # Saving, loading, other representations
@@ -376,11 +292,7 @@ def test_overflow_of_combinations() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "case"),
-    [
-        *ON_GPT2,
-        *((kind, "bits") for kind in trained.KINDS[1:]),
-        *((kind, case) for kind in ("bert", "t5") for case in FAMILIES),
-    ],
+    [*ON_GPT2, *((kind, "bits") for kind in trained.KINDS[1:]), ("bert", "p10"), ("t5", "digits")],
 )
 @pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
 def test_save_and_load(kind: str, case: str, tmp_path: Path) -> None:
@@ -390,15 +302,15 @@ def test_save_and_load(kind: str, case: str, tmp_path: Path) -> None:
     loaded = Tokenizer.from_pretrained(tmp_path / "a")
     for name in ("representations", "grammar", "leading_space", "fingerprint", "tokens"):
         assert getattr(loaded, name) == getattr(tok, name), name
-    assert loaded.encode_batch([TEXT], keep_text=True).equals(
-        tok.encode_batch([TEXT], keep_text=True), check_metadata=True
-    )
+    expected = tok.encode_batch([TEXT], keep_text=True)
+    assert loaded.encode_batch([TEXT], keep_text=True).equals(expected, check_metadata=True)
     own = json.loads((tmp_path / "a" / "numtok.json").read_text())["tokens"]
     assert not any(map(OWN_SYMBOL.fullmatch, own))
     loaded.save_pretrained(str(tmp_path / "b"))
-    assert {path.name for path in (tmp_path / "b").iterdir()} == {"numtok.json", "tokenizer.json"}
-    for path in (tmp_path / "a").iterdir():
-        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+    first, second = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in "ab"
+    )
+    assert first == second and first.keys() == {"numtok.json", "tokenizer.json"}
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
@@ -411,46 +323,36 @@ def test_one_folder_for_all_representations(kind: str, tmp_path: Path) -> None:
     chain += [FoNE(6, 4), B1999(digits=2), FP15(digits=1), Subword()]
     chain += [FP15(digits=1, decades=(-8, 8)), XVal(), P10()]
     source: Any = trained.source(kind)
-    expected = ids_of(make(kind, Subword()).encode_batch([TEXT]))
+    plain = make(kind, Subword()).encode_batch([TEXT])
     for step, representation in enumerate(chain):
-        tok = Tokenizer.from_pretrained(source, [representation])
+        tok, slow = (
+            Tokenizer.from_pretrained(source, [representation], engine=engine)
+            for engine in ("auto", "tokenizers")
+        )
         assert {**ids, **tok.tokens} == {**tok.tokens, **ids}
         ids |= tok.tokens
         batch = tok.encode_batch([TEXT], keep_text=True)
         assert tok.decode_batch(batch).to_pylist() == [TEXT]
         # WordPiece forgets spaces
         assert tok.decode_batch(tok.encode_batch(["5 -6"]))[0].as_py().replace("- ", "-") == "5 -6"
-        assert (
-            Tokenizer.from_pretrained(source, [representation], engine="tokenizers")
-            .encode_batch([TEXT])
-            .equals(tok.encode_batch([TEXT]))
-        )
-        assert (
-            ids_of(Tokenizer.from_pretrained(source, [Subword()]).encode_batch([TEXT])) == expected
-        )
+        assert slow.encode_batch([TEXT], keep_text=True).equals(batch)
+        subword = Tokenizer.from_pretrained(source, [Subword()])
+        assert ids_of(subword.encode_batch([TEXT])) == ids_of(plain)
         described = json.loads(batch.schema.metadata[b"numtok"])
+        runs = described.get("symbols", {"plain": [], "spaced": []})
+        in_runs = [
+            first + k
+            for form in ("plain", "spaced")
+            for first, count in runs[form]
+            for k in range(count)
+        ]
         if isinstance(representation, Charton):
-            runs = {
-                form: [
-                    first + k for first, count in described["symbols"][form] for k in range(count)
-                ]
-                for form in ("plain", "spaced")
-            }
-            assert runs["plain"] == [
-                tok.tokens[content] for content in representation.token_strings
-            ]
-            assert runs["spaced"] == [
-                tok.tokens[content]
-                for content in representation.spaced_token_strings
-                if kind == "gpt2"
-            ]
-            assert described["tokens"] == {}
-        else:
-            own = {content for content in tok.tokens if OWN_SYMBOL.fullmatch(content)}
-            assert described["tokens"] == {
-                content: number for content, number in tok.tokens.items() if content not in own
-            }
-            assert ("symbols" in described) == bool(own) == isinstance(representation, Digits)
+            forms = [*representation.token_strings]
+            forms += representation.spaced_token_strings if kind == "gpt2" else ()
+            assert in_runs == [tok.tokens[content] for content in forms]
+        assert described["tokens"] == {
+            content: number for content, number in tok.tokens.items() if number not in in_runs
+        }
         source = tmp_path / f"{step}"
         tok.save_pretrained(source)
     user = Source.from_str(json.dumps(tok.config))  # a token of the user's behind all of ours
@@ -459,10 +361,8 @@ def test_one_folder_for_all_representations(kind: str, tmp_path: Path) -> None:
         Tokenizer.from_pretrained(user, [P10()], engine=engine) for engine in ("auto", "tokenizers")
     )
     assert tok.tokens.items() <= ids.items()
-    batch = tok.encode_batch([f"<user_1> {TEXT}<user_1>"], keep_text=True)
-    assert slow.encode_batch([f"<user_1> {TEXT}<user_1>"], keep_text=True).equals(
-        batch, check_metadata=True
-    )
+    batch, other = (one.encode_batch([f"<user_1> {TEXT}<user_1>"]) for one in (tok, slow))
+    assert batch.equals(other, check_metadata=True)
     assert ids_of(batch)[0].count(user.token_to_id("<user_1>")) == 2
 
 
@@ -483,14 +383,7 @@ def test_fp15_is_fast(tmp_path: Path) -> None:
     first = make("gpt2", Subword()).vocab_size
     symbols = json.loads(batch.schema.metadata[b"numtok"])["symbols"]
     assert symbols == {"plain": [[first, 28_802]], "spaced": [[first + 28_802, 28_802]]}
-    assert loaded.encode_batch([TEXT], keep_text=True).equals(
-        tok.encode_batch([TEXT], keep_text=True), check_metadata=True
-    )
-    bert = make("bert", FP15())
-    assert len(bert.tokens) == 28_802
-    assert bert.decode_batch(bert.encode_batch(["is -60.2 or 5 6"])).to_pylist() == [
-        "is -60.2 or 5 6"
-    ]
+    assert len(make("bert", FP15()).tokens) == 28_802
 
 
 @pytest.mark.parametrize("word", [NUM, "[NUM:+]"])
@@ -503,13 +396,6 @@ def test_a_word_of_the_vocabulary_is_refused(word: str) -> None:
 
 # Files
 # ---------------------------------------------------------------------------------------------------------------------
-
-TENSORS = {
-    "number_bits": (32,),
-    "number_fourier": (10, 2),
-    "number_digits": (10,),
-    "number_log_fourier": (9, 2),
-}
 
 
 @cases
@@ -526,40 +412,22 @@ def test_files(case: str, keep_text: bool, tmp_path: Path) -> None:
         before = pa.total_allocated_bytes()
         again = pa.ipc.open_file(mapped).get_batch(0)
         whole = mapped.read_buffer(mapped.size())
-        for name in again.schema.names:
-            values = again[name].values if name != "text" else None
+        for column in again.columns:
+            values = getattr(column, "values", None)
             if isinstance(values, pa.FixedShapeTensorArray):
                 dense = values.to_numpy_ndarray()
                 address = dense.__array_interface__["data"][0]
                 assert whole.address <= address < whole.address + whole.size
-                assert dense.shape[1:] == tuple(batch[name].type.value_type.shape)
-                if case in ("fone", "fone compact", "bits", "logfourier", "all"):
-                    assert name not in TENSORS or dense.shape[1:] in (TENSORS[name], (18, 2))
+                assert dense.shape[1:] == tuple(column.type.value_type.shape)
         assert pa.total_allocated_bytes() - before < 4096  # nothing but bookkeeping
+        decoded = tok.decode_batch(batch)
         for one in (read, again):
             assert one.equals(batch)  # Parquet calls the items of a list otherwise
             assert one.schema.metadata == batch.schema.metadata
-            decoded = tok.decode_batch(batch)
             assert tok.decode_batch(one).equals(decoded)
             assert tok.decode_batch(one.slice(1, 2)).equals(decoded.slice(1, 2))
             assert tok.decode_batch(one.take(pa.array([3, 1]))).equals(decoded.take([3, 1]))
-        del again, whole, values
-
-
-def test_dense_and_compact_say_the_same() -> None:
-    dense, compact = (
-        make("gpt2", FoNE(6, 4, compact=flag), FloatBits(compact=flag)).encode_batch([TEXT])
-        for flag in (False, True)
-    )
-    assert ids_of(dense) == ids_of(compact)
-    fone = FoNE(6, 4)
-    digits = compact["number_digits"].flatten().to_numpy_ndarray()
-    assert np.array_equal(
-        fone.features(digits), dense["number_fourier"].flatten().to_numpy_ndarray()
-    )
-    words = compact["number_bits"].flatten().to_numpy()
-    bits = np.unpackbits(words.astype(">u4").view(np.uint8)).reshape(-1, 32)
-    assert np.array_equal(bits, dense["number_bits"].flatten().to_numpy_ndarray())
+        del again, whole, values, column
 
 
 # The shared text
@@ -567,31 +435,21 @@ def test_dense_and_compact_say_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "source"), [("xval", "neox_json"), ("place", "gpt2"), ("p10", "gpt2")]
+    ("numbers", "source", "length"),
+    [("xval", "neox_json", 1.0), ("place", "gpt2_json", 4.8), ("p10", "gpt2_json", 5.0)],
 )
 def test_spaces(
-    numbers: str,
-    source: str,
-    wiki_texts: list[str],
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
+    numbers: str, source: str, length: float, wiki_texts: list[str], request: pytest.FixtureRequest
 ) -> None:
     """With two forms a number costs its own tokens and no more, and the text keeps the ids it has
     in context.
     """
-    monkeypatch.syspath_prepend(str(ROOT))
-    from benchmarks.spaces import measure
-
-    length = {"place": 4.8, "p10": 5.0}.get(numbers, 1.0)
-    known = request.getfixturevalue(source) if source.endswith("_json") else trained.source(source)
     auto, separate = (
-        measure(wiki_texts[:15], known, parse(numbers), mode) for mode in ("auto", "separate")
+        measure(wiki_texts[:15], request.getfixturevalue(source), parse(numbers), mode)
+        for mode in ("auto", "separate")
     )
-    assert (
-        abs(auto.tokens_per_number - length) < 0.4
-        if numbers == "place"
-        else length <= auto.tokens_per_number < length + 0.02
-    )
+    spread = 0.4 if numbers == "place" else 0.02
+    assert abs(auto.tokens_per_number - length) < spread
     assert auto.text_ids_changed < 0.002 < 0.008 < separate.text_ids_changed
     assert separate.tokens_per_number > auto.tokens_per_number + 0.15
 

@@ -18,7 +18,6 @@ from hostile import MARKS, SPACES, WORDS, texts
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from kept import kept
-from places import shared_folder
 from tokenizers import pre_tokenizers
 
 from numtok import P10, Digits, Grammar, Subword, Tokenizer, XVal, extract, scan
@@ -33,6 +32,14 @@ IDS = ["1", "3", "3 left", "subword"]
 REVERSIBLE = ["gpt2", "llama3", "gpt4o", "roberta"]  # and no normalizer
 # What the cuts depend on: marks and digits in every order.
 PIECES = [*"0123456789.,-+−eEx_'() ", "1234567", "0.123456", ".12345", "e-", "12,345.6789"]
+
+
+PARTS = st.one_of(
+    literals(),
+    st.sampled_from(PIECES),
+    st.sampled_from(PIECES),
+    st.sampled_from(SPACES + MARKS + WORDS),
+)
 
 
 class Exported(NamedTuple):
@@ -78,17 +85,7 @@ def test_plain_tokenizers_give_our_ids_and_without_digits_the_sources(
 @pytest.mark.parametrize("form", FORMS[:3], ids=IDS[:3])
 @pytest.mark.parametrize("kind", ["gpt2", "qwen", "bert", "metaspace_first"])
 @settings(max_examples=examples(25, thorough=100))
-@given(
-    st.lists(
-        st.one_of(
-            literals(),
-            st.sampled_from(PIECES),
-            st.sampled_from(PIECES),
-            st.sampled_from(SPACES + MARKS + WORDS),
-        ),
-        max_size=12,
-    ).map("".join)
-)
+@given(st.lists(PARTS, max_size=12).map("".join))
 @example("1234567.8901 (-.12345) wait...12345 F.23456 2.e+3456 x-1234 12..34567 1,23456")
 @example("0\x850")
 def test_numbers_are_cut_as_digits_cuts_them(kind: str, form: Digits, text: str) -> None:
@@ -126,13 +123,16 @@ def test_the_text_comes_back(kind: str, form: Representation, text: str) -> None
     assert made.numtok.decode(encoded) == text
 
 
-def test_decimal_marks_are_the_grammars() -> None:
-    made = exported("gpt2", Digits(3), Grammar.european())
-    assert made.plain.encode("1.234,5678 12345").tokens == [
-        *("1", ".", "234", ",", "567", "8", "Ġ", "12", "345")
-    ]
-    prose = exported("gpt2", Digits(3)).plain
-    assert prose.encode("1.234,5678").tokens == ["1", ".", "234", ",", "5", "678"]
+@pytest.mark.parametrize(
+    ("grammar", "tokens"),
+    [
+        (None, ["1", ".", "234", ",", "5", "678"]),
+        (Grammar.european(), ["1", ".", "234", ",", "567", "8"]),
+    ],
+)
+def test_decimal_marks_are_the_grammars(grammar: Grammar | None, tokens: list[str]) -> None:
+    found = exported("gpt2", Digits(3), grammar).plain.encode("1.234,5678 12345").tokens
+    assert found == [*tokens, "Ġ", "12", "345"]
 
 
 @pytest.mark.parametrize("kind", trained.KINDS)
@@ -146,15 +146,13 @@ def test_ids_stay_and_rows_come_behind_them(kind: str) -> None:
     assert made.numtok.vocab_size == len(after)
 
 
-def test_gpt2_lacks_223_groups_of_three(tmp_path: Path) -> None:
-    path = shared_folder() / "tokenizers" / "gpt2.json"
-    if not path.is_file():
-        pytest.skip(f"the shared data lack {path}")
-    added = Tokenizer.from_pretrained(path, "digits:3").export(tmp_path)
+def test_gpt2_lacks_223_groups_of_three(gpt2_json: Path, tmp_path: Path) -> None:
+    added = Tokenizer.from_pretrained(gpt2_json, "digits:3").export(tmp_path)
     assert len(added) == 223 and set(map(len, added)) == {3}
+    single = Tokenizer.from_pretrained(gpt2_json, "digits:1")
     with pytest.raises(OutputError, match="exists already"):
-        Tokenizer.from_pretrained(path, "digits:1").export(tmp_path)
-    assert Tokenizer.from_pretrained(path, "digits:1").export(tmp_path, overwrite=True) == ()
+        single.export(tmp_path)
+    assert single.export(tmp_path, overwrite=True) == ()
 
 
 def test_a_row_that_no_merge_makes_gets_one() -> None:
@@ -184,25 +182,22 @@ def test_what_cannot_be_exported_names_what_can(name: str, tmp_path: Path) -> No
     for one in plain_ones(REPRESENTATIONS[name]):
         with pytest.raises(RepresentationError, match=rf"{name} .*digits:1, .* and subword can"):
             Tokenizer.from_pretrained(None, [one]).export(tmp_path)
+    with pytest.raises(RepresentationError, match=r"Digits\(2\) without places"):
+        Tokenizer.from_pretrained(None, "digits:2,places").export(tmp_path)
     assert not [*tmp_path.iterdir()]
 
 
-def test_places_cannot_be_exported(tmp_path: Path) -> None:
-    with pytest.raises(RepresentationError, match=r"Digits\(2\) without places"):
-        Tokenizer.from_pretrained(None, "digits:2,places").export(tmp_path)
+def cut_before(kind: str, cut: pre_tokenizers.PreTokenizer) -> tokenizers.Tokenizer:
+    source = trained.source(kind)
+    source.pre_tokenizer = pre_tokenizers.Sequence([cut, source.pre_tokenizer])
+    return source
 
 
 def test_tokenizers_that_cut_digits_themselves_are_refused(tmp_path: Path) -> None:
-    source = trained.source("metaspace_first")
-    source.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Punctuation(), source.pre_tokenizer]
-    )
+    source = cut_before("metaspace_first", pre_tokenizers.Punctuation())
     with pytest.raises(TokenizerError, match="more than WhitespaceSplit"):
         Tokenizer.from_pretrained(source, [Digits(3)]).export(tmp_path)
-    source = trained.source("gpt2")
-    source.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Digits(individual_digits=True), source.pre_tokenizer]
-    )
+    source = cut_before("gpt2", pre_tokenizers.Digits(individual_digits=True))
     with pytest.raises(TokenizerError, match=r"cuts '00' by itself; export Digits\(1\)"):
         Tokenizer.from_pretrained(source, [Digits(3)]).export(tmp_path)
     assert Tokenizer.from_pretrained(source, [Digits(1)]).export(tmp_path) == ()

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import hf_cases
@@ -17,7 +18,6 @@ import new_process
 import pytest
 import tokenizers
 import trained
-from places import shared_folder
 
 from benchmarks.kinds import KINDS
 from numtok import Digits, Subword, Tokenizer
@@ -41,17 +41,7 @@ OTHER_SCRIPTS = [
 ]  # fmt: skip
 
 
-class Texts:
-    """What the kinds of text of the benchmarks are made from."""
-
-    def __init__(self) -> None:
-        path = shared_folder() / "corpora" / "wiki.jsonl"
-        if not path.is_file():
-            pytest.skip(f"the shared data lack {path}")
-        self.texts = [json.loads(line)["text"] for line in path.open(encoding="utf-8")]
-
-
-def in_other_scripts(_: Texts, chance: random.Random) -> Any:
+def in_other_scripts(_: Any, chance: random.Random) -> Any:
     while True:
         yield " ".join(chance.choices(OTHER_SCRIPTS, k=PAGE // 6))
 
@@ -64,16 +54,17 @@ def pages(documents: Any) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
-def test_a_thousand_pages_of_each_kind_have_our_ids(tmp_path: Path) -> None:
-    texts = Texts()
+def test_a_thousand_pages_of_each_kind_have_our_ids(
+    wiki_texts: list[str], gpt2_json: Path, tmp_path: Path
+) -> None:
+    corpus = SimpleNamespace(texts=wiki_texts)  # what the kinds of text of benchmarks are made from
     made: Any = {kind.name: kind.documents for kind in KINDS}
     made |= {"prose": lambda corpus, _: corpus.texts, "other scripts": in_other_scripts}
-    source = hf_cases.shared_tokenizer("gpt2.json")
-    Tokenizer.from_pretrained(source, [Digits(3)]).export(tmp_path)
+    Tokenizer.from_pretrained(gpt2_json, [Digits(3)]).export(tmp_path)
     ours = Tokenizer.from_pretrained(tmp_path)
     plain = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     for name, documents in made.items():
-        found = pages(documents(texts, random.Random(0)))
+        found = pages(documents(corpus, random.Random(0)))
         assert len(found) == PAGES, name
         given = ours.encode_batch(found, parse_special=True)["input_ids"].to_pylist()
         expected = [one.ids for one in plain.encode_batch_fast(found, add_special_tokens=False)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,12 +22,10 @@ TEXT = "It is 12.5 or 3,000"
 
 
 @pytest.mark.parametrize("numbers", ["bins:50", "exponent_bins:50", ExponentBins(50)])
-def test_a_new_name_leaves_the_fingerprint(numbers: str | ExponentBins) -> None:
-    assert numtok.Tokenizer.from_pretrained(numbers=numbers).fingerprint == FINGERPRINT
-
-
-def test_a_saved_tokenizer_of_the_former_name_is_read(tmp_path: Path) -> None:
-    numtok.Tokenizer.from_pretrained(numbers=ExponentBins(50)).save_pretrained(tmp_path)
+def test_a_saved_tokenizer_of_the_former_name_is_read(numbers: Any, tmp_path: Path) -> None:
+    tokenizer = numtok.Tokenizer.from_pretrained(numbers=numbers)
+    assert tokenizer.fingerprint == FINGERPRINT
+    tokenizer.save_pretrained(tmp_path)
     path = tmp_path / "numtok.json"
     settings = json.loads(path.read_text("utf-8"))
     settings["numbers"][0]["name"] = "bins"

@@ -5,6 +5,7 @@ every extreme, through every reader.
 from __future__ import annotations
 
 import copy
+import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,55 +57,33 @@ METADATA: dict[str, dict[str, Any]] = {
     name: json.loads(batch.schema.metadata[METADATA_KEY]) for name, batch in BATCHES.items()
 }
 DEEP: Any = json.loads("[" * 700 + "]" * 700)
-WRONG: list[Any] = [None, True, -1, 0, 3, 2**24, 2**31, 2**63, 10**30, 10**400, 1.5, 1e300]
-WRONG += [float("nan"), float("inf")]
-WRONG += [
-    "",
-    "x",
-    "\x1b[31m" * 100,
-    [],
-    [0],
-    [[]],
-    [[], [], []],
-    [[-1], []],
-    [[10**12], []],
-    [["a"], []],
-    [[None], []],
-    [[1] * 5000, []],
-]
-WRONG += [
-    [[5, 6], [7]],
-    {},
-    {"x": 1},
-    {"[NUM]": -1},
-    {"[NUM]": 2**40},
-    {"[NUM]": "a"},
+# fmt: off
+OF_EACH_TYPE: list[Any] = [None, True, -1, 2**63, 10**400, 1.5, float("nan"), "x", [], {}, DEEP]
+WRONG: list[Any] = [
+    *OF_EACH_TYPE, 0, 3, 2**24, 2**31, 10**30, 1e300, float("inf"), "", "\x1b[31m" * 100,
+    [0], [[]], [[], [], []], [[-1], []], [[10**12], []], [["a"], []], [[None], []],
+    [[1] * 5000, []], [[5, 6], [7]], {"x": 1}, {"[NUM]": -1}, {"[NUM]": 2**40}, {"[NUM]": "a"},
     {"plain": [[0, 10**15]], "spaced": []},
-    DEEP,
 ]
-RAW = [b"", b"{", b"[]", b"null", b"3", b'"x"', b"\xff\xfe", b"{" * 5000, b"[" * 200_000]
-RAW += [b'{"format":' + b"9" * 5000 + b"}", b"\x00"]
+RAW = [
+    b"", b"{", b"[]", b"null", b"3", b'"x"', b"\xff\xfe", b"{" * 5000, b"[" * 200_000,
+    b'{"format":' + b"9" * 5000 + b"}", b"\x00",
+]
+# fmt: on
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The path to everything in the metadata."""
-    children = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    for key, inner in children:
+    keys = value if isinstance(value, dict) else range(len(value) if isinstance(value, list) else 0)
+    for key in keys:
         yield (*path, key)
-        yield from places(inner, (*path, key))
+        yield from places(value[key], (*path, key))
 
 
 def changed(metadata: Any, path: tuple[Any, ...], value: Any) -> bytes:
+    """With another value at a path; without the key, for the value KeyError."""
     made = copy.deepcopy(metadata)
-    inner = made
-    for key in path[:-1]:
-        inner = inner[key]
+    inner = functools.reduce(lambda found, key: found[key], path[:-1], made)
     if value is KeyError:
         del inner[path[-1]]
     else:
@@ -121,65 +100,65 @@ def refused(name: str, described: bytes) -> bool:
     refuse by itself. Anything else is a failure here.
     """
     batch = with_metadata(name, described)
-    refusal = None
+    schema, refusal = batch.schema, None
     try:
-        read_metadata(batch.schema, "a.parquet")
+        read_metadata(schema, "a.parquet")
     except SchemaError as error:
         refusal = str(error)
         assert refusal.startswith("a.parquet: ") and "\n" not in refusal and len(refusal) < 500
+    masked = {"pad_token_id": 0, "objective": "masked", "mask_token_id": 1}
     for reader in (
         lambda: NumberDataset(batch)[0],
-        lambda: NumberCollator.from_schema(
-            batch.schema, pad_token_id=0, objective="masked", mask_token_id=1
-        )([NumberDataset(batch)[0]]),
-        lambda: embedding_from_schema(batch.schema, 24),
-        lambda: head_from_schema(batch.schema, 24),
-        lambda: head_from_schema(batch.schema, 24, "mixture"),
-        lambda: NumberTokenLoss.from_schema(batch.schema),
+        lambda: NumberCollator.from_schema(schema, **masked)([NumberDataset(batch)[0]]),
+        lambda: embedding_from_schema(schema, 24),
+        lambda: head_from_schema(schema, 24),
+        lambda: head_from_schema(schema, 24, "mixture"),
+        lambda: NumberTokenLoss.from_schema(schema),
+        lambda: TOKENIZERS[name].decode_batch(batch).to_pylist() == TEXTS or pytest.fail("other"),
     ):
         try:
             reader()
             assert refusal is None, "read_metadata refuses, but a reader does not"
         except NumtokError:
             pass
-    try:
-        assert TOKENIZERS[name].decode_batch(batch).to_pylist() == TEXTS
-        assert refusal is None
-    except NumtokError:
-        pass
     return refusal is not None
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_every_key_missing_or_of_a_wrong_type(name: str) -> None:
     """Top-level keys take every wrong value; what is within them, one of each type."""
-    variants = {changed(METADATA[name], path, KeyError) for path in places(METADATA[name])}
-    for path in places(METADATA[name]):
-        some = (
-            WRONG
-            if len(path) == 1
-            else [None, True, -1, 2**63, 10**400, 1.5, float("nan"), "x", [], {}, DEEP]
-        )
-        variants |= {changed(METADATA[name], path, value) for value in some}
+    metadata = METADATA[name]
+    variants = {
+        changed(metadata, path, value)
+        for path in places(metadata)
+        for value in (KeyError, *(WRONG if len(path) == 1 else OF_EACH_TYPE))
+    }
     tried = sorted(variants)[::5]
-    assert len(tried) > 69 and sum(refused(name, described) for described in tried) > 0.8 * len(
-        tried
-    )
-    assert not refused(name, json.dumps(METADATA[name]).encode())
-
-
-@pytest.mark.parametrize(
-    "key",
-    ["format", "grammar", "numbers", "tokenizer", "leading_space", "tokens", "vocab_size", "frame"],
-)
-def test_every_key_is_needed(key: str) -> None:
-    with pytest.raises(SchemaError, match=f"no '{key}'|'{key}' is None"):
-        read_metadata(with_metadata("single", changed(METADATA["single"], (key,), KeyError)).schema)
+    refusals = sum(refused(name, described) for described in tried)
+    assert len(tried) > 69 and refusals > 0.8 * len(tried)
+    assert not refused(name, json.dumps(metadata).encode())
+    for key in metadata.keys() - {"symbols", "shapes", "layout"}:
+        with pytest.raises(SchemaError, match=f"no '{key}'|'{key}' is None"):
+            read_metadata(with_metadata(name, changed(metadata, (key,), KeyError)).schema)
 
 
 @pytest.mark.parametrize("described", RAW, ids=range(len(RAW)))
 def test_no_json_object(described: bytes) -> None:
     assert refused("single", described)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        (None, "no 'numtok' schema metadata"),
+        ({b"other": b"1"}, "no 'numtok' schema metadata"),
+        ({b"numtok": b'{"format": 3}'}, "format 3.*upgrade"),
+        ({b"numtok": b'{"format": "1"}'}, "damaged.*format"),
+    ],
+)
+def test_what_the_error_says(metadata: dict[bytes, bytes] | None, message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        TOKENIZERS["single"].decode_batch(BATCHES["single"].replace_schema_metadata(metadata))
 
 
 NEGATIVE = [
@@ -237,13 +216,12 @@ def test_symbols(symbols: Any) -> None:
 
 
 def test_what_others_add_is_left_alone() -> None:
-    described = METADATA["single"] | {"command": "numtok encode", "deep": DEEP}
-    metadata = read_metadata(with_metadata("single", json.dumps(described).encode()).schema)
+    described = json.dumps(METADATA["single"] | {"command": "numtok encode", "deep": DEEP})
+    schema = with_metadata("single", described.encode()).schema
+    metadata = read_metadata(schema)
     assert metadata["command"] == "numtok encode" and metadata["frame"] == [[], []]
     metadata["frame"][0].append(5)
-    assert read_metadata(with_metadata("single", json.dumps(described).encode()).schema)[
-        "frame"
-    ] == [[], []], "a dictionary of its own"
+    assert read_metadata(schema)["frame"] == [[], []], "a dictionary of its own"
 
 
 def test_options_that_are_missing_have_their_defaults() -> None:
@@ -267,12 +245,7 @@ def test_files_name_themselves(tmp_path: Path) -> None:
         changed(METADATA["single"], ("frame",), 3),
         changed(METADATA["single"], ("grammar",), {"x": 1}),
     ):
-        batch = with_metadata("single", described)
-        pq.write_table(pa.Table.from_batches([batch]), path)
-        for reader in (
-            lambda: tokenizer_of(path),
-            lambda: NumberDataset(path),
-            lambda: list(read_encoded(path)),
-        ):
+        pq.write_table(pa.Table.from_batches([with_metadata("single", described)]), path)
+        for reader in (tokenizer_of, NumberDataset, lambda path: list(read_encoded(path))):
             with pytest.raises(SchemaError, match=f"^{path}.*damaged"):
-                reader()
+                reader(path)

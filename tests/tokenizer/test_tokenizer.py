@@ -24,6 +24,7 @@ from hostile import many_rows, texts, triples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kept import kept
+from tokenizers import AddedToken
 from tokenizers import Tokenizer as Source
 
 import numtok
@@ -32,7 +33,6 @@ from numtok.arrays.text_rows import TextRows
 from numtok.errors import (
     InputError,
     MissingDependencyError,
-    RepresentationError,
     SchemaError,
     TokenizerError,
 )
@@ -96,36 +96,16 @@ def ids_of(batch: pa.RecordBatch) -> list[list[int] | None]:
 @pytest.mark.parametrize("kind", trained.KINDS)
 @pytest.mark.thorough
 @settings(max_examples=examples(12, thorough=100))
-@given(
-    documents=many_rows,
-    representations=st.integers(0, len(MORE) - 1),
-    frame=st.booleans(),
-    parse_special=st.booleans(),
-)
-@example(
-    documents=["is -28.5 or 1,234<|endoftext|>", None, "", "  none[NUM]é ", " 7 8  9.25"],
-    representations=0,
-    frame=True,
-    parse_special=True,
-)
-@example(
-    documents=[TEXT, None, " 5 6", "[NUM:602]6", "1e400 -0"],
-    representations=5,
-    frame=True,
-    parse_special=False,
-)
+@given(many_rows, st.integers(0, len(MORE) - 1), st.booleans(), st.booleans())
+@example(["is -28.5 or 1,234<|endoftext|>", None, "", "  none[NUM]é ", " 7 8  9.25"], 0, True, True)
+@example([TEXT, None, " 5 6", "[NUM:602]6", "1e400 -0"], 5, True, False)
 @pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
 def test_round_trip(
-    kind: str,
-    documents: list[str | None],
-    representations: int,
-    frame: bool,
-    parse_special: bool,
+    kind: str, documents: list[str | None], numbers: int, frame: bool, parse_special: bool
 ) -> None:
-    tok = tokenizer(kind, representations)
-    batch = tok.encode_batch(
-        documents, keep_text=True, add_special_tokens=frame, parse_special=parse_special
-    )
+    tok = tokenizer(kind, numbers)
+    options = {"add_special_tokens": frame, "parse_special": parse_special}
+    batch = tok.encode_batch(documents, keep_text=True, **options)
     decoded = tok.decode_batch(batch)
     assert decoded.type == pa.string()
     assert decoded.to_pylist() == documents
@@ -187,11 +167,7 @@ def test_batch_equals_loop(kind: str, documents: list[str]) -> None:
             one = tok.encode(text)
             assert tok.decode(one) == decoded[number]
             assert one.batch.equals(batch.slice(number, 1), check_metadata=True)
-            assert (
-                one.input_ids.tolist()
-                == one["input_ids"].tolist()
-                == batch["input_ids"][number].as_py()
-            )
+            assert one.input_ids.tolist() == ids_of(batch)[number]
             assert len(one) == len(one.input_ids)
 
 
@@ -200,9 +176,7 @@ def test_encoding_columns() -> None:
     assert encoding.number_bits.shape == (2, 32)
     assert encoding.number_scaled.tolist() == encoding.number_value.tolist() == [-28.5, 7.0]
     assert "2 numbers" in repr(encoding)
-    with pytest.raises(
-        AttributeError, match="input_ids, number_index, number_value, number_bits, number_scaled"
-    ):
+    with pytest.raises(AttributeError, match="input_ids, number_index, number_value, number_bits"):
         _ = encoding.number_fourier
     with pytest.raises(SchemaError, match="number_fourier"):
         _ = encoding["number_fourier"]
@@ -211,19 +185,17 @@ def test_encoding_columns() -> None:
 @pytest.mark.parametrize("kind", ["gpt2", "qwen", "metaspace_first"])
 def test_threads(kind: str) -> None:
     """One tokenizer, shared, and used for the first time by four threads at once."""
+
+    def encoded(tok: Tokenizer, part: list[str]) -> pa.RecordBatch:
+        return tok.encode_batch(part, keep_text=True, parse_special=True)
+
     documents = triples(["5", "-3"])[::3]
     parts = [documents[k::4] for k in range(4)]
     shared = make(kind, XVal())
-    expected = [
-        make(kind, XVal()).encode_batch(part, keep_text=True, parse_special=True) for part in parts
-    ]
     with ThreadPoolExecutor(4) as pool:
-        got = list(
-            pool.map(
-                lambda part: shared.encode_batch(part, keep_text=True, parse_special=True), parts
-            )
-        )
-    assert all(a.equals(b, check_metadata=True) for a, b in zip(got, expected, strict=True))
+        got = list(pool.map(lambda part: encoded(shared, part), parts))
+    for batch, part in zip(got, parts, strict=True):
+        assert batch.equals(encoded(make(kind, XVal()), part), check_metadata=True)
     assert shared.decode_batch(got[0]).to_pylist() == parts[0]
 
 
@@ -237,14 +209,11 @@ def test_copies(clone: Any, kind: str) -> None:
     tok = make(kind, XVal(), FloatBits(), grammar=Grammar.data(), leading_space="separate")
     batch = tok.encode_batch([TEXT], keep_text=True, parse_special=True)
     other = clone(tok)
-    assert (other.fingerprint, other.engine.name, other.representations) == (
-        tok.fingerprint,
-        tok.engine.name,
-        tok.representations,
-    )
-    assert other.encode_batch([TEXT], keep_text=True, parse_special=True).equals(
-        batch, check_metadata=True
-    )
+    assert other.fingerprint == tok.fingerprint
+    assert other.representations == tok.representations
+    assert other.engine.name == tok.engine.name
+    again = other.encode_batch([TEXT], keep_text=True, parse_special=True)
+    assert again.equals(batch, check_metadata=True)
     assert other.decode_batch(batch).to_pylist() == [TEXT]
     encoding = tok.encode(TEXT)
     assert clone(encoding).batch.equals(encoding.batch, check_metadata=True)
@@ -256,16 +225,13 @@ def test_tokenizers_do_not_influence_each_other() -> None:
     """
     config = trained.config("gpt2")
     first = Tokenizer(config, [XVal()])
-    before = first.encode_batch([TEXT])
-    described = first.fingerprint
+    before, described = first.encode_batch([TEXT]), first.fingerprint
     for numbers in ([PlaceValue()], [FloatBits()], [Subword()]):
-        Tokenizer(config, numbers, Grammar.data(), leading_space="separate").encode_batch(
-            [TEXT], keep_text=True, parse_special=True
-        )
+        other = Tokenizer(config, numbers, Grammar.data(), leading_space="separate")
+        other.encode_batch([TEXT], keep_text=True, parse_special=True)
     assert config == trained.config("gpt2")
     assert first.encode_batch([TEXT]).equals(before, check_metadata=True)
     assert make("gpt2").fingerprint == described
-    assert Tokenizer.from_pretrained(trained.source("gpt2")).representations == (XVal(),)
 
 
 # Literal number tokens
@@ -282,50 +248,18 @@ def test_literals_are_text(kind: str, representations: int) -> None:
     literal = f"{NUM} 5 {NUM}{END_NUM} {END_NUM}6 {NUM}"
     batch = tok.encode_batch([literal, f"{NUM} {NUM}{END_NUM}"], parse_special=False)
     assert batch["number_value"].to_pylist() == [[5.0, 6.0], []]
+    first, second = ids_of(batch)
     forms, end = {tok.tokens.get(NUM), tok.tokens.get(f" {NUM}")}, tok.tokens.get(END_NUM)
-    counts = [
-        (sum(token in forms for token in ids or []), (ids or []).count(end))
-        for ids in ids_of(batch)
-    ]
-    assert counts == [(2 if NUM in tok.tokens else 0, 2 if END_NUM in tok.tokens else 0), (0, 0)]
-
-
-@pytest.mark.parametrize("kind", ["bert", "t5", "gpt2"])
-def test_symbols_in_text_are_text(kind: str) -> None:
-    """Characters that a spelled-out representation adds as tokens (BERT here lacks some) change no
-    id of the text around.
-    """
+    assert sum(token in forms for token in first or []) == (2 if NUM in tok.tokens else 0)
+    assert (first or []).count(end) == (2 if END_NUM in tok.tokens else 0)
+    assert not {*forms, end} & set(second or [])
+    # nor do characters that a spelled-out representation adds as tokens (BERT here lacks some)
     text = "a_b'c e E , . _ ' - + 0x1F B2B x_3"
-    assert ids_of(make(kind, PlaceValue()).encode_batch([text])) == ids_of(
-        make(kind, Subword()).encode_batch([text])
-    )
+    assert ids_of(tok.encode_batch([text])) == ids_of(tokenizer(kind, 4).encode_batch([text]))
 
 
 # Saving and loading
 # ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", trained.KINDS)
-def test_numbers_are_added_tokens(kind: str) -> None:
-    """In ``tokenizers`` and transformers, text with ``[NUM]`` where the numbers were gets the same
-    ids.
-    """
-    transformers = pytest.importorskip("transformers")
-    tok = tokenizer(kind, 0)
-    texts_, spoken = (
-        ["a 5 b, -3.5; 1,234 and 5km", "6"],
-        [f"a {NUM} b, {NUM}; {NUM} and {NUM}km", NUM],
-    )
-    expected = ids_of(tok.encode_batch(texts_))
-    plain = Source.from_str(json.dumps(tok.config))
-    assert [plain.encode(text, add_special_tokens=False).ids for text in spoken] == expected
-    assert {name: plain.token_to_id(name) for name in tok.tokens} == tok.tokens
-    wrapped = transformers.PreTrainedTokenizerFast(tokenizer_object=plain)
-    assert len(wrapped) == tok.vocab_size
-    assert NUM in wrapped.decode(expected[0], skip_special_tokens=True)
-    again = Tokenizer.from_pretrained(wrapped, [XVal()], engine=tok.engine.name)
-    assert again.tokens == tok.tokens
-    assert ids_of(again.encode_batch(texts_)) == expected
 
 
 @pytest.mark.parametrize("numbers", ["xval", "digits", "place", "p1000", "subword"])
@@ -360,10 +294,8 @@ def test_fingerprint_tells_tokenizers_apart() -> None:
         make("llama3"),
     ]
     assert len({tok.fingerprint for tok in variants}) == len(variants)
-    assert (
-        make("gpt2", engine="tokenizers").fingerprint
-        == make("gpt2", engine="gigatoken").fingerprint
-    )
+    engines = [make("gpt2", engine=engine) for engine in ("tokenizers", "gigatoken")]
+    assert engines[0].fingerprint == engines[1].fingerprint
 
 
 # Sources
@@ -374,16 +306,10 @@ def test_fingerprint_tells_tokenizers_apart() -> None:
 def test_sources_are_equal(kind: str, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
     source = trained.source(kind)
-    source.save(str(tmp_path / "tokenizer.json"))
+    file = tmp_path / "tokenizer.json"
+    source.save(str(file))
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=source)
-    sources: list[Any] = [
-        tmp_path,
-        str(tmp_path),
-        tmp_path / "tokenizer.json",
-        str(tmp_path / "tokenizer.json"),
-        source,
-        fast,
-    ]
+    sources: list[Any] = [tmp_path, str(tmp_path), file, str(file), source, fast]
     made = [Tokenizer.from_pretrained(one) for one in sources]
     assert len({tok.fingerprint for tok in made}) == 1
     assert len({str(ids_of(tok.encode_batch([TEXT]))) for tok in made}) == 1
@@ -396,28 +322,19 @@ def test_state_of_a_source_does_not_matter() -> None:
     source.enable_truncation(2)
     source.enable_padding(length=64)
     for engine in ("gigatoken", "tokenizers"):
-        assert (
-            ids_of(Tokenizer.from_pretrained(source, engine=engine).encode_batch([TEXT, "a"]))
-            == plain
-        )
+        tok = Tokenizer.from_pretrained(source, engine=engine)
+        assert ids_of(tok.encode_batch([TEXT, "a"])) == plain
     source = trained.source("bert")
     source.enable_padding(length=64)
     framed = Tokenizer.from_pretrained(source).encode_batch(["a"], add_special_tokens=True)
     assert len(framed["input_ids"][0]) == 3
 
 
-def test_default_tokenizer() -> None:
-    tok = Tokenizer.from_pretrained()
-    batch = tok.encode_batch([TEXT, None, ""], keep_text=True)
-    assert tok.decode_batch(batch).to_pylist() == [TEXT, None, ""]
-    assert tok.engine.name == "gigatoken"
-    assert tok.decode(tok.encode("is 5 and -2.5")) == "is 5 and -2.5"
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("nothing.json", None, "does not exist"),
+        (".", None, r"holds no tokenizer\.json"),
         ("broken.json", b'{"model": \n {,', r"broken.json:2:3: not JSON"),
         ("latin.json", b'{"a": "\xe9"}', "not UTF-8 at byte 7"),
         ("tokenizer_config.json", b'{"tokenizer_class": "GPT2Tokenizer"}', "no 'model'"),
@@ -427,10 +344,7 @@ def test_default_tokenizer() -> None:
         ("half.json", b'{"model": {"type": "BPE"}}', "vocab"),
         (
             "odd.json",
-            (
-                b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "added_tokens":'
-                b' [{"id": 1}]}'
-            ),
+            b'{"model": {"type": "BPE", "vocab": {}, "merges": []}, "added_tokens": [{"id": 1}]}',
             "added_tokens|content",
         ),
         ("kind.json", b'{"model": {"type": "Nope", "vocab": {"a": 0}}}', "Nope|model"),
@@ -442,21 +356,12 @@ def test_bad_files(name: str, content: bytes | None, message: str, tmp_path: Pat
         path.write_bytes(content)
     with pytest.raises(TokenizerError, match=message) as raised:
         Tokenizer.from_pretrained(path)
-    assert name in str(raised.value)
+    assert path.name in str(raised.value)
 
 
-def test_bad_sources(tmp_path: Path) -> None:
-    with pytest.raises(TokenizerError, match=r"holds no tokenizer\.json"):
-        Tokenizer.from_pretrained(tmp_path)
-    # the tests are offline
+def test_a_name_of_nothing_is_said() -> None:  # the tests are offline
     with pytest.raises((TokenizerError, MissingDependencyError), match="nobody/such-a-tokenizer"):
         Tokenizer.from_pretrained("nobody/such-a-tokenizer")
-    with pytest.raises(TokenizerError, match="cannot read a tokenizer from int"):
-        Tokenizer.from_pretrained(7)
-    with pytest.raises(TokenizerError, match="leading_space='both'"):
-        make("gpt2", leading_space="both")
-    with pytest.raises(RepresentationError, match="no representation"):
-        Tokenizer(trained.config("gpt2"), [])
 
 
 def test_slow_tokenizer_is_refused(tmp_path: Path) -> None:
@@ -483,18 +388,11 @@ def test_ids_in_a_file_with_holes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
 def test_digits_in_a_token_that_wants_a_word_of_its_own(kind: str) -> None:
-    config = trained.config(kind)
-    flags = FLAGS | {"single_word": True}
-    config["added_tokens"].append(
-        {"id": Source.from_str(json.dumps(config)).get_vocab_size(), "content": "<9>", **flags}
-    )
-    source = Source.from_str(json.dumps(config))
-    tok = Tokenizer.from_pretrained(source)
-    own = source.token_to_id("<9>")
-    before, after = (
-        ["", "a ", "(", "a", "é", "_", "1 ", "\u0301", "½"],
-        ["b", "é", "\u0903", "\u200d"],
-    )
+    source = trained.source(kind)
+    source.add_tokens([AddedToken("<9>", single_word=True, normalized=False)])
+    tok, own = Tokenizer.from_pretrained(source), source.token_to_id("<9>")
+    before = ["", "a ", "(", "a", "é", "_", "1 ", "\u0301", "½"]
+    after = ["b", "é", "\u0903", "\u200d"]
     for text in [*(f"{one}<9>" for one in before), *(f"<9>{one}" for one in after), "a <9> b"]:
         is_token = own in source.encode(text).ids
         batch = tok.encode_batch([text, text])
@@ -514,10 +412,8 @@ def test_vocabulary_with_holes_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("options", [{"special": True}, {"normalized": True}])
 def test_number_token_of_another_kind_is_refused(options: dict[str, bool]) -> None:
     config = trained.config("gpt2")
-    flags = FLAGS | options
-    config["added_tokens"].append(
-        {"id": config["added_tokens"][-1]["id"] + 1, "content": NUM, **flags}
-    )
+    last = config["added_tokens"][-1]["id"]
+    config["added_tokens"].append({"id": last + 1, "content": NUM, **FLAGS, **options})
     with pytest.raises(TokenizerError, match=r"already has '\[NUM\]'"):
         Tokenizer(config, [XVal()])
 
@@ -528,20 +424,13 @@ def test_number_token_of_another_kind_is_refused(options: dict[str, bool]) -> No
 
 def test_report() -> None:
     tok = make("gpt2")
-    documents = ["é 5 <|0.00|>", None, "", "v1 6 7"]
-    batch, report = tok.encode_with_report(documents)
+    batch, report = tok.encode_with_report(["é 5 <|0.00|>", None, "", "v1 6 7"])
     tokens = sum(map(len, filter(None, ids_of(batch))))
-    assert report == EncodeReport(
-        documents=4, bytes=19, tokens=tokens, numbers=3, in_added_tokens=1
-    )
-    total = (
-        report
-        + EncodeReport(1, 2, 3, 4, {"xval": 1}, {"bits": 2}, 5)
-        + EncodeReport(left_as_text={"xval": 2, "bits": 1})
-    )
+    assert report == EncodeReport(4, bytes=19, tokens=tokens, numbers=3, in_added_tokens=1)
+    other = EncodeReport(1, 2, 3, 4, {"xval": 1}, {"bits": 2}, 5)
+    total = report + other + EncodeReport(left_as_text={"xval": 2, "bits": 1})
     assert total == EncodeReport(5, 21, tokens + 3, 7, {"xval": 3, "bits": 1}, {"bits": 2}, 6)
     assert report.left_as_text == {}  # adding does not write to what is added
-    assert sum([report, report], EncodeReport()).numbers == 6
 
 
 # Decoding ids
@@ -564,30 +453,22 @@ def test_decode_ids_with_values(kind: str) -> None:
         tok.decode(ids, [1, float("nan"), 3])
 
 
-def test_decode_spelled_out_ids() -> None:
-    tok = make("gpt2", PlaceValue())
-    ids = tok.encode("is -60.2 and 7").input_ids.tolist()
-    assert tok.decode(ids) == "is -60.2 and 7"
-    cut = ids[: ids.index(tok.tokens[END_NUM])]
-    assert tok.decode(cut) == "is -60.2"  # generation stopped within a number
-    assert tok.decode(cut[:-2]) == "is -60"
-
-
 def test_decode_refuses_other_batches() -> None:
-    batch = make("gpt2").encode_batch(["5"])
-    with pytest.raises(SchemaError, match="another tokenizer"):
-        make("gpt2", FloatBits()).decode_batch(batch)
-    with pytest.raises(SchemaError, match="no 'numtok' schema metadata"):
-        make("gpt2").decode_batch(batch.replace_schema_metadata(None))
-    with pytest.raises(SchemaError, match="number_index"):
-        make("gpt2").decode_batch(batch.drop_columns(["number_index"]))
-    with pytest.raises(SchemaError, match="number_value"):
-        make("gpt2").decode_batch(batch.drop_columns(["number_value"]))
+    tok = make("gpt2")
+    batch = tok.encode_batch(["5"])
+    clip = make("gpt2", XVal(overflow="clip"))
+    clipped = clip.encode_batch(["1e400"])
+    for reader, wrong, message in [
+        (make("gpt2", FloatBits()), batch, "another tokenizer"),
+        (tok, batch.replace_schema_metadata(None), "no 'numtok' schema metadata"),
+        (tok, batch.drop_columns(["number_index"]), "number_index"),
+        (tok, batch.drop_columns(["number_value"]), "number_value"),
+        (clip, clipped.drop_columns(["number_scaled"]), "number_scaled"),
+    ]:
+        with pytest.raises(SchemaError, match=message):
+            reader.decode_batch(wrong)
     # which text is not made of
-    assert make("gpt2").decode_batch(batch.drop_columns(["number_scaled"])).to_pylist() == ["5"]
-    with pytest.raises(SchemaError, match="number_scaled"):
-        clip = make("gpt2", XVal(overflow="clip"))
-        clip.decode_batch(clip.encode_batch(["1e400"]).drop_columns(["number_scaled"]))
+    assert tok.decode_batch(batch.drop_columns(["number_scaled"])).to_pylist() == ["5"]
 
 
 # Special tokens
@@ -601,30 +482,22 @@ def test_frame(kind: str, documents: list[str | None]) -> None:
     """``add_special_tokens`` puts ids around each row, moves every position, and nothing else."""
     for representations in (0, 3):
         tok = tokenizer(kind, representations)
-        bare, framed = (
-            tok.encode_batch(documents),
-            tok.encode_batch(documents, add_special_tokens=True),
-        )
-        before, after = (
-            (json.loads(framed.schema.metadata[b"numtok"])["frame"]) if documents else ([], [])
-        )
-        assert bool(before or after) == (kind != "gpt2") or not documents
-        for name in bare.schema.names:
-            for a, b in zip(bare[name].to_pylist(), framed[name].to_pylist(), strict=True):
-                if a is None:
-                    assert b is None
-                elif name == "input_ids":
-                    assert b == [*before, *a, *after]
-                elif name == "number_index":
-                    assert b == [index + len(before) for index in a]
-                elif name == "place_value":
-                    assert b == [*[0] * len(before), *a, *[0] * len(after)]
-                else:
-                    assert a == b
+        bare = tok.encode_batch(documents)
+        framed = tok.encode_batch(documents, add_special_tokens=True)
+        before, after = json.loads(framed.schema.metadata[b"numtok"])["frame"] or ([], [])
+        assert bool(before or after) == (kind != "gpt2")
+        for row, expected in zip(framed.to_pylist(), bare.to_pylist(), strict=True):
+            if expected["input_ids"] is not None:
+                places = expected["number_index"]
+                expected["number_index"] = [place + len(before) for place in places]
+                expected["input_ids"] = [*before, *expected["input_ids"], *after]
+                if "place_value" in expected:
+                    zeros = [0] * len(before), [0] * len(after)
+                    expected["place_value"] = [*zeros[0], *expected["place_value"], *zeros[1]]
+            assert row == expected
         assert tok.decode_batch(framed).to_pylist() == tok.decode_batch(bare).to_pylist()
-        held = [ids for ids in ids_of(framed) if ids is not None]
         # nothing lies below a null row
-        assert len(framed["input_ids"].values) == sum(map(len, held))
+        assert len(framed["input_ids"].values) == sum(map(len, filter(None, ids_of(framed))))
 
 
 @pytest.mark.parametrize("kind", ["bert", "t5", "metaspace_first", "gpt2"])
@@ -642,24 +515,14 @@ def test_ids_that_are_no_tokens_say_nothing(kind: str) -> None:
 # ------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("kind", "engine", "representations"),
-    [
-        (kind, engine, number)
-        for kind, engine in [
-            ("gpt2", "gigatoken"),
-            ("gpt2", "tokenizers"),
-            ("metaspace_first", "tokenizers"),
-        ]
-        for number, representations in enumerate(REPRESENTATIONS)
-        if engine == "gigatoken"
-        or not isinstance(representations[0], Subword)  # else the time is that of the other library
-    ],
-)
-def test_a_million_digits(kind: str, engine: str, representations: int) -> None:
+@pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
+@pytest.mark.parametrize("kind", ["gpt2", "metaspace_first"])
+def test_a_million_digits(kind: str, representations: int) -> None:
     """In seconds, wherever the number goes: text, digits, or beyond the range."""
+    if kind != "gpt2" and representations == 4:
+        pytest.skip("the time is that of the other library")
     text = "a " + "123456789." + "0123456789" * 100_000 + "e-5 b"
-    tok = tokenizer(kind, representations, engine)
+    tok = tokenizer(kind, representations)
     tok.encode_batch(["warm 5"], keep_text=True)
     began = time.process_time()
     batch = tok.encode_batch([text], keep_text=True)
@@ -686,15 +549,17 @@ def test_many_small_rows(kind: str, documents: list[str | None]) -> None:
 
 
 ONE_TOKEN = ["xval", "bits", "bits:64", "fone:6,4", "exponent_bins", "logfourier:8", "xval:log"]
+
+
+def half_way(single: np.float32, side: int, sign: str) -> str:
+    """The decimal between this float32 and the next, or a hair's breadth beside it."""
+    above = Decimal(float(np.nextafter(single, np.float32(np.inf))))
+    this = Decimal(float(single))
+    return sign + format((this + above) / 2 + this.scaleb(-30) * side, "f")
+
+
 half_ways = st.builds(
-    lambda single, side, sign: (
-        sign
-        + format(
-            (Decimal(float(single)) + Decimal(float(np.nextafter(single, np.float32(np.inf))))) / 2
-            + Decimal(float(single)).scaleb(-30) * side,
-            "f",
-        )
-    ),
+    half_way,
     st.floats(2**-40, 2**40, width=32).map(np.float32),
     st.sampled_from([-1, 0, 1]),
     st.sampled_from(["", "-"]),

@@ -1,0 +1,63 @@
+"""Numbers spelled out, as symbols that can be read."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from numtok import Numbers
+from numtok.representations import Spelled
+from numtok.representations.base import NEVER
+
+# as numbers are written: groups of thousands, fractions, powers
+SURFACE = (
+    r"[+-]?([0-9]{1,3}(,[0-9]{3}){1,3}|[0-9]{1,20})(\.[0-9]{1,10})?([eE][+-]?[0-9]{1,3})?"
+    r"|[+-]?\.[0-9]{1,9}([eE][+-]?[0-9]{1,3})?"
+)
+
+
+def symbols(representation: Any, numbers: Numbers | list[str]) -> list[list[str]]:
+    """The symbols of each number."""
+    numbers = numbers if isinstance(numbers, Numbers) else Numbers.parse(numbers)
+    found = representation.encode(numbers)
+    alphabet = np.array(representation.alphabet, object)
+    return [alphabet[found.symbols[a:b]].tolist() for a, b in pairwise(found.offsets.tolist())]
+
+
+def places(representation: Any, numbers: Numbers | list[str]) -> list[list[int]]:
+    """The indices of places beside the symbols of each number."""
+    numbers = numbers if isinstance(numbers, Numbers) else Numbers.parse(numbers)
+    found = representation.encode(numbers)
+    return [found.stream[a:b].tolist() for a, b in pairwise(found.offsets.tolist())]
+
+
+def read(representation: Any, rows: list[list[str]]) -> list[str]:
+    """The text that is read from symbols."""
+    number = {symbol: k for k, symbol in enumerate(representation.alphabet)}
+    ids = np.array([number[symbol] for row in rows for symbol in row], np.uint16)
+    spelled = Spelled(ids, np.cumsum([0, *map(len, rows)]))
+    return list(representation.decode(spelled).to_pylist())
+
+
+def decoded(representation: Any, literals: list[str]) -> list[Decimal]:
+    """What comes back of numbers."""
+    spelled = representation.encode(Numbers.parse(literals))
+    return [Decimal(text) for text in representation.decode(spelled).to_pylist()]
+
+
+def same(a: Decimal, b: Decimal) -> bool:
+    """Equal, and zeros of equal sign."""
+    return a == b and a.is_signed() == b.is_signed()
+
+
+def accepts(continuation: Any, ids: list[int]) -> bool:
+    """Whether these symbols, one after another, are a whole number."""
+    state = 0
+    for symbol in ids:
+        state = continuation.following[state, symbol]
+        if state == NEVER:
+            return False
+    return bool(continuation.ends[state])
