@@ -48,9 +48,7 @@ if TYPE_CHECKING:
 
 
 class EncodedBatch(NamedTuple):
-    """A piece once it is encoded; without its texts, which are not needed any more while it waits
-    to be written.
-    """
+    """A piece once it is encoded, without its texts, which nobody needs any more."""
 
     rows: pa.RecordBatch
     report: EncodeReport
@@ -67,16 +65,9 @@ def encode_corpus(
     progress: Callable[[Progress], None] | None = None,
     **options: Unpack[EncodeOptions],
 ) -> Summary:
-    """Encode files into one Parquet or Arrow file, a row per document, in the order of the inputs.
-
-    All is as :func:`numtok.encode_files` takes it, but for a ``tokenizer`` that is made, and for
-    ``fit``: find the scale and the clip of its xVal first, on a sample of the texts: from all over
-    the files, or, where one of the inputs is a pipe, on the first 32 MB, which are kept in memory
-    meanwhile. ``Summary.fit`` says what was found.
-
-    Raises:
-        NumtokError: naming the file and row; nothing is left under the output's name then, nor
-            after an interrupt.
+    """Encode files into one Parquet or Arrow file, as :func:`numtok.encode_files` does, by a
+    ``tokenizer`` that is made; ``fit``: first find the scale of its xVal on a sample of the texts:
+    from all over the files, or, with a pipe among the inputs, on the first 32 MB.
     """
     settings = EncodeSettings(**options)
     sources = find_inputs(inputs, settings.input_format)
@@ -108,12 +99,10 @@ def encode_corpus(
 
 
 class Settled(NamedTuple):
-    """What a shard is told, where a file finds it out: the columns beside the texts, with their
-    types; and what the schema of the output says besides.
-    """
+    """What a shard is told, where a file finds it out."""
 
-    kept: Sequence[pa.Field]
-    metadata: Mapping[bytes, bytes]
+    kept: Sequence[pa.Field]  # the columns beside the texts
+    metadata: Mapping[bytes, bytes]  # what the schema of the output says besides
 
 
 def encode_sources(
@@ -158,11 +147,8 @@ def encode_sources(
 
 
 def rows_for(settings: EncodeSettings, encoded: pa.Schema, tokenizer: Tokenizer) -> FileRows:
-    """How the batches of a schema become the rows of a file: by document, in either layout, or
-    packed.
-
-    Raises:
-        TokenizerError: if documents are to be packed and the tokenizer has no such end token.
+    """How the batches of a schema become the rows of a file; TokenizerError if they are to be packed
+    and the tokenizer has no such end token.
     """
     if settings.pack is not None:
         end = end_token(tokenizer, settings.end_token)
@@ -171,12 +157,7 @@ def rows_for(settings: EncodeSettings, encoded: pa.Schema, tokenizer: Tokenizer)
 
 
 class _Encoder:
-    """Encodes one piece; from several threads.
-
-    Attributes:
-        rows: what comes out, numtok's columns with the kept ones after them, as it is laid out in
-            the file.
-    """
+    """Encodes one piece, from several threads; ``rows`` says how it is laid out in the file."""
 
     def __init__(
         self,

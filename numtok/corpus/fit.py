@@ -31,31 +31,17 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class ScaleFit:
-    """How to fit what is fitted: xVal's scale, and whatever is unfitted yet, such as the edges of
-    quantile bins.
+    """How to fit xVal's scale, and whatever is unfitted yet, such as the edges of quantile bins."""
 
-    Attributes:
-        quantile: of the magnitudes, which is scaled to 5; None for the one with which the fewest
-            numbers are lost (:meth:`XVal.fit`).
-        clip: the largest magnitude after scaling; None for 5.
-        scale: whether xVal's scale is to be found.
-    """
-
-    quantile: float | None = None
-    clip: float | None = None
-    scale: bool = True
+    quantile: float | None = None  # of the magnitudes, is scaled to 5; None: the fewest are lost
+    clip: float | None = None  # the largest magnitude after scaling; None for 5
+    scale: bool = True  # whether xVal's scale is to be found
 
     def __call__(
         self, representations: Sequence[Representation], grammar: Grammar, texts: Iterable[pa.Array]
     ) -> tuple[list[Representation], Fit]:
-        """``representations`` fitted to the texts, and what that was found on.
-
-        Where the texts have no number but zero, the scale is 1; the clip bounds whatever comes
-        later.
-
-        Raises:
-            RepresentationError: if there is no xVal whose scale to find, or an option is out of
-                range.
+        """``representations`` fitted to the texts, and what that was found on; RepresentationError
+        if there is no xVal whose scale to find. With no number but zero, the scale is 1.
         """
         place = xval_place(representations) if self.scale else None
         unfitted = [one for one in representations if one.unfitted]
@@ -80,19 +66,12 @@ class ScaleFit:
 
 @dataclass(frozen=True)
 class Fit:
-    """What was fitted, and to what.
-
-    Attributes:
-        fitted: the representations with the options that were found.
-        documents, numbers: that were looked at.
-        largest: about the magnitude that is scaled to 5 (the scale is rounded down); None if there
-            was no number but zero, or no scale to find.
-    """
+    """What was fitted, and to how many documents and numbers."""
 
     fitted: tuple[Representation, ...]
     documents: int
     numbers: int
-    largest: float | None
+    largest: float | None  # about what is scaled to 5; None without numbers other than zero
 
     @property
     def xval(self) -> XVal | None:
@@ -118,11 +97,7 @@ class Fit:
 
 
 def xval_place(representations: Sequence[Representation]) -> int:
-    """Where xVal is among the representations.
-
-    Raises:
-        RepresentationError: if it is not.
-    """
+    """Where xVal is among the representations; RepresentationError if it is not."""
     for place, representation in enumerate(representations):
         if representation.has_scale:
             return place

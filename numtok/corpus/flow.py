@@ -28,16 +28,9 @@ def run_ordered(
     budget: int,
     tick: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run the pipeline to its end.
-
-    Args:
-        items: what to work on; one is let go of once there is its result.
-        work: called from ``workers`` threads at once.
-        open_sink: the writer's context; it is left with the error that ends the run.
-        size_of: bytes of an item.
-        workers: threads that work.
-        budget: bytes that may be between reader and writer.
-        tick: called after each item and every ``TICK`` seconds of waiting.
+    """Run the pipeline to its end: ``work`` in so many threads, ``budget`` bytes between reader and
+    writer, ``tick`` after each item and every ``TICK`` seconds. The writer's context is left with
+    the error that ends the run.
     """
     waiting: deque[tuple[Future[Result], int]] = deque()
     source, failed, used = iter(items), None, 0

@@ -32,24 +32,15 @@ PIECE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class StoredRow:
-    """A row of an encoded file.
-
-    Attributes:
-        path, row: where it is; rows count from 1.
-        facts: (what, value) of the whole file.
-        text: of the document, or of all in a packed row; None for a null row.
-        tokens: of the row.
-        numbers: (text, first token) of each number.
-        columns: the values of the numbers, one per number each.
-    """
+    """A row of an encoded file."""
 
     path: str
-    row: int
-    facts: tuple[tuple[str, str], ...]
-    text: str | None
+    row: int  # from 1
+    facts: tuple[tuple[str, str], ...]  # (what, value) of the whole file
+    text: str | None  # of the document, or of all in a packed row; None for a null row
     tokens: tuple[Token, ...]
-    numbers: tuple[tuple[str, int], ...]
-    columns: dict[str, npt.NDArray[Any]]
+    numbers: tuple[tuple[str, int], ...]  # (text, first token) of each
+    columns: dict[str, npt.NDArray[Any]]  # a value per number each
 
 
 def has_known_suffix(name: str) -> bool:
@@ -70,11 +61,7 @@ def is_encoded(path: str | Path) -> bool:
 def text_of(
     path: str | Path, row: int = 1, text_column: str | None = None, input_format: str | None = None
 ) -> str:
-    """The text of a row of a corpus.
-
-    Raises:
-        InputError: if the file has no such row, or no text in it, or cannot be read up to it.
-    """
+    """The text of a row of a corpus; InputError if there is none."""
     (source,) = find_inputs([path], input_format)
     rows = 0
     for batch in read_batches(source, ReadOptions(text_column, batch_bytes=PIECE_BYTES)):
@@ -90,16 +77,8 @@ def text_of(
 
 
 def stored_row(path: str | Path, row: int = 1, source: Any = None) -> StoredRow:
-    """A row of an encoded file, in any layout.
-
-    Args:
-        path: a Parquet or Arrow file that ``numtok encode`` wrote.
-        row: from 1.
-        source: the source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it.
-
-    Raises:
-        InputError: if there is no such row, or the file is damaged.
-        SchemaError: if it was encoded with another tokenizer.
+    """A row of an encoded file, in any layout; ``source`` is the source tokenizer. InputError if
+    there is no such row, SchemaError if it was encoded with another tokenizer.
     """
     tokenizer, rows = tokenizer_of(path, source), 0
     with closing(open_encoded(path)) as file:

@@ -29,18 +29,11 @@ WRITTEN_BYTES = 8 << 20  # of a batch of rows in token layout, about
 
 
 class FileRows:
-    """Which rows a file gets of encoded batches: those in number layout, as they come.
-
-    Attributes:
-        schema: of the file.
-        cut_numbers: numbers longer than a row, which were cut.
-
-    Args:
-        encoded: the schema of the batches that come.
-    """
+    """Which rows a file gets of encoded batches: those in number layout, as they come."""
 
     def __init__(self, encoded: pa.Schema) -> None:
-        self.schema, self.cut_numbers = encoded, 0
+        self.schema = encoded  # of the file
+        self.cut_numbers = 0  # numbers longer than a row, which were cut
 
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """What can be done to a batch by itself; called from several threads."""
@@ -66,29 +59,17 @@ class TokenLayoutRows(FileRows):
 
 
 class _Pieces(NamedTuple):
-    """Pieces of documents in the order of the rows they go to.
+    """Pieces of documents in the order of the rows they go to."""
 
-    Attributes:
-        starts, stops: int64[pieces], in the flat tokens.
-        source: int64[pieces], the row that each is of.
-        rows: int64[rows + 1]: row r has the pieces ``rows[r]`` up to ``rows[r + 1]``.
-    """
-
-    starts: Ints
+    starts: Ints  # int64[pieces], in the flat tokens
     stops: Ints
-    source: Ints
-    rows: Ints
+    source: Ints  # int64[pieces], the row that each is of
+    rows: Ints  # int64[rows + 1]: row r has the pieces rows[r] up to rows[r + 1]
 
 
 class PackedRows(FileRows):
-    """Rows of pieces of documents.
-
-    Args:
-        encoded: the schema of the batches that come.
-        length: tokens of a row at most.
-        mode: ``"sequential"`` or ``"best-fit"``.
-        end: the token after every document that is not null, unless its frame ends with it
-            already.
+    """Rows of pieces of documents, of at most ``length`` tokens; after every document that is not
+    null comes the token ``end``, unless its frame ends with it already.
     """
 
     def __init__(self, encoded: pa.Schema, length: int, mode: str, end: int) -> None:

@@ -26,16 +26,7 @@ class Piece(NamedTuple):
 
 
 class Reader:
-    """All batches of all sources.
-
-    Attributes:
-        text_column: of the first file that has one.
-        sampled: the first ``sample_bytes`` of text.
-        rows: read so far of each source; those that were skipped count.
-        bad: those that were skipped.
-        without_text, first_null: documents without a text, and the source and row, from 1, of the
-            first of them.
-    """
+    """All batches of all sources, and what is counted of them."""
 
     def __init__(
         self, sources: Sequence[Source], settings: EncodeSettings, sample_bytes: int = SAMPLE_BYTES
@@ -48,12 +39,12 @@ class Reader:
             on_error=settings.on_error,
             template=None if settings.template is None else Template(settings.template),
         )
-        self.text_column = ""
-        self.sampled: list[pa.Array] = []
-        self.rows: dict[Source, int] = {}
-        self.bad: list[tuple[Source, SkippedRow]] = []
-        self.without_text = 0
-        self.first_null: tuple[Source, int] | None = None
+        self.text_column = ""  # of the first file that has one
+        self.sampled: list[pa.Array] = []  # the first ``sample_bytes`` of text
+        self.rows: dict[Source, int] = {}  # read so far, those that were skipped too
+        self.bad: list[tuple[Source, SkippedRow]] = []  # those that were skipped
+        self.without_text = 0  # documents
+        self.first_null: tuple[Source, int] | None = None  # the first of them, its row from 1
         self._sample_left = sample_bytes
         self._sample = settings.documents
 

@@ -21,10 +21,8 @@ _HASHES = 1 << 64
 
 
 class Sample(NamedTuple):
-    """The documents whose hash lies between two numbers from 0 to 1, the first included.
-
-    Attributes:
-        low, high: the numbers. seed: of the hash, which is BLAKE2b of the text with it as the key.
+    """The documents whose hash, BLAKE2b of the text with the seed as the key, is from ``low`` up to
+    ``high``, as a share of 1.
     """
 
     low: Decimal

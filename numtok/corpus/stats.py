@@ -1,7 +1,5 @@
-"""The statistics of whole corpora: files of text, or encoded ones, to one
-:class:`~numtok.statistics.Statistics`, the same for any number of threads. Tokens are counted on a
-part of every batch, as that takes longer than all the rest. Of encoded files is known what they
-store of each number: its text where it was kept, else its float64.
+"""The statistics of whole corpora, files of text or encoded ones: what ``numtok stats`` does. Tokens
+are counted on a part of every batch, as that takes longer than all the rest.
 """
 
 from __future__ import annotations
@@ -183,10 +181,8 @@ def is_encoded(source: Source) -> bool:
 
 
 def statistics_of_encoded(batch: pa.RecordBatch, path: str = "") -> Statistics:
-    """Of one batch with its metadata.
-
-    Raises:
-        SchemaError: if it lacks a column.
+    """Of one batch with its metadata: the text of each number where it was kept, else its float64;
+    SchemaError if it lacks a column.
     """
     batch = to_number_layout(batch)
     stored, offsets = flat(column(batch, "number_value"))

@@ -142,22 +142,15 @@ class Summary(EncodeReport):
 
 @dataclass
 class Run:
-    """How far one run is, and its clock; the writer's thread fills it in.
-
-    Attributes:
-        output: a path, a URL, or ``-``.
-        total: bytes of all inputs; None if one of them is a pipe.
-        written: bytes of the output; all of it at the end.
-        sha256: of the file, where a receipt is to vouch for it.
-    """
+    """How far one run is, and its clock; the writer's thread fills it in."""
 
     sources: Sequence[Source]
     output: str | Path
     progress: Callable[[Progress], None] | None
     report: EncodeReport = field(default_factory=EncodeReport)
     read: int = 0
-    written: int = 0
-    sha256: str = ""
+    written: int = 0  # bytes of the output; all of it at the end
+    sha256: str = ""  # of the file, where a receipt is to vouch for it
 
     def __post_init__(self) -> None:
         self.output = str(locations.place(self.output))
@@ -220,10 +213,8 @@ def front(texts: pa.Array, limit: int) -> pa.Array:
 
 
 def tokens_per_number(texts: pa.Array, tokenizer: Tokenizer) -> tuple[float, float] | None:
-    """(before, after): the mean number of tokens that overlap a number; None if there is no number.
-
-    Before is counted on the ids that the source tokenizer alone gives. A number left as text costs
-    the same before and after.
+    """(before, after): the mean number of tokens that overlap a number, by the source tokenizer alone
+    and now; None if there is no number. One that is left as text costs the same.
     """
     numbers = scan(texts, tokenizer.grammar)
     if not len(numbers):

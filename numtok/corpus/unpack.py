@@ -50,9 +50,7 @@ def encoded_pieces(
     sources: Sequence[Source], batch_bytes: int, read: int = 0
 ) -> Iterator[EncodedPiece]:
     """The documents of encoded files, packed or not, in order; ``read`` bytes were read before.
-
-    Raises:
-        SchemaError: for rows that do not hold together.
+    SchemaError for rows that do not hold together.
     """
     for source in sources:
         with closing(open_encoded(source.path)) as file:
@@ -69,14 +67,8 @@ def encoded_pieces(
 
 
 class Unpacker:
-    """Gathers the pieces of documents.
-
-    Attributes:
-        schema: of the batches of documents.
-
-    Args:
-        packed: the schema of the batches that come.
-        path: of the file, for messages.
+    """Gathers the pieces of documents from the batches of a packed file; ``schema`` is that of the
+    batches of documents.
     """
 
     def __init__(self, packed: pa.Schema, path: str) -> None:
@@ -87,9 +79,8 @@ class Unpacker:
         self._has_text = SEQ_TEXT.name in packed.names
         self.schema = rows.append(pa.field("text", SEQ_TEXT.type)) if self._has_text else rows
         self._path, self._next = path, 0
-        self._waiting: list[
-            pa.RecordBatch
-        ] = []  # a row for each piece, with what the SEQ_ columns say of it
+        # a row for each piece, with what the SEQ_ columns say of it
+        self._waiting: list[pa.RecordBatch] = []
         self._ended: Ints = np.empty(0, np.int64)  # documents whose last piece waits
 
     def documents(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -43,17 +43,8 @@ def warm_up(
     numbers: Iterable[Representations] | None = None,
     step: Callable[[str], object] = lambda name: None,
 ) -> Path:
-    """Compile what encoding to these representations and decoding takes, for this processor, and
-    compare the tokenizer's engines.
-
-    Args:
-        source: see :meth:`Tokenizer.from_pretrained`.
-        numbers: each as ``Tokenizer.from_pretrained`` takes it; every kind there is if not given.
-        step: called with the name of each before it is done.
-
-    Raises:
-        TokenizerError: if the tokenizer cannot be found, read or used.
-        OutputError: if nothing that is compiled can be kept.
+    """Compile what encoding to these representations, or to all, and decoding takes, and compare the
+    tokenizer's engines; ``step`` is told what is next. OutputError if nothing can be kept.
     """
     folder = writable_place()
     if folder is None:

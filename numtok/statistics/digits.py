@@ -1,8 +1,6 @@
-"""The digits of each number: how many, of what magnitude, and how often each value occurs.
-
-In: :class:`numtok.numbers.Numbers`. Out: histograms, and :class:`Values`. A number is mantissa ×
-10**power with no zero at the mantissa's end; its *decade* is the power of ten of its first digit,
-3 for 1234. Mantissas have up to ``MANTISSA`` digits; what is longer is cut there.
+"""The digits of each number: how many, of what magnitude, and how often each value occurs. A number
+is mantissa × 10**power with no zero at the mantissa's end; its *decade* is the power of ten of its
+first digit, 3 for 1234. Mantissas have up to ``MANTISSA`` digits; what is longer is cut there.
 """
 
 from __future__ import annotations
@@ -28,13 +26,11 @@ DECADES = 2 * LARGEST_DECADE + 1
 
 
 class Values(NamedTuple):
-    """m values, mantissa × 10**power, and how often each occurs; int64[m] each. Minus zero is zero.
-
-    ``shape``: digits × ``DECADES`` + decade + ``LARGEST_DECADE``, where the digits are
-    ``LONG`` at most, zero has none, and its decade is 0.
+    """m values, mantissa × 10**power, and how often each occurs; int64[m] each. Minus zero is zero,
+    which has no digits and the decade 0.
     """
 
-    shape: Ints
+    shape: Ints  # digits (``LONG`` at most) × ``DECADES`` + decade + ``LARGEST_DECADE``
     mantissa: Ints
     power: Ints
     times: Ints

@@ -1,11 +1,7 @@
-"""Examples of the numbers of each shape, on which any representation can be tried afterwards, with
-how many they stand for.
-
-In: the values of numbers (:class:`numtok.statistics.digits.Values`). Out: :class:`Examples`. A
-*shape* is a number of significant digits, 0 to 19, and a decade, -50 to 50, both ends open. Of each
-shape, the magnitudes with the ``PER_SHAPE`` smallest hashes are kept, each with its exact count, and
-the count of all. That needs no order: however batches are merged, the same are kept. A number of
-more than 18 digits is an example with its first 18 and a 1 after them.
+"""Examples of the numbers of each shape (significant digits, 0 to 19, and decade, -50 to 50), on
+which any representation can be tried, with how many they stand for. The magnitudes with the
+``PER_SHAPE`` smallest hashes are kept: the same in whatever order batches are merged. One of more
+than 18 digits has its first 18 and a 1 after them.
 """
 
 from __future__ import annotations
@@ -29,15 +25,10 @@ _SHAPES = (LONG + 1) * DECADES
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """What is kept of the numbers' values, without their sign.
+    """What is kept of the numbers' values, without their sign."""
 
-    Attributes:
-        shapes: int64[2020], how many numbers each shape has.
-        values: of each shape those that are kept, in the order of shapes and hashes.
-    """
-
-    shapes: Ints
-    values: Values
+    shapes: Ints  # int64[2020], how many numbers each shape has
+    values: Values  # of each shape those that are kept, in the order of shapes and hashes
 
     @classmethod
     def none(cls) -> Examples:

@@ -1,10 +1,6 @@
 """The most frequent of many things in bounded memory: a Misra-Gries summary, as *Mergeable
-Summaries* (Agarwal et al. 2012) merges them.
-
-In: things with their counts. Out: :class:`Frequent`, up to ``capacity`` of them. Where no more than
-that were ever seen, it is exact. Else each count may be too low by up to ``missed``, which is at
-most total / (capacity + 1), in whatever order and groups the summaries were merged; what is not
-listed occurs at most ``missed`` times, so that whatever is more frequent is listed.
+Summaries* (Agarwal et al. 2012) merges them. Exact up to ``capacity`` things; beyond, a count may
+be too low by up to ``missed``, at most total / (capacity + 1), and so often what is not listed.
 """
 
 from __future__ import annotations
@@ -17,17 +13,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Frequent:
-    """The most frequent of what was added.
+    """The most frequent of what was added."""
 
-    Attributes:
-        capacity: the most things that are kept.
-        counts: the most frequent first, then in order.
-        missed: how much too low a count may be.
-    """
-
-    capacity: int
-    counts: dict[str, int] = field(default_factory=dict)
-    missed: int = 0
+    capacity: int  # the most things that are kept
+    counts: dict[str, int] = field(default_factory=dict)  # the most frequent first, then in order
+    missed: int = 0  # how much too low a count may be
 
     @classmethod
     def of(cls, counts: Mapping[str, int], capacity: int, missed: int = 0) -> Frequent:

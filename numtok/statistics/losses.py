@@ -1,9 +1,5 @@
-"""What each representation would make of a corpus's numbers: held, rounded, clipped, left as text;
-its worst error, tokens and bytes.
-
-In: :class:`~numtok.statistics.Statistics`. Out: a :class:`Loss` per representation, each tried on
-the examples of every shape, which count for all numbers of their shape, and, where it scales, on
-the magnitudes. Nothing is known here about any of them.
+"""What each representation would make of a corpus's numbers. Each is tried on the examples of every
+shape, which count for all numbers of their shape, and, where it scales, on the magnitudes.
 """
 
 from __future__ import annotations
@@ -40,30 +36,17 @@ _EXACT = Context(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 @dataclass(frozen=True)
 class Loss:
-    """What becomes of the numbers in one representation. The first four counts are all numbers.
-
-    Attributes:
-        representation: that was tried.
-        exact: numbers that read back as the same decimal.
-        rounded: numbers that read back as another one near to it.
-        clipped: numbers replaced by the largest that is held.
-        left_as_text: numbers that stay ordinary text, as it cannot hold them.
-        vanishing: of those that are rounded or exact, how many are so near to zero, once scaled,
-            that a model can hardly tell.
-        worst_error: the largest relative error of those that are rounded; 0 if none is.
-        tokens: per number, those that stay text included; None if that was not counted.
-        bytes: of its columns per number, as files hold them; None if that takes tokens.
-    """
+    """What becomes of the numbers in one representation. The first four counts are all numbers."""
 
     representation: Representation
-    exact: int
-    rounded: int
-    clipped: int
+    exact: int  # read back as the same decimal
+    rounded: int  # read back as another one near to it
+    clipped: int  # replaced by the largest that is held
     left_as_text: int
-    vanishing: int
-    worst_error: float
-    tokens: float | None
-    bytes: float | None
+    vanishing: int  # of the rounded or exact ones, too near to zero, once scaled, for a model
+    worst_error: float  # the largest relative error of those that are rounded
+    tokens: float | None  # per number, those that stay text included; None if not counted
+    bytes: float | None  # of its columns per number, as files hold them; None if that takes tokens
 
     @property
     def name(self) -> str:

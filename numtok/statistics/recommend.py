@@ -1,7 +1,4 @@
-"""Which representation suits a corpus, and why, in plain words.
-
-In: :class:`~numtok.statistics.Statistics` and what each representation would lose. Out:
-:class:`Recommendation`. The first rule that holds decides:
+"""Which representation suits a corpus, and why, in plain words. The first rule that holds decides:
 
 1. there are no numbers: ``subword``, as nothing is to be shown;
 2. float32 changes more than 1% of the numbers, so their digits matter: ``fone`` if it holds 95% of
@@ -12,10 +9,6 @@ In: :class:`~numtok.statistics.Statistics` and what each representation would lo
 5. the middle 99.8% of the magnitudes span 10 powers of ten or more: ``bits``, or ``logfourier`` if
    float32 cannot hold 0.1% of them;
 6. ``fone``.
-
-Counts of misread numbers mislead, so it is said first if the corpus looks as if another grammar had
-written it: the numbers that stand side by side as the parts of one would, ``3`` and ``14`` in
-``3,14``, tell.
 """
 
 from __future__ import annotations

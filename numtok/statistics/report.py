@@ -1,8 +1,5 @@
 """A report: the statistics of a corpus, what the representations would lose of them, and which one
-suits.
-
-In: :class:`~numtok.statistics.Statistics`. Out: :class:`Report`, as JSON for programs, and as
-tables of plain text, which the terminal and the page show alike.
+suits, as JSON for programs, and as tables of text, which the terminal and the page show alike.
 """
 
 from __future__ import annotations
@@ -40,27 +37,18 @@ LOSS_HEADINGS = (
 
 @dataclass(frozen=True)
 class Report:
-    """What there is to tell about a corpus.
-
-    Attributes:
-        statistics: that were counted.
-        losses: of the representations that were asked for.
-        recommendation: among all that are registered.
-        xval: with the scale that xVal wants.
-    """
+    """What there is to tell about a corpus."""
 
     statistics: Statistics
-    losses: tuple[Loss, ...]
-    recommendation: Recommendation
-    xval: XVal
+    losses: tuple[Loss, ...]  # of the representations that were asked for
+    recommendation: Recommendation  # among all that are registered
+    xval: XVal  # with the scale that it wants
 
     @classmethod
     def of(
         cls, statistics: Statistics, representations: Sequence[Representation] | None = None
     ) -> Report:
-        """Of the statistics; ``representations`` are compared, or all that are registered if none
-        are given.
-        """
+        """Of the statistics; ``representations`` are compared, or all that are registered."""
         known = losses(statistics)
         compared = known if representations is None else losses(statistics, representations)
         advice = recommend(statistics, known)
@@ -80,21 +68,14 @@ class Report:
 
 
 class Table(NamedTuple):
-    """A section.
-
-    Attributes:
-        name, remark: what it shows.
-        label, columns: what the rows are called by, and what their counts are.
-        rows: of a label and as many counts as there are columns.
-        total: what the counts are shares of.
-    """
+    """A section."""
 
     name: str
     remark: str
-    label: str
-    columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
-    total: int = 0
+    label: str  # what the rows are called by
+    columns: tuple[str, ...]  # what their counts are
+    rows: list[tuple[Any, ...]]  # of a label and as many counts
+    total: int = 0  # what the counts are shares of
 
 
 def percent(count: float, total: float) -> str:

@@ -1,10 +1,6 @@
-"""All that is counted of a corpus's numbers, in one value of bounded size.
-
-In: texts, or numbers that were found or stored. Out: :class:`Statistics`. ``+`` and
-    :meth:`Statistics.merge` add them up, in any order and grouping with the same result: all is
-    exact but what is most frequent, which is so up to a capacity and within its stated bound beyond
-    it. What was not there to be seen is not counted as absent: ``written`` says of how many numbers
-    the text was known, ``in_text`` of how many also what stands around them.
+"""All that is counted of a corpus's numbers, in one value of bounded size, which adds up in any order
+and grouping with the same result. What was not there to be seen is not counted as absent:
+``written`` and ``in_text`` say of how many numbers the text was known.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
 """How numbers are written: their form, four-digit years, and numbers that stand side by side as if
-another country's grammar had written one.
-
-In: :class:`numtok.numbers.Numbers` with their text. Out: histograms. Every number has one of the
-    ``FORMS``, and any of the ``MARKS``. The ``SIDE_BY_SIDE`` are numbers with one character between
-    them: two, ``12 345`` and ``12'345``, one to three digits before exactly three; and, in running
-    text, exactly two with a comma, ``3,14``, or three and more that are grouped as ``12,34,567``
-    is. *Running text* has a space or a character that is not ASCII before them, and after them
-    neither the end of the line, a tab, a bracket nor a quote: that leaves out lists, tuples and the
-    rows of tables.
+another country's grammar had written one: ``12 345`` and ``12'345``, one to three digits before
+exactly three; in running text also ``3,14``, and three and more that are grouped as ``12,34,567``
+is. *Running text* has a space or a character that is not ASCII before them, and after them neither
+the end of the line, a tab, a bracket nor a quote, as lists, tuples and rows of tables have.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """What numbers cost in tokens: before, by the source tokenizer alone, and spelled out by each
 representation that does so.
-
-In: some of the texts. Out: :class:`TokenCosts`, sums, so that those of several batches add up.
-    Tokenizing takes longer than counting numbers, so it is done on a part of a corpus.
 """
 
 from __future__ import annotations
@@ -26,23 +23,14 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class TokenCosts:
-    """Sums over the texts that were looked at.
+    """Sums over the texts that were looked at."""
 
-    Attributes:
-        tokenizer: the fingerprint of what the tokenizer was made from; empty if nothing was looked
-            at.
-        bytes, numbers: of the texts.
-        tokens: that the source tokenizer gives to the texts.
-        before: those of them that overlap a number; one that overlaps two counts twice.
-        spelled: by name of a representation that spells numbers out, the tokens that they become.
-    """
-
-    tokenizer: str = ""
+    tokenizer: str = ""  # the fingerprint of what it was made from; empty without texts
     bytes: int = 0
     numbers: int = 0
-    tokens: int = 0
-    before: int = 0
-    spelled: dict[str, int] = field(default_factory=dict)
+    tokens: int = 0  # that the source tokenizer gives
+    before: int = 0  # those of them that overlap a number; one that overlaps two counts twice
+    spelled: dict[str, int] = field(default_factory=dict)  # tokens, by name of a representation
 
     @classmethod
     def of(cls, texts: Texts, tokenizer: Tokenizer) -> TokenCosts:

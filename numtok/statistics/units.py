@@ -1,10 +1,6 @@
-"""The word or symbol right after each number, which is often its unit: ``%``, ``km``, ``°C``,
-``years``, ``年``.
-
-In: :class:`numtok.numbers.Numbers` with their text. Out: the counts of those words, of up to
-``BYTES`` bytes of UTF-8. There may be one space between. A word is a run of letters, as in
-``km``, with what belongs to a unit after it (``km/h``, ``m²``); a symbol is one character of a
-list that leaves out punctuation; a character of a script without spaces stands for itself.
+"""The word or symbol right after each number, or after one space, which is often its unit: ``%``,
+``km/h``, ``m²``, ``°C``, ``years``. Symbols are those of a list that leaves out punctuation; a
+character of a script without spaces (``年``) stands for itself.
 """
 
 from __future__ import annotations

@@ -53,12 +53,8 @@ rows = load_dataset("this folder, or the name of its repository")
 
 
 def write_card(folder: Folder, manifests: Mapping[str, dict[str, Any]]) -> None:
-    """Write the card of finished jobs, unless somebody has written another.
-
-    Args:
-        folder: gets the card.
-        manifests: of each job by the folder within that it lies in, which is the name of its split;
-            an empty name for the folder itself.
+    """Write the card of finished jobs, unless somebody has written another; ``manifests`` are by the
+    folder within, which is the name of the split, and empty for the folder itself.
     """
     if is_free(folder):
         columns = _columns(folder, manifests)
@@ -75,11 +71,7 @@ def remove_card(folder: Folder) -> None:
 
 
 def is_free(folder: Folder) -> bool:
-    """Whether there is no such file, or one of ours.
-
-    Raises:
-        JobError: for a link or a pipe of this name.
-    """
+    """Whether there is no such file, or one of ours; JobError for a link or a pipe."""
     if (folder.size(CARD) or 0) > _LONGEST:
         return False
     return OURS.encode() in (folder.read(CARD) or OURS.encode())

@@ -28,27 +28,18 @@ SUFFIX = ".claim"
 
 @dataclass(frozen=True)
 class Claim:
-    """Who has it, and how far it is.
+    """Who has it, and how far it is."""
 
-    Attributes:
-        machine: where ``pid`` means something; ``host`` is for people.
-        pid, started: of the process; when that was, as the system counts it.
-        run: of the command that it works for. since: the time, in UTC.
-        beat: another number once it was refreshed.
-        error: why it failed, if it did: nobody works on it then.
-        stop: whether all others would fail alike, as on a full disk.
-    """
-
-    host: str
-    machine: str
+    host: str  # for people
+    machine: str  # where the number of the process means something
     pid: int
-    started: str
-    run: str
-    since: str
-    beat: int = 0
+    started: str  # when the process was, as the system counts it
+    run: str  # the command that it works for
+    since: str  # in UTC
+    beat: int = 0  # another number once it was refreshed
     progress: Progress | None = None
-    error: str | None = None
-    stop: bool = False
+    error: str | None = None  # why it failed, if it did: nobody works on it then
+    stop: bool = False  # whether all others would fail alike, as on a full disk
 
     def is_dead(self) -> bool:
         """Whether it is known that its process is gone."""

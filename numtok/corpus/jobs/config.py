@@ -50,9 +50,6 @@ class _Manifest:
 def read_config(path: str | Path) -> dict[str, Any]:
     """The options in a file, with values that :func:`numtok.encode_files` takes; those of a
     manifest or a plan name the inputs one by one, and no output.
-
-    Raises:
-        InputError: if the file cannot be read, or is neither.
     """
     name = str(path)
     is_json = name.lower().endswith(".json")

@@ -36,10 +36,7 @@ _CHECK = "check"
 
 class Folder:
     """A folder of this machine, or of an object store, where folders come and go with what is in
-    them.
-
-    Raises:
-        JobError: if the inner folder is a link.
+    them; JobError if the inner folder is a link.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -147,11 +144,7 @@ class Folder:
         write_file(self.file(name), content)
 
     def read(self, name: str) -> bytes | None:
-        """All of a small file; None if it is not there.
-
-        Raises:
-            JobError: for a link, a pipe or a device.
-        """
+        """All of a small file; None if it is not there, JobError for a link, a pipe or a device."""
         return _plain(self.file(name), _OWN)
 
     def write_json(self, name: str, content: dict[str, Any]) -> None:
@@ -160,10 +153,8 @@ class Folder:
         self.replace(name, json.dumps(signed, indent=1, sort_keys=True) + "\n")
 
     def read_json(self, name: str, kind: type[Kind]) -> Kind | None:
-        """The inverse, held to what ``kind`` declares; None if the file is not there.
-
-        Raises:
-            JobError: if it is damaged, was changed by hand, or is of another version.
+        """The inverse, held to what ``kind`` declares; None if the file is not there, JobError if it
+        is damaged, was changed by hand, or is of another version.
         """
         return _verified(self.read(name), self.file(name), kind)
 
@@ -236,21 +227,14 @@ def _verified(stored: bytes | None, path: str, kind: type[Kind]) -> Kind | None:
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any] | None:
-    """What a finished job has made; None if there is none.
-
-    Raises:
-        JobError: if it is damaged, was changed by hand, or is of another version.
-    """
+    """What a finished job has made; None if there is none, JobError as for :meth:`Folder.read_json`."""
     path = locations.join(folder, MANIFEST)
     return _verified(_plain(path), path, dict)
 
 
 def shards_of(folder: str | Path) -> list[str] | None:
-    """The files of a finished job in their order; None for a folder that is not a job's.
-
-    Raises:
-        InputError: if shards may be missing: a part of a corpus must not be taken for all of it.
-        JobError: if the manifest is damaged.
+    """The files of a finished job in their order; None for a folder that is not a job's. InputError
+    if shards may be missing: a part of a corpus must not be taken for all of it.
     """
     manifest = read_manifest(folder)
     if manifest is None:

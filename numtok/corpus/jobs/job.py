@@ -56,14 +56,9 @@ def encode_folder(
     sharding: Sharding,
     progress: Callable[[Progress], None] | None = None,
 ) -> Summary:
-    """Do what is left of a job, together with whoever else does: :func:`numtok.encode_files` says
-    with what. ``workers`` are processes, and threads in these where there are more of them than
-    shards, by default one per processor; ``overwrite`` begins anew.
-
-    Raises:
-        JobError: for the folder of another job; or, when all others are done, for shards that
-            failed.
-        NumtokError: for inputs that cannot be planned.
+    """Do what is left of a job, together with whoever else does. ``workers`` are processes, and
+    threads in these where there are more of them than shards; ``overwrite`` begins anew. JobError
+    for the folder of another job; or, when all others are done, for shards that failed.
     """
     request = make_request(inputs, encoder, settings, sharding)
     if sharding.share is not None and settings.overwrite:

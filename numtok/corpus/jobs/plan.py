@@ -34,27 +34,18 @@ _LARGEST = 1 << 62
 
 
 class Part(NamedTuple):
-    """A stretch of one input, or all of it.
-
-    Attributes:
-        size, tag: of all of the input, when it was planned; the tag changes with the content.
-        start, stop: bytes of a file of lines, row groups of a Parquet file; ``stop`` is None for a
-            file that is not cut.
-        length: in bytes, as stored.
-        mark: of the bytes from ``start`` on, by which the place is found again.
-        column: of JSON lines that are cut: the text column, as the head of the file has it.
-    """
+    """A stretch of one input, or all of it."""
 
     path: str
     format: str
     compression: str | None
-    size: int
-    tag: str
-    start: int
-    stop: int | None
-    length: int
-    mark: int = 0
-    column: str | None = None
+    size: int  # of all of the input, when it was planned
+    tag: str  # of the same; it changes with the content
+    start: int  # byte of a file of lines, row group of a Parquet file
+    stop: int | None  # None for a file that is not cut
+    length: int  # in bytes, as stored
+    mark: int = 0  # of the bytes from ``start`` on, by which the place is found again
+    column: str | None = None  # of JSON lines that are cut: the text column, by the file's head
 
     @property
     def source(self) -> Source:
@@ -105,29 +96,16 @@ class Shard(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """See the module.
+    """See the module."""
 
-    Attributes:
-        shards: in the order of the rows; their numbers rise, with gaps where inputs were dropped.
-        shard_bytes: about how much input a shard has.
-        options: all that the call was given, defaults filled in, in the form in which
-            :func:`numtok.encode_files` takes them from JSON.
-        tokenizer: ``source``, its name, None for the default one; whether it was ``given`` as an
-            object instead; ``fingerprint``, and that ``before_fit``.
-        versions: of the packages that the bytes depend on.
-        kept: Arrow schema of the kept columns, as an IPC message in base64.
-        fit: :class:`numtok.corpus.fit.Fit` as JSON; None if nothing was fitted.
-        costs: tokens per number before and after, on a sample; None without numbers.
-    """
-
-    shards: list[Shard]
-    shard_bytes: int
-    options: dict[str, Any]
+    shards: list[Shard]  # in the order of the rows; numbers rise, with gaps for dropped inputs
+    shard_bytes: int  # about how much input a shard has
+    options: dict[str, Any]  # all that the call was given, defaults filled in, JSON-ready
     tokenizer: TokenizerName
-    versions: dict[str, str]
-    kept: str
-    fit: dict[str, Any] | None
-    costs: tuple[float, float] | None
+    versions: dict[str, str]  # of the packages that the bytes depend on
+    kept: str  # Arrow schema of the kept columns, as an IPC message in base64
+    fit: dict[str, Any] | None  # :class:`numtok.corpus.fit.Fit` as JSON
+    costs: tuple[float, float] | None  # tokens per number before and after, on a sample
     format: Literal[2] = 2
 
     def __post_init__(self) -> None:
@@ -194,12 +172,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class TokenizerName:
-    """See :class:`Plan`."""
+    """What the tokenizer was made of."""
 
-    source: str | None
-    given: bool
+    source: str | None  # its name, None for the default one
+    given: bool  # whether it was an object instead
     fingerprint: str
-    before_fit: str
+    before_fit: str  # the fingerprint
 
 
 class Read(NamedTuple):
@@ -268,11 +246,7 @@ class Receipt:
 
 
 def read_plan(folder: Folder) -> Plan | None:
-    """The plan of the job in a folder; None if there is none.
-
-    Raises:
-        JobError: if it is damaged, or of another version.
-    """
+    """The plan of the job in a folder; None if there is none, JobError if it is damaged."""
     found = folder.read_json(PLAN, dict)
     if found is not None and found["format"] != FORMAT:
         raise JobError(

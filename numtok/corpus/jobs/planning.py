@@ -52,11 +52,8 @@ STRETCHES = 16  # of the inputs in each shard, from random places, where documen
 def planned(
     folder: Folder, request: Request, claims: Claims, overwrite: bool
 ) -> tuple[Plan, Tokenizer]:
-    """The plan of the job, and its tokenizer; for who holds the claim on the plan.
-
-    Raises:
-        JobError: if the folder holds another job, naming what differs; or if others work by a plan
-            that would have to change.
+    """The plan of the job, and its tokenizer; for who holds the claim on the plan. JobError if the
+    folder holds another job, or if others work by a plan that would have to change.
     """
     if overwrite:
         _refuse_beside_others(folder, claims)

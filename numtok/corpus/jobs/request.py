@@ -30,21 +30,13 @@ _NOT_SETTLED = ("workers", "overwrite")  # how it is done, not what
 
 
 class Sharding(NamedTuple):
-    """How a corpus is cut, and whose share this is.
+    """How a corpus is cut, and whose share this is."""
 
-    Attributes:
-        shards, shard_size: how many there should be, or how many bytes of input in each; None for
-            the default.
-        share: (i, n): every n-th shard from the i-th on, counted from 1; None for all.
-        ray: the address of the Ray cluster that does them; None for this machine.
-        card: whether the folder gets a README.md.
-    """
-
-    shards: int | None = None
-    shard_size: int | None = None
-    share: tuple[int, int] | None = None
-    ray: str | None = None
-    card: bool = False
+    shards: int | None = None  # how many there should be
+    shard_size: int | None = None  # or how many bytes of input in each
+    share: tuple[int, int] | None = None  # (i, n): every n-th from the i-th on, counted from 1
+    ray: str | None = None  # the address of the Ray cluster that does them
+    card: bool = False  # whether the folder gets a README.md
 
     def check(self) -> None:
         """Raise InputError if it makes no sense."""
@@ -70,22 +62,17 @@ class Sharding(NamedTuple):
 
 
 class Encoder(NamedTuple):
-    """What encodes: the tokenizer with the representations that were asked for; what it was made
-    of, a name, an object, or None for the default one; and how to find its scale, if it has none.
-    """
+    """What encodes."""
 
-    tokenizer: Tokenizer
-    source: Any = None
+    tokenizer: Tokenizer  # with the representations that were asked for
+    source: Any = None  # that it was made of: a name, an object, or None for the default one
     engine: str = "auto"
-    fit: ScaleFit | None = None
+    fit: ScaleFit | None = None  # how to find its scale, if it has none
 
 
 def is_folder(output: str | Path, sharding: Sharding, settings: EncodeSettings) -> bool:
     """Whether the output is a folder of shards: its name ends in a slash, it is there, or the
-    options say so.
-
-    Raises:
-        OutputError: if the options say so, but it is named like a file.
+    options say so; OutputError if they do, but it is named like a file.
     """
     name, asked = os.fspath(output), sharding != Sharding()
     named_like_one = name.lower().endswith(DATA)
@@ -140,11 +127,7 @@ class Request:
 def make_request(
     inputs: Sequence[str | Path], encoder: Encoder, settings: EncodeSettings, sharding: Sharding
 ) -> Request:
-    """The request, checked as far as that goes without reading the inputs.
-
-    Raises:
-        NumtokError: for what is not there, cannot be cut, or makes no sense.
-    """
+    """The request, checked as far as that goes without reading the inputs."""
     sharding.check()
     kind = settings.output_format or "parquet"
     if kind not in FILE_SUFFIXES:

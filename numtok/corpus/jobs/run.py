@@ -42,12 +42,7 @@ _LONGEST = 500  # characters of what a dead worker said last
 
 
 class JobRun:
-    """One command at work on a job: has its shards done, and tells how far they are.
-
-    Attributes:
-        left: shards that are to be done. failures: those that failed, with the reason.
-        resumed: how many were done before.
-    """
+    """One command at work on a job: has its shards done, and tells how far they are."""
 
     def __init__(
         self,
@@ -64,10 +59,10 @@ class JobRun:
         own = {shard.number for shard in self.shards}
         self._done = {one.number: _made(one, got) for one, got in before if one.number in own}
         self._total = sum(shard.size for shard in self.shards)
-        self.resumed = len(self._done)
+        self.resumed = len(self._done)  # how many were done before
         self._resumed_bytes = sum(one.read for one in self._done.values())
         self.left = [shard for shard in self.shards if shard.number not in self._done]
-        self.failures: dict[int, str] = {}
+        self.failures: dict[int, str] = {}  # shards that failed, with the reason
         self.last_words = "was killed"
         self._claimed: dict[str, Claim] = {}
         self._deaths: Counter[str] = Counter()
@@ -203,10 +198,8 @@ class JobRun:
             self.task.folder.remove_own_leftovers()  # of workers that could not tidy up
 
     def _has_died(self, worker: _Worker) -> bool:
-        """Whether a worker ended otherwise than by having done all.
-
-        Raises:
-            JobError: if too many did so before they had a shard.
+        """Whether a worker ended otherwise than by having done all; JobError if too many did so
+        before they had a shard.
         """
         if worker.process.returncode == 0:
             worker.close()
@@ -279,11 +272,7 @@ def _start(given: dict[str, Any]) -> _Worker:
 
 def _on_ray(run: JobRun, free: int) -> None:
     """By tasks, twice as many as the cluster has processors: those that wait begin on nodes that
-    come later, or find nothing left. The folder and the inputs must be where they are on every
-    node, as on a shared file system.
-
-    Raises:
-        JobError: if Ray is not installed, or there is no cluster, or a node does not see the job.
+    come later, or find nothing left. Every node must see the folder and the inputs.
     """
     try:
         ray = importlib.import_module("ray")

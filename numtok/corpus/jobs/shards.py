@@ -38,11 +38,7 @@ class Task:
 
 
 def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
-    """The tokenizer of a job, with its scale.
-
-    Raises:
-        JobError: if it is not the one that the job was planned with.
-    """
+    """The tokenizer of a job, with its scale; JobError if it is not the one that was planned with."""
     path = folder.file(TOKENIZER)
     tokenizer = Tokenizer.from_pretrained(path, engine=plan.options["engine"])
     if tokenizer.fingerprint != plan.tokenizer.fingerprint:
@@ -97,11 +93,8 @@ def _stretch(chunk: pq.ColumnChunkMetaData) -> tuple[int, int]:
 def encode_shard(
     task: Task, shard: Shard, threads: int = 1, progress: Callable[[Progress], None] | None = None
 ) -> None:
-    """Write a shard and its receipt.
-
-    Raises:
-        NumtokError: for inputs that cannot be read or that changed, or a disk that takes no more;
-            there is no receipt then.
+    """Write a shard and its receipt. NumtokError for inputs that cannot be read or that changed, or
+    a disk that takes no more; there is no receipt then.
     """
     folder, plan = task.folder, task.plan
     shard.check_inputs()

@@ -50,15 +50,10 @@ def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
 
 
 class ArrowFile:
-    """An IPC file or stream, ``size`` bytes long, called ``name`` in messages.
-
-    ``mapped`` into memory, columns that are not compressed are views of it. A file that is cut short
-    meanwhile would kill the process; each read looks at its size before. Else it is read piece by
-    piece.
-
-    Raises:
-        InputError: if a column does not have the checksum it was written with, when it is read;
-            what Arrow raises, for other damage.
+    """An IPC file or stream, ``size`` bytes long, called ``name`` in messages. Read piece by piece;
+    or ``mapped``, so that columns that are not compressed are views of it: as a file that is cut
+    short would kill the process, each read looks at its size before. InputError for a column that
+    does not have its checksum.
     """
 
     def __init__(self, path: str, mapped: bool = False, name: str | None = None) -> None:

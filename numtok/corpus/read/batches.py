@@ -35,43 +35,25 @@ class SkippedRow(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where rows come from.
-
-    Attributes:
-        sources: files. of: int[n], which of them. rows: int[n], the 0-based row there.
-    """
+    """Where rows come from."""
 
     sources: list[Source]
-    of: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.int64]
+    of: npt.NDArray[np.int64]  # int[n], which of the sources
+    rows: npt.NDArray[np.int64]  # int[n], the 0-based row there
 
 
 @dataclass(frozen=True, eq=False)
 class TextBatch:
-    """Some consecutive rows of one file; or of several, in any order, if there are ``places``.
+    """Some consecutive rows of one file; or of several, in any order, if there are ``places``."""
 
-    Attributes:
-        texts: string or large_string, nulls kept, checked UTF-8; may be a slice (``offset`` other
-            than 0).
-        kept: the other columns asked for, each as long as ``texts``.
-        first_row: 0-based row of this batch in its file; rows that were skipped count, blank lines
-            do not.
-        position: bytes of the file, as stored (compressed), consumed so far.
-        source: the file.
-        bad: rows that were left out of this batch (``on_error="skip"``); or the file from some
-            place on.
-        column: that holds the text; empty if there is none, or a template.
-        places: of the rows, if they are not consecutive.
-    """
-
-    texts: pa.Array
-    kept: dict[str, pa.Array]
-    first_row: int
-    position: int
+    texts: pa.Array  # string or large_string, nulls kept, checked UTF-8; may be a slice
+    kept: dict[str, pa.Array]  # the other columns asked for, each as long
+    first_row: int  # 0-based, in the file; rows that were skipped count, blank lines do not
+    position: int  # bytes of the file, as stored (compressed), consumed so far
     source: Source
-    bad: tuple[SkippedRow, ...] = ()
-    column: str = ""
-    places: Places | None = None
+    bad: tuple[SkippedRow, ...] = ()  # what was left out (``on_error="skip"``)
+    column: str = ""  # that holds the text; empty if there is none, or a template
+    places: Places | None = None  # of the rows, if they are not consecutive
 
     @property
     def skipped(self) -> int:
@@ -119,20 +101,10 @@ def joined(batches: Sequence[TextBatch]) -> TextBatch:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What to read and how.
-
-    Attributes:
-        text_column: that holds the text; by default ``text``, ``content``, ``document``, ``body``,
-            or the only string column. A row without it, or with null in it, is a null document.
-        keep_columns: others to hand out beside the texts.
-        batch_bytes: about how much input makes a batch; a longer document stays whole.
-        text_unit: in ``.txt``, whether a line or the whole file is a document.
-        on_error: ``"skip"`` leaves out rows of JSON lines, CSV and text files that cannot be read,
-            and of any file what lies after damage; ``bad`` of a batch tells.
-        kept_types: of kept columns. Without them a JSON column has the type that its first rows
-            suggest, which may differ from file to file; CSV columns are strings; Parquet and Arrow
-            columns have their own.
-        template: in place of ``text_column``.
+    """What to read and how: see :class:`numtok.corpus.settings.EncodeOptions`. A row without the text
+    column, or with null in it, is a null document; ``"skip"`` also leaves out what lies after
+    damage. Without ``kept_types`` a JSON column has the type that its first rows suggest, which may
+    differ from file to file.
     """
 
     text_column: str | None = None
@@ -179,10 +151,8 @@ def pick_text_column(
     strings: Sequence[str],
     kept: Sequence[str] = (),
 ) -> str:
-    """The text column's name, from all ``columns`` and those of them that hold ``strings``.
-
-    The asked one; else the first of ``TEXT_COLUMNS``; else the only string column. ``MissingInputError``
-    lists the columns where none fits.
+    """The text column's name: the asked one; else the first of ``TEXT_COLUMNS`` that holds strings;
+    else the only one that does. ``MissingInputError`` lists the columns where none fits.
     """
     listing = ", ".join(repr(name) for name in columns) or "none"
     for name in (*([asked] if asked is not None else []), *kept):

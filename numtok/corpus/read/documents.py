@@ -27,12 +27,9 @@ def check_text_unit(sources: Sequence[Source], text_unit: str) -> None:
 
 
 def read_batches(source: Source, options: ReadOptions = _DEFAULTS) -> Iterator[TextBatch]:
-    """The documents of one source, in order.
-
-    Raises:
-        InputError: naming the file, and the line and column as far as known. No text is ever
-            changed to make it fit. A file that is not there, or has no such column, raises even
-            where ``on_error`` is ``"skip"``.
+    """The documents of one source, in order; InputError names the file, line and column. No text is
+    ever changed to make it fit. A file that is not there, or has no such column, raises even where
+    ``on_error`` is ``"skip"``.
     """
     rows = 0
     try:

@@ -28,17 +28,11 @@ _KIND = "Parquet or Arrow IPC"
 
 
 class EncodedFile(ABC):
-    """An open file of either kind. What does not have numtok's metadata is given as it is.
+    """An open file of either kind. What does not have numtok's metadata is given as it is."""
 
-    Attributes:
-        path: of the file.
-        schema: with numtok's types and metadata.
-        rows: how many there are; None where that takes reading the file.
-        identity: what stands for all that it holds, where any row takes reading its whole chunk and
-            the file was opened ``at_random``; else empty.
-    """
-
-    rows: int | None = None
+    rows: int | None = None  # None where that takes reading the file
+    # what stands for all that it holds, where any row takes reading its whole chunk and the file
+    # was opened ``at_random``
     identity: str = ""
 
     def __init__(self, path: str, schema: pa.Schema) -> None:
@@ -59,10 +53,7 @@ class EncodedFile(ABC):
             )
 
     def batches(self, batch_bytes: int) -> Iterator[pa.RecordBatch]:
-        """All rows, checked; at least one batch comes, if need be without rows.
-
-        See :func:`read_encoded`.
-        """
+        """All rows, checked: see :func:`read_encoded`."""
         row, batch = 0, None
         with named_errors(Source(self.path, _KIND)):
             for stored in self._stream(batch_bytes):
@@ -153,10 +144,7 @@ class _Parquet(EncodedFile):
 
 
 class _Arrow(EncodedFile):
-    """An IPC file or stream: only the columns asked for are decompressed.
-
-    The batches of a mapped stream, which has no index, stay in the map.
-    """
+    """An IPC file or stream: only the columns asked for are decompressed."""
 
     def __init__(self, path: str, at_random: bool) -> None:
         self._file = ArrowFile(path, mapped=at_random)
@@ -181,16 +169,9 @@ class _Arrow(EncodedFile):
 
 
 def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:
-    """Open a file by what it begins with.
-
-    Args:
-        path: of the file.
-        at_random: for chunks, again and again, rather than for one pass in bounded memory: Arrow
-            files are then mapped, and their columns that are not compressed are views of the map.
-
-    Raises:
-        InputError: if the file is neither of the two, or damaged.
-        SchemaError: if its metadata are damaged.
+    """Open a file by what it begins with: for one pass in bounded memory, or for chunks, again and
+    again, ``at_random``: Arrow files are then mapped. InputError if it is neither of the two, or
+    damaged, SchemaError if its metadata are.
     """
     path = str(path)
     with named_errors(Source(path, _KIND)):
@@ -212,16 +193,9 @@ def is_encoded(path: str | Path) -> bool:
 
 
 def read_encoded(path: str | Path, batch_bytes: int = 8 << 20) -> Iterator[pa.RecordBatch]:
-    """All rows of an encoded file, a batch at a time, each with the schema and its metadata.
-
-    At least one batch comes, if need be without rows, so that the schema is always there. Parquet
-    batches have about ``batch_bytes``; Arrow batches are those of the file. Without numtok's
-    metadata, they are given as they are.
-
-    Raises:
-        InputError: if the file is neither of the two, or damaged.
-        SchemaError: if its metadata are damaged, or rows have columns that disagree; it names the
-            file and the row.
+    """All rows of an encoded file, in batches of about ``batch_bytes``, or those of an Arrow file; at
+    least one batch comes, if need be without rows. SchemaError names the file and the row where
+    columns disagree.
     """
     with contextlib.closing(open_encoded(path)) as file:
         yield from file.batches(batch_bytes)

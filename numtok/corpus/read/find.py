@@ -23,19 +23,12 @@ SIDECARS = frozenset({"dataset_info.json", "dataset_dict.json", "state.json"})
 def find_inputs(
     inputs: str | Path | Sequence[str | Path], format: str | None = None
 ) -> list[Source]:
-    """The files of ``inputs``, in the order given; folders and globs are sorted by path.
+    """The files of ``inputs``, in the order given; those of folders and globs by path. InputError if
+    there are none, or one is there twice.
 
-    Args:
-        inputs: one, or a list of them: paths or URLs of files; folders (read recursively: known
-            suffixes only, names with a leading dot skipped, links to folders not followed; of the
-            folder of a job, the shards); globs (``**`` works; hits that are folders are ignored);
-            ``-`` for standard input.
-        format: overrides the suffix of files, globs and standard input (JSON lines unless told); in
-            a folder, it selects the files of that format.
-
-    Raises:
-        InputError: nothing is there, a format is neither known nor given, or the same file is there
-            twice.
+    Folders are read recursively: known suffixes only, names with a leading dot skipped, links to
+    folders not followed; of the folder of a job, the shards. ``format`` overrides the suffix of
+    files; in a folder, it selects those of that format.
     """
     if format is not None and format not in SUFFIXES:
         raise InputError(f"unknown format {format!r}; known are {', '.join(SUFFIXES)}")

@@ -58,10 +58,8 @@ class Columns:
     template: Template | None = None
 
     def row(self, value: Any, written: Any = None) -> list[Any]:
-        """The text and the kept values of one parsed row; ``BadRow`` if it cannot be used.
-
-        A row ``null`` is a null document. ``written`` is the row with its numbers as they are
-        written, which a template takes.
+        """The text and the kept values of one parsed row, which ``null`` is too; ``BadRow`` if it
+        cannot be used. ``written`` is the row with its numbers as written, for a template.
         """
         if value is None:
             return [None] * (1 + len(self.kept))
@@ -129,10 +127,7 @@ def columns_of_head(source: Source, options: ReadOptions) -> Columns | None:
 def batches_of_blocks(
     blocks: Iterator[Block], source: Source, options: ReadOptions, columns: Columns | None = None
 ) -> Iterator[TextBatch]:
-    """One batch per block that has rows.
-
-    The columns are found by the first block that has any field at all, if they are not given.
-    """
+    """One batch per block that has rows; the first that has any field gives the columns."""
     first_row = 0
     for block in blocks:
         columns = columns or columns_of_block(block, source, options)
@@ -215,10 +210,8 @@ def _blame(error: BadRow, raw: bytes, source: Source, line: int, offset: int) ->
 
 
 def parse_line(raw: bytes, decoder: json.JSONDecoder = DECODER) -> Any:
-    """The value on one line; ``BadRow`` if there is none.
-
-    Bytes that are not UTF-8 become lone surrogates, so that they only matter in a column that is
-    used, as in Arrow's parser.
+    """The value on one line; ``BadRow`` if there is none. Bytes that are not UTF-8 become lone
+    surrogates, so that they only matter in a column that is used, as in Arrow's parser.
     """
     line = raw.decode("utf-8", "surrogateescape")
     try:

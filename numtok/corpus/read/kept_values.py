@@ -93,10 +93,7 @@ def sure(column: pa.Array, data: bytes) -> bool:
 
 
 def guess_type(rows: Sequence[dict[str, Any]], name: str, source: Source) -> pa.DataType:
-    """The Arrow type of a kept column by its values; string where all are null.
-
-    Dates stay the strings they are.
-    """
+    """The Arrow type of a kept column by its values; string where all are null."""
     try:
         return _typed(pa.array([_plain(row.get(name)) for row in rows]).type)
     except _NoFields:

@@ -34,10 +34,7 @@ class Block:
 
 def read_blocks(stream: ByteStream, size: int, longest: int = LONGEST_ROW) -> Iterator[Block]:
     """Blocks of about ``size`` bytes, longer only for a longer line; a byte order mark at the start
-    is left out.
-
-    ``InputError`` at a line longer than ``longest`` bytes: a few kilobytes of compressed file can
-    hold a line that fills the memory.
+    is left out. ``InputError`` at a line longer than ``longest`` bytes.
     """
     # of a line that is not complete yet; joined once, so that a long line costs linear time
     waiting: list[bytes] = []

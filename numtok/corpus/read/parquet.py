@@ -39,13 +39,8 @@ PAGE_BUFFER = 1 << 20
 
 
 def open_parquet(path: str, buffer_size: int = 0, **how: Any) -> pq.ParquetFile:
-    """A Parquet file that notices damage by the checksums of its pages.
-
-    Args:
-        path: of the file.
-        buffer_size: bytes that are read at once of a column, so that memory is bounded; 0 for all
-            of the row group.
-        how: further options of pyarrow.
+    """A Parquet file that notices damage by the checksums of its pages; so many bytes of a column are
+    read at once, 0 for all of the row group.
     """
     return pq.ParquetFile(
         locations.for_arrow(path),
@@ -83,15 +78,13 @@ def identity(path: str) -> str:
 
 
 class _Leaf(NamedTuple):
-    """A column of values in a row group: its path, its chunk, whether its values are bytes and
-    whether they are in lists, and the length of the longest value in its dictionary.
-    """
+    """A column of values in a row group."""
 
     path: str
     chunk: Any
     is_bytes: bool
     in_lists: bool
-    longest: int
+    longest: int  # bytes of the longest value in its dictionary
 
 
 def bounded_batches(
@@ -102,10 +95,8 @@ def bounded_batches(
     batch_bytes: int,
     source: Source,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of these columns, in this order, in batches of about ``batch_bytes``.
-
-    Raises:
-        InputError: at a row of which a column would take more than 512 MiB.
+    """The rows of these columns, in this order, in batches of about ``batch_bytes``; InputError at a
+    row of which a column would take more than 512 MiB.
     """
     for group in groups:
         rows = file.metadata.row_group(group).num_rows

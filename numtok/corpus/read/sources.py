@@ -26,24 +26,14 @@ COMPRESSIONS = {"gz": "gzip", "zst": "zstd", "bz2": "bz2", "xz": "xz"}
 
 @dataclass(frozen=True)
 class Source:
-    """One input, or a part of one.
+    """One input, or a part of one."""
 
-    Attributes:
-        path: or a URL; ``-`` is standard input.
-        format: see :mod:`numtok.corpus.read.formats`.
-        compression: None if there is none.
-        size: of the file, or of the part, in stored bytes; None where that is not known before the
-            end.
-        start, stop: of a part: bytes of a file of lines, row groups of a Parquet file; None for its
-            end. See :mod:`numtok.corpus.read.documents`.
-    """
-
-    path: str
+    path: str  # or a URL; ``-`` is standard input
     format: str
     compression: str | None = None
-    size: int | None = None
-    start: int = 0
-    stop: int | None = None
+    size: int | None = None  # in stored bytes; None where it is not known before the end
+    start: int = 0  # of a part: byte of a file of lines, row group of a Parquet file
+    stop: int | None = None  # the end of the file
 
     @property
     def name(self) -> str:
@@ -52,11 +42,7 @@ class Source:
 
 
 def identify(path: str) -> tuple[int, str]:
-    """(size, a tag that changes with the content) of an input.
-
-    Raises:
-        MissingInputError: if it is not there.
-    """
+    """(size, a tag that changes with the content) of an input; MissingInputError without one."""
     if is_url(path):
         found = stores.status(path)
         if found is None:

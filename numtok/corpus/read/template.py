@@ -29,17 +29,9 @@ AS_WRITTEN = json.JSONDecoder(parse_int=_Written, parse_float=_Written, parse_co
 
 
 class Template:
-    """How a row becomes a text.
-
-    Attributes:
-        columns: that it needs; none of ``row``, which takes all there are.
-
-    Args:
-        text: columns in braces, which are doubled where they are meant; ``\\n`` and ``\\t`` are a
-            line break and a tab. Or ``row``: a line ``column: value`` for each value.
-
-    Raises:
-        InputError: if it names no column, or a brace is alone.
+    """How a row becomes a text: ``columns`` in braces, which are doubled where they are meant, with
+    ``\\n`` and ``\\t`` for a line break and a tab; or ``row``, which needs none, a line
+    ``column: value`` for each value. InputError if it names no column, or a brace is alone.
     """
 
     def __init__(self, text: str) -> None:
@@ -65,11 +57,7 @@ class Template:
         self.columns = tuple(dict.fromkeys(name for _, name in self._pieces if name is not None))
 
     def needed(self, names: Sequence[str], source: Source) -> list[str]:
-        """The columns that it takes of those that are there.
-
-        Raises:
-            InputError: naming all that are there, if one is not or is there twice.
-        """
+        """The columns that it takes of those that are there; InputError if one is not, or twice."""
         wanted = self.columns or tuple(names)
         for name in wanted:
             if names.count(name) != 1:

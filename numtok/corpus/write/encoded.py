@@ -45,11 +45,7 @@ class BatchWriter:
         return int(self._counted.bytes_written)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Append the rows.
-
-        ``SchemaError`` if the columns are not those of the file; ``OutputError`` if the disk
-        refuses.
-        """
+        """Append rows; ``SchemaError`` if their columns are not those of the file."""
         if not batch.schema.equals(self.schema, check_metadata=False):
             raise SchemaError(
                 f"{self.path}: the batch has columns\n{_columns(batch.schema)}\nbut the file"
@@ -142,25 +138,9 @@ def open_writer(
     texts: bool = False,
 ) -> Iterator[BatchWriter]:
     """A context in which to ``write`` record batches; the file appears under its name when the
-    context ends well.
-
-    Args:
-        path: or a URL, whose end tells the format; or ``-`` for standard output.
-        schema: of all batches; its metadata is stored.
-        format: ``"parquet"``, ``"arrow"`` and so on, whatever the suffix; for standard output
-            ``"jsonl"`` (the default there) or ``"arrow"``.
-        compression: zstd, lz4, none; for Parquet also snappy, gzip.
-        overwrite: replace a file that is there already; it stays untouched until the new one is
-            complete.
-        row_group_bytes: about how much Arrow data makes a row group of Parquet.
-        tensors: how Parquet, which has none, stores them: as plain ``"lists"``, which every program
-            reads, or as Arrow's ``"extension"`` type.
-        texts: whether the first column is all that has to be written.
-
-    Raises:
-        OutputError: the file exists, the options make no sense, or the disk refuses. After any
-            exception, and after an interrupt, the temporary file is removed; what a killed process
-            leaves, never ``NAME``, is removed by the next run.
+    context ends well, and after any exception nothing is left of it. The options are those of
+    :class:`numtok.corpus.settings.EncodeOptions`; ``texts``: the first column is all that has to be
+    written. OutputError if the file exists, the options make no sense, or the disk refuses.
     """
     path = str(locations.place(path))
     kind, codec = check_options(path, format, compression, tensors, texts)

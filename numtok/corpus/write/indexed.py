@@ -89,11 +89,7 @@ def put(file: BinaryIO, data: Any, path: str) -> None:
 def open_indexed(
     name: str, dtype: npt.DTypeLike, to: str, overwrite: bool
 ) -> Iterator[IndexedFile]:
-    """A pair to ``write`` to, whose files get their names at the end, the index last.
-
-    Raises:
-        OutputError: if one of them exists, or the system refuses.
-    """
+    """A pair to ``write`` to, whose files get their names at the end, the index last."""
     path = f"{name}.bin"
     with new_file(f"{name}.idx", overwrite) as index, new_file(path, overwrite) as values:
         file = IndexedFile(name, values, index, dtype, to)
@@ -102,11 +98,7 @@ def open_indexed(
 
 
 class IndexedFiles:
-    """A pair for each stream, and ``PREFIX.json``, which says what they are.
-
-    Attributes:
-        files: the name of each stream's pair.
-    """
+    """A pair for each stream, and ``PREFIX.json``, which says what they are."""
 
     def __init__(self, prefix: str, about: BinaryIO, pairs: Mapping[str, IndexedFile]) -> None:
         self.files = {name: stream_name(prefix, name) for name in pairs}

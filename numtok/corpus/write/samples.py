@@ -60,15 +60,11 @@ WRITERS = {"mds": _mds, "webdataset": _webdataset}
 
 
 class Samples:
-    """A folder of samples that is being written.
-
-    Attributes:
-        files: the folder, for each stream.
-        bytes_written: all of it, at the end.
-    """
+    """A folder of samples that is being written."""
 
     def __init__(self, target: str, folder: Path, streams: Iterable[str], write: Write) -> None:
-        self.files, self.bytes_written = dict.fromkeys(streams, target), 0
+        self.files = dict.fromkeys(streams, target)
+        self.bytes_written = 0  # known at the end
         self._folder, self._write = folder, write
 
     def write(self, streams: Mapping[str, npt.NDArray[Any]], ends: npt.NDArray[np.int64]) -> None:
@@ -86,11 +82,8 @@ class Samples:
 def open_streams(
     folder: str, kind: str, dtypes: Mapping[str, np.dtype[Any]], overwrite: bool
 ) -> Iterator[Samples]:
-    """A folder of samples, which gets its name at the end.
-
-    Raises:
-        OutputError: if it exists, and is not one of ours that is to be replaced; or for a URL.
-        MissingDependencyError: if the package of the format is not installed.
+    """A folder of samples, which gets its name at the end; OutputError if it exists, and is not one
+    of ours that is to be replaced.
     """
     if is_url(folder):
         raise OutputError(f"{folder}: {kind} is written on this machine; copy it to the store then")

@@ -36,22 +36,13 @@ _INFINITE = {float("inf"): "1e999", float("-inf"): "-1e999"}  # which read back 
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """How to write.
-
-    Attributes:
-        compression: one of the format's, or ``"none"``.
-        row_group_bytes: about how much Arrow data makes a row group of Parquet.
-        tensors: ``"lists"`` or, in Parquet, Arrow's ``"extension"`` type.
-        stream: whether it goes to standard output, which cannot be sought.
-        exact: whether JSON is to hold all as it is: neither infinite values as ``1e999`` nor null
-            for what is not a number.
-    """
+    """How to write."""
 
     compression: str = "zstd"
-    row_group_bytes: int = ROW_GROUP_BYTES
-    tensors: str = "lists"
-    stream: bool = False
-    exact: bool = False
+    row_group_bytes: int = ROW_GROUP_BYTES  # about how much Arrow data makes a row group of Parquet
+    tensors: str = "lists"  # or, in Parquet, Arrow's "extension" type
+    stream: bool = False  # whether it goes to standard output, which cannot be sought
+    exact: bool = False  # whether JSON has neither 1e999 for infinite values nor null for NaN
 
 
 class Sink(ABC):
@@ -204,11 +195,8 @@ class _TextSink(_LinesSink):
 
 def json_lines(batch: pa.RecordBatch, first: int = 0, exact: bool = False) -> Iterator[str]:
     """One object per row: tensors are plain lists, infinite values ``1e999``, what is not a number
-    null, dates and decimals their text.
-
-    Raises:
-        OutputError: for bytes, and if ``exact`` for values that are not finite, naming the column
-            and the document.
+    null, dates and decimals their text. OutputError for bytes, and if ``exact`` for values that are
+    not finite.
     """
     for number, row in enumerate(plain(batch).to_pylist(), first + 1):
         parts = (
@@ -273,21 +261,13 @@ def _json(value: Any, exact: bool = False, name: str = "", row: int = 0) -> str:
 
 @dataclass(frozen=True)
 class OutputFormat:
-    """A format.
+    """A format."""
 
-    Attributes:
-        suffixes: of its files.
-        sink: opens one.
-        compressions: that it knows, the default first.
-        stream: whether standard output takes it.
-        columns: whether it holds more than texts.
-    """
-
-    suffixes: tuple[str, ...]
+    suffixes: tuple[str, ...]  # of its files
     sink: Callable[[BinaryIO, pa.Schema, SinkOptions], Sink]
-    compressions: tuple[str, ...] = ("none",)
-    stream: bool = False
-    columns: bool = True
+    compressions: tuple[str, ...] = ("none",)  # that it knows, the default first
+    stream: bool = False  # whether standard output takes it
+    columns: bool = True  # whether it holds more than texts
 
 
 FORMATS = {
