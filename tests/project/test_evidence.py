@@ -19,7 +19,7 @@ import pytest
 
 import numtok
 from benchmarks.corpus import shared_folder
-from benchmarks.evidence import bits_masked_words, fone_arithmetic, plots, report, xval_expressions
+from benchmarks.evidence import bits_masked_words, fone_arithmetic, report, xval_expressions
 from benchmarks.evidence.__main__ import main
 from benchmarks.evidence.arithmetic import questions
 from benchmarks.evidence.corpus import encode
@@ -74,23 +74,16 @@ def test_it_learns_in_a_few_steps_and_is_kept(
     assert capfd.readouterr().err == ""
     if name == "mixture":  # rests on nothing; the same once more, beside what there is
         assert main([*command, "--into", str(tmp_path / "again")]) == 0
-        assert [found["losses"] for found in results(tmp_path / "again", name)] == [
-            found["losses"] for found in results(tmp_path, name)
-        ]
+        once, again = (results(folder, name) for folder in (tmp_path, tmp_path / "again"))
+        assert [found["losses"] for found in once] == [found["losses"] for found in again]
     if name == "fone_arithmetic":
-        fone_beats_digits_at_the_smallest_size(tmp_path)
-
-
-def fone_beats_digits_at_the_smallest_size(folder: Path) -> None:
-    found = {
-        settings["numbers"]: result for settings, result in Store(folder).all("fone_arithmetic")
-    }
-    assert found["fone"]["exact"] > found["digits"]["exact"] + 0.1
+        exact = {run["numbers"]: found["exact"] for run, found in Store(tmp_path).all(name)}
+        assert exact["fone"] > exact["digits"] + 0.1
 
 
 def test_questions_are_those_of_the_paper() -> None:
     """FoNE, section 4.1: "[operand a][operator][operand b]=", a <= b but a >= b where they are
-    subtracted; none comes twice.
+    subtracted; none comes twice. Appendix F: all pairs of lengths of operands.
     """
     for task in fone_arithmetic.TASKS["full"].values():
         found = questions(task, 200, seed=3)
@@ -102,6 +95,11 @@ def test_questions_are_those_of_the_paper() -> None:
             assert one.answer == {"+": a + b, "-": a - b, "*": a * b}[task.sign]
             assert max(a, b) < 10**task.digits
             assert len(str(int(one.answer))) <= task.answer[0]
+    lengths = list(itertools.product(range(1, 5), repeat=2))
+    pairs = sums(lengths, 50, random.Random(1))
+    assert len(set(pairs)) == len(pairs)
+    counts = Counter((len(str(a)), len(str(b))) for a, b in pairs)
+    assert set(counts) == set(lengths) and min(counts[pair] for pair in lengths[1:]) >= 40
 
 
 @pytest.mark.parametrize("operands", [2, 3, 4])
@@ -123,20 +121,13 @@ def test_the_answer_of_an_expression_is_what_is_masked(
 ) -> None:
     """However many brackets the tokenizer merges with the = before it."""
     some = expressions(operands, 300, seed=2)
-    encoded = encode(
-        [xval_expressions.whole(one) for one in some],
-        numbers,
-        tmp_path,
-        **({"scale": 1.0} if numbers == "xval" else {}),
-    )
-    rows, batch = (
-        [encoded.rows[index] for index in range(len(some))],
-        xval_expressions.masked(encoded),
-    )
-    answers = [encoded.tokenizer.encode(str(one.value)).input_ids for one in some]
+    whole, scale = map(xval_expressions.whole, some), {"scale": 1.0} if numbers == "xval" else {}
+    encoded = encode(list(whole), numbers, tmp_path, **scale)
+    batch = xval_expressions.masked(encoded)
     hidden = batch["number_labels_mask"].bool() if numbers == "xval" else batch["labels"] != -100
-    for row, answer, places in zip(rows, answers, hidden, strict=True):
-        length = len(row["input_ids"])
+    for index, places in enumerate(hidden):
+        answer = encoded.tokenizer.encode(str(some[index].value)).input_ids
+        length = len(encoded.rows[index]["input_ids"])
         assert places.nonzero().flatten().tolist() == [*range(length - len(answer), length)]
 
 
@@ -157,58 +148,21 @@ def test_the_page_is_made_of_the_kept_results(tmp_path: Path) -> None:
         assert set(names.split("; ")) <= words(tmp_path / "images" / picture)
 
 
-@pytest.mark.parametrize("draw", [plots.curves, plots.dots, plots.bars])
-def test_a_picture_names_what_it_compares_and_is_drawn_alike_again(
-    draw: Any, tmp_path: Path
-) -> None:
-    values = {
-        "fone": {1600: [0.5, 0.7], 6400: [0.99, 1.0]},
-        "digits:1": {1600: [0.0, 0.1], 6400: [0.2, 0.3]},
-    }
-    values = (
-        values
-        if draw is plots.curves
-        else {
-            name: {str(at): some for at, some in points.items()} for name, points in values.items()
-        }
-    )
-    label = ("samples", "exact") if draw is plots.curves else ("exact",)
-    draw(tmp_path / "one.svg", values, *label)
-    draw(tmp_path / "another.svg", values, *label)
-    assert {*values, *label} <= words(tmp_path / "one.svg")
-    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "another.svg").read_bytes()
-
-
 def made_up(name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Results as all small runs of an experiment would leave them, but for their values."""
     spread = itertools.cycle([0.2, 0.4, 0.995])
     where = {"r2": 0.9, "median_error": 0.1, "unparseable": 0.0}
-    shares = {
-        "exact",
-        "digits_right",
-        "guess",
-        "perplexity",
-        "perplexity_near",
-        "perplexity_far",
-        "top_1",
-        "within_10_percent",
-        "median_decades",
-    }
+    shares = (
+        "exact digits_right guess perplexity perplexity_near perplexity_far top_1"
+        " within_10_percent median_decades unseen_loss"
+    )
     runs = []
     for settings in itertools.chain.from_iterable(EXPERIMENTS[name].phases("small")):
-        found: dict[str, Any] = {one: next(spread) for one in shares}
-        found |= {
-            "r2": 0.9,
-            "rate": 0.1,
-            "tokens": 5,
-            "tokens_per_sample": 5.0,
-            "seconds": 2.0,
-            "start": "0.02",
-            "curve": [[100 * k, 2.0 * k, next(spread)] for k in range(1, 11)],
-            "error": [next(spread), next(spread)],
-            "median_of_answer_over_question": 1.0,
-        }
-        found["unseen_loss"] = next(spread)
+        found: dict[str, Any] = {one: next(spread) for one in shares.split()}
+        found |= {"r2": 0.9, "rate": 0.1, "tokens": 5, "tokens_per_sample": 5.0, "seconds": 2.0}
+        found |= {"start": "0.02", "median_of_answer_over_question": 1.0}
+        found["curve"] = [[100 * k, 2.0 * k, next(spread)] for k in range(1, 11)]
+        found["error"] = [next(spread), next(spread)]
         found |= dict.fromkeys(("seen", "gap", "beyond"), where)
         found |= {"aspects": {"all": next(spread), "+, 1 digits": next(spread)}}
         if name == "tables_by_heads":
@@ -226,13 +180,9 @@ WITHOUT = {"token_counts"}  # a picture, or results to be made up
 def test_a_section_shows_all_that_has_results(name: str, tmp_path: Path) -> None:
     runs = made_up(name)
     section = EXPERIMENTS[name].section(runs, tmp_path / "images")
-    compared = {
-        settings[key]
-        for settings, _ in runs
-        for key in ("numbers", "variant", "embedding")
-        if key in settings
-    } - {"pretraining"}
-    assert all(one in section for one in compared)
+    keys = ("numbers", "variant", "embedding")
+    compared = {settings[key] for settings, _ in runs for key in keys if key in settings}
+    assert all(one in section for one in compared - {"pretraining"})
     assert "nan" not in section
     for names, picture in SHOWN.findall(section):
         assert set(names.split("; ")) <= words(tmp_path / "images" / picture)
@@ -241,41 +191,23 @@ def test_a_section_shows_all_that_has_results(name: str, tmp_path: Path) -> None
     assert not (tmp_path / "none").exists()  # nothing to draw
 
 
-def test_sums_are_of_all_pairs_of_lengths() -> None:
-    """FoNE, appendix F: "all combinations of operand lengths (i, j) up to a maximum length k"."""
-    lengths = list(itertools.product(range(1, 5), repeat=2))
-    found = sums(lengths, 50, random.Random(1))
-    assert len(set(found)) == len(found)
-    counts = Counter((len(str(a)), len(str(b))) for a, b in found)
-    assert set(counts) == set(lengths)
-    assert all(40 <= counts[pair] <= 50 for pair in lengths if pair != (1, 1))
-
-
 def test_kept_results_are_of_runs_that_there_are() -> None:
     for experiment in EXPERIMENTS.values():
-        known = list(
-            itertools.chain.from_iterable(experiment.phases("small") + experiment.phases("full"))
-        )
+        phases = experiment.phases("small") + experiment.phases("full")
+        known = list(itertools.chain.from_iterable(phases))
         for settings, found in Store().all(experiment.results):
-            assert settings in known
-            assert found
+            assert settings in known and found
 
 
-def test_a_name_that_no_run_has_is_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        main(["mixture", "--match", "two_questions", "--results", str(tmp_path)])
-    assert "no run of mixture is named so: --match two_questions" in capsys.readouterr().err
-
-
-def test_a_run_that_fails_is_an_error_and_leaves_the_others(
+def test_a_run_that_there_is_not_or_that_fails_is_an_error(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A run that needs the rates of the search, before there was one."""
-    assert (
-        main(["fone_arithmetic", "--match", "subtraction-fone-0", "--results", str(tmp_path)]) == 1
-    )
+    """The second needs the rates of the search, before there was one; what others did stays."""
+    kept = ["--results", str(tmp_path)]
+    with pytest.raises(SystemExit):
+        main(["mixture", "--match", "two_questions", *kept])
+    assert "no run of mixture is named so: --match two_questions" in capfd.readouterr().err
+    assert main(["fone_arithmetic", "--match", "subtraction-fone-0", *kept]) == 1
     assert "run the search first" in capfd.readouterr().err
     assert results(tmp_path, fone_arithmetic.NAME) == []
 

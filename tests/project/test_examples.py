@@ -11,6 +11,7 @@ import random
 import re
 import shlex
 from collections.abc import Iterator
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,7 @@ questions, word_problems = example("question_answering"), example("word_problems
 TINY = shlex.split("--steps 3 --sums 200 --held-out 12 --width 16 --layers 1 --batch-size 8")
 
 
-@pytest.mark.parametrize("numbers", ["xval,fone:3,0", "logfourier", "place", "p1000"])
+@pytest.mark.parametrize("numbers", ["xval,fone:3,0", "place", "p1000"])
 def test_additions_the_whole_way(
     numbers: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
@@ -79,10 +80,7 @@ def test_additions_the_whole_way(
     assert row.startswith(f"| `{numbers}` | ")
     assert 0 <= float(row.split("|")[2].strip().rstrip("%")) <= 100
     folder = tmp_path / numbers.replace(":", "-").replace(",", "-")
-    texts = [
-        json.loads(line)["text"] for line in (folder / "sums.jsonl").read_text("utf-8").splitlines()
-    ]
-    assert len(set(texts)) == 200
+    assert len(set((folder / "sums.jsonl").read_text("utf-8").splitlines())) == 200
     assert len(NumberDataset(folder / "sums.parquet")) == 200
     assert NumberModel.from_pretrained(folder / "model").causal
 
@@ -92,81 +90,68 @@ def test_additions_the_whole_way(
 def test_additions_are_learnt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums of numbers up to 60, with FoNE; untrained, hardly any is right."""
     monkeypatch.setattr(additions, "LARGEST", 60)
-    sizes = shlex.split("--sums 3000 --held-out 200 --batch-size 128 --learning-rate 6e-3")
+    sizes = shlex.split("--sums 3000 --held-out 200 --batch-size 128 --learning-rate 6e-3 --steps")
     torch.set_num_threads(1)
-    before = additions.run(
-        "fone:3,0", tmp_path / "before", additions.settings_from([*sizes, "--steps", "1"])
-    )
-    after = additions.run(
-        "fone:3,0", tmp_path / "after", additions.settings_from([*sizes, "--steps", "250"])
+    before, after = (
+        additions.run("fone:3,0", tmp_path / steps, additions.settings_from([*sizes, steps]))
+        for steps in ("1", "250")
     )
     assert before["exact"] < 0.1 and before["digits"] < 0.5
     assert after["exact"] > 0.8 and after["digits"] > 0.9 and after["r2"] > 0.98
     assert after["unparseable"] == 0
 
 
-@pytest.mark.parametrize("module", [additions, questions])
 @pytest.mark.parametrize("numbers", ["xval", "place", "p10", "subword"])
-def test_only_answers_have_labels(module: Any, numbers: str) -> None:
-    from numtok.representations import parse
+def test_only_answers_have_labels(numbers: str) -> None:
     from numtok_torch import NumberDataset
 
-    tokenizer = numtok.Tokenizer.from_pretrained(numbers=parse(numbers))
-    question, answer = (
-        ("123 + 4 =", " 127;")
-        if module is additions
-        else (questions.prompt(questions.Problem("What: 3 or 4?", "")), " 3\n")
-    )
-    row = module.AnswersOnly(
-        NumberDataset(tokenizer.encode_batch([question + answer])),
-        module.last_token(tokenizer, question),
-    )[0]
-    labels, ids, given = row["labels"], row["input_ids"], tokenizer.encode(question).input_ids
-    assert ids[: len(given)].tolist() == given.tolist()
-    assert labels.tolist() == [-100] * len(given) + ids[len(given) :].tolist()
+    tokenizer = numtok.Tokenizer.from_pretrained(numbers=numbers)
+    asked = questions.prompt(questions.Problem("What: 3 or 4?", ""))
+    for module, question, answer in (
+        (additions, "123 + 4 =", " 127;"),
+        (questions, asked, " 3\n"),
+    ):
+        data = NumberDataset(tokenizer.encode_batch([question + answer]))
+        row = module.AnswersOnly(data, module.last_token(tokenizer, question))[0]
+        ids, given = row["input_ids"].tolist(), tokenizer.encode(question).input_ids.tolist()
+        assert ids[: len(given)] == given
+        assert row["labels"].tolist() == [-100] * len(given) + ids[len(given) :]
 
 
 @pytest.mark.parametrize(
     ("module", "arguments", "message"),
     [
-        (additions, ["--steps", "0"], "--steps must be at least 1"),
-        (additions, ["--sums", "250000"], "only 250,000 sums"),
-        (additions, ["--width", "30"], "multiple of 4"),
-        (additions, ["--all", "--numbers", "xval"], "not allowed"),
-        (fermat, ["--width", "12"], "multiple of 8"),
-        (fermat, ["--questions", "-1"], "must not be negative"),
-        (fermat, ["--text", "nowhere.jsonl"], "no text at nowhere.jsonl"),
-        (fermat, ["--order", "none"], "invalid choice"),
-        (drop, [], "required: --drop"),
-        (
-            drop,
-            shlex.split("--drop x --pretrain-steps 0 --longest 40"),
-            "no room for a passage",
-        ),
+        (additions, "--steps 0", "--steps must be at least 1"),
+        (additions, "--sums 250000", "only 250,000 sums"),
+        (additions, "--width 30", "multiple of 4"),
+        (additions, "--all --numbers xval", "not allowed"),
+        (fermat, "--width 12", "multiple of 8"),
+        (fermat, "--questions -1", "must not be negative"),
+        (fermat, "--text nowhere.jsonl", "no text at nowhere.jsonl"),
+        (fermat, "--order none", "invalid choice"),
+        (drop, "", "required: --drop"),
+        (drop, "--drop x --pretrain-steps 0 --longest 40", "no room for a passage"),
     ],
 )
 def test_wrong_arguments(
-    module: Any, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    module: Any, arguments: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as stopped:
-        module.main(arguments)
+        module.main(arguments.split())
     assert stopped.value.code == 2
     assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("module", [additions, fermat, drop])
 def test_help_has_examples(module: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(SystemExit):
         module.main(["--help"])
-    assert stopped.value.code == 0
-    commands = re.findall(
-        rf"^  python examples/{module.__name__}\.py *([^#\n]*)", capsys.readouterr().out, re.M
-    )
-    assert len(commands) >= 4
-    for command in commands:
-        module.settings_from(
-            [*command.split(), *([] if module is additions else ["--pretrain-steps", "0"])]
-        )
+    command = rf"^  python examples/{module.__name__}\.py *([^#\n]*)"
+    found = re.findall(command, capsys.readouterr().out, re.M)
+    assert len(found) >= 4
+    more = [] if module is additions else ["--pretrain-steps", "0"]
+    for words in found:
+        module.settings_from([*words.split(), *more])
 
 
 def test_an_unknown_representation_stops(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -179,55 +164,36 @@ def test_problems_are_right() -> None:
     """The answer is the equation's value, exactly; the question has the equation's numbers."""
     made = word_problems.problems(1500, seed=3)
     assert made == word_problems.problems(1500, seed=3) != word_problems.problems(1500, seed=4)
-    forms = set()
+    written = re.compile(r"[\d.]+")
     for problem in made:
-        exact = re.sub(r"[\d.]+", lambda number: f"Fraction('{number[0]}')", problem.equation)
+        exact = written.sub(lambda number: f"Fraction('{number[0]}')", problem.equation)
         assert eval(exact, {"Fraction": Fraction}) == Fraction(problem.answer), problem
         assert re.fullmatch(r"(0|[1-9]\d*)(\.\d*[1-9])?", problem.answer), problem
-        forms.add(re.sub(r"[\d.]+", "n", problem.equation))
         found = sorted(number.value for number in numtok.extract(problem.question))
-        written = sorted(
-            numtok.extract(one)[0].value for one in re.findall(r"[\d.]+", problem.equation)
-        )
-        in_words = re.search(
-            r"\b(zero|one|two|three|four|five|six|seven|eight|nine|\w+teen|\w+ty|ten|eleven|twelve)\b",
-            problem.question,
-            re.I,
-        )
-        assert found == written or in_words or re.search(r"\d \d{3}", problem.question), problem
+        numbers = sorted(map(Decimal, written.findall(problem.equation)))
+        in_words = re.search(r"\b([a-z]+teen|[a-z]+ty|zero|ten|eleven|twelve)\b", problem.question)
+        small = re.search(r"\b(one|two|three|four|five|six|seven|eight|nine)\b", problem.question)
+        spaced = re.search(r"\d \d{3}", problem.question)
+        assert found == numbers or in_words or small or spaced, problem
         assert "{" not in problem.question
-    assert len(forms) == 9
-
-
-def test_numbers_in_words() -> None:
-    assert word_problems.in_words(136) == "one hundred and thirty-six"
-    assert word_problems.in_words(2315) == "two thousand, three hundred and fifteen"
-    assert word_problems.in_words(1028) == "one thousand and twenty-eight"
-    assert (
-        word_problems.in_words(40) == "forty"
-        and word_problems.in_words(100_000) == "one hundred thousand"
-    )
-    assert len({word_problems.in_words(value) for value in range(20_000)}) == 20_000
+    assert len({written.sub("n", problem.equation) for problem in made}) == 9
 
 
 def write_aspects(folder: Path, count: int = 8) -> None:
     """Test sets in FERMAT's format: questions and answers in orders of their own."""
     draw = random.Random(5)
     for place, aspect in enumerate(("Original", "Commuted", "1000+_comma")):
-        made = word_problems.problems(count, seed=place)
         rows = [
             {"index": number, "question": f" {one.question} ", "answer": f"{float(one.answer)}"}
-            for number, one in enumerate(made)
+            for number, one in enumerate(word_problems.problems(count, seed=place))
         ]
         if aspect == "Commuted":
-            rows[3] |= {"question": "Not commutable", "answer": "Not commutable"}
-        for kind, key in (("questions", "question"), ("answers", "answer")):
-            path = folder / kind / f"{aspect}.{kind[0]}"
+            rows[3] |= dict.fromkeys(("question", "answer"), "Not commutable")
+        for key in ("question", "answer"):
+            path = folder / f"{key}s" / f"{aspect}.{key[0]}"
             path.parent.mkdir(parents=True, exist_ok=True)
-            lines = [
-                json.dumps({"index": row["index"], key: row[key]})
-                for row in draw.sample(rows, len(rows))
-            ]
+            mixed = draw.sample(rows, len(rows))
+            lines = [json.dumps({"index": row["index"], key: row[key]}) for row in mixed]
             path.write_text("\n".join(lines) + "\n", "utf-8")
 
 
@@ -243,66 +209,26 @@ def test_fermat_the_whole_way(
     from numtok_torch import NumberModel
 
     write_aspects(tmp_path / "fermat")
-    text = tmp_path / "text.jsonl"
-    text.write_text(
-        "".join(
-            json.dumps({"text": f"The year {year} had 12.5 days of rain.\n" * 40}) + "\n"
-            for year in range(30)
-        ),
-        "utf-8",
-    )
-    sources = ["--fermat", str(tmp_path / "fermat"), "--text", str(text), "--order", order]
-    assert (
-        fermat.main([*sources, *SMALL, "--pretrain-steps", "2", "--output", str(tmp_path / "out")])
-        == 0
-    )
-    out = capsys.readouterr().out
-    before, after = re.search(r"perplexity ([\d.,]+) before, ([\d.,]+) after 2 steps", out).groups()  # type: ignore[union-attr]
-    assert float(after.replace(",", "")) < float(before.replace(",", ""))
-    rows = [line.split(" | ") for line in out.splitlines() if line.startswith("| ")]
-    assert [row[0] for row in rows[1:]] == [
-        "| own templates",
-        "| Original",
-        "| Commuted",
-        "| 1000+_comma",
-    ]
-    assert all(row[2] == "4" for row in rows[1:])
-    model = NumberModel.from_pretrained(tmp_path / "out")
-    assert (
-        model.embedding is not None
-        and model.embedding.written == order
-        and model.embedding.vectors.weight.abs().sum() > 0
-    )
-    tokenizer = numtok.Tokenizer.from_pretrained(tmp_path / "out")
+    rows = [{"text": f"The year {year} had 12.5 days of rain.\n" * 40} for year in range(30)]
+    text, out = tmp_path / "text.jsonl", tmp_path / "out"
+    text.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    sources = f"--fermat {tmp_path}/fermat --text {text} --order {order}".split()
+    assert fermat.main([*sources, *SMALL, "--pretrain-steps", "2", "--output", str(out)]) == 0
+    told = capsys.readouterr().out
+    found = re.search(r"perplexity ([\d.,]+) before, ([\d.,]+) after 2 steps", told)
+    assert found is not None
+    before, after = (float(one.replace(",", "")) for one in found.groups())
+    assert after < before
+    rows_told = [line.split(" | ") for line in told.splitlines() if line.startswith("| ")][1:]
+    names = ["| own templates", "| Original", "| Commuted", "| 1000+_comma"]
+    assert [row[0] for row in rows_told] == names and {row[2] for row in rows_told} == {"4"}
+    model, tokenizer = NumberModel.from_pretrained(out), numtok.Tokenizer.from_pretrained(out)
+    assert model.embedding is not None and model.embedding.written == order
+    assert model.embedding.vectors.weight.abs().sum() > 0
     assert tokenizer.representations == (numtok.PlaceValue(order=order),)
     model.backbone.save_pretrained(tmp_path / "backbone")
-    again = [
-        "--model",
-        str(tmp_path / "backbone"),
-        "--tokenizer",
-        str(tmp_path / "out"),
-        "--pretrain-steps",
-        "0",
-    ]
+    again = f"--model {tmp_path}/backbone --tokenizer {out} --pretrain-steps 0".split()
     assert fermat.main([*sources, *SMALL, *again]) == 0
-
-
-def test_a_few_problems_are_learnt_by_heart(tmp_path: Path) -> None:
-    """Encoding, training, writing and reading fit together: what was learnt comes out."""
-    asked = word_problems.problems(12, seed=1)
-    texts = [questions.with_answer(one) for one in asked]
-    sizes = shlex.split(
-        "--width 64 --layers 1 --steps 120 --batch-size 12 --learning-rate 5e-3 --vocab-size 400"
-    )
-    settings = fermat.settings_from([*sizes, "--order", "lsd", "--pretrain-steps", "0"])
-    settings.folder = tmp_path
-    torch.set_num_threads(1)
-    tokenizer = questions.make_tokenizer(texts, settings)
-    torch.manual_seed(0)
-    model = questions.build_model(tokenizer, settings)
-    assert fermat.measure(fermat.answers_to(model, tokenizer, asked, 5), asked)[0] < 0.2
-    questions.finetune(model, tokenizer, texts, settings)
-    assert fermat.measure(fermat.answers_to(model, tokenizer, asked, 5), asked)[0] > 0.9
 
 
 def test_a_pretrained_model_starts_as_it_was() -> None:
@@ -310,17 +236,11 @@ def test_a_pretrained_model_starts_as_it_was() -> None:
     settings = argparse.Namespace(model=None, width=16, layers=1, order="lsd", longest=512)
     model = questions.build_model(tokenizer, settings).eval()
     batch = questions.encoded(tokenizer, ["12 and 345.6"])[0]
-    ids, places = (
-        torch.tensor(batch["input_ids"][None]).long(),
-        torch.tensor(batch["place_value"][None]).long(),
-    )
+    ids, places = (torch.tensor(batch[name][None]).long() for name in ("input_ids", "place_value"))
     assert (places != 0).sum() == 6
     with torch.no_grad():
-        with_places, without = (
-            model(input_ids=ids, place_value=places).logits,
-            model.backbone(ids).logits,
-        )
-    torch.testing.assert_close(with_places, without, rtol=0, atol=0)
+        with_places = model(input_ids=ids, place_value=places).logits
+        torch.testing.assert_close(with_places, model.backbone(ids).logits, rtol=0, atol=0)
 
 
 def test_questions_and_answers_are_joined_by_index(tmp_path: Path) -> None:
@@ -328,11 +248,9 @@ def test_questions_and_answers_are_joined_by_index(tmp_path: Path) -> None:
     found = fermat.read_aspects(tmp_path, 0, seed=1)
     assert list(found) == ["Original", "Commuted", "1000+_comma"]
     for place, (name, asked) in enumerate(found.items()):
-        right = {
-            one.question: Fraction(one.answer) for one in word_problems.problems(8, seed=place)
-        }
+        right = {one.question: one.answer for one in word_problems.problems(8, seed=place)}
         assert len(asked) == (7 if name == "Commuted" else 8)
-        assert all(right[one.question] == Fraction(one.answer) for one in asked)
+        assert all(Fraction(right[one.question]) == Fraction(one.answer) for one in asked)
     assert fermat.read_aspects(tmp_path, 2, seed=1)["Original"] == found["Original"][:2]
     assert fermat.read_aspects(tmp_path, 0, seed=2)["Original"] != found["Original"]
 
@@ -341,16 +259,16 @@ def test_missing_and_damaged_data(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"no FERMAT test sets in .*--fermat FOLDER"):
         fermat.main(["--fermat", str(tmp_path), "--pretrain-steps", "0"])
     write_aspects(tmp_path)
-    (tmp_path / "answers" / "Commuted.a").write_text('{"index": 1, "answer": "2.0"}\n', "utf-8")
-    with pytest.raises(SystemExit, match=r"Commuted\.q: .*same indices"):
-        fermat.read_aspects(tmp_path, 4, seed=0)
-    (tmp_path / "answers" / "Commuted.a").write_text("{", "utf-8")
-    with pytest.raises(SystemExit, match=r"Commuted\.a cannot be read as JSON lines"):
-        fermat.read_aspects(tmp_path, 4, seed=0)
-    text = tmp_path / "text.jsonl"
-    text.write_text('{"body": "x"}\n', "utf-8")
+    for content, told in (
+        ('{"index": 1, "answer": "2.0"}\n', r"Commuted\.q: .*same indices"),
+        ("{", r"Commuted\.a cannot be read as JSON lines"),
+    ):
+        (tmp_path / "answers" / "Commuted.a").write_text(content, "utf-8")
+        with pytest.raises(SystemExit, match=told):
+            fermat.read_aspects(tmp_path, 4, seed=0)
+    (tmp_path / "text.jsonl").write_text('{"body": "x"}\n', "utf-8")
     with pytest.raises(SystemExit, match='must have a "text"'):
-        questions.passages(text, 10)
+        questions.passages(tmp_path / "text.jsonl", 10)
 
 
 def test_answers_are_measured_as_decimals() -> None:
@@ -366,14 +284,10 @@ def test_the_published_test_sets(shared: Path) -> None:
         pytest.skip(f"the shared data lack {folder}")
     found = fermat.read_aspects(folder, 20, seed=0)
     assert set(found) == set(fermat.ASPECTS) - {fermat.OWN}
-    assert all(len(asked) == 20 for asked in found.values())
-    assert fermat.measure([one.answer for one in found["Worded"]], found["Worded"])[0] == 1
-    assert [one.answer for one in found["Worded"]] == [one.answer for one in found["Original"]]
-    assert {
-        name
-        for name in found
-        if "," in "".join(re.findall(r"\d,\d", "".join(one.question for one in found[name])))
-    } == {"1000+_comma"}
+    assert {len(asked) for asked in found.values()} == {20}
+    worded = [one.answer for one in found["Worded"]]
+    assert fermat.measure(worded, found["Worded"])[0] == 1
+    assert worded == [one.answer for one in found["Original"]]
 
 
 # ---- DROP
@@ -381,53 +295,48 @@ def test_the_published_test_sets(shared: Path) -> None:
 
 def write_drop(path: Path, passages: int = 4) -> dict[str, Any]:
     """A file of DROP's form: numbers, a span and a date, and what others answered."""
-    none = {"number": "", "date": {"day": "", "month": "", "year": ""}, "spans": []}
+
+    def asked(question: str, *answers: dict[str, Any]) -> dict[str, Any]:
+        empty = {"number": "", "date": {"day": "", "month": "", "year": ""}, "spans": []}
+        first, *others = (empty | answer for answer in answers)
+        return {"question": question, "answer": first, "validated_answers": others}
+
     content = {}
     for number in range(passages):
         pairs = [
-            {
-                "question": "How many points did the home team score?",
-                "answer": none | {"number": str(21 + number)},
-            },
-            {
-                "question": " How many more than the guests? ",
-                "answer": none | {"number": str(11 + 3 * number)},
-                "validated_answers": [none | {"number": "7"}],
-            },
-            {"question": "Who won?", "answer": none | {"spans": ["the home team"]}},
-            {
-                "question": "When was it?",
-                "answer": none | {"date": {"day": "3", "month": "May", "year": "1999"}},
-            },
+            asked("How many points did the home team score?", {"number": str(21 + number)}),
+            asked(
+                " How many more than the guests? ",
+                {"number": str(11 + 3 * number)},
+                {"number": "7"},
+            ),
+            asked("Who won?", {"spans": ["the home team"]}),
+            asked("When was it?", {"date": {"day": "3", "month": "May", "year": "1999"}}),
         ]
-        content[f"game_{number}"] = {
-            "passage": f"Game {number}: the home team won {21 + number} to {10 - 2 * number}.",
-            "qa_pairs": pairs,
-        }
+        told = f"Game {number}: the home team won {21 + number} to {10 - 2 * number}."
+        content[f"game_{number}"] = {"passage": told, "qa_pairs": pairs}
     path.write_text(json.dumps(content), "utf-8")
     return content
 
 
 def test_questions_of_drop_are_those_whose_answer_is_a_number(tmp_path: Path) -> None:
-    content = write_drop(tmp_path / "drop.json")
-    found = drop.read_drop(tmp_path / "drop.json")
+    path = tmp_path / "drop.json"
+    passage = write_drop(path)["game_1"]["passage"]
+    found = drop.read_drop(path)
     assert [len(some) for some in found] == [2, 2, 2, 2]
-    assert found[1][1] == drop.Asked(
-        content["game_1"]["passage"], "How many more than the guests?", ("14", "7")
-    )
+    assert found[1][1] == drop.Asked(passage, "How many more than the guests?", ("14", "7"))
     for damaged, message in (
         ('{"a": {"passage": "x"}}', "no file of DROP"),
         ("[1]", "no file of DROP"),
         ("{", "cannot be read as JSON"),
     ):
-        (tmp_path / "drop.json").write_text(damaged, "utf-8")
+        path.write_text(damaged, "utf-8")
         with pytest.raises(SystemExit, match=message):
-            drop.read_drop(tmp_path / "drop.json")
+            drop.read_drop(path)
 
 
-@pytest.mark.parametrize(
-    ("said", "answers", "exact", "f1"),
-    [
+def test_answers_are_scored_as_drop_does() -> None:
+    for said, answers, exact, f1 in (
         ("5", ("5",), 1, 1),
         ("5.0", ("5",), 1, 1),
         ("1,234", ("1234",), 1, 1),
@@ -436,47 +345,32 @@ def test_questions_of_drop_are_those_whose_answer_is_a_number(tmp_path: Path) ->
         ("6", ("5", "6"), 1, 1),
         ("6 yards", ("5",), 0, 0),
         ("", ("5",), 0, 0),
-    ],
-)
-def test_answers_are_scored_as_drop_does(
-    said: str, answers: tuple[str, ...], exact: float, f1: float
-) -> None:
-    assert drop.score(said, answers) == (exact, pytest.approx(f1))
+    ):
+        assert drop.score(said, answers) == (exact, pytest.approx(f1)), said
 
 
 def test_a_long_passage_is_cut_so_that_its_question_fits() -> None:
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue(order="lsd")])
-    one = drop.Asked("It rained 12.5 mm on 3 days. " * 200, "How much?", ("12.5",))
-    problem = drop.fitting(tokenizer, one, 100)
-    assert problem.question.endswith("\nHow much?") and one.passage.startswith(
-        problem.question.split("\n")[0]
-    )
+    long = "It rained 12.5 mm on 3 days. " * 200
+    problem = drop.fitting(tokenizer, drop.Asked(long, "How much?", ("12.5",)), 100)
+    passage, _, question = problem.question.partition("\n")
+    assert question == "How much?" and long.startswith(passage)
     assert 40 < len(tokenizer.encode(questions.with_answer(problem)).input_ids) <= 100
-    assert (
-        drop.fitting(tokenizer, drop.Asked("Short.", "How much?", ("1",)), 100).question
-        == "Short.\nHow much?"
-    )
+    short = drop.fitting(tokenizer, drop.Asked("Short.", "How much?", ("1",)), 100)
+    assert short.question == "Short.\nHow much?"
 
 
 def test_questions_of_drop_are_learnt_by_heart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With places and without, from the file to the scores."""
-    write_drop(tmp_path / "drop.json", passages=3)
-    sizes = shlex.split(
-        "--width 64 --layers 1 --batch-size 6 --learning-rate 1e-2 --vocab-size 300 --threads 1"
-    )
-    files = [
-        "--drop",
-        str(tmp_path / "drop.json"),
-        "--asked",
-        str(tmp_path / "drop.json"),
-        "--pretrain-steps",
-        "0",
-    ]
+    file = tmp_path / "drop.json"
+    write_drop(file, passages=3)
+    sizes = "--width 64 --layers 1 --batch-size 6 --learning-rate 1e-2 --vocab-size 300 --threads 1"
 
     def scores(steps: int) -> dict[str, tuple[float, float]]:
-        settings = drop.settings_from([*files, *sizes, "--steps", str(steps)])
+        given = f"--drop {file} --asked {file} --pretrain-steps 0 {sizes} --steps {steps}"
+        settings = drop.settings_from(given.split())
         settings.folder = tmp_path / str(steps)
         settings.folder.mkdir()
         found: dict[str, tuple[float, float]] = drop.run(settings)

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from places import ROOT
 from uv import find_uv_bin
@@ -34,11 +35,7 @@ def repository_files() -> list[str]:
         "git",
         "-C",
         str(ROOT),
-        "ls-files",
-        "-z",
-        "--cached",
-        "--others",
-        "--exclude-standard",
+        *["ls-files", "-z", "--cached", "--others", "--exclude-standard"],
     ]
     if (ROOT / ".git").exists() and shutil.which("git"):
         found = subprocess.run(command, capture_output=True, check=True).stdout.decode().split("\0")
@@ -84,20 +81,11 @@ def index_variables() -> dict[str, str]:
     that are set stay as they are.
     """
     # every line a name and the repr of its value
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "config",
-        "list",
-    ]
+    command = [sys.executable, "-m", "pip", "config", "list"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     settings = dict(line.split("=", 1) for line in told.splitlines() if "=" in line)
     # the best of all indexes, as pip takes it
-    found = {
-        "UV_INDEX_STRATEGY": "unsafe-best-match",
-        "UV_PYTHON_DOWNLOADS": "never",
-    }
+    found = {"UV_INDEX_STRATEGY": "unsafe-best-match", "UV_PYTHON_DOWNLOADS": "never"}
     for place in ("global", "install", ":env:"):  # the last counts
         for name, variable in UV_OPTIONS.items():
             if value := settings.get(f"{place}.{name}"):
@@ -133,44 +121,21 @@ class Environment:
 
     def install(self, requirement: str) -> None:
         """With the tested versions."""
-        self.uv(
-            "pip",
-            "install",
-            "--quiet",
-            "--python",
-            str(self.home),
-            "--constraint",
-            str(ROOT / "constraints.txt"),
-            requirement,
-        )
+        tested = ("--constraint", str(ROOT / "constraints.txt"))
+        self.uv("pip", "install", "--quiet", "--python", str(self.home), *tested, requirement)
 
     def uv(self, *words: str) -> None:
         """Have uv do something; a failure shows what it said."""
-        done = subprocess.run(
-            [find_uv_bin(), *words],
-            cwd=self.work,
-            env=self.variables,
-            capture_output=True,
-            text=True,
-        )
-        said = (
-            f"uv {' '.join(words)} fails; this test needs a package"
-            f" index\n{done.stdout}{done.stderr}"
-        )
-        assert done.returncode == 0, said
+        how: dict[str, Any] = {"cwd": self.work, "env": self.variables}
+        done = subprocess.run([find_uv_bin(), *words], capture_output=True, text=True, **how)
+        said = f"uv {' '.join(words)} fails; this test needs a package index\n{done.stdout}"
+        assert done.returncode == 0, said + done.stderr
 
     def start(self, *words: str, input: str | None = None) -> subprocess.CompletedProcess[str]:
         """A command of the environment, in the working folder."""
         command = [str(self.home / "bin" / words[0]), *words[1:]]
-        return subprocess.run(
-            command,
-            cwd=self.work,
-            env=self.variables,
-            input=input,
-            capture_output=True,
-            text=True,
-            timeout=400,
-        )
+        how: dict[str, Any] = {"cwd": self.work, "env": self.variables, "input": input}
+        return subprocess.run(command, capture_output=True, text=True, timeout=400, **how)
 
     def run(self, *words: str) -> str:
         """What it prints."""
