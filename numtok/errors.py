@@ -127,13 +127,9 @@ class OutputError(NumtokError, OSError):
 
 
 class JobError(NumtokError, RuntimeError):
-    """A job that cannot go on, or shards of it that could not be made; what is finished stays.
+    """A job that cannot go on, or shards of it that could not be made; what is finished stays."""
 
-    Attributes:
-        failures: of shards: number to the reason.
-    """
-
-    failures: dict[int, str]
+    failures: dict[int, str]  # of shards: number to the reason
 
     def __init__(
         self, message: str = "", path: str | None = None, failures: dict[int, str] | None = None

@@ -35,11 +35,8 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     context ends well, else it is removed.
 
     Forcing what is written to the disk is left to the writer. A link is followed: the file it names
-    is replaced.
-
-    Raises:
-        OutputError: the file exists and ``overwrite`` is not set; it is a folder or a device; or
-            the system refuses.
+    is replaced. OutputError the file exists and ``overwrite`` is not set; it is a folder or a
+    device; or the system refuses.
     """
     if is_url(path):
         with stores.new_object(str(path), overwrite) as file:
@@ -81,10 +78,7 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
 
 def write_file(path: str | Path, content: str | bytes) -> None:
     """Write ``content`` (text as UTF-8), replacing what is there in one step; a device or a pipe
-    gets it as it is.
-
-    Raises:
-        OutputError: if the system refuses; what was there stays as it was.
+    gets it as it is. OutputError if the system refuses; what was there stays as it was.
     """
     data = memoryview(content.encode() if isinstance(content, str) else content)
     if is_url(path):
@@ -110,10 +104,8 @@ def write_file(path: str | Path, content: str | bytes) -> None:
 
 
 def lock(descriptor: int, wait: bool = True) -> None:
-    """Lock a file until it is closed.
-
-    Raises:
-        OSError: another process has locked it; or the system has no such locks.
+    """Lock a file until it is closed. OSError another process has locked it; or the system has no
+    such locks.
     """
     if not locks:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))

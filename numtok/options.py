@@ -31,10 +31,8 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
 
 def check_options(instance: Any, owner: str, error: type[Exception]) -> None:
     """Hold every field to its type, and put the plain Python value in its place: numpy's numbers,
-    integers as floats, lists as tuples.
-
-    Raises:
-        error: that names the owner, the option, and what it should be.
+    integers as floats, lists as tuples. error that names the owner, the option, and what it should
+    be.
     """
     hints = _hints(type(instance))  # type: ignore[arg-type]  # mypy does not see that a class is hashable
     for field in dataclasses.fields(instance):
@@ -95,10 +93,8 @@ def _described(hint: Any) -> str:
 
 def conform(content: Any, kind: type[Kind], where: str, error: type[Exception]) -> Kind:
     """What was read from a file, as the dataclass or ``TypedDict`` that declares its fields and
-    their types; a ``ValueError`` of the class's own check is told in the same way.
-
-    Raises:
-        error: that names the file, the field, and what it should be.
+    their types; a ``ValueError`` of the class's own check is told in the same way. error that names
+    the file, the field, and what it should be.
     """
     import msgspec  # takes longer to load than most starts may
 

@@ -106,11 +106,7 @@ def _system(url: str) -> tuple[Any, str]:
 
 
 def _tried(url: str, ask: Callable[[], Answer], doing: str = "read") -> Answer:
-    """The answer.
-
-    Raises:
-        InputError, OutputError: naming the URL, what is wrong, and the way out.
-    """
+    """The answer. InputError, OutputError naming the URL, what is wrong, and the way out."""
     left = TRIES if _scheme(url) in ("http", "https") else 1
     pause = PAUSE
     while True:
@@ -392,10 +388,8 @@ def remove(url: str) -> None:
 @contextlib.contextmanager
 def new_object(url: str, overwrite: bool) -> Iterator[BinaryIO]:
     """A nameless file of this machine, gone with the process at the latest, which is put under the
-    URL as a whole when the context ends well.
-
-    Raises:
-        OutputError: there is an object and ``overwrite`` is not set, or the store refuses.
+    URL as a whole when the context ends well. OutputError there is an object and ``overwrite`` is
+    not set, or the store refuses.
     """
     check_writable(url)
     _refuse_existing(url, overwrite)

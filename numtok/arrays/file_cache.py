@@ -61,10 +61,8 @@ def trusted(folder: Path) -> Path | None:
 
 def make_private(folder: Path, mode: int = 0o700) -> Path:
     """Make the folder and what is missing above it, for this user alone, whatever the umask;
-    returns it free of symbolic links.
-
-    Raises:
-        OSError: if the system refuses, or somebody else can write to a folder that is there.
+    returns it free of symbolic links. OSError if the system refuses, or somebody else can write to
+    a folder that is there.
     """
     for level in reversed([folder, *folder.parents]):
         if not os.path.lexists(level):
@@ -80,10 +78,8 @@ def make_private(folder: Path, mode: int = 0o700) -> Path:
 @functools.cache
 def source_key(module: str) -> str:
     """A digest of the source of a module and of all that it imports of its package and of numtok,
-    directly or not: it changes with them, whatever the times of the files.
-
-    Raises:
-        OSError: if there are no files of it.
+    directly or not: it changes with them, whatever the times of the files. OSError if there are no
+    files of it.
     """
     roots = {module.partition(".")[0], __name__.partition(".")[0]}
     ahead, names, sources = [module], {module}, {}
@@ -134,10 +130,8 @@ def read(path: Path) -> bytes | None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Cache ``content`` there in one step: other runs find what was there, or this.
-
-    Raises:
-        OSError: if the system refuses.
+    """Cache ``content`` there in one step: other runs find what was there, or this. OSError if the
+    system refuses.
     """
     folder = make_private(path.parent)
     temporary = folder / f"{path.name}.{secrets.token_hex(6)}.tmp"

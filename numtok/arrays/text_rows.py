@@ -43,19 +43,13 @@ class ArrowStream(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TextRows:
-    """``n`` rows of UTF-8 text.
+    """``n`` rows of UTF-8 text."""
 
-    Attributes:
-        text: uint8[bytes], the buffer; row ``r`` is ``text[offsets[r]:offsets[r + 1]]``.
-        offsets: int64[n + 1], not necessarily starting at 0.
-        valid: bool[n], False for a null row.
-        array: the Arrow array that owns the memory.
-    """
-
+    # uint8[bytes], the buffer; row ``r`` is ``text[offsets[r]:offsets[r + 1]]``
     text: npt.NDArray[np.uint8]
-    offsets: npt.NDArray[np.int64]
-    valid: npt.NDArray[np.bool_]
-    array: pa.Array
+    offsets: npt.NDArray[np.int64]  # int64[n + 1], not necessarily starting at 0
+    valid: npt.NDArray[np.bool_]  # bool[n], False for a null row
+    array: pa.Array  # the Arrow array that owns the memory
 
     def __len__(self) -> int:
         return len(self.valid)
@@ -67,11 +61,8 @@ class TextRows:
 
     @classmethod
     def of(cls, texts: Texts) -> TextRows:
-        """Take texts of any accepted kind.
-
-        Raises:
-            InputError: for another type, for text that is not valid UTF-8 (naming the document) and
-                for a lone surrogate.
+        """Take texts of any accepted kind. InputError for another type, for text that is not valid
+        UTF-8 (naming the document) and for a lone surrogate.
         """
         if isinstance(texts, TextRows):
             return texts

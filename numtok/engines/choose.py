@@ -102,10 +102,8 @@ def _other_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> 
 
 
 def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> GigatokenEngine:
-    """gigatoken, once it is known to give the same ids.
-
-    Raises:
-        TokenizerError: if it cannot be used for this tokenizer.
+    """gigatoken, once it is known to give the same ids. TokenizerError if it cannot be used for
+    this tokenizer.
     """
     fast = GigatokenEngine(config, tokens, parse_special)
     file_cache.cached(

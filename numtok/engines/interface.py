@@ -24,41 +24,29 @@ Config = dict[str, Any]  # a parsed tokenizer.json
 
 @dataclass(frozen=True)
 class NumtokTokens:
-    """The added tokens of numtok.
+    """The added tokens of numtok."""
 
-    Attributes:
-        plain, spaced: ids of those that stand for a number, ``[NUM]`` and, if there are two forms,
-            `` [NUM]``; -1 if there is none. For numbers without a frame, of one of the symbols that
-            may begin them.
-        hidden: ids of the others, ``[/NUM]`` and the symbols of spelled-out numbers: what looks
-            like them in a text is ordinary text.
-    """
-
+    # ids of those that stand for a number, ``[NUM]`` and, if there are two forms, `` [NUM]``; -1 if
+    # there is none. For numbers without a frame, of one of the symbols that may begin them.
     plain: int
     spaced: int = -1
+    # ids of the others, ``[/NUM]`` and the symbols of spelled-out numbers: what looks like them in
+    # a text is ordinary text
     hidden: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """Places in the text where the tokens of c numbers go instead of the numbers, in order.
+    """Places in the text where the tokens of c numbers go instead of the numbers, in order."""
 
-    Attributes:
-        document: int32[c]. start, stop: int64[c], byte offsets within the document, without the
-            space before.
-        per_document: int64[documents + 1], offsets of each document's slots.
-        plain, spaced: int32, flat ids to put in place of each slot, in its form without and with
-            the space.
-        offsets: int64[c + 1] into both.
-    """
-
-    document: npt.NDArray[np.int32]
-    per_document: Ints
-    start: Ints
+    document: npt.NDArray[np.int32]  # int32[c]
+    per_document: Ints  # int64[documents + 1], offsets of each document's slots
+    start: Ints  # int64[c], byte offsets within the document, without the space before
     stop: Ints
+    # int32, flat ids to put in place of each slot, in its form without and with the space
     plain: Ids
     spaced: Ids
-    offsets: Ints
+    offsets: Ints  # int64[c + 1] into both
 
     @classmethod
     def of(cls, numbers: Numbers, plain: Ids, spaced: Ids, offsets: Ints) -> Slots:

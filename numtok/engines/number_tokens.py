@@ -25,10 +25,8 @@ def add_number_tokens(
     the ids of all of them.
 
     Ids are given out in a fixed order after the largest there is; tokens that are there already
-    keep theirs, so a saved tokenizer does not change.
-
-    Raises:
-        TokenizerError: if the source already has one of them as a token of another kind.
+    keep theirs, so a saved tokenizer does not change. TokenizerError if the source already has one
+    of them as a token of another kind.
     """
     own, shared, together = representation.added_tokens(two_forms)
     vocabulary = vocabulary_of(config)

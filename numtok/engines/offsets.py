@@ -31,18 +31,12 @@ SPACES = frozenset(
 
 
 class TokenForms(NamedTuple):
-    """What is known of every token, by id.
+    """What is known of every token, by id."""
 
-    Attributes:
-        widths: int64, bytes that it decodes to. leading, trailing: int64, how many spaces it begins
-            and ends with.
-        unsafe: uint8 by code point, which characters the normalizer may change; empty if there is
-            none.
-    """
-
-    widths: Ints
-    leading: Ints
+    widths: Ints  # int64, bytes that it decodes to
+    leading: Ints  # int64, how many spaces it begins and ends with
     trailing: Ints
+    # uint8 by code point, which characters the normalizer may change; empty if there is none
     unsafe: npt.NDArray[np.uint8]
 
     @classmethod

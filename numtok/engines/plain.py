@@ -29,10 +29,8 @@ class Plain(NamedTuple):
 
 
 def plain_config(config: Config, own: Collection[str], form: PlainForm) -> Plain:
-    """``config`` without numtok's ``own`` tokens, with numbers in this form.
-
-    Raises:
-        TokenizerError: if the source's model or pre-tokenizer lets no groups of digits be rows.
+    """``config`` without numtok's ``own`` tokens, with numbers in this form. TokenizerError if the
+    source's model or pre-tokenizer lets no groups of digits be rows.
     """
     kept = [token for token in config["added_tokens"] if token["content"] not in own]
     source = config | {"added_tokens": kept, "truncation": None, "padding": None}

@@ -30,11 +30,8 @@ from numtok.numbers.numbers import Numbers
 
 
 def special_names(config: Config, tokens: NumtokTokens) -> list[str]:
-    """Names of the special tokens.
-
-    Raises:
-        TokenizerError: if one may be in a text under another name, as it is looked for in
-            normalized text.
+    """Names of the special tokens. TokenizerError if one may be in a text under another name, as it
+    is looked for in normalized text.
     """
     special = [
         token

@@ -87,10 +87,8 @@ class TokenizersEngine:
 
     def decode(self, ids: list[int], numbers: list[str]) -> str:
         """Text of ids; the number tokens, in order, become ``numbers``. Special tokens are left out
-        of the text only by the decoder itself.
-
-        Raises:
-            NumtokError: if the ids do not hold as many number tokens.
+        of the text only by the decoder itself. NumtokError if the ids do not hold as many number
+        tokens.
         """
         sentinel = self._usual_character
         text = self._decoded(ids, sentinel)

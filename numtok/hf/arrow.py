@@ -29,10 +29,8 @@ INTEGERS = {"input_ids": np.int32}  # the other columns of the base class hold 0
 
 
 def text_column(texts: Any, column: str) -> pa.Array | pa.ChunkedArray:
-    """The texts of a table, a record batch, or a column itself.
-
-    Raises:
-        InputError: if there is no such column, it holds no text, or a text is null.
+    """The texts of a table, a record batch, or a column itself. InputError if there is no such
+    column, it holds no text, or a text is null.
     """
     if isinstance(texts, pa.Table | pa.RecordBatch):
         if column not in texts.schema.names:
@@ -63,10 +61,8 @@ def encode_column(
     add_special_tokens: bool,
     max_length: int | None,
 ) -> pa.Table:
-    """One row per text: what a call returns.
-
-    Raises:
-        InputError: if a row has no room for the special tokens.
+    """One row per text: what a call returns. InputError if a row has no room for the special
+    tokens.
     """
     options: dict[str, Any] = {"add_special_tokens": add_special_tokens, "max_length": max_length}
     if max_length is not None:

@@ -33,21 +33,13 @@ PROBE = "\u00c5\uff21\u2460\ufb01\u200b\u01c5\u0130\u00e9e\u0301\u00ad\t\u3000\u
 
 @dataclass
 class BackendState:
-    """What numtok makes of one state of a backend.
+    """What numtok makes of one state of a backend."""
 
-    Attributes:
-        numtok: the tokenizer; its engine is made when it is first needed.
-        post_processor: its state at that time.
-        marks: the last copies of the backend with marks.
-        characters: how many were encoded in batches that may take the quick way.
-        has_fast_engine: None before the engine was made.
-    """
-
-    numtok: Tokenizer
-    post_processor: Any
-    marks: list[Marks] = field(default_factory=list)
-    characters: int = 0
-    has_fast_engine: bool | None = None
+    numtok: Tokenizer  # the tokenizer; its engine is made when it is first needed
+    post_processor: Any  # its state at that time
+    marks: list[Marks] = field(default_factory=list)  # the last copies of the backend with marks
+    characters: int = 0  # how many were encoded in batches that may take the quick way
+    has_fast_engine: bool | None = None  # None before the engine was made
 
     @functools.cached_property
     def numbers_stay(self) -> bool:

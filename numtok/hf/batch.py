@@ -58,36 +58,22 @@ NO_SPECIAL = SpecialTokens([], [], [], [], 0)
 
 
 class Places(NamedTuple):
-    """Where the tokens of n rows go in one flat array.
+    """Where the tokens of n rows go in one flat array."""
 
-    Attributes:
-        size: of the array. begins: int64[n], where each row's special tokens begin, after any
-            padding on the left.
-        edges: int64[n + 1], the rows with their padding.
-        source, target: int64[t], places of the tokens that are kept before and after.
-        kept: int64[n], tokens kept of each row.
-    """
-
-    size: int
-    begins: Ints
-    edges: Ints
-    source: Ints
+    size: int  # of the array
+    begins: Ints  # int64[n], where each row's special tokens begin, after any padding on the left
+    edges: Ints  # int64[n + 1], the rows with their padding
+    source: Ints  # int64[t], places of the tokens that are kept before and after
     target: Ints
-    kept: Ints
+    kept: Ints  # int64[n], tokens kept of each row
 
 
 class Flat(NamedTuple):
-    """n encoded rows in flat arrays: row r is ``[edges[r]:edges[r + 1]]`` of each.
+    """n encoded rows in flat arrays: row r is ``[edges[r]:edges[r + 1]]`` of each."""
 
-    Attributes:
-        columns: what the base class returns, in its order, int64[t]. streams: the number streams,
-            [t, ...].
-        edges: int64[n + 1].
-    """
-
-    columns: dict[str, Array]
-    streams: dict[str, Array]
-    edges: Ints
+    columns: dict[str, Array]  # what the base class returns, in its order, int64[t]
+    streams: dict[str, Array]  # the number streams, [t, ...]
+    edges: Ints  # int64[n + 1]
 
     def rows(self, values: Any) -> list[Any]:
         return [values[first:last] for first, last in itertools.pairwise(self.edges.tolist())]

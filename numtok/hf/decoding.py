@@ -27,10 +27,8 @@ def decode_row(
     options: dict[str, Any],
 ) -> str:
     """The text of one row of ids; ``values`` as :meth:`numtok.hf.NumberTokenizer.decode` takes
-    them, ``options`` those of the base class.
-
-    Raises:
-        InputError: if there are neither as many values as ids nor as many as numbers.
+    them, ``options`` those of the base class. InputError if there are neither as many values as ids
+    nor as many as numbers.
     """
     ids = token_ids["input_ids"] if isinstance(token_ids, dict) else token_ids
     found = find_in_ids(state.numtok, [ids] if isinstance(ids, int) else ids, values)
@@ -50,10 +48,8 @@ def decode_row(
 
 
 def rows_of(token_ids: Any, values: Any) -> list[tuple[Any, Any]] | None:
-    """(ids, values) of each row of a batch; None if it is one row.
-
-    Raises:
-        InputError: if there are not as many rows of each.
+    """(ids, values) of each row of a batch; None if it is one row. InputError if there are not as
+    many rows of each.
     """
     if not token_ids or not isinstance(token_ids[0], list):
         return None
@@ -69,10 +65,8 @@ def find_in_ids(
     numtok: Tokenizer, ids: Sequence[int], values: Sequence[float] | None
 ) -> tuple[list[int], list[str]] | None:
     """(ids in which each number is one token, the text of every token in them that has a mark) of
-    ids that a model may have made; None if no number in them can be told.
-
-    Raises:
-        InputError: if there are neither as many values as ids nor as many as numbers.
+    ids that a model may have made; None if no number in them can be told. InputError if there are
+    neither as many values as ids nor as many as numbers.
     """
     size = numtok.vocab_size
     flat = np.array([number if 0 <= number < size else -1 for number in ids], np.int32)

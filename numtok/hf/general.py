@@ -22,18 +22,12 @@ from numtok.numbers.numbers import Numbers
 
 
 class Call(NamedTuple):
-    """The arguments of one call.
+    """The arguments of one call."""
 
-    Attributes:
-        text, pair: the texts, as transformers takes them. with_streams: whether to return the
-            number streams.
-        options: the others, as the base class hands them to its ``_encode_plus``.
-    """
-
-    text: Any
+    text: Any  # the texts, as transformers takes them
     pair: Any
-    with_streams: bool
-    options: Mapping[str, Any]
+    with_streams: bool  # whether to return the number streams
+    options: Mapping[str, Any]  # the others, as the base class hands them to its ``_encode_plus``
 
 
 def encode_generally(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> Any:
@@ -188,11 +182,7 @@ def take_settings(marked: Any, backend: Any) -> None:
 
 
 def _sequences(row: Any, split: bool) -> list[list[str]]:
-    """The one or two sequences of a row: its text, or words.
-
-    Raises:
-        InputError: if something is not a text.
-    """
+    """The one or two sequences of a row: its text, or words. InputError if something is not a text."""
     many = row if isinstance(row, list | tuple) else []
     if isinstance(row, str) and not split:
         return [[row]]

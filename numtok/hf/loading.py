@@ -66,10 +66,7 @@ def complete_settings(settings: dict[str, Any]) -> dict[str, Any]:
 
 def refuse_misspelt(given: Iterable[str], own: Sequence[str], where: str) -> None:
     """Transformers takes any option and says nothing of those that it does not know: refuse what
-    was meant to be one of ours.
-
-    Raises:
-        InputError: that names the option.
+    was meant to be one of ours. InputError that names the option.
     """
     for name in given:
         if meant := difflib.get_close_matches(name, own, 1, 0.8):
@@ -118,11 +115,7 @@ def load_stock(path: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Any
 
 
 def check_is_fast(tokenizer: Any, ours: type) -> None:
-    """Whether numbers can be put into it.
-
-    Raises:
-        TokenizerError: if the tokenizer is not a fast one.
-    """
+    """Whether numbers can be put into it. TokenizerError if the tokenizer is not a fast one."""
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         raise TokenizerError(
             f"{type(tokenizer).__name__} is not a fast transformers tokenizer; wrap a"
@@ -143,9 +136,7 @@ def check_is_fast(tokenizer: Any, ours: type) -> None:
 
 def add_number_tokens(backend: tokenizers.Tokenizer, settings: dict[str, Any]) -> Tokenizer:
     """Add the number tokens that are not there yet; the numtok tokenizer of the same settings.
-
-    Raises:
-        TokenizerError: if ``tokenizers`` gives them other ids.
+    TokenizerError if ``tokenizers`` gives them other ids.
     """
     made = Tokenizer.from_settings(load_source(backend), settings)
     known = backend.get_added_tokens_decoder()

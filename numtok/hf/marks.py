@@ -113,10 +113,8 @@ def _entries(
 
 
 def marks_for(cached: list[Marks], numtok: Tokenizer, texts: Sequence[str]) -> Marks:
-    """Marks that do not occur in the texts; ``cached`` keeps the last ones made.
-
-    Raises:
-        InputError: if the texts use nearly every private-use character.
+    """Marks that do not occur in the texts; ``cached`` keeps the last ones made. InputError if the
+    texts use nearly every private-use character.
     """
     for marks in cached:
         if not marks.occur_in(texts):
@@ -128,20 +126,14 @@ def marks_for(cached: list[Marks], numtok: Tokenizer, texts: Sequence[str]) -> M
 
 @dataclass(frozen=True, eq=False)
 class MarkedText:
-    """One marked text, with n numbers.
+    """One marked text, with n numbers."""
 
-    Attributes:
-        text: with marks.
-        first: the call's number of its first number.
-        starts, stops: int64[n], characters of each number in the original text, half-open.
-        mark_starts, mark_stops: int64[n], characters of its marks in the marked text; the same if
-            it has none but stays text (``Subword``).
-    """
-
-    text: str
-    first: int
-    starts: Ints
+    text: str  # with marks
+    first: int  # the call's number of its first number
+    starts: Ints  # int64[n], characters of each number in the original text, half-open
     stops: Ints
+    # int64[n], characters of its marks in the marked text; the same if it has none but stays text
+    # (``Subword``)
     mark_starts: Ints
     mark_stops: Ints
 

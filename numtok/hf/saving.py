@@ -42,10 +42,7 @@ def save_whole(
     names that it returned, there.
 
     transformers and ``tokenizers`` write straight into the folder they are given, and so leave half
-    a file on a full disk.
-
-    Raises:
-        OutputError: if the system refuses; no file is left half-written.
+    a file on a full disk. OutputError if the system refuses; no file is left half-written.
     """
     with tempfile.TemporaryDirectory(prefix="numtok-") as made:
         names = _named(lambda: save(made), folder) or ()

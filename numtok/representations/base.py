@@ -40,17 +40,12 @@ Mask = npt.NDArray[np.bool_]
 
 
 class AddedTokens(NamedTuple):
-    """The tokens that a representation needs, in the order of their ids.
+    """The tokens that a representation needs, in the order of their ids."""
 
-    Attributes:
-        own: numtok's own; no source tokenizer may have them as anything else.
-        shared: symbols that may be tokens of the source tokenizer already.
-        together: symbols that are tokens of the source tokenizer if it has all of them; else each
-            is a token of numtok's own, :func:`own_token`.
-    """
-
-    own: tuple[str, ...] = ()
-    shared: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()  # numtok's own; no source tokenizer may have them as anything else
+    shared: tuple[str, ...] = ()  # symbols that may be tokens of the source tokenizer already
+    # symbols that are tokens of the source tokenizer if it has all of them; else each is a token of
+    # numtok's own, :func:`own_token`
     together: tuple[str, ...] = ()
 
 
@@ -226,16 +221,13 @@ class SingleToken(Representation):
 
 @dataclass(frozen=True, eq=False)
 class Continuation:
-    """What may follow what in a number.
+    """What may follow what in a number."""
 
-    Attributes:
-        following: int16[states, symbols], the state after each symbol, ``NEVER`` where it may not
-            follow. Numbers begin in state 0.
-        ends: bool[states], whether what is written is a number. Without brackets around it, it ends
-            where nothing may follow.
-    """
-
+    # int16[states, symbols], the state after each symbol, ``NEVER`` where it may not follow.
+    # Numbers begin in state 0.
     following: npt.NDArray[np.int16]
+    # bool[states], whether what is written is a number. Without brackets around it, it ends where
+    # nothing may follow.
     ends: npt.NDArray[np.bool_]
 
     @classmethod
@@ -267,16 +259,11 @@ class Continuation:
 
 @dataclass(frozen=True, eq=False)
 class Spelled:
-    """n numbers as symbols.
+    """n numbers as symbols."""
 
-    Attributes:
-        symbols: uint16[total], indices into the representation's ``alphabet``.
-        offsets: int64[n + 1].
-        stream: one value per symbol for the representation's column per token, or None.
-    """
-
-    symbols: npt.NDArray[np.uint16]
-    offsets: npt.NDArray[np.int64]
+    symbols: npt.NDArray[np.uint16]  # uint16[total], indices into the representation's ``alphabet``
+    offsets: npt.NDArray[np.int64]  # int64[n + 1]
+    # one value per symbol for the representation's column per token, or None
     stream: npt.NDArray[Any] | None = None
 
 

@@ -63,20 +63,14 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Charton(SpelledOut):
-    """What the four have in common.
+    """What the four have in common."""
 
-    Attributes:
-        digits: significant digits.
-        decades: the smallest and the largest power of ten of the first digit: (-7, 8) is 16
-            exponents, for zero and 1e-7 <= abs(x) < 1e9.
-        form: ``"integer"``, −602 and E-1, or ``"decimal"``, −6.02 and e+1.
-        overflow: for numbers outside the decades.
-    """
-
-    digits: int = 3
+    digits: int = 3  # significant digits
+    # the smallest and the largest power of ten of the first digit: (-7, 8) is 16 exponents, for
+    # zero and 1e-7 <= abs(x) < 1e9
     decades: tuple[int, int] = (-7, 8)
-    form: str = "integer"
-    overflow: str = "text"
+    form: str = "integer"  # ``"integer"``, −602 and E-1, or ``"decimal"``, −6.02 and e+1
+    overflow: str = "text"  # for numbers outside the decades
     bracketed: ClassVar[bool] = False
     shares_vocabulary: ClassVar[bool] = False
     positional: ClassVar[tuple[str, ...]] = ("digits",)

@@ -166,10 +166,8 @@ def _make(kind: type[Representation], options: dict[str, Any]) -> Representation
 
 def representations_of(numbers: Any) -> tuple[Representation, ...]:
     """The representations that a user means by :data:`Representations`: some, one, names as on the
-    command line, or classes that need no options.
-
-    Raises:
-        RepresentationError: for anything else, and for representations that cannot be combined.
+    command line, or classes that need no options. RepresentationError for anything else, and for
+    representations that cannot be combined.
     """
     if isinstance(numbers, str | Representation) or inspect.isclass(numbers):
         numbers = [numbers]
@@ -221,11 +219,8 @@ def choose(
     numbers: Representations, overflow: str | None = None, compact: bool | None = None
 ) -> tuple[Representation, ...]:
     """The representations, with ``overflow`` and ``compact`` for all of them that have such an
-    option.
-
-    Raises:
-        RepresentationError: if they are none, cannot be combined, or hold every number while
-            ``overflow`` is given.
+    option. RepresentationError if they are none, cannot be combined, or hold every number while
+    ``overflow`` is given.
     """
     chosen = representations_of(numbers)
     if overflow is not None and not any(_has(one, "overflow") for one in chosen):
@@ -242,10 +237,8 @@ def choose(
 def for_files(
     numbers: Representations, overflow: str | None = None, dense: bool = False
 ) -> tuple[Representation, ...]:
-    """The same as files hold them: compact, unless they are to be ``dense``.
-
-    Raises:
-        RepresentationError: also if none of them has a dense form beside a compact one.
+    """The same as files hold them: compact, unless they are to be ``dense``. RepresentationError
+    also if none of them has a dense form beside a compact one.
     """
     chosen = choose(numbers, overflow, compact=not dense)
     if dense and not any(_has(representation, "compact") for representation in chosen):

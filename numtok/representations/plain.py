@@ -27,15 +27,11 @@ LETTERS = r"\p{L}\p{M}\p{Nl}_"
 
 
 class PlainForm(NamedTuple):
-    """What a tokenizer.json has to hold.
+    """What a tokenizer.json has to hold."""
 
-    Attributes:
-        rows: that the vocabulary needs.
-        splits: regular expressions; each cuts the pieces of the one before it, and every match is a
-            piece. Empty if numbers stay as the source cuts them.
-    """
-
-    rows: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()  # that the vocabulary needs
+    # regular expressions; each cuts the pieces of the one before it, and every match is a piece.
+    # Empty if numbers stay as the source cuts them.
     splits: tuple[str, ...] = ()
 
 

@@ -80,9 +80,7 @@ def register(kind: Any = None, *, embedding: Layer = None, head: Layer = None) -
 
 def layer_of(name: str, part: str) -> Any:
     """The class of a representation's ``"embedding"`` or ``"head"``; None if it has none.
-
-    Raises:
-        RepresentationError: if it cannot be imported.
+    RepresentationError if it cannot be imported.
     """
     found = LAYERS.get(name, {}).get(part)
     if isinstance(found, str):

@@ -58,10 +58,8 @@ def tensor_values(column: pa.Array) -> npt.NDArray[Any]:
 
 
 def numbers_from_floats(values: npt.NDArray[Any], name: str) -> Numbers:
-    """Floats as the shortest decimals that read back as the same float.
-
-    Raises:
-        RepresentationError: for an infinite value or NaN, naming its place.
+    """Floats as the shortest decimals that read back as the same float. RepresentationError for an
+    infinite value or NaN, naming its place.
     """
     finite = np.isfinite(values)
     if not finite.all():

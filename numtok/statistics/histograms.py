@@ -29,38 +29,25 @@ PER_DOCUMENT = ("0", *(str(1 << bin) for bin in range(47)))
 
 
 class Histograms(NamedTuple):
-    """Counts, int64 each.
+    """Counts, int64 each."""
 
-    Attributes:
-        significant: [41] numbers by digits from the first to the last that is not zero; 0 for zero.
-        integer, fraction: [41], by digits before and after the point that the value needs.
-        first: [10], by the first digit that is not zero; nothing at 0.
-        positive, negative: [101], by decade, -50 (or less) to 50 (or more); zero is in neither.
-        zeros: [2], zero and minus zero.
-        magnitude: [65504], see :mod:`numtok.representations.magnitudes`.
-        beyond: [2], numbers other than zero that are infinite as float64, and zero as float64; in
-            no bin of ``magnitude``.
-        forms: [5], each number has one.
-        marks: [8], of which a number may have several.
-        years: [111], four ASCII digits without a sign, 1000 to 2100, by decade.
-        side_by_side: [5], see :mod:`numtok.statistics.surfaces`.
-        per_document: [48], documents by how many numbers they have: 0, 1, 2 to 3, 4 to 7, ...
-    """
-
+    # [41] numbers by digits from the first to the last that is not zero; 0 for zero
     significant: Ints
-    integer: Ints
+    integer: Ints  # [41], by digits before and after the point that the value needs
     fraction: Ints
-    first: Ints
-    positive: Ints
+    first: Ints  # [10], by the first digit that is not zero; nothing at 0
+    positive: Ints  # [101], by decade, -50 (or less) to 50 (or more); zero is in neither
     negative: Ints
-    zeros: Ints
-    magnitude: Ints
+    zeros: Ints  # [2], zero and minus zero
+    magnitude: Ints  # [65504], see :mod:`numtok.representations.magnitudes`
+    # [2], numbers other than zero that are infinite as float64, and zero as float64; in no bin of
+    # ``magnitude``
     beyond: Ints
-    forms: Ints
-    marks: Ints
-    years: Ints
-    side_by_side: Ints
-    per_document: Ints
+    forms: Ints  # [5], each number has one
+    marks: Ints  # [8], of which a number may have several
+    years: Ints  # [111], four ASCII digits without a sign, 1000 to 2100, by decade
+    side_by_side: Ints  # [5], see :mod:`numtok.statistics.surfaces`
+    per_document: Ints  # [48], documents by how many numbers they have: 0, 1, 2 to 3, 4 to 7, ...
 
     @classmethod
     def none(cls) -> Histograms:

@@ -53,23 +53,18 @@ ALTERNATIVES = 3  # that hold as many numbers exactly, and are named
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to encode a corpus with.
+    """What to encode a corpus with."""
 
-    Attributes:
-        numbers: the name of the representation, as :func:`numtok.encode_files` takes it.
-        options: for that call, by name: ``numbers``, and the ``scale`` and the ``clip`` of xVal.
-        reasons: sentences, the decisive one first.
-        remarks: sentences about what looks odd in the corpus, whatever the representation.
-        against: sentences about what speaks against it, and which others hold as much.
-        grammar: another grammar that the corpus looks as if it wanted, see
-            :func:`wanted_grammar`; then the counts are of misread numbers.
-    """
-
-    numbers: str
+    numbers: str  # the name of the representation, as :func:`numtok.encode_files` takes it
+    # for that call, by name: ``numbers``, and the ``scale`` and the ``clip`` of xVal
     options: dict[str, Any]
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...]  # sentences, the decisive one first
+    # sentences about what looks odd in the corpus, whatever the representation
     remarks: tuple[str, ...] = ()
+    # another grammar that the corpus looks as if it wanted, see :func:`wanted_grammar`; then the
+    # counts are of misread numbers
     grammar: str | None = None
+    # sentences about what speaks against it, and which others hold as much
     against: tuple[str, ...] = ()
 
 

@@ -119,10 +119,7 @@ TokenIds: TypeAlias = Iterable[int] | AsNumpy
 
 def given_ids(ids: TokenIds) -> Ids:
     """int32[n] of token ids as a user gives them: a list, an array, a tensor; -1 for what is beyond
-    32 bits, which is no token.
-
-    Raises:
-        InputError: for anything else.
+    32 bits, which is no token. InputError for anything else.
     """
     try:
         array = np.asarray(ids if hasattr(ids, "__array__") else list(ids))

@@ -104,17 +104,11 @@ class TextEngines:
 
 
 class NumberTokensInText(NamedTuple):
-    """What stands for n numbers.
+    """What stands for n numbers."""
 
-    Attributes:
-        columns: one value per number each.
-        slots: the places in the text, and the tokens that are put there.
-        spelled: the symbols, if numbers are spelled out.
-    """
-
-    columns: Columns
-    slots: Slots
-    spelled: Spelled | None
+    columns: Columns  # one value per number each
+    slots: Slots  # the places in the text, and the tokens that are put there
+    spelled: Spelled | None  # the symbols, if numbers are spelled out
 
 
 def no_slots(numbers: Numbers) -> Slots:
@@ -242,10 +236,8 @@ def cores() -> int:
 
 
 def checked(threads: Any) -> int:
-    """The number of threads that is meant; ``None`` for as many as there are cores.
-
-    Raises:
-        InputError: for anything else but a positive integer.
+    """The number of threads that is meant; ``None`` for as many as there are cores. InputError for
+    anything else but a positive integer.
     """
     if threads is None:
         return cores()
@@ -264,11 +256,7 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
 
 
 def encode_parts(encode: Callable[[TextRows], Reported], rows: TextRows, threads: int) -> Reported:
-    """What ``encode(rows)`` returns, by several threads.
-
-    Raises:
-        NumtokError: as ``encode(rows)`` does.
-    """
+    """What ``encode(rows)`` returns, by several threads. NumtokError as ``encode(rows)`` does."""
     parts = min(threads, len(rows), rows.nbytes // LEAST)
     if parts < 2:
         return encode(rows)

@@ -65,17 +65,11 @@ class EncodeReport:
 
 
 class Taken(NamedTuple):
-    """The numbers that become tokens.
+    """The numbers that become tokens."""
 
-    Attributes:
-        numbers: n of them, without their sign if it stays in the text.
-        taken: bool[m], which of the m numbers that ``scan`` finds in the same rows they are.
-        report: what became of all.
-    """
-
-    numbers: Numbers
-    taken: Mask
-    report: EncodeReport
+    numbers: Numbers  # n of them, without their sign if it stays in the text
+    taken: Mask  # bool[m], which of the m numbers that ``scan`` finds in the same rows they are
+    report: EncodeReport  # what became of all
 
 
 class NumberFinder:
@@ -111,11 +105,8 @@ class NumberFinder:
         return all(representation.carries_sign for representation in self.representations)
 
     def find(self, rows: TextRows, parse_special: bool = False) -> Taken:
-        """The numbers that become tokens.
-
-        Raises:
-            RepresentationError: for a number that a representation with ``overflow="error"`` cannot
-                hold.
+        """The numbers that become tokens. RepresentationError for a number that a representation
+        with ``overflow="error"`` cannot hold.
         """
         numbers, outside = self._written(rows, parse_special)
         report = EncodeReport(

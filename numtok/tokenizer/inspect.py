@@ -53,22 +53,15 @@ class Token:
 
 @dataclass(frozen=True)
 class View:
-    """What one tokenizer makes of the text.
+    """What one tokenizer makes of the text."""
 
-    Attributes:
-        names: of its representations, with their options, as ``parse`` takes them.
-        tokens: all of them, in order.
-        taken: index into ``Inspection.numbers`` of each number that became number tokens; the
-            others stay text.
-        columns: the tensors, one row per taken number.
-        engine: what encoded the text between the numbers.
-    """
-
-    names: tuple[str, ...]
-    tokens: tuple[Token, ...]
+    names: tuple[str, ...]  # of its representations, with their options, as ``parse`` takes them
+    tokens: tuple[Token, ...]  # all of them, in order
+    # index into ``Inspection.numbers`` of each number that became number tokens; the others stay
+    # text
     taken: tuple[int, ...]
-    columns: dict[str, npt.NDArray[Any]]
-    engine: str
+    columns: dict[str, npt.NDArray[Any]]  # the tensors, one row per taken number
+    engine: str  # what encoded the text between the numbers
 
     @property
     def per_number(self) -> float | None:

@@ -76,9 +76,7 @@ def conform_schema(schema: pa.Schema, where: str = "") -> pa.Schema:
 
 def conform(batch: pa.RecordBatch, where: str = "") -> pa.RecordBatch:
     """The batch with the types of :func:`conform_schema`; lists below null rows are empty.
-
-    Raises:
-        SchemaError: if a column is of a type that cannot be read as its own.
+    SchemaError if a column is of a type that cannot be read as its own.
     """
     described, own = conform_schema(batch.schema, where), declared_columns(batch.schema, where)
     columns = []

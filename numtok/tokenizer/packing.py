@@ -36,21 +36,16 @@ USUAL = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<｜end▁of▁se
 
 @dataclass(frozen=True)
 class NumberTokens:
-    """Which token ids belong to numbers.
+    """Which token ids belong to numbers."""
 
-    Attributes:
-        ids: every id that numtok's number tokens have, ``[NUM]`` and the digits of spelled-out
-            numbers among them: no random word is one of these.
-        own: those of them that no ordinary text contains: ``[NUM]``, `` [NUM]``, ``[/NUM]`` and all
-            ``[NUM:...]``.
-        end: the id of ``[/NUM]`` if numbers are in brackets, else None.
-        length: the tokens per number, if they are not.
-    """
-
+    # every id that numtok's number tokens have, ``[NUM]`` and the digits of spelled-out numbers
+    # among them: no random word is one of these
     ids: tuple[int, ...] = ()
+    # those of them that no ordinary text contains: ``[NUM]``, `` [NUM]``, ``[/NUM]`` and all
+    # ``[NUM:...]``
     own: tuple[int, ...] = ()
-    end: int | None = None
-    length: int = 1
+    end: int | None = None  # the id of ``[/NUM]`` if numbers are in brackets, else None
+    length: int = 1  # the tokens per number, if they are not
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any]) -> NumberTokens:

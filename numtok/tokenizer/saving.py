@@ -181,10 +181,8 @@ def chosen(
 
 
 def read_settings(source: Any) -> dict[str, Any] | None:
-    """The numtok.json beside a saved tokenizer, if there is one.
-
-    Raises:
-        TokenizerError: if it is damaged, or of a newer format.
+    """The numtok.json beside a saved tokenizer, if there is one. TokenizerError if it is damaged,
+    or of a newer format.
     """
     if not isinstance(source, str | Path):
         return None

@@ -105,10 +105,8 @@ def read_metadata(schema: pa.Schema, where: str = "") -> dict[str, Any]:
 
 
 def as_record_batch(batch: ArrowArray) -> pa.RecordBatch:
-    """A record batch of any Arrow library as pyarrow's, without a copy.
-
-    Raises:
-        InputError: for anything else.
+    """A record batch of any Arrow library as pyarrow's, without a copy. InputError for anything
+    else.
     """
     if isinstance(batch, pa.RecordBatch):
         return batch
@@ -178,21 +176,13 @@ def column(batch: pa.RecordBatch, name: str) -> pa.Array:
 
 
 class _Declared(NamedTuple):
-    """What rows rely on of the metadata.
+    """What rows rely on of the metadata."""
 
-    Attributes:
-        columns: that numtok may have written. per_number: whether numbers have columns of their
-            own.
-        shared: whether an ordinary token may be that of two numbers. packed: whether rows are
-            pieces of documents.
-        frame: the special tokens before and after each row.
-    """
-
-    columns: Mapping[str, Column]
-    per_number: bool
-    shared: bool
-    packed: bool
-    frame: tuple[list[int], list[int]]
+    columns: Mapping[str, Column]  # that numtok may have written
+    per_number: bool  # whether numbers have columns of their own
+    shared: bool  # whether an ordinary token may be that of two numbers
+    packed: bool  # whether rows are pieces of documents
+    frame: tuple[list[int], list[int]]  # the special tokens before and after each row
 
 
 @functools.lru_cache(maxsize=16)

@@ -33,21 +33,15 @@ Ids = npt.NDArray[np.int32]
 
 
 class Spelling(NamedTuple):
-    """The tokens of a spelled-out representation.
+    """The tokens of a spelled-out representation."""
 
-    Attributes:
-        ids: int32[symbols], the token of each symbol.
-        first: the symbols that begin a number without brackets; empty if there are brackets.
-        spaced: int32[len(first)], the second form of their tokens, with the space before; empty if
-            there is one form.
-        length: symbols per number; None for as many as follow.
-        brackets: ids of ``[NUM]``, `` [NUM]`` and ``[/NUM]``; -1 where there is none.
-    """
-
-    ids: Ids
-    first: range
+    ids: Ids  # int32[symbols], the token of each symbol
+    first: range  # the symbols that begin a number without brackets; empty if there are brackets
+    # int32[len(first)], the second form of their tokens, with the space before; empty if there is
+    # one form
     spaced: Ids
-    length: int | None
+    length: int | None  # symbols per number; None for as many as follow
+    # ids of ``[NUM]``, `` [NUM]`` and ``[/NUM]``; -1 where there is none
     brackets: tuple[int, int, int]
 
     @classmethod
@@ -192,21 +186,13 @@ def _read_symbols(ids, starts, symbol_of, most, first, last):  # type: ignore[no
 
 @dataclass(frozen=True, eq=False)
 class NumberVocabulary:
-    """See the module.
+    """See the module."""
 
-    Attributes:
-        config: the tokenizer.json with the number tokens added, as a dict.
-        tokens: the id of every token that numtok uses for numbers.
-        own: the id of every added token that is numtok's, in use or not.
-        spelling: the tokens of a representation that spells numbers out.
-        in_text: what the engines are to know of the number tokens.
-    """
-
-    config: dict[str, Any]
-    tokens: dict[str, int]
-    own: dict[str, int]
-    spelling: Spelling | None
-    in_text: NumtokTokens
+    config: dict[str, Any]  # the tokenizer.json with the number tokens added, as a dict
+    tokens: dict[str, int]  # the id of every token that numtok uses for numbers
+    own: dict[str, int]  # the id of every added token that is numtok's, in use or not
+    spelling: Spelling | None  # the tokens of a representation that spells numbers out
+    in_text: NumtokTokens  # what the engines are to know of the number tokens
 
     @classmethod
     def of(

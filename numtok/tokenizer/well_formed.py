@@ -34,27 +34,16 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class NumberRules:
-    """See the module. The last state is that of text directly after a number.
+    """See the module. The last state is that of text directly after a number."""
 
-    Attributes:
-        column: int64[ids + 1], the column of each token; that of ids beyond stands last.
-        after: int64[states, columns], the state after a token.
-        allowed_next: bool[states, columns], which tokens may come.
-        begins: bool[columns], those that begin a number in any state.
-        leaves: bool[columns], those after which there is text in any state.
-        to_text: int64[states], the fewest tokens until there is text.
-        length: tokens of each number, if all have the same; else None.
-        brackets: how many tokens of a number are brackets.
-    """
-
-    column: Ints
-    after: Ints
-    allowed_next: Mask
-    begins: Mask
-    leaves: Mask
-    to_text: Ints
-    length: int | None
-    brackets: int
+    column: Ints  # int64[ids + 1], the column of each token; that of ids beyond stands last
+    after: Ints  # int64[states, columns], the state after a token
+    allowed_next: Mask  # bool[states, columns], which tokens may come
+    begins: Mask  # bool[columns], those that begin a number in any state
+    leaves: Mask  # bool[columns], those after which there is text in any state
+    to_text: Ints  # int64[states], the fewest tokens until there is text
+    length: int | None  # tokens of each number, if all have the same; else None
+    brackets: int  # how many tokens of a number are brackets
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> NumberRules | None:

@@ -39,17 +39,13 @@ Streams = dict[str, npt.NDArray[Any]]
 
 
 class Reading(NamedTuple):
-    """What a head reads for n numbers.
+    """What a head reads for n numbers."""
 
-    Attributes:
-        values: float64 (n,).
-        streams: exact ones (n, ...), such as ``number_digits``, where the head predicts them.
-        bounds: float64 (n, 2), between which float noise may move a value; None for what is chosen
-            among few, or drawn.
-    """
-
-    values: Floats
+    values: Floats  # float64 (n,)
+    # exact ones (n, ...), such as ``number_digits``, where the head predicts them
     streams: Mapping[str, npt.NDArray[Any]]
+    # float64 (n, 2), between which float noise may move a value; None for what is chosen among few,
+    # or drawn
     bounds: Floats | None = None
 
 

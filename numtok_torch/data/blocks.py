@@ -27,19 +27,12 @@ Read = Callable[[int], Chunk]
 
 @dataclass(frozen=True)
 class Cutting:
-    """How blocks are cut.
+    """How blocks are cut."""
 
-    Attributes:
-        size: tokens of a block.
-        separator: the token after every document that has tokens; None for none.
-        apart: whether blocks have ``position_ids``.
-        tokens: what numbers are made of.
-    """
-
-    size: int
-    separator: int | None
-    apart: bool
-    tokens: NumberTokens
+    size: int  # tokens of a block
+    separator: int | None  # the token after every document that has tokens; None for none
+    apart: bool  # whether blocks have ``position_ids``
+    tokens: NumberTokens  # what numbers are made of
 
     def __post_init__(self) -> None:
         if self.size < 1:

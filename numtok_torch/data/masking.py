@@ -34,19 +34,13 @@ IGNORED = -100
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Tokens in groups that are masked together.
+    """Tokens in groups that are masked together."""
 
-    Attributes:
-        of: int64[tokens], the unit of each token, ascending from 0.
-        starts: int64[units], the first token of each.
-        number: bool[units], whether it is a whole number.
-        fragment: bool[units], a token that is part of a number of which the rest was cut away:
-            neither number nor word.
-    """
-
-    of: Ints
-    starts: Ints
-    number: Mask
+    of: Ints  # int64[tokens], the unit of each token, ascending from 0
+    starts: Ints  # int64[units], the first token of each
+    number: Mask  # bool[units], whether it is a whole number
+    # bool[units], a token that is part of a number of which the rest was cut away: neither number
+    # nor word
     fragment: Mask
 
 
@@ -72,30 +66,20 @@ def find_units(rows: Rows, tokens: NumberTokens) -> Units:
 
 @dataclass(frozen=True)
 class Masking:
-    """What is masked, and by what.
+    """What is masked, and by what."""
 
-    Attributes:
-        mask_token_id: the id of ``[MASK]``.
-        vocab_size: random words have ids below it.
-        what: ``"all"`` units; only ``"numbers"``; only ``"words"``, which are no part of a number;
-            or the ``"spans"`` that the rows give under ``mask_spans``, [k, 2] half-open stretches
-            of tokens, each widened to whole units and chosen for certain.
-        probability: of each unit.
-        mask_share, random_share: of the chosen units; what remains of 1 stays.
-        special_ids: never masked, nor drawn as random words.
-        tokens: the ids of numbers, never drawn as random words.
-
-    If chance chooses nothing in a whole batch, one unit is chosen all the same, as the mean loss
-    over no token is not a number.
-    """
-
-    mask_token_id: int
-    vocab_size: int
+    mask_token_id: int  # the id of ``[MASK]``
+    vocab_size: int  # random words have ids below it
+    # ``"all"`` units; only ``"numbers"``; only ``"words"``, which are no part of a number; or the
+    # ``"spans"`` that the rows give under ``mask_spans``, [k, 2] half-open stretches of tokens,
+    # each widened to whole units and chosen for certain
     what: str = "all"
-    probability: float = 0.15
-    mask_share: float = 0.8
+    probability: float = 0.15  # of each unit
+    mask_share: float = 0.8  # of the chosen units; what remains of 1 stays
     random_share: float = 0.1
-    special_ids: tuple[int, ...] = ()
+    special_ids: tuple[int, ...] = ()  # never masked, nor drawn as random words
+    # the ids of numbers, never drawn as random words. If chance chooses nothing in a whole batch,
+    # one unit is chosen all the same, as the mean loss over no token is not a number.
     tokens: NumberTokens = field(default_factory=NumberTokens)
 
     def __post_init__(self) -> None:

@@ -21,18 +21,12 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """A rectangle, and the places of the tokens in it.
+    """A rectangle, and the places of the tokens in it."""
 
-    Attributes:
-        batch, width: of the rectangle.
-        places: int64[tokens], the flat place of each.
-        local: int64[tokens], the place of each in its own row.
-    """
-
-    batch: int
+    batch: int  # of the rectangle
     width: int
-    places: Ints
-    local: Ints
+    places: Ints  # int64[tokens], the flat place of each
+    local: Ints  # int64[tokens], the place of each in its own row
 
     def dense(
         self, values: npt.NDArray[Any], positions: Ints | None, fill: float, dtype: Any

@@ -107,25 +107,19 @@ class Placed:
 
 @dataclass
 class Rows:
-    """Rows laid end to end, before they are padded.
+    """Rows laid end to end, before they are padded."""
 
-    Attributes:
-        lengths: int64[rows], tokens per row.
-        tokens: stream to (tokens,), ``input_ids`` among them.
-        positions: int64[numbers], the first token of each number, ascending; None if the rows say
-            nothing about numbers.
-        numbers: stream to (numbers, *inner).
-        whole: stream to one value per row, such as the label of a document.
-        placed: more streams with values at some tokens, such as ``number_value_labels``.
-        spans: int64[k, 2], half-open stretches of tokens to mask; None if the rows have none.
-    """
-
-    lengths: Ints
-    tokens: dict[str, Array]
+    lengths: Ints  # int64[rows], tokens per row
+    tokens: dict[str, Array]  # stream to (tokens,), ``input_ids`` among them
+    # int64[numbers], the first token of each number, ascending; None if the rows say nothing about
+    # numbers
     positions: Ints | None = None
-    numbers: dict[str, Array] = field(default_factory=dict)
+    numbers: dict[str, Array] = field(default_factory=dict)  # stream to (numbers, *inner)
+    # stream to one value per row, such as the label of a document
     whole: dict[str, Array] = field(default_factory=dict)
+    # more streams with values at some tokens, such as ``number_value_labels``
     placed: dict[str, Placed] = field(default_factory=dict)
+    # int64[k, 2], half-open stretches of tokens to mask; None if the rows have none
     spans: Ints | None = None
 
     @property

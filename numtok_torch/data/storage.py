@@ -64,27 +64,18 @@ T = TypeVar("T")
 
 @dataclass
 class Chunk:
-    """Some rows, decoded as far as Arrow goes.
+    """Some rows, decoded as far as Arrow goes."""
 
-    Attributes:
-        arrays: (column, values, which of ``offsets``): row r has ``values[offsets[r]:offsets[r +
-            1]]``.
-        texts: the same for columns that are no arrays.
-        offsets: each [rows + 1]. Mostly there are two: columns with one value per token share one,
-            and those with one per number.
-        scalars: columns with one value per row.
-        valid: [rows]; a row that is not is null.
-        nbytes: of the Arrow data.
-        laid: its documents end to end, once :mod:`numtok_torch.data.blocks` has laid them.
-    """
-
+    # (column, values, which of ``offsets``): row r has ``values[offsets[r]:offsets[r + 1]]``
     arrays: list[tuple[str, npt.NDArray[Any], int]]
-    texts: list[tuple[str, pa.Array, int]]
+    texts: list[tuple[str, pa.Array, int]]  # the same for columns that are no arrays
+    # each [rows + 1]. Mostly there are two: columns with one value per token share one, and those
+    # with one per number.
     offsets: list[list[int]]
-    scalars: dict[str, pa.Array]
-    valid: list[bool]
-    nbytes: int
-    laid: Any = None
+    scalars: dict[str, pa.Array]  # columns with one value per row
+    valid: list[bool]  # [rows]; a row that is not is null
+    nbytes: int  # of the Arrow data
+    laid: Any = None  # its documents end to end, once :mod:`numtok_torch.data.blocks` has laid them
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> Chunk:
@@ -372,10 +363,8 @@ def _convert(file: EncodedFile, columns: Sequence[str], place: Path) -> None:
 
 
 def _make_room(folder: Path, size: int, disk_bytes: int) -> None:
-    """Remove what nobody opened for a day, as far as there is need to.
-
-    Raises:
-        OSError: if that is not enough.
+    """Remove what nobody opened for a day, as far as there is need to. OSError if that is not
+    enough.
     """
     found = [(path.stat(), path) for path in folder.glob("*.arrow")]
     used, disk = sum(stat.st_size for stat, _ in found), shutil.disk_usage(folder)

@@ -236,21 +236,15 @@ def option_names(kind: type[nn.Module]) -> list[str]:
 
 
 def named(part: str, name: str, known: Mapping[str, type[Layer]]) -> type[Layer]:
-    """The class of that name.
-
-    Raises:
-        RepresentationError: if there is none.
-    """
+    """The class of that name. RepresentationError if there is none."""
     if name not in known:
         raise RepresentationError(f"unknown {part} {name!r}; choose from {', '.join(known)}")
     return known[name]
 
 
 def from_config(kind: type[Layer], config: Mapping[str, Any], d_model: int) -> Layer:
-    """The inverse of :meth:`NumberLayer.config`; parameters start anew.
-
-    Raises:
-        RepresentationError: for an unknown option.
+    """The inverse of :meth:`NumberLayer.config`; parameters start anew. RepresentationError for an
+    unknown option.
     """
     options = {key: tuple(one) if isinstance(one, list) else one for key, one in config.items()}
     options.pop("name", None)

@@ -47,10 +47,8 @@ class Estimate:
 def options_of_samples(
     samples: int, reduce: str, coverage: float, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The options of transformers' ``generate`` under which so many texts are drawn.
-
-    Raises:
-        ModelError: for options that make no sense together.
+    """The options of transformers' ``generate`` under which so many texts are drawn. ModelError for
+    options that make no sense together.
     """
     if reduce not in REDUCTIONS or samples < 1 or not 0 < coverage < 1:
         raise ModelError(

@@ -303,15 +303,12 @@ def tokens_that_fit(model: NumberModel, prompt: int, new: int, first: int) -> in
 
 @dataclass(frozen=True)
 class Call:
-    """What all batches of one call of :func:`generate` have in common.
-
-    Attributes:
-        options: those of transformers' ``generate``, all that :func:`special_tokens` says among
-            them. A number token among the ``eos_token_id`` ends the text with its number.
-    """
+    """What all batches of one call of :func:`generate` have in common."""
 
     model: NumberModel
     tokenizer: Tokenizer
+    # those of transformers' ``generate``, all that :func:`special_tokens` says among them. A number
+    # token among the ``eos_token_id`` ends the text with its number.
     options: dict[str, Any]
     sample_numbers: bool
     well_formed: NumberLogitsProcessor | None

@@ -17,11 +17,7 @@ from numtok_torch.model.backbone import ModelError
 
 
 def numtok_tokenizer(tokenizer: Any) -> Tokenizer:
-    """The numtok tokenizer that is given, or that is in what is given.
-
-    Raises:
-        ModelError: if there is none.
-    """
+    """The numtok tokenizer that is given, or that is in what is given. ModelError if there is none."""
     for found in (
         tokenizer,
         *(getattr(tokenizer, n, None) for n in ("numtok", "number_tokenizer")),

@@ -21,35 +21,26 @@ LONGEST = 3  # digits of one token
 
 @dataclass(frozen=True)
 class DigitTokens:
-    """See the module.
+    """See the module."""
 
-    Attributes:
-        digits: id to the digits as they are written: ``"7"``, ``"007"``.
-        joints: ids that join the digits of one number without a value of their own: the point,
-            separators of groups.
-        signs, powers: ids of ``+`` and ``-``, and of ``e`` and ``E``, after which digits are an
-            exponent.
-        opens, closes: ids of the brackets that all numbers stand in; digits elsewhere are text.
-            Empty if there are none.
-        order: ``"msd"``, the most significant digit first, or ``"lsd"``.
-        points: of the joints, those behind which digits are a fraction.
-    """
-
-    digits: Mapping[int, str]
+    digits: Mapping[int, str]  # id to the digits as they are written: ``"7"``, ``"007"``
+    # ids that join the digits of one number without a value of their own: the point, separators of
+    # groups
     joints: tuple[int, ...] = ()
+    # ids of ``+`` and ``-``, and of ``e`` and ``E``, after which digits are an exponent
     signs: tuple[int, ...] = ()
     powers: tuple[int, ...] = ()
+    # ids of the brackets that all numbers stand in; digits elsewhere are text. Empty if there are
+    # none.
     opens: tuple[int, ...] = ()
     closes: tuple[int, ...] = ()
-    order: str = "msd"
-    points: tuple[int, ...] = ()
+    order: str = "msd"  # ``"msd"``, the most significant digit first, or ``"lsd"``
+    points: tuple[int, ...] = ()  # of the joints, those behind which digits are a fraction
 
     @classmethod
     def from_schema(cls, schema: pa.Schema) -> DigitTokens:
         """Of a file that numtok wrote with numbers spelled out in digits: PlaceValue, Digits, P10.
-
-        Raises:
-            SchemaError: for any other data.
+        SchemaError for any other data.
         """
         metadata = read_metadata(schema)
         first = from_dict(metadata["numbers"][0])
@@ -65,9 +56,7 @@ class DigitTokens:
     def from_tokenizer(cls, tokenizer: Any) -> DigitTokens:
         """Of a ``numtok.Tokenizer`` or a transformers tokenizer. Where numbers stay text, they are
         the digits of the vocabulary, one by one, without a space in front, and the point.
-
-        Raises:
-            SchemaError: if it has no such tokens.
+        SchemaError if it has no such tokens.
         """
         inner = getattr(tokenizer, "numtok", tokenizer)
         if isinstance(inner, Tokenizer) and not inner.representations[0].stays_text:

@@ -166,9 +166,7 @@ def aligned(
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Logits (batch, seq, vocabulary), labels (batch, seq) and weights (batch, seq), each at the
     place of its label. A vocabulary may be padded, beyond the ``largest`` id that is looked at.
-
-    Raises:
-        SchemaError: if their shapes do not fit together.
+    SchemaError if their shapes do not fit together.
     """
     if largest >= logits.shape[-1]:
         raise SchemaError(

@@ -50,20 +50,14 @@ class DigitLoss(nn.Module):
     @classmethod
     def from_schema(cls, schema: pa.Schema, **options: Any) -> Self:
         """For a file that numtok wrote with numbers spelled out in digits: ``place``, ``digits:N``,
-        ``p10``.
-
-        Raises:
-            SchemaError: for any other data.
+        ``p10``. SchemaError for any other data.
         """
         return cls(DigitTokens.from_schema(schema), **options)
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any, **options: Any) -> Self:
         """For a tokenizer, numtok's or of transformers; where numbers stay text, they are runs of
-        tokens of one digit.
-
-        Raises:
-            SchemaError: if it has no such tokens.
+        tokens of one digit. SchemaError if it has no such tokens.
         """
         return cls(DigitTokens.from_tokenizer(tokenizer), **options)
 

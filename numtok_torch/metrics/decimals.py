@@ -30,11 +30,9 @@ _CONTEXT = decimal.Context(prec=40, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN
 
 
 def decimals(values: Any, name: str) -> list[Decimal | None]:
-    """Texts, ints, floats, ``Decimal``, a numpy array or a tensor, as exact decimals; None for
-    what is not one finite number.
-
-    Raises:
-        InputError: if they are neither texts nor numbers, or have more than one axis.
+    """Texts, ints, floats, ``Decimal``, a numpy array or a tensor, as exact decimals; None for what
+    is not one finite number. InputError if they are neither texts nor numbers, or have more than
+    one axis.
     """
     if isinstance(values, str | bytes):
         raise InputError(f"{name} is a single text; give a list of them")

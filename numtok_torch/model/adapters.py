@@ -34,11 +34,8 @@ AROUND = ("base_layer", "original_module", "token_adapter")
 
 
 def describe(backbone: Any) -> dict[str, Any] | None:
-    """The adapters of a backbone, JSON-ready; None if there are none.
-
-    Raises:
-        ModelError: if they are merged, but still there: their weights would count twice when
-            loaded.
+    """The adapters of a backbone, JSON-ready; None if there are none. ModelError if they are
+    merged, but still there: their weights would count twice when loaded.
     """
     plain = unwrapped(backbone)
     configs = getattr(plain, "peft_config", None)
@@ -66,11 +63,8 @@ def describe(backbone: Any) -> dict[str, Any] | None:
 
 def restore(backbone: Any, described: Mapping[str, Any]) -> Any:
     """The backbone with the adapters described, their weights still to be loaded; the wrapper if
-    there was one.
-
-    Raises:
-        ModelError: if the description is damaged, or of a kind of adapter that is not supported.
-        MissingDependencyError: without peft.
+    there was one. ModelError if the description is damaged, or of a kind of adapter that is not
+    supported. MissingDependencyError without peft.
     """
     try:
         import peft
@@ -111,10 +105,7 @@ def restore(backbone: Any, described: Mapping[str, Any]) -> Any:
 
 def merged(backbone: Any) -> Any:
     """The backbone with its adapters merged into its weights, and taken out of it: the one inside
-    of peft's wrapper, changed in place.
-
-    Raises:
-        ModelError: if it has none.
+    of peft's wrapper, changed in place. ModelError if it has none.
     """
     transformer = unwrapped(backbone)
     if not getattr(transformer, "peft_config", None):

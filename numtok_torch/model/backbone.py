@@ -174,10 +174,8 @@ def output_layer(backbone: Any) -> Any:
 
 
 def is_causal(backbone: Any) -> bool:
-    """Whether a token sees only those before it, by the kind of model.
-
-    Raises:
-        ModelError: if that is not known.
+    """Whether a token sees only those before it, by the kind of model. ModelError if that is not
+    known.
     """
     known = getattr(backbone, "causal", None)
     if not isinstance(known, bool) and is_pretrained(backbone):
@@ -280,11 +278,7 @@ def _check_config(backbone: Any, vocab_size: int) -> None:
 
 
 def check_rows(backbone: Any, tokens: int, found: str = "the tokenizer has") -> None:
-    """Refuse a word embedding with fewer rows than there are tokens.
-
-    Raises:
-        ModelError: naming the way out.
-    """
+    """Refuse a word embedding with fewer rows than there are tokens. ModelError naming the way out."""
     layer = word_embedding(backbone)
     rows = getattr(layer, "num_embeddings", None) or layer.weight.shape[0]
     if tokens > rows:
@@ -298,10 +292,7 @@ def check_rows(backbone: Any, tokens: int, found: str = "the tokenizer has") -> 
 
 def freeze_trunk(backbone: Any) -> None:
     """No gradient but for what lies after the trunk: the word head, whose weights are untied from
-    the frozen word vectors.
-
-    Raises:
-        ModelError: if there is no word head after the trunk.
+    the frozen word vectors. ModelError if there is no word head after the trunk.
     """
     layer = output_layer(backbone)
     trunk = next(iter(trunks(backbone)), None) if is_pretrained(backbone) else None

@@ -31,26 +31,21 @@ from numtok_torch.model.streams import LABELS, LABELS_MASK
 
 @dataclass(frozen=True)
 class Step:
-    """What a Trainer says of the optimizer step that a batch is part of.
+    """What a Trainer says of the optimizer step that a batch is part of."""
 
-    Attributes:
-        tokens: labels in all batches of the step, as transformers counts them; None: the batch is
-            all there is.
-        numbers: numbers to predict in all of them; None: not known, then a batch's mean counts by
-            its share of the tokens.
-        smoothing: of the labels, as ``TrainingArguments(label_smoothing_factor=...)`` means it.
-    """
-
+    # labels in all batches of the step, as transformers counts them; None: the batch is all there
+    # is
     tokens: Tensor | float | None = None
+    # numbers to predict in all of them; None: not known, then a batch's mean counts by its share of
+    # the tokens
     numbers: Tensor | float | None = None
+    # of the labels, as ``TrainingArguments(label_smoothing_factor=...)`` means it
     smoothing: float = 0.0
 
     @classmethod
     def taken_from(cls, kwargs: dict[str, Any], labels: Tensor | None) -> Step:
-        """Take it out of the arguments of ``forward``.
-
-        Raises:
-            ModelError: if somebody has taken the labels out before.
+        """Take it out of the arguments of ``forward``. ModelError if somebody has taken the labels
+        out before.
         """
         names = {"num_items_in_batch": None, "num_numbers_in_batch": None, "smoothing": 0.0}
         step = cls(*(kwargs.pop(name, default) for name, default in names.items()))

@@ -175,10 +175,8 @@ def mask_apart(
     vectors (batch, seq, d) without padding mask. A text begins where a position does not follow.
 
     None where there is nothing to do: causal models of transformers tell packed texts by
-    ``position_ids`` themselves, others do not.
-
-    Raises:
-        ModelError: if the backbone has no place for ``position_ids``.
+    ``position_ids`` themselves, others do not. ModelError if the backbone has no place for
+    ``position_ids``.
     """
     if position_ids is None:
         return None

@@ -205,11 +205,7 @@ def load(
 
 
 def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """(weights by name, settings) of a folder.
-
-    Raises:
-        ModelError: if there is none, or it is damaged.
-    """
+    """(weights by name, settings) of a folder. ModelError if there is none, or it is damaged."""
     import safetensors
     import safetensors.torch
 

@@ -40,10 +40,8 @@ def name_streams(forward: Callable[..., Any]) -> None:
 
 
 def take_streams(kwargs: dict[str, Any]) -> dict[str, Tensor | None]:
-    """Take the streams, and the labels of streams, out of the arguments.
-
-    Raises:
-        ModelError: for rows of a file that nobody made a batch of.
+    """Take the streams, and the labels of streams, out of the arguments. ModelError for rows of a
+    file that nobody made a batch of.
     """
     for name, counted in _OF_FILES.items():
         if kwargs.pop(name, None) is not None:

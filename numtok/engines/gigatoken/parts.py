@@ -45,21 +45,16 @@ COUNTS = np.dtype(
 
 
 class SplitRules(NamedTuple):
-    """What decides how text is split.
+    """What decides how text is split."""
 
-    Attributes:
-        two_forms: whether a number takes the space before it along.
-        line_ends: how white space is cut: see :class:`~numtok.engines.pre_tokenizers.Cuts`.
-        whole_runs: bit n says whether a run of n spaces is added tokens to its last one; 0 if no
-            run is an added token.
-        classes: uint8 per code point, of the bits above: category N, white space, letters of ASCII,
-            letters of all that all libraries know, and, not complete, what surely begins a word
-            after a letter: no letter, no mark on one, no apostrophe.
-    """
-
-    two_forms: bool
-    line_ends: bool
+    two_forms: bool  # whether a number takes the space before it along
+    line_ends: bool  # how white space is cut: see :class:`~numtok.engines.pre_tokenizers.Cuts`
+    # bit n says whether a run of n spaces is added tokens to its last one; 0 if no run is an added
+    # token
     whole_runs: np.uint64
+    # uint8 per code point, of the bits above: category N, white space, letters of ASCII, letters of
+    # all that all libraries know, and, not complete, what surely begins a word after a letter: no
+    # letter, no mark on one, no apostrophe
     classes: npt.NDArray[np.uint8]
 
 
@@ -76,31 +71,22 @@ class Given(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What is filled.
+    """What is filled."""
 
-    Attributes:
-        text: uint8, what is left of the text.
-        documents: int64, where in it each document ends.
-        holes: int64[n, 2]: where in it something was taken out, and what: the entry of a known
-            piece, times eight, and PIECE, NUMBER or COMPLETE, for nothing else, a number after
-            that piece, or a text for the complete tokenizer; with APART if a digit stands there, to
-            keep apart what is around.
-        complete: int64[n, 2]: begin and end in the given text of those for the complete tokenizer.
-        rows: int64[rows + 1]: offsets of each row's holes; the last one is where it ends.
-        spaced: bool[c], whether a number took the space before it along.
-        missing: keys of pieces that the table lacks, each in a slot that its hash tells, so that
-            the last one stays of those with the same; 0 for none.
-        counts: the one record of :data:`COUNTS`.
-    """
-
-    text: npt.NDArray[np.uint8]
-    documents: Ints
+    text: npt.NDArray[np.uint8]  # uint8, what is left of the text
+    documents: Ints  # int64, where in it each document ends
+    # int64[n, 2]: where in it something was taken out, and what: the entry of a known piece, times
+    # eight, and PIECE, NUMBER or COMPLETE, for nothing else, a number after that piece, or a text
+    # for the complete tokenizer; with APART if a digit stands there, to keep apart what is around
     holes: Ints
+    # int64[n, 2]: begin and end in the given text of those for the complete tokenizer
     complete: Ints
-    rows: Ints
-    spaced: npt.NDArray[np.bool_]
+    rows: Ints  # int64[rows + 1]: offsets of each row's holes; the last one is where it ends
+    spaced: npt.NDArray[np.bool_]  # bool[c], whether a number took the space before it along
+    # keys of pieces that the table lacks, each in a slot that its hash tells, so that the last one
+    # stays of those with the same; 0 for none
     missing: npt.NDArray[np.uint64]
-    counts: Any
+    counts: Any  # the one record of :data:`COUNTS`
 
 
 def rules_of(two_forms: bool, line_ends: bool, whole_runs: int) -> SplitRules:

@@ -47,16 +47,11 @@ class Known(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The words of pieces of text.
+    """The words of pieces of text."""
 
-    Attributes:
-        which: int64[words], where each is in ``known``. widths: int64[words], its bytes.
-        per_piece: int64[pieces + 1], offsets of the words of each piece.
-    """
-
-    which: Ints
-    widths: Ints
-    per_piece: Ints
+    which: Ints  # int64[words], where each is in ``known``
+    widths: Ints  # int64[words], its bytes
+    per_piece: Ints  # int64[pieces + 1], offsets of the words of each piece
     known: Known
 
     @property
