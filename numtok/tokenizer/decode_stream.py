@@ -6,6 +6,7 @@ ids. A spelled-out number comes whole, once its last token is there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from numtok.errors import InputError
 from numtok.representations import END_NUM, NUM, SingleToken, SpelledOut
 from numtok.tokenizer.decode import canonical
 from numtok.tokenizer.tokenizer import Tokenizer
+from numtok.tokenizer.vocabulary import Spelling, first_ids
 
 UNFINISHED = "\ufffd"  # what bytes decode to whose character is not whole yet
 
@@ -92,15 +94,15 @@ class DecodeStream:
         first = tokenizer.representations[0]
         if not isinstance(first, SpelledOut):
             return False
+        spelling = Spelling.of(first, tokenizer.tokens)
+        begins = {int(one) for form in first_ids(tokenizer.tokens, spelling) for one in form}
         symbols = set(tokenizer.tokens.values())
-        begins = {tokenizer.tokens.get(NUM), tokenizer.tokens.get(f" {NUM}")}
-        end, bracketed = tokenizer.tokens.get(END_NUM), first.bracketed
-        run = 0
-        while run < len(self._ids) and self._ids[-1 - run] in symbols:
-            run += 1
-            if bracketed and self._ids[-run] in (end, *begins):
-                return self._ids[-run] != end
-        return not bracketed and run % (first.length or 1) > 0
+        for run, symbol in enumerate(reversed(self._ids), 1):
+            if symbol not in symbols or symbol == tokenizer.tokens.get(END_NUM):
+                return False
+            if symbol in begins and run < (first.length or math.inf):
+                return True
+        return False
 
     def _is_in_bytes(self, tokenizer: Tokenizer) -> bool:
         """Whether the last id is that of a byte, as SentencePiece has them: one byte that is wrong
