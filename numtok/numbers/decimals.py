@@ -26,8 +26,9 @@ class Decimals(NamedTuple):
 
     def take(self, indices: npt.NDArray[np.int64]) -> Decimals:
         """Those at the indices."""
-        offsets = memory.offsets_of(take(np.diff(self.offsets), indices))
-        digits = gather(self.digits, take(self.offsets[:-1], indices), offsets)
+        first = take(self.offsets[:-1], indices)
+        offsets = memory.offsets_of(take(self.offsets[1:], indices) - first)
+        digits = gather(self.digits, first, offsets)
         return Decimals(digits, offsets, take(self.exponent, indices), take(self.negative, indices))
 
     def is_zero(self) -> npt.NDArray[np.bool_]:

@@ -22,10 +22,11 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError, MissingDependencyError
-from numtok.numbers.decimals import Decimals, gather, take
+from numtok.numbers.columns import Columns, take_columns
+from numtok.numbers.decimals import Decimals, gather
 from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar
 from numtok.numbers.number import Number
-from numtok.numbers.scanner import Columns, scan_columns, whole_rows
+from numtok.numbers.scanner import scan_columns, whole_rows
 from numtok.numbers.to_float import to_floats
 from numtok.numbers.to_text import LARGEST_EXPONENT, to_text
 
@@ -177,14 +178,10 @@ class Numbers:
 
     def select(self, which: npt.NDArray[Any]) -> Numbers:
         """The numbers at the given indices, or where the bool[n] mask is True."""
-        indices = np.flatnonzero(which) if which.dtype == np.bool_ else which.astype(np.int64)
-        document, start, stop = (take(of, indices) for of in (self.document, self.start, self.stop))
-        digits, offsets, exponent, negative = self._decimals.take(indices)
-        chosen = Numbers(
-            document, start, stop, negative, digits, offsets, exponent, self.rows, self.decimal
-        )
+        columns = take_columns(Columns(*(getattr(self, name) for name in Columns._fields)), which)
+        chosen = Numbers.of_columns(columns, self.rows, self.decimal)
         if "_floats" in self.__dict__:  # carry over what is known already
-            chosen.__dict__["_floats"] = tuple(take(values, indices) for values in self._floats)
+            chosen.__dict__["_floats"] = tuple(values[which] for values in self._floats)
             for values in chosen._floats:
                 values.flags.writeable = False
         return chosen
@@ -228,8 +225,8 @@ class Numbers:
         """bool[n]: neither infinite as float32 nor rounded to zero without being zero."""
         singles = self.to_float32()
         fits: npt.NDArray[np.bool_] = np.isfinite(singles)
-        if not singles.all():
-            fits &= (singles != 0) | self.is_zero()
+        zeros = np.flatnonzero(singles == 0)
+        fits[zeros] = self._decimals.take(zeros).is_zero()
         return fits
 
     @functools.cached_property

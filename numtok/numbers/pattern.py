@@ -11,9 +11,10 @@ import numpy as np
 
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import GrammarError
+from numtok.numbers.columns import Columns
 from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar, compile_pattern
 from numtok.numbers.numbers import Numbers
-from numtok.numbers.scanner import Columns, scan_columns, whole_rows
+from numtok.numbers.scanner import scan_columns, whole_rows
 
 # For one text: some hundred times what a usual pattern takes.
 SECONDS, SECONDS_PER_CHARACTER = 5.0, 1e-5

@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays import memory
 from numtok.arrays.bitmarks import (
     EIGHT,
     ONE,
@@ -34,6 +33,7 @@ from numtok.arrays.kernels import kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import BLOCKER, DIGIT, LETTER, OTHER, SIGN, character_classes
 from numtok.arrays.utf8 import class_before, decode
+from numtok.numbers.columns import Columns, empty_columns
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.rules import (
     Notation,
@@ -87,18 +87,6 @@ class Rules(NamedTuple):
     accounting: bool
 
 
-class Columns(NamedTuple):
-    """The columns of :class:`numtok.Numbers`."""
-
-    document: npt.NDArray[np.int32]
-    start: npt.NDArray[np.int64]
-    stop: npt.NDArray[np.int64]
-    negative: npt.NDArray[np.bool_]
-    digits: npt.NDArray[np.uint8]
-    digit_offsets: npt.NDArray[np.int64]
-    exponent: npt.NDArray[np.int64]
-
-
 def scan_columns(rows: TextRows, grammar: Grammar) -> Columns:
     """The columns of all numbers in the rows."""
     first, last = int(rows.offsets[0]), int(rows.offsets[-1])
@@ -134,15 +122,7 @@ def _columns(
         # Each row has at most one number for each run of marks, as digits side by side are one's.
         digits = int(np.bitwise_count(marks).sum())
         numbers = int(np.bitwise_count(marks & ~(marks << ONE)).sum()) + len(valid)
-    columns = Columns(
-        memory.empty(numbers, np.int32),
-        memory.empty(numbers, np.int64),
-        memory.empty(numbers, np.int64),
-        memory.empty(numbers, np.bool_),
-        memory.empty(digits + SPARE, np.uint8),
-        memory.empty(numbers + 1, np.int64),
-        memory.empty(numbers, np.int64),
-    )
+    columns = empty_columns(numbers, digits + SPARE)
     count, filled = _scan(Rows(text, marks, offsets, valid), _rules(grammar), columns)
     places = (columns.document[:count], columns.start[:count], columns.stop[:count])
     held = (columns.negative[:count], columns.digits[:filled], columns.digit_offsets[: count + 1])

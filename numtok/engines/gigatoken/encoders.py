@@ -33,8 +33,8 @@ SMALL_TEXT = 1 << 16
 FEW, MANY = 50, 1000  # documents
 MOST_CACHED = 1 << 28  # bytes that all tokenizers of a process may keep of the pieces they saw
 LEAST_CACHED = 1 << 26  # and that each may, however many they are
-SAMPLED = 8  # one id of so many is looked at
-STRETCH = 1 << 11  # ids that are due before any is: a short run needs no kernel for it
+SAMPLED = 32  # one id of so many is looked at
+STRETCH = 1 << 10  # ids that are due before any is: a short run needs no kernel for it
 SLOTS = 1 << 24  # bits, each for the pieces with one hash
 WHITE, LETTER, OTHER = range(3)  # kinds of bytes
 
@@ -126,7 +126,7 @@ def _encode(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> Token
     if len(text) > memory.MOST_KEPT or (count > MANY and not small):
         return _of_layout(tokenizer.encode_batch(_array(text, offsets), parallel=False).layout)
     if count == 1:
-        ids = tokenizer.encode_batch_padded([text.tobytes()], 0, parallel=False)[0][0]
+        ids = tokenizer.encode(text.tobytes())
         return Tokens(ids, np.array([0, len(ids)]))
     documents = _documents(text, offsets)
     if small:  # lists then cost less than awkward arrays
