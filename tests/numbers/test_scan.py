@@ -41,109 +41,39 @@ SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 EXAMPLES: dict[str, list[str]] = {
     # A: numerals
-    "in 2019.": ["2019"],
-    "2.e+3": ["2.e+3"],
-    "1,234,567.89": ["1,234,567.89"],
-    "1,234,567": ["1,234,567"],
-    "1,23": ["1", "23"],
-    "1, 2,3": ["1", "2", "3"],
-    "100,200,30": ["100", "200", "30"],
-    "1,23,456": ["1", "23", "456"],
-    "1,234,5678": ["1", "234", "5678"],
-    "1234,567": ["1234", "567"],
-    "1.5,123,456": ["1.5", "123", "456"],
-    "[100,200,300]": ["100,200,300"],
-    "3.": ["3"],
-    "1e5": ["1e5"],
-    "1E−5": ["1E−5"],
-    "1,234e5": ["1,234e5"],
-    ".5": [".5"],
-    "(.5e3)": [".5e3"],
-    "F.2": ["2"],
-    "wait...5": ["5"],
+    "in 2019.": ["2019"], "2.e+3": ["2.e+3"], "1,234,567.89": ["1,234,567.89"],
+    "1,234,567": ["1,234,567"], "1,23": ["1", "23"], "1, 2,3": ["1", "2", "3"],
+    "100,200,30": ["100", "200", "30"], "1,23,456": ["1", "23", "456"],
+    "1,234,5678": ["1", "234", "5678"], "1234,567": ["1234", "567"],
+    "1.5,123,456": ["1.5", "123", "456"], "[100,200,300]": ["100,200,300"], "3.": ["3"],
+    "1e5": ["1e5"], "1E−5": ["1E−5"], "1,234e5": ["1,234e5"], ".5": [".5"], "(.5e3)": [".5e3"],
+    "F.2": ["2"], "wait...5": ["5"],
     # B: signs
-    "-5": ["-5"],
-    "(−5)": ["−5"],
-    "=+3": ["+3"],
-    "-.5": ["-.5"],
-    "10-20": ["10", "20"],
-    "covid-19": ["19"],
-    "x-3": ["3"],
-    "GPT-4": ["4"],
-    "2020-01-02": ["2020", "01", "02"],
-    "3--2": ["3", "2"],
-    "- 5": ["5"],
-    "(5)-3": ["5", "3"],
-    "[5]-3": ["5", "3"],
-    "{5}-3": ["5", "3"],
-    "5%-3": ["5", "3"],
-    "a.-5": ["5"],
-    "-$5": ["5"],
+    "-5": ["-5"], "(−5)": ["−5"], "=+3": ["+3"], "-.5": ["-.5"], "10-20": ["10", "20"],
+    "covid-19": ["19"], "x-3": ["3"], "GPT-4": ["4"], "2020-01-02": ["2020", "01", "02"],
+    "3--2": ["3", "2"], "- 5": ["5"], "(5)-3": ["5", "3"], "[5]-3": ["5", "3"], "{5}-3": ["5", "3"],
+    "5%-3": ["5", "3"], "a.-5": ["5"], "-$5": ["5"],
     # C: after a letter
-    "B2B": [],
-    "H2O": [],
-    "v1": [],
-    "v1.2": [],
-    "x_3": [],
-    "Rs1,599": [],
-    "10x6": ["10", "6"],
-    "1.3x10^6": ["1.3", "10", "6"],
-    "2x3x1,234": ["2", "3", "1,234"],
-    "10X6": [],
-    "10xx6": [],
-    "0x1F": [],
-    "0xFF": [],
-    "0x6": [],
-    "0XAB": [],
-    "5x0x6": [],
-    "00x6": ["00", "6"],
-    "0x": ["0"],
+    "B2B": [], "H2O": [], "v1": [], "v1.2": [], "x_3": [], "Rs1,599": [], "10x6": ["10", "6"],
+    "1.3x10^6": ["1.3", "10", "6"], "2x3x1,234": ["2", "3", "1,234"], "10X6": [], "10xx6": [],
+    "0x1F": [], "0xFF": [], "0x6": [], "0XAB": [], "5x0x6": [], "00x6": ["00", "6"], "0x": ["0"],
     # D: glued runs
-    "1.2.3": [],
-    "192.168.0.1": [],
-    "1e5.5": [],
-    "1eE2": [],
-    "1e5e3": [],
-    "7R32": [],
-    "10x6y7": [],
-    SHA256: [],
-    UUID: [],
-    f"id={UUID}, 7": ["7"],
-    f"-{UUID}": [],
+    "1.2.3": [], "192.168.0.1": [], "1e5.5": [], "1eE2": [], "1e5e3": [], "7R32": [], "10x6y7": [],
+    SHA256: [], UUID: [], f"id={UUID}, 7": ["7"], f"-{UUID}": [],
     f"{UUID}0": ["12345678", "1234", "1234", "1234", "1234567890120"],
     "1e12345678901234567": ["1e12345678901234567"],
-    "1e-000012345678901234567": ["1e-000012345678901234567"],
-    "1e123456789012345678": [],
+    "1e-000012345678901234567": ["1e-000012345678901234567"], "1e123456789012345678": [],
     "7x1e123456789012345678": [],
     # suffixes, separators, words
-    "10km": ["10"],
-    "70M": ["70"],
-    "1st": ["1"],
-    "1990's": ["1990"],
-    "12:30": ["12", "30"],
-    "1/2": ["1", "2"],
-    "10^6": ["10", "6"],
-    "5 million": ["5"],
-    "½": [],
-    "Ⅻ": [],
-    "NaN": [],
-    "inf": [],
-    "10²": ["10"],
-    "2020年5月": ["2020", "5"],
+    "10km": ["10"], "70M": ["70"], "1st": ["1"], "1990's": ["1990"], "12:30": ["12", "30"],
+    "1/2": ["1", "2"], "10^6": ["10", "6"], "5 million": ["5"], "½": [], "Ⅻ": [], "NaN": [],
+    "inf": [], "10²": ["10"], "2020年5月": ["2020", "5"],
     # digits of other scripts
-    "１２": ["１２"],
-    "٤٢": ["٤٢"],
-    "٣٫٥": ["٣", "٥"],
-    "𝟙𝟚.5": ["𝟙𝟚.5"],
+    "１２": ["１２"], "٤٢": ["٤٢"], "٣٫٥": ["٣", "٥"], "𝟙𝟚.5": ["𝟙𝟚.5"],
     # as written
-    "007": ["007"],
-    "+0.50": ["+0.50"],
-    "-0": ["-0"],
-    "(1,234)": ["1,234"],
-    "pH 7.4 at -12.5e-3": ["7.4", "-12.5e-3"],
-    "": [],
-    "no number": [],
-}
+    "007": ["007"], "+0.50": ["+0.50"], "-0": ["-0"], "(1,234)": ["1,234"],
+    "pH 7.4 at -12.5e-3": ["7.4", "-12.5e-3"], "": [], "no number": [],
+}  # fmt: skip
 
 EXAMPLES_WITH_OPTIONS: list[tuple[str, Grammar, list[str]]] = [
     ("[100,200,300]", Grammar.data(), ["100", "200", "300"]),
@@ -165,19 +95,10 @@ EXAMPLES_WITH_OPTIONS: list[tuple[str, Grammar, list[str]]] = [
 ]
 
 VALUES = {
-    "2.e+3": "2000",
-    "1,234,567.89": "1234567.89",
-    "1E−5": "0.00001",
-    "+0.50": "0.50",
-    "007": "7",
-    "１２": "12",
-    "٤٢": "42",
-    "𝟙𝟚.5": "12.5",
-    "-12.5e-3": "-0.0125",
-    "-0": "-0",
-    ".5": "0.5",
+    "2.e+3": "2000", "1,234,567.89": "1234567.89", "1E−5": "0.00001", "+0.50": "0.50", "007": "7",
+    "１２": "12", "٤٢": "42", "𝟙𝟚.5": "12.5", "-12.5e-3": "-0.0125", "-0": "-0", ".5": "0.5",
     "0e5": "0",
-}
+}  # fmt: skip
 NEGATED = {"(1,234)": "-1234", "(0)": "-0", "(-5)": "-5"}
 
 
@@ -212,24 +133,21 @@ def test_equals_oracle_however_options_meet() -> None:
     """
     dice, meet = random.Random(2), examples(3, thorough=4)
     groupings = [None, *SEPARATORS]
-    combinations = itertools.product(range(len(groupings)), *[[True, False]] * 5)
-    for which, *switches in combinations:
+    for which, *switches in itertools.product(range(len(groupings)), *[[True, False]] * 5):
         a, b, c, d, e = switches
-        if (
-            (which + a + b + c + d + e) % 2 == 0
-            if meet == 4
-            else (which + a + b + d) % 2 or (a + b + c + e) % 2
-        ):
+        if meet == 4:
+            is_taken = (which + a + b + c + d + e) % 2
+        else:
+            is_taken = (which + a + b + d) % 2 == (a + b + c + e) % 2 == 0
+        if not is_taken:
             continue
         grammar = Grammar(groupings[which], *switches)
         texts = ["".join(dice.choices(PIECES, k=dice.randrange(30))) for _ in range(15)]
         if grammar.grouping:
             texts = [text.replace(",", grammar.grouping) for text in texts]
         found, expected = rows_of(numtok.scan(texts, grammar)), rows_of_oracle(texts, grammar)
-        assert found == expected, (
-            grammar,
-            [texts[row] for row in sorted({pair[0] for pair in set(found) ^ set(expected)})],
-        )
+        rows = {pair[0] for pair in set(found) ^ set(expected)}
+        assert found == expected, (grammar, [texts[row] for row in sorted(rows)])
 
 
 def test_digits_of_every_length_beside_everything() -> None:
@@ -239,23 +157,14 @@ def test_digits_of_every_length_beside_everything() -> None:
     dice = random.Random(3)
     beside = [*" \t\n,.-+–−()'/:eExXaZ_é\u00a0½٤", "", "", " -"]
     beside += ["–-", "a-", "1,", "e5", "x2", "km", ".5", ",5"]
-    texts = []
+    texts = ["abcdefab-cdef-abcd-efab-123456789012 is one", "abcdefab-cdef-abcd-1234-abcdefabcdef"]
+    texts += ["ab-123456789012 is", "ab-12345678901 is"]
     for whole, fraction in itertools.product(range(27), range(-1, 27)):
-        digits = (
-            "".join(dice.choices("0123456789", k=whole))
-            + ("." if fraction >= 0 else "")
-            + "".join(dice.choices("0123456789", k=fraction))
-        )
-        texts += [
-            f"{dice.choice(beside)}{digits}{dice.choice(beside)}{dice.choice(beside)}"
-            for _ in range(3)
-        ]
-    texts += [
-        "abcdefab-cdef-abcd-efab-123456789012 is one",
-        "abcdefab-cdef-abcd-1234-abcdefabcdef",
-        "ab-123456789012 is",
-        "ab-12345678901 is",
-    ]
+        digits = "".join(dice.choices("0123456789", k=whole + max(fraction, 0)))
+        number = digits[:whole] + "." * (fraction >= 0) + digits[whole:]
+        for _ in range(3):
+            before, *after = dice.choices(beside, k=3)
+            texts.append(before + number + "".join(after))
     texts.append(" " * 64)  # the last bytes of all are read otherwise
     assert rows_of(numtok.scan(texts)) == rows_of_oracle(texts, Grammar())
 
@@ -265,18 +174,11 @@ def test_characters_of_every_class_beside_a_number(unicode_digits: bool) -> None
     """The edges of every range of letters and digits: before a number, before its sign, after it,
     between two, and beside a dot.
     """
-    edges = {
-        edge + side
-        for name in ("letter", "digit")
-        for pair in ranges()[name]
-        for edge in pair
-        for side in (-1, 0)
-    }
-    characters = [
-        chr(code) for code in sorted(edges | set(range(256))) if not 0xD800 <= code < 0xE000
-    ]
+    classes = [pair for name in ("letter", "digit") for pair in ranges()[name]]
+    edges = {edge + side for pair in classes for edge in pair for side in (-1, 0)}
+    codes = [code for code in sorted(edges | set(range(256))) if not 0xD800 <= code < 0xE000]
+    texts = [f"{c}1 {c}-1 1{c} 1{c}1 {c}.5 1.{c}" for c in map(chr, codes)]
     grammar = Grammar(unicode_digits=unicode_digits)
-    texts = [f"{c}1 {c}-1 1{c} 1{c}1 {c}.5 1.{c}" for c in characters]
     assert rows_of(numtok.scan(texts, grammar)) == rows_of_oracle(texts, grammar)
 
 
@@ -290,26 +192,7 @@ def test_digits_of_every_script() -> None:
 
 
 def test_equals_oracle_on_wikipedia(wiki_texts: list[str]) -> None:
-    wiki_texts = wiki_texts[::5]
-    numbers = numtok.scan(wiki_texts)
-    bounds = numbers.per_document()
-    found = list(
-        zip(numbers.text().to_pylist(), numbers.start.tolist(), numbers.to_decimal(), strict=True)
-    )
-    for document, text in enumerate(wiki_texts):
-        expected = list(read(text, Grammar()))
-        here = found[bounds[document] : bounds[document + 1]]
-        assert [(surface, value) for surface, _, value in here] == [
-            (number.text, number.value) for number in expected
-        ], f"document {document}"
-        starts = (
-            np.cumsum([0, *(len(character.encode()) for character in text)])[
-                [number.start for number in expected]
-            ]
-            if expected
-            else []
-        )
-        assert [start for _, start, _ in here] == list(starts), f"document {document}"
+    assert rows_of(numtok.scan(wiki_texts[::5])) == rows_of_oracle(wiki_texts[::5], Grammar())
 
 
 # Letters, digits and symbols of all scripts; many share their first byte with a separator.
@@ -372,22 +255,16 @@ def test_rows_do_not_see_each_other(text: str, grammar: Grammar) -> None:
 @pytest.mark.parametrize("separator", ["-", ":"])
 def test_uuid_with_digits_anywhere(separator: str) -> None:
     """However few of its characters are digits, a UUID is recognised from any of them."""
-    forms = [
-        separator.join(groups)
-        for groups in (
-            ["abcdefab", "cdef", "abcd", "efab", "cdefabcdefab"],
-            ["abcdabcd", "abcd", "abcd", "abcd", "dcbadcbadcba"],
-        )
-    ]
-    masks = [{k} for k in range(36)] + [
-        set(range(a, b))
-        for a, b in itertools.combinations((0, 8, 9, 13, 14, 18, 19, 23, 24, 36), 2)
-    ]
+    forms = ["abcdefab-cdef-abcd-efab-cdefabcdefab", "abcdabcd-abcd-abcd-abcd-dcbadcbadcba"]
+    edges = (0, 8, 9, 13, 14, 18, 19, 23, 24, 36)
+    masks = [range(k, k + 1) for k in range(36)]
+    masks += [range(a, b) for a, b in itertools.combinations(edges, 2)]
     texts = [
-        "".join("7" if k in mask and c != separator else c for k, c in enumerate(form))
+        "".join("7" if k in mask and c != "-" else c for k, c in enumerate(form))
         for form in forms
         for mask in masks
     ]
+    texts = [text.replace("-", separator) for text in texts]
     assert rows_of(numtok.scan(texts)) == rows_of_oracle(texts, Grammar())
     assert (len(numtok.scan(texts)) == 0) == (separator == "-")
 
@@ -440,17 +317,11 @@ def test_kinds_of_input(kind: str) -> None:
     assert rows_of(numbers) == rows_of_oracle(TEXTS, Grammar())
 
 
-@pytest.mark.parametrize(
-    "kind", [kind for kind in KINDS if kind not in ("list", "tuple", "generator", "numpy")]
-)
+@pytest.mark.parametrize("kind", [*KINDS][4:])  # those of Arrow
 def test_slices(kind: str) -> None:
     whole = KINDS[kind](TEXTS)
     for first, last in itertools.combinations_with_replacement(range(len(TEXTS) + 1), 2):
-        expected = [
-            (document - first, surface)
-            for document, surface in EXPECTED
-            if first <= document < last
-        ]
+        expected = [(row - first, text) for row, text in EXPECTED if first <= row < last]
         assert with_documents(numtok.scan(whole[first:last])) == expected
 
 
@@ -475,14 +346,17 @@ def test_arrays_without_values() -> None:
         assert (len(numbers), len(numbers.rows)) == (0, len(texts))
 
 
+def strings(offsets: list[int], data: bytes, valid: bytes | None = None) -> pa.Array:
+    """Of memory as other programs may lay it out."""
+    places = pa.py_buffer(np.array(offsets, np.int32))
+    mask = valid and pa.py_buffer(valid)
+    return pa.StringArray.from_buffers(len(offsets) - 1, places, pa.py_buffer(data), mask)
+
+
 def test_a_null_row_hides_its_bytes() -> None:
-    hidden = pa.StringArray.from_buffers(
-        2,
-        pa.py_buffer(np.array([0, 1, 3], np.int32)),
-        pa.py_buffer(b"1\xff2"),
-        pa.py_buffer(b"\x01"),
-    )
-    assert with_documents(numtok.scan(hidden)) == [(0, "1")]
+    assert with_documents(numtok.scan(strings([0, 1, 3], b"1\xff2", b"\x01"))) == [(0, "1")]
+    # and what is not valid UTF-8 outside of a slice is not read
+    assert with_documents(numtok.scan(DAMAGED[:1])) == [(0, "1")]
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
@@ -494,24 +368,19 @@ def test_arrow_text_is_not_copied(kind: pa.DataType) -> None:
         assert np.shares_memory(TextRows.of(given_array).text, memory)
 
 
-def test_foreign_memory_that_is_not_aligned() -> None:
-    raw = pa.py_buffer(b"?" + b"abc 12345678 defg 9")
-    for shift in range(1, 3):
-        data = raw.slice(shift)
-        array = pa.StringArray.from_buffers(
-            1, pa.py_buffer(np.array([0, data.size], np.int32)), data
-        )
-        assert (
-            surfaces(array[0].as_py()) == numtok.scan(array).text().to_pylist() == ["12345678", "9"]
-        )
+@pytest.mark.parametrize("shift", [1, 2])
+def test_foreign_memory_that_is_not_aligned(shift: int) -> None:
+    data = pa.py_buffer(b"?" + b"abc 12345678 defg 9").slice(shift)
+    places = pa.py_buffer(np.array([0, data.size], np.int32))
+    array = pa.StringArray.from_buffers(1, places, data)
+    assert surfaces(array[0].as_py()) == ["12345678", "9"]
+    assert numtok.scan(array).text().to_pylist() == ["12345678", "9"]
 
 
 # ---- Errors
 
 
-DAMAGED = pa.StringArray.from_buffers(
-    3, pa.py_buffer(np.array([0, 1, 3, 4], np.int32)), pa.py_buffer(b"1 \xff2")
-)
+DAMAGED = strings([0, 1, 3, 4], b"1 \xff2")
 
 
 @pytest.mark.parametrize(
@@ -531,24 +400,15 @@ def test_invalid_utf8_names_document_and_byte(texts: Any) -> None:
         numtok.scan(texts)
 
 
-def test_invalid_utf8_outside_a_slice_is_not_read() -> None:
-    assert with_documents(numtok.scan(DAMAGED[:1])) == [(0, "1")]
-
-
 @pytest.mark.parametrize("offsets", [[0, 7, 3], [0, 1 << 20, 3], [0, -5, 3], [3, 2, 3]])
 def test_damaged_offsets(offsets: list[int]) -> None:
     """Such as a hostile file may hold.
 
     Arrow itself, asked to convert such an array, reads outside its memory.
     """
-    damaged = pa.StringArray.from_buffers(
-        2, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(b"1 2")
-    )
-    for texts in (
-        damaged,
-        pa.chunked_array([damaged] * 2),
-        pa.DictionaryArray.from_arrays(pa.array([0, 1]), damaged),
-    ):
+    damaged = strings(offsets, b"1 2")
+    encoded = pa.DictionaryArray.from_arrays(pa.array([0, 1]), damaged)
+    for texts in (damaged, pa.chunked_array([damaged] * 2), encoded):
         with pytest.raises(InputError, match="damaged"):
             numtok.scan(texts)
 
@@ -625,20 +485,34 @@ def test_linear_time(name: str) -> None:
 
 
 SIMPLE = r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?"
-simple_numbers = st.sampled_from(
-    ["1", "-2.50", "+3", "1e5", "-7.25E-3", "007", "1,234,567", "٤٢", "0", "-0"]
-)
+
+
+simple_texts = st.lists(
+    st.sampled_from(
+        [
+            "1",
+            "-2.50",
+            "+3",
+            "1e5",
+            "-7.25E-3",
+            "007",
+            "1,234,567",
+            "٤٢",
+            "0",
+            "-0",
+            "word",
+            "é",
+            "年",
+            "(",
+            "=",
+        ]
+    ),
+    max_size=8,
+).map(" ".join)
 
 
 @pytest.mark.thorough
-@given(
-    st.lists(
-        st.lists(simple_numbers | st.sampled_from(["word", "é", "年", "(", "="]), max_size=8).map(
-            " ".join
-        ),
-        max_size=4,
-    )
-)
+@given(st.lists(simple_texts, max_size=4))
 def test_pattern_equals_built_in_on_simple_text(texts: list[str]) -> None:
     found, expected = numtok.scan(texts, Grammar.from_pattern(SIMPLE)), numtok.scan(texts)
     assert rows_of(found) == rows_of(expected)
@@ -650,16 +524,12 @@ def test_pattern_equals_built_in_on_simple_text(texts: list[str]) -> None:
 
 def test_pattern_with_context() -> None:
     prices = Grammar.from_pattern(r"\$(?P<number>\d+(?:\.\d\d)?)")
-    assert [
-        (number.text, number.start) for number in numtok.extract("é: $5, 6, $7.25", prices)
-    ] == [("5", 4), ("7.25", 11)]
-    assert with_documents(numtok.scan(pa.array(["$1", None, "2", "$3"]), prices)) == [
-        (0, "1"),
-        (3, "3"),
-    ]
+    found = numtok.extract("é: $5, 6, $7.25", prices)
+    assert [(number.text, number.start) for number in found] == [("5", 4), ("7.25", 11)]
+    rows = numtok.scan(pa.array(["$1", None, "2", "$3"]), prices)
+    assert with_documents(rows) == [(0, "1"), (3, "3")]
     swiss = Grammar.from_pattern(r"\d+(?:'\d{3})*", grouping="'")
     assert numtok.extract("1'234'567", swiss)[0].value == 1234567
-    assert len(numtok.scan(["no number"], prices)) == 0
 
 
 def test_pattern_that_backtracks_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -675,11 +545,7 @@ def test_pattern_that_backtracks_without_end(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_pattern_reads_the_same_exponents() -> None:
-    texts = [
-        "1e12345678901234567",
-        "1e-12345678901234567",
-        "1e-00000000000000000012345678901234567",
-    ]
+    texts = [f"1e{sign}12345678901234567" for sign in ("", "-", "-00000000000000000000")]
     assert rows_of(numtok.scan(texts, Grammar.from_pattern(SIMPLE))) == rows_of(numtok.scan(texts))
     with pytest.raises(GrammarError, match="document 1, byte 2: the exponent"):
         numtok.scan(["7", "a 1e123456789012345678"], Grammar.from_pattern(SIMPLE))
@@ -691,37 +557,27 @@ def test_a_pattern_reads_digits_that_python_does_not_know_yet() -> None:
     assert [number.value for number in numbers] == [5, 3000, 3]
 
 
+NO_DECIMAL = r"document 1, byte 3: the pattern matched .* does not read as a decimal number"
+
+
 @pytest.mark.parametrize(
-    ("pattern", "message"),
+    ("pattern", "text", "message"),
     [
-        ("(", "does not compile"),
-        (r"\d*", "matches the empty string"),
-        ("", "matches the empty string"),
-        (r"(?P<number>\d+", "does not compile"),
+        ("(", "", "does not compile"),
+        (r"(?P<number>\d+", "", "does not compile"),
+        (r"\d*", "", "matches the empty string"),
+        ("", "", "matches the empty string"),
+        ("[a-z]+", "é x", NO_DECIMAL),
+        (r"\d+x\d+", "é 1x2", NO_DECIMAL),
+        ("1,", "é 1,", NO_DECIMAL),
+        (r"\.", "é .", NO_DECIMAL),
+        ("-", "é -", NO_DECIMAL),
+        (r"\d(?=(?P<number>\d+))", "123", "document 1: .* matches overlap at character 2"),
     ],
 )
-def test_patterns_that_cannot_be_used(pattern: str, message: str) -> None:
+def test_patterns_that_cannot_be_used(pattern: str, text: str, message: str) -> None:
     with pytest.raises(GrammarError, match=message):
-        Grammar.from_pattern(pattern)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "text"),
-    [("[a-z]+", "é x"), (r"\d+x\d+", "é 1x2"), ("1,", "é 1,"), (r"\.", "é ."), ("-", "é -")],
-)
-def test_pattern_that_finds_no_number(pattern: str, text: str) -> None:
-    with pytest.raises(
-        GrammarError,
-        match=r"document 1, byte 3: the pattern matched .* does not read as a decimal number",
-    ):
         numtok.scan(["", text], Grammar.from_pattern(pattern))
-
-
-def test_pattern_with_overlapping_numbers() -> None:
-    with pytest.raises(
-        GrammarError, match="document 0: the pattern's matches overlap at character 2"
-    ):
-        numtok.scan(["123"], Grammar.from_pattern(r"\d(?=(?P<number>\d+))"))
 
 
 # ---- Options
@@ -737,21 +593,25 @@ def test_options_round_trip(grammar: Grammar) -> None:
     assert set(options) == set(as_ever.split())
 
 
-def test_options_that_cannot_be_used() -> None:
-    for grouping in (";", "", ",,", "\t", ", ;"):
-        with pytest.raises(GrammarError, match=r"grouping=.* is not supported"):
-            Grammar(grouping=grouping)
-    with pytest.raises(GrammarError, match=r"decimal=';' is not supported; use '\.' or ','"):
-        Grammar(decimal=";")
-    for grouping, decimal in ((".", "."), (",", ","), (" ,", ",")):
-        with pytest.raises(GrammarError, match="cannot both group digits and be the decimal mark"):
-            Grammar(grouping=grouping, decimal=decimal)
-    with pytest.raises(
-        GrammarError, match="unknown grammar option commas, dots; this version knows accounting"
-    ):
-        Grammar.from_dict({"dots": 1, "commas": True})
-    with pytest.raises(GrammarError, match="does not compile"):
-        Grammar.from_dict({"pattern": "["})
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(({"grouping": one}, r"grouping=.* is not supported") for one in (";", "", ",,", "\t")),
+        ({"decimal": ";"}, r"decimal=';' is not supported; use '\.' or ','"),
+        *(
+            (
+                {"grouping": grouping, "decimal": grouping[-1]},
+                "both group digits and be the decimal",
+            )
+            for grouping in (".", ",", " ,")
+        ),
+        ({"dots": 1, "commas": True}, "option commas, dots; this version knows accounting"),
+        ({"pattern": "["}, "does not compile"),
+    ],
+)
+def test_options_that_cannot_be_used(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(GrammarError, match=message):
+        Grammar.from_dict(options)
 
 
 # ---- extract
