@@ -18,7 +18,7 @@ from hf_cases import KINDS, build_ours, ours, source, stock_with_numbers, stock_
 from hf_compare import same
 from hf_oracle import Oracle
 from tokenizers import AddedToken
-from transformers import PreTrainedTokenizerFast
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from numtok.errors import NumtokError
 from numtok.representations import NUM
@@ -97,20 +97,13 @@ def test_the_number_token_added_again(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["roberta", "bert"])
 def test_resize(kind: str) -> None:
     """A model that is resized to ``len(tokenizer)`` has a row for every id."""
-    import torch
-    from transformers import GPT2Config, GPT2LMHeadModel
-
     tok = ours(kind)
-    torch.manual_seed(0)
-    model = GPT2LMHeadModel(
-        GPT2Config(vocab_size=len(source(kind)), n_positions=64, n_embd=8, n_layer=1, n_head=1)
-    )
+    sizes = {"n_positions": 64, "n_embd": 8, "n_layer": 1, "n_head": 1}
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=len(source(kind)), **sizes))
     model.resize_token_embeddings(len(tok))
-    batch = tok(["a 5 b -3", "7"], padding=True, return_tensors="pt")
-    assert int(batch["input_ids"].max()) < model.get_input_embeddings().weight.shape[0]
-    assert model(
-        **{key: value for key, value in batch.items() if key != "token_type_ids"}
-    ).logits.shape[-1] == len(tok)
+    ids = tok(["a 5 b -3", "7"], padding=True, return_tensors="pt")["input_ids"]
+    assert int(ids.max()) < model.get_input_embeddings().weight.shape[0]
+    assert model(input_ids=ids).logits.shape[-1] == len(tok)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -122,51 +115,31 @@ def test_train_new_from_iterator(kind: str) -> None:
         ["the nation and the station", "naïve café texts"],
         ["a number of tokens in text"] * 3,
     ]
-    options: dict[str, Any] = {
-        "vocab_size": 400,
-        "show_progress": False,
-        "new_special_tokens": ["<new>"],
-    }
-    stock, tok = (
-        source(kind).train_new_from_iterator(corpus, **options),
-        ours(kind).train_new_from_iterator(corpus, **options),
-    )
-    assert type(tok) is type(ours(kind))
-    assert (
-        tok.numtok.representations == ours(kind).numtok.representations
-        and tok.numtok.grammar == ours(kind).numtok.grammar
-    )
-    assert tok.numtok.tokens.keys() == ours(kind).numtok.tokens.keys()
-    assert (
-        tok.special_tokens_map == stock.special_tokens_map
-        and tok.all_special_ids == stock.all_special_ids
-    )
-    assert (
-        tok.extra_special_tokens == stock.extra_special_tokens
-        and tok.model_max_length == stock.model_max_length
-    )
-    # tokenizers trains these another way each time: compare with what it trained this time
-    if kind in (
-        "bert",
-        "t5",
+    options = {"vocab_size": 400, "show_progress": False, "new_special_tokens": ["<new>"]}
+    old = ours(kind)
+    stock, tok = (one.train_new_from_iterator(corpus, **options) for one in (source(kind), old))
+    assert type(tok) is type(old)
+    for name in ("representations", "grammar"):
+        assert getattr(tok.numtok, name) == getattr(old.numtok, name)
+    assert tok.numtok.tokens.keys() == old.numtok.tokens.keys()
+    for name in (
+        *("special_tokens_map", "all_special_ids", "extra_special_tokens", "model_max_length"),
     ):
-        stock = PreTrainedTokenizerFast(
-            tokenizer_object=tok.backend_tokenizer, **dict(stock.init_kwargs)
-        )
+        assert getattr(tok, name) == getattr(stock, name), name
+    # tokenizers trains these another way each time: compare with what it trained this time
+    if kind in ("bert", "t5"):
+        settings = dict(stock.init_kwargs)
+        stock = PreTrainedTokenizerFast(tokenizer_object=tok.backend_tokenizer, **settings)
     for text in ("the nations <new> and texts", "a </s> naïve", "tokens"):
-        got, expected = (
-            tok(text, return_offsets_mapping=True),
-            stock(text, return_offsets_mapping=True),
-        )
+        got, expected = (one(text, return_offsets_mapping=True) for one in (tok, stock))
         same(dict(got), dict(expected), text)
         assert tok.decode(got["input_ids"]) == stock.decode(got["input_ids"])
     assert tok("[NUM]", add_special_tokens=False)["input_ids"] != [tok.convert_tokens_to_ids(NUM)]
     got = tok("the number 5, -3", return_numbers=True)
-    assert [
-        value for value, one in zip(got["number_value"], got["number_mask"], strict=True) if one
-    ] == [5.0, -3.0]
+    marked = zip(got["number_value"], got["number_mask"], strict=True)
+    assert [value for value, is_number in marked if is_number] == [5.0, -3.0]
     checks.check_same_ids_as_core(tok, ["the nation 5", "7 a"])
-    assert ours(kind)("the nation")["input_ids"] == source(kind)("the nation")["input_ids"]
+    assert old("the nation")["input_ids"] == source(kind)("the nation")["input_ids"]
 
 
 def test_an_added_token_in_another_case() -> None:

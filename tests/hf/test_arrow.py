@@ -4,7 +4,7 @@ table, in ``datasets`` too.
 
 from __future__ import annotations
 
-import struct
+import itertools
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("transformers")
 pytest.importorskip("torch")
 
+import numpy as np
 import pyarrow as pa
 from hf_cases import MIXED_TEXTS, REPRESENTATIONS, TEXTS, build_ours, build_source
 
@@ -27,43 +28,35 @@ def test_map_to_arrow_keeps_the_other_columns(
     """Their values, order and kinds (a class label, nested lists), as after an ordinary map."""
     datasets = pytest.importorskip("datasets")
     tok = build_ours("gpt2", return_numbers=True)
-    label = datasets.ClassLabel(names=["no", "yes"])
     kinds = {
         "id": datasets.Value("string"),
         "text": datasets.Value("string"),
-        "labels": label,
+        "labels": datasets.ClassLabel(names=["no", "yes"]),
         "spans": datasets.List(datasets.Value("int64")),
     }
     columns = {
         "id": [f"row {n}" for n in range(7)],
         "text": [f"it is {n}.5" for n in range(7)],
         "labels": [n % 2 for n in range(7)],
+        "spans": [[n] * (n % 3) for n in range(7)],
     }
-    columns["spans"] = [[n] * (n % 3) for n in range(7)]
-    datasets.Dataset.from_dict(columns, features=datasets.Features(kinds)).save_to_disk(
-        str(tmp_path / "data")
-    )
+    made = datasets.Dataset.from_dict(columns, features=datasets.Features(kinds))
+    made.save_to_disk(str(tmp_path / "data"))
     dataset = datasets.load_from_disk(str(tmp_path / "data"))
+    arrow = dataset.with_format("arrow")
     options = {"batched": True, "batch_size": 3, "remove_columns": removed}
     ordinary = dataset.map(lambda rows: dict(tok(rows["text"])), **options)
     kept = {} if removed else {"fn_kwargs": {"keep_column": True}}
-    mapped = (
-        dataset.with_format("arrow")
-        .map(tok.encode_arrow, num_proc=num_proc, **options, **kept)
-        .with_format(None)
-    )
+    mapped = arrow.map(tok.encode_arrow, num_proc=num_proc, **options, **kept).with_format(None)
     assert mapped.column_names == ordinary.column_names
     assert mapped[:] == ordinary[:]
     assert all(mapped.features[name] == kinds[name] for name in kinds if name in mapped.features)
-    again = (
-        mapped.with_format("arrow")
-        .map(lambda table: tok.encode_arrow(table, column="id"), batched=True)
-        .with_format(None)
+    again = mapped.with_format("arrow").map(
+        tok.encode_arrow, fn_kwargs={"column": "id"}, batched=True
     )
     assert "id" not in again.column_names
     # replaced, as by an ordinary map
-    assert again["input_ids"][:] == tok(columns["id"])["input_ids"]
-    assert again["labels"][:] == columns["labels"]
+    assert again.with_format(None)["input_ids"][:] == tok(columns["id"])["input_ids"]
 
 
 def test_arrow_of_any_kind() -> None:
@@ -88,28 +81,14 @@ def test_arrow_of_any_kind() -> None:
 def test_arrow_is_the_call(kind: str, name: str) -> None:
     tokenizer = NumberTokenizer.from_tokenizer(build_source(kind), numbers=REPRESENTATIONS[name])
     rows = [text for text in MIXED_TEXTS if "1e400" not in text]
-    for given_rows in (
-        pa.table({"text": rows}),
-        pa.record_batch({"text": rows}),
-        pa.chunked_array([rows[:2], rows[2:]]),
-        pa.array(rows),
+    for options, called in (
+        ({"return_numbers": True}, {}),
+        ({"return_numbers": False, "max_length": 6}, {"truncation": True}),
+        ({"add_special_tokens": False}, {}),
     ):
-        for options in (
-            {"return_numbers": True},
-            {"return_numbers": False, "max_length": 6},
-            {"add_special_tokens": False},
-        ):
-            table = tokenizer.encode_arrow(given_rows, **options)
-            cut = (
-                {"truncation": True, "max_length": options["max_length"]}
-                if "max_length" in options
-                else {}
-            )
-            called = tokenizer(
-                rows,
-                **({name: value for name, value in options.items() if name != "max_length"} | cut),
-            )
-            assert table.to_pydict() == dict(called)
+        expected = dict(tokenizer(rows, **options, **called))
+        for given in (pa.table({"text": rows}), pa.chunked_array([rows[:2], rows[2:]])):
+            assert tokenizer.encode_arrow(given, **options).to_pydict() == expected
 
 
 @pytest.mark.parametrize("compact", [False, True])
@@ -117,56 +96,38 @@ def test_every_bit_of_a_float64(compact: bool) -> None:
     """In a call, as lists and as tensors, padded, and in Arrow: compact, as int64 of the same bits,
     as torch has them.
     """
+    numbers = FloatBits(width=64, compact=compact)
     tokenizer = NumberTokenizer.from_pretrained(
-        None,
-        numbers=FloatBits(width=64, compact=compact),
-        return_numbers=True,
-        pad_token="<|endoftext|>",
+        None, numbers=numbers, return_numbers=True, pad_token="<|endoftext|>"
     )
-    rows, values = (
-        ["a -0.30000000000000004 and 5e-324", "none", "7.000000000000001"],
-        [-0.30000000000000004, 5e-324, 7.000000000000001],
-    )
-    words = [struct.unpack(">q", struct.pack(">d", value))[0] for value in values]
-    expected = (
-        words
-        if compact
-        else [[int(bit) for bit in f"{word & 0xFFFFFFFFFFFFFFFF:064b}"] for word in words]
-    )
+    rows = ["a -0.30000000000000004 and 5e-324", "none", "7.000000000000001"]
+    values = np.array([-0.30000000000000004, 5e-324, 7.000000000000001])
+    expected = values.view(np.int64)
+    if not compact:
+        expected = np.unpackbits(values.astype(">f8").view(np.uint8)).reshape(-1, 64)
     called = dict(tokenizer(rows))
-    marks = [
-        (row, at)
-        for row, mask in enumerate(called["number_mask"])
-        for at, found in enumerate(mask)
-        if found
-    ]
-    assert [called["number_bits"][row][at] for row, at in marks] == expected
+    flat = zip(
+        *(itertools.chain(*called[f"number_{one}"]) for one in ("bits", "mask")), strict=True
+    )
+    assert [bits for bits, is_number in flat if is_number] == expected.tolist()
     assert tokenizer.encode_arrow(pa.array(rows)).to_pydict() == called
     padded = tokenizer(rows, padding=True, return_tensors="pt")
-    assert padded["number_bits"][padded["number_mask"]].tolist() == expected
+    assert padded["number_bits"][padded["number_mask"]].tolist() == expected.tolist()
     if compact:  # a file holds them without a sign, and so do the lists that datasets makes of it
-        unsigned = {
-            name: [[one % 2**64 for one in row] for row in given]
-            if name == "number_bits"
-            else given
-            for name, given in called.items()
-        }
-        assert (
-            tokenizer.pad(unsigned)["number_bits"]
-            == tokenizer.pad(called)["number_bits"]
-            == padded["number_bits"].tolist()
-        )
+        unsigned = [[one % 2**64 for one in row] for row in called["number_bits"]]
+        for given in (called, called | {"number_bits": unsigned}):
+            assert tokenizer.pad(given)["number_bits"] == padded["number_bits"].tolist()
 
 
-def test_arrow_says_what_is_wrong() -> None:
-    tokenizer = NumberTokenizer.from_pretrained(None)
-    with pytest.raises(InputError, match="no column 'text', only body; name"):
-        tokenizer.encode_arrow(pa.table({"body": ["a"]}))
-    with pytest.raises(InputError, match="row 1 of the text column is null"):
-        tokenizer.encode_arrow(pa.array(["a", None]))
-    with pytest.raises(InputError, match="got int64"):
-        tokenizer.encode_arrow(pa.array([1]))
-    with pytest.raises(InputError, match="max_length=1 leaves no room for the special tokens"):
-        NumberTokenizer.from_tokenizer(build_source("bert")).encode_arrow(
-            pa.array(["a"]), max_length=1
-        )
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        (pa.table({"body": ["a"]}), {}, "no column 'text', only body; name"),
+        (pa.array(["a", None]), {}, "row 1 of the text column is null"),
+        (pa.array([1]), {}, "got int64"),
+        (pa.array(["a"]), {"max_length": 1}, "max_length=1 leaves no room for the special tokens"),
+    ],
+)
+def test_arrow_says_what_is_wrong(given: Any, options: dict[str, int], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        build_ours("bert").encode_arrow(given, **options)

@@ -56,33 +56,21 @@ def test_chats_without_numbers(options: dict[str, Any]) -> None:
 )
 def test_chats_with_numbers(options: dict[str, Any]) -> None:
     tok = ours("llama")
-    rendered = tok.apply_chat_template(
-        CHAT_WITH_NUMBERS,
-        tokenize=False,
-        add_generation_prompt=bool(options.get("add_generation_prompt")),
-    )
+    prompt = {"add_generation_prompt": bool(options.get("add_generation_prompt"))}
+    rendered = tok.apply_chat_template(CHAT_WITH_NUMBERS, tokenize=False, **prompt)
     expected = oracle("llama").call(rendered, add_special_tokens=False)
     got = tok.apply_chat_template(CHAT_WITH_NUMBERS, **options)
     assert got["input_ids"] == expected.rows[0].ids
     if "return_assistant_tokens_mask" in options:
-        first, last = rendered.index("1229"), rendered.index("1.2e3") + len("1.2e3") + len("</s>")
-        marked = [
-            span
-            for span, mark in zip(expected.rows[0].offsets, got["assistant_masks"], strict=True)
-            if mark
-        ]
-        assert marked[0][0] == first and marked[-1][1] == last
-    on = tok.apply_chat_template(
-        CHAT_WITH_NUMBERS, tokenizer_kwargs={"return_numbers": True}, **options
-    )
+        marks = zip(expected.rows[0].offsets, got["assistant_masks"], strict=True)
+        marked = [span for span, mark in marks if mark]
+        last = rendered.index("1.2e3") + len("1.2e3") + len("</s>")
+        assert (marked[0][0], marked[-1][1]) == (rendered.index("1229"), last)
+    streams = {"tokenizer_kwargs": {"return_numbers": True}}
+    on = tok.apply_chat_template(CHAT_WITH_NUMBERS, **streams, **options)
     number_checks.check_streams(on, expected, oracle("llama"))
-    values = on["number_value"]
-    assert [value for value, mark in zip(values, on["number_mask"], strict=True) if mark] == [
-        1234.0,
-        -5.0,
-        1229.0,
-        1200.0,
-    ]
+    marked = zip(on["number_value"], on["number_mask"], strict=True)
+    assert [value for value, mark in marked if mark] == [1234.0, -5.0, 1229.0, 1200.0]
 
 
 def test_sanitized_chats_with_numbers() -> None:

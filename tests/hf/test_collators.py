@@ -21,10 +21,7 @@ PLAIN = ["a few words", "the number of things is not known", "[NUM]"]
 
 def collators(tok: Any) -> dict[str, Any]:
     # random words are drawn from all there are, so they would differ
-    fixed = {
-        "mask_replace_prob": 1.0,
-        "random_replace_prob": 0.0,
-    }
+    fixed = {"mask_replace_prob": 1.0, "random_replace_prob": 0.0}
     return {
         "padding": transformers.DataCollatorWithPadding(tok, pad_to_multiple_of=4),
         "token classification": transformers.DataCollatorForTokenClassification(tok),
@@ -36,33 +33,31 @@ def collators(tok: Any) -> dict[str, Any]:
     }
 
 
+def features_of(tok: Any, texts: list[str], labelled: bool, **options: Any) -> list[dict[str, Any]]:
+    features = [dict(tok(text, **options)) for text in texts]
+    return [one | {"labels": [7] * len(one["input_ids"])} if labelled else one for one in features]
+
+
 @pytest.mark.parametrize(
     "name", ["padding", "token classification", "sequences", "causal", "masked"]
 )
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 def test_collators_without_streams(kind: str, name: str) -> None:
     """On text without numbers as the source; with numbers, ids as the oracle's, padded."""
-    labelled = name in ("token classification", "sequences")
-    got = []
-    for tok in (ours(kind), source(kind)):
-        features = [dict(tok(text, return_special_tokens_mask=name == "masked")) for text in PLAIN]
-        for one in features if labelled else []:
-            one["labels"] = [7] * len(one["input_ids"])
-        got.append(dict(collators(tok)[name](features)))
-    same(*got)
+    labelled, masked = name in ("token classification", "sequences"), name == "masked"
+    both = [ours(kind), source(kind)]
+    rows = [features_of(tok, PLAIN, labelled, return_special_tokens_mask=masked) for tok in both]
+    same(*(dict(collators(tok)[name](row)) for tok, row in zip(both, rows, strict=True)))
     tok = ours(kind)
-    features = [dict(tok(text)) for text in TEXTS]
-    for one in features if labelled else []:
-        one["labels"] = [7] * len(one["input_ids"])
-    batch = collators(tok)[name](features)
+    batch = collators(tok)[name](features_of(tok, TEXTS, labelled))
     assert not {"number_value", "number_mask"} & set(batch)
-    if name != "masked":
+    if not masked:
         width = batch["input_ids"].shape[1]
-        rows = [
-            row.ids + [tok.pad_token_id] * (width - len(row.ids))
-            for row in oracle(kind).call(TEXTS).rows
+        expected = [row.ids for row in oracle(kind).call(TEXTS).rows]
+        padding = [[tok.pad_token_id] * (width - len(ids)) for ids in expected]
+        assert batch["input_ids"].tolist() == [
+            a + b for a, b in zip(expected, padding, strict=True)
         ]
-        assert batch["input_ids"].tolist() == rows
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -72,16 +67,9 @@ def test_collators_with_streams(name: str, side: str) -> None:
     numbers = (XVal(), FoNE(6, 4, overflow="clip"))
     tok = build_ours("bert", numbers, return_numbers=True)
     tok.padding_side = side
-    features = [dict(tok(text)) for text in TEXTS]
-    for one in features if name != "padding" else []:
-        one["labels"] = [7] * len(one["input_ids"])
-    batch = collators(tok)[name](features)
-    padded = tok(
-        TEXTS,
-        padding=True,
-        pad_to_multiple_of=4 if name == "padding" else None,
-        return_tensors="pt",
-    )
+    batch = collators(tok)[name](features_of(tok, TEXTS, name != "padding"))
+    multiple = 4 if name == "padding" else None
+    padded = tok(TEXTS, padding=True, pad_to_multiple_of=multiple, return_tensors="pt")
     for key in ("input_ids", "number_value", "number_mask", "number_scaled", "number_fourier"):
         assert torch.equal(batch[key], padded[key]), key
     assert batch["number_value"].dtype == torch.float64 and batch["number_mask"].dtype == torch.bool

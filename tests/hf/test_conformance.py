@@ -19,6 +19,7 @@ import hf_inputs as inputs
 from hf_cases import BYTE_LEVEL, KINDS, oracle, ours, source
 from hf_compare import compare
 from hostile import texts
+from transformers import PreTrainedTokenizerFast
 
 from numtok.representations import NUM, PlaceValue
 
@@ -73,36 +74,20 @@ def test_batch_encoding(kind: str) -> None:
 def test_pad(kind: str) -> None:
     tok, stock = ours(kind), source(kind)
     features = [stock(text, return_special_tokens_mask=True) for text in SAMPLES[:4]]
-    options = [
-        {},
-        {"padding": "max_length", "max_length": 20},
-        {"pad_to_multiple_of": 8},
-        {"padding_side": "left"},
-        {"padding_side": "right"},
-    ]
-    options += [
-        {"padding": False},
-        {"return_tensors": "np"},
-        {"return_tensors": "pt"},
-        {"return_attention_mask": False},
-    ]
-    options += [
-        {"padding": "nonsense"},
-        {"padding_side": "middle"},
+    columns = {key: [one[key] for one in features] for key in features[0]}
+    options: list[dict[str, Any]] = [
+        *({}, {"padding": "max_length", "max_length": 20}, {"pad_to_multiple_of": 8}),
+        *({"padding_side": "left"}, {"padding_side": "right"}, {"padding_side": "middle"}),
+        *({"padding": False}, {"padding": "nonsense"}, {"return_attention_mask": False}),
+        *({"return_tensors": "np"}, {"return_tensors": "pt"}),
         {"padding": "max_length", "max_length": 2},
     ]
-    columns = {key: [one[key] for one in features] for key in features[0]}
-    shapes = [features, features[0], dict(features[1]), columns, [dict(one) for one in features]]
-    shapes += [
+    shapes: list[Any] = [
+        *(features, features[0], dict(features[1]), columns, [dict(one) for one in features]),
         stock(SAMPLES[1], return_tensors="pt"),
         stock(SAMPLES[1:2], return_tensors="np"),
         {"input_ids": [[1, 2], [3]], "labels": [[1], [2]]},
-    ]
-    shapes += [
-        {"attention_mask": [1]},
-        [],
-        {"input_ids": []},
-        {"input_ids": [[], [1]]},
+        *({"attention_mask": [1]}, [], {"input_ids": []}, {"input_ids": [[], [1]]}),
         [{"input_ids": ["a"]}],
     ]
     for shape in shapes:
@@ -134,31 +119,20 @@ def test_bad_input(kind: str) -> None:
 @settings(max_examples=examples(8, thorough=25))
 @given(data=st.data())
 def test_decode(kind: str, data: st.DataObject) -> None:
-    """Of ids that come from text, and of any ids."""
+    """Of ids that come from text, and of any ids; at once and token by token."""
     stock = source(kind)
+    of_text = texts.map(lambda text: stock.encode(oracle(kind).strip_numbers(text)))
     any_ids = st.lists(st.integers(0, len(stock) - 1), max_size=12)
-    ids = data.draw(
-        st.one_of(any_ids, texts.map(lambda text: stock.encode(oracle(kind).strip_numbers(text))))
-    )
+    ids = data.draw(st.one_of(any_ids, of_text))
     checks.check_decode(ours(kind), stock, ids)
-
-
-@every_kind
-@pytest.mark.thorough
-@settings(max_examples=examples(8, thorough=25))
-@given(data=st.data())
-def test_streaming_decode(kind: str, data: st.DataObject) -> None:
-    stock = source(kind)
-    any_ids = st.lists(st.integers(0, len(stock) - 1), max_size=12)
-    ids = data.draw(
-        st.one_of(any_ids, texts.map(lambda text: stock.encode(oracle(kind).strip_numbers(text))))
-    )
     checks.check_decode_stream(ours(kind), stock, ids)
 
 
 @every_kind
 def test_vocabulary(kind: str) -> None:
     tok = ours(kind)
+    assert tok.is_fast and isinstance(tok, PreTrainedTokenizerFast)
+    assert not type(tok).__name__.endswith("Fast")
     forms = [NUM, f" {NUM}"] if kind in BYTE_LEVEL else [NUM]
     tokens = {form: len(source(kind)) + k for k, form in enumerate(forms)}
     assert tok.numtok.tokens == tokens
@@ -174,15 +148,3 @@ def test_vocabulary_of_spelled_out_numbers(kind: str) -> None:
         assert stock.convert_tokens_to_ids(token) in (number, stock.unk_token_id)
     for text in SAMPLES:
         checks.check_call(tok, stock, text, return_offsets_mapping=True)
-
-
-def test_is_a_fast_tokenizer() -> None:
-    import transformers
-
-    tok = ours("bert")
-    assert isinstance(tok, transformers.PreTrainedTokenizerFast) and isinstance(
-        tok, transformers.PreTrainedTokenizerBase
-    )
-    assert tok.is_fast is True and not type(tok).__name__.endswith("Fast")
-    assert type(tok.backend_tokenizer).__module__.startswith("tokenizers")
-    assert tok.decoder is not None

@@ -50,13 +50,9 @@ def test_a_deep_copy_is_independent() -> None:
     other = copy.deepcopy(tok)
     other.add_tokens(["<9>"])
     other.padding_side = "left"
-    assert (
-        "<9>" not in tok.get_vocab() and len(other) == len(tok) + 1 and tok.padding_side == "right"
-    )
-    values = [
-        tok("<9> 5", return_numbers=True)["number_value"],
-        other("<9> 5", return_numbers=True)["number_value"],
-    ]
+    assert "<9>" not in tok.get_vocab() and len(other) == len(tok) + 1
+    assert tok.padding_side == "right"
+    values = [one("<9> 5", return_numbers=True)["number_value"] for one in (tok, other)]
     assert [sum(value != 1 for value in one) for one in values] == [2, 1]
 
 

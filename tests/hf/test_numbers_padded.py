@@ -34,18 +34,14 @@ def test_padding_forms() -> None:
     """One feature, columns, tensors, and features whose order of keys differs."""
     tok = ours("bert")
     features = [dict(tok(text, return_numbers=True)) for text in ("a 5 b 6", "7")]
+    expected = tok.pad(features)["number_value"]
     columns = {key: [one[key] for one in features] for key in features[0]}
-    padded = tok.pad(features)
-    assert tok.pad(columns)["number_value"] == padded["number_value"]
-    assert (
-        tok.pad([features[0], dict(reversed(features[1].items()))])["number_value"]
-        == padded["number_value"]
-    )
+    for shape in (columns, [features[0], dict(reversed(features[1].items()))]):
+        assert tok.pad(shape)["number_value"] == expected
     alone = tok.pad(features[1], padding="max_length", max_length=6)
-    assert list(alone["number_value"]) == [1.0, 7.0, 1.0, 1.0, 1.0, 1.0] and [
-        bool(k) for k in alone["number_mask"]
-    ] == [0, 1, 0, 0, 0, 0]
-    arrays = [{key: np.array(value) for key, value in one.items()} for one in features]
-    both = tok.pad(arrays)
-    assert isinstance(both["input_ids"], np.ndarray) and both["number_value"].dtype == np.float64
-    assert both["number_value"].tolist() == [list(row) for row in padded["number_value"]]
+    assert list(alone["number_value"]) == [1.0, 7.0, 1.0, 1.0, 1.0, 1.0]
+    assert [bool(one) for one in alone["number_mask"]] == [False, True] + [False] * 4
+    arrays = tok.pad([{key: np.array(value) for key, value in one.items()} for one in features])
+    assert isinstance(arrays["input_ids"], np.ndarray)
+    assert arrays["number_value"].dtype == np.float64
+    assert arrays["number_value"].tolist() == [list(row) for row in expected]

@@ -38,78 +38,50 @@ KINDS = ["gpt2", "bert", "t5", "llama", "roberta"]
 def test_saved_and_loaded(kind: str, settings: str, tmp_path: Path) -> None:
     tok = build_ours(kind, **SETTINGS[settings])
     tok.save_pretrained(tmp_path)
-    for loaded in (
-        hf.NumberTokenizer.from_pretrained(tmp_path),
-        AutoTokenizer.from_pretrained(str(tmp_path)),
-    ):
+    for read in (hf.NumberTokenizer.from_pretrained, AutoTokenizer.from_pretrained):
+        loaded = read(str(tmp_path))
         checks.check_same_tokenizer(tok, loaded, TEXTS)
         assert ("number_value" in loaded("a 5")) == bool(SETTINGS[settings].get("return_numbers"))
         loaded.save_pretrained(tmp_path / "again")
     # the configuration may gain what transformers notes about loading
-    for name in (
-        "tokenizer.json",
-        "numtok.json",
-    ):
-        assert json.loads((tmp_path / name).read_text()) == json.loads(
-            (tmp_path / "again" / name).read_text()
-        ), name
+    for name in ("tokenizer.json", "numtok.json"):
+        saved, again = ((folder / name).read_text() for folder in (tmp_path, tmp_path / "again"))
+        assert json.loads(saved) == json.loads(again), name
     core = numtok.Tokenizer.from_pretrained(tmp_path)
     assert core.fingerprint == tok.numtok.fingerprint
-    assert (
-        core.encode(TEXTS[0], add_special_tokens=True).input_ids.tolist()
-        == tok(TEXTS[0])["input_ids"]
-    )
+    ids = core.encode(TEXTS[0], add_special_tokens=True).input_ids.tolist()
+    assert ids == tok(TEXTS[0])["input_ids"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_saved(kind: str, tmp_path: Path) -> None:
     """JSON, a template, and one line of Python."""
-    tok = ours(kind)
-    tok.save_pretrained(tmp_path)
-    names = {path.name for path in tmp_path.iterdir()}
-    assert names >= {"tokenizer.json", "tokenizer_config.json", "numtok.json"}
-    code = [path for path in tmp_path.iterdir() if path.suffix == ".py"]
-    assert len(code) == 1 and {path.suffix for path in tmp_path.iterdir()} <= {
-        ".json",
-        ".py",
-        ".jinja",
-    }
-    lines = [
-        line
-        for line in code[0].read_text().splitlines()
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
-    assert len(lines) == 1 and lines[0].startswith("from numtok.hf import NumberTokenizer")
-    configured = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    ours(kind).save_pretrained(tmp_path)
+    files = {path.name: path for path in tmp_path.iterdir()}
+    assert files.keys() >= {"tokenizer.json", "tokenizer_config.json", "numtok.json"}
+    assert {path.suffix for path in files.values()} <= {".json", ".py", ".jinja"}
+    (code,) = (path.read_text() for path in files.values() if path.suffix == ".py")
+    (line,) = (line for line in code.splitlines() if line and not line.startswith("#"))
+    assert line.startswith("from numtok.hf import NumberTokenizer")
+    configured = json.loads(files["tokenizer_config.json"].read_text())
     assert "AutoTokenizer" in configured["auto_map"] and "Fast" not in configured["tokenizer_class"]
 
 
 def test_loading_with_other_settings(tmp_path: Path) -> None:
     """What is given goes before what was saved; a folder without ours is a source."""
-    build_source("roberta").save_pretrained(tmp_path / "stock")
-    tok = hf.NumberTokenizer.from_pretrained(
-        tmp_path / "stock", numbers=[TAKES_ALL], padding_side="left", model_max_length=7
-    )
-    assert (
-        tok.padding_side == "left"
-        and tok.model_max_length == 7
-        and tok.numtok.representations == (TAKES_ALL,)
-    )
-    assert tok(TEXTS[0])["input_ids"] == ours("roberta")(TEXTS[0])[
-        "input_ids"
-    ] and "number_value" not in tok(TEXTS[0])
-    assert hf.NumberTokenizer.from_pretrained(str(tmp_path / "stock")).numtok.representations == (
-        XVal(),
-    )
+    read, stock = hf.NumberTokenizer.from_pretrained, tmp_path / "stock"
+    build_source("roberta").save_pretrained(stock)
+    tok = read(stock, numbers=[TAKES_ALL], padding_side="left", model_max_length=7)
+    assert (tok.padding_side, tok.model_max_length) == ("left", 7)
+    assert tok.numtok.representations == (TAKES_ALL,)
+    assert tok(TEXTS[0])["input_ids"] == ours("roberta")(TEXTS[0])["input_ids"]
+    assert read(str(stock)).numtok.representations == (XVal(),)
     tok.save_pretrained(tmp_path / "ours")
-    other = hf.NumberTokenizer.from_pretrained(
+    other = read(
         tmp_path / "ours", numbers=[FoNE(3, 2)], grammar=Grammar.data(), return_numbers=True
     )
-    assert (
-        other.numtok.representations == (FoNE(3, 2),)
-        and other.numtok.grammar == Grammar.data()
-        and other.padding_side == "left"
-    )
+    assert other.numtok.representations == (FoNE(3, 2),)
+    assert (other.numtok.grammar, other.padding_side) == (Grammar.data(), "left")
     assert "number_fourier" in other("a 5") and "number_scaled" not in other("a 5")
     wrapped = hf.NumberTokenizer.from_tokenizer(AutoTokenizer.from_pretrained(tmp_path / "ours"))
     assert len(wrapped) == len(tok) and wrapped(TEXTS)["input_ids"] == tok(TEXTS)["input_ids"]
@@ -122,11 +94,8 @@ def test_from_tokenizer_leaves_the_source_alone() -> None:
     tok.add_tokens(["zyx"])
     tok.pad_token = "[SEP]"
     tok(TEXTS, padding=True, truncation=True, max_length=4)
-    assert (
-        stock.backend_tokenizer.to_str() == before
-        and set(vars(stock)) == names
-        and stock.pad_token == "[PAD]"
-    )
+    assert stock.backend_tokenizer.to_str() == before
+    assert set(vars(stock)) == names and stock.pad_token == "[PAD]"
     assert type(stock) is PreTrainedTokenizerFast
 
 

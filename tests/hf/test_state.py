@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import lzma
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -153,31 +154,27 @@ def test_encodings_of_a_large_batch_are_of_its_time() -> None:
 
 def test_another_table_of_sentencepiece() -> None:
     """Its state, which takes half a millisecond to write out, is not compared; what it does is."""
-    tok = build_ours("t5")
-    tables = [lzma.decompress(CHARSMAP.read_bytes())]
-    tables.append(tables[0].replace(b"\0fi\0", b"\0FI\0"))  # what a ligature becomes
-    before = None
-    for table in tables:
-        steps = [normalizers.Precompiled(table), normalizers.Strip(left=False)]
+    tok, found = build_ours("t5"), []
+    table = lzma.decompress(CHARSMAP.read_bytes())
+    for one in (table, table.replace(b"\0fi\0", b"\0FI\0")):  # what a ligature becomes
+        steps = [normalizers.Precompiled(one), normalizers.Strip(left=False)]
         tok.backend_tokenizer.normalizer = normalizers.Sequence(steps)
-        state, got = tok.backend_state(), tok("\ufb01 5 \u00bd")["input_ids"]
-        assert (
-            state is tok.backend_state()
-            and got == NumberTokenizer.from_tokenizer(tok)("\ufb01 5 \u00bd")["input_ids"]
-        )
-        assert got != before
-        before = got
+        assert tok.backend_state() is tok.backend_state()
+        found.append(tok("\ufb01 5 \u00bd")["input_ids"])
+        assert found[-1] == NumberTokenizer.from_tokenizer(tok)("\ufb01 5 \u00bd")["input_ids"]
+    assert found[0] != found[1]
 
 
 def test_in_threads() -> None:
     """Calls at the same time, of which some need what is made on demand."""
-    from concurrent.futures import ThreadPoolExecutor
 
-    tok = build_ours("bert")
-    documents = ["a 5 b -3", "[NUM] 7", "none", "1,234 [NUM] <|0.00|>"] * 20
-    expected = [ours("bert")(text, return_numbers=True)["number_value"] for text in documents]
+    def values(tok: Any, text: str) -> Any:
+        return tok(text, return_numbers=True)["number_value"]
+
+    tok, documents = (
+        build_ours("bert"),
+        ["a 5 b -3", "[NUM] 7", "none", "1,234 [NUM] <|0.00|>"] * 20,
+    )
     with ThreadPoolExecutor(4) as pool:
-        got: list[Any] = list(
-            pool.map(lambda text: tok(text, return_numbers=True)["number_value"], documents)
-        )
-    assert got == expected
+        got = list(pool.map(lambda text: values(tok, text), documents))
+    assert got == [values(ours("bert"), text) for text in documents]

@@ -56,7 +56,6 @@ def said() -> Iterator[list[str]]:
 
 
 # What is said
-# ---------------------------------------------------------------------------------------------------------------------------------------
 
 
 def test_bare_numbers_are_told_once_with_the_way_out(said: list[str]) -> None:
@@ -114,7 +113,6 @@ def test_nothing_is_said_where_values_are_seen(
 
 
 # trl's trainers
-# -------------------------------------------------------------------------------------------------------------------------------------
 
 
 def model(tokenizer: NumberTokenizer) -> Any:

@@ -41,10 +41,7 @@ from numtok.representations import (
 
 TAKES_ALL = XVal(overflow="clip")  # no number stays text because it is too large
 # a second and 100 MB each: only where the large vocabulary matters
-REAL = {
-    "real gpt2": "gpt2.json",
-    "real neox": "gpt-neox-20b.json",
-}
+REAL = {"real gpt2": "gpt2.json", "real neox": "gpt-neox-20b.json"}
 KINDS = ["gpt2", "neox", "bert", "t5", "llama", "legacy", "roberta", "llama3"]
 BYTE_LEVEL = ["gpt2", "neox", "roberta", "llama3"]  # two forms of the number token
 SPECIAL_WITH_DIGITS = "<|2.5|>"
@@ -72,68 +69,54 @@ def _template(tokenizer: Tokenizer, single: str, pair: str, *special: str) -> To
     return tokenizer
 
 
+IDS = ["input_ids", "attention_mask"]
+TYPED_IDS = ["input_ids", "token_type_ids", "attention_mask"]
+
+
 def _plain(kind: str) -> PreTrainedTokenizerFast:
     """As GPT-2 and Pythia are used, the latter with runs of spaces as added tokens: one special
     token for everything.
     """
-    end = "<|endoftext|>"
-    backend = (
-        Tokenizer.from_file(str(shared_tokenizer(REAL[kind])))
-        if kind in REAL
-        else trained.source(kind)
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        bos_token=end,
-        eos_token=end,
-        unk_token=end,
-        pad_token=end,
-        model_input_names=["input_ids", "attention_mask"],
-    )
+    names = dict.fromkeys(["bos_token", "eos_token", "unk_token", "pad_token"], "<|endoftext|>")
+    real = REAL.get(kind)
+    backend = Tokenizer.from_file(str(shared_tokenizer(real))) if real else trained.source(kind)
+    return PreTrainedTokenizerFast(tokenizer_object=backend, model_input_names=IDS, **names)
+
+
+def _with(backend: Tokenizer, **options: Any) -> PreTrainedTokenizerFast:
+    """With a special token that holds a digit."""
+    options = {"extra_special_tokens": [SPECIAL_WITH_DIGITS], "model_input_names": IDS} | options
+    return PreTrainedTokenizerFast(tokenizer_object=backend, **options)
 
 
 def _bert() -> PreTrainedTokenizerFast:
     """WordPiece, lower-casing, with token types."""
-    return PreTrainedTokenizerFast(
-        tokenizer_object=trained.source("bert_lower"),
-        unk_token="[UNK]",
-        sep_token="[SEP]",
-        cls_token="[CLS]",
-        pad_token="[PAD]",
-        mask_token="[MASK]",
-        model_max_length=64,
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-        extra_special_tokens=[SPECIAL_WITH_DIGITS],
-    )
+    names = {f"{name}_token": f"[{name.upper()}]" for name in ("unk", "sep", "cls", "pad", "mask")}
+    options = {"model_max_length": 64, "model_input_names": TYPED_IDS}
+    return _with(trained.source("bert_lower"), **names, **options)
 
 
 def _t5() -> PreTrainedTokenizerFast:
     """Unigram with Metaspace: every piece of text begins with a space."""
-    return PreTrainedTokenizerFast(
-        tokenizer_object=_template(trained.source("t5"), "$A </s>", "$A </s> $B </s>", "</s>"),
-        eos_token="</s>",
-        unk_token="<unk>",
-        pad_token="<pad>",
-        model_input_names=["input_ids", "attention_mask"],
-        extra_special_tokens=[SPECIAL_WITH_DIGITS],
-    )
+    backend = _template(trained.source("t5"), "$A </s>", "$A </s> $B </s>", "</s>")
+    return _with(backend, eos_token="</s>", unk_token="<unk>", pad_token="<pad>")
+
+
+def _sentencepiece(kind: str, **options: Any) -> PreTrainedTokenizerFast:
+    backend = _template(trained.source(kind), "<s> $A", "<s> $A <s>:1 $B:1", "<s>")
+    return _with(backend, bos_token="<s>", eos_token="</s>", unk_token="<unk>", **options)
 
 
 def _llama() -> PreTrainedTokenizerFast:
     """SentencePiece BPE with Metaspace and byte fallback, padded on the left, with a chat template."""
-    return PreTrainedTokenizerFast(
-        tokenizer_object=_template(
-            trained.source("metaspace_first"), "<s> $A", "<s> $A <s>:1 $B:1", "<s>"
-        ),
-        bos_token="<s>",
-        eos_token="</s>",
-        unk_token="<unk>",
+    roles = ["<|user|>", "<|system|>", "<|assistant|>"]
+    return _sentencepiece(
+        "metaspace_first",
         pad_token="<unk>",
         padding_side="left",
-        model_input_names=["input_ids", "attention_mask"],
         chat_template=CHAT_TEMPLATE,
         clean_up_tokenization_spaces=False,
-        extra_special_tokens=[SPECIAL_WITH_DIGITS, "<|user|>", "<|system|>", "<|assistant|>"],
+        extra_special_tokens=[SPECIAL_WITH_DIGITS, *roles],
     )
 
 
@@ -141,78 +124,40 @@ def _legacy() -> PreTrainedTokenizerFast:
     """SentencePiece BPE whose normalizer prepends a space and replaces all others; cut off on the
     left.
     """
-    return PreTrainedTokenizerFast(
-        tokenizer_object=_template(
-            trained.source("llama_legacy"), "<s> $A", "<s> $A <s>:1 $B:1", "<s>"
-        ),
-        bos_token="<s>",
-        eos_token="</s>",
-        unk_token="<unk>",
-        pad_token="</s>",
-        truncation_side="left",
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-        extra_special_tokens=[SPECIAL_WITH_DIGITS],
-    )
+    options = {"truncation_side": "left", "model_input_names": TYPED_IDS}
+    return _sentencepiece("llama_legacy", pad_token="</s>", **options)
 
 
 def _roberta() -> PreTrainedTokenizerFast:
     """Byte-level BPE with a prefix space, offsets without the spaces, and a mask token that eats
     the space before it.
     """
-    backend = trained.source("roberta")
+    backend, end = trained.source("roberta"), "<|endoftext|>"
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    end = ("<|endoftext|>", backend.token_to_id("<|endoftext|>"))
+    edge = (end, backend.token_to_id(end))
     backend.post_processor = processors.RobertaProcessing(
-        end, end, trim_offsets=True, add_prefix_space=True
+        edge, edge, trim_offsets=True, add_prefix_space=True
     )
-    names = dict.fromkeys(
-        ["bos_token", "eos_token", "cls_token", "sep_token", "unk_token"], "<|endoftext|>"
-    )
+    names = {f"{name}_token": end for name in ("bos", "eos", "cls", "sep", "unk")}
     mask = AddedToken("<mask>", lstrip=True, normalized=False, special=True)
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        pad_token="<pad>",
-        mask_token=mask,
-        add_prefix_space=True,
-        model_max_length=128,
-        model_input_names=["input_ids", "attention_mask"],
-        extra_special_tokens=[SPECIAL_WITH_DIGITS],
-        **names,
-    )
+    names |= {"pad_token": "<pad>", "mask_token": mask}
+    return _with(backend, add_prefix_space=True, model_max_length=128, **names)
 
 
 def _llama3() -> PreTrainedTokenizerFast:
     """Byte-level BPE with a pattern of its own and a token in front."""
+    begin, end = "<|endoftext|>", "<|reserved_12|>"
     backend = trained.source("llama3")
-    begin = [("<|endoftext|>", backend.token_to_id("<|endoftext|>"))]
-    template = processors.TemplateProcessing(
-        single="<|endoftext|> $A",
-        pair="<|endoftext|> $A <|endoftext|>:1 $B:1",
-        special_tokens=begin,
-    )
-    backend.post_processor = processors.Sequence(
-        [processors.ByteLevel(trim_offsets=True), template]
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        bos_token="<|endoftext|>",
-        eos_token="<|reserved_12|>",
-        pad_token="<|reserved_12|>",
-        model_input_names=["input_ids", "attention_mask"],
-        extra_special_tokens=[SPECIAL_WITH_DIGITS],
-    )
+    _template(backend, f"{begin} $A", f"{begin} $A {begin}:1 $B:1", begin)
+    steps = [processors.ByteLevel(trim_offsets=True), backend.post_processor]
+    backend.post_processor = processors.Sequence(steps)
+    return _with(backend, bos_token=begin, eos_token=end, pad_token=end)
 
 
 def build_source(kind: str) -> PreTrainedTokenizerFast:
     """A new stock tokenizer; skips the test if it needs shared data that are not there."""
-    makers = {
-        "bert": _bert,
-        "t5": _t5,
-        "llama": _llama,
-        "legacy": _legacy,
-        "roberta": _roberta,
-        "llama3": _llama3,
-    }
+    makers = {"bert": _bert, "t5": _t5, "llama": _llama, "legacy": _legacy}
+    makers |= {"roberta": _roberta, "llama3": _llama3}
     return makers[kind]() if kind in makers else _plain(kind)
 
 
@@ -322,9 +267,8 @@ def oracle(
 def stock_with_numbers(kind: str) -> Any:
     """A new source with the number tokens added in the way that everybody adds tokens."""
     stock = build_source(kind)
-    stock.add_tokens(
-        [AddedToken(token, normalized=False, special=False) for token in ours(kind).numtok.tokens]
-    )
+    for token in ours(kind).numtok.tokens:
+        stock.add_tokens([AddedToken(token, normalized=False, special=False)])
     return stock
 
 
@@ -334,16 +278,10 @@ def stock_without_numbers(tok: Any, kind: str) -> Any:
     """
     stock = copy.deepcopy(source(kind))
     added = tok.added_tokens_decoder
-    names = {token: f"\ue100{number}\ue100" for token, number in tok.numtok.tokens.items()}
+    own = {
+        token: AddedToken(f"\ue100{number}\ue100", normalized=False)
+        for token, number in tok.numtok.tokens.items()
+    }
     for number in sorted(set(added) - set(stock.added_tokens_decoder)):
-        token = added[number]
-        stock.add_tokens(
-            [
-                (
-                    AddedToken(names[token.content], normalized=False)
-                    if token.content in names
-                    else token
-                )
-            ]
-        )
+        stock.add_tokens([own.get(added[number].content, added[number])])
     return stock

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+import torch
 import transformers
 from hf_compare import FLAGS, Options, compare, outcome, same
 from hf_shapes import attributes
@@ -21,18 +22,11 @@ from numtok.engines.choose import EngineWarning
 
 
 def check_call(
-    tok: Any,
-    source: Any,
-    text: Any,
-    text_pair: Any = None,
-    sides: Options | None = None,
-    **options: Any,
+    tok: Any, source: Any, text: Any, pair: Any = None, sides: Options | None = None, **options: Any
 ) -> None:
     """A call returns what it returns on the source, in every field, type and encoding."""
     with attributes(tok, sides or {}), attributes(source, sides or {}):
-        compare(
-            tok, source, lambda one: one(text, text_pair, **options), (text, text_pair, options)
-        )
+        compare(tok, source, lambda one: one(text, pair, **options), (text, pair, options))
 
 
 def check_other_ways_in(tok: Any, source: Any, text: str, pair: str, **options: Any) -> None:
@@ -115,27 +109,21 @@ def check_bad_input(
 
 def check_decode(tok: Any, source: Any, ids: list[int]) -> None:
     """``decode`` and ``batch_decode`` of ids without numbers, in every form and with every flag."""
-    import torch
-
+    array, tensor = np.array(ids, np.int64), torch.tensor(ids, dtype=torch.int64)
     batch = [ids, ids[:1], ids[::-1]]
-    forms = [
-        ids,
-        tuple(ids),
-        np.array(ids, np.int64),
-        torch.tensor(ids, dtype=torch.int64),
-        batch,
-        {"input_ids": ids},
-        *ids[:1],
-    ]
+    of_one = [ids, tuple(ids), array, tensor, batch, {"input_ids": ids}, *ids[:1]]
+    of_many = [batch, ids, np.array([ids, ids]), torch.tensor([ids, ids]), []]
     for options in FLAGS:
-        for form in forms:
+        for form in of_one:
             compare(tok, source, lambda one: one.decode(form, **options), (form, options))
-        for form in (batch, ids, np.array([ids, ids]), torch.tensor([ids, ids]), []):
+        for form in of_many:
             compare(tok, source, lambda one: one.batch_decode(form, **options), (form, options))
         compare(tok, source, lambda one: one.decode(token_ids=ids, **options), (ids, options))
-    compare(
-        tok, source, lambda one: one.convert_tokens_to_string(one.convert_ids_to_tokens(ids)), ids
-    )
+
+    def through_tokens(one: Any) -> Any:
+        return one.convert_tokens_to_string(one.convert_ids_to_tokens(ids))
+
+    compare(tok, source, through_tokens, ids)
     corrupt = {
         "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output": True,
         "clean_up_tokenization_spaces": True,
@@ -147,25 +135,17 @@ def check_decode(tok: Any, source: Any, ids: list[int]) -> None:
 def check_decode_stream(tok: Any, source: Any, ids: list[int]) -> None:
     """Token by token: ``DecodeStream`` as servers use it, and the streamers of transformers."""
     for skip in (False, True):
-        ours, theirs = (
-            DecodeStream(skip_special_tokens=skip),
-            DecodeStream(skip_special_tokens=skip),
-        )
+        flag = {"skip_special_tokens": skip}
+        ours, theirs = DecodeStream(**flag), DecodeStream(**flag)
         for number in ids:
-            one, other = (
-                outcome(lambda: ours.step(tok._tokenizer, number)),
-                outcome(lambda: theirs.step(source._tokenizer, number)),
-            )
+            one = outcome(lambda: ours.step(tok._tokenizer, number))
+            other = outcome(lambda: theirs.step(source._tokenizer, number))
             same(one, other, (ids, number))
-        assert stream_text(tok, ids, skip_special_tokens=skip) == stream_text(
-            source, ids, skip_special_tokens=skip
-        ), ids
+        assert stream_text(tok, ids, **flag) == stream_text(source, ids, **flag), ids
 
 
 def stream_text(tok: Any, ids: list[int], **options: Any) -> list[str]:
     """The pieces that a ``TextStreamer`` prints."""
-    import torch
-
     pieces: list[str] = []
 
     class Streamer(transformers.TextStreamer):
@@ -303,26 +283,16 @@ def check_same_tokenizer(tok: Any, other: Any, texts: list[str]) -> None:
     return.
     """
     assert type(other) is type(tok), type(other)
-    assert other.numtok.fingerprint == tok.numtok.fingerprint
-    assert (
-        other.numtok.representations == tok.numtok.representations
-        and other.numtok.grammar == tok.numtok.grammar
-    )
-    assert (
-        other.get_vocab() == tok.get_vocab() and other.special_tokens_map == tok.special_tokens_map
-    )
-    assert {k: repr(v) for k, v in other.added_tokens_decoder.items()} == {
-        k: repr(v) for k, v in tok.added_tokens_decoder.items()
-    }
+    for name in ("fingerprint", "representations", "grammar"):
+        assert getattr(other.numtok, name) == getattr(tok.numtok, name), name
     for name in (
-        "model_max_length",
-        "padding_side",
-        "truncation_side",
-        "model_input_names",
-        "chat_template",
-        "extra_special_tokens",
+        *("special_tokens_map", "model_max_length", "padding_side", "truncation_side"),
+        *("model_input_names", "chat_template", "extra_special_tokens"),
     ):
         assert getattr(other, name) == getattr(tok, name), name
+    assert other.get_vocab() == tok.get_vocab()
+    ours, theirs = tok.added_tokens_decoder, other.added_tokens_decoder
+    assert {k: repr(v) for k, v in theirs.items()} == {k: repr(v) for k, v in ours.items()}
     for options in (
         {},
         {"return_numbers": True, "return_offsets_mapping": True},
@@ -330,6 +300,7 @@ def check_same_tokenizer(tok: Any, other: Any, texts: list[str]) -> None:
     ):
         same(other(texts, **options), tok(texts, **options), options)
     got = tok(texts, return_numbers=True)
-    assert other.batch_decode(
-        got["input_ids"], number_value=got["number_value"]
-    ) == tok.batch_decode(got["input_ids"], number_value=got["number_value"])
+    texts_of = [
+        one.batch_decode(got["input_ids"], number_value=got["number_value"]) for one in (tok, other)
+    ]
+    assert texts_of[0] == texts_of[1]

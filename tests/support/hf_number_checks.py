@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import tokenizers
+import torch
 import transformers
 from hf_compare import ENCODING, FLAGS, Options, outcome, same
 from hf_oracle import NEUTRAL, Expected, Oracle, Row
@@ -132,10 +133,7 @@ def same_row(encoding: Any, row: Row, where: Any = "") -> None:
     for name in ENCODING:
         ours, theirs = getattr(encoding, name), getattr(row, name)
         # of the tokens of one number, only those of the whole are laid down
-        if spelled and name in (
-            "offsets",
-            "word_ids",
-        ):
+        if spelled and name in ("offsets", "word_ids"):
             continue
         assert ours == theirs, f"{where}.{name}: {ours} instead of {theirs}"
     if spelled:
@@ -178,15 +176,12 @@ def check_number_padding(
     tok: Any, oracle: Oracle, texts: list[str], side: str, **options: Any
 ) -> None:
     """``pad`` pads every stream as it pads the ids, and gives what padding within the call gives."""
+    flags = {"return_numbers": True, "return_special_tokens_mask": True}
     with attributes(tok, {"padding_side": side}):
-        features = [
-            tok(text, return_numbers=True, return_special_tokens_mask=True) for text in texts
-        ]
+        features = [tok(text, **flags) for text in texts]
         padded = tok.pad(features, **options)
-        plain = [
-            {key: value for key, value in one.items() if key in ("input_ids", "attention_mask")}
-            for one in features
-        ]
+        names = ("input_ids", "attention_mask")
+        plain = [{key: one[key] for key in names if key in one} for one in features]
         bare = tok.pad(plain, **options)
     expected = [oracle.call(text).rows[0] for text in texts]
     width = len(bare["input_ids"][0])
@@ -196,72 +191,54 @@ def check_number_padding(
             stream = row.stream(name)
             shape = next((np.asarray(one).shape for one in stream), ())
             filling = [np.full(shape, NEUTRAL.get(name, 0))] * (width - len(stream))
-            same_stream(
-                ours,
-                filling + stream if side == "left" else stream + filling,
-                name,
-                (texts, side, options),
-            )
-    same(padded["input_ids"], bare["input_ids"], texts)
-    same(padded["attention_mask"], bare["attention_mask"], texts)
-    if options.get("return_tensors") == "pt":
-        assert (
-            str(padded["number_value"].dtype) == "torch.float64"
-            and str(padded["number_mask"].dtype) == "torch.bool"
-        )
-    if options.get("return_tensors") == "np":
-        assert (
-            padded["number_value"].dtype == np.float64 and padded["number_mask"].dtype == np.bool_
-        )
+            theirs = filling + stream if side == "left" else stream + filling
+            same_stream(ours, theirs, name, (texts, side, options))
+    for name in names:
+        same(padded[name], bare[name], texts)
+    if "return_tensors" in options:
+        dtypes = [str(padded[name].dtype) for name in ("number_value", "number_mask")]
+        assert [one.removeprefix("torch.") for one in dtypes] == ["float64", "bool"]
 
 
 def check_number_decode(tok: Any, oracle: Oracle, texts: list[str]) -> None:
     """Ids and values back to text, with every flag, one by one and in batches; without values the
     tokens show as themselves.
     """
-    import torch
-
     expected = [oracle.call(text).rows[0] for text in texts]
-    spelled = any(
-        len(place.tokens) > 1 or place.tokens != ["[NUM]"]
-        for row in expected
-        for place, _ in filter(None, row.numbers)
-    )
+    places = [place for row in expected for place, _ in filter(None, row.numbers)]
+    spelled = any(place.tokens != ["[NUM]"] for place in places)
     got = [tok(text, return_numbers=True) for text in texts]
-    ids = [one["input_ids"] for one in got]
-    values = [one["number_value"] for one in got]
+    ids, values = ([one[name] for one in got] for name in ("input_ids", "number_value"))
     for options in FLAGS:
         written = []
         for text, row, one, stream in zip(texts, expected, ids, values, strict=True):
-            surfaces = [
-                place.canonical for place, ordinal in filter(None, row.numbers) if ordinal == 0
-            ]
+            firsts = [place for place, ordinal in filter(None, row.numbers) if ordinal == 0]
+            surfaces = [place.canonical for place in firsts]
             written.append(oracle.decode([text], row, surfaces, **options))
-            forms = [stream, np.array(stream), torch.tensor(np.array(stream, np.float64))]
             if spelled:
                 assert tok.decode(one, **options) == written[-1], (text, options)
-            else:
-                for form in forms:
-                    decoded = tok.decode(one, number_value=form, **options)
-                    assert decoded == written[-1], (
-                        f"{text!r}, {options}: {decoded!r} instead of {written[-1]!r}"
-                    )
-                decoded, wanted = (
-                    tok.decode(one, **options),
-                    oracle.decode([text], row, None, **options),
+                continue
+            array = np.array(stream)
+            for form in (stream, array, torch.tensor(array.astype(np.float64))):
+                decoded = tok.decode(one, number_value=form, **options)
+                assert decoded == written[-1], (
+                    f"{text!r}, {options}: {decoded!r} instead of {written[-1]!r}"
                 )
+            wanted = oracle.decode([text], row, None, **options)
+            for decoded in (
+                tok.decode(one, **options),
+                tok.decode(one, number_value=None, **options),
+            ):
                 assert decoded == wanted, f"{text!r}, {options}: {decoded!r} instead of {wanted!r}"
-                assert tok.decode(one, number_value=None, **options) == wanted
         keywords = {} if spelled else {"number_value": values}
-        assert tok.decode(ids, **keywords, **options) == written, (texts, options)
-        assert tok.batch_decode(ids, **keywords, **options) == written, (texts, options)
+        for way in (tok.decode, tok.batch_decode):
+            assert way(ids, **keywords, **options) == written, (texts, options)
         if not spelled and tok.pad_token_id is not None:
             batch = tok(texts, return_numbers=True, padding=True, return_tensors="pt")
+            rows, streams = batch["input_ids"], batch["number_value"]
             one_by_one = [
                 tok.decode(row, number_value=value, **options)
-                for row, value in zip(batch["input_ids"], batch["number_value"], strict=True)
+                for row, value in zip(rows, streams, strict=True)
             ]
-            whole = tok.batch_decode(
-                batch["input_ids"], number_value=batch["number_value"], **options
-            )
+            whole = tok.batch_decode(rows, number_value=streams, **options)
             assert whole == one_by_one, (texts, options)
