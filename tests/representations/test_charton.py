@@ -178,11 +178,7 @@ def test_rounds_as_decimal_does(kind: type[Charton], digits: int, decades: tuple
             ["+ 602 E0", "+ E0 602", "602 602 E0", "+ - E0"],
             ["602", "+E0602", "602602E0", "+-E0"],
         ),
-        (
-            B1999(),
-            ["-602 E-2", "E0 E0", "602 602", "602"],
-            ["-6.02", "E0E0", "602602", "602"],
-        ),
+        (B1999(), ["-602 E-2", "E0 E0", "602 602", "602"], ["-6.02", "E0E0", "602602", "602"]),
     ],
 )
 def test_symbols_that_are_no_number_are_given_as_they_are(

@@ -144,7 +144,6 @@ def test_what_it_cannot_hold() -> None:
 
 
 # The reciprocal
-# ---------------------------------------------------------------------------------------------------------
 
 
 def divided(value: float) -> float:
@@ -165,7 +164,6 @@ def test_the_bits_of_the_reciprocal_stand_behind(values: list[float]) -> None:
 
 
 # As options
-# --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("numbers", ["bits", "bits:32"])

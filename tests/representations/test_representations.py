@@ -16,26 +16,16 @@ from spelling import places, symbols
 import numtok
 from numtok import Grammar, Numbers
 from numtok.errors import RepresentationError
-from numtok.representations import (
-    Digits,
-    FloatBits,
-    PlaceValue,
-    SingleToken,
-    XVal,
-)
+from numtok.representations import Digits, FloatBits, PlaceValue, SingleToken, XVal
 
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 # the largest and the smallest positive float32
-MAX, TINY = (
-    3.4028234663852886e38,
-    1.401298464324817e-45,
-)
+MAX, TINY = (3.4028234663852886e38, 1.401298464324817e-45)
 # Half a unit in the last place further, a decimal rounds to infinity, and at half the smallest, to
 # zero (ties to even).
 
 
 # Golden values
-# ----------------------------------------------------------------------------------------------------------
 
 PROSE = Grammar()
 GOLDEN_PLACES = [
@@ -75,7 +65,6 @@ def test_golden_places(grammar: Grammar, text: str, spelled: str, indices: list[
 
 
 # Inverses
-# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.thorough
@@ -98,7 +87,6 @@ def test_every_float32_is_exact(representation: SingleToken, values: list[float]
 
 
 # The edges of the range
-# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -164,7 +152,6 @@ def test_clip() -> None:
 
 
 # Decoding what a model gives
-# --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

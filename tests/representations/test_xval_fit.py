@@ -49,7 +49,6 @@ def test_fit_keeps_all_where_it_can() -> None:
 
 
 # XVal.fit
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_one_freak_number_does_not_make_the_others_vanish() -> None:
@@ -123,7 +122,6 @@ def test_vanishing_is_what_a_model_can_hardly_tell_from_zero() -> None:
 
 
 # xval:log
-# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.thorough
@@ -161,7 +159,6 @@ def test_range_of_log() -> None:
 
 
 # Corpora
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def fitted(
@@ -239,7 +236,6 @@ def test_other_options_need_the_same_tokens() -> None:
 
 
 # The command line
-# --------------------------------------------------------------------------------------------------------
 
 
 def run(*arguments: str, **options: Any) -> Any:

@@ -115,7 +115,6 @@ def ids_of(batch: pa.RecordBatch) -> list[list[int]]:
 
 
 # What numbers become
-# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", ["fone", "bins", "xval,fone,bits"])
@@ -214,7 +213,6 @@ def test_decode_of_garbage(kind: str, case: str, data: st.DataObject) -> None:
 
 
 # Overflow
-# ----------------------------------------------------------------------------------------------------------------
 
 OVERFLOWS: list[
     tuple[Representation, str, str]
@@ -287,7 +285,6 @@ def test_overflow_of_combinations() -> None:
 
 
 # Saving, loading, other representations
-# --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -395,7 +392,6 @@ def test_a_word_of_the_vocabulary_is_refused(word: str) -> None:
 
 
 # Files
-# ---------------------------------------------------------------------------------------------------------------------
 
 
 @cases
@@ -431,7 +427,6 @@ def test_files(case: str, keep_text: bool, tmp_path: Path) -> None:
 
 
 # The shared text
-# -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -455,7 +450,6 @@ def test_spaces(
 
 
 # The documentation
-# -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

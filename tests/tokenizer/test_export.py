@@ -174,7 +174,6 @@ def test_a_long_run_of_digits_is_no_trap() -> None:
 
 
 # What is refused, and what a folder keeps
-# ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", sorted(REPRESENTATIONS.keys() - {"digits", "subword", "fone"}))

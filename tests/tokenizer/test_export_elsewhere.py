@@ -23,12 +23,7 @@ from benchmarks.kinds import KINDS
 from numtok import Digits, Subword, Tokenizer
 
 PAGES, PAGE = 1000, 1000  # characters a page
-FORMS = {
-    "1": Digits(1),
-    "3": Digits(3),
-    "left": Digits(3, align="left"),
-    "subword": Subword(),
-}
+FORMS = {"1": Digits(1), "3": Digits(3), "left": Digits(3, align="left"), "subword": Subword()}
 TEXTS = [
     *trained.CORPUS,
     "The mass is -1234567.8901e-10 kg, naïve (-.12345) 5 é",

@@ -148,7 +148,6 @@ def test_place_values_stand_beside_their_digits() -> None:
 
 
 # Large batches
-# ----------------------------------------------------------------------------------------------------------
 
 
 @cases
@@ -177,7 +176,6 @@ def test_large_lists(
 
 
 # The pair list_array and flat
-# -------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=50)

@@ -30,12 +30,7 @@ from tokenizers import Tokenizer as Source
 import numtok
 from numtok import Grammar
 from numtok.arrays.text_rows import TextRows
-from numtok.errors import (
-    InputError,
-    MissingDependencyError,
-    SchemaError,
-    TokenizerError,
-)
+from numtok.errors import InputError, MissingDependencyError, SchemaError, TokenizerError
 from numtok.representations import (
     END_NUM,
     FP15,
@@ -90,7 +85,6 @@ def ids_of(batch: pa.RecordBatch) -> list[list[int] | None]:
 
 
 # Round trips
-# -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", trained.KINDS)
@@ -150,7 +144,6 @@ def test_without_text_numbers_become_canonical(kind: str, documents: list[str | 
 
 
 # One by one, all at once, and from many threads
-# ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "neox", "qwen", "bert_lower", "metaspace_first", "t5"])
@@ -235,7 +228,6 @@ def test_tokenizers_do_not_influence_each_other() -> None:
 
 
 # Literal number tokens
-# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
@@ -259,7 +251,6 @@ def test_literals_are_text(kind: str, representations: int) -> None:
 
 
 # Saving and loading
-# ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("numbers", ["xval", "digits", "place", "p1000", "subword"])
@@ -299,7 +290,6 @@ def test_fingerprint_tells_tokenizers_apart() -> None:
 
 
 # Sources
-# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert_lower", "t5"])
@@ -419,7 +409,6 @@ def test_number_token_of_another_kind_is_refused(options: dict[str, bool]) -> No
 
 
 # Numbers that do not fit
-# -----------------------------------------------------------------------------------------------
 
 
 def test_report() -> None:
@@ -434,7 +423,6 @@ def test_report() -> None:
 
 
 # Decoding ids
-# ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "metaspace_first"])
@@ -472,7 +460,6 @@ def test_decode_refuses_other_batches() -> None:
 
 
 # Special tokens
-# --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["bert", "t5", "metaspace_first", "roberta", "llama3", "gpt2"])
@@ -512,7 +499,6 @@ def test_ids_that_are_no_tokens_say_nothing(kind: str) -> None:
 
 
 # Size
-# ------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
@@ -576,6 +562,12 @@ def test_decoded_text_has_the_streams_that_it_was_decoded_from(
     tok = Tokenizer.from_pretrained(None, numbers)
     batch = tok.encode_batch(literals)
     assert tok.encode_batch(tok.decode_batch(batch)).equals(batch)
+
+
+def test_digits_of_fone_are_better_than_a_float64() -> None:
+    tok = Tokenizer.from_pretrained(numbers=[XVal(1e-20, 5.0), FoNE(25, 0)])
+    text = "it is 1234567890123456789012345 or 7"
+    assert tok.decode_batch(tok.encode_batch([text])).to_pylist() == [text]
 
 
 def test_bytes_under_null_rows_are_no_text() -> None:
