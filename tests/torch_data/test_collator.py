@@ -45,26 +45,19 @@ SOME = st.lists(ROWS, min_size=1, max_size=6)
 
 @given(
     SOME,
-    SIDES,
-    SIDES,
-    st.sampled_from([1, 4]),
+    st.tuples(SIDES, SIDES, st.sampled_from([1, 4])),
     st.one_of(st.none(), st.integers(1, 10)),
     st.booleans(),
     st.sampled_from([None, "numpy", "lists", "tensors"]),
 )
 def test_batch_is_the_loop(
-    rows: list[Any],
-    side: str,
-    cut_at: str,
-    multiple: int,
-    max_length: int | None,
-    compact: bool,
-    kind: str | None,
+    rows: list[Any], how: Any, max_length: int | None, compact: bool, kind: str | None
 ) -> None:
     """And to truncate is to truncate first; from sparse rows, and dense ones of any kind."""
     made = [sparse(row, compact) for row in rows if row[0] or kind is None]
     if not made:  # lists of rows without tokens have no shape to see
         return
+    side, cut_at, multiple = how
     options = {"padding_side": side, "truncation_side": cut_at, "pad_to_multiple_of": multiple}
     given = made if kind is None else [dense(row, kind) for row in made]
     found = collator(max_length=max_length, **options)(given)
@@ -105,40 +98,46 @@ def test_packing_for_models_that_read_position_ids() -> None:
 
 HARD = [70000.0, 1e-9, 2049.0, 0.1, 1e300]
 TYPED = {"token_type_ids": [0, 1, 1], "special_tokens_mask": [1, 0, 0]}
+
+
+def by_hand(rows: list[list[int]], mask: Any = None, **streams: Any) -> dict[str, Any]:
+    return {
+        "input_ids": rows,
+        "attention_mask": mask or [[1] * len(row) for row in rows],
+        **streams,
+    }
+
+
 BY_HAND: dict[str, tuple[Any, list[dict[str, Any]], dict[str, Any]]] = {
     "labels of the rows are kept": (
         "causal",
         [{"input_ids": [1, 2, 3], "labels": [-100, 2, 3], **TYPED}],
-        {
-            "input_ids": [[1, 2, 3]],
-            "attention_mask": [[1, 1, 1]],
-            "labels": [[-100, 2, 3]],
-            "token_type_ids": [[0, 1, 1]],
-        },
+        by_hand([[1, 2, 3]], labels=[[-100, 2, 3]], token_type_ids=[[0, 1, 1]]),
     ),
     "a label for each row": (
         None,
         [{"input_ids": [1, 2], "labels": 3}, {"input_ids": [1], "labels": 0}],
-        {"labels": [3, 0], "input_ids": [[1, 2], [1, 2]], "attention_mask": [[1, 1], [1, 0]]},
+        by_hand([[1, 2], [1, 2]], [[1, 1], [1, 0]], labels=[3, 0]),
+    ),
+    "which may be a value": (
+        None,
+        [{"input_ids": [1, 2], "labels": 0.5}],
+        by_hand([[1, 2]], labels=[0.5]),
     ),
     "no loss on padding that the rows have": (
         "causal",
         [{"input_ids": [5, 6, 2], "attention_mask": [1, 1, 0]}],
-        {"input_ids": [[5, 6, 2]], "labels": [[5, 6, -100]], "attention_mask": [[1, 1, 0]]},
+        by_hand([[5, 6, 2]], [[1, 1, 0]], labels=[[5, 6, -100]]),
     ),
     "the padding id may be a word, as the end of text is for GPT-2": (
         "causal",
         [{"input_ids": [1, 2]}, {"input_ids": [1]}],
-        {
-            "input_ids": [[1, 2]] * 2,
-            "labels": [[1, 2], [1, -100]],
-            "attention_mask": [[1, 1], [1, 0]],
-        },
+        by_hand([[1, 2]] * 2, [[1, 1], [1, 0]], labels=[[1, 2], [1, -100]]),
     ),
     "places of the rows, and their mask, are kept": (
         None,
         [{"input_ids": [5, 6, 7], "position_ids": [4, 5, 6], "attention_mask": [1, 1, 0]}],
-        {"input_ids": [[5, 6, 7]], "position_ids": [[4, 5, 6]], "attention_mask": [[1, 1, 0]]},
+        by_hand([[5, 6, 7]], [[1, 1, 0]], position_ids=[[4, 5, 6]]),
     ),
     "fillers that are no numbers do not come through, and zero is a number": (
         None,
@@ -150,23 +149,17 @@ BY_HAND: dict[str, tuple[Any, list[dict[str, Any]], dict[str, Any]]] = {
                 "number_scaled": [float("inf"), -0.0],
             }
         ],
-        {
-            "input_ids": [[1, 2]],
-            "attention_mask": [[1, 1]],
-            "number_mask": [[False, True]],
-            "number_value": [[1.0, 0.0]],
-            "number_scaled": [[1.0, -0.0]],
-        },
+        by_hand(
+            [[1, 2]],
+            number_mask=[[False, True]],
+            number_value=[[1.0, 0.0]],
+            number_scaled=[[1.0, -0.0]],
+        ),
     ),
     "values keep their precision": (
         None,
         [{"input_ids": [1] * 5, "number_index": list(range(5)), "number_value": HARD}],
-        {
-            "input_ids": [[1] * 5],
-            "attention_mask": [[1] * 5],
-            "number_mask": [[True] * 5],
-            "number_value": [HARD],
-        },
+        by_hand([[1] * 5], number_mask=[[True] * 5], number_value=[HARD]),
     ),
 }
 
@@ -176,11 +169,6 @@ def test_by_hand(case: str) -> None:
     objective, rows, expected = BY_HAND[case]
     batch = NumberCollator(2, objective)(rows)
     assert {name: tensor.tolist() for name, tensor in batch.items()} == expected
-
-
-def test_one_label_per_row_may_be_a_value() -> None:
-    batch = NumberCollator(0, objective=None)([{"input_ids": [1, 2], "labels": 0.5}])
-    assert batch["labels"].dtype == torch.float32
 
 
 ONE, TWO = {"input_ids": [1], "number_index": [0]}, {"input_ids": [1, 2]}
@@ -240,101 +228,73 @@ def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> No
 
 
 def test_rows_without_numbers_as_lists_need_the_schema() -> None:
-    schema = tokenizer(FoNE(6, 4)).batch_schema()
+    make = NumberCollator.from_schema(tokenizer(FoNE(6, 4)).batch_schema(), 0, objective=None)
     row = {"input_ids": [1], "number_index": [], "number_value": [], "number_fourier": []}
-    assert NumberCollator.from_schema(schema, 0, objective=None)([row])["number_fourier"].shape == (
-        1,
-        1,
-        10,
-        2,
-    )
+    assert make([row])["number_fourier"].shape == (1, 1, 10, 2)
+    one = {"number_index": [0], "number_value": [1.0], "number_fourier": [[[1.0, 0.0]]]}
     with pytest.raises(SchemaError, match="schema says"):
-        NumberCollator.from_schema(schema, 0, objective=None)(
-            [row | {"number_index": [0], "number_value": [1.0], "number_fourier": [[[1.0, 0.0]]]}]
-        )
+        make([row | one])
 
 
 # --- truncation of numbers of several tokens
-# ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
-@pytest.mark.parametrize("representation", [PlaceValue(), P10(), B1999(), Digits(2, places=True)])
-def test_numbers_that_are_cut_lose_their_entry(representation: Any, side: str) -> None:
-    tok = tokenizer(representation)
-    data = NumberDataset(tok.encode_batch(["ab 123 cd 45.6 ef"]))
-    row, alone = data[0], NumberCollator.from_schema(data.schema, PAD, objective=None)
-    stops = alone.tokens.stops(
-        row["input_ids"].astype(np.int64),
-        row["number_index"].astype(np.int64),
-        np.full(2, len(row["input_ids"])),
-    )
-    assert all(
-        stops - row["number_index"]
-        == {"place": [5, 6], "p10": [5, 5], "b1999": [2, 2], "digits": [4, 5]}[representation.name]
-    )
-    count = len(row["input_ids"])
-    for max_length in range(1, count):
-        batch = NumberCollator.from_schema(
-            data.schema, PAD, max_length=max_length, truncation_side=side, objective=None
-        )([row])
-        first = 0 if side == "right" else count - max_length
-        kept = (row["number_index"] >= first) & (stops <= first + max_length)
-        assert (
-            batch["input_ids"][0].tolist() == row["input_ids"][first : first + max_length].tolist()
-        )
-        assert (
-            np.flatnonzero(batch["number_mask"][0]).tolist()
-            == (row["number_index"][kept] - first).tolist()
-        )
-        assert (
-            batch["number_value"][batch["number_mask"]].tolist()
-            == row["number_value"][kept].tolist()
-        )
-        if "place_value" in row:
-            assert (
-                batch["place_value"][0].tolist()
-                == row["place_value"][first : first + max_length].tolist()
-            )
+@pytest.mark.parametrize(
+    ("representation", "lengths"),
+    [(PlaceValue(), [5, 6]), (P10(), [5, 5]), (B1999(), [2, 2]), (Digits(2, places=True), [4, 5])],
+)
+def test_numbers_that_are_cut_lose_their_entry(
+    representation: Any, lengths: list[int], side: str
+) -> None:
+    data = NumberDataset(tokenizer(representation).encode_batch(["ab 123 cd 45.6 ef"]))
+    row = data[0]
+    ids, index = row["input_ids"].astype(np.int64), row["number_index"].astype(np.int64)
+    count, options = len(ids), {"truncation_side": side, "objective": None}
+    tokens = NumberCollator.from_schema(data.schema, PAD, objective=None).tokens
+    stops = tokens.stops(ids, index, np.full(2, count))
+    assert (stops - index).tolist() == lengths
+    for length in range(1, count):
+        make = NumberCollator.from_schema(data.schema, PAD, max_length=length, **options)
+        batch = make([row])
+        first = 0 if side == "right" else count - length
+        kept = (index >= first) & (stops <= first + length)
+        numbers = batch["number_mask"]
+        assert numbers[0].nonzero().flatten().tolist() == (index[kept] - first).tolist()
+        assert batch["number_value"][numbers].tolist() == row["number_value"][kept].tolist()
+        for name in {"input_ids", "place_value"} & row.keys():
+            assert batch[name][0].tolist() == row[name][first : first + length].tolist()
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_truncation_keeps_the_frame(side: str) -> None:
     tok = numtok.Tokenizer(config("bert"), [XVal()])
     batch = tok.encode_batch(["The mass 5 is 7 of the sample"], add_special_tokens=True)
-    row = NumberDataset(batch)[0]
-    made = NumberCollator.from_schema(
-        batch.schema, PAD, max_length=5, truncation_side=side, objective=None
-    )([row])
-    ids = row["input_ids"].tolist()
-    assert made["input_ids"][0].tolist() == [
-        ids[0],
-        *(ids[1:4] if side == "right" else ids[-4:-1]),
-        ids[-1],
-    ]
+    row, options = NumberDataset(batch)[0], {"truncation_side": side, "objective": None}
+    made = NumberCollator.from_schema(batch.schema, PAD, max_length=5, **options)([row])
+    first, *ids, last = row["input_ids"].tolist()
+    inside = ids[:3] if side == "right" else ids[-3:]
+    assert made["input_ids"][0].tolist() == [first, *inside, last]
 
 
 # --- from a tokenizer
-# -----------------------------------------------------------------------------------------------------------------------------
 
 
 def test_from_a_tokenizer() -> None:
     tok = numtok.Tokenizer(config("bert"), [XVal(), FloatBits()])
     made = NumberCollator.from_tokenizer(tok, "[PAD]", objective="masked", mask_token_id="[MASK]")
     added = {token["content"]: token["id"] for token in tok.config["added_tokens"]}
-    assert (made.pad_token_id, made.mask_token_id, made.vocab_size) == (
-        added["[PAD]"],
-        added["[MASK]"],
-        tok.vocab_size,
-    )
+    assert (made.pad_token_id, made.mask_token_id) == (added["[PAD]"], added["[MASK]"])
+    assert made.vocab_size == tok.vocab_size
     assert added["[CLS]"] in made.special_token_ids
     assert made.tokens.ids == (added["[NUM]"],)
-    with pytest.raises(NumtokError, match="no token '<pad>'"):
-        NumberCollator.from_tokenizer(tok, "<pad>", objective=None)
-    with pytest.raises(NumtokError, match="no padding token"):
-        NumberCollator.from_tokenizer(tok, objective=None)
-    with pytest.raises(NumtokError, match=r"neither a numtok\.Tokenizer"):
-        NumberCollator.from_tokenizer(object(), 0, objective=None)
+    for source, message in (
+        ((tok, "<pad>"), "no token '<pad>'"),
+        ((tok,), "no padding token"),
+        ((object(), 0), r"neither a numtok\.Tokenizer"),
+    ):
+        with pytest.raises(NumtokError, match=message):
+            NumberCollator.from_tokenizer(*source, objective=None)
 
 
 def test_from_a_transformers_tokenizer() -> None:
@@ -362,50 +322,42 @@ def test_collator_can_be_pickled() -> None:
     assert_same(again([row]), {name: tensor.numpy() for name, tensor in made([row]).items()})
 
 
-WIDE = [(FloatBits(width=64, reciprocal=True),), (FloatBits(width=64, compact=True),)]
-
-
 @pytest.mark.parametrize(
-    "representations",
+    "numbers",
     [
         (XVal(), FloatBits(), FoNE(6, 4)),
         (FloatBits(compact=True),),
-        *WIDE,
+        (FloatBits(width=64, reciprocal=True),),
+        (FloatBits(width=64, compact=True),),
         (PlaceValue(),),
         (P10(),),
     ],
 )
-def test_rows_of_the_hugging_face_tokenizer(representations: Any) -> None:
+def test_rows_of_the_hugging_face_tokenizer(numbers: Any) -> None:
     """Its dense lists give the batch that the file's rows give."""
     hf = pytest.importorskip("numtok.hf")
     texts = ["It is 28.5 or 10,000", "no number", "7 and -0.5"]
-    tok = hf.NumberTokenizer.from_pretrained(None, numbers=list(representations))
+    tok = hf.NumberTokenizer.from_pretrained(None, numbers=list(numbers))
     encoded = tok(texts, return_numbers=True, add_special_tokens=False)
     data = NumberDataset(tok.numtok.encode_batch(texts), tokenizer=tok)
-    expected = NumberCollator.from_schema(data.schema, PAD, objective=None)(
-        [data[number] for number in range(len(texts))]
-    )
+    of_file = NumberCollator.from_schema(data.schema, PAD, objective=None)
     made = NumberCollator.from_tokenizer(tok, PAD, drop=("token_type_ids",), objective=None)
-    assert made.tokens == NumberCollator.from_schema(data.schema, PAD, objective=None).tokens
-    found = made(
-        [{name: encoded[name][number] for name in encoded} for number in range(len(texts))]
-    )
-    assert_same(found, {name: tensor.numpy() for name, tensor in expected.items()})
+    assert made.tokens == of_file.tokens
+    found = made([{name: encoded[name][row] for name in encoded} for row in range(len(texts))])
+    assert_same(found, {name: one.numpy() for name, one in of_file(list(data)).items()})
 
 
 # --- what is lost
-# -----------------------------------------------------------------------------------------------------------------------------------
 
 
 def test_a_cut_is_told_once_with_what_is_lost() -> None:
-    rows = [sparse(([1] * 10, [], 0)), sparse(([2] * 4, [], 0)), sparse(([3] * 6, [], 0))]
+    rows = [sparse(([k] * count, [], 0)) for k, count in ((1, 10), (2, 4), (3, 6))]
     made = collator(max_length=5)
+    message = r"max_length=5 cuts 2 of the 3 rows .* 30% of its tokens.*block_size=5"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         made(rows[1:2])  # nothing is cut
-    with pytest.warns(
-        UserWarning, match=r"max_length=5 cuts 2 of the 3 rows .* 30% of its tokens.*block_size=5"
-    ) as told:
+    with pytest.warns(UserWarning, match=message) as told:
         made(rows)
     assert [Path(one.filename) for one in told] == [Path(__file__)]
     with warnings.catch_warnings():
@@ -417,9 +369,7 @@ def test_a_cut_is_told_once_with_what_is_lost() -> None:
     "texts",
     [
         ["of -0.30000000000000004 or 0.1", "5e-324"],
-        ["-1", "2"],
-        ["7"],
-        ["-7.000000000000001", "no number"],
+        *(["-1", "2"], ["7"], ["-7.000000000000001", "no number"]),
     ],
 )
 @pytest.mark.parametrize("lists", [False, True])
@@ -427,20 +377,14 @@ def test_words_of_64_bits_keep_all_of_them(texts: list[str], lists: bool) -> Non
     """As int64 of the same bits, from a file's arrays and from Python's lists, in which NumPy would
     make floats of words with a sign beside those without.
     """
-    tok = tokenizer(FloatBits(width=64, compact=True))
-    encoded = tok.encode_batch(texts)
-    data = (
-        encoded.to_pylist()
-        if lists
-        else [NumberDataset(encoded)[number] for number in range(len(texts))]
-    )
+    encoded = tokenizer(FloatBits(width=64, compact=True)).encode_batch(texts)
+    data = encoded.to_pylist() if lists else list(NumberDataset(encoded))
     made = NumberCollator.from_schema(encoded.schema, PAD, objective=None)(data)
     assert made["number_bits"].dtype == torch.int64
-    shown = made["number_bits"][made["number_mask"]].view(torch.float64)
-    assert shown.tolist() == made["number_value"][made["number_mask"]].tolist()
-    assert [repr(value).removesuffix(".0") for value in shown.tolist()] == [
-        word for text in texts for word in text.split() if word[-1].isdigit()
-    ]
+    shown = made["number_bits"][made["number_mask"]].view(torch.float64).tolist()
+    assert shown == made["number_value"][made["number_mask"]].tolist()
+    written = [word for text in texts for word in text.split() if word[-1].isdigit()]
+    assert [repr(value).removesuffix(".0") for value in shown] == written
 
 
 def test_what_is_trained_must_be_said() -> None:

@@ -90,11 +90,8 @@ def test_what_is_hidden_and_what_is_not(
 def test_shares_are_80_10_10() -> None:
     count = 40_000
     ids = np.where(np.arange(count) % 4 == 0, 902, np.arange(count) % 900)
-    row = {
-        "input_ids": ids,
-        "number_index": np.flatnonzero(ids == 902),
-        "number_scaled": np.full((ids == 902).sum(), 5.0),
-    }
+    numbers = np.flatnonzero(ids == 902)
+    row = {"input_ids": ids, "number_index": numbers, "number_scaled": np.full(len(numbers), 5.0)}
     batch = masker(mlm_probability=0.5)([row])
     new, chosen = batch["input_ids"][0].numpy(), (batch["labels"][0] != -100).numpy()
     assert abs(chosen.mean() - 0.5) < 0.02
@@ -102,15 +99,9 @@ def test_shares_are_80_10_10() -> None:
         of_kind = chosen & kind
         assert abs((new[of_kind] == MASK).mean() - 0.8) < 0.02
         assert abs((new[of_kind] == ids[of_kind]).mean() - 0.1) < 0.015
-    drawn = new[chosen & (new != MASK) & (new != ids)]
+    drawn = set(new[chosen & (new != MASK) & (new != ids)].tolist())
     # never a number, which would have no value, nor a special token
-    assert not set(drawn.tolist()) & {
-        PAD,
-        MASK,
-        902,
-        903,
-    }
-    assert len(set(drawn.tolist())) > 800
+    assert not drawn & {PAD, MASK, 902, 903} and len(drawn) > 800
     # A number that stays keeps its value, every other is gone.
     stays = (ids == 902) & (new == 902)
     assert (batch["number_mask"][0].numpy() == stays).all()
@@ -120,35 +111,20 @@ def test_shares_are_80_10_10() -> None:
 def test_every_batch_has_something_to_learn() -> None:
     row = {"input_ids": [1] * 3 + [902], "number_index": [3], "number_value": [0.0]}
     for seed in range(20):
-        batch = masker(seed=seed, mlm_probability=1e-9)([row, row])
-        assert (batch["labels"] != -100).sum() == 1
-        assert (
-            masker(seed=seed, mlm_probability=1e-9, mask="numbers")([row, row])[
-                "number_labels_mask"
-            ].sum()
-            == 1
-        )
+        few: dict[str, Any] = {"seed": seed, "mlm_probability": 1e-9}
+        assert (masker(**few)([row, row])["labels"] != -100).sum() == 1
+        assert masker(**few, mask="numbers")([row, row])["number_labels_mask"].sum() == 1
     assert (masker(mlm_probability=0.0)([row])["labels"] == -100).all()
-    nothing = masker(mlm_probability=1.0, mask="numbers")(
-        [{"input_ids": [1], "number_index": [], "number_value": []}]
-    )
-    assert (nothing["labels"] == -100).all()
+    none = {"input_ids": [1], "number_index": [], "number_value": []}
+    assert (masker(mlm_probability=1.0, mask="numbers")([none])["labels"] == -100).all()
 
 
 def test_special_tokens_and_padding_are_never_masked() -> None:
-    row = {
-        "input_ids": [7, 5, 902, 8, PAD],
-        "special_tokens_mask": [1, 0, 0, 0, 0],
-        "attention_mask": [1, 1, 1, 1, 0],
-    }
-    row |= {"number_index": [2], "number_value": [0.0]}
-    batch = masker(mlm_probability=1.0, special_token_ids=(8,))(
-        [row, {name: part[:3] for name, part in row.items()}]
-    )
-    assert (batch["labels"] != -100).tolist() == [
-        [False, True, True, False, False],
-        [False, True, True, False, False],
-    ]
+    row = {"input_ids": [7, 5, 902, 8, PAD], "special_tokens_mask": [1, 0, 0, 0, 0]}
+    row |= {"attention_mask": [1, 1, 1, 1, 0], "number_index": [2], "number_value": [0.0]}
+    short = {name: part[:3] for name, part in row.items()}
+    batch = masker(mlm_probability=1.0, special_token_ids=(8,))([row, short])
+    assert (batch["labels"] != -100).tolist() == [[False, True, True, False, False]] * 2
     assert "special_tokens_mask" not in batch
 
 
@@ -166,31 +142,24 @@ def test_frame_of_the_schema_is_special() -> None:
 def test_spelled_out_numbers_are_masked_as_a_unit(representation: Any, mask: str) -> None:
     data, rows = many_numbers(representation)
     make = of_schema(data, mlm_probability=0.5, mask=mask, seed=3, mask_share=1.0, random_share=0.0)
-    batch = make(rows)
-    tokens = NumberTokens.from_schema(data.schema)
+    batch, tokens = make(rows), NumberTokens.from_schema(data.schema)
     found = 0
     for number, row in enumerate(rows):
-        count, ids = len(row["input_ids"]), row["input_ids"].astype(np.int64)
-        index = row["number_index"].astype(np.int64)
-        stops = tokens.stops(ids, index, np.full(len(index), count))
-        chosen = (batch["labels"][number] != -100).numpy()
+        one = {name: stream[number].numpy() for name, stream in batch.items()}
+        ids, index = row["input_ids"].astype(np.int64), row["number_index"].astype(np.int64)
+        stops = tokens.stops(ids, index, np.full(len(index), len(ids)))
+        chosen, inside = one["labels"] != -100, np.zeros(len(ids), np.bool_)
         for k, (first, last) in enumerate(zip(index.tolist(), stops.tolist(), strict=True)):
-            assert chosen[first:last].all() or not chosen[first:last].any()
-            assert bool(batch["number_labels_mask"][number, first]) == bool(chosen[first])
-            assert bool(batch["number_mask"][number, first]) == (not chosen[first])
-            assert batch["number_value_labels"][number, first] == row["number_value"][k]
-            found += bool(chosen[first])
-            if chosen[first]:
-                assert (batch["input_ids"][number, first:last] == 1).all()
-        if "place_value" in row:
-            assert (
-                batch["place_value"][number].tolist()
-                == np.where(chosen, 0, row["place_value"]).tolist()
-            )
-            assert batch["place_value_labels"][number].tolist() == row["place_value"].tolist()
-        inside = np.zeros(count, np.bool_)
-        for first, last in zip(index.tolist(), stops.tolist(), strict=True):
             inside[first:last] = True
+            assert chosen[first:last].all() or not chosen[first:last].any()
+            assert one["number_labels_mask"][first] == chosen[first]
+            assert one["number_mask"][first] != chosen[first]
+            assert one["number_value_labels"][first] == row["number_value"][k]
+            assert not chosen[first] or (one["input_ids"][first:last] == 1).all()
+            found += bool(chosen[first])
+        if "place_value" in row:
+            assert (one["place_value"] == np.where(chosen, 0, row["place_value"])).all()
+            assert (one["place_value_labels"] == row["place_value"]).all()
         assert not chosen[~inside].any() or mask != "numbers"
         assert not chosen[inside].any() or mask != "words"
     assert (found == 0) == (mask == "words")
@@ -210,8 +179,8 @@ def test_what_is_left_of_a_cut_number_is_neither_number_nor_word() -> None:
 
 
 def test_spans() -> None:
-    data, rows = encoded(P10(), ["ab 123 cd"])
-    row, first = rows[0], int(rows[0]["number_index"][0])
+    data, (row,) = encoded(P10(), ["ab 123 cd"])
+    first, count = int(row["number_index"][0]), len(row["input_ids"])
 
     def chosen(spans: list[list[int]], **changed: Any) -> list[int]:
         make = of_schema(data, mask="spans", mlm_probability=0.0, **changed)
@@ -221,12 +190,9 @@ def test_spans() -> None:
     assert chosen([[first + 1, first + 2]]) == whole  # widened to the number
     assert chosen([[0, 1], [0, 1]]) == [0]
     assert chosen([[first - 1, first + 1]]) == [first - 1, *whole]
-    assert chosen([]) == []
-    assert chosen([[0, 0]]) == []
-    count = len(row["input_ids"])
-    assert chosen([[first + 5, count]], max_length=2, truncation_side="left") == list(
-        range(2 - (count - first - 5), 2)
-    )
+    assert chosen([]) == chosen([[0, 0]]) == []
+    last = chosen([[first + 5, count]], max_length=2, truncation_side="left")
+    assert last == list(range(2 - (count - first - 5), 2))
     for wrong in ([[0, count + 1]], [[-1, 1]], [[2, 1]]):
         with pytest.raises(SchemaError, match="mask_spans"):
             chosen(wrong)
@@ -257,12 +223,10 @@ def test_masks_repeat_with_their_seed_and_differ_otherwise() -> None:
 
 
 def test_workers_mask_differently() -> None:
-    data, _ = encoded(
-        XVal(),
-        ["the same words and 5 numbers 6 in every row of this data set, over and over again"] * 4,
-    )
+    text = "the same words and 5 numbers 6 in every row of this data set, over and over again"
+    data, _ = encoded(XVal(), [text] * 4)
     for seed in (None, 1):
         made = of_schema(data, mlm_probability=0.5, seed=seed)
         loader = torch.utils.data.DataLoader(data, batch_size=1, num_workers=2, collate_fn=made)
-        epochs = [tuple(tuple(batch["labels"][0].tolist()) for batch in loader) for _ in range(2)]
-        assert len(set(epochs[0] + epochs[1])) == 8
+        labels = [tuple(batch["labels"][0].tolist()) for _ in range(2) for batch in loader]
+        assert len(set(labels)) == 8

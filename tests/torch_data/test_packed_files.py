@@ -5,13 +5,13 @@ another.
 from __future__ import annotations
 
 import itertools
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from input_files import write_texts
 
 import numtok
 from numtok.corpus.read.encoded import read_encoded
@@ -32,49 +32,33 @@ LENGTH = 48
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One text packed in each way, and in a file of another kind."""
     folder = tmp_path_factory.mktemp("packed")
-    (folder / "in.jsonl").write_text(
-        "".join(json.dumps({"text": text}) + "\n" for text in TEXTS), "utf-8"
-    )
-    for name, options in {
-        "sequential.parquet": {},
-        "best-fit.arrow": {"pack_mode": "best-fit"},
-    }.items():
-        numtok.encode_files(
-            folder / "in.jsonl",
-            folder / name,
-            numbers="xval",
-            scale=0.05,
-            keep_text=True,
-            pack=LENGTH,
-            **options,
-        )
+    source = write_texts(folder / "in.jsonl", TEXTS)
+    options: dict[str, Any] = {"numbers": "xval", "scale": 0.05, "keep_text": True, "pack": LENGTH}
+    numtok.encode_files(source, folder / "sequential.parquet", **options)
+    numtok.encode_files(source, folder / "best-fit.arrow", **options, pack_mode="best-fit")
     return folder
 
 
 @pytest.mark.parametrize("name", ["sequential.parquet", "best-fit.arrow"])
 def test_rows_say_where_documents_begin(name: str, folder: Path) -> None:
-    tok = numtok.Tokenizer.from_pretrained(None, "xval")
-    data = NumberDataset(folder / name, nulls="skip")
-    assert len(data) == len(list(IterableNumberDataset(folder / name)))
-    assert sum(len(row["input_ids"]) for row in data) == sum(
-        len(tok.encode(text)) + 1 for text in TEXTS
-    )
-    assert all(
-        set(row) == {"input_ids", "number_index", "number_value", "number_scaled", "position_ids"}
-        for row in data
-    )
-    assert all("position_ids" not in row for row in NumberDataset(folder / name, separate=False))
+    tok, path = numtok.Tokenizer.from_pretrained(None, "xval"), folder / name
+    data = NumberDataset(path, nulls="skip")
+    assert len(data) == len(list(IterableNumberDataset(path)))
+    tokens = sum(len(tok.encode(text)) + 1 for text in TEXTS)
+    assert sum(len(row["input_ids"]) for row in data) == tokens
+    streams = {"input_ids", "number_index", "number_value", "number_scaled", "position_ids"}
     for number, row in enumerate(data):
-        places = [place for _, place in pieces(folder / name, [number])]
-        assert row["position_ids"].tolist() == [
-            at for place in places for at in range(place.stop - place.start)
-        ]
+        assert set(row) == streams
+        places = [place for _, place in pieces(path, [number])]
+        positions = [range(place.stop - place.start) for place in places]
+        assert row["position_ids"].tolist() == list(itertools.chain(*positions))
         assert all(row["input_ids"][place.stop - 1] == 0 for place in places[:-1])  # the end token
         assert (row["number_value"] == np.round(row["number_scaled"] / 0.05, 1)).all()
+    assert all("position_ids" not in row for row in NumberDataset(path, separate=False))
     with pytest.raises(
-        SchemaError, match="the rows are packed already, in 48 tokens each; leave out block_size"
+        SchemaError, match="packed already, in 48 tokens each; leave out block_size"
     ):
-        NumberDataset(folder / name, block_size=8)
+        NumberDataset(path, block_size=8)
 
 
 def test_rows_of_datasets_give_the_same_batch(folder: Path) -> None:
@@ -102,15 +86,19 @@ def test_rows_of_datasets_give_the_same_batch(folder: Path) -> None:
 
 def pieces(path: Path, rows: list[int]) -> list[tuple[int, slice]]:
     """The line and the places of every piece, as the file has them."""
-    stored = [
-        row for batch in read_encoded(path) for row in batch.column("seq_lengths").to_pylist()
-    ]
+    stored = [row for batch in read_encoded(path) for row in batch["seq_lengths"].to_pylist()]
     ends = [list(itertools.accumulate(stored[row], initial=0)) for row in rows]
     return [
-        (line, slice(first, last))
+        (line, slice(*edge))
         for line, edges in enumerate(ends)
-        for first, last in itertools.pairwise(edges)
+        for edge in itertools.pairwise(edges)
     ]
+
+
+def piece(batch: Any, line: int, place: slice) -> dict[str, torch.Tensor]:
+    """One of them alone."""
+    names = batch.keys() - {"position_ids"}
+    return {name: batch[name][line : line + 1, place] for name in names}
 
 
 @pytest.mark.parametrize("kind", list(tiny.CAUSAL))
@@ -125,21 +113,15 @@ def test_hidden_states_are_those_of_the_documents_alone(kind: str, name: str, fo
     batch = NumberCollator.from_schema(data.schema, 0, objective=None)(data.__getitems__(rows))
     stock = tiny.backbone(kind, vocab_size=data.metadata["vocab_size"])
     number = NumberModel(stock, embedding_from_schema(data.schema, tiny.D)).eval()
-    places = pieces(folder / name, rows)
+
+    def states(one: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+        ids = {key: one[key] for key in ("input_ids", "position_ids") if key in one}
+        return stock.base_model(**ids, use_cache=False).last_hidden_state, number(**one).hidden
+
     with torch.no_grad():
-        ids = {key: batch[key] for key in ("input_ids", "position_ids")}
-        packed = stock.base_model(**ids, use_cache=False).last_hidden_state, number(**batch).hidden
-        for line, place in places:
-            one = {
-                key: values[line : line + 1, place]
-                for key, values in batch.items()
-                if key != "position_ids"
-            }
-            alone = (
-                stock.base_model(input_ids=one["input_ids"], use_cache=False).last_hidden_state,
-                number(**one).hidden,
-            )
-            for together, apart in zip(packed, alone, strict=True):
+        packed = states(batch)
+        for line, place in pieces(folder / name, rows):
+            for together, apart in zip(packed, states(piece(batch, line, place)), strict=True):
                 torch.testing.assert_close(together[line, place], apart[0], rtol=0, atol=1e-4)
 
 
@@ -156,13 +138,15 @@ def test_the_trainer_keeps_documents_apart(
     data: Any = NumberDataset(path)
     collate = NumberCollator.from_schema(data.schema, 0, objective="causal")
     made: Any = tiny.backbone("llama", vocab_size=data.metadata["vocab_size"])
-    made = (
-        NumberModel(made, embedding_from_schema(data.schema, tiny.D)) if model == "number" else made
+    if model == "number":
+        made = NumberModel(made, embedding_from_schema(data.schema, tiny.D))
+    arguments = tiny.arguments(
+        tmp_path,
+        max_steps=1,
+        per_device_train_batch_size=len(data),
+        learning_rate=0.0,
+        remove_unused_columns=model == "number" or source == "NumberDataset",
     )
-    arguments = transformers.TrainingArguments(
-        str(tmp_path), max_steps=1, per_device_train_batch_size=len(data), learning_rate=0.0, logging_steps=1, report_to=[], use_cpu=True,
-        save_strategy="no", disable_tqdm=True, remove_unused_columns=model == "number" or source == "NumberDataset",
-    )  # fmt: skip
     rows = datasets.Dataset(pq.read_table(path)) if source == "datasets" else data
     batch = collate(list(data))
     if model == "stock" and source == "datasets":  # a stock model takes no streams: leave them out
@@ -173,19 +157,12 @@ def test_the_trainer_keeps_documents_apart(
     made.eval()
     total, count = 0.0, 0
     for line, place in pieces(path, list(range(len(data)))):
-        one = {
-            key: values[line : line + 1, place]
-            for key, values in batch.items()
-            if key != "position_ids"
-        }
-        one = one if model == "number" else {"input_ids": one["input_ids"]}
+        one = piece(batch, line, place)
+        ids = one["input_ids"]
+        one = {name: one[name] for name in one if name != "labels" and model == "number"}
         with torch.no_grad():
-            logits = made(**{key: values for key, values in one.items() if key != "labels"}).logits[
-                0, :-1
-            ]
-        total += float(
-            torch.nn.functional.cross_entropy(logits, one["input_ids"][0, 1:], reduction="sum")
-        )
+            logits = made(**one | {"input_ids": ids}).logits[0, :-1]
+        total += float(torch.nn.functional.cross_entropy(logits, ids[0, 1:], reduction="sum"))
         count += len(logits)
     assert abs(logged - total / count) < 2e-4 * logged
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,29 +19,24 @@ from numtok_torch import NumberModel
 from numtok_torch.embeddings.choose import embedding_from_config
 
 D, ROWS = 64, 120
+BITS, DIGITS = "number_bits", "number_digits"
 MAKERS: dict[str, tuple[Callable[..., layers.NumberEmbedding], str]] = {
-    "bits": (lambda **o: layers.FloatBitsEmbedding(D, **o), "number_bits"),
-    "bits, bias": (lambda **o: layers.FloatBitsEmbedding(D, bias=True, **o), "number_bits"),
-    "bits:64": (lambda **o: layers.FloatBitsEmbedding(D, width=64, **o), "number_bits"),
-    "bits, zero_pad": (
-        lambda **o: layers.FloatBitsEmbedding(D, combine="zero_pad", **o),
-        "number_bits",
-    ),
+    "bits": (partial(layers.FloatBitsEmbedding, D), BITS),
+    "bits, bias": (partial(layers.FloatBitsEmbedding, D, bias=True), BITS),
+    "bits:64": (partial(layers.FloatBitsEmbedding, D, width=64), BITS),
+    "bits, zero_pad": (partial(layers.FloatBitsEmbedding, D, combine="zero_pad"), BITS),
     "bits, linear": (
-        lambda **o: layers.FloatBitsEmbedding(D, combine="add", projection="linear", **o),
-        "number_bits",
+        partial(layers.FloatBitsEmbedding, D, combine="add", projection="linear"),
+        BITS,
     ),
-    "fone": (lambda **o: layers.FoNEEmbedding(D, 5, 4, **o), "number_digits"),
-    "fone, linear": (
-        lambda **o: layers.FoNEEmbedding(D, 5, 4, projection="linear", **o),
-        "number_digits",
-    ),
-    "bins": (lambda **o: layers.ExponentBinsEmbedding(D, **o), "number_bin"),
-    "quantile bins": (lambda **o: layers.QuantileBinsEmbedding(D, **o), "number_quantile_bin"),
-    "logfourier": (lambda **o: layers.LogFourierEmbedding(D, 8, **o), "number_log_fourier"),
-    "place": (lambda **o: layers.PlaceValueEmbedding(D, zero_init=False, **o), "place_value"),
+    "fone": (partial(layers.FoNEEmbedding, D, 5, 4), DIGITS),
+    "fone, linear": (partial(layers.FoNEEmbedding, D, 5, 4, projection="linear"), DIGITS),
+    "bins": (partial(layers.ExponentBinsEmbedding, D), "number_bin"),
+    "quantile bins": (partial(layers.QuantileBinsEmbedding, D), "number_quantile_bin"),
+    "logfourier": (partial(layers.LogFourierEmbedding, D, 8), "number_log_fourier"),
+    "place": (partial(layers.PlaceValueEmbedding, D, zero_init=False), "place_value"),
     "fone_digits": (
-        lambda **o: layers.FoNEDigitEmbedding(D, range(40, 50), combine="replace", **o),
+        partial(layers.FoNEDigitEmbedding, D, range(40, 50), combine="replace"),
         "input_ids",
     ),
 }
@@ -58,9 +54,8 @@ def made(name: str, **options: Any) -> layers.NumberEmbedding:
 def in_front_of(layer: layers.NumberEmbedding, std: float = 0.02) -> NumberModel:
     """A model whose word vectors have this standard deviation."""
     torch.manual_seed(1)
-    config = GPT2Config(
-        vocab_size=60, n_embd=D, n_layer=1, n_head=2, initializer_range=std, n_positions=ROWS
-    )
+    sizes = {"vocab_size": 60, "n_embd": D, "n_layer": 1, "n_head": 2, "n_positions": ROWS}
+    config = GPT2Config(**sizes, initializer_range=std)
     return NumberModel(GPT2LMHeadModel(config), layer).eval()
 
 

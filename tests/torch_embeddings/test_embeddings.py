@@ -56,14 +56,10 @@ EVERY = pytest.mark.parametrize("name", MAKERS)
 
 
 def tensor(column: pa.Array) -> Any:
-    array = (
-        column.to_numpy_ndarray()
-        if hasattr(column, "to_numpy_ndarray")
-        else column.to_numpy(zero_copy_only=False)
-    )
-    return torch.from_numpy(
-        array.astype(np.int64) if array.dtype in (np.uint32, np.int16) else array.copy()
-    )
+    is_tensor = hasattr(column, "to_numpy_ndarray")
+    array = column.to_numpy_ndarray() if is_tensor else column.to_numpy(zero_copy_only=False)
+    wide = array.dtype in (np.uint32, np.int16)
+    return torch.from_numpy(array.astype(np.int64) if wide else array.copy())
 
 
 def batch_of(literals: list[str] = LITERALS, seq: int = 7, filler: float = 0.0) -> dict[str, Any]:
@@ -258,12 +254,8 @@ def test_low_precision_rounds_once(name: str, dtype: Any) -> None:
 
 
 def test_no_layer_has_a_buffer_of_floats() -> None:
-    assert not [
-        name
-        for kind in MAKERS
-        for name, buffer in made(kind).named_buffers()
-        if buffer.is_floating_point()
-    ]
+    buffers = [buffer for kind in MAKERS for buffer in made(kind).buffers()]
+    assert not any(buffer.is_floating_point() for buffer in buffers)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -633,18 +625,21 @@ def test_a_missing_stream_is_named(name: str) -> None:
 
 def test_streams_of_another_shape_are_refused() -> None:
     batch = batch_of()
-    with pytest.raises(SchemaError, match="batch and sequence differ"):
-        made("xval")(words()[:, :3], batch)
-    with pytest.raises(SchemaError, match="made for d_model=24"):
-        made("xval")(torch.zeros(2, 7, 5), batch)
-    with pytest.raises(SchemaError, match="made for 12 digits"):
-        layers.FoNEEmbedding(32, 6, 6)(torch.zeros(2, 7, 32), batch)
-    with pytest.raises(SchemaError, match="made for 8 digits"):
-        layers.FoNEEmbedding(32, 4, 4)(torch.zeros(2, 7, 32), batch)
-    with pytest.raises(SchemaError, match="of 32 bits"):
-        made("bits")(words(), batch | {"number_bits": batch["number_bits"][..., :31]})
-    with pytest.raises(SchemaError, match="number_log_fourier"):
-        layers.LogFourierEmbedding(D, 7)(words(), batch)
+    cases: list[tuple[Any, Any, dict[str, Any], str]] = [
+        (made("xval"), words()[:, :3], {}, "batch and sequence differ"),
+        (made("xval"), torch.zeros(2, 7, 5), {}, "made for d_model=24"),
+        (layers.FoNEEmbedding(32, 6, 6), torch.zeros(2, 7, 32), {}, "made for 12 digits"),
+        (layers.FoNEEmbedding(32, 4, 4), torch.zeros(2, 7, 32), {}, "made for 8 digits"),
+        (made("bits"), words(), {"number_bits": batch["number_bits"][..., :31]}, "of 32 bits"),
+        (layers.LogFourierEmbedding(D, 7), words(), {}, "number_log_fourier"),
+    ]
+    for layer, e, other, message in cases:
+        with pytest.raises(SchemaError, match=message):
+            layer(e, batch | other)
+
+
+PLACES, OF_DIGITS = layers.PlaceValueEmbedding, layers.FoNEDigitEmbedding
+ZERO_REPLACED = {"projection": "linear", "zero_init": True, "combine": "replace"}
 
 
 @pytest.mark.parametrize(
@@ -654,28 +649,20 @@ def test_streams_of_another_shape_are_refused() -> None:
         (lambda: layers.FoNEEmbedding(D, 5, 4, zero_init=True), "projection='linear'"),
         (lambda: layers.FoNEEmbedding(D, 5, 4, projection="mlp"), "'mlp' is unknown"),
         (lambda: layers.FloatBitsEmbedding(D, depth=0), "depth=0"),
-        (lambda: layers.PlaceValueEmbedding(D, max_place=0), "max_place=0"),
-        (lambda: layers.PlaceValueEmbedding(D, written="up"), "'up' is unknown"),
-        (lambda: layers.FoNEDigitEmbedding(D, [1, 2]), "ten ids"),
-        (lambda: layers.FoNEDigitEmbedding(D, IDS, combine="mean"), "'mean' is unknown"),
+        (lambda: PLACES(D, max_place=0), "max_place=0"),
+        (lambda: PLACES(D, written="up"), "'up' is unknown"),
         (
-            lambda: layers.FoNEDigitEmbedding(
-                D, IDS, projection="linear", zero_init=True, combine="replace"
-            ),
-            "combine='add'",
-        ),
-        (
-            lambda: layers.PlaceValueEmbedding(D, max_place=30, max_offset=30),
+            lambda: PLACES(D, max_place=30, max_offset=30),
             "max_offset=30 must be below max_place=30",
         ),
+        (lambda: OF_DIGITS(D, [1, 2]), "ten ids"),
+        (lambda: OF_DIGITS(D, IDS, combine="mean"), "'mean' is unknown"),
+        (lambda: OF_DIGITS(D, IDS, **ZERO_REPLACED), "combine='add'"),
         (lambda: layers.SumEmbedding([]), "at least one"),
-        (
-            lambda: layers.SumEmbedding([layers.XValEmbedding(2), layers.XValEmbedding(3)]),
-            "same d_model",
-        ),
+        (lambda: layers.SumEmbedding([*map(layers.XValEmbedding, (2, 3))]), "same d_model"),
         (
             lambda: layers.embedding_from_config({"name": "word2vec"}, D),
-            "unknown embedding 'word2vec'",
+            "unknown embedding 'word2v",
         ),
         (lambda: layers.embedding_from_config({"name": "xval", "colour": 1}, D), "colour"),
     ],

@@ -223,18 +223,15 @@ def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(
     whole = NumberValueLoss(DigitTokens(spelled, joints=(21,), opens=(22,), closes=(23,)))
     of_tokens = [NumberTokenLoss([DIGITS]), NumberTokenLoss([DIGITS], "mse", reweigh=True), whole]
 
-    def run(
-        states: Any, targets: dict[str, Any], logits: Any, labels: Any
-    ) -> tuple[list[Any], list[Any]]:
+    def run(states: Any, targets: dict[str, Any], logits: Any, labels: Any) -> tuple[Any, Any]:
         losses = [head.loss(states, targets[name]) for name, head in every.items()]
-        found = [head.predict(states) for head in every.values()]
-        predictions = [
-            one
-            for each in found
-            for one in (each.values, each.confidence, each.bounds, *each.streams.values())
-            if one is not None
-        ]
-        return losses + [loss(logits, labels, causal=True) for loss in of_tokens], predictions
+        losses += [loss(logits, labels, causal=True) for loss in of_tokens]
+        predictions = []
+        for head in every.values():
+            found = head.predict(states)
+            said = (found.values, found.confidence, found.bounds, *found.streams.values())
+            predictions += [one for one in said if one is not None]
+        return losses, predictions
 
     monkeypatch.setattr(mixture, "STEPS", 1)  # each of the 30 is a part of the graph
     torch.compiler.reset()
@@ -244,15 +241,12 @@ def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(
     for rows in (7, 11):
         logits, labels = text(rows, (rows, 8))
         states, logits = hidden(rows).requires_grad_(), logits.requires_grad_()
-        both = [
-            one(states, {name: target(name, rows) for name in every}, logits, labels)
-            for one in (compiled, run)
-        ]
+        targets = {name: target(name, rows) for name in every}
+        both = [one(states, targets, logits, labels) for one in (compiled, run)]
         torch.testing.assert_close(*both, rtol=1e-5, atol=1e-6)
-        gradients = [
-            torch.autograd.grad(torch.stack(losses).sum(), [states, logits, *parameters])
-            for losses, _ in both
-        ]
+        wanted = [states, logits, *parameters]
+        sums = [torch.stack(losses).sum() for losses, _ in both]
+        gradients = [torch.autograd.grad(one, wanted) for one in sums]
         torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
     assert counter.frame_count == 1
 
@@ -531,14 +525,22 @@ def test_another_head_can_be_asked_for() -> None:
     assert isinstance(heads.head_from_schema(schema, 32, "fone", layer_norm=True), heads.FoNEHead)
     mixture = heads.head_from_schema(schema, 32, "mixture", components=2)
     assert isinstance(mixture, heads.MixtureHead) and mixture.scale == 0.5
-    with pytest.raises(SchemaError, match="BitsHead needs the stream of bits"):
-        heads.head_from_schema(schema, 32, "bits")
-    with pytest.raises(RepresentationError, match="unknown head 'oracle'"):
-        heads.head_from_schema(schema, 32, "oracle")
-    with pytest.raises(RepresentationError, match="no option colour"):
-        heads.head_from_schema(schema, 32, colour=1)
-    with pytest.raises(SchemaError, match="spelled out"):
-        heads.head_from_schema(schema_of(PlaceValue()), 32)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "head", "options", "message"),
+    [
+        (XVal(), "bits", {}, "BitsHead needs the stream of bits"),
+        (XVal(), "oracle", {}, "unknown head 'oracle'"),
+        (XVal(), None, {"colour": 1}, "no option colour"),
+        (PlaceValue(), None, {}, "spelled out"),
+    ],
+)
+def test_a_head_that_cannot_be_had(
+    numbers: Any, head: str | None, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises((SchemaError, RepresentationError), match=message):
+        heads.head_from_schema(schema_of(numbers), 32, *([head] if head else []), **options)
 
 
 def test_a_dense_file_gives_the_digits_of_a_compact_one() -> None:
@@ -610,9 +612,9 @@ def text(seed: int = 0, shape: tuple[int, int] = (3, 8)) -> tuple[Any, Any]:
 @pytest.mark.parametrize("kind", ["was", "mse"])
 def test_number_token_loss_is_the_formula(kind: str) -> None:
     logits, labels = text()
-    found = NumberTokenLoss([DIGITS], kind)(logits, labels)
-    assert found.item() == pytest.approx(
-        ntl(logits.double().numpy(), labels.numpy(), DIGITS, kind), rel=1e-5
+    expected = ntl(logits.double().numpy(), labels.numpy(), DIGITS, kind)
+    assert NumberTokenLoss([DIGITS], kind)(logits, labels).item() == pytest.approx(
+        expected, rel=1e-5
     )
 
 

@@ -65,18 +65,15 @@ def by_hand(
         past = sum(len(digits[labels[at]]) for at in span)
         unit = 10.0**-past
         for at in span if order == "msd" else span[::-1]:
-            width = len(digits[labels[at]])
-            group = sorted(one for one, symbol in digits.items() if len(symbol) == width)
-            p = logits[at, group].double().softmax(-1).numpy()
-            past -= width
-            expected += (
-                float(p @ np.array([float(digits[one]) for one in group])) * 10.0**past * unit
-            )
-            written += float(digits[labels[at]]) * 10.0**past * unit
-        found.append(
-            abs(expected - written)
-            / (expected + written if kind == "symmetric" else max(written, unit))
-        )
+            symbol = digits[labels[at]]
+            group = sorted(one for one in digits if len(digits[one]) == len(symbol))
+            values = np.array([float(digits[one]) for one in group])
+            mean = float(logits[at, group].double().softmax(-1).numpy() @ values)
+            past -= len(symbol)
+            expected += mean * 10.0**past * unit
+            written += float(symbol) * 10.0**past * unit
+        size = expected + written if kind == "symmetric" else max(written, unit)
+        found.append(abs(expected - written) / size)
     return float(np.mean(found))
 
 
@@ -109,22 +106,16 @@ def test_whole_numbers_are_those_of_the_authors(floats: bool) -> None:
     """Of random labels, of which every other one is a digit, with weights and without."""
     theirs = ntloss.NumberLevelLoss(Vocabulary(), float_level=floats, reweigh=False)  # type: ignore[no-untyped-call]
     ours = NumberValueLoss(DigitTokens(DIGITS, (POINT,) if floats else ()))
+    close: Any = {"rtol": 1e-4, "atol": 1e-6}
     for seed in range(5):
         generator = torch.Generator().manual_seed(seed)
         labels = torch.randint(9, 27, (3, 12), generator=generator)
         labels = torch.where(torch.rand(labels.shape, generator=generator) < 0.2, POINT, labels)
         labels[0, :2] = -100
-        weights = torch.rand(3, 12, generator=generator)
-        logits = some_logits(3, 12, 30, seed=seed)
-        torch.testing.assert_close(
-            ours(logits, labels), theirs(logits, labels), rtol=1e-4, atol=1e-6
-        )
-        torch.testing.assert_close(
-            ours(logits, labels, weights=weights),
-            theirs(logits, labels, weights),
-            rtol=1e-4,
-            atol=1e-6,
-        )
+        weights, logits = torch.rand(3, 12, generator=generator), some_logits(3, 12, 30, seed=seed)
+        torch.testing.assert_close(ours(logits, labels), theirs(logits, labels), **close)
+        weighted = ours(logits, labels, weights=weights)
+        torch.testing.assert_close(weighted, theirs(logits, labels, weights), **close)
 
 
 @pytest.mark.parametrize("reweigh", [False, True])
@@ -154,9 +145,7 @@ class Vocabulary:
         return 0
 
     def get_vocab(self) -> dict[str, int]:
-        return {f"w{k}": k for k in range(30) if k not in DIGITS} | {
-            symbol: one for one, symbol in DIGITS.items()
-        }
+        return {DIGITS.get(one, f"w{one}"): one for one in range(30)}
 
     def convert_tokens_to_ids(self, token: str) -> int:
         return {".": POINT}[token]
@@ -177,16 +166,11 @@ def test_names_are_left_out(make: Any) -> None:
     found.backward()  # type: ignore[no-untyped-call]
     assert not logits.grad[0, 5:12].any() and logits.grad[0, 22:27].any()  # type: ignore[index]
     assert loss(logits, labels, weights=torch.zeros_like(labels)).item() == 0
-    shifted = torch.cat([torch.zeros(1, 1, dtype=torch.bool), counted], 1)
-    torch.testing.assert_close(
-        loss(logits.detach(), labels, weights=counted),
-        loss(
-            torch.cat([logits.detach(), logits[:, :1].detach()], 1),
-            torch.cat([torch.full((1, 1), -100), labels], 1),
-            True,
-            shifted,
-        ),
-    )
+    # of a causal model: the state one before
+    before = torch.cat([torch.full((1, 1), -100), labels], 1)
+    behind = torch.cat([logits.detach(), logits[:, :1].detach()], 1)
+    weights = torch.cat([torch.zeros(1, 1, dtype=torch.bool), counted], 1)
+    torch.testing.assert_close(loss(behind, before, True, weights), found.detach())
 
 
 def test_a_wrong_digit_costs_by_its_place() -> None:
@@ -231,27 +215,17 @@ def test_a_sure_prediction_has_the_relative_error_of_its_number(
 
 
 def test_a_file_says_which_tokens_are_digits() -> None:
-    for representation in (PlaceValue(), Digits(1), Digits(3), P10()):
+    groups = {}
+    for name, representation in SPELLED.items():
         tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [representation])
         schema = tokenizer.batch_schema()
-        assert (
-            NumberValueLoss.from_schema(schema).tokens
-            == NumberValueLoss.from_tokenizer(tokenizer).tokens
-        )
-        assert (
-            NumberTokenLoss.from_schema(schema).groups()
-            == NumberTokenLoss.from_tokenizer(tokenizer).groups()
-        )
-    place = Tokenizer.from_pretrained(trained.source("gpt2"), [PlaceValue()])
-    assert NumberTokenLoss.from_schema(place.batch_schema()).groups() == [
-        {place.tokens[str(k)]: float(k) for k in range(10)}
-    ]
-    three = Tokenizer.from_pretrained(trained.source("gpt2"), [Digits(3)])
-    assert [len(group) for group in NumberTokenLoss.from_tokenizer(three).groups()] == [
-        10,
-        100,
-        1000,
-    ]
+        values = [NumberValueLoss.from_schema(schema), NumberValueLoss.from_tokenizer(tokenizer)]
+        assert values[0].tokens == values[1].tokens
+        groups[name] = NumberTokenLoss.from_tokenizer(tokenizer).groups()
+        assert NumberTokenLoss.from_schema(schema).groups() == groups[name]
+        if name == "place":
+            assert groups[name] == [{tokenizer.tokens[str(k)]: float(k) for k in range(10)}]
+    assert [len(group) for group in groups["digits:3"]] == [10, 100, 1000]
 
 
 def test_digits_of_a_plain_vocabulary() -> None:
@@ -303,24 +277,20 @@ def test_losses_beside_the_cross_entropy_over_batches_of_a_step(count: int) -> N
     """Of a model that scores more tokens than there are; the cross-entropy is that of all rows at
     once, and each batch's other loss counts by its tokens.
     """
-    digits = NumberTokenLoss.from_digits(list(DIGITS))
-    together = CrossEntropyWith([digits, NumberValueLoss(PLAIN)], [0.5, 2.0])
+    losses = [NumberTokenLoss.from_digits(list(DIGITS)), NumberValueLoss(PLAIN)]
+    together = CrossEntropyWith(losses, [0.5, 2.0])
     rows = ["a 12.5 b 7", "12345 is 6", "none at all"]
     labels = torch.tensor([labels_of(row.ljust(11)) for row in rows])
     labels[0, :4] = -100
     logits = some_logits(3, 11, 64)
     tokens = int((labels[:, 1:] != -100).sum())
-    found = sum(
-        together({"logits": logits[some]}, labels[some], tokens)
-        for some in torch.arange(3).chunk(count)
-    )
-    entropy = torch.nn.functional.cross_entropy(
-        logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten()
-    )
-    expected = entropy
+    shown, wanted = logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten()
+    expected: Any = torch.nn.functional.cross_entropy(shown, wanted)
+    found: Any = 0
     for some in torch.arange(3).chunk(count):
+        found += together({"logits": logits[some]}, labels[some], tokens)
         share = (labels[some, 1:] != -100).sum() / tokens
-        for weight, loss in ((0.5, digits), (2.0, NumberValueLoss(PLAIN))):
+        for weight, loss in zip((0.5, 2.0), losses, strict=True):
             expected = expected + weight * share * loss(logits[some], labels[some], causal=True)
     torch.testing.assert_close(found, expected)
     if count == 1:

@@ -36,7 +36,6 @@ DECIMALS = st.from_regex(r"-?[0-9]{1,12}(\.[0-9]{1,8})?", fullmatch=True)
 
 
 # --- texts
-# ----------------------------------------------------------------------------------------------------------------------------------------
 
 
 def test_exact_match_has_no_tolerance() -> None:
@@ -47,29 +46,19 @@ def test_exact_match_has_no_tolerance() -> None:
     assert exact_match([BIG + 1, BIG], [BIG, BIG], canonical=True) == 0.5
 
 
+SAME = [
+    ("1.50", "1.5"), ("15e-1", "1.5"), ("+1.5", "1.5"), ("01.5", "1.5"), ("1,234", "1234"),
+    (".5", "0.5"), ("−5", "-5"), ("-0", "0"), ("0e9", "0.00"), ("1e400", "10e399"),
+]  # fmt: skip
+NOT_SAME = [
+    ("5", "-5"), ("5", "50"), ("1e400", "1e401"), ("", "0"), ("5 apples", "5"), (" 5", "5"),
+    ("nan", "5"), ("1.2.3", "1.2"), ("5\ud800", "5"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("one", "other", "same"),
-    [
-        ("1.50", "1.5", True),
-        ("15e-1", "1.5", True),
-        ("+1.5", "1.5", True),
-        ("01.5", "1.5", True),
-        ("1,234", "1234", True),
-        (".5", "0.5", True),
-        ("−5", "-5", True),
-        ("-0", "0", True),
-        ("0e9", "0.00", True),
-        ("1e400", "10e399", True),
-        ("5", "-5", False),
-        ("5", "50", False),
-        ("1e400", "1e401", False),
-        ("", "0", False),
-        ("5 apples", "5", False),
-        (" 5", "5", False),
-        ("nan", "5", False),
-        ("1.2.3", "1.2", False),
-        ("5\ud800", "5", False),
-    ],
+    [*((*pair, True) for pair in SAME), *((*pair, False) for pair in NOT_SAME)],
 )
 def test_exact_match_of_values(one: str, other: str, same: bool) -> None:
     assert exact_match([one], [other], canonical=True) == same
@@ -89,43 +78,28 @@ def test_a_million_digits() -> None:
     assert digit_accuracy([long[:-1] + "8"], [long]) == 1 - 1e-6
 
 
-@pytest.mark.parametrize(
-    ("prediction", "reference", "right", "places"),
-    [
-        ("112", "112", 3, 3),
-        ("12", "112", 2, 3),
-        ("112", "12", 2, 3),
-        ("1.5", "1.50", 3, 3),
-        ("1.50", "1.5", 2, 2),
-        ("1.52", "1.5", 2, 3),
-        ("123.45", "124.45", 4, 5),
-        ("23.456", "123.45", 4, 6),
-        ("-5", "5", 1, 1),
-        ("0", "100", 1, 3),
-        ("100", "0", 1, 3),
-        ("0.5", ".5", 2, 2),
-        ("007", "7", 1, 1),
-        ("1e2", "100", 3, 3),
-        ("100", "1e2", 3, 3),
-        ("x", "112", 0, 3),
-        ("", "1", 0, 1),
-        ("5e-1000000", "5", 0, 2),  # a long row of zeros earns nothing
-        ("1e999999", "5", 0, 1000000),
-        ("0e999999", "0", 1, 1),
-    ],
-)
+ALIGNED = [  # prediction, reference, digits that are right, digits in all
+    ("112", "112", 3, 3), ("12", "112", 2, 3), ("112", "12", 2, 3), ("1.5", "1.50", 3, 3),
+    ("1.50", "1.5", 2, 2), ("1.52", "1.5", 2, 3), ("123.45", "124.45", 4, 5),
+    ("23.456", "123.45", 4, 6), ("-5", "5", 1, 1), ("0", "100", 1, 3), ("100", "0", 1, 3),
+    ("0.5", ".5", 2, 2), ("007", "7", 1, 1), ("1e2", "100", 3, 3), ("100", "1e2", 3, 3),
+    ("x", "112", 0, 3), ("", "1", 0, 1),
+    ("5e-1000000", "5", 0, 2),  # a long row of zeros earns nothing
+    ("1e999999", "5", 0, 1000000), ("0e999999", "0", 1, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("prediction", "reference", "right", "places"), ALIGNED)
 def test_digits_are_aligned_at_the_point(
     prediction: str, reference: str, right: int, places: int
 ) -> None:
     assert digit_accuracy([prediction], [reference]) == pytest.approx(right / places)
 
 
-@given(
-    st.text("0123456789", min_size=1, max_size=9),
-    st.text("0123456789", min_size=1, max_size=9),
-    st.integers(0, 4),
-    st.integers(0, 4),
-)
+WHOLE, PLACES = st.text("0123456789", min_size=1, max_size=9), st.integers(0, 4)
+
+
+@given(WHOLE, WHOLE, PLACES, PLACES)
 def test_digit_accuracy_is_the_loop(one: str, other: str, p: int, q: int) -> None:
     """Place by place, over a stretch that holds all digits."""
     prediction, reference = one + "." + "1" * p if p else one, other + "." + "2" * q if q else other
@@ -137,14 +111,14 @@ def test_digit_accuracy_is_the_loop(one: str, other: str, p: int, q: int) -> Non
             return whole[-1 - place] if place < len(whole) else None
         return fraction[-1 - place] if -place <= len(fraction) else "0"
 
-    places = [
-        place
-        for place in range(-6, 10)
-        if digit(prediction, place) is not None or digit(reference, place) is not None
+    pairs = {place: (digit(prediction, place), digit(reference, place)) for place in range(-6, 10)}
+    counted = [
+        (said, right)
+        for place, (said, right) in pairs.items()
+        if (said, right) != (None, None) and (place >= -q or said != "0")
     ]
-    counted = [place for place in places if place >= -q or digit(prediction, place) != "0"]
-    right = sum(digit(prediction, place) == digit(reference, place) for place in counted)
-    assert digit_accuracy([prediction], [reference]) == pytest.approx(right / len(counted))
+    share = sum(said == right for said, right in counted) / len(counted)
+    assert digit_accuracy([prediction], [reference]) == pytest.approx(share)
 
 
 def test_pairs_weigh_the_same() -> None:
@@ -152,33 +126,31 @@ def test_pairs_weigh_the_same() -> None:
 
 
 def test_share_unparseable() -> None:
-    assert share_unparseable(
-        ["5", "", "five", "nan", "inf", "1e5", "1,234", "-.5", "5 6", "0x1F"]
-    ) == pytest.approx(0.6)
+    texts = ["5", "", "five", "nan", "inf", "1e5", "1,234", "-.5", "5 6", "0x1F"]
+    assert share_unparseable(texts) == pytest.approx(0.6)
     assert share_unparseable(np.array([1.0, np.nan, np.inf, -np.inf])) == 0.75
     assert share_unparseable([None, 5, Decimal("NaN")]) == pytest.approx(2 / 3)
 
 
 # --- values
-# ---------------------------------------------------------------------------------------------------------------------------------------
 
 
 @given(PLAIN)
 def test_values_are_the_plain_formulas(pairs: list[tuple[float, float]]) -> None:
     p, r = (np.array(part) for part in zip(*pairs, strict=True))
     exact = [Fraction(a) - Fraction(b) for a, b in pairs]
-    assert mean_squared_error(p, r) == pytest.approx(
-        float(sum(d * d for d in exact) / len(exact)), rel=1e-9, abs=1e-300
-    )
-    assert mean_absolute_error(p, r) == pytest.approx(
-        float(sum(abs(d) for d in exact) / len(exact)), rel=1e-9, abs=1e-300
-    )
+    squares = sum(d * d for d in exact)
+    for metric, total in (
+        (mean_squared_error, squares),
+        (mean_absolute_error, sum(map(abs, exact))),
+    ):
+        assert metric(p, r) == pytest.approx(float(total / len(exact)), rel=1e-9, abs=1e-300)
     mean = sum(map(Fraction, r.tolist())) / len(exact)
-    total = sum((Fraction(value) - mean) ** 2 for value in r.tolist())
-    if not total:
+    spread = sum((Fraction(value) - mean) ** 2 for value in r.tolist())
+    if not spread:
         assert math.isnan(r_squared(p, r))
         return
-    expected = 1 - sum(d * d for d in exact) / total
+    expected = 1 - squares / spread
     if abs(expected) < 1e250:
         assert r_squared(p, r) == pytest.approx(float(expected), rel=1e-6, abs=1e-6)
 
@@ -186,9 +158,8 @@ def test_values_are_the_plain_formulas(pairs: list[tuple[float, float]]) -> None
 @pytest.mark.parametrize("metric", OF_VALUES)
 def test_every_kind_of_input_gives_the_same(metric: Any) -> None:
     p, r = [1.5, 2.0, 4.25], [1.0, 2.5, 4.0]
-    expected = metric(p, r)
-    kinds = [
-        lambda values: np.array(values),
+    kinds: list[Any] = [
+        np.array,
         lambda values: np.array(values, np.float16),
         lambda values: torch.tensor(values, dtype=torch.float64),
         lambda values: torch.tensor(values, dtype=torch.bfloat16, requires_grad=True),
@@ -196,19 +167,16 @@ def test_every_kind_of_input_gives_the_same(metric: Any) -> None:
         lambda values: np.array([str(value) for value in values]),
         lambda values: [Decimal(value) for value in values],
         lambda values: [torch.tensor(value) for value in values],
-        lambda values: tuple(values),
+        tuple,
     ]
     for kind in kinds:
-        assert metric(kind(p), kind(r)) == expected
-        assert metric(kind(p), r) == expected
+        assert metric(kind(p), kind(r)) == metric(kind(p), r) == metric(p, r)
 
 
 def test_integers_of_60_digits_do_not_pass_through_floats() -> None:
     p, r = [BIG + 1, BIG + 2, BIG + 3], [BIG + 1, BIG + 3, BIG + 5]
     assert mean_squared_error(p, r) == pytest.approx(5 / 3)
-    assert mean_absolute_error(
-        [str(value) for value in p], [str(value) for value in r]
-    ) == pytest.approx(1.0)
+    assert mean_absolute_error([*map(str, p)], [*map(str, r)]) == pytest.approx(1.0)
     assert r_squared(p, r) == pytest.approx(1 - 5 / 8)
     assert r_squared(r, r) == 1.0
 
@@ -226,19 +194,12 @@ def test_values_beyond_float64() -> None:
         r_squared(["1e400", "0"], ["1e400", "0"])
 
 
-def test_zeros_have_no_logarithm() -> None:
-    assert log_error(["0", "-0.0"], ["0", "0"]) == 0.0
-    assert log_error(["0"], ["5"]) == log_error(["5"], ["0"]) == math.inf
-
-
 def test_logarithms_by_hand() -> None:
     assert log_error([1, 100, 0.1], [10, 1, 0.1]) == pytest.approx(1.0)
     assert log_error([-10], [1000]) == pytest.approx(2.0)
-
-
-def test_what_is_not_defined_is_nan() -> None:
-    assert math.isnan(r_squared([1, 2], [3, 3]))
-    assert math.isnan(r_squared([1], [3]))
+    assert log_error(["0", "-0.0"], ["0", "0"]) == 0.0  # zeros have none
+    assert log_error(["0"], ["5"]) == log_error(["5"], ["0"]) == math.inf
+    assert math.isnan(r_squared([1, 2], [3, 3])) and math.isnan(r_squared([1], [3]))
 
 
 @pytest.mark.parametrize("metric", OF_VALUES)
@@ -280,7 +241,6 @@ def test_exact_match_of_texts_takes_texts() -> None:
 
 
 # --- tokens
-# ---------------------------------------------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 30), st.integers(2, 20), st.integers(0, 2**20))
@@ -289,26 +249,21 @@ def test_token_metrics_are_the_loop(count: int, classes: int, seed: int) -> None
     logits = rng.integers(-3, 4, (count, classes)) * 0.5  # with ties
     labels = rng.integers(0, classes, count)
     labels[rng.random(count) < 0.2] = -100
-    kept = [row for row in range(count) if labels[row] != -100]
+    kept = [(row, label) for row, label in zip(logits, labels, strict=True) if label != -100]
     if not kept:
         with pytest.raises(InputError, match="nothing to measure"):
             token_losses(logits, labels)
         return
-    losses = [
-        math.log(sum(math.exp(x) for x in logits[row])) - logits[row][labels[row]] for row in kept
-    ]
-    np.testing.assert_allclose(token_losses(logits, labels), losses, rtol=1e-9, atol=1e-12)
-    assert perplexity(token_losses(logits, labels)) == pytest.approx(
-        math.exp(sum(losses) / len(losses))
-    )
-    reference = torch.nn.functional.cross_entropy(torch.tensor(logits), torch.tensor(labels))
-    assert perplexity(token_losses(torch.tensor(logits), torch.tensor(labels))) == pytest.approx(
-        float(reference.exp())
-    )
+    losses = [math.log(sum(map(math.exp, row))) - row[label] for row, label in kept]
+    found = token_losses(logits, labels)
+    np.testing.assert_allclose(found, losses, rtol=1e-9, atol=1e-12)
+    assert perplexity(found) == pytest.approx(math.exp(sum(losses) / len(losses)))
+    tensors = torch.tensor(logits), torch.tensor(labels)
+    reference = torch.nn.functional.cross_entropy(*tensors).exp()
+    assert perplexity(token_losses(*tensors)) == pytest.approx(float(reference))
     for k in (1, 3, classes):
         hits = [
-            labels[row] in sorted(range(classes), key=lambda c: (-logits[row][c], c))[:k]
-            for row in kept
+            label in sorted(range(classes), key=lambda c: (-row[c], c))[:k] for row, label in kept
         ]
         assert top_k_accuracy(logits, labels, k) == pytest.approx(sum(hits) / len(hits))
 
@@ -328,8 +283,9 @@ def test_logits_that_overflow() -> None:
 
 
 @pytest.mark.parametrize("metric", [token_losses, top_k_accuracy])
-def test_tokens_that_do_not_fit(metric: Any) -> None:
-    cases = [
+@pytest.mark.parametrize(
+    ("logits", "labels", "message"),
+    [
         (np.zeros((2, 3)), [0], "shape"),
         (np.zeros((1, 3)), [3], "from 0 to 2"),
         (np.zeros((1, 3)), [-1], "from 0 to 2"),
@@ -337,10 +293,14 @@ def test_tokens_that_do_not_fit(metric: Any) -> None:
         (np.array([[0, np.nan]]), [0], "label 0"),
         (np.array([[0, np.inf]]), [0], "label 0"),
         (np.array([[-np.inf, -np.inf]]), [0], "label 0"),
-    ]
-    for logits, labels, message in cases:
-        with pytest.raises(InputError, match=message):
-            metric(logits, labels)
+    ],
+)
+def test_tokens_that_do_not_fit(metric: Any, logits: Any, labels: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        metric(logits, labels)
+
+
+def test_options_of_tokens_that_do_not_fit() -> None:
     with pytest.raises(InputError, match="k=0"):
         top_k_accuracy(np.zeros((1, 3)), [0], k=0)
     with pytest.raises(InputError, match="loss 1 is nan"):
