@@ -18,19 +18,9 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 TAKES_ALL = XVal(overflow="clip")
 BASIC = "".join(map(chr, range(0xE000, 0xF900)))
+HIGHEST = [0x10_0000, 0x10_0001, 0x10_0002, 0x10_8000, 0xF_8000]
 HIGH = "".join(
-    map(
-        chr,
-        [
-            *range(0x10_0000, 0x10_FFFE, 7),
-            *range(0xF_0000, 0xF_FFFE, 97),
-            0x10_0000,
-            0x10_0001,
-            0x10_0002,
-            0x10_8000,
-            0xF_8000,
-        ],
-    )
+    map(chr, [*range(0x10_0000, 0x10_FFFE, 7), *range(0xF_0000, 0xF_FFFE, 97), *HIGHEST])
 )
 TEXTS = [
     f"a 5 {BASIC[:16]} b -7.5",
@@ -49,21 +39,21 @@ def test_core_takes_any_of_them(kind: str) -> None:
     assert batch["input_ids"].to_pylist() == expected
 
 
+def private(text: str) -> str:
+    return "".join(character for character in text if ord(character) >= 0xE000)
+
+
 @pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
 @pytest.mark.parametrize("kind", hf_cases.KINDS)
 def test_drop_in_takes_any_of_them(kind: str) -> None:
-    ours = hf_cases.ours(kind)
+    ours, source = hf_cases.ours(kind), hf_cases.source(kind)
     for text in TEXTS:
         got: Any = ours(text, add_special_tokens=False, return_numbers=True)
-        assert (
-            got["input_ids"] == ours.numtok.encode(text, parse_special=True)["input_ids"].tolist()
-        )
-        with_numbers = ours.decode(got["input_ids"], number_value=got["number_value"])
-        as_source = hf_cases.source(kind).decode(
-            hf_cases.source(kind)(text, add_special_tokens=False)["input_ids"]
-        )
-        kept = "".join(character for character in as_source if ord(character) >= 0xE000)
-        assert "".join(character for character in with_numbers if ord(character) >= 0xE000) == kept
+        ids = ours.numtok.encode(text, parse_special=True)["input_ids"].tolist()
+        assert got["input_ids"] == ids
+        decoded = ours.decode(ids, number_value=got["number_value"])
+        as_source = source.decode(source(text, add_special_tokens=False)["input_ids"])
+        assert private(decoded) == private(as_source)
 
 
 def test_many_marks_beside_a_few_characters() -> None:
@@ -72,17 +62,13 @@ def test_many_marks_beside_a_few_characters() -> None:
     """
     ours = hf_cases.build_ours("llama", numbers=(FP15(overflow="clip"),))
     text = "a 5 \U00100000\U000f0000\U00108000\U000f8000 b"
-    assert (
-        ours(text, add_special_tokens=False)["input_ids"]
-        == ours.numtok.encode(text)["input_ids"].tolist()
-    )
+    got = ours(text, add_special_tokens=False)["input_ids"]
+    assert got == ours.numtok.encode(text)["input_ids"].tolist()
 
 
 def test_used_and_unused() -> None:
     text = "a\ue000é\uf8ff中\U000f0000🙂\U0010fffd5\uffff"
-    assert used_in(text).tolist() == sorted(
-        ord(character) for character in text if ord(character) >= 0xE000
-    )
+    assert used_in(text).tolist() == sorted(map(ord, private(text)))
     taken = used_in(HIGH + BASIC)
     assert not set(unused(taken, 1000).tolist()) & set(taken.tolist())
     everything = "".join(chr(code) for first, last in RANGES for code in range(first, last))

@@ -31,15 +31,10 @@ def engines(kind: str) -> tuple[Tokenizer, Tokenizer]:
 
 def differing(kind: str, texts: list[str]) -> list[str]:
     fast, slow = (tok.encode_batch(texts)["input_ids"] for tok in engines(kind))
-    return (
-        []
-        if fast.equals(slow)
-        else [
-            text
-            for text, a, b in zip(texts, fast.to_pylist(), slow.to_pylist(), strict=True)
-            if a != b
-        ]
-    )
+    if fast.equals(slow):
+        return []
+    rows = zip(texts, fast.to_pylist(), slow.to_pylist(), strict=True)
+    return [text for text, a, b in rows if a != b]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ comes again is not asked for again.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -48,29 +47,28 @@ def oracle(kind: str, parse_special: bool) -> Oracle:
     return Oracle(trained.config(kind), tokenizer(kind).tokens, parse_special)
 
 
+PAIRS = [f"{before} {after}" for before in WORDS for after in WORDS]
+AROUND = [f"a {before} b 5 {after} c" for before in WORDS for after in WORDS[::5]]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.thorough
 @settings(max_examples=examples(15, thorough=300))
 @given(rows=documents, parse_special=st.booleans())
-@example(rows=[f"{before} {after}" for before in WORDS for after in WORDS], parse_special=True)
-@example(
-    rows=[f"a {before} b 5 {after} c" for before in WORDS for after in WORDS[::5]],
-    parse_special=False,
-)
+@example(rows=PAIRS, parse_special=True)
+@example(rows=AROUND, parse_special=False)
 def test_words_have_the_ids_of_whole_texts(kind: str, rows: list[str], parse_special: bool) -> None:
     got = tokenizer(kind).encode_batch(rows, parse_special=parse_special)["input_ids"].to_pylist()
-    for text, ours, theirs in zip(
-        rows, got, oracle(kind, parse_special).encode(list(rows)), strict=True
-    ):
+    expected = oracle(kind, parse_special).encode(list(rows))
+    for text, ours, theirs in zip(rows, got, expected, strict=True):
         assert ours == theirs, text
 
 
 def test_text_is_cut_at_single_spaces_between_characters_that_stand_alone() -> None:
     text = "it is 5\u00a0km  of é ça e\u0301 e\u0301 一 d\n e f "
     data = np.frombuffer(text.encode(), np.uint8)
-    words, per_piece = words_of(
-        data, np.array([[0, len(data)], [0, 0], [3, 5]]), np.array([True, False, False])
-    )
+    spans, behind = np.array([[0, len(data)], [0, 0], [3, 5]]), np.array([True, False, False])
+    words, per_piece = words_of(data, spans, behind)
     assert [word.decode("utf-8", "replace") for word in words] == [
         *("�it", " is", " 5\u00a0km  of", " é", " ça", " e\u0301 e\u0301 一 d\n e", " f "),
         *("�", "�is"),
@@ -78,25 +76,19 @@ def test_text_is_cut_at_single_spaces_between_characters_that_stand_alone() -> N
     assert per_piece.tolist() == [0, 7, 8, 9]
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, tok: Tokenizer) -> list[str]:
-    """The texts that the library is asked for from now on."""
-    texts: list[str] = []
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_comes_again_is_not_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    texts: list[str] = []  # that the library is asked for
     method = TokenizersEngine.encodings
 
     def noted(self: TokenizersEngine, given: list[str], behind_number: bool, offsets: bool) -> Any:
         texts.extend(given)
         return method(self, given, behind_number, offsets)
 
-    monkeypatch.setattr(TokenizersEngine, "encodings", noted)
-    return texts
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_comes_again_is_not_asked_for_again(
-    monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
     tok = Tokenizer(trained.config(kind), [XVal()], engine="tokenizers")
-    texts = asked(monkeypatch, tok)
+    monkeypatch.setattr(TokenizersEngine, "encodings", noted)
     first = tok.encode_batch([SENTENCE, None, SENTENCE])
     assert 0 < len(texts) < 20
     texts.clear()
@@ -110,12 +102,10 @@ def test_room_for_few_words_changes_nothing(
 ) -> None:
     monkeypatch.setattr(words_module, "MOST_KEPT", most)
     monkeypatch.setattr(words_module, "LONGEST_KEPT", longest)
-    tok, reference = (
-        Tokenizer(trained.config("t5"), [XVal()], engine="tokenizers"),
-        oracle("t5", False),
-    )
+    tok = Tokenizer(trained.config("t5"), [XVal()], engine="tokenizers")
     for rows in (["a 5 b"], [SENTENCE, "", SENTENCE], ["b a 5 b", "7 a 5"], ["c d e f"]):
-        assert tok.encode_batch(rows)["input_ids"].to_pylist() == reference.encode(list(rows))
+        expected = oracle("t5", False).encode(list(rows))
+        assert tok.encode_batch(rows)["input_ids"].to_pylist() == expected
     assert isinstance(tok.engine, WordsEngine)
     assert len(tok.engine.words) <= most
 
@@ -128,20 +118,13 @@ def test_threads_keep_the_same_words() -> None:
         assert four.encode_batch(rows, threads=4).equals(expected)
 
 
-@functools.cache
 def _split(pattern: str) -> dict[str, Any]:
     return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
 
 
 def added(content: str, **flags: bool) -> dict[str, Any]:
-    usual = {
-        "single_word": False,
-        "lstrip": False,
-        "rstrip": False,
-        "normalized": False,
-        "special": False,
-    }
-    return {"id": 5000, "content": content, **usual, **flags}
+    names = ["single_word", "lstrip", "rstrip", "normalized", "special"]
+    return {"id": 5000, "content": content, **dict.fromkeys(names, False), **flags}
 
 
 UNKNOWN: dict[str, tuple[str, dict[str, Any]]] = {
@@ -166,19 +149,14 @@ def test_what_is_not_known_to_cut_is_left_whole(name: str) -> None:
 def test_bpe_over_whole_texts_is_left_whole_if_it_merges_across_spaces() -> None:
     config = trained.config("llama_legacy")
     assert isinstance(Tokenizer(config, [XVal()]).engine, SpecialRowsEngine)
-    model = config["model"]
-    across = model | {
-        "vocab": model["vocab"] | {"a\u2581": len(model["vocab"]) + 900},
-        "merges": [*model["merges"], ["a", "\u2581"]],
+    vocabulary, merges = config["model"]["vocab"], config["model"]["merges"]
+    across = {
+        "vocab": vocabulary | {"a\u2581": len(vocabulary) + 900},
+        "merges": [*merges, ["a", "\u2581"]],
     }
-    assert isinstance(Tokenizer(config | {"model": across}, [XVal()]).engine, TokenizersEngine)
-    assert isinstance(
-        Tokenizer(config | {"model": model | {"ignore_merges": True}}, [XVal()]).engine,
-        TokenizersEngine,
-    )
-    assert isinstance(
-        Tokenizer(config | {"model": model | {"dropout": 0.5}}, [XVal()]).engine, TokenizersEngine
-    )
+    for change in (across, {"ignore_merges": True}, {"dropout": 0.5}):
+        changed = config | {"model": config["model"] | change}
+        assert isinstance(Tokenizer(changed, [XVal()]).engine, TokenizersEngine)
 
 
 @pytest.mark.parametrize(

@@ -21,19 +21,14 @@ PARTS = {
     "post_processor": "processors",
     "decoder": "decoders",
 }
+TEMPLATE = {"single": [{"SpecialToken": {"id": "no", "type_id": 0}}], "pair": []}
 COMPONENTS: list[dict[str, Any]] = [
-    *(
-        {"type": "Sequence"},
-        {"type": "Precompiled", "precompiled_charsmap": "AAAA"},
-        {"type": "Precompiled", "precompiled_charsmap": "/////w=="},
-    ),
-    *({"type": "Metaspace", "replacement": "ab"}, {"type": "ByteLevel"}),
-    {
-        "type": "TemplateProcessing",
-        "single": [{"SpecialToken": {"id": "no", "type_id": 0}}],
-        "pair": [],
-        "special_tokens": {},
-    },
+    {"type": "Sequence"},
+    {"type": "Precompiled", "precompiled_charsmap": "AAAA"},
+    {"type": "Precompiled", "precompiled_charsmap": "/////w=="},
+    {"type": "Metaspace", "replacement": "ab"},
+    {"type": "ByteLevel"},
+    {"type": "TemplateProcessing", **TEMPLATE, "special_tokens": {}},
 ]
 Variant = tuple[str, str, str]
 
@@ -67,82 +62,55 @@ def changes(content: Any, path: list[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def of_tokenizer(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is done to a tokenizer.json."""
+    model = config["model"]
     for path in ([], ["model"], ["added_tokens", 0]):
         yield from ((name, json.dumps(changed)) for name, changed in changes(config, path))
-    vocabulary = config["model"]["vocab"]
-    first = next(iter(vocabulary)) if isinstance(vocabulary, dict) else 5
+    first = next(iter(model["vocab"])) if isinstance(model["vocab"], dict) else 5
     for value in [*WRONG, 2**31, 2**32, 10**30, 3, ["a"], ["a", None], [5, 1.0], ["a", 1.0, 2]]:
         yield f"vocab {value}", json.dumps(with_one(config, ["model", "vocab", first], value))
-    for value in (
-        [*WRONG, "ab", "a b c", ["zz", "qq"], ["a"], [1, 2], ""]
-        if "merges" in config["model"]
-        else []
-    ):
-        yield (
-            f"merge {value}",
-            json.dumps(with_one(config, ["model", "merges"], [value, *config["model"]["merges"]])),
-        )
+    if "merges" in model:
+        for value in [*WRONG, "ab", "a b c", ["zz", "qq"], ["a"], [1, 2], ""]:
+            merges = [value, *model["merges"]]
+            yield f"merge {value}", json.dumps(with_one(config, ["model", "merges"], merges))
     for pattern in ("(", "[", "*", "(?P<x>", "\\p{Nope}"):
-        split = {
-            "type": "Split",
-            "pattern": {"Regex": pattern},
-            "behavior": "Isolated",
-            "invert": False,
-        }
+        regex = {"pattern": {"Regex": pattern}}
+        split = {"type": "Split", **regex, "behavior": "Isolated", "invert": False}
         yield f"split {pattern}", json.dumps(with_one(config, ["pre_tokenizer"], split))
-        replace = {"type": "Replace", "pattern": {"Regex": pattern}, "content": ""}
+        replace = {"type": "Replace", **regex, "content": ""}
         yield f"replace {pattern}", json.dumps(with_one(config, ["normalizer"], replace))
     for part, children in PARTS.items():
-        for component in [
-            *COMPONENTS,
-            {"type": "Sequence", children: [5]},
-            {"type": "Sequence", children: [None]},
-        ]:
+        nested = [{"type": "Sequence", children: [child]} for child in (5, None)]
+        for component in [*COMPONENTS, *nested]:
             yield f"{part} {component}", json.dumps(with_one(config, [part], component))
     yield from of_any_json(json.dumps(config))
 
 
 def of_any_json(text: str) -> Iterator[tuple[str, str]]:
-    for name, inside in (
-        ("deep", deep(3000)),
-        ("huge integer", "1" * 5000),
-        ("huge float", "1e999999999"),
-        ("not a number", "NaN"),
-    ):
-        yield f"key {name}", f'{text[:-1]}, "x": {inside}}}'
-    for raw in (
-        deep(),
-        deep(kind='{"a":}').replace(":}", ":1}", 1),
-        "1" * 5000,
-        "",
-        "null",
-        "{}",
-        '"a"',
-        "[1]",
-        f"\ufeff{text}",
-        f"{text}x",
-        text[:-9],
-    ):
+    """What is done to any file."""
+    inside = {"deep": deep(3000), "huge integer": "1" * 5000, "huge float": "1e999999999"}
+    for name, value in (inside | {"not a number": "NaN"}).items():
+        yield f"key {name}", f'{text[:-1]}, "x": {value}}}'
+    nested = deep(kind='{"a":}').replace(":}", ":1}", 1)
+    whole = [deep(), nested, "1" * 5000, "", "null", "{}", '"a"', "[1]"]
+    for raw in (*whole, f"\ufeff{text}", f"{text}x", text[:-9]):
         yield f"all {raw[:9]}", raw
     yield "surrogate", '{"model": {"vocab": {"a": 0}}, "added_tokens": [{"content": "\\ud800"}]}'
 
 
 def of_settings(settings: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is done to a numtok.json."""
     for path in ([], ["grammar"], ["numbers", 0]):
         yield from ((name, json.dumps(changed)) for name, changed in changes(settings, path))
     for version in (99, 0, "1", 2):
         yield f"format {version}", json.dumps(settings | {"format": version})
     for options in (
-        *(
-            {"name": "no"},
-            {"name": "fone", "int_digits": 10**9, "frac_digits": 1},
-            {"name": "fone", "int_digits": 1, "frac_digits": 0, "chunk": 10**30},
-        ),
-        *(
-            {"name": "fp15", "decades": [0, 10**9]},
-            {"name": "exponent_bins", "n": 2**40},
-            {"name": "xval", "scale": float("inf")},
-        ),
+        {"name": "no"},
+        {"name": "fone", "int_digits": 10**9, "frac_digits": 1},
+        {"name": "fone", "int_digits": 1, "frac_digits": 0, "chunk": 10**30},
+        {"name": "fp15", "decades": [0, 10**9]},
+        {"name": "exponent_bins", "n": 2**40},
+        {"name": "xval", "scale": float("inf")},
     ):
         yield f"numbers {options}", json.dumps(settings | {"numbers": [options]})
     yield "pattern", json.dumps(with_one(settings, ["grammar", "pattern"], "("))
