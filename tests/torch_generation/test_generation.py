@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -14,15 +14,7 @@ import torch
 import torch_models as tiny
 import trained
 import transformers
-from torch_generators import (
-    CASES,
-    PROMPTS,
-    WAYS,
-    bias_of,
-    scripted,
-    setting,
-    streams_written,
-)
+from torch_generators import CASES, PROMPTS, WAYS, bias_of, scripted, setting, streams_written
 
 import numtok
 from numtok import Numbers, Tokenizer
@@ -71,10 +63,11 @@ def check_forced(
     greedy: bool,
 ) -> int:
     """Each row is what the model says when it reads the row; how many numbers there were."""
-    bias = bias_of(tokenizer, options)
+    bias, new = bias_of(tokenizer, options), options["max_new_tokens"]
     count = 0
     for row, (ids, values) in enumerate(zip(found.ids, found.values, strict=True)):
-        output, width = forced(made, tokenizer, PROMPTS[row // per_prompt], ids, values)
+        prompt = PROMPTS[row // per_prompt]
+        output, width = forced(made, tokenizer, prompt, ids, values)
         if made.head is not None:
             predicted = output.number_predictions[0, width:]
             shown = predicted[~predicted.isnan()]
@@ -83,10 +76,8 @@ def check_forced(
             assert values == pytest.approx(held, rel=2e-3, abs=1e-4)
         if greedy:
             scores = output.logits[0, width - 1 : -1] + bias  # (new, vocabulary)
-            held = held_to_numbers(
-                tokenizer, scores, PROMPTS[row // per_prompt], ids, options["max_new_tokens"]
-            )
-            assert held.argmax(-1).tolist() == ids
+            allowed = held_to_numbers(tokenizer, scores, prompt, ids, new)
+            assert allowed.argmax(-1).tolist() == ids
         count += len(values)
     return count
 
@@ -152,18 +143,14 @@ def test_every_row_and_beam_has_its_own_numbers(kind: str, name: str, way: str) 
     results = []
     for use_cache in (True, False):
         torch.manual_seed(5)
-        results.append(
-            generate(
-                made, tokenizer, PROMPTS, details=True, use_cache=use_cache, **(options | WAYS[way])
-            )
-        )
+        known = options | WAYS[way] | {"use_cache": use_cache, "details": True}
+        results.append(generate(made, tokenizer, PROMPTS, **known))
     found, again = results
     assert found.ids == again.ids
     rows = WAYS[way]["num_return_sequences"]
     assert len(found.texts) == rows * len(PROMPTS)
-    assert check_forced(made, tokenizer, found, rows, options, greedy=False) >= (
-        8 if made.head else 1
-    )
+    count = check_forced(made, tokenizer, found, rows, options, greedy=False)
+    assert count >= (8 if made.head else 1)
     assert any(found.ids[k] != found.ids[k + 1] for k in range(0, len(found.ids), rows))
 
 
@@ -171,48 +158,33 @@ def test_every_row_and_beam_has_its_own_numbers(kind: str, name: str, way: str) 
 def test_beams_are_ordered_by_what_the_model_says(kind: str) -> None:
     """Their scores are those of teacher forcing, in falling order."""
     made, tokenizer, options = setting("xval", kind)
-    bias = 5.0  # which is added to the logarithms of probabilities
-    options["sequence_bias"] = [[[number], bias] for number in number_ids(tokenizer)]
+    bias, numbers = 5.0, number_ids(tokenizer)  # which is added to the logarithms of probabilities
+    options["sequence_bias"] = [[[number], bias] for number in numbers]
 
     def score(prompt: str, ids: list[int], values: list[float]) -> float:
         output, width = forced(made, tokenizer, prompt, ids, values)
-        logits = output.logits[0, width - 1 : -1]
-        total = logits.log_softmax(-1).gather(-1, torch.tensor(ids)[:, None]).sum()
-        return float(
-            total + bias * torch.isin(torch.tensor(ids), torch.tensor(number_ids(tokenizer))).sum()
-        )
+        logits, written = output.logits[0, width - 1 : -1], torch.tensor(ids)
+        total = logits.log_softmax(-1).gather(-1, written[:, None]).sum()
+        return float(total + bias * torch.isin(written, torch.tensor(numbers)).sum())
 
-    beams = generate(
-        made,
-        tokenizer,
-        PROMPTS,
-        details=True,
-        **(options | {"num_beams": 5, "num_return_sequences": 5}),
-    )
+    options |= {"num_beams": 5, "num_return_sequences": 5, "details": True}
+    beams = generate(made, tokenizer, PROMPTS, **options)
     assert sum(map(len, beams.values)) >= 5
     for k, prompt in enumerate(PROMPTS):
-        scores = [
-            score(prompt, beams.ids[row], beams.values[row]) for row in range(5 * k, 5 * k + 5)
-        ]
+        rows = range(5 * k, 5 * k + 5)
+        scores = [score(prompt, beams.ids[row], beams.values[row]) for row in rows]
         assert scores == sorted(scores, reverse=True)
 
 
 def test_the_value_is_read_where_the_token_was_sampled() -> None:
     """Also where the most likely token is another: all that top_k=0 and a high temperature draw."""
     made, tokenizer, options = setting("xval")
-    del options["sequence_bias"]
+    options |= {"do_sample": True, "temperature": 50.0, "top_k": 0, "max_new_tokens": 30}
+    options |= {"num_return_sequences": 40, "sequence_bias": None}
     torch.manual_seed(0)
-    hot = {
-        "do_sample": True,
-        "temperature": 50.0,
-        "top_k": 0,
-        "num_return_sequences": 40,
-        "max_new_tokens": 30,
-    }
-    found = generate(made, tokenizer, PROMPTS, details=True, **(options | hot))
-    assert (
-        check_forced(made, tokenizer, found, 40, options | {"sequence_bias": []}, greedy=False) > 5
-    )
+    found = generate(made, tokenizer, PROMPTS, details=True, **options)
+    none = options | {"sequence_bias": []}
+    assert check_forced(made, tokenizer, found, 40, none, greedy=False) > 5
     ids = set(number_ids(tokenizer))
     for row, (sequence, values) in enumerate(zip(found.ids, found.values, strict=True)):
         assert len(values) == sum(one in ids for one in sequence)
@@ -294,35 +266,27 @@ def test_ends() -> None:
     too.
     """
     made, tokenizer, options = setting("xval")
-    options["sequence_bias"] = [[[number], 4.0] for number in number_ids(tokenizer)]
-    whole = generate(made, tokenizer, PROMPTS, details=True, **options)
-    end = next(one for ids in whole.ids for one in ids[2:] if one not in number_ids(tokenizer))
-    found = generate(made, tokenizer, PROMPTS, details=True, eos_token_id=end, **options)
+    numbers = number_ids(tokenizer)
+    options["sequence_bias"] = [[[number], 4.0] for number in numbers]
+
+    def written(**more: Any) -> Generated:
+        return generate(made, tokenizer, PROMPTS, details=True, **options | more)
+
+    whole = written()
+    end = next(one for ids in whole.ids for one in ids[2:] if one not in numbers)
+    found = written(eos_token_id=end)
     for full, cut in zip(whole.ids, found.ids, strict=True):
         assert cut == (full[: full.index(end)] if end in full else full)
     made.backbone.generation_config.eos_token_id = end
-    assert generate(made, tokenizer, PROMPTS, details=True, **options) == found
-    assert generate(made, tokenizer, PROMPTS, details=True, eos_token_id=[], **options) == whole
+    assert written() == found
+    assert written(eos_token_id=[]) == whole
     own = end_token(tokenizer)  # ends texts by default
-    bias = [[[own], 50.0], *options["sequence_bias"]]
-    found = generate(made, tokenizer, PROMPTS, details=True, **options | {"sequence_bias": bias})
-    assert found.ids == [[]] * 4
+    assert written(sequence_bias=[[[own], 50.0], *options["sequence_bias"]]).ids == [[]] * 4
     for beams in ({}, {"num_beams": 3, "num_return_sequences": 2}):
-        first = generate(
-            made,
-            tokenizer,
-            PROMPTS,
-            details=True,
-            eos_token_id=number_ids(tokenizer),
-            **(options | beams),
-        )
-        assert all(len(values) <= 1 for values in first.values)
+        first = written(eos_token_id=numbers, **beams)
         assert sum(map(len, first.values)) >= 4
-        assert all(
-            ids[-1] in number_ids(tokenizer)
-            for ids, values in zip(first.ids, first.values, strict=True)
-            if values
-        )
+        for ids, values in zip(first.ids, first.values, strict=True):
+            assert len(values) <= 1 and (not values or ids[-1] in numbers)
         check_forced(made, tokenizer, first, len(first.ids) // len(PROMPTS), options, greedy=False)
 
 
@@ -335,12 +299,16 @@ def test_without_a_head_no_number_token_is_written() -> None:
 
 
 @pytest.mark.parametrize(
-    "representation",
-    [PlaceValue(), PlaceValue(order="lsd"), Digits(places=True)],
+    ("representation", "seen_in_question"),
+    [
+        (PlaceValue(), {-1, *range(8)}),
+        (PlaceValue(order="lsd"), {-1, *range(8)}),
+        (Digits(places=True), {-1, 0, 1, 4, 7}),
+    ],
     ids=["msd", "lsd", "threes"],
 )
 def test_training_and_writing_show_the_same_places(
-    representation: Any, monkeypatch: pytest.MonkeyPatch
+    representation: Any, seen_in_question: set[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By default: the layer that embedding_from_schema makes, in training on an answer, and while
     that answer is written.
@@ -359,19 +327,15 @@ def test_training_and_writing_show_the_same_places(
         return found
 
     monkeypatch.setattr(layer, "find", watched)
-    batch = NumberCollator.from_schema(encoded.schema, 0, objective="causal")(
-        list(NumberDataset(encoded))
-    )
+    collate = NumberCollator.from_schema(encoded.schema, 0, objective="causal")
+    batch = collate(list(NumberDataset(encoded)))
     width = len(tokenizer.encode(question).input_ids)
     batch["labels"][:, :width] = -100
     made.train()(**batch)["loss"].backward()
     (trained_on,) = seen
-    assert set(trained_on[0, :width].tolist()) == (
-        {-1, 0, 1, 4, 7} if representation == Digits(places=True) else {-1, *range(8)}
-    )
+    assert set(trained_on[0, :width].tolist()) == seen_in_question
     assert (trained_on[0, width:] != 0).sum() >= 4
-    ids = batch["input_ids"][0].tolist()
-    script = scripted(tokenizer, question, ids[width:])
+    script = scripted(tokenizer, question, batch["input_ids"][0, width:].tolist())
     for use_cache in (True, False):
         seen.clear()
         found = generate(made, tokenizer, [question], use_cache=use_cache, **script)
@@ -398,28 +362,20 @@ def test_places_follow_their_beam(name: str, monkeypatch: pytest.MonkeyPatch) ->
     seen: list[Any] = []
     layer: Any = made.embedding
     forward = layer.forward
-    monkeypatch.setattr(
-        layer,
-        "forward",
-        lambda vectors, batch: (
-            seen.append((batch["input_ids"], batch["place_value"])) or forward(vectors, batch)
-        ),
-    )
+
+    def watched(vectors: torch.Tensor, batch: Any) -> Any:
+        seen.append((batch["input_ids"], batch["place_value"]))
+        return forward(vectors, batch)
+
+    monkeypatch.setattr(layer, "forward", watched)
     width = len(tokenizer.encode("it is").input_ids)
     symbols = [tokenizer.tokens[c] for c in "0123456789."]
 
     def allowed(_: int, ids: torch.Tensor) -> list[int]:
         return [tokenizer.tokens["[NUM]"]] if len(ids) == width else symbols
 
-    generate(
-        made,
-        tokenizer,
-        ["it is", "a"],
-        num_beams=6,
-        max_new_tokens=12,
-        use_cache=False,
-        prefix_allowed_tokens_fn=allowed,
-    )
+    options = {"num_beams": 6, "max_new_tokens": 12, "use_cache": False}
+    generate(made, tokenizer, ["it is", "a"], prefix_allowed_tokens_fn=allowed, **options)
     moved = digits = 0
     for (before, _), (ids, places) in itertools.pairwise(seen):
         tracker = PlaceTracker(tokenizer.tokens, tokenizer.representations[0].order)
@@ -444,19 +400,15 @@ def test_spelled_out_numbers_are_ordinary_tokens() -> None:
 def test_other_tokenizers(kind: str) -> None:
     """Those whose decoders put spaces: the continuation is what it adds to the prompt."""
     tokenizer = Tokenizer.from_pretrained(trained.source(kind), [XVal()])
-    made = NumberModel(
-        tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size),
-        embedding_from_config({"name": "xval"}, tiny.D),
-        head_from_config({"name": "scalar"}, tiny.D),
-    ).eval()
+    whole = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size)
+    made = NumberModel(whole, tiny.embedding("xval"), tiny.head("scalar")).eval()
     sequence = [*tokenizer.encode("the nation").input_ids.tolist(), number_ids(tokenizer)[0]]
     script = scripted(tokenizer, "these 5", sequence)
     found = generate(made, tokenizer, ["these 5"], details=True, full_text=True, **script)
     assert found.ids == [sequence]
-    whole = tokenizer.decode(
-        [*tokenizer.encode("these 5").input_ids.tolist(), *sequence], ["5", str(found.values[0][0])]
-    )
-    assert found.texts[0].split() == whole.split()
+    ids = [*tokenizer.encode("these 5").input_ids.tolist(), *sequence]
+    expected = tokenizer.decode(ids, ["5", str(found.values[0][0])])
+    assert found.texts[0].split() == expected.split()
 
 
 def test_transformers_tokenizer() -> None:
@@ -464,9 +416,8 @@ def test_transformers_tokenizer() -> None:
     made, tokenizer, options = setting("xval")
     folder = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.gpt2())
     wrapped = hf.NumberTokenizer.from_tokenizer(folder, numbers=[XVal(0.1)])
-    assert generate(made, wrapped, PROMPTS, **options) == generate(
-        made, tokenizer, PROMPTS, **options
-    )
+    texts = [generate(made, one, PROMPTS, **options) for one in (wrapped, tokenizer)]
+    assert texts[0] == texts[1]
 
 
 def test_special_tokens_in_front() -> None:
@@ -492,42 +443,41 @@ def test_the_model_is_left_as_it_was() -> None:
 
 
 def test_threads() -> None:
-    """Two at once on one model."""
+    """Several at once on one model."""
     made, tokenizer, options = setting("fone")
-    expected = [generate(made, tokenizer, [prompt], **options) for prompt in PROMPTS]
-    found: dict[int, Any] = {}
-
-    def work(number: int) -> None:
-        found[number] = [generate(made, tokenizer, [PROMPTS[number]], **options) for _ in range(3)]
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [found[number] for number in range(4)] == [[one] * 3 for one in expected]
+    prompts = PROMPTS * 3
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda one: generate(made, tokenizer, [one], **options), prompts))
+    assert found == [generate(made, tokenizer, [prompt], **options) for prompt in PROMPTS] * 3
 
 
-def test_mistakes() -> None:
+@pytest.mark.parametrize(
+    ("prompts", "options", "message"),
+    [
+        (["a", "b", ""], {}, "prompt 2 has no tokens"),
+        (["a", "b", ""], {"batch_size": 2}, "prompt 2 has no tokens"),
+        ("a text", {}, "list of texts"),
+        (PROMPTS, {"prefill_chunk_size": 2}, "prefill_chunk_size"),
+    ],
+)
+def test_mistakes(prompts: Any, options: dict[str, Any], message: str) -> None:
+    made, tokenizer, known = setting("xval")
+    with pytest.raises((InputError, ModelError), match=message):
+        generate(made, tokenizer, prompts, **known | options)
+
+
+def test_what_cannot_write() -> None:
     made, tokenizer, options = setting("xval")
-    with pytest.raises(InputError, match="prompt 2 has no tokens"):
-        generate(made, tokenizer, ["a", "b", ""], **options)
-    with pytest.raises(InputError, match="prompt 2 has no tokens"):
-        generate(made, tokenizer, ["a", "b", ""], batch_size=2, **options)
-    with pytest.raises(ModelError, match="list of texts"):
-        generate(made, tokenizer, "a text", **options)
-    with pytest.raises(ModelError, match="prefill_chunk_size"):
-        generate(made, tokenizer, PROMPTS, prefill_chunk_size=2)
-    with pytest.raises(ModelError, match="BertForMaskedLM cannot generate"):
-        generate(NumberModel(tiny.backbone("bert"), None), tokenizer, PROMPTS)
-    with pytest.raises(ModelError, match="cannot generate"):
-        generate(NumberModel(tiny.Plain(), None), tokenizer, PROMPTS)
-    with pytest.raises(ModelError, match="got GPT2LMHeadModel"):
-        generate(made.backbone, tokenizer, PROMPTS)
-    with pytest.raises(ModelError, match="got str"):
-        generate(made, "gpt2", PROMPTS)
-    with pytest.raises(ModelError, match=r"691 tokens.* 60 rows.*vocab_size=tokenizer\.vocab_size"):
-        generate(NumberModel(tiny.backbone("gpt2"), None), tokenizer, PROMPTS)
+    small = r"691 tokens.* 60 rows.*vocab_size=tokenizer\.vocab_size"
+    for model, known, message in (
+        (NumberModel(tiny.backbone("bert"), None), tokenizer, "BertForMaskedLM cannot generate"),
+        (NumberModel(tiny.Plain(), None), tokenizer, "cannot generate"),
+        (made.backbone, tokenizer, "got GPT2LMHeadModel"),
+        (made, "gpt2", "got str"),
+        (NumberModel(tiny.backbone("gpt2"), None), tokenizer, small),
+    ):
+        with pytest.raises(ModelError, match=message):
+            generate(model, known, PROMPTS)
     with pytest.raises(NumtokError, match="nan"), torch.no_grad():
         next(made.head.parameters()).fill_(math.nan)
         generate(made, tokenizer, PROMPTS, **options)
@@ -535,22 +485,11 @@ def test_mistakes() -> None:
 
 def test_the_table_of_positions_ends() -> None:
     tok = Tokenizer.from_pretrained()
-    config = transformers.GPT2Config(
-        vocab_size=tok.vocab_size,
-        n_embd=16,
-        n_layer=1,
-        n_head=2,
-        n_positions=8,
-        bos_token_id=None,
-        eos_token_id=None,
-    )
-    model = NumberModel(transformers.GPT2LMHeadModel(config), XValEmbedding(16), ScalarHead(16))
-    written = generate(model, tok, [" a a a a a a"], max_new_tokens=50, details=True)
-    assert [len(ids) for ids in written.ids] == [3]  # eight positions, and the last token has none
-    assert (
-        len(generate(model, tok, [" a a a a a a a a"], max_new_tokens=50, details=True).ids[0]) == 1
-    )
-    with pytest.raises(
-        InputError, match="9 tokens, but GPT2LMHeadModel has 8 positions; shorten it"
-    ):
+    whole = tiny.backbone("gpt2", vocab_size=tok.vocab_size, n_positions=8)
+    model = NumberModel(whole, XValEmbedding(tiny.D), ScalarHead(tiny.D))
+    for count, new in ((6, 3), (8, 1)):  # eight positions, and the last token has none
+        written = generate(model, tok, [" a" * count], max_new_tokens=50, details=True)
+        assert [len(ids) for ids in written.ids] == [new]
+    message = "9 tokens, but GPT2LMHeadModel has 8 positions; shorten it"
+    with pytest.raises(InputError, match=message):
         generate(model, tok, [" a" * 9])

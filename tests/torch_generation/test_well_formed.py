@@ -100,24 +100,18 @@ def mistakes(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
     found, inside = [], np.zeros(len(ids), np.bool_)
     for start, stop, text in tokenizer.numbers_in(np.array(ids, np.int32)):
         inside[start:stop] = True
-        numbers = numtok.scan([text], tokenizer.grammar)
-        whole = (
-            ids[stop - 1] == spelling.brackets[2]
-            if spelling.bracketed
-            else stop - start == spelling.length
-        )
-        if not whole or len(numbers) != 1 or numbers.text().to_pylist() != [text]:
+        read = numtok.scan([text], tokenizer.grammar).text().to_pylist()
+        whole = stop - start == spelling.length
+        if spelling.bracketed:
+            whole = ids[stop - 1] == spelling.brackets[2]
+        if not whole or read != [text]:
             found.append(f"{text!r} at {start}")
-    symbols = [*spelling.ids.tolist(), *spelling.spaced.tolist()]
-    own = {
-        *spelling.brackets,
-        *(set(symbols) & set(tokenizer.own_tokens.values()) if spelling.bracketed else symbols),
-    }
-    return found + [
-        f"{number} at {at} outside"
-        for at, number in enumerate(ids)
-        if number in own and not inside[at]
-    ]
+    own = {*spelling.ids.tolist(), *spelling.spaced.tolist()}
+    if spelling.bracketed:
+        own &= set(tokenizer.own_tokens.values())
+    own |= {*spelling.brackets}
+    outside = [at for at, number in enumerate(ids) if number in own and not inside[at]]
+    return found + [f"{ids[at]} at {at} outside" for at in outside]
 
 
 def written(
@@ -177,69 +171,54 @@ def allowed_by_rule(tokenizer: Tokenizer, ids: list[int], room: int, longest: in
     symbol by symbol.
     """
     representation = tokenizer.representations[0]
-    rules, spelling = (
-        representation.continuation(tokenizer.grammar),
-        Spelling.of(representation, tokenizer.tokens),
-    )
+    rules = representation.continuation(tokenizer.grammar)
+    spelling = Spelling.of(representation, tokenizer.tokens)
     assert rules is not None and spelling is not None
     begin = {spelling.brackets[0], spelling.brackets[1]} if spelling.bracketed else set()
     symbol_of = {int(one): symbol for symbol, one in enumerate(spelling.ids)}
-    firsts = {int(spelling.ids[k]): k for k in spelling.first} | {
-        int(one): spelling.first[k] for k, one in enumerate(spelling.spaced)
-    }
+    firsts = {int(spelling.ids[k]): k for k in spelling.first}
+    firsts |= {int(one): spelling.first[k] for k, one in enumerate(spelling.spaced)}
 
-    def run(tokens: list[int]) -> tuple[int | None, int]:
-        nonlocal behind
-        state, count = None, 0
+    def goes_on(state: int, one: int) -> bool:
+        return one in symbol_of and rules.following[state, symbol_of[one]] >= 0
+
+    def run(tokens: list[int]) -> tuple[int | None, int, bool]:
+        """(the state within a number, its tokens so far, whether a number has just ended)"""
+        state, count, behind = None, 0, False
         for one in tokens:
             behind = False
             if one in begin:
                 state, count = 0, 1
             elif one in firsts:
                 state, count = int(rules.following[0, firsts[one]]), 1
-            elif (
-                state is not None
-                and one in symbol_of
-                and rules.following[state, symbol_of[one]] >= 0
-            ):
+            elif state is not None and goes_on(state, one):
                 state, count = int(rules.following[state, symbol_of[one]]), count + 1
             else:
                 behind, state = state is not None and one == spelling.brackets[2], None
             if state is not None and not spelling.bracketed and rules.ends[state]:
                 behind, state = True, None
-        return state, count
+        return state, count, behind
 
     def left(state: int | None) -> int:
         return 0 if state is None else int(rules.to_end[state]) + spelling.bracketed
 
-    behind = False
-    state, count = run(ids)
-    after_number = behind  # where only a number with its space begins
+    state, count, behind = run(ids)
+    # where only a number with its space begins
     plain = {spelling.brackets[0], *(int(spelling.ids[k]) for k in spelling.first)}
-    most = (
-        room
-        if spelling.length is not None
-        else min(room, longest + 2 - (count if state is not None else 0))
-    )
+    of_number = count if state is not None else 0
+    most = room if spelling.length is not None else min(room, longest + 2 - of_number)
     most = max(most, left(state), 1)
-    found = set()
+    own, found = set(tokenizer.own_tokens.values()), set()
     for one in range(tokenizer.vocab_size):
-        after, _ = run([*ids, one])
         if state is None:
-            in_text = (
-                one not in tokenizer.own_tokens.values() if spelling.bracketed else one in firsts
-            )
+            in_text = one not in own if spelling.bracketed else one in firsts
             fits = one != spelling.brackets[2] and (one in begin or one not in symbol_of or in_text)
-            fits = fits and not (after_number and one in plain)
+            fits = fits and not (behind and one in plain)
         elif one == spelling.brackets[2]:
             fits = bool(rules.ends[state])
         else:
-            fits = (
-                one in symbol_of
-                and one not in firsts
-                and rules.following[state, symbol_of[one]] >= 0
-            )
-        if fits and 1 + left(after) <= most:
+            fits = one not in firsts and goes_on(state, one)
+        if fits and 1 + left(run([*ids, one])[0]) <= most:
             found.add(one)
     return found
 
@@ -251,20 +230,14 @@ def test_the_tables_are_the_rule(name: str, data: Any) -> None:
     """On whatever ids, well-formed or not, and rows in any order, padded or not."""
     tokenizer = tokenizer_of(name)
     numbers = st.sampled_from(sorted(set(tokenizer.tokens.values())))
-    rows = data.draw(
-        st.lists(
-            st.lists(st.one_of(numbers, numbers, st.integers(10, 300)), min_size=6, max_size=6),
-            min_size=1,
-            max_size=4,
-        )
-    )
+    row_of = st.lists(st.one_of(numbers, numbers, st.integers(10, 300)), min_size=6, max_size=6)
+    rows = data.draw(st.lists(row_of, min_size=1, max_size=4))
     room, longest = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 6))
     ids, scores = torch.tensor(rows), torch.zeros(len(rows), tokenizer.vocab_size)
     held = NumberLogitsProcessor(tokenizer, longest, 6 + room)(ids, scores)
     for row, found in zip(rows, held, strict=True):
-        assert set(torch.nonzero(found == 0).flatten().tolist()) == allowed_by_rule(
-            tokenizer, row, room, longest
-        )
+        allowed = set(torch.nonzero(found == 0).flatten().tolist())
+        assert allowed == allowed_by_rule(tokenizer, row, room, longest)
     assert not scores.any()  # they are left as they were
     beside = torch.cat([torch.full((len(rows), 3), PAD), ids], 1)
     again = NumberLogitsProcessor(tokenizer, longest, 9 + room)(beside.flip(0), scores)
@@ -274,33 +247,32 @@ def test_the_tables_are_the_rule(name: str, data: Any) -> None:
 def test_scores_stay_and_ids_beyond_the_tokenizer_are_text() -> None:
     """Of models whose table of words was rounded up."""
     tokenizer = tokenizer_of("place")
-    wide = torch.randn(2, tokenizer.vocab_size + 30)
-    rows = torch.tensor(
-        [[5, tokenizer.tokens["[NUM]"], tokenizer.tokens["4"]], [5, 6, tokenizer.vocab_size + 2]]
+    size, of = tokenizer.vocab_size, tokenizer.tokens
+    wide = torch.randn(2, size + 30)
+    held = NumberLogitsProcessor(tokenizer)(
+        torch.tensor([[5, of["[NUM]"], of["4"]], [5, 6, size + 2]]), wide
     )
-    held = NumberLogitsProcessor(tokenizer)(rows, wide)
     kept = held != -torch.inf
     assert torch.equal(held[kept], wide[kept])
-    assert kept[0].sum() == 10 + len(".eE,") + 1 and kept[1].sum() == tokenizer.vocab_size + 29
+    assert kept.sum(1).tolist() == [10 + len(".eE,") + 1, size + 29]
 
 
 def test_other_constraints_hold_too() -> None:
     """Where they leave nothing that may follow, they alone are kept to."""
-    tokenizer = tokenizer_of("place")
-    of, model, processor = (
-        tokenizer.tokens,
-        model_of("place", 0),
-        NumberLogitsProcessor(tokenizer_of("place"), max_length=8),
-    )
-    prompt = torch.tensor([[5, of["[NUM]"]]])
-    barred = [of[one] for one in "012345678"]
-    ids = model.generate(
-        prompt, max_new_tokens=6, logits_processor=[processor], suppress_tokens=barred
-    )[0].tolist()
+    tokenizer, model = tokenizer_of("place"), model_of("place", 0)
+    of, processor = tokenizer.tokens, NumberLogitsProcessor(tokenizer, max_length=8)
+    prompt, barred = torch.tensor([[5, of["[NUM]"]]]), [of[one] for one in "012345678"]
+
+    def generated(new: int, **options: Any) -> list[int]:
+        return list(
+            model.generate(prompt, max_new_tokens=new, logits_processor=[processor], **options)[0]
+        )
+
+    ids = [int(one) for one in generated(6, suppress_tokens=barred)]
     assert of["9"] in ids and not set(ids) & set(barred) and mistakes(tokenizer, ids) == []
-    script = {"prefix_allowed_tokens_fn": lambda _, before: [[of["4"], 77][len(before) - 2]]}
-    ids = model.generate(prompt, max_new_tokens=2, logits_processor=[processor], **script)
-    assert ids[0].tolist() == [5, of["[NUM]"], of["4"], 77]
+    forced = [of["4"], 77]
+    ids = generated(2, prefix_allowed_tokens_fn=lambda _, before: [forced[len(before) - 2]])
+    assert ids == [5, of["[NUM]"], *forced]
 
 
 @pytest.mark.parametrize(("name", "way"), list(zip(SPELLED, itertools.cycle(WAYS), strict=False)))
@@ -308,9 +280,8 @@ def test_generate_writes_only_numbers(name: str, way: str) -> None:
     """By itself: each has a value, none is cut at the end, and without it there would be others."""
     tokenizer = tokenizer_of(name)
     model = NumberModel(model_of(name, 0), None)
-    options = {"details": True, "eos_token_id": 9, "sequence_bias": bias(tokenizer, 4.0)} | WAYS[
-        way
-    ]
+    options = {"details": True, "eos_token_id": 9, "sequence_bias": bias(tokenizer, 4.0)}
+    options |= WAYS[way]
     torch.manual_seed(0)
     numbers = 0
     for new in (2, 16):
@@ -329,35 +300,16 @@ def test_a_decoder_that_is_made_to_end() -> None:
     """BART's last token is always its end token, so a number has one token less."""
     tokenizer = tokenizer_of("place")
     torch.manual_seed(0)
-    sizes = {
-        "encoder_layers": 1,
-        "decoder_layers": 1,
-        "encoder_attention_heads": 2,
-        "decoder_attention_heads": 2,
-    }
-    config = transformers.BartConfig(
-        vocab_size=tokenizer.vocab_size,
-        d_model=16,
-        encoder_ffn_dim=16,
-        decoder_ffn_dim=16,
-        **sizes,
-        bos_token_id=0,
-        eos_token_id=2,
-        pad_token_id=1,
-    )
+    sizes: dict[str, Any] = {"d_model": 16, "bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1}
+    for side in ("encoder", "decoder"):
+        sizes |= {f"{side}_layers": 1, f"{side}_attention_heads": 2, f"{side}_ffn_dim": 16}
+    config = transformers.BartConfig(vocab_size=tokenizer.vocab_size, **sizes)
     bart = transformers.BartForConditionalGeneration(config).eval()
     assert bart.generation_config.forced_eos_token_id == 2
-    model = NumberModel(bart, None)
-    written = 0
+    model, written = NumberModel(bart, None), 0
+    options = {"details": True, "sequence_bias": bias(tokenizer, 30.0)}
     for new in range(3, 12):
-        found = generate(
-            model,
-            tokenizer,
-            PROMPTS,
-            max_new_tokens=new,
-            details=True,
-            sequence_bias=bias(tokenizer, 30.0),
-        )
+        found = generate(model, tokenizer, PROMPTS, max_new_tokens=new, **options)
         assert [mistakes(tokenizer, ids) for ids in found.ids] == [[]] * 3
         written += sum(map(len, found.values))
     assert written >= 20
@@ -396,14 +348,11 @@ ONE_TOKEN: dict[str, Any] = {"xval": XVal(), "bits": FloatBits(), "place": Place
 def test_as_many_numbers_are_read_as_were_written(name: str, source: str) -> None:
     """By a model that would write numbers back to back, in either form, and words."""
     tokenizer = Tokenizer.from_pretrained(trained.source(source), [ONE_TOKEN[name]])
-    backbone = tiny.backbone("gpt2", 0, vocab_size=tokenizer.vocab_size)
-    numbers = None, None
+    numbers: Any = None, None
     if name != "place":
-        kind = {"xval": "scalar", "bits": "bits"}[name]
-        numbers = tiny.embedding(name), tiny.head(kind)
-    model = NumberModel(backbone, *numbers)
-    begins = number_ids(tokenizer)
-    words = tokenizer.encode("(").input_ids.tolist()[-1:]
+        numbers = tiny.embedding(name), tiny.head({"xval": "scalar", "bits": "bits"}[name])
+    model = NumberModel(tiny.backbone("gpt2", 0, vocab_size=tokenizer.vocab_size), *numbers)
+    begins, words = number_ids(tokenizer), tokenizer.encode("(").input_ids.tolist()[-1:]
     end = tokenizer.tokens.get("[/NUM]", -1)
     digits = [] if name != "place" else [tokenizer.tokens[one] for one in [*"123", "[/NUM]"]]
 
@@ -419,6 +368,4 @@ def test_as_many_numbers_are_read_as_were_written(name: str, source: str) -> Non
         read = [len(numtok.extract(text)) for text in found.texts]
         counts = [len(values) for values in found.values]
         assert sum(counts) >= 16
-        if well_formed:
-            assert read == counts
-    assert source == "bert" or read != counts
+        assert read == counts if well_formed else source == "bert" or read != counts

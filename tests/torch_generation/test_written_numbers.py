@@ -4,6 +4,7 @@ alone and in a batch.
 
 from __future__ import annotations
 
+import functools
 import struct
 from typing import Any
 
@@ -17,12 +18,7 @@ from numtok import Tokenizer
 from numtok.numbers.numbers import Numbers
 from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, XVal
 from numtok.tokenizer.written import DIGITS, Reading, doubtful, held, number_ids, rounded
-from numtok_torch import (
-    NumberModel,
-    embedding_from_schema,
-    head_from_config,
-    head_from_schema,
-)
+from numtok_torch import NumberModel, embedding_from_schema, head_from_config, head_from_schema
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import NumberDataset
 from numtok_torch.generation import generate_texts
@@ -53,7 +49,11 @@ HEADS: dict[str, dict[str, Any]] = {
     "fone": {"name": "fone", "int_digits": 4, "frac_digits": 2},
     "bits": {"name": "bits"},
 }
-_tokenizers: dict[str, Tokenizer] = {}
+
+
+@functools.cache
+def tokenizer_of(source: str) -> Tokenizer:
+    return Tokenizer.from_pretrained(trained.source("gpt2"), SOURCES[source])
 
 
 def setting(
@@ -62,26 +62,33 @@ def setting(
     """A model whose output depends strongly on the numbers; a tokenizer; options under which a
     third of the tokens are numbers.
     """
-    if source not in _tokenizers:
-        _tokenizers[source] = Tokenizer.from_pretrained(trained.source("gpt2"), SOURCES[source])
-    tokenizer = _tokenizers[source]
-    schema = tokenizer.encode_batch(["1"]).schema
+    tokenizer = tokenizer_of(source)
     backbone = tiny.backbone(kind, seed, vocab_size=tokenizer.vocab_size)
     torch.manual_seed(seed + 1)
-    options = {"projection": "linear"} if source == "all" or "fone" in source else {}
-    made = NumberModel(
-        backbone,
-        embedding_from_schema(schema, tiny.D, **options),
-        head_from_config(HEADS[head], tiny.D),
-    ).eval()
+    linear = {"projection": "linear"} if source == "all" or "fone" in source else {}
+    layer = embedding_from_schema(tokenizer.batch_schema(), tiny.D, **linear)
+    made = NumberModel(backbone, layer, head_from_config(HEADS[head], tiny.D)).eval()
     with torch.no_grad():
         for one in (*made.embedding.parameters(), *made.head.parameters()):
             one.mul_(3)
-    return (
-        made,
-        tokenizer,
-        {"max_new_tokens": 10, "sequence_bias": [[[one], 6.0] for one in number_ids(tokenizer)]},
-    )
+    return made, tokenizer, {"max_new_tokens": 10, "sequence_bias": biased(tokenizer)}
+
+
+def biased(tokenizer: Tokenizer) -> list[Any]:
+    return [[[one], 6.0] for one in number_ids(tokenizer)]
+
+
+@pytest.fixture
+def writings(monkeypatch: pytest.MonkeyPatch) -> list[Writing]:
+    """What is kept while texts are written, from now on."""
+    kept: list[Writing] = []
+
+    def noted(*arguments: Any) -> Writing:
+        kept.append(Writing(*arguments))
+        return kept[-1]
+
+    monkeypatch.setattr(generate_texts, "Writing", noted)
+    return kept
 
 
 def in_turn(source: str) -> list[str]:
@@ -95,14 +102,9 @@ def in_turn(source: str) -> list[str]:
     [
         *(("xval fone bits", "gpt2", head) for head in HEADS),
         *((source, "gpt2", in_turn(source)[0]) for source in SOURCES),
-        *(
-            pytest.param(source, "gpt2", in_turn(source)[1], marks=pytest.mark.slow)
-            for source in SOURCES
-        ),
-        *(
-            (source, kind, in_turn(source)[0])
-            for source, kind in (("bits", "gpt_neox"), ("bits", "llama"), ("all", "llama"))
-        ),
+        *(pytest.param(one, "gpt2", in_turn(one)[1], marks=pytest.mark.slow) for one in SOURCES),
+        *(("bits", kind, in_turn("bits")[0]) for kind in ("gpt_neox", "llama")),
+        ("all", "llama", in_turn("all")[0]),
     ],
 )
 def test_cached_is_uncached_is_batched(source: str, kind: str, head: str) -> None:
@@ -125,22 +127,17 @@ def test_cached_is_uncached_is_batched(source: str, kind: str, head: str) -> Non
     ],
 )
 def test_what_is_fed_back_is_what_the_text_says(
-    source: str, head: str, monkeypatch: pytest.MonkeyPatch
+    source: str, head: str, writings: list[Writing]
 ) -> None:
     """Every stream at every written number is, bit for bit, that of the tokenizer for its text."""
     made, tokenizer, options = setting(source, head)
-    kept: list[Writing] = []
-    monkeypatch.setattr(
-        generate_texts, "Writing", lambda *args: kept.append(Writing(*args)) or kept[-1]
-    )
     generate(made, tokenizer, PROMPTS, use_cache=False, **options)
-    (writing,) = kept
+    (writing,) = writings
     texts, shown = writing._texts, writing._shown
     assert len(texts) >= 5 and texts.keys() == shown.keys()
     encoded = tokenizer.encode_batch(list(texts.values()))
-    batch = NumberCollator.from_schema(encoded.schema, 0, objective=None)(
-        list(NumberDataset(encoded))
-    )
+    collate = NumberCollator.from_schema(encoded.schema, 0, objective=None)
+    batch = collate(list(NumberDataset(encoded)))
     assert batch["input_ids"].shape[1] == 1, texts  # each is one token again
     assert batch["number_mask"].all()
     for name in writing.streams:
@@ -157,18 +154,17 @@ def test_rounding_that_noise_would_decide_is_read_again(monkeypatch: pytest.Monk
     made, tokenizer, options = setting("xval fone bits", "scalar")
     again: list[int] = []
     read = Writing._read_alone
-    monkeypatch.setattr(
-        Writing,
-        "_read_alone",
-        lambda self, owner, ids: again.append(owner) or read(self, owner, ids),
-    )
+
+    def noted(self: Writing, owner: int, ids: Any) -> Any:
+        again.append(owner)
+        return read(self, owner, ids)
+
+    monkeypatch.setattr(Writing, "_read_alone", noted)
     found = generate(made, tokenizer, PROMPTS, details=True, **options)
     count = sum(map(len, found.values))
     assert len(again) < count / 2
-    monkeypatch.setattr(
-        "numtok.tokenizer.written.doubtful",
-        lambda prediction: np.ones(len(prediction.values), bool),
-    )
+    always = "numtok.tokenizer.written.doubtful"
+    monkeypatch.setattr(always, lambda prediction: np.ones(len(prediction.values), bool))
     again.clear()
     assert generate(made, tokenizer, PROMPTS, details=True, **options) == found
     assert len(again) == count
@@ -180,11 +176,12 @@ def test_noise_is_what_it_is_said_to_be() -> None:
     encoded = tokenizer.encode_batch(PROMPTS)
     rows = list(NumberDataset(encoded))
     collate = NumberCollator.from_schema(encoded.schema, 0, padding_side="left", objective=None)
+
+    def read(some: list[Any]) -> torch.Tensor:
+        return made.head.network(made(**collate(some)).hidden[:, -1])[:, 0]
+
     with torch.no_grad():
-        together = made.head.network(made(**collate(rows)).hidden[:, -1])[:, 0]
-        alone = torch.cat(
-            [made.head.network(made(**collate([row])).hidden[:, -1])[:, 0] for row in rows]
-        )
+        together, alone = read(rows), torch.cat([read([row]) for row in rows])
     assert ((together - alone).abs() <= NOISE * alone.abs().clamp(min=1) / 8).all()
 
 
@@ -207,45 +204,31 @@ def test_a_decimal_that_all_representations_hold() -> None:
     "value", [0.30000000000000004, -5e-324, 1.7976931348623157e308, 9007199254740994.0, -0.0]
 )
 def test_a_float64_is_written_and_shown_to_the_last_bit(
-    value: float, compact: bool, monkeypatch: pytest.MonkeyPatch
+    value: float, compact: bool, writings: list[Writing]
 ) -> None:
     """A head that chose these 64 bits: they are the text, with 17 digits where it takes them, the
     value, and what the model reads from then on.
     """
-    tokenizer = Tokenizer.from_pretrained(
-        trained.source("gpt2"), [FloatBits(width=64, reciprocal=True, compact=compact)]
-    )
-    bits = torch.tensor(
-        [int(bit) for bit in f"{int.from_bytes(struct.pack('>d', value), 'big'):064b}"]
-    )
-    schema = tokenizer.encode_batch(["1"]).schema
+    numbers = FloatBits(width=64, reciprocal=True, compact=compact)
+    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [numbers])
+    word, schema = struct.pack(">d", value), tokenizer.batch_schema()
+    bits = torch.from_numpy(np.unpackbits(np.frombuffer(word, np.uint8)))
     head: Any = head_from_schema(schema, tiny.D)
     with torch.no_grad():
         head.network.weight.zero_()
         head.network.bias.copy_(6.0 * bits - 3)
-    made = NumberModel(
-        tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size),
-        embedding_from_schema(schema, tiny.D, projection="linear"),
-        head,
-    ).eval()
-    kept: list[Writing] = []
-    monkeypatch.setattr(
-        generate_texts, "Writing", lambda *args: kept.append(Writing(*args)) or kept[-1]
-    )
-    options: dict[str, Any] = {
-        "max_new_tokens": 4,
-        "sequence_bias": [[[one], 6.0] for one in number_ids(tokenizer)],
-    }
+    layer = embedding_from_schema(schema, tiny.D, projection="linear")
+    whole = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size)
+    made = NumberModel(whole, layer, head).eval()
+    options: dict[str, Any] = {"max_new_tokens": 4, "sequence_bias": biased(tokenizer)}
     found = generate(made, tokenizer, PROMPTS, details=True, **options)
     told = np.concatenate(found.values)
     assert len(told) >= 3 and told.tobytes() == np.full(len(told), value).tobytes()
-    (text,) = set(kept[0]._texts.values())
-    assert struct.pack(">d", float(text)) == struct.pack(">d", value) and text in found.texts[0]
-    (shown, *_) = kept[0]._shown.values()
+    writing = writings[0]
+    (text,) = set(writing._texts.values())
+    assert struct.pack(">d", float(text)) == word and text in found.texts[0]
+    (shown, *_) = writing._shown.values()
     assert shown["number_value"].item() == value
     fed = shown["number_bits"]
-    if compact:
-        assert struct.pack(">q", int(fed)) == struct.pack(">d", value)
-    else:
-        assert fed[:64].tolist() == bits.tolist()
+    assert struct.pack(">q", int(fed)) == word if compact else fed[:64].tolist() == bits.tolist()
     assert generate(made, tokenizer, PROMPTS, details=True, use_cache=False, **options) == found
