@@ -19,7 +19,9 @@ from click.testing import CliRunner
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from input_files import write_texts
 from kept import kept
+from numtok_cli.main import cli
 from torch_ranks import read_share, values
 
 import numtok
@@ -81,29 +83,18 @@ def stored(kind: str, batch: pa.RecordBatch, folder: Path) -> Any:
     return path
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "parquet",
-        "arrow",
-        "arrow-plain",
-        "arrow-stream",
-        "table",
-        "slice",
-        "arrow-token",
-        "parquet-token",
-    ],
-)
+KINDS = ["parquet", "arrow", "arrow-plain", "arrow-stream", "table", "slice"]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "arrow-token", "parquet-token"])
 @pytest.mark.parametrize("compact", [False, True])
 def test_rows_are_those_of_the_batch(kind: str, compact: bool, tmp_path: Path) -> None:
     both = [FloatBits(compact=compact), FoNE(6, 4, compact=compact)]
     tok = tokenizer(XVal(), *both, ExponentBins(), LogFourier(4))
     data = stored(kind, tok.encode_batch(TEXTS, keep_text=True), tmp_path)
-    by_number, stream = (
-        NumberDataset(data, tokenizer=tok),
-        IterableNumberDataset(data, tokenizer=tok.fingerprint),
-    )
-    for rows in ([by_number[number] for number in range(len(by_number))], list(stream)):
+    by_number = NumberDataset(data, tokenizer=tok)
+    stream = IterableNumberDataset(data, tokenizer=tok.fingerprint)
+    for rows in (list(by_number), list(stream)):
         assert len(rows) == len(by_number) == len(stream) == len(TEXTS)
         for text, row in zip(TEXTS, rows, strict=True):
             expected = tok.encode(text)
@@ -135,14 +126,23 @@ def test_rows_by_number(folder: Path) -> None:
     assert values(some) == [*range(100, 150), *range(50)]
 
 
+def reading(monkeypatch: pytest.MonkeyPatch, method: str) -> list[int]:
+    """The chunks that are read from now on."""
+    read: list[int] = []
+    own = getattr(Storage, method)
+
+    def noted(storage: Storage, number: int) -> Any:
+        read.append(number)
+        return own(storage, number)
+
+    monkeypatch.setattr(Storage, method, noted)
+    return read
+
+
 def test_chunks_are_read_once_and_some_are_kept(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read: list[int] = []
-    own = Storage._batch
-    monkeypatch.setattr(
-        Storage, "_batch", lambda storage, number: read.append(number) or own(storage, number)
-    )
+    read = reading(monkeypatch, "_batch")
     data = NumberDataset(folder, cache_bytes=1)
     assert values(data.__getitems__([17, 149, 16, 3, 16])) == [17, 149, 16, 3, 16]
     assert len(read) == len(set(read)) == 3
@@ -192,6 +192,9 @@ def test_what_is_no_data_set(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "short.parquet").write_bytes(whole[:100])
     (tmp_path / "text.parquet").write_text("hello")
     (tmp_path / "empty").mkdir()
+    batch = tokenizer().encode_batch(["5 and 6"])
+    field = batch.schema.field("number_value")
+    damaged = batch.set_column(2, field, pa.array([[1.0]], field.type))
     cases: list[tuple[Any, str]] = [
         (tmp_path / "none.parquet", "no such file"),
         (tmp_path / "empty", "holds no"),
@@ -201,19 +204,16 @@ def test_what_is_no_data_set(folder: Path, tmp_path: Path) -> None:
         ("s3://bucket/data", "copy it to this machine"),
         (5, "int"),
         ([], "list"),
+        (damaged, "number_value.*damaged"),
     ]
     for source, message in cases:
         with pytest.raises((InputError, SchemaError), match=message):
-            NumberDataset(source)
+            NumberDataset(source)[0]
     with pytest.raises(SchemaError, match="no column 'number_bits'"):
         NumberDataset(folder, columns=["number_bits"])
     (tmp_path / "damaged.parquet").write_bytes(whole[:200] + bytes(60) + whole[260:])
     with pytest.raises(InputError, match=r"damaged\.parquet"):
         list(IterableNumberDataset(tmp_path / "damaged.parquet"))
-    batch = tokenizer().encode_batch(["5 and 6"])
-    field = batch.schema.field("number_value")
-    with pytest.raises(SchemaError, match=r"number_value.*damaged"):
-        NumberDataset(batch.set_column(2, field, pa.array([[1.0]], field.type)))[0]
 
 
 @BOTH
@@ -226,7 +226,6 @@ def test_they_can_be_pickled_and_copied(make: Any, folder: Path) -> None:
 
 
 # --- sharing, shuffling, resuming
-# ------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=examples(30))
@@ -299,23 +298,20 @@ def test_resuming_reads_only_what_is_left(folder: Path, monkeypatch: pytest.Monk
     data = IterableNumberDataset(folder, shuffle=True, window=1)
     for _ in itertools.islice(iter(data), 140):
         pass
-    state, read = data.state_dict(), []
-    own = Storage.read
-    monkeypatch.setattr(
-        Storage, "read", lambda storage, number: read.append(number) or own(storage, number)
-    )
+    state, read = data.state_dict(), reading(monkeypatch, "read")
     data.load_state_dict(state)
     assert len(values(data)) == 10 and len(read) <= 3
 
 
 def test_states_that_do_not_belong(folder: Path) -> None:
     state = IterableNumberDataset(folder, shuffle=True).state_dict()
-    with pytest.raises(SchemaError, match="shuffle"):
-        IterableNumberDataset(folder).load_state_dict(state)
-    with pytest.raises(SchemaError, match="rows"):
-        IterableNumberDataset(counted(1, 1), shuffle=True).load_state_dict(state)
-    with pytest.raises(SchemaError, match="version"):
-        IterableNumberDataset(folder, shuffle=True).load_state_dict({})
+    for source, shuffle, known, message in (
+        (folder, False, state, "shuffle"),
+        (counted(1, 1), True, state, "rows"),
+        (folder, True, {}, "version"),
+    ):
+        with pytest.raises(SchemaError, match=message):
+            IterableNumberDataset(source, shuffle=shuffle).load_state_dict(known)
     other = IterableNumberDataset(folder, shuffle=True, rank=0, world_size=2)
     other.load_state_dict(state)
     with pytest.raises(SchemaError, match="share 0 of 1"):
@@ -347,7 +343,6 @@ def test_ranks_of_torch_distributed(folder: Path, tmp_path: Path) -> None:
 
 
 # --- through a DataLoader
-# ------------------------------------------------------------------------------------------
 
 
 @BOTH
@@ -383,25 +378,17 @@ def test_command_line_to_a_spawned_worker(tmp_path: Path) -> None:
     """`numtok encode`, then a spawned worker with pinned memory where there is a GPU: every value
     arrives, bit for bit.
     """
-    from numtok_cli.main import cli
-
-    given, encoded = tmp_path / "in.jsonl", tmp_path / "out.parquet"
     lines = [f"row {n}: {n}.5 and {-n} of 1e{n % 38}" for n in range(200)]
-    given.write_text("\n".join(json.dumps({"text": line}) for line in lines))
+    given, encoded = write_texts(tmp_path / "in.jsonl", lines), tmp_path / "out.parquet"
     arguments = ["encode", str(given), "-o", str(encoded), "--numbers", "xval,bits", "--quiet"]
     result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 0, result.output
     data = IterableNumberDataset(encoded)
-    loader = DataLoader(
-        data,
-        batch_size=8,
-        num_workers=1,
-        multiprocessing_context="spawn",
-        pin_memory=torch.cuda.is_available(),
-        collate_fn=NumberCollator.from_schema(data.schema, 0, objective="causal"),
-    )
+    collate = NumberCollator.from_schema(data.schema, 0, objective="causal")
+    spawned = {"num_workers": 1, "multiprocessing_context": "spawn"}
+    pinned = {"pin_memory": torch.cuda.is_available()}
     found: list[float] = []
-    for batch in loader:
+    for batch in DataLoader(data, batch_size=8, collate_fn=collate, **spawned, **pinned):
         assert batch["number_bits"].shape == batch["input_ids"].shape  # the compact form
         found += batch["number_value"][batch["number_mask"]].tolist()
     expected = [(n, n + 0.5, -n, float(f"1e{n % 38}")) for n in range(200)]

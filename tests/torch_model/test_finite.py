@@ -34,14 +34,22 @@ from numtok_torch import (
 D, VOCABULARY = 16, 50
 
 
-def small(vocabulary: int = VOCABULARY, **options: Any) -> NumberModel:
+SIZES: dict[str, Any] = {
+    "n_embd": D,
+    "n_layer": 1,
+    "n_head": 2,
+    "bos_token_id": 0,
+    "eos_token_id": 0,
+}
+
+
+def gpt2(vocabulary: int) -> GPT2LMHeadModel:
     torch.manual_seed(0)
-    backbone = GPT2LMHeadModel(
-        GPT2Config(
-            vocab_size=vocabulary, n_embd=D, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0
-        )
-    )
-    return NumberModel(backbone, XValEmbedding(D, **options), ScalarHead(D, **options))
+    return GPT2LMHeadModel(GPT2Config(vocab_size=vocabulary, **SIZES))
+
+
+def small() -> NumberModel:
+    return NumberModel(gpt2(VOCABULARY), XValEmbedding(D), ScalarHead(D))
 
 
 def batch_of(value: float = 2.0) -> dict[str, Any]:
@@ -54,29 +62,26 @@ def batch_of(value: float = 2.0) -> dict[str, Any]:
 
 
 # The layer warns
-# --------------------------------------------------------------------------------------------------------
 
 
 def test_the_layer_warns_once_and_names_the_way_out() -> None:
-    layer, batch = XValEmbedding(D), batch_of(6.02e23)
+    layer, batch, words = XValEmbedding(D), batch_of(6.02e23), torch.randn(2, 6, D)
     with pytest.warns(UserWarning, match=r"number_scaled reaches 6\.02e\+23.*fitted scale.*XVal"):
-        layer(torch.randn(2, 6, D), batch)
+        layer(words, batch)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        layer(torch.randn(2, 6, D), batch)
+        layer(words, batch)
         layer = XValEmbedding(D)
-        layer(torch.randn(2, 6, D), batch_of(-999.0))
+        layer(words, batch_of(-999.0))
         batch["number_scaled"][0, 0] = 1e30  # of a token that is no number
-        layer(torch.randn(2, 6, D), {**batch, "number_mask": torch.zeros(2, 6, dtype=torch.bool)})
-        assert layer(
-            torch.randn(0, 6, D), {name: stream[:0] for name, stream in batch.items()}
-        ).shape == (0, 6, D)
+        layer(words, {**batch, "number_mask": torch.zeros(2, 6, dtype=torch.bool)})
+        none = {name: stream[:0] for name, stream in batch.items()}
+        assert layer(words[:0], none).shape == (0, 6, D)
     compiled = torch.compile(XValEmbedding(D), fullgraph=True, backend="aot_eager")
-    compiled(torch.randn(2, 6, D), batch_of(6.02e23))  # no warning in a graph, and no break of it
+    compiled(words, batch_of(6.02e23))  # no warning in a graph, and no break of it
 
 
 # NumberModel refuses
-# ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore:number_scaled reaches")
@@ -137,30 +142,19 @@ def test_infinite_gradients_under_a_scaler_are_no_error() -> None:
 
 
 # From a corpus to losses
-# --------------------------------------------------------------------------------------------------
 
 
 def losses_of(
     folder: Path, numbers: XVal, fit: ScaleFit | None, steps: int = 5
 ) -> tuple[list[float], NumberModel]:
     """The losses of some steps on the sample, which holds an Avogadro number."""
-    encode_corpus(
-        [SAMPLE], folder / "a.parquet", numtok.Tokenizer.from_pretrained(numbers=[numbers]), fit=fit
-    )
-    data = NumberDataset(
-        folder / "a.parquet", tokenizer=tokenizer_of(folder / "a.parquet"), block_size=64
-    )
-    torch.manual_seed(0)
-    backbone = GPT2LMHeadModel(
-        GPT2Config(vocab_size=16_004, n_embd=D, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0)
-    )
-    model = NumberModel(
-        backbone, embedding_from_schema(data.schema, D), head_from_schema(data.schema, D)
-    )
-    batch = NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal")(
-        [data[k] for k in range(len(data))]
-    )
-    return tiny.learn(model, batch, steps), model
+    path, tokenizer = folder / "a.parquet", numtok.Tokenizer.from_pretrained(numbers=[numbers])
+    encode_corpus([SAMPLE], path, tokenizer, fit=fit)
+    data = NumberDataset(path, tokenizer=tokenizer_of(path), block_size=64)
+    layers = embedding_from_schema(data.schema, D), head_from_schema(data.schema, D)
+    model = NumberModel(gpt2(16_004), *layers)
+    collate = NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal")
+    return tiny.learn(model, collate(list(data)), steps), model
 
 
 @pytest.mark.parametrize("log", [True, pytest.param(False, marks=pytest.mark.slow)])
@@ -169,15 +163,13 @@ def test_a_fitted_scale_trains(log: bool, tmp_path: Path) -> None:
     assert found[-1] < found[0] - 0.5
     assert found[0] < 100
     assert all(torch.isfinite(one).all() for one in model.parameters())
-    described = json.loads(NumberDataset(tmp_path / "a.parquet").schema.metadata[b"numtok"])[
-        "numbers"
-    ][0]
+    schema = NumberDataset(tmp_path / "a.parquet").schema
+    described = json.loads(schema.metadata[b"numtok"])["numbers"][0]
     head, layer = model.head, model.embedding
     assert (head.scale, head.log, layer.config()["log"]) == (described["scale"], log, log)
     values = torch.tensor([0.0, 1.0, -2000.0], dtype=torch.float64)
-    stream = torch.tensor(
-        from_dict(described).encode(Numbers.parse(["0", "1", "-2000"]))["number_scaled"].to_pylist()
-    )
+    columns = from_dict(described).encode(Numbers.parse(["0", "1", "-2000"]))
+    stream = torch.tensor(columns["number_scaled"].to_pylist())
     expected = values.sign() * torch.log10(1 + values.abs()) if log else values
     torch.testing.assert_close(stream.double(), expected * described["scale"])
     # the inverse of what the layer is given

@@ -34,7 +34,6 @@ def model(
 
 
 # What it computes
-# --------------------------------------------------------------------------------------------------------------
 
 
 @EVERY
@@ -43,13 +42,11 @@ def test_zero_initialised_embeddings_change_nothing(kind: str, name: str) -> Non
     """Bit for bit, with padding on the right as the stock model takes it, and without."""
     stock, batch = tiny.backbone(kind), tiny.padded(tiny.batch(), 0, 3)
     made = NumberModel(copy.deepcopy(stock), tiny.embedding(name, zero_init=True)).eval()
+    shown = batch.pop("attention_mask")
     with torch.no_grad():
-        for mask in ({"attention_mask": batch["attention_mask"]}, {}):
+        for mask in ({"attention_mask": shown}, {}):
             expected = stock(input_ids=batch["input_ids"], **mask).logits
-            found = made(
-                **{key: stream for key, stream in batch.items() if key != "attention_mask"}, **mask
-            ).logits
-            assert torch.equal(found, expected)
+            assert torch.equal(made(**batch, **mask).logits, expected)
 
 
 @EVERY
@@ -84,12 +81,10 @@ def test_the_token_loss_is_that_of_the_stock_model(kind: str) -> None:
     stock, batch = tiny.backbone(kind), tiny.batch()
     batch["labels"][:, 4] = -100
     batch["number_mask"][:] = False
-    found = NumberModel(
-        copy.deepcopy(stock), tiny.embedding("xval"), tiny.head("scalar"), number_weight=7.0
-    ).eval()(**batch)
-    expected = stock(
-        input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], labels=batch["labels"]
-    )
+    layers = tiny.embedding("xval"), tiny.head("scalar")
+    made = NumberModel(copy.deepcopy(stock), *layers, number_weight=7.0).eval()
+    names = ("input_ids", "attention_mask", "labels")
+    found, expected = made(**batch), stock(**{name: batch[name] for name in names})
     same(found.token_loss, expected.loss)
     same(found.logits, expected.logits)
     assert found.number_loss == 0
@@ -107,9 +102,10 @@ def test_weights_of_the_losses() -> None:
     only = model(head=None)(**batch)
     assert only.number_loss is None
     same(only.loss, only.token_loss)
-    number_only = model()(**{name: stream for name, stream in batch.items() if name != "labels"})
-    assert number_only.token_loss is None
-    same(number_only.loss, number_only.number_loss)
+    del batch["labels"]
+    found = model()(**batch)
+    assert found.token_loss is None
+    same(found.loss, found.number_loss)
 
 
 def test_numbers_without_a_label_are_no_targets() -> None:
@@ -175,13 +171,10 @@ def test_a_number_at_the_beginning_of_a_packed_text_is_not_predicted(kind: str) 
     """It follows from nothing, although a token stands before it; and losses are as of rows."""
     made, batch = model(kind), tiny.batch(2, 6)
     batch["number_mask"][1, 0] = True
-    packed = {
-        key: torch.cat([stream[:1], stream[1:]], 1)
-        for key, stream in batch.items()
-        if key != "attention_mask"
-    }
-    packed["position_ids"] = torch.arange(6).repeat(2)[None]
-    found, alone = made(**packed), made(**batch)
+    alone = made(**batch)
+    del batch["attention_mask"]
+    packed = {name: stream.flatten(0, 1)[None] for name, stream in batch.items()}
+    found = made(**packed, position_ids=torch.arange(6).repeat(2)[None])
     same(found.logits.view(2, 6, -1), alone.logits, atol=1e-5)
     assert found.number_predictions[0, 6].isnan()
     same(found.loss, alone.loss)
@@ -196,40 +189,31 @@ def test_packed_rows_are_as_alone(kind: str) -> None:
     # each once, so that rows can be found again
     streams["input_ids"] = torch.arange(2, 38).view(4, 9)
     names = ("input_ids", "number_mask", "number_value", "number_scaled", "place_value")
-    rows = [
-        {name: streams[name][row, :length].numpy() for name in names}
-        for row, length in enumerate(lengths)
+    cut = [
+        {k: streams[k][row : row + 1, :length] for k in names} for row, length in enumerate(lengths)
     ]
-    made = model(kind)
-    batch = NumberCollator(tiny.PAD, max_length=12, pack=True, objective="causal")(rows)
+    rows = [{name: one[0].numpy() for name, one in row.items()} for row in cut]
+    made, packing = model(kind), {"max_length": 12, "pack": True}
+    batch = NumberCollator(tiny.PAD, objective="causal", **packing)(rows)
     assert batch["input_ids"].shape == (2, 12) and "attention_mask" not in batch
     found = made(**batch)
     assert found.past_key_values is None
-    for row in rows:
-        own = made(**{name: torch.from_numpy(values)[None] for name, values in row.items()}).hidden[
-            0
-        ]
-        length = len(own)
-        line, place = (batch["input_ids"] == row["input_ids"][0]).nonzero()[0].tolist()
-        assert (
-            batch["input_ids"][line, place : place + length].tolist() == row["input_ids"].tolist()
-        )
-        same(found.hidden[line, place : place + length], own, atol=1e-5)
-    shown = made(
-        **NumberCollator(
-            tiny.PAD, max_length=12, pack=True, pack_attention_mask=True, objective=None
-        )(rows)
-    )
-    assert (shown.hidden - found.hidden).abs().max() > 0.1  # it does make a difference
+    for row in cut:
+        own, ids = made(**row).hidden[0], row["input_ids"][0]
+        line, place = (batch["input_ids"] == ids[0]).nonzero()[0].tolist()
+        here = line, slice(place, place + len(ids))
+        assert torch.equal(batch["input_ids"][here], ids)
+        same(found.hidden[here], own, atol=1e-5)
+    collate = NumberCollator(tiny.PAD, objective=None, pack_attention_mask=True, **packing)
+    # it does make a difference
+    assert (made(**collate(rows)).hidden - found.hidden).abs().max() > 0.1
 
 
 def test_packed_rows_need_a_backbone_that_takes_positions() -> None:
-    batch = tiny.batch(1, 6, labels=False)
+    batch, made = tiny.batch(1, 6, labels=False), NumberModel(tiny.Plain(), tiny.embedding("xval"))
     del batch["attention_mask"]
     with pytest.raises(ModelError, match=r"takes no position_ids.*pack_attention_mask=True"):
-        NumberModel(tiny.Plain(), tiny.embedding("xval"))(
-            **batch, position_ids=torch.tensor([[0, 1, 2, 0, 1, 2]])
-        )
+        made(**batch, position_ids=torch.tensor([[0, 1, 2, 0, 1, 2]]))
 
 
 @EVERY
@@ -251,37 +235,29 @@ def test_gradients_reach_every_parameter(kind: str, name: str) -> None:
 
 
 def test_a_batch_without_labels_and_numbers_has_no_loss() -> None:
-    found = model()(
-        **tiny.batch(labels=False) | {"number_mask": torch.zeros(3, 9, dtype=torch.bool)}
-    )
+    batch = tiny.batch(labels=False) | {"number_mask": torch.zeros(3, 9, dtype=torch.bool)}
+    found = model()(**batch)
     assert found.token_loss is None and found.number_loss == 0
-    assert set(NumberModel(tiny.backbone("gpt2"), None).eval()(tiny.batch()["input_ids"])) == {
-        "logits",
-        "hidden",
-    }
+    stock = NumberModel(tiny.backbone("gpt2"), None).eval()
+    assert set(stock(batch["input_ids"])) == {"logits", "hidden"}
 
 
 # What it is made of
-# ------------------------------------------------------------------------------------------------------------
 
 
 @EVERY
 def test_vocabulary_grows_and_stays_tied(kind: str) -> None:
-    stock = tiny.backbone(kind)
+    stock, size = tiny.backbone(kind), tiny.VOCAB + 3
     old = stock.get_input_embeddings().weight.detach().clone()
     tied = stock.get_output_embeddings().weight is stock.get_input_embeddings().weight
     assert tied == (kind not in ("gpt_neox", "llama"))
-    made = NumberModel(stock, tiny.embedding("xval"), vocab_size=tiny.VOCAB + 3)
+    made = NumberModel(stock, tiny.embedding("xval"), vocab_size=size)
     words = made.get_input_embeddings().weight
-    assert words.shape == (tiny.VOCAB + 3, tiny.D)
-    assert torch.equal(words[: tiny.VOCAB], old)
+    assert words.shape == (size, tiny.D) and torch.equal(words[: tiny.VOCAB], old)
     assert (made.get_output_embeddings().weight is words) == tied
-    assert made(**tiny.batch()).logits.shape[-1] == tiny.VOCAB + 3
+    assert made(**tiny.batch()).logits.shape[-1] == size
     # never smaller
-    assert (
-        NumberModel(stock, None, vocab_size=10).get_input_embeddings().weight.shape[0]
-        == tiny.VOCAB + 3
-    )
+    assert len(NumberModel(stock, None, vocab_size=10).get_input_embeddings().weight) == size
 
 
 def test_mean_resizing() -> None:
@@ -289,44 +265,33 @@ def test_mean_resizing() -> None:
     stock = tiny.backbone("gpt2")
     with torch.no_grad():
         stock.get_input_embeddings().weight += 5.0
-    near = (
-        NumberModel(copy.deepcopy(stock), None, vocab_size=tiny.VOCAB + 20)
+    near, far = (
+        NumberModel(copy.deepcopy(stock), None, vocab_size=tiny.VOCAB + 20, mean_resizing=mean)
         .get_input_embeddings()
         .weight[tiny.VOCAB :]
+        for mean in (True, False)
     )
-    assert (near.mean() - 5).abs() < 0.1
-    far = (
-        NumberModel(stock, None, vocab_size=tiny.VOCAB + 20, mean_resizing=False)
-        .get_input_embeddings()
-        .weight[tiny.VOCAB :]
-    )
-    assert far.abs().max() < 0.2
+    assert (near.mean() - 5).abs() < 0.1 and far.abs().max() < 0.2
 
 
 def test_frozen_backbone() -> None:
     """It gets no gradient and no dropout; the rest learns, and the loss falls."""
-    made = NumberModel(
-        tiny.backbone("bert"), tiny.embedding("bits"), tiny.head("bits"), freeze_backbone=True
-    ).train()
+    layers = tiny.embedding("bits"), tiny.head("bits")
+    made = NumberModel(tiny.backbone("bert"), *layers, freeze_backbone=True).train()
     assert made.head.training and not any(module.training for module in made.backbone.modules())
-    before = {key: stream.clone() for key, stream in made.backbone.state_dict().items()}
-    batch = tiny.batch()
+    before, batch = copy.deepcopy(made.backbone.state_dict()), tiny.batch()
     batch["labels"][batch["number_mask"]] = -100
     losses = tiny.learn(made, batch, 30, of="token_loss")
     assert losses[-1] < 0.9 * losses[0]
-    assert all(
-        torch.equal(before[key], stream) for key, stream in made.backbone.state_dict().items()
-    )
+    same(made.backbone.state_dict(), before, 0, 0)
     assert all(one.grad is not None for one in made.embedding.parameters())
 
 
 def test_causal_is_known() -> None:
     encoder = transformers.BertModel(transformers.BertConfig(**tiny.SIZES))
     decoder = transformers.GPTNeoXModel(transformers.GPTNeoXConfig(**tiny.SIZES))
-    assert [
-        NumberModel(one, None).causal
-        for one in (encoder, decoder, tiny.backbone("roberta"), tiny.Plain())
-    ] == [False, True, False, True]
+    kinds = [encoder, decoder, tiny.backbone("roberta"), tiny.Plain()]
+    assert [NumberModel(one, None).causal for one in kinds] == [False, True, False, True]
     assert NumberModel(encoder, None, causal=True).causal
     unknown = tiny.Plain()
     unknown.causal = None
@@ -337,16 +302,14 @@ def test_causal_is_known() -> None:
 def test_bare_encoder() -> None:
     """Numbers only: no logits, so no labels; every parameter that is trained gets its gradient."""
     encoder = transformers.BertModel(transformers.BertConfig(**tiny.SIZES))
-    batch = tiny.batch()
+    layers, batch = (tiny.embedding("xval"), tiny.head("scalar")), tiny.batch()
     with pytest.raises(ModelError, match="ForMaskedLM"):
-        NumberModel(encoder, tiny.embedding("xval"), tiny.head("scalar"))(**batch)
-    made = NumberModel(encoder, tiny.embedding("xval"), tiny.head("scalar"), token_weight=0.0)
+        NumberModel(encoder, *layers)(**batch)
+    made = NumberModel(encoder, *layers, token_weight=0.0)
     found = made(**batch)
     assert found.logits is None and found.token_loss is None
     found.loss.backward()
-    assert not [
-        key for key, one in made.named_parameters() if one.requires_grad and one.grad is None
-    ]
+    assert all(one.grad is not None for one in made.parameters() if one.requires_grad)
 
 
 def test_plain_module(tmp_path: Path) -> None:
@@ -368,30 +331,33 @@ def test_plain_module(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_together() -> None:
-    with pytest.raises(ModelError, match="d_model=8, the backbone's word vectors have 16"):
-        NumberModel(tiny.backbone("gpt2"), tiny.embedding_from_config({"name": "xval"}, 8))
-    with pytest.raises(ModelError, match="d_model=8, the backbone's hidden states have 16"):
-        NumberModel(tiny.backbone("gpt2"), None, tiny.head_from_config({"name": "scalar"}, 8))
-    with pytest.raises(ModelError, match="takes no inputs_embeds"):
-        NumberModel(torch.nn.Linear(2, 2), None)
+    gpt2 = tiny.backbone("gpt2")
+    small = tiny.embedding_from_config({"name": "xval"}, 8)
+    short = tiny.head_from_config({"name": "scalar"}, 8)
+    for parts, message in (
+        ((gpt2, small), "d_model=8, the backbone's word vectors have 16"),
+        ((gpt2, None, short), "d_model=8, the backbone's hidden states have 16"),
+        ((torch.nn.Linear(2, 2), None), "takes no inputs_embeds"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            NumberModel(*parts)
     made, batch = model(), tiny.batch()
-    with pytest.raises(ModelError, match="NumberCollator"):
-        made(**batch, number_index=torch.zeros(3, 2))
-    with pytest.raises(SchemaError, match="no number_mask"):
-        made(batch["input_ids"])
-    with pytest.raises(SchemaError, match="no number_scaled"):
-        made(batch["input_ids"], number_mask=batch["number_mask"])
-    with pytest.raises(SchemaError, match="ScalarHead is trained on"):
-        made_bits = model(embedding="bits")
-        made_bits(**{key: stream for key, stream in batch.items() if key != "number_scaled"})
-    with pytest.raises(ModelError, match="one per token"):
-        made(**(batch | {"labels": torch.zeros(3, dtype=torch.int64)}))
+    no_scaled = {name: stream for name, stream in batch.items() if name != "number_scaled"}
+    some = {name: batch[name] for name in ("input_ids", "number_mask")}
+    for one, given, message in (
+        (made, batch | {"number_index": torch.zeros(3, 2)}, "NumberCollator"),
+        (made, {"input_ids": batch["input_ids"]}, "no number_mask"),
+        (made, some, "no number_scaled"),
+        (model(embedding="bits"), no_scaled, "ScalarHead is trained on"),
+        (made, batch | {"labels": torch.zeros(3, dtype=torch.int64)}, "one per token"),
+    ):
+        with pytest.raises((ModelError, SchemaError), match=message):
+            one(**given)
     with pytest.raises(AttributeError, match="NumberModelOutput has no 'lgits'"):
         _ = made(**batch).lgits
 
 
 # Saved and loaded
-# --------------------------------------------------------------------------------------------------------------
 
 
 @EVERY
@@ -401,20 +367,21 @@ def test_what_does_not_fit_together() -> None:
 def test_saved_and_loaded(
     kind: str, embedding: str | None, head: str | None, tmp_path: Path
 ) -> None:
-    made = model(
-        kind, embedding, head, number_weight=0.5, token_weight=0.25, vocab_size=tiny.VOCAB + 2
-    )
+    options = {"number_weight": 0.5, "token_weight": 0.25, "vocab_size": tiny.VOCAB + 2}
+    made, batch = model(kind, embedding, head, **options), tiny.batch()
     made.save_pretrained(tmp_path)
     files = ["config.json", "model.safetensors", "modeling_numtok.py"]
     assert sorted(path.name for path in tmp_path.iterdir()) == files
-    back, batch = NumberModel.from_pretrained(tmp_path), tiny.batch()
+    back = NumberModel.from_pretrained(tmp_path)
     same(back(**batch).loss, made(**batch).loss, 0, 0)
-    tied = made.get_output_embeddings().weight is made.get_input_embeddings().weight
-    assert (back.get_output_embeddings().weight is back.get_input_embeddings().weight) == tied
+    tied = [
+        one.get_output_embeddings().weight is one.get_input_embeddings().weight
+        for one in (made, back)
+    ]
+    assert tied[0] == tied[1]
     back.save_pretrained(tmp_path / "again")
-    described, again = (
-        json.loads((path / "config.json").read_text()) for path in (tmp_path, tmp_path / "again")
-    )
+    folders = tmp_path, tmp_path / "again"
+    described, again = (json.loads((path / "config.json").read_text()) for path in folders)
     assert described.pop("backbone")["class"] == again.pop("backbone")["class"]
     assert described == again
 
@@ -424,50 +391,40 @@ def test_state_dicts_round_trip(kind: str) -> None:
     """A tied parameter is there once, so that safetensors takes the state dict, and any loader of
     state dicts gives it back.
     """
-    made, other = (
-        model(kind, "fone", "fone"),
-        NumberModel(tiny.backbone(kind, 7), tiny.embedding("fone"), tiny.head("fone")).eval(),
-    )
-    state = made.state_dict()
+    made, layers = model(kind, "fone", "fone"), (tiny.embedding("fone"), tiny.head("fone"))
+    other = NumberModel(tiny.backbone(kind, 7), *layers).eval()
+    state, batch = made.state_dict(), tiny.batch()
     safetensors.torch.save(state)
-    names = {key for key, _ in made.named_parameters()}
-    assert names <= set(state)
+    assert {key for key, _ in made.named_parameters()} <= set(state)
     plain = {key: stream for key, stream in state.items() if key != "_extra_state"}
     assert other.load_state_dict(plain).missing_keys == []
-    batch = tiny.batch()
     same(other(**batch).loss, made(**batch).loss, 0, 0)
+    words = ("words", "embed", "wte")
     with pytest.raises(RuntimeError, match="Missing key"):
-        words = ("words", "embed", "wte")
         some = {k: one for k, one in state.items() if not any(word in k for word in words)}
         other.load_state_dict(some)
 
 
 def test_dtypes_are_kept(tmp_path: Path) -> None:
-    made = model("gpt2", "fone", "scalar")
+    made, batch = model("gpt2", "fone", "scalar"), tiny.batch()
     made.backbone.to(torch.bfloat16)
     made.save_pretrained(tmp_path)
     back = NumberModel.from_pretrained(tmp_path)
     assert back.backbone.dtype == torch.bfloat16
     assert next(back.head.parameters()).dtype == torch.float32
-    assert (
-        NumberModel.from_pretrained(tmp_path, dtype=torch.float32).backbone.dtype == torch.float32
-    )
-    batch = tiny.batch()
     same(back(**batch).loss, made(**batch).loss, 0, 0)
+    whole = NumberModel.from_pretrained(tmp_path, dtype=torch.float32)
+    assert whole.backbone.dtype == torch.float32
 
 
 def test_what_was_frozen_stays_frozen(tmp_path: Path) -> None:
-    made = NumberModel(
-        xval_gpt2(tiny.VOCAB, tiny.D, 2, 2), tiny.embedding("xval"), tiny.head("scalar")
-    )
-    made.save_pretrained(tmp_path)
+    xval = xval_gpt2(tiny.VOCAB, tiny.D, 2, 2)
+    NumberModel(xval, tiny.embedding("xval"), tiny.head("scalar")).save_pretrained(tmp_path)
     back = NumberModel.from_pretrained(tmp_path)
-    assert {key for key, one in back.named_parameters() if not one.requires_grad} == {
-        f"backbone.{key}" for key, _ in back.backbone.named_parameters() if key.endswith("bias")
-    }
-    NumberModel(
-        tiny.backbone("gpt2"), tiny.embedding("xval"), freeze_backbone=True
-    ).save_pretrained(tmp_path)
+    for key, one in back.named_parameters():
+        assert one.requires_grad != (key.startswith("backbone.") and key.endswith("bias")), key
+    frozen = NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), freeze_backbone=True)
+    frozen.save_pretrained(tmp_path)
     back = NumberModel.from_pretrained(tmp_path).train()
     assert back.backbone_frozen and not back.backbone.training
     assert not any(one.requires_grad for one in back.backbone.parameters())
@@ -504,38 +461,35 @@ def test_a_folder_cannot_run_code(tmp_path: Path) -> None:
 
 
 def test_damaged_folders(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"has no model\.safetensors"):
-        NumberModel.from_pretrained(tmp_path)
-    made = model()
-    made.save_pretrained(tmp_path)
     weights, settings = tmp_path / "model.safetensors", tmp_path / "config.json"
+
+    def refused(message: str, **options: Any) -> None:
+        with pytest.raises(ModelError, match=message):
+            NumberModel.from_pretrained(tmp_path, **options)
+
+    refused(r"has no model\.safetensors")
+    model().save_pretrained(tmp_path)
     good, described = weights.read_bytes(), settings.read_text()
     for content in (b"", good[:50], good[:-9], b"\x80\x04pickle"):
         weights.write_bytes(content)
-        with pytest.raises(ModelError, match="damaged"):
-            NumberModel.from_pretrained(tmp_path)
+        refused("damaged")
     weights.write_bytes(good)
-    for text in ("", "[]", "{", '{"format": 1}', described.replace('"head"', '"hat"')):
+    for text, message in (
+        *((text, "damaged") for text in ("", "[]", "{", '{"format": 1}')),
+        (described.replace('"head"', '"hat"'), "damaged"),
+        ('{"model_type": "gpt2"}', "of another model"),
+        (described.replace('"format": 1', '"format": 2'), "upgrade numtok"),
+    ):
         settings.write_text(text)
-        with pytest.raises(ModelError, match="damaged"):
-            NumberModel.from_pretrained(tmp_path)
-    settings.write_text('{"model_type": "gpt2"}')
-    with pytest.raises(ModelError, match="of another model"):
-        NumberModel.from_pretrained(tmp_path)
-    settings.write_text(described.replace('"format": 1', '"format": 2'))
-    with pytest.raises(ModelError, match="upgrade numtok"):
-        NumberModel.from_pretrained(tmp_path)
+        refused(message)
     settings.unlink()
-    with pytest.raises(ModelError, match="not written by numtok"):
-        NumberModel.from_pretrained(tmp_path)
+    refused("not written by numtok")
     settings.write_text(described)
     safetensors.torch.save_file({"head.nothing": torch.zeros(1)}, weights)
-    with pytest.raises(ModelError, match="does not hold the weights"):
-        NumberModel.from_pretrained(tmp_path, backbone=tiny.backbone("gpt2"))
+    refused("does not hold the weights", backbone=tiny.backbone("gpt2"))
 
 
 # xVal's transformer
-# ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_gpt2_as_xval_starts_it() -> None:
@@ -559,7 +513,6 @@ def test_a_gpt2_as_xval_starts_it() -> None:
 
 
 # In training loops
-# -------------------------------------------------------------------------------------------------------------
 
 
 @EVERY

@@ -36,17 +36,13 @@ def xval() -> tuple[NumberModel, dict[str, Any]]:
     """Model and batch as in the paper."""
     tokenizer, rows = data(XVal(0.1))
     mask = tokenizer.config["model"]["vocab"]["[MASK]"]
-    batch = NumberCollator.from_schema(rows.schema, 0, mask_token_id=mask, seed=1, **XVAL_MASKING)(
-        list(rows)
-    )
+    masking = {"mask_token_id": mask, "seed": 1, **XVAL_MASKING}
+    batch = NumberCollator.from_schema(rows.schema, 0, **masking)(list(rows))
     torch.manual_seed(0)
-    backbone = xval_gpt2(
-        tokenizer.vocab_size, 16, 2, 2, bidirectional=True, token_head="mlp", n_positions=64
-    )
-    made = NumberModel(
-        backbone, embedding_from_schema(rows.schema, 16), head_from_schema(rows.schema, 16)
-    )
-    return made.eval(), batch | {"mask": mask}
+    options = {"bidirectional": True, "token_head": "mlp", "n_positions": 64}
+    backbone = xval_gpt2(tokenizer.vocab_size, 16, 2, 2, **options)
+    layers = embedding_from_schema(rows.schema, 16), head_from_schema(rows.schema, 16)
+    return NumberModel(backbone, *layers).eval(), batch | {"mask": mask}
 
 
 def test_xval_masks_a_fifth_and_sets_values_to_one() -> None:
@@ -151,33 +147,28 @@ def test_float_embedding_trains_word_head_and_number_module_only(kind: str, tmp_
     ) - trunk
 
 
-@pytest.mark.parametrize(
-    "options", [{"width": 64, "reciprocal": True}, {"width": 64, "compact": True}]
-)
-def test_bits_of_float64_are_learnt_and_written_with_17_digits(options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("other", [{"reciprocal": True}, {"compact": True}])
+def test_bits_of_float64_are_learnt_and_written_with_17_digits(other: dict[str, Any]) -> None:
     """BitTokens: bits added to the word vector of the number's token, a binary cross-entropy of
     each bit with a weight. What a model learns by heart from a text, through the collator, and
     writes through its head, is that text, to the last digit."""
-    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [FloatBits(**options)])
+    numbers = FloatBits(width=64, **other)
+    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [numbers])
     texts = ["it is -28.5 or 0.30000000000000004", "the mass is 9.1093837139000001e-31"]
     rows = NumberDataset(tokenizer.encode_batch(texts))
     torch.manual_seed(0)
     embedding = embedding_from_schema(rows.schema, tiny.D, projection="linear")
-    made = NumberModel(
-        tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size),
-        embedding,
-        head_from_schema(rows.schema, tiny.D, slope=0.05),
-    ).train()
+    whole = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size)
+    made = NumberModel(whole, embedding, head_from_schema(rows.schema, tiny.D, slope=0.05)).train()
     batch = NumberCollator.from_schema(rows.schema, 0, objective="causal")(list(rows))
     losses = tiny.learn(made, batch, 100, 2e-2, "number_loss")
     assert losses[-1] < losses[50] < losses[10] < losses[0]
     assert losses[-1] < losses[0] / 10
     made.eval()
-    assert generate(made, tokenizer, ["it is"], max_new_tokens=3, full_text=True) == [
-        "it is -28.5 or 0.30000000000000004"
-    ]
-    (written,) = generate(made, tokenizer, ["the mass is"], max_new_tokens=1, details=True).values
-    assert written == [9.1093837139000001e-31]
+    written = generate(made, tokenizer, ["it is"], max_new_tokens=3, full_text=True)
+    assert written == ["it is -28.5 or 0.30000000000000004"]
+    (values,) = generate(made, tokenizer, ["the mass is"], max_new_tokens=1, details=True).values
+    assert values == [9.1093837139000001e-31]
 
 
 def test_mistakes() -> None:

@@ -24,32 +24,30 @@ LOW = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 
 
 # --- zero is a number
-# -----------------------------------------------------------------------------------------------------------------------------
+
+
+def silenced(head: ScalarHead, bias: float) -> ScalarHead:
+    """A head that says this whatever it is given."""
+    with torch.no_grad():
+        for parameter in head.parameters():
+            parameter.zero_()
+        head.network[2].bias.fill_(bias)
+    return head
 
 
 def writer_of(value: float) -> tuple[NumberModel, Tokenizer, dict[str, Any], list[dict[str, Any]]]:
     """A model that writes this number again and again, and the batches that its embedding has seen."""
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [XVal()])
-    head = ScalarHead(tiny.D)
-    with torch.no_grad():
-        for parameter in head.parameters():
-            parameter.zero_()
-        head.network[2].bias.fill_(value)
-    made = NumberModel(
-        tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), XValEmbedding(tiny.D), head
-    ).eval()
+    whole = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size)
+    made = NumberModel(whole, XValEmbedding(tiny.D), silenced(ScalarHead(tiny.D), value)).eval()
     seen: list[dict[str, Any]] = []
-    made.embedding.register_forward_pre_hook(
-        lambda _, arguments: seen.append(
-            {name: arguments[1][name].clone() for name in arguments[1]}
-        )
-    )
-    options = {
-        "max_new_tokens": 4,
-        "sequence_bias": [[[tokenizer.tokens[" [NUM]"]], 1000.0]],
-        "details": True,
-    }
-    return made, tokenizer, options, seen
+
+    def noted(_: Any, given: Any) -> None:
+        seen.append({name: stream.clone() for name, stream in given[1].items()})
+
+    made.embedding.register_forward_pre_hook(noted)
+    bias = [[[tokenizer.tokens[" [NUM]"]], 1000.0]]
+    return made, tokenizer, {"max_new_tokens": 4, "sequence_bias": bias, "details": True}, seen
 
 
 def test_a_zero_that_is_written_is_a_number() -> None:
@@ -85,7 +83,6 @@ def test_a_literal_number_token_in_a_prompt_takes_no_value() -> None:
 
 
 # --- the range of float16
-# -------------------------------------------------------------------------------------------------------------------------
 
 
 @LOW
@@ -94,20 +91,16 @@ def test_predictions_of_a_module_in_low_precision_are_not_rounded_to_it(dtype: A
     back.
     """
     for value, scale in ((70000.0, 1e-4), (1e-9, 1e9), (2049.0, 1.0)):
-        head = ScalarHead(1, scale=scale)
-        with torch.no_grad():
-            for parameter in head.parameters():
-                parameter.zero_()
-            head.network[2].bias.fill_(value * scale)
+        head = silenced(ScalarHead(1, scale=scale), value * scale)
         found = head.to(dtype).predict(torch.zeros(1, 1, dtype=dtype)).values
         assert found.dtype == torch.float64
         assert found.item() == pytest.approx(value, rel=float(torch.finfo(dtype).eps))
     bits = torch.tensor([int(bit) for bit in f"{np.float32(16777215).view(np.uint32):032b}"])
-    head = BitsHead(32).to(dtype)
+    bit_head = BitsHead(32).to(dtype)
     with torch.no_grad():
-        head.network.weight.copy_(torch.eye(32))
-        head.network.bias.zero_()
-    assert head.predict((2.0 * bits - 1)[None].to(dtype)).values.tolist() == [16777215.0]
+        bit_head.network.weight.copy_(torch.eye(32))
+        bit_head.network.bias.zero_()
+    assert bit_head.predict((2.0 * bits - 1)[None].to(dtype)).values.tolist() == [16777215.0]
 
 
 @LOW
