@@ -56,7 +56,7 @@ def known_cuts(pre_tokenizer: dict[str, Any]) -> Cuts | None:
     """Those of a pre-tokenizer in a tokenizer.json; None if it is not one of those above."""
     if pre_tokenizer["type"] == "ByteLevel":
         usual = pre_tokenizer.get("use_regex", True)
-        usual &= not pre_tokenizer.get("add_prefix_space", True)
+        usual = usual and not pre_tokenizer.get("add_prefix_space", True)
         return Cuts(line_ends=False) if usual else None
     steps = pre_tokenizer.get("pretokenizers") or []
     if [step["type"] for step in steps] != ["Split", "ByteLevel"]:

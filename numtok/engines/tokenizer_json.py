@@ -121,6 +121,7 @@ def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
             f" {TOKENIZER_FILE}"
         )
     _check_vocabulary(model["vocab"], name)
+    _check_merges(model, name)
     _check_parts(config, name)
     if not isinstance(config.get("added_tokens") or [], list):
         raise TokenizerError(f"{name}: added_tokens is not a list")
@@ -275,6 +276,20 @@ def _check_vocabulary(vocabulary: dict[str, Any] | list[Any], name: Any) -> None
             f"{name}: the entry {str(wrong[0])[:40]} of the vocabulary is not a token with its"
             " score"
         )
+
+
+def _check_merges(model: dict[str, Any], name: Any) -> None:
+    """`tokenizers` ends the process where a merge has not the prefix that it takes away."""
+    prefix, merges = model.get("continuing_subword_prefix"), model.get("merges")
+    if not isinstance(prefix, str) or not isinstance(merges, list):
+        return
+    for merge in merges if prefix else ():
+        pair = merge.split(" ") if isinstance(merge, str) else merge
+        if not (isinstance(pair, list) and pair and str(pair[-1]).startswith(prefix)):
+            raise TokenizerError(
+                f"{name}: the merge {str(merge)[:40]!r} does not go on with {prefix[:40]!r}, the"
+                " model's continuing_subword_prefix"
+            )
 
 
 def _check_parts(config: dict[str, Any], name: Any) -> None:
