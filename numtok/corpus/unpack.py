@@ -26,7 +26,7 @@ from numtok.representations.columns import (
 )
 from numtok.tokenizer.layout import number_schema, to_number_layout
 from numtok.tokenizer.packing import FlatRows, joined
-from numtok.tokenizer.schema import METADATA_KEY, column, flat, read_metadata
+from numtok.tokenizer.schema import METADATA_KEY, column, declared_columns, flat, read_metadata
 
 Ints = npt.NDArray[np.int64]
 
@@ -72,10 +72,9 @@ class Unpacker:
     """
 
     def __init__(self, packed: pa.Schema, path: str) -> None:
-        own = {one.name for one in (*PACKED, SEQ_TEXT)}
-        rows = number_schema(
-            pa.schema([field for field in packed if field.name not in own], packed.metadata)
-        )
+        own, laid = {one.name for one in (*PACKED, SEQ_TEXT)}, number_schema(packed)
+        kept = declared_columns(laid, path).keys() - own  # a piece has nothing of other columns
+        rows = pa.schema([field for field in laid if field.name in kept], laid.metadata)
         self._has_text = SEQ_TEXT.name in packed.names
         self.schema = rows.append(pa.field("text", SEQ_TEXT.type)) if self._has_text else rows
         self._path, self._next = path, 0
