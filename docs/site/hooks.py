@@ -22,6 +22,7 @@ ELSEWHERE = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
+    "examples/sample.jsonl": "sample.jsonl",
 }
 LIES_AT = {page: path for path, page in ELSEWHERE.items()}
 LINK = re.compile(r"""(\]\(|<img src=")([^)\s"#]+)((?:#[^)\s"]*)?)([)"])""")

@@ -65,11 +65,15 @@ class Report:
         lines = [f"{'answers':<16}{self.total:>8,}"]
         share = 100 / self.total if self.total else 0.0
         lines += [f"{name:<16}{count:>8,}{count * share:>8.1f}%" for name, count in rows]
-        lines.append(f"{'digits right':<16}{self.digits_right:>8.2f}")
+        lines.append(
+            f"{'digits right':<16}{self.digits_right:>8.2f}  mean; {MOST_RIGHT:g} if exact"
+        )
         if self.without_target:
             lines.append(f"{'no target':<16}{self.without_target:>8,}")
-        lines += [f"  {number}: no number in {end!r}" for number, end in self.examples]
-        lines += [f"  {number}: {found} is not {target}" for number, found, target in self.mistakes]
+        lines += [f"  answer {at + 1}: no number in {end!r}" for at, end in self.examples]
+        lines += [
+            f"  answer {at + 1}: {found} is not {target}" for at, found, target in self.mistakes
+        ]
         return "\n".join(lines)
 
 

@@ -36,7 +36,7 @@ def test_csv_and_deeper_fields(tmp_path: Path) -> None:
     told = run(str(deep), "--prediction", "resps.0.0", "--target", "doc.gold")
     assert "exact                  1   100.0%" in told.stdout
     deep.write_text('\ufeff{"prediction": null, "target": 5}', encoding="utf-8")
-    assert "0: no number in ''" in run(str(deep)).stdout
+    assert "answer 1: no number in ''" in run(str(deep)).stdout
 
 
 @pytest.mark.parametrize(
