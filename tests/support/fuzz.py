@@ -166,11 +166,13 @@ def _in_process(name: str, seed: int, seconds: float) -> bool:
         code = subprocess.run(command, timeout=seconds + 120).returncode
     except subprocess.TimeoutExpired:
         code = -signal.SIGKILL
-    if code < 0:
+    current = FOUND / f"{name}.current"
+    died = code < 0 and current.exists()  # it is gone once all runs are done
+    if died:
         path = FOUND / f"{name}-died-{seed}"
-        shutil.move(FOUND / f"{name}.current", path)
+        shutil.move(current, path)
         print(f"{name}: died or hung ({signal.Signals(-code).name})\n  {path}", flush=True)
-    return code != 0
+    return died or code > 0
 
 
 def main() -> int:
