@@ -53,7 +53,7 @@ def playground(tokenizer: str | None, port: int, no_browser: bool) -> None:
     """
     served = server(port, tokenizer)
     url = f"http://127.0.0.1:{served.server_port}/"
-    echo(f"{url}: the playground; Ctrl-C ends it")
+    echo(f"{url} is the playground; Ctrl-C ends it")
     if not no_browser:
         import webbrowser
 

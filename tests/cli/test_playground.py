@@ -140,7 +140,7 @@ def test_it_serves_until_it_is_interrupted() -> None:
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as run:
         assert run.stdout
-        url = run.stdout.readline().split()[0].rstrip(":")
+        url = run.stdout.readline().split()[0]
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url)
         with urllib.request.urlopen(url) as page:
             assert b"Playground" in page.read()
