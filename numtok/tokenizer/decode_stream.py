@@ -36,6 +36,8 @@ class DecodeStream:
         self._values = ["0"] * len(self._ids)  # of a prompt: they are not shown
         self._known = len(self._ids)  # of these ids the text was given
         self._has_values: bool | None = None  # None before the first number
+        # tokens of numbers, and those that begin one; None before the first id
+        self._symbols: tuple[set[int], set[int]] | None = None
         self._byte_ids: set[int | None] | None = None  # None before the first id
 
     def step(self, tokenizer: Any, id: int | Sequence[int], number_value: Any = None) -> str | None:
@@ -94,9 +96,11 @@ class DecodeStream:
         first = tokenizer.representations[0]
         if not isinstance(first, SpelledOut):
             return False
-        spelling = Spelling.of(first, tokenizer.tokens)
-        begins = {int(one) for form in first_ids(tokenizer.tokens, spelling) for one in form}
-        symbols = set(tokenizer.tokens.values())
+        if self._symbols is None:
+            forms = first_ids(tokenizer.tokens, Spelling.of(first, tokenizer.tokens))
+            begins = {int(one) for form in forms for one in form}
+            self._symbols = set(tokenizer.tokens.values()), begins
+        symbols, begins = self._symbols
         for run, symbol in enumerate(reversed(self._ids), 1):
             if symbol not in symbols or symbol == tokenizer.tokens.get(END_NUM):
                 return False
