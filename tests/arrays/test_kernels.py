@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,16 +26,12 @@ PACKAGE = Path(numtok.__file__).parent
 needs_modes = pytest.mark.skipif(sys.platform == "win32", reason="rights are not a mode there")
 
 
-def run(program: str, folder: Path, *path: Path, **environment: str) -> str:
-    """What a new process prints."""
-    places = os.pathsep.join(map(str, (*path, PACKAGE.parent)))
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": places, **environment},
-        capture_output=True,
-        text=True,
-    )
+def run(program: str, folder: Path, **environment: str) -> str:
+    """What a new process prints that finds modules in its folder first."""
+    places = f"{folder}{os.pathsep}{PACKAGE.parent}"
+    variables = {**os.environ, "PYTHONPATH": places, **environment}
+    command: Any = {"args": [sys.executable, "-c", program], "cwd": folder, "env": variables}
+    done = subprocess.run(**command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
@@ -68,15 +65,15 @@ def test_a_change_in_an_imported_rule_is_seen(tmp_path: Path) -> None:
     """
     find = "import numtok; print(numtok.scan(['5 of 7R32 and 1.2.3']).text().to_pylist())"
     shutil.copytree(PACKAGE, tmp_path / "numtok", ignore=shutil.ignore_patterns("__pycache__"))
-    assert "['5']\n" in run(find, tmp_path, tmp_path)
-    assert run(find, tmp_path, tmp_path) == "['5']\n"
+    assert "['5']\n" in run(find, tmp_path)
+    assert run(find, tmp_path) == "['5']\n"
     rules = tmp_path / "numtok" / "numbers" / "rules.py"
     before, times = rules.read_text("utf-8"), rules.stat()
     first, rest = before.split("def glued_end(", 1)
     without = rest.replace("    while True:\n", "    return at\n    while True:\n", 1)
     rules.write_text(f"{first}def glued_end({without}", "utf-8")
     os.utime(rules, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert "'7'" in run(find, tmp_path, tmp_path)
+    assert "'7'" in run(find, tmp_path)
 
 
 def test_the_key_holds_what_a_module_imports_and_nothing_else(
@@ -84,15 +81,13 @@ def test_the_key_holds_what_a_module_imports_and_nothing_else(
 ) -> None:
     room = tmp_path / "housekey" / "room"
     room.mkdir(parents=True)
-    for path, source in {
-        room.parent / "__init__.py": "",
-        room.parent / "other.py": "",
-        room / "__init__.py": "",
-        room / "kernels.py": "from housekey.room.rules import RULE\n",
-        room / "rules.py": "def late():\n    from housekey import constants\n",
-        room.parent / "constants.py": "ONE = 1\n",
+    for name, source in {
+        **dict.fromkeys(("__init__", "other", "room/__init__"), ""),
+        "constants": "ONE = 1\n",
+        "room/kernels": "from housekey.room.rules import RULE\n",
+        "room/rules": "def late():\n    from housekey import constants\n",
     }.items():
-        path.write_text(source)
+        (room.parent / f"{name}.py").write_text(source)
     monkeypatch.syspath_prepend(str(tmp_path))
     import housekey  # type: ignore[import-not-found]  # noqa: F401
 
@@ -123,27 +118,25 @@ def test_kernels_of_another_version_are_not_taken(
 # ---- Whatever becomes of the cache
 
 
+HARMS: dict[str, Callable[[bytes], bytes]] = {
+    "cut short": lambda whole: whole[: len(whole) // 2],
+    "empty": lambda whole: b"",
+    "no pickle": lambda whole: b"whole, but not what it should be",
+    "of another kind": lambda whole: pickle.dumps((("float64",), ())),
+}
+
+
 @pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
-@pytest.mark.parametrize("harm", ["cut short", "empty", "no pickle", "of another kind", "a folder"])
+@pytest.mark.parametrize("harm", HARMS)
 def test_a_damaged_cache_is_no_error_and_mended(harm: str, suffix: str, cache: Path) -> None:
     assert [squared(3), squared(3)] == [(9, 0), (9, 1)]
     (path,) = cache.rglob(f"*{suffix}")
-    content = path.read_bytes()
-    path.unlink()
-    if harm == "a folder":
-        path.mkdir()
-        with pytest.warns(UserWarning, match="cannot be cached"):
-            assert squared(3) == (9, 0)
-        return
-    path.write_bytes(
-        {
-            "cut short": content[: len(content) // 2],
-            "empty": b"",
-            "no pickle": b"whole, but not what it should be",
-            "of another kind": pickle.dumps((("float64",), ())),
-        }[harm]
-    )
+    path.write_bytes(HARMS[harm](path.read_bytes()))
     assert [squared(3), squared(3)] == [(9, 0), (9, 1)]
+    path.unlink()
+    path.mkdir()
+    with pytest.warns(UserWarning, match="cannot be cached"):
+        assert squared(3) == (9, 0)
 
 
 SQUARES = """
@@ -171,7 +164,7 @@ def squares(tmp_path: Path) -> Path:
 
 
 def use(program: str, squares: Path) -> str:
-    return run(program, squares, squares, NUMBA_CACHE_DIR=str(squares / "cache"))
+    return run(program, squares, NUMBA_CACHE_DIR=str(squares / "cache"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
@@ -292,19 +285,10 @@ def test_own_folders_are_private_at_every_level_whatever_the_umask(
     assert len(folders) >= 8 and {path.stat().st_mode & 0o777 for path in folders} == {0o700}
 
 
-def _by_nobody(path: Path) -> None:
-    os.chown(path, 65534, 65534)
-
-
-def _by_group(path: Path) -> None:
-    os.chown(path, -1, 65534 if os.getuid() == 0 else -1)
-    path.chmod(0o770)
-
-
-HOSTILE = {
-    "all may write": lambda path: path.chmod(0o777),
-    "a group may write": _by_group,
-    "of user nobody": _by_nobody,
+HOSTILE: dict[str, tuple[int, int, int]] = {  # the mode, the user, the group
+    "all may write": (0o777, -1, -1),
+    "a group may write": (0o770, -1, 65534 if os.getuid() == 0 else -1),
+    "of user nobody": (0o700, 65534, 65534),
 }
 
 
@@ -323,8 +307,9 @@ def test_a_folder_that_others_may_write_is_not_read(
         path.write_bytes(planted % str(mark).encode())
     folder = next(path for path in cache.rglob("*.nbi")).parent
     levels = [folder, *folder.parents][: 1 + level]
-    levels[-1].chmod(0o700)
-    HOSTILE[who](levels[-1])
+    mode, user, group = HOSTILE[who]
+    os.chown(levels[-1], user, group)
+    levels[-1].chmod(mode)
     with pytest.warns(UserWarning, match="cannot be cached"):
         assert squared(3) == (9, 0)
     assert not mark.exists()

@@ -20,18 +20,12 @@ class Foreign:
     """An array, or a batch, that is no class of pyarrow and can do nothing else."""
 
     def __init__(self, array: Any) -> None:
-        self._array = array
-
-    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
-        return self._array.__arrow_c_array__(requested_schema)
+        self.__arrow_c_array__ = array.__arrow_c_array__
 
 
 class ForeignPieces:
     def __init__(self, column: Any) -> None:
-        self._column = column
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self._column.__arrow_c_stream__(requested_schema)
+        self.__arrow_c_stream__ = column.__arrow_c_stream__
 
 
 @pytest.mark.parametrize(

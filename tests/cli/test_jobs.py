@@ -33,28 +33,16 @@ def refused(*arguments: str) -> str:
     return result.stderr
 
 
-@pytest.mark.parametrize(
-    ("written", "size"),
-    [
-        ("100", 100),
-        ("2kB", 2000),
-        ("1.5 MB", 1_500_000),
-        ("1GiB", 1 << 30),
-        ("3m", 3_000_000),
-        ("1KiB", 1024),
-    ],
-)
-def test_sizes(written: str, size: int) -> None:
-    assert Size().convert(written, None, None) == size
+def test_sizes() -> None:
+    sizes = {"100": 100, "2kB": 2000, "1.5 MB": 1_500_000, "1GiB": 1 << 30, "3m": 3_000_000}
+    assert {written: Size().convert(written, None, None) for written in sizes} == sizes
 
 
 def test_what_is_no_size_or_share() -> None:
-    for written in ("", "0", "x", "-5", "1XB", "0.5"):
-        assert "is no size" in refused("encode", "in", "-o", "out/", "--shard-size", written)
-    for written in ("0/3", "4/3", "3", "a/b", "-1/3"):
-        assert "is not one of 1/N to N/N" in refused(
-            "encode", "in", "-o", "out/", "--shard", written
-        )
+    wrong = dict.fromkeys(["", "0", "x", "-5", "1XB", "0.5"], ("--shard-size", "is no size"))
+    wrong |= dict.fromkeys(["0/3", "4/3", "a/b"], ("--shard", "is not one of 1/N to N/N"))
+    for written, (option, told) in wrong.items():
+        assert told in refused("encode", "in", "-o", "out/", option, written)
     assert Share().convert("3/3", None, None) == (3, 3)
 
 
@@ -75,40 +63,33 @@ def test_a_file_is_a_file(corpus: Path) -> None:
 
 
 def test_what_is_printed(corpus: Path) -> None:
-    told = ok("encode", "in", "-o", "out", "--shards", "5", "--workers", "1")
+    how = ("--shards", "5", "--workers", "1")
+    told = ok("encode", "in", "-o", "out", *how)
     assert told.splitlines()[0] == "out"
     assert [line.split() for line in told.splitlines() if "shards" in line] == [["shards", "5"]]
-    assert "done before" in ok("encode", "in", "-o", "out", "--shards", "5") and not ok(
-        "finish", "out", "-q"
-    )
-    told = ok("encode", "in", "-o", "part/", "--shards", "5", "--shard", "1/2")
+    assert "done before" in ok("encode", "in", "-o", "out", *how) and not ok("finish", "out", "-q")
+    told = ok("encode", "in", "-o", "part/", *how, "--shard", "1/2")
     assert "2 are not done yet" in told
     assert "2 of 5 shards are not done: 1, 3" in refused("finish", "part")
     told = ok("status", "part")
     assert told.split() == ["part", "done", "3", "of", "5", "shards", "waiting", "2"]
-    ok("encode", "in", "-o", "part/", "--shards", "5", "--shard", "2/2")
+    ok("encode", "in", "-o", "part/", *how, "--shard", "2/2")
     assert "finished" in ok("status", "part/") and "is not the folder" in refused("status", "in")
-    assert " 300 " in ok("finish", "part", "--check") and jobs.shards(Path("part")) == jobs.shards(
-        Path("out")
-    )
+    assert " 300 " in ok("finish", "part", "--check")
+    assert jobs.shards(Path("part")) == jobs.shards(Path("out"))
 
 
 def test_every_failure_is_told_and_the_status_says_so(corpus: Path) -> None:
     lines = Path("in/a.jsonl").read_text().splitlines()
     lines[3], lines[55] = "{", '{"text": 1}'
     Path("in/a.jsonl").write_text("\n".join(lines))
-    result = run("encode", "in/a.jsonl", "-o", "out/", "--shards", "6", "--workers", "1")
-    assert result.exit_code == 1
-    told = [line for line in result.stderr.splitlines() if "error" in line]
-    assert told[0].startswith(
-        "numtok: error: shard 4: in/a.jsonl:56: text column 'text' holds a number"
-    )
-    assert told[1].startswith(
-        "numtok: error: out: 2 of 6 shards failed (0, 4), the first with: in/a.jsonl:4:2: not valid"
-        " JSON"
-    )
-    assert "run the same again" in told[1]
-    assert "shard 4: in/a.jsonl:56: text column 'text' holds a number" in ok("status", "out")
+    told = refused("encode", "in/a.jsonl", "-o", "out/", "--shards", "6", "--workers", "1")
+    one, all_of_them = [line for line in told.splitlines() if "error" in line]
+    bad = "shard 4: in/a.jsonl:56: text column 'text' holds a number"
+    assert one.startswith(f"numtok: error: {bad}") and bad in ok("status", "out")
+    first = "out: 2 of 6 shards failed (0, 4), the first with: in/a.jsonl:4:2: not valid JSON"
+    assert all_of_them.startswith(f"numtok: error: {first}")
+    assert "run the same again" in all_of_them
 
 
 def test_a_file_of_options(corpus: Path) -> None:

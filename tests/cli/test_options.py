@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import click
-import pyarrow.parquet as pq
+import jobs
 import pytest
 from click.testing import CliRunner, Result
+from input_files import decoded, write_texts
 from numtok_cli.console import in_options
 from numtok_cli.encode import REPRESENTATIONS as LISTED
 from numtok_cli.main import cli
 from places import ROOT, SAMPLE
 
 import numtok
-from numtok import representations
+from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 from numtok.numbers import grammar
 from numtok.representations import REPRESENTATIONS
 
@@ -39,10 +40,7 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
         (EN, "--overflow clip"),
         (EN + " --numbers subword", "--overflow clip ! has no --overflow"),
     ],
-    "encode --dense": [
-        (EN + " --numbers bits", "--dense"),
-        (EN, "--dense ! has no tensors"),
-    ],
+    "encode --dense": [(EN + " --numbers bits", "--dense"), (EN, "--dense ! has no tensors")],
     "encode --scale": [(EN, "--scale 1"), (EN + " --numbers bits", "--scale 1 ! only xval has")],
     "encode --clip": [(EN, "--clip 1"), (EN + " --numbers bits", "--clip 1 ! only xval has")],
     "encode --fit": [(EN + " --numbers bits", "--fit ! only xval has a scale")],
@@ -199,36 +197,26 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "job.toml").write_text('numbers = "bits"\n')
     for name in ("there.jsonl", "there.bin", "there.idx", "there.json"):
         (folder / name).write_text("")
-    special = json.loads(
-        (Path(representations.__file__).parents[1] / "default/tokenizer.json").read_text()
-    )
+    special = json.loads((DEFAULT_FOLDER / "tokenizer.json").read_text())
+    end, first, second = "<|endoftext|>", *({"Sequence": {"id": i, "type_id": 0}} for i in "AB")
     special["post_processor"] = {
         "type": "TemplateProcessing",
-        "single": [
-            {"SpecialToken": {"id": "<|endoftext|>", "type_id": 0}},
-            {"Sequence": {"id": "A", "type_id": 0}},
-        ],
-        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
-        "special_tokens": {
-            "<|endoftext|>": {"id": "<|endoftext|>", "ids": [0], "tokens": ["<|endoftext|>"]}
-        },
+        "single": [{"SpecialToken": {"id": end, "type_id": 0}}, first],
+        "pair": [first, second],
+        "special_tokens": {end: {"id": end, "ids": [0], "tokens": [end]}},
     }
     (folder / "special.json").write_text(json.dumps(special))
-    special["added_tokens"].append(
-        {
-            **special["added_tokens"][0],
-            "id": 16000,
-            "content": "<x>",
-            "lstrip": True,
-            "special": False,
-        }
-    )
+    odd = {"id": 16000, "content": "<x>", "lstrip": True, "special": False}
+    special["added_tokens"].append(special["added_tokens"][0] | odd)
     (folder / "odd.json").write_text(json.dumps(special))
     run("train", f"{folder}/sample.jsonl -o {folder}/mine --vocab-size 400 -q")
-    run("encode", f"{folder}/sample.jsonl -o {folder}/encoded.parquet --numbers bits -q")
-    run("encode", f"{folder}/sample.jsonl -o {folder}/there.parquet --numbers bits -q")
-    run("encode", f"{folder}/sample.jsonl -o {folder}/counted/ --shards 1 --stats -q")
-    run("encode", f"{folder}/sample.jsonl -o {folder}/damaged/ --shards 1 --numbers bits -q")
+    for name, how in (
+        ("encoded.parquet", "--numbers bits"),
+        ("there.parquet", "--numbers bits"),
+        ("counted/", "--shards 1 --stats"),
+        ("damaged/", "--shards 1 --numbers bits"),
+    ):
+        run("encode", f"{folder}/sample.jsonl -o {folder}/{name} {how} -q")
     (shard,) = (folder / "damaged").glob("*.parquet")
     shard.write_bytes(shard.read_bytes()[:-9] + b"123456789")
     return folder
@@ -250,9 +238,9 @@ def outcome(
     monkeypatch.chdir(to)
     result = run(command, arguments)
     told = re.sub(r"[\d.]+ [smkMG]\S*(, .*)?", "", result.stdout + result.stderr)
-    files = {str(path.relative_to(to)): path.read_bytes() for path in to.rglob("*") if (path.is_file()
-             and not (made / path.relative_to(to)).exists()) or (path.name.startswith("there") and path.is_file())}  # fmt: skip
-    return result, (result.exit_code, told, files)
+    paths = [path.relative_to(to) for path in to.rglob("*") if path.is_file()]
+    own = [path for path in paths if path.name.startswith("there") or not (made / path).exists()]
+    return result, (result.exit_code, told, {str(path): (to / path).read_bytes() for path in own})
 
 
 @pytest.mark.parametrize("option", CHANGES)
@@ -263,9 +251,8 @@ def test_every_option_changes_the_outcome_or_is_refused(
     command = option.split()[0]
     for k, (without, added) in enumerate(CHANGES[option]):
         given, _, refusal = added.partition(" ! ")
-        result, found = outcome(
-            command, f"{without} {given}", made, tmp_path / f"{k}a", monkeypatch
-        )
+        words = f"{without} {given}"
+        result, found = outcome(command, words, made, tmp_path / f"{k}a", monkeypatch)
         assert "bug in numtok" not in result.stderr, result.stderr
         if refusal:
             assert result.exit_code in (1, 2) and refusal in result.stderr, result.output
@@ -285,7 +272,6 @@ def test_no_option_was_forgotten() -> None:
 
 
 # What is shown
-# ------------------------------------------------------------------------------------------------
 
 
 def test_the_help_has_groups_and_lists_all_representations() -> None:
@@ -316,11 +302,10 @@ def test_numtok_speaks_python_and_the_command_line_of_options() -> None:
     """One is made of the other as it is printed."""
     commands = "|".join(set(cli.commands) - {"warm-up"})
     options = re.compile(rf"(?<![\w-])--[a-z]|`numtok|\bnumtok ({commands})\b")
+    own = re.compile("numtok warm-up|ray start")
     for package in ("numtok", "numtok_torch"):
         said = [one for one in sentences(package) if options.search(one[1])]
-        assert [
-            one for one in said if "numtok warm-up" not in one[1] and "ray start" not in one[1]
-        ] == []
+        assert [one for one in said if not own.search(one[1])] == []
     python = re.compile(r"\b[a-z_]+=(True|False|'|\.\.\.)|\bnumtok\.[a-z_]+\(")
     assert [one for one in sentences("cli") if python.search(in_options(one[1]))] == []
     assert in_options("use overflow='text' or keep_text=True, not foo=3; pack=... too") == (
@@ -330,20 +315,13 @@ def test_numtok_speaks_python_and_the_command_line_of_options() -> None:
         "by --text-column NAME, --end-token </s>, --format x."
     )
     # All that a command may be told in Python's words has an option of that name.
-    rooms = (
-        "numtok/corpus/", "numtok/tokenizer/", "numtok/engines/", "numtok/files", "numtok/stores/",
-    )  # fmt: skip
-    left = {
-        found[0]
-        for path, text in sentences("numtok")
-        if path.startswith(rooms)
-        for found in python.finditer(in_options(text))
-    }
+    rooms = tuple(f"numtok/{room}" for room in ("corpus/", "tokenizer/", "engines/", "files", "st"))
+    texts = [in_options(text) for path, text in sentences("numtok") if path.startswith(rooms)]
+    left = {found[0] for text in texts for found in python.finditer(text)}
     assert left == {"use_fast=True"}, "that is said of a tokenizer of transformers, in Python alone"
 
 
 # Files of options
-# ------------------------------------------------------------------------------------------------
 
 KEYS = [
     name.removeprefix("--")
@@ -402,25 +380,21 @@ def test_a_grammar_by_its_name(
     name: str, text: str, values: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("in.jsonl").write_text(json.dumps({"text": text}) + "\n")
+    write_texts(Path("in.jsonl"), [text])
     Path("job.toml").write_text(f'grammar = "{name}"\nkeep-text = true\n')
     for given, out in (
-        (f"--grammar {name} --keep-text", "a.parquet"),
-        ("--config job.toml", "b/"),
+        (f"in.jsonl --grammar {name} --keep-text", "a/"),
+        ("in.jsonl --config job.toml", "b/"),
         ("--config b/__numtok/manifest.json", "c/"),
     ):
-        inputs = "" if "manifest" in given else "in.jsonl"
-        assert run("encode", f"{inputs} {given} -o {out} -q").exit_code == 0
-        (file,) = [Path(out)] if out == "a.parquet" else Path(out).glob("*.parquet")
-        assert pq.read_table(file).column("number_value").to_pylist() == [values]
-        assert run("decode", f"{file} -o back.jsonl --overwrite -q").exit_code == 0
-        assert json.loads(Path("back.jsonl").read_text()) == {"text": text}
+        assert run("encode", f"{given} -o {out} -q").exit_code == 0
+        assert jobs.table(Path(out))["number_value"].to_pylist() == [values]
+        assert decoded(Path(out)) == [text]
     made = getattr(numtok.Grammar, name)()
     assert numtok.scan([text], name) == numtok.scan([text], made)
     assert [float(one.value) for one in numtok.extract(text, name)] == values
     assert numtok.Tokenizer.from_pretrained(None, "xval", name).grammar == made
     assert numtok.corpus_stats("in.jsonl", grammar=name).numbers == len(values)
-    assert numtok.encode_files("in.jsonl", "d.parquet", grammar=name).numbers == len(values)
     with pytest.raises(numtok.NumtokError, match="expected a Grammar or one of 'prose', 'data'"):
         numtok.scan([text], "klingon")
 
@@ -428,9 +402,8 @@ def test_a_grammar_by_its_name(
 def test_stats_and_encode_fit_one_scale(tmp_path: Path) -> None:
     dice = random.Random(1)
     texts = [" ".join(f"{dice.lognormvariate(3, 2):.3f}" for _ in range(200)) for _ in range(50)]
-    path = tmp_path / "a.jsonl"
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    run("encode", f"{path} -o {tmp_path}/a.parquet -q")
+    path = write_texts(tmp_path / "a.jsonl", texts)
+    made = numtok.encode_files(path, tmp_path / "a.parquet")
     run("stats", f"{path} --json {tmp_path}/a.json -q")
-    metadata = json.loads(pq.read_schema(tmp_path / "a.parquet").metadata[b"numtok"])
-    assert metadata["numbers"][0]["scale"] == json.loads((tmp_path / "a.json").read_text())["scale"]
+    (xval,) = made.representations
+    assert xval.to_dict()["scale"] == json.loads((tmp_path / "a.json").read_text())["scale"]

@@ -18,6 +18,7 @@ from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import interrupts
 import pytest
 from click.testing import CliRunner
 from numtok_cli.main import cli
@@ -136,9 +137,7 @@ def test_a_link_is_drawn_and_hostile_text_does_not_run(port: int, tmp_path: Path
 
 def test_it_serves_until_it_is_interrupted() -> None:
     command = [sys.executable, "-m", "numtok_cli.main", "playground", "--port", "0", "--no-browser"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as run:
+    with interrupts.start(command) as run:
         assert run.stdout
         url = run.stdout.readline().split()[0]
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url)

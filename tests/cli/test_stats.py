@@ -52,20 +52,16 @@ def test_only_the_representations_that_are_asked_for_are_compared() -> None:
 
 
 # Pages
-# -------------------------------------------------------------------------------------------------
 
 
 def everything() -> Statistics:
     """Numbers of every shape, many values and many units."""
     digits = "123456789" * 6
-    shapes = (
-        f"{'-' * (k % 3 == 0)}{digits}"[: 1 + k % 23] + f"1e{k % 121 - 60}" for k in range(9000)
-    )
-    letters = (
-        f"{chr(97 + k % 26)}{chr(97 + k // 26 % 26)}{chr(0x400 + k % 99)}" for k in range(9000)
-    )
-    words = (f"{k} {word}x {1000 + k % 1100}" for k, word in enumerate(letters))
-    return Statistics.of_batch([" ".join(shapes), " ".join(words)])
+    shapes = (f"{'-' * (k % 3 == 0)}{digits}"[: 1 + k % 23] for k in range(9000))
+    numbers = (f"{shape}1e{k % 121 - 60}" for k, shape in enumerate(shapes))
+    letters = ((97 + k % 26, 97 + k // 26 % 26, 0x400 + k % 99) for k in range(9000))
+    words = (f"{k} {''.join(map(chr, one))}x {1000 + k % 1100}" for k, one in enumerate(letters))
+    return Statistics.of_batch([" ".join(numbers), " ".join(words)])
 
 
 PAGES: dict[str, Callable[[], Statistics]] = {

@@ -10,13 +10,12 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import interrupts
 import pytest
 from click.testing import CliRunner
-from numtok_cli.console import ProgressLine, duration, print_table, shown, size
+from numtok_cli.console import ProgressLine, duration, size
 from numtok_cli.main import cli
 
 from numtok.corpus.summary import Progress
@@ -41,11 +40,6 @@ def test_sizes_and_durations() -> None:
     assert [duration(seconds) for seconds in (0.04, 9.94, 9.96, 59.6, 185, 7385)] == [
         "0.0 s", "9.9 s", "10 s", "1:00", "3:05", "2:03:05",
     ]  # fmt: skip
-
-
-def test_a_table_is_aligned(capsys: pytest.CaptureFixture[str]) -> None:
-    print_table([("a", "1,000", ""), ("long", "2", "remark")], "title")
-    assert capsys.readouterr().out == "title\n  a     1,000\n  long      2  remark\n"
 
 
 @pytest.mark.parametrize("terminal", [False, True])
@@ -73,13 +67,6 @@ def test_progress(
 
 
 # Nothing acts on the terminal
-# -------------------------------------------------------------------------------------------------
-
-
-def test_what_is_shown_of_a_text() -> None:
-    text = "é 日本 👩\u200d👩 \ufe0f ⏎ −5 \u200b العربية"
-    assert shown(text) == text
-    assert shown("a\x1b[31m\nb\x9b\u202e\udcff\x7f") == "a␛[31m⏎b\\x9b\\u202e\\udcff␡"
 
 
 def test_inspect_and_stats_pass_no_control_character() -> None:
@@ -112,7 +99,6 @@ def test_messages_and_tables_pass_none_either(
 
 
 # Streams that take nothing
-# -------------------------------------------------------------------------------------------------
 
 
 def test_a_name_that_is_not_unicode(tmp_path: Path) -> None:
@@ -166,11 +152,8 @@ def test_a_terminal_that_goes_away_leaves_nothing(ignored: bool, code: int, tmp_
     output = shlex.quote(str(tmp_path / "a.parquet"))
     command = f"{nohup}exec {NUMTOK} encode - -o {output} -q --scale 1"
     running = interrupts.start(["bash", "-c", command], stdin=subprocess.PIPE)
-    deadline = time.monotonic() + 300
     # with a scale that is given, the output is opened before anything is read
-    while not list(tmp_path.iterdir()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    interrupts.wait_for(lambda: any(tmp_path.iterdir()))
     if ignored:
         running.send_signal(signal.SIGHUP)
     else:

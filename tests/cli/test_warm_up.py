@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -38,25 +37,20 @@ def test_it_says_what_it_prepared_and_where(tmp_path: Path) -> None:
 def test_what_it_does_not_say() -> None:
     quiet = CliRunner().invoke(cli, ["warm-up", "--numbers", "xval", "-q"])
     assert (quiet.exit_code, quiet.output) == (0, "")
-    assert (
-        "unknown representation 'nothing'"
-        in CliRunner().invoke(cli, ["warm-up", "--numbers", "nothing"]).output
-    )
 
 
 @pytest.mark.slow
 def test_after_it_nothing_is_compiled(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("The mass is -1,234.5e3 kg,  2  times.\n", "utf-8")
-    text, out = str(tmp_path / "a.txt"), str(tmp_path / "a.parquet")
-    line = ("encode", text, "-o", out, "--overwrite", *shlex.split("--scale 1 --workers 1"))
-    cold = numtok(*line, NUMBA_CACHE_DIR=str(tmp_path / "cold"))
+    text, out = tmp_path / "a.txt", tmp_path / "a.parquet"
+    text.write_text("The mass is -1,234.5e3 kg,  2  times.\n", "utf-8")
+    line = f"encode {text} -o {out} --overwrite --scale 1 --workers 1"
+    cold = numtok(*line.split(), NUMBA_CACHE_DIR=str(tmp_path / "cold"))
     assert cold.stderr.count(COMPILING) == 1
     warmed = {"NUMBA_CACHE_DIR": str(tmp_path / "warm")}
     assert numtok("warm-up", "--numbers", "xval", "-q", **warmed).returncode == 0
-    assert COMPILING not in numtok(*line, **warmed).stderr
-    assert COMPILING not in numtok(*line, "--pack", "8", "--pack-mode", "best-fit", **warmed).stderr
-    assert COMPILING not in numtok("stats", text, **warmed).stderr
-    assert COMPILING not in numtok("stats", out, **warmed).stderr
+    packed = f"{line} --pack 8 --pack-mode best-fit"
+    for words in (line, packed, f"stats {text}", f"stats {out}"):
+        assert COMPILING not in numtok(*words.split(), **warmed).stderr
 
 
 def test_no_folder_for_what_was_compiled_is_an_error(

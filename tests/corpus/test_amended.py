@@ -16,7 +16,7 @@ import jobs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from input_files import decoded, lines_of
+from input_files import decoded, lines_of, write_texts
 
 import numtok
 from numtok.corpus.jobs.config import read_config
@@ -27,10 +27,8 @@ SHARDS = 8
 
 
 def lines(count: int = 300, bad: dict[int, str] | None = None) -> str:
-    rows = [json.dumps({"text": f"row {number} is {number}.5 of it"}) for number in range(count)]
-    for number, line in (bad or {}).items():
-        rows[number] = line
-    return "".join(row + "\n" for row in rows)
+    good = (json.dumps({"text": f"row {number} is {number}.5 of it"}) for number in range(count))
+    return "".join((bad or {}).get(number, row) + "\n" for number, row in enumerate(good))
 
 
 def encode(folder: Path, **options: Any) -> Summary:
@@ -59,14 +57,20 @@ BAD = {30: '{"text": 7}', 268: '{"text": "row 268'}
 
 
 @pytest.fixture
-def broken(tmp_path: Path) -> Path:
-    """A job that two bad rows of one file have stopped, with the other six shards done."""
+def given(tmp_path: Path) -> Path:
+    """The folder of the inputs."""
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.jsonl").write_text(lines(bad=BAD))
+    return tmp_path / "in"
+
+
+@pytest.fixture
+def broken(given: Path, tmp_path: Path) -> Path:
+    """A job that two bad rows of one file have stopped, with the other six shards done."""
+    (given / "a.jsonl").write_text(lines(bad=BAD))
     with pytest.raises(JobError, match=r"2 of 8 shards failed \(0, 7\)") as caught:
         encode(tmp_path)
     told = caught.value.failures
-    assert told[0].startswith(f"{tmp_path}/in/a.jsonl:31: ") and ":269:" in told[7]
+    assert told[0].startswith(f"{given}/a.jsonl:31: ") and ":269:" in told[7]
     status = numtok.job_status(tmp_path / "out")
     assert status.failed == told and len(status.done) == 6 and not status.running
     return tmp_path
@@ -106,19 +110,17 @@ def test_bad_rows_are_left_out_when_that_is_asked_for_later(broken: Path) -> Non
         encode(broken)  # and they are bad again
 
 
-def test_files_are_added_and_dropped(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
+def test_files_are_added_and_dropped(given: Path, tmp_path: Path) -> None:
     for name in "bcd":
-        (tmp_path / "in" / f"{name}.txt").write_text(f"{name} 1\n{name} 2\n" * 20)
+        (given / f"{name}.txt").write_text(f"{name} 1\n{name} 2\n" * 20)
     encode(tmp_path, shards=6)
     before = files(tmp_path)
-    (tmp_path / "in" / "a.txt").write_text("a 1\na 2\n" * 20)
-    (tmp_path / "in" / "c.txt").unlink()
+    (given / "a.txt").write_text("a 1\na 2\n" * 20)
+    (given / "c.txt").unlink()
     summary = encode(tmp_path, shards=6)
     assert summary.resumed == 4 == stayed(before, tmp_path) and summary.shards == 6
     assert texts(tmp_path) == [f"{name} {n}" for name in "bda" for n in [1, 2] * 20]
-    again = numtok.encode_files(tmp_path / "in", tmp_path / "again.parquet", numbers="bits")
-    assert again.documents == summary.documents
+    assert summary.documents == 120
 
 
 def test_what_was_only_touched_stays(tmp_path: Path) -> None:
@@ -136,12 +138,11 @@ def test_what_was_only_touched_stays(tmp_path: Path) -> None:
     assert "now 5" in texts(tmp_path)
 
 
-def test_an_edit_that_nothing_shows_is_found_by_its_content(tmp_path: Path) -> None:
+def test_an_edit_that_nothing_shows_is_found_by_its_content(given: Path, tmp_path: Path) -> None:
     """Same size, time put back: neither the call nor its receipts can see it, `finish --check`
     does, and the same call makes up for it.
     """
-    (tmp_path / "in").mkdir()
-    path = tmp_path / "in" / "a.jsonl"
+    path = given / "a.jsonl"
     path.write_text(lines())
     encode(tmp_path)
     before, told = files(tmp_path), path.stat()
@@ -158,47 +159,43 @@ def test_an_edit_that_nothing_shows_is_found_by_its_content(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("first", ["a.parquet", "a.jsonl.gz", "a.csv", "a.json"])
 @pytest.mark.parametrize("keep", [[], ["id"]])
-def test_a_damaged_first_input(tmp_path: Path, first: str, keep: list[str]) -> None:
+def test_a_damaged_first_input(given: Path, tmp_path: Path, first: str, keep: list[str]) -> None:
     """It stops nobody else, and is left out when that is asked for."""
-    (tmp_path / "in").mkdir()
     damage = b'text,id\n1,"never closed\n' if first == "a.csv" else b"[damaged"
-    (tmp_path / "in" / first).write_bytes(damage)
+    (given / first).write_bytes(damage)
     for name in "bc":
-        rows = ({"text": f"{name} is {n}", "id": n} for n in range(50))
-        (tmp_path / "in" / f"{name}.jsonl").write_text("".join(f"{json.dumps(r)}\n" for r in rows))
+        write_texts(given / f"{name}.jsonl", [f"{name} is {n}" for n in range(50)])
     with pytest.raises(JobError, match=rf"shards failed \(0\), the first with: .*{first}"):
-        encode(tmp_path, shards=3, shard_size=None, keep_columns=keep)
+        encode(tmp_path, shards=3, keep_columns=keep)
     summary = encode(tmp_path, shards=3, keep_columns=keep, on_error="skip")
     assert (summary.documents, summary.skipped) == (100, 1)
-    assert quarantine(tmp_path)[0]["file"] == str(tmp_path / "in" / first)
+    assert quarantine(tmp_path)[0]["file"] == str(given / first)
 
 
-def test_rows_of_csv_are_left_out_one_by_one(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
+def test_rows_of_csv_are_left_out_one_by_one(given: Path, tmp_path: Path) -> None:
     rows = [f"{number},text {number}".encode() for number in range(30)]
     rows[4], rows[20] = b"4,one,too many", b"20,caf\xe9"
-    (tmp_path / "in" / "a.csv").write_bytes(b"id,text\n" + b"\n".join(rows) + b"\n")
+    (given / "a.csv").write_bytes(b"id,text\n" + b"\n".join(rows) + b"\n")
     summary = encode(tmp_path, on_error="skip", shards=1)
     assert (summary.documents, summary.skipped) == (28, 2)
     assert [one["line"] for one in quarantine(tmp_path)] == [6, 22]
     one = tmp_path / "one.parquet"
-    summary = numtok.encode_files(tmp_path / "in", one, numbers="bits", on_error="skip")
+    summary = numtok.encode_files(given, one, numbers="bits", on_error="skip")
     assert summary.quarantine == f"{one}.quarantine" and summary.skipped == 2
-    assert (
-        Path(summary.quarantine).read_bytes()
-        == (tmp_path / "out" / "__numtok" / "quarantine.jsonl").read_bytes()
-    )
+    assert lines_of(Path(summary.quarantine)) == quarantine(tmp_path)
 
 
 def test_the_bytes_of_a_shard_know_no_names(tmp_path: Path) -> None:
     """Neither of folders nor of the tokenizer's file."""
-    source = Path(numtok.__file__).parent / "default" / "tokenizer.json"
+    source, made = Path(numtok.__file__).parent / "default" / "tokenizer.json", []
     for name in ("x", "quite-another"):
-        (tmp_path / name / "in").mkdir(parents=True)
-        (tmp_path / name / "in" / f"{name}.jsonl").write_text(lines(40))
-        shutil.copy(source, tmp_path / name / f"{name}.json")
-        encode(tmp_path / name, tokenizer=str(tmp_path / name / f"{name}.json"), shards=2)
-    assert jobs.shards(tmp_path / "x" / "out") == jobs.shards(tmp_path / "quite-another" / "out")
+        folder = tmp_path / name
+        (folder / "in").mkdir(parents=True)
+        (folder / "in" / f"{name}.jsonl").write_text(lines(40))
+        tokenizer = shutil.copy(source, folder / f"{name}.json")
+        encode(folder, tokenizer=str(tokenizer), shards=2)
+        made.append(jobs.shards(folder / "out"))
+    assert made[0] == made[1]
 
 
 def test_an_input_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
@@ -209,22 +206,20 @@ def test_an_input_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
     def shrink(progress: Progress) -> None:
         os.truncate(path, 9 * 1000)
 
+    how: Any = {"numbers": "bits", "batch_bytes": 10_000, "progress": shrink}
     with pytest.raises(InputError, match=r"a\.txt: changed while it was read"):
-        numtok.encode_files(
-            path, tmp_path / "out.parquet", numbers="bits", batch_bytes=10_000, progress=shrink
-        )
+        numtok.encode_files(path, tmp_path / "out.parquet", **how)
     assert not (tmp_path / "out.parquet").exists()
 
 
-def test_planning_many_small_inputs_is_linear(tmp_path: Path) -> None:
-    """Twice as many take about twice as long."""
-    (tmp_path / "in").mkdir()
+def test_planning_many_small_inputs_is_linear(given: Path, tmp_path: Path) -> None:
+    """Four times as many take about four times as long, and by far not sixteen."""
     taken = []
     for count in (1000, 4000):
         for number in range(count):
-            (tmp_path / "in" / f"{number:06}.txt").write_text(f"is {number}")
+            (given / f"{number:06}.txt").write_text(f"is {number}")
         begin = time.process_time()
-        encode(tmp_path, numbers="xval", shards=4, shard=(1, 4), overwrite=False, keep_text=False)
+        encode(tmp_path, numbers="xval", shards=4, shard=(1, 4), keep_text=False)
         taken.append(time.process_time() - begin)
         shutil.rmtree(tmp_path / "out")
     assert taken[1] < 8 * taken[0]

@@ -21,21 +21,43 @@ from input_files import failure, read_all
 import numtok
 
 ZEROS = b"0" * (8 << 20)
-READ = r"""
-import json, re, sys
+SCRIPT = r"""
+import json, re, resource, sys
+import numtok
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import find_inputs, read_batches
-from numtok.errors import InputError
-for path, unit, keep in json.loads(sys.argv[1]):
+
+def read(path, unit="line", keep=""):
+    [source] = find_inputs([path])
+    how = ReadOptions(None, keep.split(), 1 << 20, unit)
+    return sum(len(batch.texts) for batch in read_batches(source, how))
+
+def encode(path):
+    return numtok.encode_files(path, path + ".out.parquet", scale=1, keep_text=True)
+
+def decode(path):
+    return numtok.decode_files(path, path + ".jsonl", workers=2)
+
+stats = numtok.corpus_stats
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30,) * 2)
+for call, *given in json.loads(sys.argv[1]):
     try:
-        [source] = find_inputs([path])
-        said = str(sum(len(batch.texts) for batch in read_batches(source, ReadOptions(None, keep.split(), 1 << 20, unit))))
-    except InputError as error:
+        said = str(globals()[call](*given))
+    except numtok.NumtokError as error:
         said = str(error)
     status = open("/proc/self/status").read()
     peak = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) >> 10  # not ru_maxrss, which counts the process that was forked
     print(json.dumps([said, peak]))
 """
+
+
+def apart(*calls: tuple[str | Path, ...]) -> list[tuple[str, int]]:
+    """(what came of it, peak memory in MiB so far) of each (name of a call, path, and what else it
+    is given), in a process of its own.
+    """
+    command = [sys.executable, "-c", SCRIPT, json.dumps(calls, default=str)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def bomb(path: Path, head: bytes, times: int = 160) -> Path:
@@ -48,23 +70,6 @@ def bomb(path: Path, head: bytes, times: int = 160) -> Path:
     path.write_bytes(pack(head) + pack(ZEROS) * times)
     assert path.stat().st_size < 2_000_000
     return path
-
-
-def read_all_apart(*files: tuple[Path, str, str]) -> list[tuple[str, int]]:
-    """(what came of it, peak memory in MiB so far) of each (path, unit, columns to keep), in one
-    process.
-    """
-    asked = json.dumps([(str(path), unit, keep) for path, unit, keep in files])
-    done = subprocess.run(
-        [sys.executable, "-c", READ, asked], capture_output=True, text=True, check=True, timeout=120
-    )
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def read_apart(path: Path, unit: str = "line", keep: str = "") -> tuple[str, int]:
-    """(what came of it, peak memory in MiB), in a process of its own."""
-    [(said, peak)] = read_all_apart((path, unit, keep))
-    return said, peak
 
 
 ENDLESS = [
@@ -86,20 +91,18 @@ ENDLESS = [
     ],
 )
 def test_one_endless_line(names: list[str], tmp_path: Path) -> None:
-    given = (one for one in ENDLESS if one[0] in names)
-    files = [(bomb(tmp_path / name, head), unit, "") for name, head, unit in given]
-    for (path, *_), (said, peak) in zip(files, read_all_apart(*files), strict=True):
+    given = [one for one in ENDLESS if one[0] in names]
+    files = [("read", bomb(tmp_path / name, head), unit) for name, head, unit in given]
+    for (_, path, _), (said, peak) in zip(files, apart(*files), strict=True):
         assert said.startswith(str(path)) and "longer than" in said
         assert peak < 1024, f"MiB, with {path}"
 
 
 def test_endless_small_rows_are_read_piece_by_piece(tmp_path: Path) -> None:
-    row = b'{"text": "12 of 34"}\n'
-    path = tmp_path / "a.jsonl.gz"
+    row, path = b'{"text": "12 of 34"}\n', tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(row * 400_000) * 20)
-    said, peak = read_apart(path)
-    assert said == "8000000"
-    assert peak < 500, "MiB"
+    [(said, peak)] = apart(("read", path))
+    assert said == "8000000" and peak < 500, "MiB"
 
 
 LONG = "12 of 34" * (1 << 17)
@@ -115,9 +118,8 @@ def test_a_long_value_in_every_row_that_is_stored_once(tmp_path: Path, name: str
     else:
         pa.feather.write_feather(table, path, "zstd")
     assert path.stat().st_size < 2_000
-    said, peak = read_apart(path, keep="id")
-    assert said == "800"
-    assert peak < 600, "MiB"
+    [(said, peak)] = apart(("read", path, "line", "id"))
+    assert said == "800" and peak < 600, "MiB"
 
 
 def test_long_values_that_are_stored_as_what_differs(tmp_path: Path) -> None:
@@ -126,36 +128,8 @@ def test_long_values_that_are_stored_as_what_differs(tmp_path: Path) -> None:
     table = pa.table({"text": pa.array([LONG]).take([0] * 300)})
     pq.write_table(table, path, compression="zstd", data_page_size=1 << 30, **how)
     assert path.stat().st_size < 2_000
-    said, peak = read_apart(path)
-    assert said == "300"
-    assert peak < 600, "MiB"
-
-
-CALL = r"""
-import json, re, resource, sys
-resource.setrlimit(resource.RLIMIT_AS, (6 << 30,) * 2)
-import numtok
-call, path = sys.argv[1:]
-calls = {
-    "stats": lambda: numtok.corpus_stats(path),
-    "decode": lambda: numtok.decode_files(path, path + ".jsonl", workers=2),
-    "encode": lambda: numtok.encode_files(path, path + ".out.parquet", scale=1, keep_text=True),
-}
-try:
-    said = str(calls[call]())
-except numtok.NumtokError as error:
-    said = str(error)
-status = open("/proc/self/status").read()
-print(json.dumps([said, int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) >> 10]))
-"""
-
-
-def call_apart(call: str, path: Path) -> tuple[str, int]:
-    """(what ``numtok stats`` and so on said, peak memory in MiB), in a process of its own."""
-    command = [sys.executable, "-c", CALL, call, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
-    said, peak = json.loads(done.stdout)
-    return said, peak
+    [(said, peak)] = apart(("read", path))
+    assert said == "300" and peak < 600, "MiB"
 
 
 def encoded_bomb(path: Path, name: str) -> Path:
@@ -184,17 +158,17 @@ def encoded_bomb(path: Path, name: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("call", ["stats", "decode"])
 @pytest.mark.parametrize("name", ["number_text", pytest.param("input_ids", marks=pytest.mark.slow)])
-def test_an_encoded_row_that_expands_without_end(name: str, call: str, tmp_path: Path) -> None:
-    said, peak = call_apart(call, encoded_bomb(tmp_path / "a.parquet", name))
-    assert said.startswith(f"{tmp_path / 'a.parquet'}: a row") and "longer than 512 MiB" in said
-    assert peak < 512, "MiB"
+def test_an_encoded_row_that_expands_without_end(name: str, tmp_path: Path) -> None:
+    path = encoded_bomb(tmp_path / "a.parquet", name)
+    for said, peak in apart(("stats", path), ("decode", path)):
+        assert said.startswith(f"{path}: a row") and "longer than 512 MiB" in said
+        assert peak < 512, "MiB"
 
 
 @pytest.mark.slow
 def test_a_long_text_beside_every_encoded_row_is_read_piece_by_piece(tmp_path: Path) -> None:
-    said, peak = call_apart("stats", encoded_bomb(tmp_path / "a.parquet", "text"))
+    [(said, peak)] = apart(("stats", encoded_bomb(tmp_path / "a.parquet", "text")))
     assert "documents=1500" in said and peak < 1024, "MiB"
 
 
@@ -207,8 +181,7 @@ def test_an_arrow_batch_that_expands_without_end(make: Any, tmp_path: Path) -> N
             text = [None, pa.py_buffer(np.array(rows)), pa.py_buffer(bytes(rows[1]))]
             column = pa.Array.from_buffers(pa.large_string(), 1, text)
             writer.write_batch(pa.record_batch([column], schema=schema))
-    for call in ("stats", "encode"):
-        said, peak = call_apart(call, path)
+    for said, peak in apart(("stats", path), ("encode", path)):
         assert said.startswith(f"{path}: batch 2 takes 600 MiB once it is decompressed")
         assert peak < 512, "MiB"
     memory_store.empty().pipe_file("/bombs/a.arrow", path.read_bytes())
@@ -217,14 +190,11 @@ def test_an_arrow_batch_that_expands_without_end(make: Any, tmp_path: Path) -> N
 
 def test_a_dictionary_behind_its_values_is_refused(tmp_path: Path) -> None:
     """It could not be looked at before they are read."""
-
-    def varint(number: int) -> bytes:
-        return bytes([number << 1]) if number < 64 else pytest.fail("one byte is enough here")
-
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": ["a 1"] * 5}), path)
     chunk = pq.read_metadata(path).row_group(0).column(0)
-    values, dictionary = varint(chunk.data_page_offset), varint(chunk.dictionary_page_offset)
+    offsets = (chunk.data_page_offset, chunk.dictionary_page_offset)
+    values, dictionary = (bytes([offset << 1]) for offset in offsets)  # one byte is enough here
     told, forged = b"\x26%b\x26%b" % (values, dictionary), b"\x26%b\x26%b" % (dictionary, values)
     assert path.read_bytes().count(told) == 1
     path.write_bytes(path.read_bytes().replace(told, forged))
@@ -239,27 +209,26 @@ def test_memory_does_not_grow_with_the_row_group(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet", compression="zstd")
     del texts
     assert pq.read_metadata(tmp_path / "a.parquet").num_row_groups == 1
-    said, peak = call_apart("encode", tmp_path / "a.parquet")
+    [(said, peak)] = apart(("encode", tmp_path / "a.parquet"))
     assert "documents=20000" in said and peak < 1024, "MiB"
 
 
 @pytest.mark.parametrize("depth", [100, 900, 5000, 100_000])
 def test_endless_depth(tmp_path: Path, depth: int) -> None:
-    for deep in ("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth):
-        for name, text in (
-            ("a.jsonl", '{"text": "a", "x": ' + deep + "}\n"),
-            ("a.json", '[{"text": "a",\n "x": ' + deep + "}]"),
-        ):
-            (tmp_path / name).write_text(text)
+    lines, array = tmp_path / "a.jsonl", tmp_path / "a.json"
+    nested = '{"a":' * depth + "1" + "}" * depth
+    for deep in ("[" * depth + "]" * depth, nested):
+        lines.write_text('{"text": "a", "x": ' + deep + "}\n")
+        array.write_text('[{"text": "a",\n "x": ' + deep + "}]")
+        for path in (lines, array):
             try:
-                assert read_all(tmp_path / name) == ["a"], "what is not kept may be anything"
+                assert read_all(path) == ["a"], "what is not kept may be anything"
             except ValueError as error:
                 assert "nested too deeply" in str(error)
             if depth > 100:
-                assert "nested too deeply" in str(failure(tmp_path / name, keep_columns=["x"]))
+                assert "nested too deeply" in str(failure(path, keep_columns=["x"]))
             else:
-                assert read_all(tmp_path / name, keep_columns=["x"]) == ["a"]
-    first, deep = json.dumps({"text": "a", "x": {"a": 1}}), '{"a":' * depth + "1" + "}" * depth
-    (tmp_path / "a.jsonl").write_text(f'{first}\n{{"text": "b", "x": {deep}}}\n')
-    said = str(failure(tmp_path / "a.jsonl", keep_columns=["x"]))
+                assert read_all(path, keep_columns=["x"]) == ["a"]
+    lines.write_text(f'{{"text": "a", "x": {{"a": 1}}}}\n{{"text": "b", "x": {nested}}}\n')
+    said = str(failure(lines, keep_columns=["x"]))
     assert "kept column 'x'" in said or depth > 900

@@ -36,17 +36,14 @@ def test_the_hub_and_datasets_read_it(
 ) -> None:
     hub, datasets = pytest.importorskip("huggingface_hub"), pytest.importorskip("datasets")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "in.csv").write_text(
-        'text,"' + ODD.replace('"', '""') + '"\n' + "it is 5 or 1e99,x\n" * 1200, "utf-8"
-    )
-    numtok.encode_files(
-        "in.csv", "out/", keep_columns=[ODD], output_format=kind, scale=1e-5, card=True
-    )
+    header = f'text,"{ODD.replace(chr(34), chr(34) * 2)}"\n'
+    Path("in.csv").write_text(header + "it is 5 or 1e99,x\n" * 1200, "utf-8")
+    how: Any = {"keep_columns": [ODD], "output_format": kind, "scale": 1e-5, "card": True}
+    numtok.encode_files("in.csv", "out/", **how)
     card = hub.DatasetCard.load("out/README.md").data.to_dict()
+    own, made, told = card["numtok"], jobs.manifest(Path("out")), card["numtok"]["report"]
     assert card["size_categories"] == ["1K<n<10K"]
-    own, made = card["numtok"], jobs.manifest(Path("out"))
     assert own["numbers"][0]["scale"] == 1e-5 and own["options"]["keep_columns"] == [ODD]
-    told = own["report"]
     assert (told["documents"], told["numbers"]) == (1200, 2400)
     assert told["left_as_text"] == made["report"]["left_as_text"] == {"xval": 1200}
     assert own["tokenizer"]["fingerprint"] == made["tokenizer"]["fingerprint"]

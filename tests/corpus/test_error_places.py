@@ -5,7 +5,6 @@ text is made of these.
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -54,40 +53,39 @@ def test_the_text_of_an_error_is_its_place_and_its_message(error: NumtokError, t
         assert (str(same), same.message, place_of(same)) == (told, "wrong", place_of(error))
 
 
-def test_calls_say_which_document_and_byte() -> None:
-    with pytest.raises(RepresentationError) as beyond:
-        Tokenizer.from_pretrained(numbers=[XVal(overflow="error")]).encode_batch(
-            ["none", "a é 1e400"]
-        )
-    assert place_of(beyond.value) == {"document": 1, "byte": 5}
-    with pytest.raises(InputError) as bytes_of_latin_1:
-        numtok.scan(pa.array([b"a", b"ab\xff"]).view(pa.string()))
-    assert place_of(bytes_of_latin_1.value) == {"document": 1, "byte": 2}
-    with pytest.raises(InputError) as surrogate:
-        numtok.scan(["a", "b\ud800"])
-    assert place_of(surrogate.value) == {"document": 1, "character": 1}
-    with pytest.raises(InputError) as odd:
-        numtok.scan(["a", 5])  # type: ignore[list-item]
-    assert place_of(odd.value) == {"document": 1}
-    with pytest.raises(GrammarError) as matched:
-        numtok.scan(["5", "a: b"], Grammar.from_pattern(r"\d|b"))
-    assert place_of(matched.value) == {"document": 1, "byte": 3}
+STRICT = XVal(overflow="error")
+CALLS: list[tuple[Any, Any, type[NumtokError], dict[str, int]]] = [
+    (["none", "a é 1e400"], STRICT, RepresentationError, {"document": 1, "byte": 5}),
+    (pa.array([b"a", b"ab\xff"]).view(pa.string()), None, InputError, {"document": 1, "byte": 2}),
+    (["a", "b\ud800"], None, InputError, {"document": 1, "character": 1}),
+    (["a", 5], None, InputError, {"document": 1}),
+    (["5", "a: b"], Grammar.from_pattern(r"\d|b"), GrammarError, {"document": 1, "byte": 3}),
+]
+
+
+@pytest.mark.parametrize(("texts", "how", "kind", "place"), CALLS)
+def test_calls_say_which_document_and_byte(
+    texts: Any, how: Any, kind: type[NumtokError], place: dict[str, int]
+) -> None:
+    with pytest.raises(kind) as told:
+        if isinstance(how, XVal):
+            Tokenizer.from_pretrained(numbers=[how]).encode_batch(texts)
+        numtok.scan(texts, how)
+    assert place_of(told.value) == place
 
 
 @pytest.mark.parametrize(
-    ("skipped", "place"), [(False, "row 3: byte 1: "), (True, "near row 2: byte 1: ")]
+    ("first", "on_error", "place"),
+    [('{"text": "5"}', "raise", "row 3: byte 1: "), ("{", "skip", "near row 2: byte 1: ")],
 )
 def test_a_corpus_names_the_row_of_every_error_about_a_document(
-    skipped: bool, place: str, tmp_path: Path
+    first: str, on_error: Any, place: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "in.jsonl"
-    lines = [json.dumps({"text": text}) for text in ("5", "6", "ab")]
-    path.write_text("\n".join(["{" if skipped else lines[0], *lines[1:]]) + "\n")
+    path.write_text(first + '\n{"text": "6"}\n{"text": "ab"}\n')
     made = Tokenizer.from_pretrained(numbers="xval", grammar=Grammar.from_pattern(r"\d|b"))
     with pytest.raises(GrammarError, match="does not read as a decimal number") as failed:
-        encode_corpus(
-            [path], tmp_path / "out.parquet", made, on_error="skip" if skipped else "raise"
-        )
+        encode_corpus([path], tmp_path / "out.parquet", made, on_error=on_error)
     assert str(failed.value).startswith(f"{path}, {place}")
     assert (failed.value.path, failed.value.byte, failed.value.document) == (str(path), 1, None)
     assert not list(tmp_path.glob("*.parquet"))

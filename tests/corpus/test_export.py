@@ -24,7 +24,7 @@ NEOX = MEGATRON | {6: "<f4", 7: "<f8"}
 TEXTS = ["is -28.5 or 1,234", None, "", "none", "7 8 9.25", "the end 0"]
 
 
-def read_twin(prefix: Path, codes: dict[int, str]) -> tuple[list[np.ndarray[Any, Any]], list[int]]:
+def read_twin(prefix: Path | str, codes: dict[int, str]) -> tuple[list[Any], list[int]]:
     """(the sequences, the documents' first sequences) by the description of the format, byte by
     byte.
     """
@@ -36,10 +36,14 @@ def read_twin(prefix: Path, codes: dict[int, str]) -> tuple[list[np.ndarray[Any,
     begins = struct.unpack_from(f"<{documents}q", index, 34 + 12 * count)
     assert len(index) == 34 + 12 * count + 8 * documents
     assert sum(sizes) * np.dtype(codes[code]).itemsize == len(values)
-    return [
-        np.frombuffer(values, codes[code], size, pointer)
-        for size, pointer in zip(sizes, pointers, strict=True)
-    ], list(begins)
+    pairs = zip(sizes, pointers, strict=True)
+    return [np.frombuffer(values, codes[code], *pair) for pair in pairs], list(begins)
+
+
+def token_rows(path: Path) -> list[dict[str, Any]]:
+    """Those that have tokens, with every column per token."""
+    batches = (to_token_layout(batch).to_pylist() for batch in read_encoded(path))
+    return [row for rows in batches for row in rows if row["input_ids"]]
 
 
 @pytest.fixture(scope="module")
@@ -60,62 +64,41 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("to", ["megatron", "gpt-neox"])
-@pytest.mark.parametrize(
-    "name", ["xval.parquet", "compact.arrow", "wide.parquet", "place.parquet", "packed.parquet"]
-)
+@pytest.mark.parametrize("name", ["xval", "compact", "wide", "place", "packed"])
 def test_every_stream_is_that_of_the_rows(name: str, to: str, folder: Path, tmp_path: Path) -> None:
-    rows = [
-        row
-        for batch in read_encoded(folder / name)
-        for row in to_token_layout(batch).to_pylist()
-        if row["input_ids"]
-    ]
-    assert len(rows) >= 4
-    result = CliRunner().invoke(
-        cli, ["export", str(folder / name), "--to", to, str(tmp_path / "sub" / "out")]
-    )
+    (path,) = folder.glob(f"{name}.*")
+    rows, out = token_rows(path), tmp_path / "sub" / "out"
+    result = CliRunner().invoke(cli, ["export", str(path), "--to", to, str(out)])
     assert result.exit_code == 0, result.output
-    about = json.loads((tmp_path / "sub" / "out.json").read_text("utf-8"))
-    assert (about["sequences"], about["tokens"]) == (
-        len(rows),
-        sum(len(row["input_ids"]) for row in rows),
-    )
+    about = json.loads(Path(f"{out}.json").read_text("utf-8"))
+    tokens = sum(len(row["input_ids"]) for row in rows)
+    assert (about["sequences"], about["tokens"]) == (len(rows), tokens) and len(rows) >= 4
     texts = {"number_text", "text", "seq_lengths", "seq_documents", "seq_remaining", "seq_text"}
     assert texts.isdisjoint(about["streams"]) and set(about["streams"]) | texts >= set(rows[0])
     for stream, told in about["streams"].items():
-        sequences, documents = read_twin(
-            tmp_path / "sub" / told["file"], MEGATRON if to == "megatron" else NEOX
-        )
+        codes = MEGATRON if to == "megatron" else NEOX
+        sequences, documents = read_twin(out.parent / told["file"], codes)
         assert documents == list(range(len(rows) + 1))
         stored = "uint16" if stream == "input_ids" else told["stored"]
         assert sequences[0].dtype.name == told["stored"] == stored
+        kind, shape = told["dtype"], (-1, *told["shape"])
         for values, row in zip(sequences, rows, strict=True):
-            kind = told["dtype"]
-            shaped = values.astype(kind) if stream == "input_ids" else values.view(kind)
-            np.testing.assert_array_equal(
-                shaped.reshape(-1, *told["shape"]),
-                np.array(row[stream]).reshape(-1, *told["shape"]),
-            )
+            typed = values.astype(kind) if stream == "input_ids" else values.view(kind)
+            expected = np.array(row[stream]).reshape(shape)
+            np.testing.assert_array_equal(typed.reshape(shape), expected)
 
 
 @pytest.mark.parametrize("end", ["<|endoftext|>", 0])
 def test_an_end_token_stands_behind_each_document(
     end: str | int, folder: Path, tmp_path: Path
 ) -> None:
-    plain = [
-        row
-        for batch in read_encoded(folder / "place.parquet")
-        for row in batch.to_pylist()
-        if row["input_ids"] is not None
-    ]
+    batches = (batch.to_pylist() for batch in read_encoded(folder / "place.parquet"))
+    plain = [row for rows in batches for row in rows if row["input_ids"] is not None]
     exported = numtok.export_files(folder / "place.parquet", tmp_path / "out", end_token=end)
     # an empty document is its end token
     assert exported.sequences == len(plain) == 20 and exported.left_out == 4
     assert list(exported.files) == ["input_ids", "number_mask", "number_value", "place_value"]
-    ids, places, masks = (
-        read_twin(Path(exported.files[name]), MEGATRON)[0]
-        for name in ("input_ids", "place_value", "number_mask")
-    )
+    ids, masks, _, places = (read_twin(one, MEGATRON)[0] for one in exported.files.values())
     for row, one, place, mask in zip(plain, ids, places, masks, strict=True):
         assert one.tolist() == [*row["input_ids"], 0]
         assert place.tolist() == [*row["place_value"], 0]
@@ -123,21 +106,16 @@ def test_an_end_token_stands_behind_each_document(
 
 
 def test_several_files_follow_one_another(folder: Path, tmp_path: Path) -> None:
-    seen = []
-    exported = numtok.export_files(
-        [folder / "place.parquet"] * 1, tmp_path / "one", progress=seen.append
-    )
-    numtok.encode_files(
-        folder / "in.jsonl", tmp_path / "shards/", numbers="place", shards=3, workers=1
-    )
-    folders = numtok.export_files(tmp_path / "shards", tmp_path / "two")
-    assert folders.tokens == exported.tokens
+    seen: list[Any] = []
+    how: Any = {"numbers": "place", "shards": 3, "workers": 1}
+    numtok.encode_files(folder / "in.jsonl", tmp_path / "shards/", **how)
+    whole, parts = folder / "place.parquet", tmp_path / "shards"
+    exported = numtok.export_files(whole, tmp_path / "one", progress=seen.append)
+    folders = numtok.export_files(parts, tmp_path / "two")
     for one, two in zip(exported.files.values(), folders.files.values(), strict=True):
-        assert [
-            Path(f"{one}{suffix}").read_bytes() == Path(f"{two}{suffix}").read_bytes()
-            for suffix in (".bin", ".idx")
-        ] == [True, True]
-    assert seen[-1].tokens == exported.tokens and seen[-1].read == seen[-1].total
+        for suffix in (".bin", ".idx"):
+            assert Path(f"{one}{suffix}").read_bytes() == Path(f"{two}{suffix}").read_bytes()
+    assert seen[-1].tokens == exported.tokens == folders.tokens and seen[-1].read == seen[-1].total
 
 
 SEVERAL = ["place.parquet", "packed.parquet"]
@@ -145,12 +123,7 @@ REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     ("packed", {"end_token": 0}, SchemaError, "packed.parquet: .*end token already; leave out end"),
     ("place", {"end_token": 1 << 20}, SchemaError, "end_token=1048576 is no id .* has 16003"),
     ("place", {"end_token": "<stop>"}, TokenizerError, "'<stop>' is no token"),
-    (
-        "place",
-        {"to": "jax"},
-        InputError,
-        "'jax' is unknown; .* 'megatron', 'gpt-neox', 'mds', 'webdataset'",
-    ),
+    ("place", {"to": "jax"}, InputError, "'jax' is unknown; .* 'megatron', .* 'webdataset'"),
     (SEVERAL, {}, SchemaError, r"packed.parquet: its tokenizer is not that of .*place.parquet"),
     (["in.jsonl"], {}, InputError, "neither a Parquet nor an Arrow IPC file"),
 ]
@@ -158,31 +131,25 @@ REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
 
 @pytest.mark.parametrize(("name", "options", "kind", "message"), REFUSED)
 def test_what_cannot_be_exported(
-    name: Any,
-    options: dict[str, Any],
-    kind: type[Exception],
-    message: str,
-    folder: Path,
-    tmp_path: Path,
+    name: Any, options: Any, kind: type[Exception], message: str, folder: Path, tmp_path: Path
 ) -> None:
     names = name if isinstance(name, list) else [f"{name}.parquet"]
-    paths = [folder / one for one in names]
     with pytest.raises(kind, match=message):
-        numtok.export_files(paths, tmp_path / "out", **options)
+        numtok.export_files([folder / one for one in names], tmp_path / "out", **options)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_files_appear_whole_or_not_at_all(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "out_number_value.idx").write_text("mine")
+    out, mine = tmp_path / "out", tmp_path / "out_number_value.idx"
+    mine.write_text("mine")
     with pytest.raises(OutputError, match=r"out_number_value\.idx exists already"):
-        numtok.export_files(folder / "place.parquet", tmp_path / "out")
-    assert [path.name for path in tmp_path.iterdir()] == ["out_number_value.idx"]
-    numtok.export_files(folder / "place.parquet", tmp_path / "out", overwrite=True)
+        numtok.export_files(folder / "place.parquet", out)
+    assert list(tmp_path.iterdir()) == [mine]
+    numtok.export_files(folder / "place.parquet", out, overwrite=True)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    how: Any = {"overwrite": True, "progress": lambda _: 1 / 0}
     with pytest.raises(ZeroDivisionError):
-        numtok.export_files(
-            folder / "xval.parquet", tmp_path / "out", overwrite=True, progress=lambda _: 1 / 0
-        )  # type: ignore[arg-type,return-value]
+        numtok.export_files(folder / "xval.parquet", out, **how)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -202,24 +169,16 @@ def test_samples_are_read_by_their_own_packages(
 ) -> None:
     """Each stream of each row, with its dtype and shape."""
     package = pytest.importorskip({"mds": "streaming", "webdataset": "webdataset"}[to])
-    told = numtok.export_files(folder / name, tmp_path / "out", to=to)
+    rows, out = token_rows(folder / name), tmp_path / "out"
+    told = numtok.export_files(folder / name, out, to=to)
     if to == "mds":
-        read = package.LocalDataset(str(tmp_path / "out"))
+        read = package.LocalDataset(str(out))
         samples = [read[row] for row in range(len(read))]
     else:
-        tars = sorted(map(str, (tmp_path / "out").glob("*.tar")))
+        tars = sorted(map(str, out.glob("*.tar")))
         stored = package.WebDataset(tars, shardshuffle=False).decode()
-        samples = [
-            {key[:-4]: value for key, value in sample.items() if key.endswith(".npy")}
-            for sample in stored
-        ]
-    rows = [
-        row
-        for batch in read_encoded(folder / name)
-        for row in to_token_layout(batch).to_pylist()
-        if row["input_ids"]
-    ]
-    about = json.loads((tmp_path / "out" / "numtok.json").read_text())
+        samples = [{key[:-4]: one[key] for key in one if key.endswith(".npy")} for one in stored]
+    about = json.loads((out / "numtok.json").read_text())
     assert len(samples) == len(rows) == told.sequences == about["sequences"]
     for sample, row in zip(samples, rows, strict=True):
         assert sorted(sample) == sorted(about["streams"])
@@ -232,17 +191,17 @@ def test_samples_are_read_by_their_own_packages(
 
 def test_a_folder_of_samples_replaces_its_like_alone(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("webdataset")
-    out = tmp_path / "out"
+    source, out = folder / "place.parquet", tmp_path / "out"
     out.mkdir()
     (out / "mine.txt").write_text("mine")
     for overwrite in (False, True):
         with pytest.raises(OutputError, match="out exists already"):
-            numtok.export_files(folder / "place.parquet", out, to="webdataset", overwrite=overwrite)
+            numtok.export_files(source, out, to="webdataset", overwrite=overwrite)
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "mine.txt"]
     (out / "mine.txt").unlink()
     out.rmdir()
     for overwrite in (False, True):
-        numtok.export_files(folder / "place.parquet", out, to="webdataset", overwrite=overwrite)
+        numtok.export_files(source, out, to="webdataset", overwrite=overwrite)
     assert sorted(path.name for path in out.iterdir()) == ["000000.tar", "numtok.json"]
     with pytest.raises(OutputError, match="is written on this machine"):
-        numtok.export_files(folder / "place.parquet", "memory://bucket/out", to="webdataset")
+        numtok.export_files(source, "memory://bucket/out", to="webdataset")

@@ -5,17 +5,15 @@ them.
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
-import textwrap
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import interrupts
 import pytest
+from interrupts import largest_file
 
 import numtok
 from numtok.errors import OutputError
@@ -35,17 +33,9 @@ with new_file(Path(sys.argv[1]), True) as file:
 
 def start(path: Path, seconds: float) -> subprocess.Popen[str]:
     """A run that has begun to write the file."""
-    process = interrupts.start(
-        [sys.executable, "-c", textwrap.dedent(WRITER), str(path), str(seconds)]
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "writing\n"
+    process = interrupts.start([sys.executable, "-c", WRITER, str(path), str(seconds)])
+    assert process.stdout is not None and process.stdout.readline() == "writing\n"
     return process
-
-
-def end(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.communicate(timeout=20)
 
 
 def names(folder: Path) -> list[str]:
@@ -58,7 +48,6 @@ def write(path: Path, data: bytes = b"whole", overwrite: bool = True) -> None:
 
 
 # Leftovers
-# --------------------------------------------------------------------------------------------------------------
 
 
 def test_a_temporary_name_is_of_one_run_on_one_machine(tmp_path: Path) -> None:
@@ -77,7 +66,7 @@ def test_a_temporary_name_is_of_one_run_on_one_machine(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
-    end(start(tmp_path / "a.parquet", 60))
+    interrupts.kill_with_children(start(tmp_path / "a.parquet", 60))
     [left] = names(tmp_path)
     assert left.startswith(".a.parquet.") and left.endswith(".tmp")
     write(tmp_path / "b.parquet")
@@ -93,7 +82,7 @@ def test_the_file_of_a_run_that_lives_is_never_removed(tmp_path: Path) -> None:
         write(tmp_path / "a.parquet", b"third")
         assert len(names(tmp_path)) == 3
     assert (tmp_path / "a.parquet").read_bytes() == b"mine"
-    _, errors = other.communicate(timeout=30)
+    _, errors = other.communicate(timeout=interrupts.LONG)
     assert (other.returncode, errors) == (0, "")
     assert (tmp_path / "a.parquet").read_bytes() == b"half and half"
     assert names(tmp_path) == ["a.parquet"]
@@ -123,7 +112,6 @@ def test_names_of_any_length(tmp_path: Path) -> None:
 
 
 # Links, devices, pipes
-# --------------------------------------------------------------------------------------------------
 
 
 def test_a_link_is_followed(tmp_path: Path) -> None:
@@ -142,76 +130,45 @@ def test_a_device_is_not_replaced(tmp_path: Path) -> None:
         write(tmp_path / "pipe")
     assert (tmp_path / "pipe").is_fifo()
     code = "from numtok.files import write_file; write_file('/dev/stdout', 'to the pipe')"
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout
-        == "to the pipe"
-    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "to the pipe"
     with pytest.raises(OutputError, match="cannot write /dev/full: No space left on device"):
         write_file("/dev/full", "x")
 
 
 # Full disks
-# -------------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def full_disk(limit: int) -> Iterator[None]:
-    """No file may grow beyond ``limit`` bytes: as real as a full disk, since write() itself fails,
-    and in the middle.
-    """
-    import resource
-
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"old")
-    with (
-        full_disk(1000),
-        pytest.raises(OutputError, match=r"cannot write .*a: File too large; make room") as caught,
-    ):
+    told = r"cannot write .*a: File too large; make room"
+    with largest_file(1000), pytest.raises(OutputError, match=told) as caught:
         write_file(tmp_path / "a", "x" * 5000)
-    assert caught.value.errno == 27
-    assert names(tmp_path) == ["a"]
+    assert caught.value.errno == 27 and names(tmp_path) == ["a"]
     assert (tmp_path / "a").read_bytes() == b"old"
 
 
+def saved_whole_or_not_at_all(save: Callable[[Path], object], folder: Path) -> None:
+    with largest_file(100_000), pytest.raises(OutputError, match="too large"):
+        save(folder)
+    assert names(folder) == []
+    save(folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with largest_file(100_000), pytest.raises(OutputError):
+        save(folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
 def test_a_tokenizer_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
-    tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
-    with full_disk(100_000), pytest.raises(OutputError, match=r"tokenizer\.json: File too large"):
-        tokenizer.save_pretrained(tmp_path / "new")
-    assert names(tmp_path / "new") == []
-    tokenizer.save_pretrained(tmp_path / "old")
-    before = (tmp_path / "old" / "tokenizer.json").read_bytes()
-    with full_disk(100_000), pytest.raises(OutputError):
-        tokenizer.save_pretrained(tmp_path / "old")
-    assert (tmp_path / "old" / "tokenizer.json").read_bytes() == before
-    assert names(tmp_path / "old") == ["numtok.json", "tokenizer.json"]
+    tokenizer = numtok.Tokenizer.from_pretrained(numbers="xval")
+    saved_whole_or_not_at_all(tokenizer.save_pretrained, tmp_path / "new")
+    assert names(tmp_path / "new") == ["numtok.json", "tokenizer.json"]
 
 
 def test_the_drop_in_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     from numtok.hf import NumberTokenizer
 
-    tokenizer = NumberTokenizer.from_pretrained(None, numbers=[numtok.XVal()])
-    with full_disk(100_000), pytest.raises(OutputError, match="too large"):
-        tokenizer.save_pretrained(tmp_path)
-    assert names(tmp_path) == []
-    saved = tokenizer.save_pretrained(str(tmp_path))
+    tokenizer = NumberTokenizer.from_pretrained(None, numbers="xval")
+    saved_whole_or_not_at_all(tokenizer.save_pretrained, tmp_path)
+    saved = tokenizer.save_pretrained(tmp_path)
     assert sorted(map(os.path.basename, saved)) == names(tmp_path)
-    assert (
-        NumberTokenizer.from_pretrained(tmp_path)("is 5").input_ids == tokenizer("is 5").input_ids
-    )
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with full_disk(100_000), pytest.raises(OutputError):
-        tokenizer.save_pretrained(tmp_path)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

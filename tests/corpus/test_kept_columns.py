@@ -68,14 +68,13 @@ LATE = [json.dumps({"text": "word " * 100, "x": {"a": 1, "b": [{"c": 1}]}}) for 
 def test_a_field_that_appears_late_is_told(
     late: str, tokenizer: numtok.Tokenizer, tmp_path: Path
 ) -> None:
-    path = write(tmp_path, *LATE, '{"text": "last", "x": ' + late + "}")
+    last = '{"text": "last", "x": ' + late + "}"
+    path = write(tmp_path, *LATE, last)
     told = r"a\.jsonl:4001: kept column 'x' holds .*, the type of the rows before, .* put a row"
     with pytest.raises(InputError, match=told):
         encode([path], tokenizer, "x")
     assert not (tmp_path / "o.parquet").exists()
-    rows = round_trip(
-        write(tmp_path, '{"text": "first", "x": ' + late + "}", *LATE[:5]), tokenizer, "x"
-    )
+    rows = round_trip(write(tmp_path, last, *LATE[:5]), tokenizer, "x")
     assert rows[0]["x"] | json.loads(late) == rows[0]["x"]
 
 
@@ -134,20 +133,22 @@ def test_what_json_cannot_hold_is_never_written_as_json(
 
 def test_tables_of_other_types_are_not_rounded(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
     first, second = tmp_path / "1.parquet", tmp_path / "2.parquet"
+    single, double = pa.array([1.5], pa.float32()), pa.array([1.5])
     for before, after, fits in (
-        (pa.array([1.5], pa.float32()), pa.array([0.1], pa.float64()), False),
-        (pa.array([1.5], pa.float32()), pa.array([0.25, float("nan")], pa.float64()), True),
+        (single, pa.array([0.1]), False),
+        (single, pa.array([0.25, float("nan")]), True),
         (pa.array(["a"]), pa.array([5]), False),
-        (pa.array([1.5]), pa.array([2**53 + 1]), False),
-        (pa.array([1.5]), pa.array([7]), True),
+        (double, pa.array([2**53 + 1]), False),
+        (double, pa.array([7]), True),
     ):
-        pq.write_table(pa.table({"text": ["a"] * len(before), "n": before}), first)
-        pq.write_table(pa.table({"text": ["a"] * len(after), "n": after}), second)
+        for path, column in ((first, before), (second, after)):
+            pq.write_table(pa.table({"text": ["a"] * len(column), "n": column}), path)
         if fits:
             encode([first, second], tokenizer, "n")
         else:
-            told = r"2\.parquet: column 'n' is .* here but .* before"
-            with pytest.raises(InputError, match=told):
+            with pytest.raises(
+                InputError, match=r"2\.parquet: column 'n' is .* here but .* before"
+            ):
                 encode([first, second], tokenizer, "n")
 
 

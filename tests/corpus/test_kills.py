@@ -7,11 +7,9 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import interrupts
@@ -23,7 +21,7 @@ from input_files import write_texts
 import numtok
 from numtok.corpus.jobs.claims import Claims
 from numtok.corpus.jobs.folder import Folder
-from numtok.corpus.summary import Progress
+from numtok.corpus.summary import Progress, Summary
 from numtok.errors import JobError, OutputError
 
 DOCUMENTS, SHARDS = 6_000, 8
@@ -62,10 +60,10 @@ def begun(folder: Path, process: subprocess.Popen[str], shards: int) -> None:
     )
 
 
-def finish(corpus: Path, folder: Path, unbroken: dict[str, str]) -> None:
-    numtok.encode_files(corpus, folder, shards=SHARDS, workers=1)
-    assert jobs.everything(folder) == unbroken
-    assert len(jobs.table(folder)) == DOCUMENTS
+def finish(corpus: Path, folder: Path, unbroken: dict[str, str]) -> Summary:
+    made = numtok.encode_files(corpus, folder, shards=SHARDS, workers=1)
+    assert jobs.everything(folder) == unbroken and len(jobs.table(folder)) == DOCUMENTS
+    return made
 
 
 @pytest.mark.slow
@@ -98,12 +96,12 @@ def test_kills_at_random_moments(corpus: Path, unbroken: dict[str, str], tmp_pat
 def test_a_killed_command_takes_its_workers_along_and_goes_on(
     corpus: Path, unbroken: dict[str, str], tmp_path: Path
 ) -> None:
-    process = start(corpus, tmp_path / "out")
-    begun(tmp_path / "out", process, 1)
+    out = tmp_path / "out"
+    process = start(corpus, out)
+    begun(out, process, 1)
     interrupts.kill_with_children(process)
-    before = len(numtok.job_status(tmp_path / "out").done)
-    assert numtok.encode_files(corpus, tmp_path / "out", shards=SHARDS, workers=1).resumed == before
-    finish(corpus, tmp_path / "out", unbroken)
+    before = len(numtok.job_status(out).done)
+    assert finish(corpus, out, unbroken).resumed == before
 
 
 # In a worker: over shard 2 it dies, as with too little memory; or it waits
@@ -202,17 +200,6 @@ def test_a_claim_of_another_machine_is_a_lease(
     assert time.monotonic() - begin > 1.5
 
 
-@contextlib.contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """As a full disk has it: no file can grow beyond so many bytes."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def test_a_full_disk(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
     """What cannot be written is told once, nothing half-written is left, and with room the same
     call goes on.
@@ -220,10 +207,11 @@ def test_a_full_disk(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> 
     out = tmp_path / "out"
     numtok.encode_files(corpus, out, shards=SHARDS, workers=1, shard=(2, SHARDS))
     told = r"1 of 8 shards failed \(0\).*File too large.*make room.*6 were not tried, as they would"
-    with largest_file(10_000), pytest.raises(JobError, match=told):
+    with interrupts.largest_file(10_000), pytest.raises(JobError, match=told):
         numtok.encode_files(corpus, out, shards=SHARDS, workers=1)
     assert sorted(path.name for path in out.iterdir()) == ["000001.parquet", "__numtok"]
-    with largest_file(10_000), pytest.raises(OutputError, match=r"cannot write .*File too large"):
+    told = r"cannot write .*File too large"
+    with interrupts.largest_file(10_000), pytest.raises(OutputError, match=told):
         numtok.encode_files(corpus, tmp_path / "other", shards=SHARDS, workers=1)
     finish(corpus, out, unbroken)
     finish(corpus, tmp_path / "other", unbroken)

@@ -61,15 +61,10 @@ def pieces(table: pa.Table) -> list[tuple[int, int, dict[str, list[Any]]]]:
     """(document, what remains of it, every column per token) of each piece, row by row."""
     found = []
     for row in table.to_pylist():
-        begin = 0
-        for length, document, remaining in zip(
-            row["seq_lengths"], row["seq_documents"], row["seq_remaining"], strict=True
-        ):
-            part = {
-                name: values[begin : begin + length]
-                for name, values in row.items()
-                if not name.startswith("seq_")
-            }
+        begin, told = 0, (row.pop(f"seq_{name}") for name in ("lengths", "documents", "remaining"))
+        row.pop("seq_text", None)
+        for length, document, remaining in zip(*told, strict=True):
+            part = {name: values[begin : begin + length] for name, values in row.items()}
             found.append((document, remaining, part))
             begin += length
     return found
@@ -103,12 +98,10 @@ def test_nothing_is_lost(
         whole = back.setdefault(document, {name: [] for name in part})
         for name, values in part.items():
             whole[name] += values
-        assert left.get(document, remaining + len(part["input_ids"])) == remaining + len(
-            part["input_ids"]
-        )
+        before = remaining + len(part["input_ids"])
+        assert left.get(document, before) == before
         left[document] = remaining
-    assert set(left.values()) <= {0}
-    assert len(back) == len(texts)
+    assert set(left.values()) <= {0} and len(back) == len(texts)
     for number, document in enumerate(documents):
         if document["input_ids"] is None:
             assert not any(back[number].values())
@@ -117,9 +110,8 @@ def test_nothing_is_lost(
         assert ended[0] == end_token(tok)
         assert back[number] == document
     if mode == "sequential":
-        assert [document for document, _, _ in pieces(table)] == sorted(
-            document for document, _, _ in pieces(table)
-        )
+        order = [document for document, _, _ in pieces(table)]
+        assert order == sorted(order)
     check_cuts(tok, documents, table, length, mode)
 
 
@@ -132,16 +124,13 @@ def check_cuts(
     spans = [dict(number_spans(tok, document)) for document in documents]
     read, before = [0] * len(documents), length
     for row in table.to_pylist():
-        for at, (size, document) in enumerate(
-            zip(row["seq_lengths"], row["seq_documents"], strict=True)
-        ):
+        own = zip(row["seq_lengths"], row["seq_documents"], strict=True)
+        for at, (size, document) in enumerate(own):
             first, read[document] = read[document], read[document] + size
             if at == 0 and mode == "sequential" and before < length:
                 assert before + spans[document][first] - first > length
-            assert not any(
-                begin < read[document] < stop <= begin + length
-                for begin, stop in spans[document].items()
-            )
+            for begin, stop in spans[document].items():
+                assert not begin < read[document] < stop <= begin + length
         before = len(row["input_ids"])
 
 
@@ -149,15 +138,9 @@ def number_spans(tok: numtok.Tokenizer, document: dict[str, Any]) -> list[tuple[
     """First token and end of each number of a document, by a search of its own."""
     ids, first = document["input_ids"] or [], tok.representations[0]
     begins = [at for at, here in enumerate(document["number_mask"] or []) if here]
-    return [
-        (
-            at,
-            ids.index(tok.tokens["[/NUM]"], at) + 1
-            if getattr(first, "bracketed", False)
-            else at + (getattr(first, "length", None) or 1),
-        )
-        for at in begins
-    ]
+    if getattr(first, "bracketed", False):
+        return [(at, ids.index(tok.tokens["[/NUM]"], at) + 1) for at in begins]
+    return [(at, at + (getattr(first, "length", None) or 1)) for at in begins]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -240,11 +223,8 @@ def test_a_normalizing_tokenizer_gives_its_texts_back(tmp_path: Path) -> None:
 def test_missing_rows_are_noticed(tmp_path: Path) -> None:
     tok = tokenizer("place")
     table = packed(tok, tok.encode_batch(TEXTS), 32, "sequential", 7)
-    for kept in (
-        [*range(5), *range(6, table.num_rows)],
-        [*range(table.num_rows - 1)],
-        [1, 0, *range(2, table.num_rows)],
-    ):
+    rows = list(range(table.num_rows))
+    for kept in (rows[:5] + rows[6:], rows[:-1], [1, 0, *rows[2:]]):
         unpacker = Unpacker(table.schema, "a.parquet")
         told = r"a\.parquet: .*(not whole|do not follow one another)"
         with pytest.raises(SchemaError, match=told):
@@ -275,9 +255,9 @@ def test_what_cannot_be_packed(
 
 
 def test_the_end_token_is_found_or_asked_for() -> None:
-    assert end_token(tokenizer("place")) == 0
-    assert end_token(tokenizer("place"), "a") == end_token(
-        tokenizer("place"), tokenizer("place").config["model"]["vocab"]["a"]
-    )
+    tok = tokenizer("place")
+    assert end_token(tok) == 0
+    id_of_a = tok.config["model"]["vocab"]["a"]
+    assert end_token(tok, "a") == end_token(tok, id_of_a) == id_of_a
     with pytest.raises(TokenizerError, match="none of the usual end tokens; name the one"):
         end_token(numtok.Tokenizer({**trained.config("gpt2"), "added_tokens": []}, ["xval"]))

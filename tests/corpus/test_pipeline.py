@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from input_files import decoded, lines_of, write_texts
 
 import numtok
-from numtok.corpus import decode_files, encode_corpus, tokenizer_of
+from numtok.corpus import decode_files, encode_corpus
 from numtok.corpus.flow import run_ordered
-from numtok.corpus.pieces import Reader
-from numtok.corpus.read.documents import find_inputs
 from numtok.corpus.read.encoded import read_encoded
-from numtok.corpus.settings import EncodeSettings
-from numtok.corpus.summary import SAMPLE_BYTES
-from numtok.errors import InputError, NumtokError, OutputError, RepresentationError, SchemaError
+from numtok.errors import InputError, NumtokError, OutputError, RepresentationError
 
 TEXTS = [
     "pH 7.4 at -12.5e-3",
@@ -51,35 +45,34 @@ def column(path: Path, name: str) -> list[Any]:
 
 
 # The flow
-# ---------------------------------------------------------------------------------------------------------------
 
 
-def collect(
-    items: Any,
-    work: Any,
-    workers: int = 4,
-    budget: int = 1000,
-    size: int = 10,
-    tick: Any = lambda: None,
-) -> list[Any]:
-    taken: list[Any] = []
+@contextmanager
+def into(taken: list[Any]) -> Iterator[Any]:
+    """A sink that keeps what it gets."""
+    yield taken.append
 
-    @contextmanager
-    def sink() -> Iterator[Any]:
-        yield taken.append
 
-    run_ordered(
-        items, lambda item: (item, work(item)), sink, lambda item: size, workers, budget, tick
-    )
-    return taken
+def flow(
+    items: Any, work: Any, sink: Any, workers: int = 3, budget: int = 100, **more: Any
+) -> None:
+    """Each item takes ten bytes of the budget."""
+    run_ordered(items, work, sink, lambda item: 10, workers, budget, **more)
+
+
+def same(item: Any) -> Any:
+    return item
 
 
 def test_results_come_in_order_whatever_the_workers_do() -> None:
+    taken: list[int] = []
+
     def work(item: int) -> int:
         time.sleep(0.002 * (7 * item % 5))
         return item * item
 
-    assert collect(range(100), work, workers=8) == [(k, k * k) for k in range(100)]
+    flow(range(100), work, lambda: into(taken), workers=8)
+    assert taken == [k * k for k in range(100)]
 
 
 def test_no_more_than_the_budget_is_on_its_way() -> None:
@@ -93,17 +86,13 @@ def test_no_more_than_the_budget_is_on_its_way() -> None:
                 most = max(most, now)
             yield k
 
-    @contextmanager
-    def sink() -> Iterator[Any]:
-        def take(result: int) -> None:
-            nonlocal now
-            time.sleep(0.001)
-            with lock:
-                now -= 1
+    def take(result: int) -> None:
+        nonlocal now
+        time.sleep(0.001)
+        with lock:
+            now -= 1
 
-        yield take
-
-    run_ordered(items(), lambda item: item, sink, lambda item: 10, 4, 50)
+    flow(items(), same, lambda: nullcontext(take), workers=4, budget=50)
     assert most <= 5 + 2  # one is read ahead, one is being given back
 
 
@@ -119,24 +108,16 @@ def test_an_item_is_let_go_of_once_there_is_its_result() -> None:
         made.append(weakref.ref(fresh))
         return fresh
 
-    @contextmanager
-    def sink() -> Iterator[Any]:
-        def take(number: int) -> None:
-            until = time.monotonic() + 2  # the reader lets go of it when it reads the next
-            while made[number]() is not None and time.monotonic() < until:
-                time.sleep(0.001)
-            alive.append(made[number]() is not None)
+    def take(number: int) -> None:
+        until = time.monotonic() + 2  # the reader lets go of it when it reads the next
+        while made[number]() is not None and time.monotonic() < until:
+            time.sleep(0.001)
+        alive.append(made[number]() is not None)
 
-        yield take
+    def number(one: Item) -> int:
+        return [ref() for ref in made].index(one)
 
-    run_ordered(
-        (item() for _ in range(3)),
-        lambda one: [ref() for ref in made].index(one),
-        sink,
-        lambda one: 10,
-        1,
-        1000,
-    )
+    flow((item() for _ in range(3)), number, lambda: nullcontext(take), workers=1, budget=1000)
     assert alive == [False, False, False]
 
 
@@ -152,30 +133,31 @@ def test_the_first_failure_in_order_is_raised_and_threads_end() -> None:
         return item
 
     with pytest.raises(ValueError, match="twenty"):
-        collect(range(1000), work)
+        flow(range(1000), work, lambda: into([]))
     assert threading.active_count() == before
 
 
+@contextmanager
+def watched(taken: list[Any], ended: list[type]) -> Iterator[Any]:
+    """A sink that keeps what it gets, and the exception that it is left with."""
+    try:
+        yield taken.append
+    except BaseException as error:
+        ended.append(type(error))
+        raise
+
+
 def test_a_failed_read_waits_for_what_came_before() -> None:
-    closed: list[BaseException | None] = []
     taken: list[int] = []
+    ended: list[type] = []
 
     def items() -> Iterator[int]:
         yield from range(10)
         raise InputError("broken")
 
-    @contextmanager
-    def sink() -> Iterator[Any]:
-        try:
-            yield taken.append
-        except BaseException as error:
-            closed.append(error)
-            raise
-
     with pytest.raises(InputError, match="broken"):
-        run_ordered(items(), lambda item: item, sink, lambda item: 10, 3, 100)
-    assert taken == list(range(10))
-    assert isinstance(closed[0], InputError)
+        flow(items(), same, lambda: watched(taken, ended))
+    assert taken == list(range(10)) and ended == [InputError]
 
 
 def test_a_sink_that_fails_to_open_or_to_close_is_raised() -> None:
@@ -189,16 +171,9 @@ def test_a_sink_that_fails_to_open_or_to_close_is_raised() -> None:
         yield lambda result: None
         raise OutputError("no end")
 
-    for sink, message in ((no_open, "no place"), (no_close, "no end")):
+    for items, sink, message in ((10**9, no_open, "no place"), (10, no_close, "no end")):
         with pytest.raises(OutputError, match=message):
-            run_ordered(
-                iter(range(10**9 if sink is no_open else 10)),
-                lambda item: item,
-                sink,
-                lambda item: 1,
-                2,
-                100,
-            )
+            flow(iter(range(items)), same, sink)
 
 
 @pytest.mark.parametrize("where", ["read", "tick", "write"])
@@ -211,27 +186,18 @@ def test_an_interrupt_closes_the_sink_as_an_error_does(where: str) -> None:
         if place == where and done[place] == 50:
             raise KeyboardInterrupt
 
-    def items() -> Iterator[int]:
-        for k in range(10**9):
-            reach("read")
-            yield k
+    class Written(list[int]):
+        def append(self, one: int) -> None:
+            reach("write")
 
-    @contextmanager
-    def sink() -> Iterator[Any]:
-        try:
-            yield lambda result: reach("write")
-        except BaseException as error:
-            ended.append(type(error))
-            raise
-
+    items = (reach("read") for _ in range(10**9))
     with pytest.raises(KeyboardInterrupt):
-        run_ordered(items(), lambda item: item, sink, lambda item: 1, 2, 100, lambda: reach("tick"))
+        flow(items, same, lambda: watched(Written(), ended), tick=lambda: reach("tick"))
     assert ended == [KeyboardInterrupt]
     assert not any("numtok" in thread.name for thread in threading.enumerate())
 
 
 # Encoding
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_rows_are_those_of_encode_batch_in_order_for_any_workers(
@@ -267,45 +233,14 @@ def test_nulls_empty_texts_and_everything_else_come_back(
     assert pq.read_table(tmp_path / "back.parquet").column("text").to_pylist() == TEXTS
 
 
-@pytest.mark.parametrize(
-    ("numbers", "leading_space"),
-    [
-        ("xval", "auto"),
-        ("bits", "separate"),
-        ("place", "auto"),
-        ("digits:2,places", "auto"),
-        ("place", "separate"),
-        ("subword", "auto"),
-    ],
-)
-def test_the_metadata_give_the_tokenizer_back(
-    numbers: str, leading_space: str, tmp_path: Path
-) -> None:
-    from numtok.representations import parse
-
-    made = numtok.Tokenizer.from_pretrained(
-        numbers=parse(numbers), grammar=numtok.Grammar.data(), leading_space=leading_space
-    )
-    source = write_texts(tmp_path / "in.jsonl", TEXTS)
-    encode_corpus([source], tmp_path / "a.parquet", made, keep_text=True)
-    again = tokenizer_of(tmp_path / "a.parquet")
-    assert again.fingerprint == made.fingerprint
-    assert again.representations == made.representations
-    assert decoded(tmp_path / "a.parquet", again) == TEXTS
-
-
 @pytest.mark.parametrize("keep", [[], ["id"]])
 def test_an_empty_input_gives_a_file_without_rows(
     keep: list[str], tokenizer: numtok.Tokenizer, tmp_path: Path
 ) -> None:
-    (tmp_path / "empty.jsonl").write_bytes(b"")
-    summary = encode_corpus(
-        [tmp_path / "empty.jsonl"], tmp_path / "o.parquet", tokenizer, keep_columns=keep
-    )
+    source, out = write_texts(tmp_path / "empty.jsonl", []), tmp_path / "o.parquet"
+    summary = encode_corpus([source], out, tokenizer, keep_columns=keep)
     assert (summary.documents, summary.tokens_before) == (0, None)
-    assert pq.read_table(tmp_path / "o.parquet").num_rows == 0
-    decode_files([tmp_path / "o.parquet"], tmp_path / "o.jsonl", tokenizer)
-    assert (tmp_path / "o.jsonl").read_bytes() == b""
+    assert pq.read_metadata(out).num_rows == 0 and decoded(out, tokenizer) == []
 
 
 def test_summary_counts(tmp_path: Path) -> None:
@@ -333,9 +268,8 @@ def test_progress_is_told_from_the_calling_thread_and_ends_complete(
         seen.append(one)
         threads.add(threading.current_thread())
 
-    encode_corpus(
-        [source], tmp_path / "o.parquet", tokenizer, batch_bytes=1 << 14, progress=progress
-    )
+    how: Any = {"batch_bytes": 1 << 14, "progress": progress}
+    encode_corpus([source], tmp_path / "o.parquet", tokenizer, **how)
     assert threads == {threading.main_thread()}
     assert seen[-1].read == seen[-1].total == source.stat().st_size
     assert seen[-1].documents == 2000
@@ -350,44 +284,27 @@ def test_an_output_is_no_input(tokenizer: numtok.Tokenizer, tmp_path: Path) -> N
 
 
 # Failures
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_an_error_in_a_document_names_file_and_row_and_leaves_nothing(tmp_path: Path) -> None:
-    source = write_texts(
-        tmp_path / "in.jsonl", ["fine 1"] * 5000 + ["bad 1e400"] + ["fine 1"] * 5000
-    )
-    strict = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(overflow="error")])
+    texts = ["fine 1"] * 5000 + ["bad 1e400"] + ["fine 1"] * 5000
+    source = write_texts(tmp_path / "in.jsonl", texts)
     told = r"in\.jsonl, row 5001: byte 4: xval cannot hold 1e400"
+    how: Any = {"numbers": "xval", "overflow": "error", "scale": 1.0, "batch_bytes": 1 << 14}
     with pytest.raises(RepresentationError, match=told):
-        encode_corpus([source], tmp_path / "o.parquet", strict, batch_bytes=1 << 14)
+        numtok.encode_files(source, tmp_path / "o.parquet", **how)
     assert only_file(tmp_path) == ["in.jsonl"]
-
-
-def test_decoding_with_another_tokenizer_is_refused(
-    tokenizer: numtok.Tokenizer, tmp_path: Path
-) -> None:
-    encode_corpus([write_texts(tmp_path / "in.jsonl", ["1"])], tmp_path / "o.parquet", tokenizer)
-    other = numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue()])
-    told = r"o\.parquet: the batch was encoded by another tokenizer"
-    with pytest.raises(SchemaError, match=told):
-        decode_files([tmp_path / "o.parquet"], tmp_path / "b.jsonl", other)
-    pq.write_table(pa.table({"text": ["1"]}), tmp_path / "foreign.parquet")
-    with pytest.raises(SchemaError, match=r"foreign\.parquet: .*not written by numtok"):
-        decode_files([tmp_path / "foreign.parquet"], tmp_path / "b.jsonl")
-    assert not (tmp_path / "b.jsonl").exists()
 
 
 def test_lines_of_text_cannot_hold_line_breaks(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("one 1\n\ntwo 2\n")
-    encode_corpus([tmp_path / "in.txt"], tmp_path / "o.parquet", tokenizer, keep_text=True)
-    decode_files([tmp_path / "o.parquet"], tmp_path / "b.txt", tokenizer)
+    write_texts(tmp_path / "in.jsonl", ["fine", "a\nb"])
+    for name in ("in.txt", "in.jsonl"):
+        encode_corpus([tmp_path / name], tmp_path / f"{name}.arrow", tokenizer, keep_text=True)
+    decode_files([tmp_path / "in.txt.arrow"], tmp_path / "b.txt", tokenizer)
     assert (tmp_path / "b.txt").read_bytes() == (tmp_path / "in.txt").read_bytes()
-    encode_corpus(
-        [write_texts(tmp_path / "in.jsonl", ["fine", "a\nb"])], tmp_path / "p.parquet", tokenizer
-    )
     with pytest.raises(OutputError, match=r"document 2 has a line break.*jsonl"):
-        decode_files([tmp_path / "p.parquet"], tmp_path / "c.txt", tokenizer)
+        decode_files([tmp_path / "in.jsonl.arrow"], tmp_path / "c.txt", tokenizer)
     assert not (tmp_path / "c.txt").exists()
 
 
@@ -397,35 +314,22 @@ def test_a_bug_in_a_thread_is_raised_with_its_place(
     def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("oops")
 
+    source = write_texts(tmp_path / "in.jsonl", ["1", "2"])
     monkeypatch.setattr(tokenizer, "encode_with_report", broken)
     with pytest.raises(ZeroDivisionError) as caught:
-        encode_corpus(
-            [write_texts(tmp_path / "in.jsonl", ["1", "2"])], tmp_path / "o.parquet", tokenizer
-        )
+        encode_corpus([source], tmp_path / "o.parquet", tokenizer)
     assert not isinstance(caught.value, NumtokError)
     assert "rows 1 to 2 of" in caught.value.__notes__[0]
     assert only_file(tmp_path) == ["in.jsonl"]
 
 
 # Large
-# ------------------------------------------------------------------------------------------------------------------
 
 
 def test_a_literal_of_a_million_digits(tmp_path: Path) -> None:
     text = "x = " + "7" * 1_000_000 + " + 1"
-    source = write_texts(tmp_path / "in.jsonl", [text])
-    for representation in (numtok.XVal(), numtok.PlaceValue(overflow="clip")):
-        made = numtok.Tokenizer.from_pretrained(numbers=[representation])
-        encode_corpus([source], tmp_path / "o.parquet", made, keep_text=True, overwrite=True)
-        assert decoded(tmp_path / "o.parquet", made) == [text]
-
-
-def test_what_is_put_aside_is_small_though_a_document_is_long(tmp_path: Path) -> None:
-    """What numbers cost is measured on it, by far slower than encoding."""
-    (tmp_path / "in.jsonl").write_text(
-        json.dumps({"text": "It was 1,234.5 m or 7% more. " * 100_000}) + '\n{"text": "small 2"}\n'
-    )
-    reader = Reader(find_inputs([tmp_path / "in.jsonl"]), EncodeSettings())
-    assert sum(len(piece.batch.texts) for piece in reader.with_kept_columns(())[0]) == 2
-    assert SAMPLE_BYTES - 100 < sum(texts.nbytes for texts in reader.sampled) < SAMPLE_BYTES + 100
-    assert reader.sampled[0][0].as_py().endswith(" ")
+    source, out = write_texts(tmp_path / "in.jsonl", [text]), tmp_path / "o.parquet"
+    for numbers in ("xval", "place"):
+        how: Any = {"overflow": "clip", "keep_text": True, "overwrite": True}
+        numtok.encode_files(source, out, numbers=numbers, **how)
+        assert decoded(out) == [text]

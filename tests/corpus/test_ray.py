@@ -5,7 +5,6 @@ killed in the middle.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import random
 import subprocess
@@ -16,9 +15,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import interrupts
 import jobs
 import pyarrow as pa
 import pytest
+from input_files import lines_of, write_texts
 
 import numtok
 from numtok.errors import JobError
@@ -45,12 +46,9 @@ def cluster() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of which a shard takes about a second."""
-    path = tmp_path_factory.mktemp("corpus") / "in.jsonl"
     text = " ".join(f"{number / 7} of 1,234 is -{number}e3;" for number in range(400))
-    path.write_text(
-        "".join(json.dumps({"text": f"{row}: {text}"}) + "\n" for row in range(SHARDS * 150))
-    )
-    return path
+    texts = (f"{row}: {text}" for row in range(SHARDS * 150))
+    return write_texts(tmp_path_factory.mktemp("corpus") / "in.jsonl", texts)
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +60,9 @@ def unbroken(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 @contextlib.contextmanager
 def command(corpus: Path, folder: Path, address: str) -> Iterator[subprocess.Popen[str]]:
-    given = ["encode", str(corpus), "-o", f"{folder}/", "--shards", str(SHARDS), "--ray", address]
-    with subprocess.Popen(
-        [sys.executable, "-m", "numtok_cli.main", *given],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as running:
+    given = f"encode {corpus} -o {folder}/ --shards {SHARDS} --ray {address}".split()
+    running = interrupts.start([sys.executable, "-m", "numtok_cli.main", *given])
+    with running:
         yield running
 
 
@@ -87,17 +81,13 @@ def test_a_shard_that_fails_for_good_is_told_and_the_others_are_done(
 ) -> None:
     (tmp_path / "in").mkdir()
     for name in "abc":
-        (tmp_path / "in" / f"{name}.jsonl").write_text(
-            '{"text": "5 km"}\n' * 10 + ("{broken\n" if name == "b" else "")
-        )
+        write_texts(tmp_path / "in" / f"{name}.jsonl", ["5 km"] * 10)
+    with (tmp_path / "in" / "b.jsonl").open("a") as file:
+        file.write("{broken\n")
     with command(tmp_path / "in", tmp_path / "out", cluster.address) as running:
         _, told = running.communicate(timeout=PATIENCE)
-    assert running.returncode == 1
-    assert (
-        f"1 of {SHARDS} shards failed" in told
-        and "b.jsonl:11:2" in told
-        and "run the same again" in told
-    )
+    assert running.returncode == 1 and f"1 of {SHARDS} shards failed" in told
+    assert "b.jsonl:11:2" in told and "run the same again" in told
     assert len(numtok.job_status(tmp_path / "out").done) == SHARDS - 1
 
 
@@ -105,11 +95,8 @@ def test_nodes_killed_at_random_moments(
     cluster: Any, corpus: Path, unbroken: dict[str, str], tmp_path: Path
 ) -> None:
     """``NUMTOK_KILLS=100`` for as many, ``NUMTOK_SEED`` for others; several in each job."""
-    moments, chance = (
-        int(os.environ.get("NUMTOK_KILLS", "3")),
-        random.Random(int(os.environ.get("NUMTOK_SEED", "1"))),
-    )
-    made = 0
+    moments = int(os.environ.get("NUMTOK_KILLS", "3"))
+    chance, made = random.Random(int(os.environ.get("NUMTOK_SEED", "1"))), 0
     while moments > 0:
         out = tmp_path / str(made)
         while not (out / "__numtok" / "manifest.json").exists():
@@ -128,50 +115,37 @@ def test_nodes_killed_at_random_moments(
         made += 1
 
 
-def test_blocks_of_ray_data(cluster: Any, corpus: Path) -> None:
-    """As the docs have it."""
+@pytest.fixture
+def joined(cluster: Any) -> Iterator[Any]:
+    """This program as a part of the cluster."""
     import ray
 
+    ray.init(address=cluster.address, log_to_driver=False)
+    yield ray
+    ray.shutdown()
+
+
+def test_blocks_of_ray_data(joined: Any, corpus: Path) -> None:
+    """As the docs have it."""
     tokenizer = numtok.Tokenizer.from_pretrained(None, "xval")
 
     def encode(block: pa.Table) -> pa.Table:
         return pa.Table.from_batches([tokenizer.encode_batch(block["text"].combine_chunks())])
 
-    ray.init(address=cluster.address, log_to_driver=False)
-    try:
-        rows = (
-            ray.data.read_json(str(corpus))
-            .limit(50)
-            .map_batches(encode, batch_format="pyarrow")
-            .take_all()
-        )
-    finally:
-        ray.shutdown()
-    texts = [json.loads(line)["text"] for line in corpus.read_text().splitlines()]
+    blocks = joined.data.read_json(str(corpus)).limit(50)
+    rows = blocks.map_batches(encode, batch_format="pyarrow").take_all()
+    texts = [line["text"] for line in lines_of(corpus)]
     expected = {tuple(tokenizer(text)["input_ids"].tolist()) for text in texts}
     assert len(rows) == 50 and {tuple(row["input_ids"]) for row in rows} <= expected
 
 
-def test_jobs_in_one_folder_within_one_program(cluster: Any, tmp_path: Path) -> None:
+def test_jobs_in_one_folder_within_one_program(joined: Any, tmp_path: Path) -> None:
     """Processes of Ray outlive a job; the next one with other options is another."""
-    import ray
-
     (tmp_path / "a.txt").write_text("is 5\n" * 20)
-    ray.init(address=cluster.address, log_to_driver=False)
-    try:
-        for name, overwrite in (("number_scaled", False), ("number_bits", True)):
-            numbers = "xval" if name == "number_scaled" else "bits"
-            numtok.encode_files(
-                tmp_path / "a.txt",
-                tmp_path / "out",
-                numbers=numbers,
-                shards=2,
-                overwrite=overwrite,
-                ray="auto",
-            )
-            assert name in jobs.table(tmp_path / "out").column_names
-    finally:
-        ray.shutdown()
+    for numbers, column in (("xval", "number_scaled"), ("bits", "number_bits")):
+        how: Any = {"numbers": numbers, "shards": 2, "overwrite": True, "ray": "auto"}
+        numtok.encode_files(tmp_path / "a.txt", tmp_path / "out", **how)
+        assert column in jobs.table(tmp_path / "out").column_names
 
 
 def test_no_cluster(corpus: Path, tmp_path: Path) -> None:

@@ -8,13 +8,14 @@ import bz2
 import csv
 import gzip
 import io
+import itertools
 import json
 import lzma
 import os
 import sys
 import tempfile
 import threading
-import tracemalloc
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,6 @@ from input_files import batches_of, failure, read_all, write
 
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import Source, find_inputs, read_batches
-from numtok.corpus.read.jsonl import Columns, columns_of_block
-from numtok.corpus.read.lines import read_blocks
-from numtok.corpus.read.sources import ByteStream
 from numtok.errors import InputError
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -39,62 +37,51 @@ NULLABLE = st.lists(st.none() | TEXT, max_size=20)
 
 
 def compress(data: bytes, suffix: str) -> bytes:
-    if suffix == ".zst":
-        return bytes(pa.compress(data, codec="zstd", asbytes=True))
-    if suffix == ".gz":
-        return gzip.compress(data)
-    return {"": data, ".bz2": bz2.compress(data), ".xz": lzma.compress(data)}[suffix]
+    packed = {"zst": lambda data: pa.compress(data, "zstd", asbytes=True), "gz": gzip.compress}
+    packed |= {"bz2": bz2.compress, "xz": lzma.compress}
+    return bytes(packed[suffix](data)) if suffix else data
+
+
+def content(name: str, texts: Sequence[str | None], rows: int = 3) -> bytes:
+    """The texts as a file of the format and the compression that its name tells; in Arrow's formats
+    with so many rows a batch.
+    """
+    _, kind, suffix, *_ = [*name.split("."), "", ""]
+    documents = [{"id": row, "text": text} for row, text in enumerate(texts)]
+    if kind in ("parquet", "arrow", "feather"):
+        out, table = io.BytesIO(), pa.table({"text": pa.array(texts, pa.string())})
+        if kind == "parquet":
+            pq.write_table(table, out, row_group_size=rows)
+        else:
+            with (pa.ipc.new_stream if kind == "feather" else pa.ipc.new_file)(
+                out, table.schema
+            ) as writer:
+                writer.write_table(table, rows)
+        return compress(out.getvalue(), suffix)
+    if kind == "csv":
+        lines = io.StringIO(newline="")
+        csv.writer(lines, quoting=csv.QUOTE_ALL).writerows([["text"], *([one] for one in texts)])
+        return compress(lines.getvalue().encode(), suffix)
+    if kind == "txt":
+        return compress("".join(f"{text}\n" for text in texts).encode(), suffix)
+    if name.startswith("array"):
+        return compress(json.dumps(documents, indent=1).encode(), suffix)
+    written = [json.dumps(row, ensure_ascii=kind != "ndjson") for row in documents]
+    return compress("".join(f"{line}\n" for line in written).encode(), suffix)
 
 
 # Round trips
-# ----------------------------------------------------------------------------------------------------------
 
 
-def as_jsonl(texts: list[str | None], ascii_only: bool = True) -> bytes:
-    return "".join(
-        json.dumps({"id": row, "text": text}, ensure_ascii=ascii_only) + "\n"
-        for row, text in enumerate(texts)
-    ).encode()
-
-
-def as_csv(texts: list[str], delimiter: str = ",") -> bytes:
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, delimiter=delimiter, quoting=csv.QUOTE_ALL)
-    writer.writerows([["text"], *([text] for text in texts)])
-    return out.getvalue().encode()
-
-
-def as_arrow(texts: list[str | None], stream: bool, rows: int = 3) -> bytes:
-    table = pa.table(
-        {"text": pa.array(texts, pa.string()), "id": pa.array(range(len(texts)), pa.int64())}
-    )
-    sink = pa.BufferOutputStream()
-    with (pa.ipc.new_stream if stream else pa.ipc.new_file)(sink, table.schema) as writer:
-        writer.write_table(table, rows)
-    return bytes(sink.getvalue().to_pybytes())
-
-
-def as_parquet(texts: list[str | None]) -> bytes:
-    sink = io.BytesIO()
-    pq.write_table(pa.table({"text": pa.array(texts, pa.string())}), sink, row_group_size=4)
-    return sink.getvalue()
+NULLABLE_FILES = "a.jsonl b.ndjson lines.json array.json a.parquet a.arrow a.feather"
 
 
 @settings(max_examples=60)
 @given(NULLABLE, st.sampled_from(["", ".gz", ".zst", ".bz2", ".xz"]), st.integers(1, 200))
 def test_texts_with_nulls_come_back(texts: list[str | None], suffix: str, batch_bytes: int) -> None:
-    files = {
-        "a.jsonl": as_jsonl(texts),
-        "b.ndjson": as_jsonl(texts, ascii_only=False),
-        "lines.json": as_jsonl(texts),
-        "array.json": json.dumps([{"text": text} for text in texts], indent=1).encode(),
-        "a.parquet": as_parquet(texts),
-        "a.arrow": as_arrow(texts, stream=False),
-        "a.feather": as_arrow(texts, stream=True),
-    }
     with tempfile.TemporaryDirectory() as folder:
-        for name, data in files.items():
-            path = write(Path(folder), name + suffix, compress(data, suffix))
+        for name in NULLABLE_FILES.split():
+            path = write(Path(folder), name + suffix, content(name + suffix, texts))
             assert read_all(path, batch_bytes=batch_bytes) == texts, name
 
 
@@ -113,7 +100,7 @@ def test_lines_of_text_come_back(
         # without its line break, an empty last line is no line
         for ends in (True, False) if texts and texts[-1] else (True,):
             written = data if ends else data.removesuffix(line_break.encode())
-            path = write(Path(folder), f"{ends}.txt{suffix}", compress(written, suffix))
+            path = write(Path(folder), f"{ends}.txt{suffix}", compress(written, suffix[1:]))
             assert read_all(path, batch_bytes=batch_bytes) == texts
 
 
@@ -128,7 +115,6 @@ def test_whole_file_is_one_document(tmp_path: Path) -> None:
 
 
 # Rows, batches, positions
-# ---------------------------------------------------------------------------------------------
 
 
 NAMES = "a.jsonl a.csv a.parquet a.arrow a.feather a.jsonl.gz a.csv.zst a.json"
@@ -137,23 +123,13 @@ NAMES = "a.jsonl a.csv a.parquet a.arrow a.feather a.jsonl.gz a.csv.zst a.json"
 @pytest.mark.parametrize("name", NAMES.split())
 def test_batches_are_bounded_and_know_their_place(tmp_path: Path, name: str) -> None:
     texts = [f"{row} " + "x" * (row % 700) for row in range(2000)]
-    data: dict[str, bytes] = {
-        "csv": as_csv(texts),
-        "parquet": as_parquet(list(texts)),
-        "arrow": as_arrow(list(texts), stream=False, rows=2000),
-        "feather": as_arrow(list(texts), stream=True, rows=2000),
-    }
-    stem, _, suffix = name.partition(".")[2].partition(".")
-    plain = data.get(stem, as_jsonl(list(texts)))
-    path = write(tmp_path, name, compress(plain, f".{suffix}" if suffix else ""))
+    path = write(tmp_path, name, content(name, texts, rows=4 if "parquet" in name else 2000))
     [source] = find_inputs([path])
     assert source.size == path.stat().st_size
     batches = list(read_batches(source, ReadOptions(batch_bytes=20_000)))
-    assert len(batches) > 10
-    assert max(batch.texts.nbytes for batch in batches) < 100_000
-    assert [batch.first_row for batch in batches] == [
-        sum(len(b.texts) for b in batches[:index]) for index in range(len(batches))
-    ]
+    assert len(batches) > 10 and max(batch.texts.nbytes for batch in batches) < 100_000
+    sizes = [len(batch.texts) for batch in batches]
+    assert [batch.first_row for batch in batches] == [0, *itertools.accumulate(sizes[:-1])]
     assert [batch.position for batch in batches] == sorted(batch.position for batch in batches)
     # an IPC stream ends in 8 bytes that say so
     assert source.size - 8 <= batches[-1].position <= source.size
@@ -161,27 +137,17 @@ def test_batches_are_bounded_and_know_their_place(tmp_path: Path, name: str) -> 
 
 
 def test_first_row_counts_skipped_rows_and_not_blank_lines(tmp_path: Path) -> None:
-    path = write(
-        tmp_path, "a.jsonl", '{"text":"0"}\n\noops\n{"text":"2"}\n{"text":3}\n\n{"text":"4"}\n'
-    )
-    batches = batches_of(path, on_error="skip", batch_bytes=14)
+    lines = '{"text":"0"}\n\noops\n{"text":"2"}\n{"text":3}\n\n{"text":"4"}\n'
+    batches = batches_of(write(tmp_path, "a.jsonl", lines), on_error="skip", batch_bytes=14)
     found = [(batch.first_row, batch.texts.to_pylist(), batch.skipped) for batch in batches]
-    assert [one for one in found if any(one[1:])] == [
-        (0, ["0"], 0),
-        (1, [], 1),
-        (2, ["2"], 0),
-        (3, [], 1),
-        (4, ["4"], 0),
-    ]
+    expected = [(0, ["0"], 0), (1, [], 1), (2, ["2"], 0), (3, [], 1), (4, ["4"], 0)]
+    assert [one for one in found if any(one[1:])] == expected
 
 
 def test_kept_columns(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
-        {"text": "a", "n": 1, "when": "2020-01-02", "tags": [], "x": None},
-        {"text": "b", "n": None, "tags": ["q"]},
-        {},
-    ]
-    path = write(tmp_path, "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    lines = '{"text": "a", "n": 1, "when": "2020-01-02", "tags": [], "x": null}\n'
+    lines += '{"text": "b", "n": null, "tags": ["q"]}\n{}\n'
+    path = write(tmp_path, "a.jsonl", lines)
     [batch] = batches_of(path, keep_columns=["n", "when", "tags", "x"])
     assert {name: column.to_pylist() for name, column in batch.kept.items()} == {
         "n": [1, None, None],
@@ -197,12 +163,8 @@ def test_kept_columns(tmp_path: Path) -> None:
 
 
 def test_kept_columns_of_tables(tmp_path: Path) -> None:
-    table = pa.table(
-        {"n": [1, 2], "text": pa.array(["a", None]), "d": pa.array(["x", "y"]).dictionary_encode()}
-    )
-    pq.write_table(table, tmp_path / "a.parquet")
-    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
-        writer.write_table(table)
+    coded = pa.array(["x", "y"]).dictionary_encode()
+    write_tables(tmp_path, pa.table({"n": [1, 2], "text": ["a", None], "d": coded}))
     write(tmp_path, "a.csv", "n,text,d\n007,a,x\nNA,,y\n")
     typed = ([1, 2], ["a", None])
     for name, read in (
@@ -213,47 +175,29 @@ def test_kept_columns_of_tables(tmp_path: Path) -> None:
         [batch] = batches_of(tmp_path / name, keep_columns=["d", "n"])
         assert (batch.kept["n"].to_pylist(), batch.texts.to_pylist()) == read
         assert batch.kept["d"].to_pylist() == ["x", "y"]
-    assert "int64 before" in str(
-        failure(tmp_path / "a.parquet", keep_columns=["d"], kept_types={"d": pa.int64()})
-    )
+    how = {"keep_columns": ["d"], "kept_types": {"d": pa.int64()}}
+    assert "int64 before" in str(failure(tmp_path / "a.parquet", **how))
 
 
 # Which column
-# ---------------------------------------------------------------------------------------------------------
 
 
-def table_files(folder: Path, rows: list[dict[str, Any]]) -> list[Path]:
-    table = pa.Table.from_pylist(rows)
+def write_tables(folder: Path, table: pa.Table) -> list[Path]:
     pq.write_table(table, folder / "a.parquet")
     with pa.ipc.new_file(folder / "a.arrow", table.schema) as writer:
         writer.write_table(table)
+    return [folder / "a.parquet", folder / "a.arrow"]
+
+
+def table_files(folder: Path, rows: list[dict[str, Any]]) -> list[Path]:
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, list(rows[0]))
     writer.writeheader()
     writer.writerows(rows)
-    write(folder, "a.csv", out.getvalue())
-    write(folder, "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    write(folder, "a.json", json.dumps(rows))
-    return [folder / name for name in ("a.parquet", "a.arrow", "a.csv", "a.jsonl", "a.json")]
-
-
-def test_to_find_the_columns_a_long_document_is_not_copied(tmp_path: Path) -> None:
-    text = 'a \\ "quoted" line\n, {"id": ½} ' * (1 << 18) + "\\"  # 9 MB
-    path = write(
-        tmp_path,
-        "a.jsonl",
-        json.dumps({"id": 7, "title": "é", "text": text}, ensure_ascii=False).encode() + b"\n",
-    )
-    block = next(read_blocks(ByteStream(find_inputs([path])[0]), 1 << 24))
-    tracemalloc.start()
-    columns = columns_of_block(
-        block, find_inputs([path])[0], ReadOptions(keep_columns=("id", "title"))
-    )
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert columns == Columns("text", {"id": pa.int64(), "title": pa.string()})
-    assert peak < len(block.data) // 8
-    assert read_all(path, keep_columns=["id", "title"]) == [text]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    written = {"a.csv": out.getvalue(), "a.jsonl": lines, "a.json": json.dumps(rows)}
+    others = [write(folder, name, data) for name, data in written.items()]
+    return [*write_tables(folder, pa.Table.from_pylist(rows)), *others]
 
 
 def test_the_text_column_is_found_or_asked_for(tmp_path: Path) -> None:
@@ -270,15 +214,14 @@ def test_the_text_column_is_found_or_asked_for(tmp_path: Path) -> None:
         assert "'a', 'b'" in str(error) and "text_column=NAME" in str(error)
 
 
-def test_text_that_is_not_a_string(tmp_path: Path) -> None:
-    for value in (5, 1.5, True, ["a"], {"a": 1}):
-        path = write(tmp_path, "a.jsonl", f'{{"text":"ok"}}\n\n{{"text":{json.dumps(value)}}}\n')
-        error = failure(path)
-        assert error.line == 3 and "not a string" in str(error)
-        error = failure(
-            write(tmp_path, "a.json", f'[{{"text":"ok"}},\n{{"text":{json.dumps(value)}}}]')
-        )
-        assert error.line == 2 and "not a string" in str(error)
+@pytest.mark.parametrize("value", ["5", "1.5", "true", '["a"]', '{"a": 1}'])
+def test_text_that_is_not_a_string(tmp_path: Path, value: str) -> None:
+    for name, data, line in (
+        ("a.jsonl", '{"text":"ok"}\n\n{"text":%s}\n', 3),
+        ("a.json", '[{"text":"ok"},\n{"text":%s}]', 2),
+    ):
+        error = failure(write(tmp_path, name, data % value))
+        assert error.line == line and "not a string" in str(error)
     pq.write_table(pa.table({"text": [1, 2]}), tmp_path / "a.parquet")
     assert "int64" in str(failure(tmp_path / "a.parquet", text_column="text"))
 
@@ -296,7 +239,6 @@ def test_other_arrow_kinds_of_text(tmp_path: Path, dtype: pa.DataType) -> None:
 
 
 # JSON lines: awkward but right
-# ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -374,7 +316,6 @@ def test_bad_rows_can_be_skipped(tmp_path: Path) -> None:
 
 
 # .json
-# ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -415,42 +356,30 @@ def test_broken_json_documents(
 
 
 # Damage
-# ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("suffix", [".gz", ".zst", ".bz2", ".xz"])
-@pytest.mark.parametrize("stem", ["a.jsonl", "a.json", "a.csv", "a.txt", "a.parquet", "a.arrow"])
-def test_damaged_compression(tmp_path: Path, suffix: str, stem: str) -> None:
-    texts = [f"{row} {row * 7919 % 10007}" for row in range(3000)]
-    plain = {
-        "a.csv": as_csv(texts),
-        "a.txt": "\n".join(texts).encode(),
-        "a.parquet": as_parquet(list(texts)),
-        "a.arrow": as_arrow(list(texts), False),
-    }
-    whole = compress(plain.get(stem, as_jsonl(list(texts))), suffix)
-    for data in (
-        whole[: len(whole) // 2],
-        whole[:-3],
-        b"this is not compressed at all",
-        whole[:20] + b"????" + whole[24:],
-    ):
-        error = failure(write(tmp_path, stem + suffix, data))
+DAMAGED = [f"a.jsonl.{suffix}" for suffix in ("gz", "zst", "bz2", "xz")]
+DAMAGED += ["a.json.zst", "a.csv.gz", "a.txt.bz2", "a.parquet.xz", "a.arrow.gz"]
+
+
+@pytest.mark.parametrize("name", DAMAGED)  # each compression, and each format with one of them
+def test_damaged_compression(tmp_path: Path, name: str) -> None:
+    whole = content(name, [f"{row} {row * 7919 % 10007}" for row in range(3000)])
+    wrong = (b"this is not compressed at all", whole[:20] + b"????" + whole[24:])
+    for data in (whole[: len(whole) // 2], whole[:-3], *wrong):
+        error = failure(write(tmp_path, name, data))
         assert "fetch it again" in str(error) and "Arrow" not in str(error)
+    suffix = name.rpartition(".")[2]
     both = compress(b"a\n", suffix) + compress(b"b\n", suffix)
-    assert read_all(write(tmp_path, "several.txt" + suffix, both)) == ["a", "b"]
+    assert read_all(write(tmp_path, f"several.txt.{suffix}", both)) == ["a", "b"]
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.feather"])
 def test_damaged_tables(tmp_path: Path, name: str) -> None:
-    texts: list[str | None] = [f"row {row}" for row in range(3000)]
-    stream = name == "a.feather"
-    is_parquet = name == "a.parquet"
-    whole = as_parquet(texts) if is_parquet else as_arrow(texts, stream=stream, rows=500)
-    shorter = whole[:100] if stream else whole[:-1]
+    whole = content(name, [f"row {row}" for row in range(3000)], rows=500)
+    shorter = whole[:100] if name == "a.feather" else whole[:-1]
     for data in (b"", whole[:4], b"hello world" * 20, whole[: len(whole) // 2], shorter):
-        error = failure(write(tmp_path, name, data))
-        assert "cut short or damaged" in str(error)
+        assert "cut short or damaged" in str(failure(write(tmp_path, name, data)))
 
 
 def test_broken_utf8_and_offsets_in_tables(tmp_path: Path) -> None:
@@ -470,7 +399,6 @@ def test_broken_utf8_and_offsets_in_tables(tmp_path: Path) -> None:
 
 
 # Finding inputs
-# -------------------------------------------------------------------------------------------------------
 
 
 def test_folders_globs_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -518,39 +446,30 @@ def test_folders_globs_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_standard_input_and_pipes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
-    texts = ["a", "b 1"]
-    plain = {
-        "csv": as_csv(texts),
-        "txt": b"a\nb 1\n",
-        "parquet": as_parquet(list(texts)),
-        "arrow": as_arrow(list(texts), stream=True),
-    }
-    data = plain.get(form, as_jsonl(list(texts)))
+    texts, pipe = ["a", "b 1"], tmp_path / "pipe"
+    data = content(f"a.{'feather' if form == 'arrow' else form}", texts)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-    [source] = find_inputs(["-"], form)
-    assert [text for batch in read_batches(source) for text in batch.texts.to_pylist()] == texts
-    pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=(data,))
     writer.start()
-    [source] = find_inputs([pipe], form)
-    assert source.size is None
-    assert [text for batch in read_batches(source) for text in batch.texts.to_pylist()] == texts
+    for item in ("-", pipe):
+        [source] = find_inputs([item], form)
+        assert source.size is None
+        assert [one for batch in read_batches(source) for one in batch.texts.to_pylist()] == texts
     writer.join()
 
 
-def test_errors_on_standard_input_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_standard_input_and_of_a_file_that_goes_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"text":"a"}\n{')))
     with pytest.raises(InputError, match=r"^<stdin>:2:2: not valid JSON"):
         list(read_batches(Source("-", "jsonl")))
-
-
-def test_a_file_that_goes_away(tmp_path: Path) -> None:
     path = write(tmp_path, "a.jsonl", b"")
-    sources = find_inputs([path])
+    [source] = find_inputs([path])
     path.unlink()
     with pytest.raises(InputError, match="No such file"):
-        list(read_batches(sources[0]))
+        list(read_batches(source))
 
 
 def test_a_text_file_has_no_columns(tmp_path: Path) -> None:

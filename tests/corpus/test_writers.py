@@ -25,56 +25,31 @@ import numtok
 from numtok.corpus.read.encoded import read_encoded
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import OutputError, SchemaError
-from numtok.representations import FloatBits, FoNE
+from numtok.representations import FloatBits, FoNE, XVal
 
-# Of a file that could hold all of these columns: FoNE twice is none, but what FORMAT.md says of the
-# types is the same.
-METADATA = numtok.Tokenizer.from_pretrained(None, [FloatBits(), FoNE(8, 7)]).batch_schema().metadata
+TOKENIZER = numtok.Tokenizer.from_pretrained(None, [XVal(), FloatBits(), FoNE(8, 7)])
 NAMES = ["a.parquet", "a.arrow", "a.feather", "a.ipc"]
 
 
-def tensors(dtype: pa.DataType, shape: list[int], count: int) -> pa.Array:
-    size = int(np.prod(shape))
-    values = pa.array(np.arange(count * size) % 2, dtype)  # (count * size,)
-    return pa.ExtensionArray.from_storage(
-        pa.fixed_shape_tensor(dtype, shape), pa.FixedSizeListArray.from_arrays(values, size)
-    )
-
-
-def ragged(counts: list[int], values: pa.Array, large: bool = False) -> pa.Array:
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    make = pa.LargeListArray if large else pa.ListArray
-    return make.from_arrays(pa.array(offsets, pa.int64() if large else pa.int32()), values)
-
-
 def encoded(counts: list[int], large: bool = False) -> pa.RecordBatch:
-    """A batch as the tokenizer writes it: counts[i] numbers in document i."""
-    n = sum(counts)
-    columns = {
-        "input_ids": ragged(
-            [2 * count for count in counts], pa.array(np.arange(2 * n), pa.int32()), large
-        ),
-        "number_index": ragged(
-            counts, pa.array(np.concatenate([np.arange(c) for c in [0, *counts]]), pa.int32())
-        ),
-        "number_value": ragged(counts, pa.array(np.arange(n) * 0.5)),
-        "number_text": ragged(counts, pa.array([str(i) for i in range(n)], pa.string())),
-        "number_bits": ragged(counts, tensors(pa.uint8(), [32], n), large),
-        "number_fourier": ragged(counts, tensors(pa.float32(), [15, 2], n)),
-        "number_digits": ragged(counts, tensors(pa.uint8(), [15], n)),
-        "place_value": ragged(
-            [2 * count for count in counts], pa.array(np.arange(2 * n) % 7, pa.int16())
-        ),
-    }
-    fields = [
-        pa.field(name, column.type, metadata={"about": name}) for name, column in columns.items()
+    """A batch of documents with so many numbers each, in larger lists if that is asked for."""
+    batch = TOKENIZER.encode_batch([" -0.5 or" * count for count in counts], keep_text=True)
+    if not large:
+        return batch
+    columns = [
+        pa.LargeListArray.from_arrays(one.offsets.cast(pa.int64()), one.values)
+        if pa.types.is_list(one.type)
+        else one
+        for one in batch.columns
     ]
-    return pa.record_batch(list(columns.values()), schema=pa.schema(fields, METADATA))
+    made = pa.record_batch(columns, names=batch.schema.names)
+    return made.replace_schema_metadata(batch.schema.metadata)
 
 
 def ids(rows: int, each: int = 100, seed: int = 0) -> pa.RecordBatch:
     values = np.random.default_rng(seed).integers(0, 1 << 30, rows * each).astype(np.int32)
-    return pa.record_batch({"input_ids": ragged([each] * rows, pa.array(values))})
+    offsets = pa.array(range(0, rows * each + 1, each), pa.int32())
+    return pa.record_batch({"input_ids": pa.ListArray.from_arrays(offsets, pa.array(values))})
 
 
 def write(
@@ -90,17 +65,7 @@ def read(path: Path, **options: Any) -> pa.Table:
     return pa.Table.from_batches(list(read_encoded(path, **options)))
 
 
-def assert_same_schema(schema: pa.Schema, expected: pa.Schema) -> None:
-    """Types and all metadata; Parquet calls the items of a list ``element``, which Arrow does not
-    count as a difference of type.
-    """
-    assert schema.equals(expected, check_metadata=False)
-    assert schema.metadata == expected.metadata
-    assert [field.metadata for field in schema] == [field.metadata for field in expected]
-
-
 # What is written comes back
-# -------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=25)
@@ -115,54 +80,41 @@ def test_round_trip_with_tensors(
     batches = [encoded(some, large) for some in counts]
     path = write(tmp_path_factory.mktemp("out") / name, batches)
     table = read(path)
-    assert_same_schema(table.schema, batches[0].schema)
+    # Parquet calls the items of a list ``element``, which Arrow does not count as another type
+    assert table.schema.equals(batches[0].schema, check_metadata=False)
+    assert table.schema.metadata == batches[0].schema.metadata
     assert table.equals(pa.Table.from_batches(batches))
     assert os.listdir(path.parent) == [name]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES[:2])
 def test_slices_nulls_and_other_metadata(tmp_path: Path, name: str) -> None:
     whole = encoded([1, 0, 3, 2])
-    nulls = pa.RecordBatch.from_arrays(
-        [pa.nulls(2, field.type) for field in whole.schema], schema=whole.schema
-    )
-    batches = [whole.slice(1, 2), nulls, whole.slice(3).replace_schema_metadata({"other": "x"})]
-    table = read(write(tmp_path / name, batches))
-    assert table.equals(
-        pa.Table.from_batches(
-            [batch.replace_schema_metadata(whole.schema.metadata) for batch in batches]
-        )
-    )
+    columns = [pa.nulls(2, field.type) for field in whole.schema]
+    nulls = pa.RecordBatch.from_arrays(columns, schema=whole.schema)
+    batches = [whole.slice(1, 2), nulls, whole.slice(3)]
+    other = [*batches[:2], batches[2].replace_schema_metadata({"other": "x"})]
+    table = read(write(tmp_path / name, other))
+    assert table.equals(pa.Table.from_batches(batches))
     assert table.schema.metadata == whole.schema.metadata, "the metadata is that of open_writer"
 
 
-CODECS = [("a.parquet", codec) for codec in ("zstd", "lz4", "snappy", "gzip", None)]
-
-
-@pytest.mark.parametrize(
-    ("name", "compression"), [*CODECS, ("a.arrow", "lz4"), ("a.arrow", "none")]
-)
-def test_compressions(tmp_path: Path, name: str, compression: str | None) -> None:
+@pytest.mark.parametrize("compression", ["zstd", "lz4", "snappy", "gzip", None])
+def test_compressions(tmp_path: Path, compression: str | None) -> None:
     batch = encoded([3, 4])
-    path = write(tmp_path / name, [batch], compression=compression)
-    assert read(path).equals(pa.Table.from_batches([batch]))
+    for name in ("a.parquet", "a.arrow")[: 1 + (compression == "lz4")]:
+        path = write(tmp_path / name, [batch], compression=compression)
+        assert read(path).equals(pa.Table.from_batches([batch]))
 
 
 def test_parquet_stores_each_column_as_it_is_declared(tmp_path: Path) -> None:
     group = pq.read_metadata(write(tmp_path / "a.parquet", [encoded([50] * 50)])).row_group(0)
-    stored = {
-        group.column(i).path_in_schema.split(".")[0]: group.column(i)
-        for i in range(group.num_columns)
-    }
-    for name, encoding in {
-        "input_ids": "BYTE_STREAM_SPLIT",
-        "number_index": "DELTA_BINARY_PACKED",
-        "number_fourier": "PLAIN",
-    }.items():
+    columns = [group.column(number) for number in range(group.num_columns)]
+    stored = {column.path_in_schema.split(".")[0]: column for column in columns}
+    declared = {"input_ids": "BYTE_STREAM_SPLIT", "number_index": "DELTA_BINARY_PACKED"}
+    for name, encoding in (declared | {"number_fourier": "PLAIN"}).items():
         assert encoding in stored[name].encodings and not stored[name].has_dictionary_page, name
-    # the last is declared by nobody
-    for name in ("number_value", "number_bits", "place_value"):
-        assert stored[name].has_dictionary_page, name
+    assert stored["number_value"].has_dictionary_page and stored["number_bits"].has_dictionary_page
     assert {column.compression for column in stored.values()} == {"ZSTD"}
 
 
@@ -178,11 +130,10 @@ def test_row_groups_are_bounded(tmp_path: Path) -> None:
 
 
 # The name appears only with a whole file
-# ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("name", NAMES[:2])
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_exception_leaves_nothing(
     tmp_path: Path, name: str, error: type[BaseException], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -198,9 +149,11 @@ def test_an_exception_leaves_nothing(
     assert capfd.readouterr().err == ""
 
 
-def test_an_existing_file_stays(tmp_path: Path) -> None:
+def test_a_file_that_is_there_or_was_made_meanwhile_stays(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    path.write_text("mine")
+    with pytest.raises(OutputError, match="meanwhile"), open_writer(path, ids(1).schema) as writer:
+        writer.write(ids(1))
+        path.write_text("mine")
     with pytest.raises(OutputError, match=r"exists already.*overwrite=True"):
         write(path, [ids(1)])
     with (
@@ -209,36 +162,24 @@ def test_an_existing_file_stays(tmp_path: Path) -> None:
     ):
         writer.write(ids(1))
         raise ValueError("stop")
-    assert path.read_text() == "mine"
-    write(path, [ids(1)], overwrite=True)
-    assert read(path).num_rows == 1
-
-
-def test_a_file_made_meanwhile_stays(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    with pytest.raises(OutputError, match="meanwhile"), open_writer(path, ids(1).schema) as writer:
-        writer.write(ids(1))
-        path.write_text("mine")
     assert path.read_text() == "mine" and os.listdir(tmp_path) == ["a.parquet"]
+    assert read(write(path, [ids(1)], overwrite=True)).num_rows == 1
 
 
 def test_folders_are_made_and_bad_places_refused(tmp_path: Path) -> None:
     assert read(write(tmp_path / "x" / "y" / "a.parquet", [ids(3)])).num_rows == 3
+    assert read(write(tmp_path / "a.bin", [ids(1)], format="arrow")).num_rows == 1
     (tmp_path / "file").write_text("")
-    for path, reason in (
-        (tmp_path / "file" / "a.parquet", "folder"),
-        (tmp_path / "x", "folder"),
-        (tmp_path / ("n" * 250 + ".parquet"), "too long"),
+    for name, options, reason in (
+        ("file/a.parquet", {}, "folder"),
+        ("x", {"format": "parquet"}, "folder"),
+        ("n" * 250 + ".parquet", {}, "too long"),
+        ("a.csv", {}, r"\.parquet, \.arrow"),
+        ("b.bin", {"format": "csv"}, "parquet or arrow"),
+        ("a.arrow", {"compression": "snappy"}, "zstd, lz4, none"),
     ):
         with pytest.raises(OutputError, match=reason):
-            write(path, [ids(1)], format="parquet")
-    with pytest.raises(OutputError, match=r"\.parquet, \.arrow"):
-        write(tmp_path / "a.csv", [ids(1)])
-    assert read(write(tmp_path / "a.bin", [ids(1)], format="arrow")).num_rows == 1
-    with pytest.raises(OutputError, match="parquet or arrow"):
-        write(tmp_path / "b.bin", [ids(1)], format="csv")
-    with pytest.raises(OutputError, match="zstd, lz4, none"):
-        write(tmp_path / "a.arrow", [ids(1)], compression="snappy")
+            write(tmp_path / name, [ids(1)], **options)
 
 
 def test_a_batch_of_another_schema(tmp_path: Path) -> None:
@@ -280,7 +221,7 @@ def test_a_full_disk(tmp_path: Path, name: str) -> None:
         """,
         str(tmp_path / name),
     )
-    output, errors = process.communicate(timeout=20)
+    output, errors = process.communicate(timeout=interrupts.LONG)
     assert errors == "" and list(tmp_path.iterdir()) == []
     said = output.splitlines()
     assert len(said) == 4
@@ -306,4 +247,3 @@ def test_a_folder_without_permission() -> None:
 
 
 # Reading what is not ours
-# ---------------------------------------------------------------------------------------------

@@ -148,49 +148,6 @@ def test_the_page_is_made_of_the_kept_results(tmp_path: Path) -> None:
         assert set(names.split("; ")) <= words(tmp_path / "images" / picture)
 
 
-def made_up(name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Results as all small runs of an experiment would leave them, but for their values."""
-    spread = itertools.cycle([0.2, 0.4, 0.995])
-    where = {"r2": 0.9, "median_error": 0.1, "unparseable": 0.0}
-    shares = (
-        "exact digits_right guess perplexity perplexity_near perplexity_far top_1"
-        " within_10_percent median_decades unseen_loss"
-    )
-    runs = []
-    for settings in itertools.chain.from_iterable(EXPERIMENTS[name].phases("small")):
-        found: dict[str, Any] = {one: next(spread) for one in shares.split()}
-        found |= {"r2": 0.9, "rate": 0.1, "tokens": 5, "tokens_per_sample": 5.0, "seconds": 2.0}
-        found |= {"start": "0.02", "median_of_answer_over_question": 1.0}
-        found["curve"] = [[100 * k, 2.0 * k, next(spread)] for k in range(1, 11)]
-        found["error"] = [next(spread), next(spread)]
-        found |= dict.fromkeys(("seen", "gap", "beyond"), where)
-        found |= {"aspects": {"all": next(spread), "+, 1 digits": next(spread)}}
-        if name == "tables_by_heads":
-            found["r2"] = [0.1, 0.2]
-        if name == "fone_lengths":
-            found["exact"] = {str(length): next(spread) for length in range(1, 13)}
-        runs.append((settings, found))
-    return runs
-
-
-WITHOUT = {"token_counts"}  # a picture, or results to be made up
-
-
-@pytest.mark.parametrize("name", sorted(set(EXPERIMENTS) - WITHOUT))
-def test_a_section_shows_all_that_has_results(name: str, tmp_path: Path) -> None:
-    runs = made_up(name)
-    section = EXPERIMENTS[name].section(runs, tmp_path / "images")
-    keys = ("numbers", "variant", "embedding")
-    compared = {settings[key] for settings, _ in runs for key in keys if key in settings}
-    assert all(one in section for one in compared - {"pretraining"})
-    assert "nan" not in section
-    for names, picture in SHOWN.findall(section):
-        assert set(names.split("; ")) <= words(tmp_path / "images" / picture)
-    assert len(list((tmp_path / "images").glob("*.svg"))) == section.count("](images/")
-    assert EXPERIMENTS[name].section([], tmp_path / "none") is not None
-    assert not (tmp_path / "none").exists()  # nothing to draw
-
-
 def test_kept_results_are_of_runs_that_there_are() -> None:
     for experiment in EXPERIMENTS.values():
         phases = experiment.phases("small") + experiment.phases("full")

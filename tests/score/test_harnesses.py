@@ -20,9 +20,7 @@ def test_lm_eval(tmp_path: Path) -> None:
 
     class Canned(LM):  # type: ignore[misc]
         def generate_until(self, requests: list[Any], **_: Any) -> list[str]:
-            return [
-                dict((str(n), a) for n, (a, _) in enumerate(ANSWERS))[r.args[0]] for r in requests
-            ]
+            return [ANSWERS[int(request.args[0])][0] for request in requests]
 
         loglikelihood = loglikelihood_rolling = generate_until
 
@@ -83,13 +81,8 @@ def test_trl(tmp_path: Path) -> None:
 
     tokenizer = NumberTokenizer.from_pretrained(None, eos_token="<|endoftext|>")
     tokenizer.pad_token = tokenizer.eos_token
-    shape = transformers.GPT2Config(
-        vocab_size=len(tokenizer),
-        n_embd=16,
-        n_layer=1,
-        n_head=2,
-        eos_token_id=tokenizer.eos_token_id,
-    )
+    sizes = {"vocab_size": len(tokenizer), "n_embd": 16, "n_layer": 1, "n_head": 2}
+    shape = transformers.GPT2Config(**sizes, eos_token_id=tokenizer.eos_token_id)
     trainer = trl.GRPOTrainer(
         model=transformers.GPT2LMHeadModel(shape),
         reward_funcs=number_reward("answer", tolerance=1e9),

@@ -35,10 +35,6 @@ def test_odd_answers(why: str) -> None:
             assert case["text"][found.start : found.stop] == found.text
 
 
-def test_there_are_as_many_odd_answers_as_promised() -> None:
-    assert len({(case["text"], case["policy"]) for case in ODD}) >= 300
-
-
 @given(
     SHORT, st.sampled_from(["{:f}", "{:,}", "${:,}", "\\boxed{{{:f}}}", "#### {:,}", "**{:f}**"])
 )
@@ -116,22 +112,14 @@ def test_equal(prediction: object, target: object, options: dict[str, object], s
 
 
 def test_hostile_numbers_end_soon() -> None:
-    long = "9" * 1_000_000
+    long, many = "9" * 1_000_000, 50_000
     assert equal(long, long) and not equal(long, "5", 0.5)
-    for text in (f"{long}/{long}", f"{long}^{long}", "9^9^9^9", "1e" + long, "-" * 10**5 + "5"):
+    hostile = [f"{long}/{long}", f"{long}^{long}", "9^9^9^9", "1e" + long, "-" * 10**5 + "5"]
+    hostile += ["1," * many, "\\boxed{" * 5_000 + "5", "answer is " * 5_000, "#### " * 5_000]
+    hostile += ["5" + "\n" * many, "\nQ:" * many + "5", "5\nQ" + " " * many, "answer" + " " * many]
+    hostile += [f"answer is 5{'*' * many}a 6", f"answer is 5{'s' * 60}6"]
+    for text in hostile:
         final_number(text)
-    for text in ("1," * 50_000, "\\boxed{" * 5_000 + "5", "answer is " * 5_000, "#### " * 5_000):
-        final_number(text)
-    many = 50_000
-    for text in (
-        "5" + "\n" * many,
-        "\nQ:" * many + "5",
-        "5\nQ" + " " * many,
-        "answer" + " " * many,
-    ):
-        final_number(text)
-    for between in ("*" * many + "a ", "s" * 60):
-        final_number(f"answer is 5{between}6")
 
 
 def test_report() -> None:
@@ -160,9 +148,8 @@ def test_errors(call: object, message: str) -> None:
 
 
 def test_it_loads_without_the_rest() -> None:
-    check = (
-        "import sys, numtok.score; print({'numba', 'pyarrow', 'torch', 'numpy'} & {*sys.modules})"
-    )
+    heavy = "{'numba', 'pyarrow', 'torch', 'numpy'}"
+    check = f"import sys, numtok.score; print({heavy} & sys.modules.keys())"
     assert subprocess.check_output([sys.executable, "-c", check], text=True).strip() == "set()"
 
 
@@ -170,11 +157,8 @@ def test_a_reward_and_digits() -> None:
     reward = number_reward("gold", tolerance=0.01)
     chat = [[{"role": "assistant", "content": "The answer is 10."}], "#### 9.95", "none"]
     assert reward(completions=chat, gold=["10", 10, "10"]) == [1.0, 1.0, 0.0]
-    assert [as_digits(text) for text in ("$1,000.50", "2 1/2", "?")] == [
-        "1000.50",
-        "5/2",
-        "[invalid]",
-    ]
+    told = [as_digits(text) for text in ("$1,000.50", "2 1/2", "?")]
+    assert told == ["1000.50", "5/2", "[invalid]"]
 
 
 def test_of_a_very_long_text_the_end_is_read() -> None:

@@ -21,7 +21,8 @@ import jobs
 import pyarrow.parquet as pq
 import pytest
 import s3_server
-from s3_server import Server
+from input_files import write_texts
+from s3_server import Server, contents, upload
 
 import numtok
 from numtok import stores
@@ -69,19 +70,6 @@ def local(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
     return jobs.files(folder)
 
 
-def contents(store: Any, name: str) -> dict[str, bytes]:
-    return {
-        path.removeprefix(f"bucket/{name}/"): store.cat_file(path)
-        for path in store.find(f"bucket/{name}")
-    }
-
-
-def upload(store: Any, folder: Path, name: str) -> str:
-    for path in folder.iterdir():
-        store.pipe_file(f"bucket/{name}/{path.name}", path.read_bytes())
-    return f"s3://bucket/{name}"
-
-
 def test_a_job_on_a_store_that_fails_is_the_job_on_a_disk(
     store: tuple[Server, Any], corpus: Path, local: dict[str, bytes]
 ) -> None:
@@ -112,24 +100,21 @@ def test_inputs_from_a_store_that_fails(
     server, files = store
     url = upload(files, corpus, "in")
     numtok.encode_files(url, tmp_path / "whole", **OPTIONS)
-    assert {given["tag"] for given in jobs.manifest(tmp_path / "whole")["inputs"]} == {
-        hashlib.md5(path.read_bytes()).hexdigest() for path in corpus.iterdir()
-    }, "the tag is what the store has for the content"
+    tags = {given["tag"] for given in jobs.manifest(tmp_path / "whole")["inputs"]}
+    contained = {hashlib.md5(path.read_bytes()).hexdigest() for path in corpus.iterdir()}
+    assert tags == contained, "the tag is what the store has for the content"
     with server.failing(server.at_random(RATE, seed=3)):
         numtok.encode_files(url, tmp_path / "failing", **OPTIONS)
         assert server.failed >= 5
     assert jobs.shards(tmp_path / "failing") == jobs.shards(tmp_path / "whole")
     for name in ("a.jsonl", "d.parquet"):
         files.call_s3("put_object_acl", Bucket="bucket", Key=f"in/{name}", ACL="public-read")
-    plain = f"{server.url}/bucket/in/a.jsonl?versionId=null"  # over plain HTTP
+    names, http, here = ("a.jsonl", "d.parquet"), tmp_path / "http.arrow", tmp_path / "here.arrow"
+    plain = [f"{server.url}/bucket/in/{name}?versionId=null" for name in names]  # over plain HTTP
     with server.failing(server.at_random(RATE, seed=4)):
-        numtok.encode_files(
-            [plain, f"{server.url}/bucket/in/d.parquet"], tmp_path / "http.parquet", keep_text=True
-        )
-    numtok.encode_files(
-        [corpus / "a.jsonl", corpus / "d.parquet"], tmp_path / "here.parquet", keep_text=True
-    )
-    assert (tmp_path / "http.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()
+        numtok.encode_files([plain[0], plain[1].partition("?")[0]], http, keep_text=True)
+    numtok.encode_files([corpus / name for name in names], here, keep_text=True)
+    assert http.read_bytes() == here.read_bytes()
 
 
 @pytest.mark.slow
@@ -143,11 +128,15 @@ def test_large_objects_go_in_parts(
     monkeypatch.setattr(stores, "PART", 5 << 20)
     monkeypatch.setattr("s3fs.S3FileSystem.retries", 3)  # of each part, else all begins anew
     data = os.urandom(1 << 20) * 12
-    with (
-        server.failing(server.at_random(RATE, seed=5)),
-        stores.new_object("s3://bucket/large", overwrite=False) as file,
-    ):
-        file.write(data)
+
+    def put(name: str) -> None:
+        with stores.new_object(f"s3://bucket/{name}", overwrite=False) as file:
+            file.write(data)
+            if name == "interrupted":
+                raise KeyboardInterrupt
+
+    with server.failing(server.at_random(RATE, seed=5)):
+        put("large")
     assert sum("partNumber" in path for _, path in server.requests) >= 3
     before = s3_server.uploads(files)  # a lost answer may leave one that nobody has heard of
     assert len(before) <= 1
@@ -157,29 +146,16 @@ def test_large_objects_go_in_parts(
         stores.RemoteFile("s3://bucket/large", block=2 << 20) as read,
     ):
         assert read.readall() == data
-        assert (
-            read.seek(-5, os.SEEK_END) == len(data) - 5
-            and read.read(9) == data[-5:]
-            and read.read(9) == b""
-        )
-    with (
-        server.failing(lambda method, path: "500" if "partNumber=2" in path else None),
-        pytest.raises(
-            OutputError,
-            match=(
-                r"^cannot write s3://bucket/never: .*however often it was tried; check the"
-                r" network"
-            ),
-        ),
-        stores.new_object("s3://bucket/never", overwrite=False) as file,
-    ):
-        file.write(data)
-    with (
-        pytest.raises(KeyboardInterrupt),
-        stores.new_object("s3://bucket/never", overwrite=False) as file,
-    ):
-        raise KeyboardInterrupt
-    assert s3_server.uploads(files) == before and not files.exists("bucket/never")
+        assert read.seek(-5, os.SEEK_END) == len(data) - 5
+        assert (read.read(9), read.read(9)) == (data[-5:], b"")
+    told = r"^cannot write s3://bucket/never: .*however often it was tried; check the network"
+    second = server.failing(lambda _, path: "500" if "partNumber=2" in path else None)
+    with second, pytest.raises(OutputError, match=told):
+        put("never")
+    with pytest.raises(KeyboardInterrupt):
+        put("interrupted")
+    assert s3_server.uploads(files) == before
+    assert not files.exists("bucket/never") and not files.exists("bucket/interrupted")
 
 
 def test_parts_that_a_dead_run_left_are_removed(store: tuple[Server, Any], corpus: Path) -> None:
@@ -213,7 +189,7 @@ def test_an_object_that_changes_or_goes_while_it_is_read(
     server, files = store
     monkeypatch.setattr(stores, "BLOCK", 1 << 12)
     monkeypatch.setattr(stores, "BLOCKS", 1)
-    name, data = f"bucket/change/a.{kind}", large(tmp_path, kind)
+    name, data, out = f"bucket/change/a.{kind}", large(tmp_path, kind), tmp_path / "out.parquet"
     files.pipe_file(name, data)
     seen: list[str] = []
 
@@ -221,43 +197,35 @@ def test_an_object_that_changes_or_goes_while_it_is_read(
         """After the first range was read."""
         if method == "GET" and "/change/" in path:
             seen.append(path)
-        if len(seen) == 2:
-            seen.append("done")
-            (
-                files.rm_file(name)
-                if change == "gone"
-                else files.pipe_file(name, data[:-1] + bytes([data[-1] ^ 1]))
-            )
-            return "500" if change == "changed, and a failure" else None
-        return None
+        if len(seen) != 2:
+            return None
+        seen.append("done")
+        if change == "gone":
+            files.rm_file(name)
+        else:
+            files.pipe_file(name, data[:-1] + bytes([data[-1] ^ 1]))
+        return "500" if change == "changed, and a failure" else None
 
-    with (
-        server.failing(fault),
-        pytest.raises(InputError, match=rf"^s3://bucket/change/a.{kind}: {CHANGES[change]}"),
-    ):
-        numtok.encode_files(
-            f"s3://{name}", tmp_path / "out.parquet", batch_bytes=1000, workers=1, scale=1.0
-        )
-    assert not (tmp_path / "out.parquet").exists()
+    told = rf"^s3://bucket/change/a.{kind}: {CHANGES[change]}"
+    with server.failing(fault), pytest.raises(InputError, match=told):
+        numtok.encode_files(f"s3://{name}", out, batch_bytes=1000, workers=1, scale=1.0)
+    assert not out.exists()
 
 
 def large(folder: Path, kind: str) -> bytes:
     """A file of this kind that does not compress to nothing."""
-    rows = [
-        {"text": f"{number} {hashlib.sha256(str(number).encode()).hexdigest()}"}
-        for number in range(3000)
-    ]
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    digests = (hashlib.sha256(str(number).encode()).hexdigest() for number in range(3000))
+    texts = [f"{number} {digest}" for number, digest in enumerate(digests)]
+    path = folder / f"a.{kind}"
     if kind == "parquet":
-        pq.write_table(jobs.pa.Table.from_pylist(rows), folder / "a.parquet", row_group_size=300)
+        pq.write_table(jobs.pa.table({"text": texts}), path, row_group_size=300)
     elif kind == "csv":
-        (folder / "a.csv").write_text("text\n" + "".join(row["text"] + "\n" for row in rows))
+        path.write_text("\n".join(["text", *texts, ""]))
     else:
-        with jobs.pa.output_stream(
-            str(folder / f"a.{kind}"), compression="zstd" if kind.endswith("zst") else None
-        ) as file:
-            file.write(lines.encode())
-    return (folder / f"a.{kind}").read_bytes()
+        write_texts(path, texts)
+        if kind.endswith("zst"):
+            path.write_bytes(jobs.pa.compress(path.read_bytes(), "zstd", asbytes=True))
+    return path.read_bytes()
 
 
 def test_what_cannot_be_is_told_at_once(
@@ -313,12 +281,10 @@ def test_a_store_that_stays_away(
 @pytest.mark.slow
 def test_without_credentials(store: tuple[Server, Any]) -> None:
     """As in a shell that has none."""
-    environment = {name: one for name, one in os.environ.items() if not name.startswith("AWS_")} | {
-        "AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"],
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_CONFIG_FILE": "/nowhere",
-        "AWS_SHARED_CREDENTIALS_FILE": "/nowhere",
-    }
+    environment = {name: one for name, one in os.environ.items() if not name.startswith("AWS_")}
+    environment |= {name: os.environ[name] for name in ("AWS_ENDPOINT_URL",)}
+    environment |= {"AWS_EC2_METADATA_DISABLED": "true"}
+    environment |= dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), "/nowhere")
     code = "from numtok.stores import status; status('s3://bucket/in/a.jsonl')"
     command = [sys.executable, "-c", code]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)

@@ -48,23 +48,19 @@ class Block:
 
 def documents() -> list[Path]:
     """All that a user is given to read and may copy from."""
-    return [
-        ROOT / "README.md",
-        *sorted((ROOT / "docs").rglob("*.md")),
-        ROOT / "numtok" / "FORMAT.md",
-    ]
+    pages = sorted((ROOT / "docs").rglob("*.md"))
+    return [ROOT / "README.md", *pages, ROOT / "numtok" / "FORMAT.md"]
 
 
 def blocks(document: Path) -> list[Block]:
     """The fenced blocks of a document, in order."""
     text = document.read_text("utf-8")
-    found = [
-        Block(document, text.count("\n", 0, match.start()) + 1, match["language"], match["source"])
-        for match in FENCE.finditer(text)
-    ]
-    assert 2 * len(found) == len(re.findall(r"^\s*```", text, re.M)), (
-        f"{document}: a fence is indented or does not close"
-    )
+    found = []
+    for match in FENCE.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        found.append(Block(document, line, match["language"], match["source"]))
+    fences = re.findall(r"^\s*```", text, re.M)
+    assert 2 * len(found) == len(fences), f"{document}: a fence is indented or does not close"
     return found
 
 
@@ -97,17 +93,10 @@ class Session:
 
     def _shell(self, block: Block, source: str) -> str:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        environment = {
-            **os.environ,
-            "PATH": path,
-            "OMP_NUM_THREADS": "1",
-            "CUDA_VISIBLE_DEVICES": "",
-            "COLUMNS": "80",
-        }
+        own = {"PATH": path, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "80"}
         command = ["bash", "-euo", "pipefail", "-c", source]
-        done = subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=600
-        )
+        how: dict[str, Any] = {"cwd": self.folder, "env": {**os.environ, **own}, "timeout": 600}
+        done = subprocess.run(command, capture_output=True, text=True, **how)
         assert done.returncode == 0, f"{block}: exit code {done.returncode}\n{done.stderr}"
         return done.stdout
 
@@ -117,9 +106,8 @@ class Session:
         for part in rest:
             command, _, printed = part.partition("\n")
             found = self._shell(block, command)
-            assert _visible(found) == _visible(printed), (
-                f"{block}: {command} prints something else\n{found}"
-            )
+            same = _visible(found) == _visible(printed)
+            assert same, f"{block}: {command} prints something else\n{found}"
         return block.source
 
     def _python(self, block: Block) -> str:

@@ -5,15 +5,16 @@ a shell or under nohup, which ignore them there; and the wait for what they do.
 from __future__ import annotations
 
 import contextlib
+import resource
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import psutil
 
-LONG = 120.0
+LONG = 300.0
 
 
 def start(command: Sequence[str], **options: Any) -> subprocess.Popen[str]:
@@ -63,12 +64,18 @@ def kill_with_children(process: subprocess.Popen[str]) -> None:
     there = children(process)
     process.kill()
     process.communicate(timeout=LONG)
-    wait_for_the_end(there)
+    wait_for(lambda: all(map(_ended, there)))
 
 
-def wait_for_the_end(processes: Iterable[psutil.Process]) -> None:
-    """Of all of them."""
-    wait_for(lambda: all(map(_ended, processes)))
+@contextlib.contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """As a full disk has it: no file can grow beyond so many bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def wait_for(holds: Callable[[], bool]) -> None:

@@ -15,47 +15,37 @@ ROWS = 240
 
 def row(name: str, number: int) -> dict[str, Any]:
     """A document, some without a number, a null one now and then."""
-    text = (
-        None
-        if number % 97 == 13
-        else f"{name} row {number}"
-        if number % 5 == 0
-        else f"{name}: {number * 1.5} of 1,234.{number} or -{number}e-3 é"
-    )
-    return {"id": f"{name}{number}", "text": text}
+    text: str | None = f"{name}: {number * 1.5} of 1,234.{number} or -{number}e-3 é"
+    if number % 5 == 0:
+        text = f"{name} row {number}"
+    return {"id": f"{name}{number}", "text": None if number % 97 == 13 else text}
 
 
 def make_corpus(folder: Path, rows: int = ROWS) -> Path:
     """A file of each kind that can be cut, and some that cannot."""
     folder.mkdir(parents=True)
-    lines = {
-        name: "".join(
-            json.dumps(row(name, number)) + "\n\n"[: 1 + (number % 7 == 0)]
-            for number in range(rows)
-        )
-        for name in "abc"
-    }
-    (folder / "a.jsonl").write_text(lines["a"], "utf-8")
-    (folder / "b.jsonl").write_bytes(b"\xef\xbb\xbf" + lines["b"].removesuffix("\n").encode())
-    with pa.CompressedOutputStream(str(folder / "c.jsonl.zst"), "zstd") as file:
-        file.write(lines["c"].encode())
+
+    def lines(name: str) -> bytes:
+        """With a blank one after every seventh."""
+        ends = ("\n\n" if number % 7 == 0 else "\n" for number in range(rows))
+        written = (json.dumps(row(name, number)) + end for number, end in enumerate(ends))
+        return "".join(written).encode()
+
+    (folder / "a.jsonl").write_bytes(lines("a"))
+    (folder / "b.jsonl").write_bytes(b"\xef\xbb\xbf" + lines("b").removesuffix(b"\n"))
+    (folder / "c.jsonl.zst").write_bytes(pa.compress(lines("c"), "zstd", asbytes=True))
     table = pa.Table.from_pylist([row("d", number) for number in range(rows)])
     pq.write_table(table, folder / "d.parquet", row_group_size=rows // 8)
-    (folder / "e.csv").write_text(
-        "id,text\n" + "".join(f'e{number},"e {number}, {number / 8}"\n' for number in range(rows)),
-        "utf-8",
-    )
+    cells = (f'e{number},"e {number}, {number / 8}"\n' for number in range(rows))
+    (folder / "e.csv").write_text("id,text\n" + "".join(cells), "utf-8")
     (folder / "f.jsonl").touch()
     return folder
 
 
 def shards(folder: Path) -> dict[str, str]:
     """The SHA-256 of every shard."""
-    return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.iterdir())
-        if path.is_file()
-    }
+    paths = [path for path in sorted(folder.iterdir()) if path.is_file()]
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -63,11 +63,8 @@ def _digits(made: PlainStatistics, value: Any) -> None:
     made.count("integer_digits", min(max(decade + 1, 0), 40))
     made.count("fraction_digits", min(max(-lowest, 0), 40))
     if len(significant) <= 18:
-        made.count(
-            "values",
-            ("-" if sign and significant else "")
-            + (f"{significant}e{lowest}" if significant else "0"),
-        )
+        mark = "-" if sign and significant else ""
+        made.count("values", f"{mark}{significant}e{lowest}" if significant else "0")
 
 
 def _form(made: PlainStatistics, text: str) -> None:
@@ -81,26 +78,17 @@ def _form(made: PlainStatistics, text: str) -> None:
     if not fraction:
         point = ""
     grouped = any(unicodedata.category(character) != "Nd" for character in whole)
-    form = (
-        "scientific"
-        if exponent is not None
-        else " ".join([*["grouped"] * grouped, *["decimal"] * bool(point)]) or "plain"
-    )
+    form = " ".join(["grouped"] * grouped + ["decimal"] * bool(point)) or "plain"
+    form = "scientific" if exponent is not None else form
     made.count("forms", form)
-    plain_digits = [
-        unicodedata.decimal(character)
-        for character in whole
-        if unicodedata.category(character) == "Nd"
-    ]
-    if len(plain_digits) > 1 and plain_digits[0] == 0:
+    digits = [unicodedata.decimal(one) for one in whole if unicodedata.category(one) == "Nd"]
+    if len(digits) > 1 and digits[0] == 0:
         made.count("marks", "leading zeros")
     if point and unicodedata.decimal(fraction[-1]) == 0:
         made.count("marks", "trailing zeros")
     if body.startswith("."):
         made.count("marks", "leading point")
-    if re.search(r"[^\W_]", body) and any(
-        ord(character) > 127 and unicodedata.category(character) == "Nd" for character in body
-    ):
+    if any(ord(one) > 127 and unicodedata.category(one) == "Nd" for one in body):
         made.count("marks", "other digits")
     if form == "plain" and YEAR.fullmatch(text) and 1000 <= int(text) <= 2100:
         made.count("years", int(text) // 10 * 10)

@@ -10,6 +10,7 @@ import random
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,9 @@ CREDENTIALS = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_EC2_METADATA_DISABLED": "true",
 }
+
+
+CODES = {"403": "AccessDenied", "404": "NoSuchUpload", "503": "SlowDown"}
 OWN = "of-the-test"  # among what a client says of itself; its requests never fail
 ERROR = "<?xml version='1.0'?><Error><Code>{}</Code><Message>{}</Message></Error>"
 
@@ -58,40 +62,28 @@ class Server:
         self._thread.join()
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        path = environ["PATH_INFO"] + (
-            f"?{environ['QUERY_STRING']}" if environ["QUERY_STRING"] else ""
-        )
-        self.requests.append((environ["REQUEST_METHOD"], path))
-        how = (
-            None
-            if OWN in environ.get("HTTP_USER_AGENT", "")
-            else self.fault(environ["REQUEST_METHOD"], path)
-        )
+        method, query = environ["REQUEST_METHOD"], environ["QUERY_STRING"]
+        path = f"{environ['PATH_INFO']}?{query}".removesuffix("?")
+        self.requests.append((method, path))
+        own = OWN in environ.get("HTTP_USER_AGENT", "")
+        how = None if own else self.fault(method, path)
         if how is None:
             return self._store(environ, start_response)  # type: ignore[no-any-return]
         self.failed += 1
         if how.isdigit():
-            code = {
-                "403": "AccessDenied",
-                "404": "NoSuchUpload",
-                "503": "SlowDown",
-                "412": "PreconditionFailed",
-            }.get(how, "InternalError")
+            code = CODES.get(how, "InternalError")
             start_response(f"{how} {code}", [("Content-Type", "text/xml")])
-            return (
-                []
-                if environ["REQUEST_METHOD"] == "HEAD"
-                else [ERROR.format(code, "as it was told to").encode()]
-            )
+            told = ERROR.format(code, "as it was told to").encode()
+            return [] if method == "HEAD" else [told]
         connection: socket.socket = environ["werkzeug.socket"]
         if how == "drop":
             return _hang_up(connection, start_response)
         answer: list[Any] = []
-        body = b"".join(
-            self._store(
-                environ, lambda status, headers, info=None: answer.extend((status, headers))
-            )
-        )
+
+        def keep(status: str, headers: Any, info: Any = None) -> None:
+            answer.extend((status, headers))
+
+        body = b"".join(self._store(environ, keep))
         if how == "lost" or len(body) < 2:
             return _hang_up(connection, start_response)
         start_response(*answer)
@@ -166,3 +158,16 @@ def uploads(store: Any) -> list[str]:
     """The objects whose upload began, but is neither complete nor abandoned."""
     found = store.call_s3("list_multipart_uploads", Bucket="bucket").get("Uploads", [])
     return [upload["Key"] for upload in found]
+
+
+def contents(store: Any, name: str) -> dict[str, bytes]:
+    """Of all objects below a folder of the bucket, by their names in it."""
+    folder = f"bucket/{name}"
+    return {path.removeprefix(f"{folder}/"): store.cat_file(path) for path in store.find(folder)}
+
+
+def upload(store: Any, folder: Path, name: str) -> str:
+    """A copy of the files in a folder; its URL."""
+    for path in folder.iterdir():
+        store.pipe_file(f"bucket/{name}/{path.name}", path.read_bytes())
+    return f"s3://bucket/{name}"
