@@ -122,10 +122,11 @@ def test_a_document_of_a_corpus_is_inspected_as_its_text(row: int, tmp_path: Pat
     ("numbers", "layout"), [("xval,bits,fone:6,4", "number"), ("place", "token"), ("p10", "number")]
 )
 def test_a_stored_row_is_what_was_encoded(tmp_path: Path, numbers: str, layout: Any) -> None:
-    path, tokenizer = tmp_path / "a.parquet", numtok.Tokenizer.from_pretrained(None, numbers)
-    how: Any = {"keep_text": True, "layout": layout}
-    numtok.encode_files(SAMPLE, path, tokenizer=tokenizer, **how)
-    found, encoding = stored_row(path, 2), tokenizer(TEXTS[1])
+    path, single = tmp_path / "a.parquet", "xval" in numbers
+    how: Any = {"scale": 1, "dense": True} if single else {}
+    numtok.encode_files(SAMPLE, path, numbers=numbers, keep_text=True, layout=layout, **how)
+    found = stored_row(path, 2)
+    encoding = numtok.Tokenizer.from_pretrained(None, numbers)(TEXTS[1])
     assert found.text == TEXTS[1]
     assert [token.id for token in found.tokens] == encoding["input_ids"].tolist()
     assert [first for _, first in found.numbers] == encoding["number_index"].tolist()
