@@ -148,7 +148,7 @@ def check_round_trip(environment: Environment) -> None:
     shutil.copy(EXAMPLES / "sample.jsonl", environment.work)
     encode = "numtok encode sample.jsonl -o a.parquet --numbers xval,bits --keep-text"
     environment.run(*encode.split())
-    environment.run(*["numtok", "decode", "a.parquet", "-o", "back.jsonl"])
+    environment.run("numtok", "decode", "a.parquet", "-o", "back.jsonl")
     assert texts(environment.work / "back.jsonl") == texts(EXAMPLES / "sample.jsonl")
 
 
