@@ -87,7 +87,7 @@ def train(
 
     started = time.perf_counter()
     with ProgressLine(quiet) as progress:
-        texts, rules = _texts(inputs, progress, started, **reading), make_grammar(grammar, pattern)
+        texts, rules = _texts(inputs, progress, **reading), make_grammar(grammar, pattern)
         config = train_tokenizer(texts, vocab_size, grammar=rules, min_frequency=min_frequency)
     path = save_tokenizer(config, output, overwrite)
     if not quiet:
@@ -102,24 +102,20 @@ def train(
 def _texts(
     inputs: tuple[str, ...],
     progress: ProgressLine,
-    started: float,
     input_format: str | None,
     text_column: str | None,
 ) -> Iterator[Any]:
     """The texts of all inputs, with progress while they are read."""
-    from numtok.corpus.read.batches import ReadOptions
-    from numtok.corpus.read.documents import find_inputs, read_batches
-    from numtok.corpus.summary import Progress
+    from numtok.corpus.pieces import Reader
+    from numtok.corpus.read.find import find_inputs
+    from numtok.corpus.settings import EncodeSettings
+    from numtok.corpus.summary import Run
 
-    sources, done = find_inputs(inputs, input_format), 0
-    sizes = [source.size for source in sources]
-    total = None if None in sizes else sum(size or 0 for size in sizes)
-    for source in sources:
-        for batch in read_batches(source, ReadOptions(text_column)):
-            yield batch.texts
-            seconds = time.perf_counter() - started
-            progress(Progress(done + batch.position, total, 0, 0, 0, seconds))
-        done += source.size or 0
+    run = Run(find_inputs(inputs, input_format), "-", progress)
+    reader = Reader(run.sources, EncodeSettings(text_column=text_column))
+    for batch, run.read in reader.with_kept_columns(())[0]:
+        yield batch.texts
+        run.tick()
 
 
 @command([], EXPORT_TOKENIZER, EXPORTING, name="export-tokenizer")

@@ -35,7 +35,7 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     context ends well, else it is removed.
 
     Forcing what is written to the disk is left to the writer. A link is followed: the file it names
-    is replaced. OutputError the file exists and ``overwrite`` is not set; it is a folder or a
+    is replaced. OutputError if the file exists and ``overwrite`` is not set; it is a folder or a
     device; or the system refuses.
     """
     if is_url(path):
@@ -104,7 +104,7 @@ def write_file(path: str | Path, content: str | bytes) -> None:
 
 
 def lock(descriptor: int, wait: bool = True) -> None:
-    """Lock a file until it is closed. OSError another process has locked it; or the system has no
+    """Lock a file until it is closed. OSError if another process has; or if the system has no
     such locks.
     """
     if not locks:

@@ -388,8 +388,8 @@ def remove(url: str) -> None:
 @contextlib.contextmanager
 def new_object(url: str, overwrite: bool) -> Iterator[BinaryIO]:
     """A nameless file of this machine, gone with the process at the latest, which is put under the
-    URL as a whole when the context ends well. OutputError there is an object and ``overwrite`` is
-    not set, or the store refuses.
+    URL as a whole when the context ends well. OutputError if there is an object and ``overwrite``
+    is not set, or the store refuses.
     """
     check_writable(url)
     _refuse_existing(url, overwrite)

@@ -20,27 +20,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numtok.corpus.decode import decode_files, tokenizer_of
     from numtok.corpus.encode import encode_corpus
-    from numtok.corpus.jobs.job import encode_folder, finish_job, finish_splits, job_status
 
-__all__ = [
-    "decode_files",
-    "encode_corpus",
-    "encode_folder",
-    "finish_job",
-    "finish_splits",
-    "job_status",
-    "tokenizer_of",
-]
+__all__ = ["decode_files", "encode_corpus", "tokenizer_of"]
 
-_MODULES = {
-    "decode_files": "decode",
-    "encode_corpus": "encode",
-    "encode_folder": "jobs.job",
-    "finish_job": "jobs.job",
-    "finish_splits": "jobs.job",
-    "job_status": "jobs.job",
-    "tokenizer_of": "decode",
-}
+_MODULES = {"decode_files": "decode", "encode_corpus": "encode", "tokenizer_of": "decode"}
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,8 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 import pyarrow as pa
 
-from numtok import corpus, locations
+from numtok import locations
+from numtok.corpus.encode import encode_corpus
 from numtok.corpus.fit import ScaleFit, xval_place
 from numtok.corpus.jobs.request import Encoder, Sharding, is_folder
 from numtok.corpus.read.batches import ReadOptions
@@ -148,10 +149,11 @@ def _encode(
 ) -> Summary:
     """Into a folder or a file, as it is named."""
     if is_folder(output, sharding, EncodeSettings(**options)):
-        return corpus.encode_folder(
-            inputs, output, encoder, EncodeSettings.of_shards(**options), sharding, progress
-        )
-    return corpus.encode_corpus(
+        from numtok.corpus.jobs.job import encode_folder  # which a file does not need
+
+        settings = EncodeSettings.of_shards(**options)
+        return encode_folder(inputs, output, encoder, settings, sharding, progress)
+    return encode_corpus(
         inputs, output, encoder.tokenizer, fit=encoder.fit, progress=progress, **options
     )
 
@@ -166,6 +168,8 @@ def _encode_parts(
     samples: Mapping[str, str],
 ) -> Summary:
     """Into a folder for each split, one after the other, all with the scale of the first."""
+    from numtok.corpus.jobs.job import encode_folder, finish_splits
+
     if options.get("sample") is not None:
         raise InputError("sample and split both tell which documents are taken; leave out one")
     made = {}
@@ -174,11 +178,11 @@ def _encode_parts(
         is_folder(output, sharding._replace(shards=1), settings)  # or an error
         share = sharding.for_sample(settings.documents)
         folder = locations.join(output, name)
-        made[name] = corpus.encode_folder(inputs, folder, encoder, settings, share, progress)
+        made[name] = encode_folder(inputs, folder, encoder, settings, share, progress)
         scaled = encoder.tokenizer.with_options(made[name].representations)
         encoder = encoder._replace(tokenizer=scaled, fit=None)
     if not any(one.share for one in made.values()):
-        corpus.finish_splits(output, list(made), sharding.card)
+        finish_splits(output, list(made), sharding.card)
     return Summary.of_splits(made, str(output))
 
 

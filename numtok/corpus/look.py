@@ -4,6 +4,7 @@ columns as they are in the file: nothing is encoded again.
 
 from __future__ import annotations
 
+import itertools
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from numtok.errors import InputError
 from numtok.locations import is_url
 from numtok.representations import from_dict
 from numtok.tokenizer import schema
-from numtok.tokenizer.inspect import Token, token_texts
+from numtok.tokenizer.inspect import Token, tokens_of
 from numtok.tokenizer.layout import to_number_layout
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -130,16 +131,11 @@ def _row(
             spelled[first][1] if first in spelled else repr(value).removesuffix(".0")
             for first, value in zip(index, columns["number_value"].tolist(), strict=True)
         ]
-    owner: dict[int, int] = {}
-    for number, first in enumerate(index):
-        stop = spelled[first][0] if first in spelled else first + 1
-        owner |= dict.fromkeys(range(first, stop), number)
+    stops = (spelled[first][0] if first in spelled else first + 1 for first in index)
     has_places = "place_value" in tokenizer.per_token_columns
-    places = _values(batch, "place_value").tolist() if has_places else [None] * len(ids)
-    texts = token_texts(tokenizer, ids.tolist())
-    tokens = tuple(
-        Token(int(token), texts[at], owner.get(at), places[at]) for at, token in enumerate(ids)
-    )
+    places = _values(batch, "place_value").tolist() if has_places else None
+    spans = zip(itertools.count(), index, stops, strict=False)
+    tokens = tokens_of(tokenizer, ids.tolist(), places, spans)
     numbers = tuple(zip(surfaces, index, strict=True))
     return StoredRow(path, row, facts, str(text), tokens, numbers, columns)
 

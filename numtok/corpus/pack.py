@@ -5,7 +5,9 @@ documents alone, not of their batches; :mod:`numtok.corpus.unpack` is the invers
 
 from __future__ import annotations
 
+import bisect
 import math
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.arrays.kernels import kernel
 from numtok.representations.columns import PACKED, SEQ_DOCUMENTS, SEQ_REMAINING, SEQ_TEXT, Column
 from numtok.tokenizer.layout import to_token_layout, token_schema, with_metadata
 from numtok.tokenizer.packing import FlatRows, NumberTokens, joined, row_ends, with_ends
@@ -250,51 +251,26 @@ def _split(offsets: Ints, cuts: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def best_fit(lengths: Ints, size: int) -> tuple[Ints, int]:
-    """(int64[pieces], the row of each; how many rows), for lengths of at most ``size``.
-
-    Longest first, each where the least room is left, as in Ding et al. 2024, "Fewer Truncations
-    Improve Language Modeling"; ties go to the row that was touched last. A binary tree over the
-    room that is left tells the smallest that suffices: time is pieces times log(size).
+    """(int64[pieces], the row of each; how many rows), for lengths of at most ``size``: longest
+    first, each where the least room is left, as in Ding et al. 2024, "Fewer Truncations Improve
+    Language Modeling"; ties go to the row that was touched last.
     """
-    leaves = 1 << (size + 1).bit_length()
-    counts = np.zeros(2 * leaves, np.int32)  # rows below each node
-    # The rows with so much room, as a chain.
-    first, following = np.full(size + 1, -1, np.int64), np.full(len(lengths), -1, np.int64)
-    rows = np.empty(len(lengths), np.int64)
+    rows, total = np.empty(len(lengths), np.int64), 0
+    with_room: dict[int, list[int]] = defaultdict(list)  # the rows that have so much left
+    rooms: list[int] = []  # those that some row has, ascending
     order = np.argsort(-lengths, kind="stable")
-    return rows, int(_best_fit(lengths, order, size, leaves, (counts, first, following), rows))
-
-
-@kernel
-def _best_fit(lengths, order, size, leaves, kept, rows):  # type: ignore[no-untyped-def]
-    counts, first, following = kept
-    total = 0
-    for k in order:
-        node = leaves + lengths[k]
-        if counts[node] == 0:
-            while node > 1 and (node & 1 or counts[node + 1] == 0):
-                node >>= 1
-            node = node + 1 if node > 1 else 0  # the nearest with more room, if there is one
-        if node == 0:
-            row, room = total, size
-            total += 1
+    for piece, length in zip(order.tolist(), lengths[order].tolist(), strict=True):
+        place = bisect.bisect_left(rooms, length)
+        if place == len(rooms):
+            row, room, total = total, size, total + 1
         else:
-            while node < leaves:
-                node *= 2
-                if counts[node] == 0:
-                    node += 1
-            room = node - leaves
-            row = first[room]
-            first[room] = following[row]
-            while node > 0:
-                counts[node] -= 1
-                node >>= 1
-        rows[k] = row
-        room -= lengths[k]
-        following[row] = first[room]
-        first[room] = row
-        node = leaves + room
-        while node > 0:
-            counts[node] += 1
-            node >>= 1
-    return total
+            room = rooms[place]
+            row = with_room[room].pop()
+            if not with_room[room]:
+                del rooms[place]
+        rows[piece] = row
+        room -= length
+        if not with_room[room]:
+            bisect.insort(rooms, room)
+        with_room[room].append(row)
+    return rows, total

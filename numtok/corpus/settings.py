@@ -38,7 +38,7 @@ class EncodeOptions(TypedDict, total=False):
         overwrite: replace an output that is there already, once the new one is complete.
         tensors: how Parquet stores them: ``"lists"``, which every program reads, or
             ``"extension"``, Arrow's tensor type.
-        on_error: ``"skip"`` leaves out bad rows of JSON lines and text files, and counts them.
+        on_error: ``"skip"`` leaves out bad rows of JSON, CSV and text files, and counts them.
         layout: ``"number"`` has a value per number, which is smallest; ``"token"`` one per token in
             every column, so that rows can be sliced and joined.
         pack: write rows of at most so many tokens, in token layout: documents joined with the end

@@ -7,7 +7,7 @@ In: a text and tokenizers. Out: plain data for whoever prints it: ``Inspection``
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -128,16 +128,11 @@ def _view(text: str, tokenizer: Tokenizer) -> View:
     encoding = tokenizer.encode(text)
     numbers, is_taken, _ = tokenizer.finder.find(TextRows.of([text]))
     taken = tuple(np.flatnonzero(is_taken).tolist())
-    first, counts = encoding["number_index"].tolist(), token_counts(tokenizer, numbers).tolist()
-    owner: dict[int, int] = {}
-    for number, begin, count in zip(taken, first, counts, strict=True):
-        owner |= dict.fromkeys(range(begin, begin + count), number)
-    ids = encoding["input_ids"].tolist()
-    places: list[Any] = [None] * len(ids)
-    if "place_value" in encoding.batch.schema.names:
-        places = encoding["place_value"].tolist()
-    shown = zip(ids, token_texts(tokenizer, ids), places, strict=True)
-    tokens = tuple(Token(id, one, owner.get(k), at) for k, (id, one, at) in enumerate(shown))
+    first, counts = encoding["number_index"], token_counts(tokenizer, numbers)
+    spans = zip(taken, first.tolist(), (first + counts).tolist(), strict=True)
+    has_places = "place_value" in encoding.batch.schema.names
+    places = encoding["place_value"].tolist() if has_places else None
+    tokens = tokens_of(tokenizer, encoding["input_ids"].tolist(), places, spans)
     names = tuple(map(name_of, tokenizer.representations))
     return View(names, tokens, taken, _columns(encoding, tokenizer), tokenizer.engine.name)
 
@@ -148,7 +143,25 @@ def _columns(encoding: Encoding, tokenizer: Tokenizer) -> dict[str, npt.NDArray[
     return {column.name: encoding[column.name] for column in columns if column.per == "number"}
 
 
-def token_texts(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
+def tokens_of(
+    tokenizer: Tokenizer,
+    ids: list[int],
+    places: list[int] | None,
+    spans: Iterable[tuple[int, int, int]],
+) -> tuple[Token, ...]:
+    """Tokens with their place values, if there are any; of each number it is told where its tokens
+    begin and end.
+    """
+    owner: dict[int, int] = {}
+    for number, begin, stop in spans:
+        owner |= dict.fromkeys(range(begin, stop), number)
+    shown = zip(ids, _token_texts(tokenizer, ids), places or [None] * len(ids), strict=True)
+    return tuple(
+        Token(id, text, owner.get(at), place) for at, (id, text, place) in enumerate(shown)
+    )
+
+
+def _token_texts(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
     """What each token stands for: its characters for byte-level tokenizers, else the token as it is
     in the vocabulary.
     """

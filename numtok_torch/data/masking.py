@@ -66,7 +66,9 @@ def find_units(rows: Rows, tokens: NumberTokens) -> Units:
 
 @dataclass(frozen=True)
 class Masking:
-    """What is masked, and by what."""
+    """What is masked, and by what. If chance chooses nothing in a whole batch, one unit is chosen all
+    the same, as the mean loss over no token is not a number.
+    """
 
     mask_token_id: int  # the id of ``[MASK]``
     vocab_size: int  # random words have ids below it
@@ -78,8 +80,7 @@ class Masking:
     mask_share: float = 0.8  # of the chosen units; what remains of 1 stays
     random_share: float = 0.1
     special_ids: tuple[int, ...] = ()  # never masked, nor drawn as random words
-    # the ids of numbers, never drawn as random words. If chance chooses nothing in a whole batch,
-    # one unit is chosen all the same, as the mean loss over no token is not a number.
+    # of numbers, never drawn as random words
     tokens: NumberTokens = field(default_factory=NumberTokens)
 
     def __post_init__(self) -> None:

@@ -64,7 +64,7 @@ def describe(backbone: Any) -> dict[str, Any] | None:
 def restore(backbone: Any, described: Mapping[str, Any]) -> Any:
     """The backbone with the adapters described, their weights still to be loaded; the wrapper if
     there was one. ModelError if the description is damaged, or of a kind of adapter that is not
-    supported. MissingDependencyError without peft.
+    supported. It takes peft.
     """
     try:
         import peft

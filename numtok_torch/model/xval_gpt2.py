@@ -46,7 +46,7 @@ class MLPTokenHead(nn.Linear):
 @functools.cache
 def xval_class() -> Any:
     """``GPT2LMHeadModel`` whose config also has ``is_causal`` and ``token_head``.
-    MissingDependencyError without transformers.
+    It takes transformers.
     """
     from numtok.errors import MissingDependencyError
 

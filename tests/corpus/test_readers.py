@@ -355,6 +355,14 @@ def test_broken_json_documents(
     assert (error.line, error.column) == (line, column) and reason in str(error)
 
 
+def test_a_bad_row_of_an_array_is_left_out_by_itself(tmp_path: Path) -> None:
+    data = '[{"text":"a"},\n {"text":\n 1},\n {"text":"b\\n"}, []]'
+    path = write(tmp_path, "a.json", data)
+    assert read_all(path, on_error="skip") == ["a", "b\n"]
+    (batch,) = batches_of(path, on_error="skip")
+    assert [row.line for row in batch.bad] == [2, 4]
+
+
 # Damage
 
 

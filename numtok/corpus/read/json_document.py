@@ -1,5 +1,5 @@
-"""``.json`` files: JSON lines, streamed as in ``jsonl``; or one array of objects, or a single
-object, whose text is held in memory whole, while its rows are parsed one at a time.
+"""``.json`` files: JSON lines; or one array of objects, or a single object, whose text is held in
+memory whole, and read as ``jsonl`` reads lines.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from numtok.corpus.read import jsonl
 from numtok.corpus.read.batches import ReadOptions, TextBatch, too_long
@@ -16,11 +15,9 @@ from numtok.corpus.read.jsonl import BadRow
 from numtok.corpus.read.kept_values import DECODER
 from numtok.corpus.read.lines import Block, decoded, read_blocks
 from numtok.corpus.read.sources import ByteStream, Source
-from numtok.corpus.read.template import AS_WRITTEN
 from numtok.errors import InputError
 
 _SPACE = re.compile(r"[ \t\r\n]*")
-_SAMPLE_ROWS = 1000
 _LONGEST_DOCUMENT = 1 << 29  # bytes
 
 
@@ -31,11 +28,10 @@ def read_json(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
         first = next((block for block in blocks if block.data.strip()), None)
         if first is None:
             return
-        whole = itertools.chain([first], blocks)
-        if _first_line_is_object(first.data):
-            yield from jsonl.batches_of_blocks(whole, source, options)
-        else:
-            yield from _read_document(_whole_file(whole, source), first, stream, options)
+        whole: Iterator[Block] = itertools.chain([first], blocks)
+        if not _first_line_is_object(first.data):
+            whole = _lines(_whole_file(whole, source), first, stream, options.batch_bytes)
+        yield from jsonl.batches_of_blocks(whole, source, options)
 
 
 def _whole_file(blocks: Iterator[Block], source: Source) -> bytes:
@@ -62,51 +58,36 @@ def _first_line_is_object(data: bytes) -> bool:
         return False
 
 
-def _read_document(
-    data: bytes, first: Block, stream: ByteStream, options: ReadOptions
-) -> Iterator[TextBatch]:
-    """The rows of one array, or the one row of an object, in batches of about ``batch_bytes`` of
-    JSON.
-    """
-    source = stream.source
-    text = decoded(data, source, first.line, first.offset)
-    elements = _elements(text, source, first.line)
-    sample = list(itertools.islice(elements, _SAMPLE_ROWS))
-    columns = jsonl.columns_of_rows(
-        [value for _, value in sample if isinstance(value, dict)], source, options
-    )
-    rows: list[list[Any]] = []
-    first_row, begin = 0, 0
+def _lines(data: bytes, first: Block, stream: ByteStream, size: int) -> Iterator[Block]:
+    """The elements of one array, or the one object, each on a line."""
+    text = decoded(data, stream.source, first.line, first.offset)
+    lines: list[bytes] = []
+    numbers: list[int] = []
+    begin, done, line = 0, 0, first.line
 
-    def batch(position: int) -> TextBatch:
-        texts, kept = columns.arrays(rows)
-        if columns.text in options.keep_columns:
-            kept[columns.text] = texts
-        return TextBatch(texts, kept, first_row, position, source, (), columns.text)
+    def block(position: int) -> Block:
+        return Block(b"\n".join(lines), numbers[0], first.offset, position, tuple(numbers))
 
-    for at, value in itertools.chain(sample, elements):
-        if rows and at - begin >= options.batch_bytes:
-            yield batch(stream.position * at // len(text))
-            first_row, begin, rows = first_row + len(rows), at, []
-        try:
-            written = AS_WRITTEN.raw_decode(text, at)[0] if columns.template else None
-            rows.append(columns.row(value, written))
-        except BadRow as error:
-            line = first.line + text.count("\n", 0, at)
-            raise InputError(str(error), source.name, line) from None
-    if rows:
-        yield batch(stream.position)
+    for at, stop in _elements(text, stream.source, first.line):
+        if lines and at - begin >= size:
+            yield block(stream.position * at // len(text))
+            lines, numbers, begin = [], [], at
+        line, done = line + text.count("\n", done, at), at
+        lines.append(text[at:stop].replace("\n", " ").encode())
+        numbers.append(line)
+    if lines:
+        yield block(stream.position)
 
 
-def _elements(text: str, source: Source, line: int) -> Iterator[tuple[int, Any]]:
-    """Each element of the array (or the single value) with the offset where it starts."""
+def _elements(text: str, source: Source, line: int) -> Iterator[tuple[int, int]]:
+    """Where each element of the array (or the single value) begins and ends."""
     at = _space(text, 0)
     array = text[at] == "["
     at = _space(text, at + 1) if array else at
     empty = array and text[at : at + 1] == "]"
     while not empty:
-        value, stop = _value(text, at, source, line)
-        yield at, value
+        stop = _end(text, at, source, line)
+        yield at, stop
         at = _space(text, stop)
         if not array or text[at : at + 1] == "]":
             break
@@ -118,9 +99,10 @@ def _elements(text: str, source: Source, line: int) -> Iterator[tuple[int, Any]]
         raise _invalid(text, at, "more text after the value", source, line)
 
 
-def _value(text: str, at: int, source: Source, line: int) -> tuple[Any, int]:
+def _end(text: str, at: int, source: Source, line: int) -> int:
+    """Where the value ends."""
     try:
-        return DECODER.raw_decode(text, at)
+        return DECODER.raw_decode(text, at)[1]
     except json.JSONDecodeError as error:
         raise _invalid(text, error.pos, error.msg, source, line) from None
     except RecursionError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -184,7 +185,8 @@ def _parse_slow(
     rows: list[list[Any]] = []
     bad: list[SkippedRow] = []
     offset = block.offset
-    for number, raw in enumerate(block.data.split(b"\n"), block.line):
+    numbers = block.numbers or itertools.count(block.line)
+    for number, raw in zip(numbers, block.data.split(b"\n"), strict=False):
         if raw.strip(b" \t\r"):
             try:
                 written = parse_line(raw, AS_WRITTEN) if columns.template else None

@@ -5,7 +5,7 @@ errors about bytes that are no lines of text.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from numtok.corpus.read.batches import LONGEST_ROW, SKIP_HINT, too_long
@@ -17,14 +17,13 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines: their bytes, the 1-based number of the first in the source, its byte offset in
-    the file, and stored bytes consumed after them.
-    """
+    """Whole lines."""
 
     data: bytes
-    line: int
-    offset: int
-    position: int
+    line: int  # the number of the first in the source, from 1
+    offset: int  # its byte in the file
+    position: int  # stored bytes consumed after them
+    numbers: Sequence[int] = ()  # of all of them, if they do not follow one another
 
     @functools.cached_property
     def lines(self) -> int:
