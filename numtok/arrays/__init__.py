@@ -1,6 +1,3 @@
 """Arrays: memory from Arrow's pool, rows of UTF-8 text, classes of characters, and how functions
-are compiled.
-
-Knows nothing of numbers. May import :mod:`numtok.errors` and nothing else of numtok; everything
-else may import it.
+are compiled. Knows nothing of numbers. May import :mod:`numtok.errors` and nothing else of numtok.
 """

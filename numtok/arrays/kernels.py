@@ -29,12 +29,8 @@ _making = threading.RLock()
 
 
 class Kernel:
-    """A function that Numba compiles for the types it is called with.
-
-    Args:
-        function: of scalars, arrays and NamedTuples of them; the kernels that it calls are names in
-            its module.
-        options: of ``numba.njit``.
+    """A function of scalars, arrays and NamedTuples of them that Numba compiles for the types it is
+    called with; the kernels that it calls are names in its module.
     """
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:

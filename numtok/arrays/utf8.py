@@ -1,8 +1,6 @@
-"""Characters of UTF-8 text, one at a time: their code points and classes, forwards and backwards.
-
-In: a buffer of valid UTF-8, a byte position, and a table with a class for each code point
-    (:mod:`numtok.arrays.unicode_classes`). Out: class and width in bytes. Nothing looks beyond the
-    document's edges.
+"""Characters of UTF-8 text, one at a time, forwards and backwards: their code points, and their
+classes in a table of :mod:`numtok.arrays.unicode_classes`. Nothing looks beyond the document's
+edges.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
 """The text between numbers to token ids: which engine does it, and whether it does it right.
 
-In: a tokenizer.json with number tokens. Out: an engine, which takes rows of text and the places of
-    the numbers to take out, and gives token ids. The
-contract: the ids are those that the source tokenizer gives to the text with every number replaced
-    by an added token (``AddedToken(normalized=False, special=False)``), and for byte-level BPE a
-    number takes the space before it along, as a second form of that token.
-All engines give the same ids: :mod:`numtok.engines.tokenizers_engine`;
-    :mod:`numtok.engines.gigatoken.engine`, which is held to it on every load; and
-    :mod:`numtok.engines.words.engine`, for tokenizers whose parts are all known.
+The contract: the ids are those that the source tokenizer gives to the text with every number
+replaced by an added token (``AddedToken(normalized=False, special=False)``), and for byte-level BPE
+a number takes the space before it along, as a second form of that token. All engines give the same
+ids; gigatoken is held to it on every load.
 """
 
 from __future__ import annotations
@@ -54,16 +50,8 @@ SELF_CHECK = [
 def make_engine(
     config: Config, tokens: NumtokTokens, engine: str = "auto", parse_special: bool = False
 ) -> Engine:
-    """The engine to use: gigatoken where it gives the same ids, else tokenizers.
-
-    Args:
-        config: the source's tokenizer.json, number tokens included.
-        tokens: the ids of the number tokens.
-        engine: ``"auto"``, ``"gigatoken"`` or ``"tokenizers"``.
-        parse_special: read special tokens that are written in the text as such.
-
-    Raises:
-        TokenizerError: for another engine, or ``"gigatoken"`` where it cannot be used.
+    """The engine to use for a tokenizer.json, number tokens included: gigatoken where it gives the
+    same ids, else tokenizers. TokenizerError if one is asked for that cannot be used.
     """
     if engine not in ("auto", "gigatoken", "tokenizers"):
         raise TokenizerError(

@@ -1,8 +1,5 @@
-"""The tokens that stand for numbers: which ones a tokenizer needs, their ids, and which of its
-added tokens are numtok's own.
-
-In: a tokenizer.json as a dict and a representation. Out: the tokenizer.json with the number tokens
-    as ordinary added tokens, and their ids.
+"""The tokens that stand for numbers: which ones a tokenizer needs, as ordinary added tokens, their
+ids, and which of its added tokens are numtok's own.
 """
 
 from __future__ import annotations

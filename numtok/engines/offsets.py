@@ -1,9 +1,8 @@
 """Where the tokens of byte-level BPE stand in their text: each covers the bytes that it decodes to,
 and a number token the number.
 
-In: ids, the text, the places of the numbers. Out: for each token the characters that it covers, as
-    ``tokenizers`` tells them: a token that holds a part of a character covers the whole of it. Rows
-    for which the bytes do not add up, or which a normalizer may have changed, are told apart.
+As ``tokenizers`` tells them, a token that holds a part of a character covers the whole of it. Rows
+for which the bytes do not add up, or which a normalizer may have changed, are told apart.
 """
 
 from __future__ import annotations

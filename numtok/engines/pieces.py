@@ -1,8 +1,5 @@
 """The safe way: every piece of text between two numbers is a document of its own. Right for any
 byte-level pre-tokenizer, as they are encoded independently.
-
-In: rows of text and the slots of numbers. Out: :class:`Pieces`; then, of their ids,
-    :class:`~numtok.engines.interface.Encoded`.
 """
 
 from __future__ import annotations

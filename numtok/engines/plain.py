@@ -1,8 +1,5 @@
 """A tokenizer.json that gives numbers without numtok: their groups of digits are rows of the
-vocabulary, and its own pre-tokenizer cuts them.
-
-In: a tokenizer.json with numtok's own tokens, and the form that numbers shall have. Out: one
-without them, and the rows that were added, after the ids that there are.
+vocabulary, added after the ids that there are, and its own pre-tokenizer cuts them.
 """
 
 from __future__ import annotations

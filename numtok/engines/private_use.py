@@ -1,9 +1,6 @@
 """Private-use characters that a text does not hold: what stands in for a number while
-``tokenizers`` has the text.
-
-In: UTF-8 text. Out: code points. Unicode promises that it will never give these characters a
-    meaning, but a text may hold any of them (fonts of icons do), so the ones to use are chosen for
-    each text.
+``tokenizers`` has the text. A text may hold any of them (fonts of icons do), so the ones to use are
+chosen for each text.
 """
 
 from __future__ import annotations

@@ -20,12 +20,8 @@ from numtok.numbers.numbers import Numbers
 
 
 class TokensWithDigits:
-    """The added tokens that hold a digit.
-
-    Args:
-        tokens: entries of ``added_tokens`` in a tokenizer.json, all that the text may contain.
-        normalizer: that of the tokenizer.json. Tokens may be found in the text as it leaves it:
-            ``<9A>`` in ``<9a>``.
+    """Those of the added tokens that the text may contain which hold a digit. They may be found in
+    the text as the normalizer leaves it: ``<9A>`` in ``<9a>``.
     """
 
     def __init__(

@@ -1,9 +1,8 @@
 """A fast engine for a tokenizer with added tokens that it cannot read, such as RoBERTa's
 ``<mask>``, which takes the white space before it along.
 
-In and out: as every engine (:mod:`numtok.engines.interface`). Rows that have the name of such a
-    token in them, which few have, are encoded by ``tokenizers``,
-and all others by the fast engine: without the name there is nothing to parse.
+Rows that have the name of such a token in them, which few have, are encoded by ``tokenizers``, and
+all others by the fast engine: without the name there is nothing to parse.
 """
 
 from __future__ import annotations
@@ -44,13 +43,7 @@ def special_names(config: Config, tokens: NumtokTokens) -> list[str]:
 
 
 class SpecialRowsEngine:
-    """See the module.
-
-    Args:
-        fast: encodes rows without the names.
-        slow: encodes any.
-        names: of the added tokens that the fast one cannot read.
-    """
+    """See the module; ``names`` are those of the added tokens that the fast engine cannot read."""
 
     is_fast = True
 

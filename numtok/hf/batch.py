@@ -1,9 +1,8 @@
 """The quick way for batches: through numtok's own engine, which is some ten times faster than
 ``tokenizers`` for most tokenizers.
 
-In: a list of texts, or a long one. Out: the same ``BatchEncoding`` that the general way gives. Its
-    ``encodings`` are made when something asks for them, by the general way. Calls for which the
-    quick way is not certain to give the same (pairs, words, overflow...) are left to that.
+The general way makes the ``encodings`` when something asks for them, and does the calls for which
+the quick way is not certain to give the same (pairs, words, overflow...).
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""Ids to text, with the numbers put in.
-
-In: ids, of which some stand for numbers, and the values of those that are one token. Out: what the
-    base class decodes, with the text of each number in its place. Each number is decoded as one
-    mark, a character that nothing else decodes to, which is then replaced.
+"""Ids to text, with the numbers put in: each is decoded as one mark, a character that nothing else
+decodes to, which is then replaced.
 """
 
 from __future__ import annotations

@@ -51,14 +51,9 @@ class LazyBatchEncoding(BatchEncoding[Any]):
 
 class NumberEncoding:
     """What :class:`transformers.BatchEncoding` is filled from: the lists of a
-    ``tokenizers.Encoding``, for a text with numbers.
-
-    Args:
-        marked: the encoding of the marked text; what is not said here is as it says.
-        sequences: the texts: of each sequence (two for a pair) its only text, or one per word if it
-            was split into words.
-        marks: the marks that were used.
-        split: whether the sequences were split into words.
+    ``tokenizers.Encoding``, for a text with numbers. What is not said here is as ``marked`` says,
+    the encoding of the marked text; of each of the ``sequences`` (two for a pair) there is its only
+    text, or one per word if it was ``split``.
     """
 
     def __init__(

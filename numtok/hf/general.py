@@ -97,11 +97,7 @@ def encodings_later(
 
 
 class NumberBackend:
-    """The backend of one call: the ``tokenizers.Tokenizer`` in everything but ``encode_batch``.
-
-    Attributes:
-        found: whether there were numbers. streams: theirs, if they are wanted.
-    """
+    """The backend of one call: the ``tokenizers.Tokenizer`` in everything but ``encode_batch``."""
 
     def __init__(self, state: BackendState, backend: Any, with_streams: bool) -> None:
         self._state, self._backend, self._with_streams = state, backend, with_streams

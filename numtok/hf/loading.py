@@ -1,8 +1,5 @@
-"""What a drop-in tokenizer is made from: a source of transformers, and settings.
-
-In: a hub id, a folder or a file, and the options that were given. Out: the tokenizer that
-    transformers loads from it, and the settings as JSON: those of ``numtok.json``, and
-    ``return_numbers``.
+"""What a drop-in tokenizer is made from: a source of transformers, and settings as JSON, those of
+``numtok.json``, and ``return_numbers``.
 """
 
 from __future__ import annotations

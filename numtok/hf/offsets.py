@@ -1,8 +1,6 @@
 """Offsets on the quick way: where each token stands, from the bytes that it covers and the spaces
-that a post-processor trims, or from the words that it is of.
-
-In: an encoded batch. Out: int64[t, 2], the offset mapping of all its tokens as the general way
-    gives it, which encodes the few rows that are not certain.
+that a post-processor trims, or from the words that it is of. The general way encodes the few rows
+that are not certain.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""What transformers writes into a folder, made to appear whole.
-
-In: a folder, and a function that saves into one. Out: the same files in the folder, each written in
-    one step (``numtok.files``); and beside them ``numtok.json``, and one line of Python with which
-    AutoTokenizer finds the class.
+"""What transformers writes into a folder, each file in one step (``numtok.files``); and beside it
+``numtok.json``, and one line of Python with which AutoTokenizer finds the class.
 """
 
 from __future__ import annotations

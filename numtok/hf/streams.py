@@ -36,13 +36,8 @@ Ints = npt.NDArray[np.int64]
 
 
 class NumberStreams:
-    """The streams of the numbers of one call.
-
-    Args:
-        numbers: n numbers.
-        columns: the representations' columns, one value per number.
-        per_symbol: for a spelled-out representation with a stream, its name, a value for each token
-            of every number, and int64[n + 1] offsets.
+    """The streams of the n numbers of one call; ``per_symbol``, for a spelled-out representation with
+    a stream: its name, a value for each token of every number, and int64[n + 1] offsets.
     """
 
     def __init__(

@@ -1,8 +1,6 @@
 """The tokenizer: composes numbers, representations and an engine; a record batch out, text back.
-``FORMAT.md`` is normative.
-
-May import the rooms below it: :mod:`numtok.arrays`, :mod:`numtok.numbers`,
-    :mod:`numtok.representations`, :mod:`numtok.engines`.
+``FORMAT.md`` is normative. May import :mod:`numtok.arrays`, :mod:`numtok.numbers`,
+:mod:`numtok.representations` and :mod:`numtok.engines`.
 """
 
 from numtok.tokenizer.encode import Encoding

@@ -216,15 +216,8 @@ def _byte_level(table, rows, spans, surfaces):  # type: ignore[no-untyped-def]
 
 
 class Decoder:
-    """Reads ids back.
-
-    Args:
-        config: the tokenizer.json, number tokens included.
-        representations: of the numbers.
-        tokens: the id of every token that numtok uses for numbers.
-        spelling: of spelled-out numbers.
-        grammar: whose decimal mark is written.
-        engine: makes the engine that decodes what is not byte-level; called when it is needed.
+    """Reads ids back, with the grammar's decimal mark; ``engine`` makes the engine that decodes what
+    is not byte-level, when it is needed.
     """
 
     def __init__(

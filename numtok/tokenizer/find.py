@@ -73,14 +73,7 @@ class Taken(NamedTuple):
 
 
 class NumberFinder:
-    """Finds them.
-
-    Args:
-        representations: that the numbers have to fit.
-        grammar: what counts as a number.
-        added_tokens: the source tokenizer's own, as in its tokenizer.json.
-        normalizer: the source tokenizer's.
-    """
+    """Finds the numbers that fit the representations, outside the source tokenizer's added tokens."""
 
     def __init__(
         self,

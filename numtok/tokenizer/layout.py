@@ -156,11 +156,7 @@ def number_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def to_token_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows in token layout; those that are in it already as they are.
-
-    Args:
-        batch: whose rows hold together (:func:`numtok.tokenizer.schema.check_rows`).
-    """
+    """The rows, which hold together (:func:`numtok.tokenizer.schema.check_rows`), in token layout."""
     if read_metadata(batch.schema)["layout"] == "token":
         return batch
     described, own = token_schema(batch.schema), _number_columns(batch.schema)

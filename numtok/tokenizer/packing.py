@@ -1,8 +1,5 @@
-"""Documents joined, and cut into rows that end inside no number: for packed files and data sets of
-blocks.
-
-In: batches in number layout. Out: batches whose rows are stretches of their tokens, with the
-numbers that begin in them.
+"""Documents in number layout joined, and cut into rows that end inside no number: for packed files
+and data sets of blocks.
 """
 
 from __future__ import annotations
@@ -139,16 +136,8 @@ def _row_ends(sections, begins, stops, size, ends):  # type: ignore[no-untyped-d
 
 
 def end_token(tokenizer: Tokenizer, given: str | int | None = None) -> int:
-    """The id of the end token.
-
-    Args:
-        tokenizer: whose.
-        given: a token or its id; None for the first of the usual ones that the tokenizer has as an
-            added token.
-
-    Raises:
-        TokenizerError: if it has none of them, or the one that is given is none, or part of
-            numbers.
+    """The id of the end token that is given, or of the first of the usual ones that the tokenizer has
+    as an added token. TokenizerError if there is none, or it is part of numbers.
     """
     added = {token["content"]: int(token["id"]) for token in tokenizer.config["added_tokens"]}
     if given is None:
@@ -206,12 +195,9 @@ def with_ends(batch: pa.RecordBatch, end: int | None) -> pa.RecordBatch:
 
 
 class FlatRows:
-    """The tokens and the numbers of a batch, end to end.
-
-    Attributes:
-        schema: of the columns per token and per number.
-        ids: int32[tokens]. offsets: int64[rows + 1], where the tokens of each row begin.
-        places: int64[numbers], the first token of each.
+    """The tokens and the numbers of a batch, end to end: ``schema`` of its columns, ``ids``
+    int32[tokens], ``offsets`` int64[rows + 1], where each row begins, ``places`` int64[numbers], the
+    first token of each.
     """
 
     def __init__(self, batch: pa.RecordBatch) -> None:
@@ -232,14 +218,8 @@ class FlatRows:
     def take(
         self, starts: Ints, stops: Ints, rows: Ints, valid: npt.NDArray[np.bool_] | None = None
     ) -> pa.RecordBatch:
-        """New rows.
-
-        Args:
-            starts: int64[pieces], the first token of each piece.
-            stops: int64[pieces], where it ends.
-            rows: int64[new rows + 1]: row r is made of the pieces ``rows[r]`` up to ``rows[r +
-                1]``, in their order.
-            valid: bool[new rows]: a row that is not is null; None if all are.
+        """New rows of pieces that begin and end at int64[pieces] tokens: row r is made of the pieces
+        ``rows[r]`` up to ``rows[r + 1]``. One that is not ``valid``, bool[new rows], is null.
         """
         edges = memory.offsets_of(stops - starts)
         low, high = np.searchsorted(self.places, starts), np.searchsorted(self.places, stops)

@@ -1,8 +1,5 @@
 """A saved tokenizer: a folder with ``tokenizer.json`` and ``numtok.json``, which says what it is
-besides. It is read with care.
-
-In: what a tokenizer is made of; or a folder, or JSON from one. Out: the folder; or settings of
-    which every part is what it should be, as ``Tokenizer.from_settings`` takes them.
+besides; every part of it is checked when it is read.
 """
 
 from __future__ import annotations

@@ -84,13 +84,7 @@ def build_schema(
 
 def read_metadata(schema: pa.Schema, where: str = "") -> dict[str, Any]:
     """The metadata that :func:`build_schema` wrote, checked: see :mod:`numtok.tokenizer.metadata`.
-
-    Args:
-        schema: of a batch or a file.
-        where: the file, for the message.
-
-    Raises:
-        SchemaError: if the data is not numtok's, or of a newer format, or the metadata are damaged.
+    SchemaError if the data is not numtok's, or of a newer format, or the metadata are damaged.
     """
     described = (schema.metadata or {}).get(METADATA_KEY)
     try:
@@ -212,18 +206,9 @@ def declared_columns(schema: pa.Schema, where: str = "") -> Mapping[str, Column]
 
 
 def check_rows(batch: pa.RecordBatch, where: str = "", first_row: int = 0) -> None:
-    """Refuse rows that would give another row's values: every column must have one value per token,
-    or per number, of its row.
-
-    Args:
-        batch: that :func:`conform` returned.
-        where: the file, for the message.
-        first_row: the number of the first row in it.
-
-    Raises:
-        SchemaError: naming the row, if columns disagree in nulls or lengths, ``number_index`` does
-            not ascend within ``input_ids``, or the row does not begin and end with the metadata's
-            ``frame``.
+    """Refuse rows of a batch that :func:`conform` returned which would give another row's values.
+    SchemaError naming the row, if columns disagree in nulls or lengths, ``number_index`` does not
+    ascend within ``input_ids``, or the row does not begin and end with the metadata's ``frame``.
     """
     declared = _declared(batch.schema)
     try:

@@ -52,17 +52,9 @@ class Reading(NamedTuple):
 def decided(
     tokenizer: Tokenizer, reading: Reading, alone: Callable[[int], float], name: str = "the head"
 ) -> tuple[list[str], Streams]:
-    """The texts of n numbers, and every number stream (n, ...), as the model is shown them.
-
-    Args:
-        tokenizer: of the model.
-        reading: of a head.
-        alone: reads the value of number k once more, from its text without cache, padding or other
-            rows; asked where float noise decides how a number is rounded.
-        name: of the head, in messages.
-
-    Raises:
-        RepresentationError: for NaN.
+    """The texts of n numbers, and every number stream (n, ...), as the model is shown them;
+    RepresentationError for NaN. ``alone`` reads the value of number k once more, from its text
+    without cache, padding or other rows: where float noise decides how a number is rounded.
     """
     values = reading.values.copy()
     for at in np.flatnonzero(doubtful(reading)).tolist():

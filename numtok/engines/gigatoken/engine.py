@@ -1,8 +1,5 @@
 """The engine for byte-level BPE: gigatoken, some fifty times faster than ``tokenizers``, with the
-same ids.
-
-The text around numbers stays in one buffer: :mod:`numtok.engines.gigatoken.split` says why that is
-right.
+same ids. :mod:`numtok.engines.gigatoken.split` says why.
 """
 
 from __future__ import annotations
@@ -52,15 +49,7 @@ MANY_PIECES = 64  # that are wanted in the table, until it is made anew after sh
 
 
 class GigatokenEngine:
-    """Byte-level BPE by gigatoken.
-
-    Args:
-        config: the source's tokenizer.json, number tokens included.
-
-    Raises:
-        TokenizerError: if the tokenizer is not one this engine can encode exactly; the message says
-            why.
-    """
+    """Byte-level BPE by gigatoken; TokenizerError if it cannot encode the tokenizer exactly."""
 
     name = "gigatoken"
     is_fast = True

@@ -1,8 +1,5 @@
 """A text with holes, in documents: what :mod:`numtok.engines.gigatoken.split` makes and
 :mod:`numtok.engines.gigatoken.splice` puts together again.
-
-In: rows of text, the slots of numbers, and the unsafe places. Out: empty :class:`Parts` of the
-    right size, and the :class:`SplitRules` of a tokenizer.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Short pieces of text beside numbers, and their ids: there are few different ones, so a table
 holds most of them.
 
-In: the bytes of a piece: up to seven of any kind and the spaces after them. Out: its ids. A piece
-    is known by a key of 64 bits: its bytes from the last to the first, how many they are in three
-    bits, and in five how many spaces follow. The table never changes: one with more pieces takes
-    its place.
+A piece is up to seven bytes of any kind and the spaces after them. Its key has 64 bits: its bytes
+from the last to the first, how many they are in three bits, and in five how many spaces follow.
 """
 
 from __future__ import annotations

@@ -36,15 +36,7 @@ class Sources(NamedTuple):
 
 
 def splice(parts: Parts, sources: Sources) -> Encoded:
-    """The ids of whole rows.
-
-    Args:
-        parts: of the text.
-        sources: the ids.
-
-    Raises:
-        NumtokError: if some token lies across a hole.
-    """
+    """The ids of whole rows; NumtokError if some token lies across a hole."""
     given = sources.tokens.ids, sources.complete.ids, sources.forms.plain
     most = sum(map(len, given)) + int(parts.counts["ids"][0])
     ids, offsets = memory.empty(most + MOST_IDS, np.int32), memory.empty(len(parts.rows), np.int64)

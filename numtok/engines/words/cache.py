@@ -61,11 +61,9 @@ class Found(NamedTuple):
 
 
 class Words:
-    """What is known of words: the ids of their tokens, or something else about each token.
-
-    Args:
-        encode: gives it for words, each with the byte before it that says after what it stands
-            (``INSIDE`` for none).
+    """What is known of words: the ids of their tokens, or something else about each token; ``encode``
+    gives it for words, each with the byte before it that says after what it stands (``INSIDE`` for
+    none).
     """
 
     def __init__(self, encode: Callable[[list[bytes]], list[list[int]]]) -> None:

@@ -32,11 +32,8 @@ ANY_WORD = (*BY_CHARACTER, *WHITE_SPACE, "ByteLevel", "Metaspace", "Split", "Uni
 
 
 def cuts_at_spaces(config: Config, two_forms: bool) -> bool:
-    """Whether it is certain.
-
-    Args:
-        config: a tokenizer.json, without number tokens.
-        two_forms: whether a number takes the space before it along.
+    """Whether it is certain, of a tokenizer.json without number tokens; ``two_forms``: a number takes
+    the space before it along.
     """
     left = tokens_to_leave_whole(config)
     hidden = config.get("normalizer") is not None and any(

@@ -48,13 +48,7 @@ def with_words_kept(slow: TokenizersEngine, config: Config, tokens: NumtokTokens
 
 
 class WordsEngine:
-    """See the module.
-
-    Args:
-        slow: gives the ids of words.
-        prefix: a word that is no added token.
-        two_forms: whether a number takes the space before it along.
-    """
+    """See the module; ``slow`` gives the ids of words, ``prefix`` is one that is no added token."""
 
     name = "tokenizers"
     is_fast = True
