@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.jobs.folder import saved_beside
-from numtok.corpus.read.encoded import open_encoded
+from numtok.corpus.read.encoded import schema_of
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.summary import (
     BATCH_BYTES,
@@ -99,7 +99,7 @@ class _Decoder:
         self._path = path
         is_made = isinstance(tokenizer, Tokenizer)
         self._tokenizer = tokenizer if is_made else tokenizer_of(path, tokenizer)
-        described = _described(path)
+        described = schema_of(path)
         own = declared_columns(described, path)  # a kept one may be called as it likes
         self._kept = [field for field in described if field.name not in own]
         self.schema = pa.schema([pa.field("text", pa.large_string()), *self._kept])
@@ -135,7 +135,7 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
     """
     source = saved_beside(path) if source is None else source
     path = find_inputs(path)[0].path
-    metadata = schema.read_metadata(_described(path), str(path))
+    metadata = schema.read_metadata(schema_of(path), str(path))
     tokenizer = Tokenizer.from_pretrained(
         source,
         [from_dict(options) for options in metadata["numbers"]],
@@ -148,12 +148,6 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
         f"{path}: was encoded with another tokenizer than {source or 'the default one'}; name the"
         " right one with tokenizer=..."
     )
-
-
-def _described(path: str | Path) -> pa.Schema:
-    """The schema of the file."""
-    with closing(open_encoded(path)) as file:
-        return file.schema
 
 
 def _report(batch: pa.RecordBatch, texts: pa.Array) -> EncodeReport:

@@ -17,9 +17,9 @@ from numtok.arrays import memory
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.pack import FileRows, PackedRows, TokenLayoutRows
-from numtok.corpus.pieces import Piece, Reader
+from numtok.corpus.pieces import Piece, Reader, located
 from numtok.corpus.read.batches import TextBatch
-from numtok.corpus.read.documents import check_text_unit, find_inputs, rows_before
+from numtok.corpus.read.documents import check_text_unit, find_inputs
 from numtok.corpus.read.sources import identify
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.shuffle import in_random_order, shuffled
@@ -33,7 +33,7 @@ from numtok.corpus.summary import (
     refuse_input_as_output,
 )
 from numtok.corpus.write.encoded import open_writer
-from numtok.errors import InputError, NumtokError
+from numtok.errors import InputError
 from numtok.files import write_file
 from numtok.locations import is_url
 from numtok.stores import changed
@@ -173,7 +173,7 @@ class _Encoder:
 
     def __call__(self, piece: Piece) -> EncodedBatch:
         how, batch, statistics = self.settings, piece.batch, None
-        with _located(batch):
+        with located(batch):
             encoded, report = self._tokenizer.encode_with_report(
                 batch.texts,
                 keep_text=how.keep_text,
@@ -266,22 +266,3 @@ def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
         raise InputError(
             f"column {taken[0]!r} cannot be kept, as numtok writes one of that name itself; {hint}"
         )
-
-
-@contextmanager
-def _located(batch: TextBatch) -> Iterator[None]:
-    """Errors about a document of a batch name its file and row instead."""
-    try:
-        yield
-    except NumtokError as error:
-        sources, of, rows = batch.where
-        source, row = sources[of[error.document or 0]], int(rows[error.document or 0]) + 1
-        row += rows_before(source)
-        error.move_to_file(source.name, row, near=error.document is None or batch.skipped > 0)
-        raise
-    except Exception as error:
-        first = rows_before(batch.source) + batch.first_row
-        error.add_note(
-            f"while encoding rows {first + 1} to {first + len(batch.texts)} of {batch.source.name}"
-        )
-        raise

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.corpus.decode import tokenizer_of
-from numtok.corpus.read.encoded import open_encoded
+from numtok.corpus.read.encoded import open_encoded, schema_of
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import check_choice
@@ -97,8 +97,7 @@ def export_files(
     sources = find_inputs(inputs)
     run = Run(sources, prefix, progress)
     path = sources[0].path
-    with contextlib.closing(open_encoded(path)) as first:
-        described = first.schema
+    described = schema_of(path)
     metadata = read_metadata(described, path)
     end = _end(end_token, tokenizer, metadata, path)
     columns = _columns(described)

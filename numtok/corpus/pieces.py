@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -12,10 +13,11 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch
-from numtok.corpus.read.documents import Source, read_batches
+from numtok.corpus.read.documents import Source, read_batches, rows_before
 from numtok.corpus.read.template import Template
 from numtok.corpus.settings import EncodeSettings
 from numtok.corpus.summary import SAMPLE_BYTES, front
+from numtok.errors import NumtokError
 
 
 class Piece(NamedTuple):
@@ -93,3 +95,22 @@ class Reader:
             copied = pa.concat_arrays([front(texts, self._sample_left)])
             self.sampled.append(copied)
             self._sample_left -= copied.nbytes
+
+
+@contextmanager
+def located(batch: TextBatch) -> Iterator[None]:
+    """Errors about a document of a batch name its file and row instead."""
+    try:
+        yield
+    except NumtokError as error:
+        sources, of, rows = batch.where
+        source, row = sources[of[error.document or 0]], int(rows[error.document or 0]) + 1
+        row += rows_before(source)
+        error.move_to_file(source.name, row, near=error.document is None or batch.skipped > 0)
+        raise
+    except Exception as error:
+        first = rows_before(batch.source) + batch.first_row
+        error.add_note(
+            f"while encoding rows {first + 1} to {first + len(batch.texts)} of {batch.source.name}"
+        )
+        raise

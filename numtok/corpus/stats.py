@@ -20,7 +20,7 @@ from numtok import locations
 from numtok.arrays import memory
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.jobs.folder import read_manifest
-from numtok.corpus.pieces import Piece
+from numtok.corpus.pieces import Piece, located
 from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import Source, check_text_unit, find_inputs, read_batches
@@ -137,14 +137,8 @@ def _counted_piece(tokenizer: Tokenizer, piece: Piece | EncodedPiece) -> tuple[S
     """What it counts, and how far all inputs are read; called from several threads."""
     if isinstance(piece, EncodedPiece):
         return statistics_of_encoded(piece.batch, piece.path), piece.read
-    batch = piece.batch
-    try:
-        return counted(batch.texts, tokenizer), piece.read
-    except NumtokError as error:
-        row = batch.first_row + (error.document or 0) + 1
-        near = error.document is None or batch.skipped > 0
-        error.move_to_file(batch.source.name, row, near=near)
-        raise
+    with located(piece.batch):
+        return counted(piece.batch.texts, tokenizer), piece.read
 
 
 def counted(texts: pa.Array, tokenizer: Tokenizer) -> Statistics:

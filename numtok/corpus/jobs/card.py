@@ -4,16 +4,15 @@ what the manifests say, and so has the same bytes whoever writes it.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from numtok import locations
 from numtok.corpus.jobs.folder import Folder
-from numtok.corpus.read.encoded import open_encoded
+from numtok.corpus.jobs.plan import FREE, summed
+from numtok.corpus.read.encoded import schema_of
 from numtok.corpus.settings import EncodeSettings
 
 CARD = "README.md"
@@ -21,18 +20,8 @@ OURS = "<!-- numtok writes this file anew. Take this line out to keep what you c
 _LONGEST = 1 << 20  # bytes of a card of ours
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _SHORT_FLOAT = re.compile(r"( -?\d)e(?=[+-]\d+,?$)", re.M)
-_ELSEWHERE = (
-    "numbers",
-    "grammar",
-    "card",
-    "sample",
-    "shard_size",
-    "fit",
-    "fit_quantile",
-    "clip",
-    "engine",
-    "shards",
-)
+# options that stand elsewhere in the head, or say nothing of the rows
+_ELSEWHERE = ("numbers", "grammar", "sample", *(name for name in FREE if name != "on_error"))
 _BODY = f"""
 # Text and its numbers, encoded with numtok
 
@@ -82,8 +71,7 @@ def _columns(folder: Folder, manifests: Mapping[str, dict[str, Any]]) -> dict[st
     for split, manifest in manifests.items():
         for shard in manifest["shards"]:
             path = locations.join(folder.path, f"{split}/{shard['file']}".lstrip("/"))
-            with contextlib.closing(open_encoded(path)) as file:
-                return {field.name: str(field.type) for field in file.schema}
+            return {field.name: str(field.type) for field in schema_of(path)}
     return {}
 
 
@@ -95,14 +83,6 @@ def _head(manifests: Mapping[str, dict[str, Any]], columns: dict[str, str]) -> d
         {"split": split or "train", "path": f"{split}/*.{suffix}".lstrip("/")}
         for split in manifests
     ]
-    reports: dict[str, Any] = {}
-    lost: dict[str, Any] = {}
-    for manifest in manifests.values():
-        for name, value in manifest["report"].items():
-            if isinstance(value, dict):
-                lost[name] = lost.get(name, Counter()) + Counter(value)
-            else:
-                reports[name] = reports.get(name, 0) + value
     given = {
         name: value
         for name, value in options.items()
@@ -121,7 +101,7 @@ def _head(manifests: Mapping[str, dict[str, Any]], columns: dict[str, str]) -> d
             "fit": first["fit"] or {},
             "options": given,
             "rows": {split or "train": manifest["rows"] for split, manifest in manifests.items()},
-            "report": reports | lost,
+            "report": summed([manifest["report"] for manifest in manifests.values()]),
             "columns": [{"name": name, "type": kind} for name, kind in columns.items()],
         },
     }

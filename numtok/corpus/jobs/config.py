@@ -1,4 +1,6 @@
-"""Options of encoding in a file: ``job.toml``, or the manifest of a job, which repeats it."""
+"""Options of encoding in a file: ``job.toml``, or the manifest or the plan of a job, which repeats
+it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from numtok import locations
-from numtok.corpus.jobs.plan import FORMAT, Part, TokenizerName, numbers_of
+from numtok.corpus.jobs.plan import FORMAT, Part, Plan, TokenizerName, numbers_of
 from numtok.corpus.jobs.shards import content_of
 from numtok.corpus.read.find import suffixes
 from numtok.corpus.settings import FileOptions
@@ -40,10 +42,14 @@ class _Manifest:
     def __post_init__(self) -> None:
         numbers_of(self.options)
 
+    @property
+    def paths(self) -> list[str]:
+        return [one.path for one in self.inputs]
+
 
 def read_config(path: str | Path) -> dict[str, Any]:
     """The options in a file, with values that :func:`numtok.encode_files` takes; those of a
-    manifest name the inputs one by one, and no output.
+    manifest or a plan name the inputs one by one, and no output.
     """
     name = str(path)
     is_json = name.lower().endswith(".json")
@@ -69,12 +75,15 @@ def read_config(path: str | Path) -> dict[str, Any]:
 def _of_job(content: Any, path: str) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(
-            "is not the manifest.json of a finished job of this version; give one, or a .toml file",
+            "is not the manifest.json or the plan.json of a job of this version; give one of these,"
+            " or a .toml file",
             path,
         )
-    job = conform(content, _Manifest, path, InputError)
-    for one in job.inputs:
-        _tell_if_changed(one)
+    kind: Any = _Manifest if "inputs" in content else Plan
+    job: _Manifest | Plan = conform(content, kind, path, InputError)
+    if isinstance(job, _Manifest):
+        for one in job.inputs:
+            _tell_if_changed(one)
     given = {
         name: value
         for name, value in job.options.items()
@@ -88,7 +97,7 @@ def _of_job(content: Any, path: str) -> dict[str, Any]:
         **({} if source is None else {"tokenizer": source}),
         "numbers": numbers,
         "grammar": grammar,
-        "inputs": [one.path for one in job.inputs],
+        "inputs": job.paths,
     }
 
 

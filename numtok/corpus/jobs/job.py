@@ -27,6 +27,7 @@ from numtok.corpus.jobs.plan import (
     as_json,
     numbers_of,
     read_plan,
+    summed,
 )
 from numtok.corpus.jobs.planning import planned
 from numtok.corpus.jobs.request import Encoder, Sharding, make_request, refuse_inputs_within
@@ -34,7 +35,6 @@ from numtok.corpus.jobs.run import JobRun
 from numtok.corpus.jobs.shards import (
     Task,
     check_shard,
-    no_statistics,
     read_receipt,
     saved_tokenizer,
 )
@@ -267,21 +267,17 @@ def _manifest(plan: Plan, done: Done) -> dict[str, Any]:
 
 
 def _total(done: Sequence[Receipt]) -> dict[str, Any]:
-    """The counts of reports added up, those by representation for each."""
-    totals: dict[str, Any] = {"skipped": sum(len(receipt.left_out) for receipt in done)}
-    for name in vars(done[0].report) if done else ():
-        counts = [getattr(receipt.report, name) for receipt in done]
-        if isinstance(counts[0], dict):
-            totals[name] = dict(sum(map(Counter, counts), Counter[str]()))
-        elif name != "first_without_text":
-            totals[name] = sum(counts)
-    return totals
+    """The counts of their reports added up."""
+    reports = [dict(vars(receipt.report)) for receipt in done]
+    for report in reports:
+        del report["first_without_text"]
+    return {"skipped": sum(len(receipt.left_out) for receipt in done), **summed(reports)}
 
 
 def _statistics(done: Sequence[Receipt]) -> Statistics | None:
     """Of all shards added up, in their order; None if they were not counted."""
     parts = [receipt.statistics for receipt in done if receipt.statistics is not None]
-    return no_statistics().merge(map(no_statistics().from_json, parts)) if parts else None
+    return Statistics.merge(map(Statistics.from_json, parts)) if parts else None
 
 
 def _summarize(folder: Folder, plan: Plan, done: Done) -> Summary:

@@ -9,7 +9,8 @@ import base64
 import dataclasses
 import functools
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal, NamedTuple
@@ -273,6 +274,16 @@ def numbers_of(options: Mapping[str, Any]) -> tuple[list[Representation], Gramma
         return numbers, Grammar.from_dict(options["grammar"])
     except (NumtokError, TypeError, LookupError, AttributeError) as error:
         raise ValueError(f"holds options that make no sense ({error})") from None
+
+
+def summed(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The counts added up, those by representation for each."""
+    totals: dict[str, Any] = {}
+    for name in reports[0] if reports else ():
+        counts = [report[name] for report in reports]
+        by_name = isinstance(counts[0], dict)
+        totals[name] = dict(sum(map(Counter, counts), Counter[str]())) if by_name else sum(counts)
+    return totals
 
 
 def versions() -> dict[str, str]:

@@ -8,7 +8,7 @@ import dataclasses
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
@@ -127,9 +127,16 @@ def encode_shard(
             first_without_text=null,
         ),
         left_out=[LeftOut(place[source], *row) for source, row in reader.bad],
-        statistics=(made.statistics or no_statistics()).to_json() if settings.stats else None,
+        statistics=_counted(made.statistics) if settings.stats else None,
     )
     folder.write_json(shard.receipt, as_json(receipt))
+
+
+def _counted(statistics: Statistics | None) -> dict[str, Any]:
+    """As JSON; there are none of no text."""
+    from numtok.statistics import Statistics  # takes longer to load than most starts may
+
+    return (statistics or Statistics()).to_json()
 
 
 def read_receipt(folder: Folder, plan: Plan, shard: Shard) -> Receipt | None:
@@ -180,10 +187,3 @@ def check_shard(folder: Folder, plan: Plan, shard: Shard, receipt: Receipt) -> s
 def _rows(path: str) -> int:
     """As the footer has it."""
     return int(pq.read_metadata(locations.for_arrow(path, locations.SMALL_BLOCK)).num_rows)
-
-
-def no_statistics() -> Statistics:
-    """Those of no text."""
-    from numtok.statistics import Statistics  # takes longer to load than most starts may
-
-    return Statistics()

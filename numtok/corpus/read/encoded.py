@@ -186,10 +186,15 @@ def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:
     )
 
 
+def schema_of(path: str | Path) -> pa.Schema:
+    """With numtok's types and metadata."""
+    with contextlib.closing(open_encoded(path)) as file:
+        return file.schema
+
+
 def is_encoded(path: str | Path) -> bool:
     """Whether a Parquet or Arrow file has numtok's metadata."""
-    with contextlib.closing(open_encoded(path)) as file:
-        return METADATA_KEY in (file.schema.metadata or {})
+    return METADATA_KEY in (schema_of(path).metadata or {})
 
 
 def read_encoded(path: str | Path, batch_bytes: int = 8 << 20) -> Iterator[pa.RecordBatch]:

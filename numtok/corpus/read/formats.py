@@ -1,17 +1,6 @@
 """The table of input formats: what a file's name must end in, and what reads it. A new format is a
 reader beside the others and a line here.
 
-======================  ============================================================  ==================================
-suffix                  rows                                                          held in memory
-======================  ============================================================  ==================================
-.jsonl .ndjson          one object per line                                           ``batch_bytes``, or the longest line
-.json                   JSON lines; or one array of objects; or one object            the whole file, unless JSON lines
-.csv .tsv               records after a header line                                   ``batch_bytes``, or the longest row
-.txt                    lines, or the whole file as one document                      ``batch_bytes``, or the longest line
-.parquet                rows                                                          some pages of the columns wanted
-.arrow .feather .ipc    rows of an IPC file or stream                                 one record batch, memory-mapped
-======================  ============================================================  ==================================
-
 Each may end in .gz, .zst, .bz2 or .xz as well. Parquet and Arrow must be seekable, so from standard
 input or under such a suffix they are first unpacked into a temporary file.
 """
