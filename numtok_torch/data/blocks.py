@@ -99,17 +99,9 @@ class Laid:
 
 class Blocks:
     """Where the blocks of a data set begin and end, found in one pass that holds one chunk at a
-    time, and the way to them.
-
-    Attributes:
-        ends: int64[blocks], through the whole data.
-        counts: int64[chunks], how many blocks begin in each chunk.
-        cut_numbers: how many numbers are longer than a block.
-
-    Args:
-        storage: of which ``input_ids`` and ``number_index`` are read, chunk by chunk.
-        cutting: how.
-        skip_nulls: else a null row is a ``SchemaError``.
+    time, and the way to them: ``ends``, int64[blocks], through the whole data, and ``counts``,
+    int64[chunks], how many begin in each chunk. Without ``skip_nulls`` a null row is a
+    ``SchemaError``.
     """
 
     def __init__(self, storage: Storage, cutting: Cutting, skip_nulls: bool) -> None:

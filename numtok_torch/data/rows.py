@@ -143,17 +143,9 @@ class Rows:
 def read_rows(
     features: Sequence[Row], drop: Sequence[str] = (), shapes: Shapes | None = None
 ) -> Rows:
-    """Lay rows end to end.
-
-    Args:
-        features: at least one; all have the same keys.
-        drop: keys to leave out.
-        shapes: stream to the shape of one number's value; only needed for Python lists of rows
-            without any number, whose shape cannot be seen.
-
-    Raises:
-        SchemaError: for a key that has no place in a batch, or arrays that do not fit together,
-            with the row and the way out.
+    """Lay rows with the same keys end to end. ``shapes``, of one number's value in each stream, are
+    only needed for Python lists without any number. SchemaError for a key that has no place in a
+    batch, or arrays that do not fit together.
     """
     keys = _common_keys(features)
     wanted = [key for key in keys if key not in drop and key not in NO_STREAMS]

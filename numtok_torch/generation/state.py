@@ -39,16 +39,9 @@ Number = tuple[int, Ids]  # its owner, and the ids between the prompt and it
 
 
 class Writing:
-    """The memory of one call of ``generate``.
-
-    Args:
-        model: whose embedding and head are used.
-        tokenizer: whose representations say how numbers look.
-        prompt: the prompts' batch, padded on the left.
-        beams: whether the rows of a prompt are beams, which may take each other's place.
-        sample: draw values from the head.
-        encoded: for a decoder, what an encoder makes of one prompt alone, by its number: arguments
-            of ``model.run``.
+    """The memory of one call of ``generate`` for a batch of prompts, padded on the left; ``beams``:
+    the rows of a prompt may take each other's place; ``encoded``, for a decoder: what an encoder
+    makes of one prompt alone, by its number, as arguments of ``model.run``.
     """
 
     def __init__(

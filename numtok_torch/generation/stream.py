@@ -19,15 +19,8 @@ class TextStream:
     ``streamer.on_finalized_text``.
 
     A piece of text is given once it is settled: numbers whole, with what the head says, characters
-    whole; nothing is taken back.
-
-    Args:
-        streamer: a ``TextStreamer`` of transformers, or what has its ``on_finalized_text(text,
-            stream_end=False)``.
-        writing: the memory of the call.
-        before: the prompt's ids, for decoders that look at them.
-        ends: the tokens at which the text ends; they are not shown.
-        prompt: text to show first.
+    whole; nothing is taken back. ``before`` are the prompt's ids, for decoders that look at them;
+    the tokens at which the text ``ends`` are not shown; ``prompt`` is text to show first.
     """
 
     def __init__(

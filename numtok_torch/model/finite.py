@@ -25,16 +25,9 @@ LOSSES = ("token_loss", "number_loss", "loss")
 def check_finite(
     model: nn.Module, output: Mapping[str, Any], streams: Mapping[str, Tensor], reads: Sequence[str]
 ) -> None:
-    """Raise if a loss, or a number in a stream that the layers read, is not finite.
-
-    Args:
-        model: whose parameters may be to blame.
-        output: its losses are checked; without any, nothing is. Its logits may be to blame.
-        streams: (batch, seq, ...), of the batch.
-        reads: names of those that the layers read.
-
-    Raises:
-        ModelError: naming what is not finite, the first cause that shows, and what to do.
+    """Refuse an output with a loss that is not finite, or a number that is not in a stream that the
+    layers read: ModelError names the first cause that shows, and what to do. Without a loss nothing
+    is checked.
     """
     losses = {name: output[name].detach() for name in LOSSES if output.get(name) is not None}
     if not losses or not all(readable(one) for one in losses.values()):

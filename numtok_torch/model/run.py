@@ -33,15 +33,9 @@ def run_backbone(
     decoding: bool,
 ) -> tuple[Any, Tensor, Tensor | None]:
     """The backbone's own output (None for a plain module), hidden states (batch, seq, d_hidden), of
-    a decoder if there is one, and logits (batch, seq, vocab) if it has any.
-
-    Args:
-        backbone: a Hugging Face model or a plain module.
-        causal: whether a token is to see only those before it.
-        input_ids: (batch, seq).
-        vectors: their word vectors, (batch, seq, d).
-        inputs: further arguments.
-        decoding: whether ids and vectors are those of the decoder, which is all that runs.
+    a decoder if there is one, and logits (batch, seq, vocab) if it has any; for ``input_ids``
+    (batch, seq) with the word ``vectors`` (batch, seq, d). ``decoding``: both are those of the
+    decoder, which is all that runs.
     """
     inputs = _placed(backbone, causal, input_ids, vectors, inputs)
     if not is_pretrained(backbone):

@@ -110,16 +110,8 @@ def decoder_side(
     backbone: Any, streams: Mapping[str, Tensor], needed: bool
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """What the decoder reads: ids (batch, target), and streams by their names in front of an
-    embedding.
-
-    Args:
-        backbone: a Hugging Face model with encoder and decoder.
-        streams: of the batch, labels among them.
-        needed: whether anything reads numbers.
-
-    Raises:
-        ModelError: without labels.
-        SchemaError: for labels without what their numbers are.
+    embedding. ModelError without labels, SchemaError for labels without their numbers, if those are
+    ``needed``.
     """
     labels = streams.get("labels")
     if labels is None:
