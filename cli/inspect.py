@@ -113,9 +113,7 @@ def _of_file(
 
 
 def _is_file(text: str) -> bool:
-    """Whether it is the name of a file, or the URL of one of a known kind; an error for what can only
-    be meant as a name.
-    """
+    """Whether it names a file; an error for what can only be meant as a name."""
     if os.path.isdir(text):
         raise click.UsageError(
             f"{text} is a folder; name a file in it, or give a text with --text."

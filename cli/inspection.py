@@ -167,9 +167,7 @@ def aligned(rows: Sequence[Sequence[str]], width: int) -> list[str]:
 
 
 def token_lines(tokens: Sequence[Sequence[Any]], colour: bool, width: int) -> list[str]:
-    """Tokens as chips, wrapped; below them their place values, if there are any. Without colour they
-    end in a bar.
-    """
+    """Tokens as chips, or ended by bars without colour, wrapped; below them their places."""
     has_places = any(place for *_, place in tokens)
     lines, upper, lower, used, shade = [], "", "", 0, 0
     for token, _, number, place in [*tokens, ("", 0, None, None)]:

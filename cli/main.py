@@ -34,9 +34,7 @@ Examples:
 
 
 class _Group(click.Group):
-    """Turns every failure into one line on stderr and an exit code; ``--debug`` lets tracebacks
-    through.
-    """
+    """Turns every failure into one line on stderr and an exit code, unless ``--debug``."""
 
     def main(self, *args: Any, **more: Any) -> Any:
         try:
@@ -98,9 +96,7 @@ def _told(error: Exception) -> str:
 
 
 def _other_failures(error: Exception) -> list[str]:
-    """Of a job, what is wrong with shards other than the first that failed, which the message
-    itself tells.
-    """
+    """What is wrong with shards of a job other than the first that failed."""
     failures: dict[int, str] = getattr(error, "failures", {})
     return [f"shard {shard}: {failures[shard]}" for shard in sorted(failures)[1:FAILURES_TOLD]]
 

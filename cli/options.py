@@ -50,9 +50,7 @@ SHARED = """
 
 
 class Command(click.Command):
-    """A command whose options may be given once, unless they are repeatable (click lets the last one
-    win without a word), and are shown in groups.
-    """
+    """Refuses options that are given twice, unless they are repeatable; shows them in groups."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))

@@ -140,9 +140,7 @@ def _handler(html: str, policy: str) -> type[BaseHTTPRequestHandler]:
 
 
 def _page(tokenizer: str | None) -> tuple[str, str]:
-    """The page of an inspection with the playground's part in it, and its policy: these scripts, and
-    questions to this server.
-    """
+    """The page, and its policy: these scripts, and questions to this server."""
     from numtok.numbers.grammar import NAMES
     from numtok.representations import REPRESENTATIONS
 

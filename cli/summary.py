@@ -51,9 +51,7 @@ def warn_of_no_numbers(summary: Summary) -> None:
 
 
 def print_summary(summary: Summary, numbers: str | None, pack: int | None = None) -> None:
-    """The table at the end; ``numbers`` as they were asked for, if they were, and the length of
-    packed rows.
-    """
+    """The table at the end; ``numbers`` as asked for, ``pack`` the length of packed rows."""
     if not isinstance(numbers, str):
         numbers = ",".join(representation.name for representation in summary.representations)
     skipped = f"{summary.skipped:,} left out, see {summary.quarantine}" if summary.skipped else ""

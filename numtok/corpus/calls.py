@@ -189,9 +189,7 @@ def _encode_parts(
 def _scaled(
     chosen: Sequence[Representation], by_name: bool, asked: _Scaling
 ) -> tuple[Sequence[Representation], ScaleFit | None]:
-    """The representations with the scale that is given for xVal; or how to find it, if it is not,
-    and what else is to be fitted.
-    """
+    """The representations with xVal's scale, if it is given; and how to fit what is not."""
     find = any(one not in (None, False) for one in asked)
     find = find or (by_name and any(representation.has_scale for representation in chosen))
     if asked.scale is not None:

@@ -236,9 +236,7 @@ def _sink(
 def _fitted(
     fit: ScaleFit, tokenizer: Tokenizer, reader: Reader, pieces: Iterable[Piece]
 ) -> tuple[Tokenizer, Iterable[Piece], Fit]:
-    """The tokenizer with the scale that was found; and all pieces, of which a pipe gives the first
-    only once.
-    """
+    """The tokenizer with its scale; and all pieces, of which a pipe gives the first once."""
     texts: Iterable[pa.Array]
     if any(source.size is None for source in reader.sources):
         texts, pieces = sample_stream(pieces, lambda piece: piece.batch.texts)

@@ -88,9 +88,7 @@ class Fit:
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Fit:
-        """The inverse of :meth:`to_json`; of a plan from before there was more than xVal to fit,
-        too.
-        """
+        """The inverse of :meth:`to_json`; of older plans, with xVal alone, too."""
         rest = dict(written)
         fitted = rest.pop("fitted", None) or [rest.pop("xval")]
         return cls(fitted=tuple(map(from_dict, fitted)), **rest)
@@ -109,9 +107,7 @@ def xval_place(representations: Sequence[Representation]) -> int:
 
 
 def _values(numbers: Numbers, representations: Sequence[Representation]) -> Any:
-    """float64[n] of those numbers that the other representations do not leave as text; magnitudes,
-    if one of them holds no sign.
-    """
+    """float64[n]: those that the others do not leave as text; magnitudes, if one has no sign."""
     if not all(one.carries_sign for one in representations):
         numbers = numbers.without_sign()
     keep = np.ones(len(numbers), np.bool_)

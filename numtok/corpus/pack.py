@@ -211,9 +211,7 @@ class PackedRows(FileRows):
     def _of_documents(
         self, waiting: pa.RecordBatch, laid: FlatRows, pieces: _Pieces
     ) -> list[pa.Array]:
-        """Of each piece: its document, how many tokens of that follow, and its text, if that is
-        stored and the piece is the first.
-        """
+        """Of each piece: its document, how many tokens follow, and the text with the first."""
         source = memory.to_arrow(pieces.source)
         after = (
             memory.from_arrow(waiting.column(SEQ_REMAINING.name))[pieces.source]
@@ -235,9 +233,7 @@ def _bytes_per_token(column: Column) -> int:
 
 
 def _split(offsets: Ints, cuts: Ints) -> tuple[Ints, Ints, Ints]:
-    """(starts, stops, source row) of the pieces that rows become when they are cut; one without
-    tokens stays a piece.
-    """
+    """(starts, stops, source row) of the pieces of rows that are cut; empty ones stay."""
     low = np.searchsorted(cuts, offsets[:-1], side="right")
     high = np.searchsorted(cuts, offsets[1:], side="left")
     counts = (high - low).clip(0) + 1

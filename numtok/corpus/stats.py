@@ -142,9 +142,7 @@ def _counted_piece(tokenizer: Tokenizer, piece: Piece | EncodedPiece) -> tuple[S
 
 
 def counted(texts: pa.Array, tokenizer: Tokenizer) -> Statistics:
-    """Of one batch of a corpus, by the tokenizer's grammar; tokens are those that its source gives
-    to a part of the batch.
-    """
+    """Of one batch, by the tokenizer's grammar; tokens are counted on a part of it."""
     made = Statistics.of_batch(texts, tokenizer.grammar)
     tokens = TokenCosts.of(front(texts, max(TOKEN_BYTES, texts.nbytes // TOKEN_SHARE)), tokenizer)
     return dataclasses.replace(made, tokens=tokens)

@@ -200,9 +200,7 @@ def refuse_input_as_output(sources: Sequence[Source], output: str | Path) -> Non
 
 
 def front(texts: pa.Array, limit: int) -> pa.Array:
-    """The first rows of up to ``limit`` bytes; if the first is longer, its front, up to a space if
-    there is one.
-    """
+    """The first rows of up to ``limit`` bytes; or the front of the first, up to a space."""
     rows = TextRows.of(texts)
     count = int(np.searchsorted(rows.offsets, rows.offsets[0] + limit, side="right")) - 1
     if count > 0 or not len(rows):

@@ -37,9 +37,7 @@ def is_packed(schema: pa.Schema) -> bool:
 
 
 class EncodedPiece(NamedTuple):
-    """A batch with a row for each document, its file, and the stored bytes of all inputs up to its
-    end.
-    """
+    """Some documents, their file, and the stored bytes of all inputs up to their end."""
 
     batch: pa.RecordBatch
     path: str
@@ -67,9 +65,7 @@ def encoded_pieces(
 
 
 class Unpacker:
-    """Gathers the pieces of documents from the batches of a packed file; ``schema`` is that of the
-    batches of documents.
-    """
+    """Gathers documents, in batches of ``schema``, from the pieces of a packed file."""
 
     def __init__(self, packed: pa.Schema, path: str) -> None:
         own, laid = {one.name for one in (*PACKED, SEQ_TEXT)}, number_schema(packed)

@@ -83,9 +83,7 @@ def fitted_xval(statistics: Statistics, log: bool = False) -> XVal:
 
 
 def fitted_fone(statistics: Statistics) -> FoNE:
-    """With as many digits before and after the point as 99% of the numbers have, each for itself;
-    at least one before it, and at most 16.
-    """
+    """With as many digits before and after the point as 99% of the numbers have."""
 
     def covering(counts: npt.NDArray[np.int64]) -> int:
         few = int(np.searchsorted(np.cumsum(counts), COVERED * counts.sum()))
@@ -149,9 +147,7 @@ def _whole(parts: list[float], total: int) -> list[int]:
 def _read_back(
     representation: Representation, numbers: Numbers
 ) -> tuple[npt.NDArray[np.bool_], float]:
-    """bool[n], which numbers come back as the same decimal, and the largest relative error of the
-    others.
-    """
+    """bool[n], which come back as the same decimal, and the largest error of the others."""
     found = numbers
     if len(numbers) and isinstance(representation, SpelledOut):
         found = Numbers.parse(representation.decode(representation.encode(numbers)))

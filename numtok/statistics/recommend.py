@@ -69,9 +69,7 @@ class Recommendation:
 
 
 def recommend(statistics: Statistics, compared: Sequence[Loss]) -> Recommendation:
-    """The first rule that holds; ``compared`` are the losses of all representations that
-    :func:`~numtok.statistics.losses.candidates` gives.
-    """
+    """The first rule that holds, by the losses of all candidates."""
     if not statistics.numbers:
         nothing = "There are no numbers in these texts, so there is nothing to show to a model."
         return Recommendation("subword", {"numbers": "subword"}, (nothing,))

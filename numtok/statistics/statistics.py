@@ -115,9 +115,7 @@ class Statistics:
         without_text: int = 0,
         written: bool = False,
     ) -> Statistics:
-        """Of numbers without their texts, those of document ``d`` from ``offsets[d]`` to
-        ``offsets[d + 1]``; ``written``: their own text is as it was.
-        """
+        """Of numbers without their texts; ``written``: their own text is as it was."""
         counts = Histograms.none()
         values = count_digits(numbers, counts)
         if written:

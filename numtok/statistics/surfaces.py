@@ -38,9 +38,7 @@ class _Shape(NamedTuple):
 
 
 def count_surfaces(numbers: Numbers, histograms: Histograms, side_by_side: bool = True) -> None:
-    """Fill the histograms; ``side_by_side`` only if they stand in their text and not each in a row
-    of its own.
-    """
+    """Fill the histograms; ``side_by_side`` only if they stand in their text."""
     told = numbers.text().dictionary_encode()
     which = memory.from_arrow(told.indices)
     shapes = [_shape(surface, numbers.decimal) for surface in told.dictionary.to_pylist()]

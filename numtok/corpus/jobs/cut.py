@@ -80,9 +80,7 @@ def _stretches(source: Source, inner: Sequence[int], text_unit: str) -> list[Str
 
 
 def _group_ends(source: Source) -> list[int]:
-    """Where row groups would end if the file had nothing else; just 0 for a damaged one, which its
-    shard will tell.
-    """
+    """Where row groups would end if the file had nothing else; just 0 for a damaged one."""
     with contextlib.suppress(InputError):
         groups = group_sizes(source)
         size, total = source.size or 0, max(sum(groups), 1)

@@ -97,9 +97,7 @@ class Folder:
             self.remove(name)
 
     def remove_leftovers(self) -> None:
-        """Remove what runs that died had written of shards, on whatever machine; once all shards
-        are done.
-        """
+        """Remove what runs that died had written of shards; once all shards are done."""
         if self.remote:
             stores.abandon_uploads(self.path)
             return
@@ -254,9 +252,7 @@ def shards_of(folder: str | Path) -> list[str] | None:
 
 
 def saved_beside(path: str | Path) -> str | None:
-    """The tokenizer.json of the job that the folder, or the file in it, belongs to; None if there
-    is none.
-    """
+    """The tokenizer.json of the job that a folder, or a file in it, belongs to; or None."""
     folder = path if locations.is_folder(path) else os.path.dirname(path)
     found = locations.join(folder, f"{TOKENIZER}/tokenizer.json")
     return found if locations.is_file(found) else None

@@ -201,9 +201,7 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True)
 class Counts:
-    """What is counted, and added up over shards; null or [part, row] of the first document without
-    a text.
-    """
+    """What is added up over shards; and [part, row] of the first document without a text."""
 
     documents: int
     bytes: int
@@ -266,9 +264,7 @@ def as_json(content: Plan | Receipt) -> dict[str, Any]:
 
 
 def numbers_of(options: Mapping[str, Any]) -> tuple[list[Representation], Grammar]:
-    """What becomes of numbers, and what counts as one, by the options of a job; ValueError if they
-    make no sense.
-    """
+    """The representations and the grammar of a job; ValueError if they make no sense."""
     try:
         numbers = [from_dict(one) for one in options["numbers"]]
         return numbers, Grammar.from_dict(options["grammar"])

@@ -92,9 +92,7 @@ def is_folder(output: str | Path, sharding: Sharding, settings: EncodeSettings) 
 
 @dataclass(frozen=True)
 class Request:
-    """The inputs in the order of their paths, what encodes them, with which settings, into which
-    shards.
-    """
+    """What encodes which inputs, in the order of their paths, into which shards."""
 
     sources: Sequence[Source]
     encoder: Encoder
@@ -103,9 +101,7 @@ class Request:
 
     @property
     def options(self) -> dict[str, Any]:
-        """All that changes the output, JSON-ready, by the names that :func:`numtok.encode_files`
-        has for it.
-        """
+        """All that changes the output, JSON-ready, by the names of encode_files."""
         given = dataclasses.asdict(self.settings)
         tokenizer, fit = self.encoder.tokenizer, self.encoder.fit
         return {name: value for name, value in given.items() if name not in _NOT_SETTLED} | {

@@ -198,9 +198,7 @@ class JobRun:
             self.task.folder.remove_own_leftovers()  # of workers that could not tidy up
 
     def _has_died(self, worker: _Worker) -> bool:
-        """Whether a worker ended otherwise than by having done all; JobError if too many did so
-        before they had a shard.
-        """
+        """Whether it ended without having done all; JobError if too many did before they began."""
         if worker.process.returncode == 0:
             worker.close()
             return False

@@ -51,9 +51,7 @@ def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
 
 
 def content_of(part: Part) -> tuple[str, int]:
-    """(SHA-256, line breaks) of the bytes of a part; of an object in a store its tag, which stands
-    for the content there.
-    """
+    """(SHA-256, line breaks) of the bytes of a part; of an object in a store, of its tag."""
     if locations.is_url(part.path):
         told = f"{part.size} {part.tag} {part.start} {part.stop}"
         return hashlib.sha256(told.encode()).hexdigest(), 0
@@ -170,9 +168,7 @@ def _same_content(old: Part, read: Read, new: Part) -> bool:
 
 
 def check_shard(folder: Folder, plan: Plan, shard: Shard, receipt: Receipt) -> str | None:
-    """What is wrong with a shard that is done: its file by its rows and bytes, and its inputs by
-    theirs; None if nothing is.
-    """
+    """What is wrong with a shard that is done, or with its inputs; None if nothing is."""
     path = folder.file(receipt.file)
     if folder.sha256(receipt.file) != receipt.sha256:
         return f"{path}: is damaged: it does not have the SHA-256 of its receipt"

@@ -36,9 +36,7 @@ _MOST_RATIO = 64  # to which text may reasonably be compressed
 
 
 def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
-    """The documents of an Arrow IPC file or stream, batch by batch; columns left out are neither
-    read nor decompressed.
-    """
+    """The documents of an IPC file or stream; columns left out are not even decompressed."""
     with plain_path(source) as path, contextlib.closing(ArrowFile(path, name=source.name)) as file:
         wanted = options.wanted(source, file.schema.names, lambda: text_columns(file.schema))
         first_row = 0
@@ -191,9 +189,7 @@ class ArrowFile:
         return batch
 
     def check_size(self) -> None:
-        """Refuse to touch a mapped file that has become shorter; views of it that were given out
-        before must not be touched either.
-        """
+        """Refuse to touch a mapped file that has become shorter."""
         if self._descriptor is not None and os.fstat(self._descriptor).st_size < self.size:
             raise self._damaged("it was cut short while it was being read")
 

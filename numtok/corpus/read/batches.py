@@ -118,9 +118,7 @@ class ReadOptions:
     def wanted(
         self, source: Source, names: Sequence[str], strings: Callable[[], Sequence[str]]
     ) -> list[str]:
-        """The columns to read of a table's ``names``, those of the text first; ``strings`` tells
-        which could be the text.
-        """
+        """The columns to read, those of the text first; ``strings`` could be the text."""
         if self.template is None:
             asked = self.text_column
             found = strings() if asked is None else ()
@@ -205,9 +203,7 @@ def text_columns(schema: pa.Schema) -> list[str]:
 
 
 def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
-    """The column as large_string, UTF-8 and offsets checked; ``InputError`` if it is of another
-    kind or broken.
-    """
+    """The column as large_string, checked; ``InputError`` if it is of another kind or broken."""
     if not (is_bytes(column.type) or pa.types.is_null(column.type)):
         raise InputError(
             f"text column {name!r} is of type {column.type}, not string; choose another with"
@@ -228,9 +224,7 @@ def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
 
 
 def check_column(column: pa.Array, name: str, path: str) -> None:
-    """Raise ``InputError`` on broken UTF-8 or broken offsets: Arrow files are memory that somebody
-    else wrote.
-    """
+    """``InputError`` for broken UTF-8 or offsets: somebody else wrote that memory."""
     try:
         column.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -350,9 +344,7 @@ def too_long(what: str, longest: int, source: Source, line: int | None = None) -
 
 
 def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
-    """The same rows as batches of at most about ``batch_bytes`` of text (a longer document stays
-    whole): slices, no copies.
-    """
+    """Slices of at most about ``batch_bytes`` of text; a longer document stays whole."""
     rows = len(batch.texts)
     if rows <= 1 or batch.texts.nbytes <= 2 * batch_bytes:
         yield batch

@@ -171,9 +171,7 @@ def _names(header: _Block, table: _Table) -> list[str]:
 
 
 def _strings(block: _Block | None, names: list[str], table: _Table) -> list[str]:
-    """The columns that are neither numbers nor dates nor empty in the first block, by Arrow's
-    guess.
-    """
+    """The columns that Arrow takes for neither numbers nor dates nor empty, by a block."""
     if block is None or len(names) == 1:
         return names
     try:

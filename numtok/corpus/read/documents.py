@@ -47,9 +47,7 @@ def read_batches(source: Source, options: ReadOptions = _DEFAULTS) -> Iterator[T
 
 
 def line_start(path: str, position: int, size: int) -> int:
-    """The first byte from ``position`` on at which a line begins; ``size``, that of the file, if
-    there is none.
-    """
+    """Where the next line begins from ``position`` on; ``size``, that of the file, if none does."""
     if position == 0:
         return 0
     at = position - 1

@@ -42,9 +42,7 @@ def find_inputs(
 
 
 def _refuse_twice(sources: Sequence[Source]) -> None:
-    """``InputError`` if a file would be read twice: by two names, through a link, or once plain and
-    once compressed.
-    """
+    """``InputError`` if a file would be read twice: by a link, or plain and compressed."""
     files: dict[object, Source] = {}
     stems: dict[str, Source] = {}
     for source in sources:
@@ -201,9 +199,7 @@ def _source(path: str, asked: str | None, size: int | None) -> Source:
 
 
 def suffixes(path: str) -> tuple[str | None, str | None]:
-    """Format and compression by the end of the name: ``a.jsonl.gz`` is ``("jsonl", "gzip")``; None
-    where unknown.
-    """
+    """Format and compression, or None: ``a.jsonl.gz`` is ``("jsonl", "gzip")``."""
     if path.startswith(("http://", "https://")):
         path = path.partition("?")[0]
     parts = os.path.basename(path).lower().split(".")[1:]

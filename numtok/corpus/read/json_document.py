@@ -49,9 +49,7 @@ def _whole_file(blocks: Iterator[Block], source: Source) -> bytes:
 
 
 def _first_line_is_object(data: bytes) -> bool:
-    """Whether the first line that is not blank is a complete object, as in JSON lines (or a
-    one-line file).
-    """
+    """Whether the first line that is not blank is an object, as in JSON lines."""
     try:
         return isinstance(jsonl.parse_line(data.lstrip().split(b"\n", 1)[0]), dict)
     except BadRow:

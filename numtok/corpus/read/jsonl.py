@@ -144,9 +144,7 @@ def batches_of_blocks(
 
 
 def _parse_fast(block: Block, columns: Columns) -> tuple[pa.Array, dict[str, pa.Array]] | None:
-    """The block by Arrow's parser, or None where it, or its reading of lines, may differ from the
-    reference.
-    """
+    """The block by Arrow's parser, or None where that may differ from the reference."""
     if (
         not _STARTS_WITH_OBJECT.match(block.data)
         or len(block.data) > _FIT_IN_INT32
@@ -201,9 +199,7 @@ def _parse_slow(
 
 
 def _blame(error: BadRow, raw: bytes, source: Source, line: int, offset: int) -> InputError:
-    """The user's error for a bad row; bytes that are not UTF-8 come first, since they explain most
-    other trouble.
-    """
+    """The error for a bad row; not being UTF-8 comes first, as it explains most of them."""
     try:
         raw.decode()
     except UnicodeDecodeError as encoding:
@@ -231,9 +227,7 @@ def parse_line(raw: bytes, decoder: json.JSONDecoder = DECODER) -> Any:
 
 
 def columns_of_block(block: Block, source: Source, options: ReadOptions) -> Columns | None:
-    """Which column is the text, and the types of the kept ones, from the block's first rows; None
-    while no row has a field.
-    """
+    """The columns by the block's first rows; None while no row has a field."""
     wanted = {*options.keep_columns, options.text_column} - {None}
     for limit in (_SAMPLE_BYTES, len(block.data)):
         rows = _sample(block.data, limit)
@@ -273,9 +267,7 @@ def columns_of_rows(
 
 
 def _sample(data: bytes, limit: int) -> list[dict[str, Any]]:
-    """The objects on the first lines, up to about ``limit`` bytes; bad lines are left for the real
-    parse to report.
-    """
+    """The objects on the first lines, up to about ``limit`` bytes; bad ones are left out."""
     rows: list[dict[str, Any]] = []
     start, cut = 0, data.find(b"\n", limit)
     end = cut if cut >= 0 else len(data)

@@ -83,9 +83,7 @@ def decoded(data: bytes, source: Source, line: int = 1, offset: int = 0) -> str:
 
 
 def not_utf8(error: UnicodeDecodeError, offset: int, source: Source, line: int) -> InputError:
-    """The error for bytes that are not UTF-8; ``offset`` is that of the decoded bytes in the
-    (decompressed) file.
-    """
+    """The error for bytes, from ``offset`` of the decompressed file on, that are not UTF-8."""
     column = len(error.object[: error.start].decode("utf-8", "replace")) + 1
     message = (
         f"not UTF-8: byte 0x{error.object[error.start]:02x} at byte offset {offset + error.start}; "

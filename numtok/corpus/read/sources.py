@@ -57,9 +57,7 @@ def identify(path: str) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def named_errors(source: Source) -> Iterator[None]:
-    """Turn what Arrow, the decompressors and the system raise into an ``InputError`` that names the
-    file and the way out.
-    """
+    """What Arrow, the decompressors and the system raise, as ``InputError`` for the file."""
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
@@ -98,9 +96,7 @@ class _Counted(io.RawIOBase):
 
 
 class ByteStream:
-    """The decompressed bytes of a source, or the bytes of a part of one: ``position`` counts the
-    stored bytes consumed.
-    """
+    """The decompressed bytes of a source; ``position`` counts the stored ones consumed."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -145,9 +141,7 @@ class ByteStream:
 
 @contextlib.contextmanager
 def plain_path(source: Source) -> Iterator[str]:
-    """A path with the decompressed bytes, for formats that need to seek: the file itself, or a
-    temporary copy that is removed.
-    """
+    """A path with the decompressed bytes: the file itself, or a temporary copy."""
     if source.path != "-" and source.compression is None and source.size is not None:
         yield source.path
         return

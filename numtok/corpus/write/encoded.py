@@ -77,9 +77,7 @@ class BatchWriter:
 
     @contextlib.contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """Turn a refusal of the system (disk full, quota, input/output error) into an
-        ``OutputError``, and name the file in those of the sink.
-        """
+        """Refusals of the system as ``OutputError``, and the file in those of the sink."""
         try:
             yield
         except BrokenPipeError:

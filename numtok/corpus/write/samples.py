@@ -82,9 +82,7 @@ class Samples:
 def open_streams(
     folder: str, kind: str, dtypes: Mapping[str, np.dtype[Any]], overwrite: bool
 ) -> Iterator[Samples]:
-    """A folder of samples, which gets its name at the end; OutputError if it exists, and is not one
-    of ours that is to be replaced.
-    """
+    """A folder of samples, which gets its name at the end, and replaces one of ours alone."""
     if is_url(folder):
         raise OutputError(f"{folder}: {kind} is written on this machine; copy it to the store then")
     target = Path(folder)

@@ -154,9 +154,7 @@ class _ArrowSink(Sink):
 
 
 class _LinesSink(Sink):
-    """A JSON object for each row, or the text of each row and nothing else; each batch is written
-    as soon as it comes.
-    """
+    """A JSON object or the text of each row, written as soon as its batch comes."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, options: SinkOptions) -> None:
         self._file, self._rows, self._exact = file, 0, options.exact
