@@ -193,9 +193,7 @@ def _publish(temporary: Path, path: Path, overwrite: bool) -> None:
 
 
 def _rename_new(temporary: Path, path: Path) -> None:
-    """Rename, but never onto a file that came into being since the start: a link fails where a
-    rename would replace it.
-    """
+    """Rename, but never onto a file that came into being since: a link fails there."""
     try:
         os.link(temporary, path)
     except FileExistsError:

@@ -130,9 +130,7 @@ def _root(error: BaseException) -> BaseException:
 
 
 def _answer(error: BaseException) -> int:
-    """The status that HTTP answered with, by whatever name the package of the store has for it; 0
-    if it is not known.
-    """
+    """The status that HTTP answered with, whatever the package calls it; 0 if unknown."""
     for holder in (error, getattr(error, "response", None)):
         for name in ("status", "status_code", "code"):
             if isinstance(value := getattr(holder, name, None), int):
@@ -416,9 +414,7 @@ def _refuse_existing(url: str, overwrite: bool) -> None:
 
 
 def _upload(system: Any, path: str, content: BinaryIO) -> None:
-    """In parts, so that no more than one of them is in memory; what was begun is abandoned if it
-    fails.
-    """
+    """In parts, one of which is in memory; what was begun is abandoned if it fails."""
     content.seek(0)
     target = system.open(path, "wb", block_size=PART)
     try:

@@ -53,9 +53,7 @@ def places() -> list[Path]:
 
 
 def _make(folder: Path) -> Path:
-    """The folder, made; beside the package others read it as they read that. OSError if it cannot
-    be made or trusted.
-    """
+    """The folder, made, as readable as the package beside it; OSError if it cannot be trusted."""
     beside = PACKAGE in folder.parents
     return make_private(folder, 0o700 | (PACKAGE.stat().st_mode & 0o055 if beside else 0))
 

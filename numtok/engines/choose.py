@@ -83,16 +83,12 @@ def make_engine(
 
 
 def _other_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:
-    """``tokenizers``, with the ids of words kept where it is certain that they are the same
-    everywhere.
-    """
+    """``tokenizers``, with the ids of words cached where they are the same everywhere."""
     return with_words_kept(TokenizersEngine(config, tokens, parse_special), config, tokens)
 
 
 def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> GigatokenEngine:
-    """gigatoken, once it is known to give the same ids. TokenizerError if it cannot be used for
-    this tokenizer.
-    """
+    """gigatoken, once it is known to give the same ids; TokenizerError if it does not."""
     fast = GigatokenEngine(config, tokens, parse_special)
     file_cache.cached(
         "same-ids", _given(config, tokens, parse_special), lambda: _compare(fast, tokens)
@@ -101,9 +97,7 @@ def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> G
 
 
 def _level_of_caller() -> int:
-    """The ``stacklevel`` at which the function that calls this one warns about the code that called
-    numtok.
-    """
+    """The ``stacklevel`` to warn about the code that called numtok."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
         "numtok",
@@ -120,9 +114,7 @@ def _given(config: Config, tokens: NumtokTokens, parse_special: bool) -> list[st
 
 
 def _installed(package: str) -> str:
-    """What tells one installation of a package from another: name, size and time of its files,
-    found without importing it.
-    """
+    """Name, size and time of a package's files, found without importing it."""
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         return ""

@@ -51,9 +51,7 @@ def plain_config(config: Config, own: Collection[str], form: PlainForm) -> Plain
 
 
 def _with_splits(source: Config, patterns: Iterable[str]) -> Config:
-    """The source with these cuts, before its own; or after, where it puts a space before every
-    piece.
-    """
+    """The source with these cuts, before its own; or after, if it puts a space before pieces."""
     ours = [
         {"type": "Split", "pattern": {"Regex": one}, "behavior": "Isolated", "invert": False}
         for one in patterns

@@ -226,9 +226,7 @@ def _with_stand_ins(rows: TextRows, slots: Slots, sentinel: bytes) -> list[str]:
 def _with_numbers(
     ids: Ids, offsets: Ints, places: Ints, spaced: npt.NDArray[np.bool_], slots: Slots
 ) -> Encoded:
-    """``ids`` of documents, with the one id at each place replaced by that slot's ids, in the form
-    with or without the space.
-    """
+    """``ids`` with the one id at each place replaced by those of that slot's form."""
     counts = np.diff(slots.offsets)
     widths = np.ones(len(ids), np.int64)
     widths[places] = counts

@@ -177,9 +177,7 @@ def encode_flat(
 
 
 def _threads() -> int:
-    """As many as there are cores, unless ``TOKENIZERS_PARALLELISM`` says as to ``tokenizers`` that
-    it is to be one.
-    """
+    """As many as there are cores, unless ``TOKENIZERS_PARALLELISM`` says one."""
     parallel = os.environ.get("TOKENIZERS_PARALLELISM", "true").lower()
     return 1 if parallel in ("", "off", "false", "f", "no", "n", "0") else cores()
 
@@ -212,9 +210,7 @@ def _special_tokens(
 
 
 def _room(options: Mapping[str, Any], special: int) -> int | None:
-    """How many tokens of a text fit; None if there is no limit, negative if the general way must
-    say what is wrong.
-    """
+    """How many tokens of a text fit; None for no limit, negative for the general way."""
     strategy = options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE)
     most = options.get("max_length")
     if strategy == TruncationStrategy.DO_NOT_TRUNCATE or most is None:

@@ -50,9 +50,7 @@ def save_whole(
 
 
 def _named(save: Callable[[], Any], folder: str | os.PathLike[str]) -> Any:
-    """The result, or an ``OutputError``: ``tokenizers`` raises a bare ``Exception`` where the
-    system refuses.
-    """
+    """The result, or an ``OutputError`` in place of the bare ``Exception`` of ``tokenizers``."""
     try:
         return save()
     except NumtokError:

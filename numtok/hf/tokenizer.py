@@ -129,9 +129,7 @@ class NumberTokenizer(KnowsNumbers):
 
     @classmethod
     def _with_numbers(cls, tokenizer: Any, settings: dict[str, Any]) -> NumberTokenizer:
-        """A copy with these settings; those that are not given are those it has, if it knows
-        numbers already.
-        """
+        """A copy with these settings; those that are not given are its own."""
         loading.check_is_fast(tokenizer, NumberTokenizer)
         made = cls.__new__(cls)
         state = {name: value for name, value in vars(tokenizer).items() if name != "cache"}

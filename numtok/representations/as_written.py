@@ -101,9 +101,7 @@ def text_of(
 
 @functools.cache
 def _symbol_of(decimal: str) -> Symbols:
-    """uint16[128]: the symbol of each ASCII character that is no digit, where this is the decimal
-    mark.
-    """
+    """uint16[128]: the symbol of each ASCII character that is no digit."""
     table = np.full(128, _NONE, np.uint16)
     table[[ord(mark) for mark in MARKS]] = np.arange(10, 10 + len(MARKS))
     table[[ord(" "), ord(".")]] = COMMA
@@ -223,9 +221,7 @@ def _run(text, at, end, classes):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _mark(text, at, symbol_of):  # type: ignore[no-untyped-def]
-    """The symbol of the character at ``at``, which is no digit; ``_NONE`` for one that is not
-    written.
-    """
+    """The symbol of the mark at ``at``; ``_NONE`` for one that is not written."""
     if text[at] == 0x28:  # (1,234) in accounts
         return np.int64(MINUS)
     if text[at] == 0x29:

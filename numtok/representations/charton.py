@@ -233,9 +233,7 @@ class Charton(SpelledOut):
         return [minus, rank, exponent] if SIGN in self.fields else [2 * rank + minus, exponent]
 
     def _read(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
-        """The inverse of :meth:`_values`, from symbols [n, length]: (minus, mantissa, exponent,
-        whether each row is a number).
-        """
+        """The inverse of :meth:`_values`, and whether each row is a number."""
         minus, mantissa, exponent = (np.zeros(len(table), np.int64) for _ in range(3))
         valid = np.ones(len(table), np.bool_)
         first = self._first()

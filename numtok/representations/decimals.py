@@ -86,9 +86,7 @@ def _in_slots(digits, offsets, exponent, before, after, out):  # type: ignore[no
 
 @allocating_kernel
 def _rounds_up(digits, first, last, odd):  # type: ignore[no-untyped-def]
-    """Whether dropping digits [first, last) rounds the digit before them up: to nearest, halves to
-    even.
-    """
+    """Whether dropping digits [first, last) rounds up: to nearest, halves to even."""
     if digits[first] != 5 or odd:
         return digits[first] >= 5
     for k in range(first + 1, last):
@@ -99,9 +97,7 @@ def _rounds_up(digits, first, last, odd):  # type: ignore[no-untyped-def]
 
 @allocating_kernel
 def _increment(out, first, last):  # type: ignore[no-untyped-def]
-    """Add one to the digits [first, last), least significant first; True if that gives one digit
-    more.
-    """
+    """Add one to digits, least significant first; True if that gives one digit more."""
     for k in range(first, last):
         if out[k] < 9:
             out[k] += 1

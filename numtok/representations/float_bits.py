@@ -43,9 +43,7 @@ def _dense(*fields: int) -> Column:
 
 
 def _compact(kind: pa.DataType, width: int) -> Column:
-    """As int64 of the same bits in a batch: torch has little arithmetic for integers without a
-    sign.
-    """
+    """As int64 of the same bits in a batch: torch has little for unsigned integers."""
     return Column("number_bits", kind, np.int64, bit_fields=FIELDS[width], encoding="split")
 
 
@@ -142,9 +140,7 @@ class FloatBits(SingleToken):
         return None if (bits := arrays.get("number_bits")) is None else self._numbers(bits)
 
     def _numbers(self, bits: npt.NDArray[Any]) -> Numbers:
-        """From words [n] of this width, or bits [n, ...], which may be those of another width, as a
-        head chose them.
-        """
+        """From words [n], or from bits [n, ...], which may be those of another width."""
         if bits.ndim == 1:
             words = bits.astype(f"u{self.width // 8}", copy=False)
         else:

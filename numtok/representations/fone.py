@@ -230,9 +230,7 @@ class FoNE(SingleToken):
         return slots.reshape(-1, self._chunks * width)[:, : self.n_digits]
 
     def _by_chunk(self, digits: Digits) -> Digits:
-        """uint8[n, m + n] to uint8[n, chunks, chunk], filled up with zeros; as it is if there are
-        no chunks.
-        """
+        """uint8[n, m + n] to uint8[n, chunks, chunk], filled up with zeros, if there are any."""
         if self.chunk is None:
             return digits
         filled = memory.full(len(digits) * self._chunks * self.chunk, 0, np.uint8)

@@ -171,9 +171,7 @@ def streams(per: str | None = None) -> dict[str, tuple[Column, ...]]:
 def _forms(
     kinds: tuple[type[Representation], ...], per: str | None
 ) -> dict[str, tuple[Column, ...]]:
-    """The streams of these representations: asked for several times a batch, while what is
-    registered hardly ever changes.
-    """
+    """The streams of these representations, asked for several times a batch."""
     forms: dict[str, tuple[Column, ...]] = {}
     for column in (NUMBER_VALUE, *(column for kind in kinds for column in kind.declared)):
         if per in (None, column.per) and column not in forms.get(column.name, ()):

@@ -381,9 +381,7 @@ class Decoder:
         number_texts: pa.LargeStringArray | None,
         frame: tuple[int, int] = (0, 0),
     ) -> pa.LargeStringArray:
-        """Token ids to text, with the texts of numbers at their positions, without so many ids at
-        both ends of each row.
-        """
+        """Token ids to text, with numbers at their positions, without the frame of each row."""
         if number_texts is None:
             positions, number_texts = np.empty(0, np.int64), pa.nulls(0, pa.large_string())
         stops = number_stops(ids, positions, self._spelling)

@@ -277,9 +277,7 @@ def _check_pieces(batch: pa.RecordBatch, edges: dict[str, Ints]) -> None:
 
 
 def _check_index(batch: pa.RecordBatch, edges: dict[str, Ints], shared: bool) -> None:
-    """``number_index`` ascends within each row's ids; ordinary tokens may be ``shared`` by two
-    numbers.
-    """
+    """``number_index`` ascends within each row; tokens may be ``shared`` by two numbers."""
     index = memory.from_arrow(flat(batch.column("number_index"))[0])
     if not len(index):
         return

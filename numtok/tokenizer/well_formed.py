@@ -92,15 +92,11 @@ class NumberRules:
 
     @functools.cached_property
     def _needed(self) -> Ints:
-        """int64[states, columns]: the fewest tokens until there is text, with this one the next;
-        more than FAR if it may not come.
-        """
+        """int64[states, columns]: the fewest tokens until there is text after this one."""
         return np.where(self.allowed_next, 1 + self.to_text[self.after], FAR + 1)
 
     def _state(self, columns: Ints) -> tuple[Ints, Ints]:
-        """(state, how many tokens of its number are written), int64[rows] each, of rows of columns
-        [rows, seq].
-        """
+        """(state, how many tokens of its number are there), int64[rows] each."""
         seq = columns.shape[1]
         places = np.arange(seq)
         start = np.where(self.begins[columns], places, -1).max(-1)  # (rows,)

@@ -395,9 +395,7 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
         return self._rows(*self._stretch(share[0], share[1], world_size), resume)
 
     def _rows(self, first: int, last: int, progress: _Progress) -> Iterator[Row]:
-        """The rows from ``first`` to ``last`` of the epoch's order, without those that were passed
-        already.
-        """
+        """The rows from ``first`` to ``last`` of the epoch's order that are left."""
         for rows in self._windows(first + progress.position, last, progress.epoch):
             read = functools.cache(self._storage.read)  # holds the chunks of this window
             for row in self._read_rows(rows, read):
@@ -406,9 +404,7 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
                     yield row
 
     def _windows(self, first: int, last: int, epoch: int) -> Iterator[Ints]:
-        """Row numbers through the whole data, one window after the other: those that come ``first``
-        to ``last`` in the epoch's order.
-        """
+        """Row numbers through the whole data, one window of the epoch's order after another."""
         order, window, begin = np.arange(len(self._counts)), 1, 0
         if self.shuffle:
             order = np.random.default_rng([self.seed, epoch]).permutation(len(order))

@@ -363,9 +363,7 @@ def _convert(file: EncodedFile, columns: Sequence[str], place: Path) -> None:
 
 
 def _make_room(folder: Path, size: int, disk_bytes: int) -> None:
-    """Remove what nobody opened for a day, as far as there is need to. OSError if that is not
-    enough.
-    """
+    """Remove what nobody opened for a day; OSError if that is not enough."""
     found = [(path.stat(), path) for path in folder.glob("*.arrow")]
     used, disk = sum(stat.st_size for stat, _ in found), shutil.disk_usage(folder)
     missing = size + max(used - disk_bytes, disk.total // FREE_SHARE - disk.free)

@@ -127,9 +127,7 @@ def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> Nu
 
 
 def _kind_for(representation: Representation) -> type[NumberEmbedding]:
-    """The layer that reads the columns of a representation. RepresentationError if there is none:
-    its numbers would not be seen.
-    """
+    """The layer that reads a representation's columns; RepresentationError without one."""
     kind: type[NumberEmbedding] | None = layer_of(representation.name, "embedding")
     if kind is None:
         raise RepresentationError(

@@ -142,9 +142,7 @@ class Writing:
         return columns
 
     def _made(self, owners: Sequence[int], made: Ids, start: int) -> dict[str, Tensor]:
-        """The streams of the ids (rows, made) after the prompts, from ``start`` on: (rows, made -
-        start, ...).
-        """
+        """The streams (rows, made - start, ...) of the ids after the prompts, from ``start`` on."""
         shape = (len(made), made.shape[1] - start)
         is_number = self.begins_number(made[:, start:])  # (rows, made - start)
         columns = {"number_mask": torch.from_numpy(is_number)}
@@ -194,9 +192,7 @@ class Writing:
             self._shown[one] = {name: stream[at] for name, stream in streams.items()}
 
     def _read_alone(self, owner: int, made: Ids) -> Reading:
-        """The head's reading after one prompt and the ids made, without cache, padding or other
-        rows.
-        """
+        """The head's reading after one prompt and the ids made, without cache or padding."""
         number = owner if self.beams else owner // self._per_prompt
         shown = self.prompt["attention_mask"][number] > 0  # (prompt,)
         new = self._made([owner], made[None], 0)

@@ -145,9 +145,7 @@ class NumberTokenLoss(nn.Module):
         return total / count.clamp(min=torch.finfo(torch.float32).tiny)
 
     def _losses(self, logits: Tensor, ids: Tensor, values: Tensor, target: Tensor) -> Tensor:
-        """(n,) from logits (n, vocabulary), the group's ids and values (tokens,), and the values of
-        the labels (n,).
-        """
+        """(n,) from logits (n, vocabulary), a group's ids and values, and the labels' values."""
         near = logits[:, ids].to(torch.float32)  # (n, tokens)
         p = near.softmax(-1)  # (n, tokens)
         if self.kind == "was":

@@ -71,9 +71,7 @@ class MixtureHead(ValueHead):
         self._spread_out(components, spread)
 
     def _spread_out(self, components: int, spread: float) -> None:
-        """Equal weights, means apart, each as wide as the distance to the next: components that
-        start alike would stay alike.
-        """
+        """Equal weights, means apart: components that start alike would stay alike."""
         last = self.network[-1]
         assert isinstance(last, nn.Linear)
         means = torch.linspace(-spread, spread, components) if components > 1 else torch.zeros(1)

@@ -93,9 +93,7 @@ class QuantileHead(ValueHead):
         return run(self.network, self.checked(hidden)).double().sort(-1).values
 
     def _at(self, ordered: Tensor, share: Tensor) -> Tensor:
-        """The quantiles at any shares, (...), from the ordered ones, (..., k): between two of them
-        in proportion.
-        """
+        """The quantiles at any shares, (...), between two of (..., k) in proportion."""
         shares = self._shares(ordered)  # (k,)
         last = len(self.shares) - 1
         above = torch.searchsorted(shares, share.contiguous()).clamp(1, max(last, 1))  # (...)

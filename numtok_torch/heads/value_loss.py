@@ -136,9 +136,7 @@ class NumberValueLoss(DigitLoss):
     def _values(
         self, logits: Tensor, labels: Tensor, digit: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """(expected value, value of the label, its number of digits), (batch, seq) each; 0 where
-        there is no digit.
-        """
+        """(expected value, that of the label, its digits), (batch, seq) each; 0 elsewhere."""
         expected, value = (torch.zeros(labels.shape, device=logits.device) for _ in range(2))
         width = torch.zeros_like(labels)
         for group in self._groups:

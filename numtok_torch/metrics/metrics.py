@@ -244,9 +244,7 @@ def _values(predictions: Any, references: Any, invalid: str) -> tuple[list[Decim
 
 
 def _digits(value: Decimal) -> tuple[dict[int, int], int, int]:
-    """({power of ten: digit, if it is not 0}, the power of the first digit, that of the last, each
-    seen from the units).
-    """
+    """({power of ten: digit, if not 0}, the first digit's power, the last one's)."""
     _, written, power = value.as_tuple()
     assert isinstance(power, int)  # it is finite
     digits = {power + place: digit for place, digit in enumerate(reversed(written)) if digit}

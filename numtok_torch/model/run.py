@@ -86,9 +86,7 @@ def _check_padding(backbone: Any, input_ids: Tensor) -> None:
 
 @contextlib.contextmanager
 def _hooked(modules: list[nn.Module], hook: Callable[[Any], Any]) -> Iterator[None]:
-    """Show ``hook`` what the modules give inside the ``with``, in this thread; what it returns, if
-    anything, takes its place.
-    """
+    """Show ``hook`` what the modules give in this thread; what it returns takes its place."""
     # a graph that is compiled is one thread's, and cannot trace the question whose
     thread = None if torch.compiler.is_compiling() else threading.get_ident()
 
@@ -142,9 +140,7 @@ def positions(backbone: Any, input_ids: Tensor, attention_mask: Tensor | None) -
 
 
 def _padding_position(backbone: Any) -> int | None:
-    """Of RoBERTa and its kin, which count the tokens that are not padding, from ``padding_idx + 1``
-    on; else None.
-    """
+    """``padding_idx`` of RoBERTa and its kin, which count positions from it on; else None."""
     embeddings = getattr(getattr(backbone, "base_model", None), "embeddings", None)
     position: int | None = getattr(
         getattr(embeddings, "position_embeddings", None), "padding_idx", None

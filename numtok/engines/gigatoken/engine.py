@@ -210,9 +210,7 @@ class GigatokenEngine:
         return places
 
     def _complete_tokens(self, text: npt.NDArray[np.uint8], documents: Ints) -> Tokens:
-        """Those of documents by the complete tokenizer; by ``tokenizers`` if they hold characters
-        that are left to it.
-        """
+        """Those of documents by the complete tokenizer, or by ``tokenizers``."""
         if not len(documents):  # the complete tokenizer need not be loaded
             return Tokens(np.empty(0, np.uint32), np.zeros(1, np.int64))
         text, offsets = closed_up(text, documents)
@@ -280,9 +278,7 @@ def _is_usual(config: Config) -> bool:
 
 
 def _whole_runs(added: list[Config]) -> int:
-    """Bit n says whether a run of n spaces consists of added tokens, the longest first; 0 if there
-    are none.
-    """
+    """Bit n: whether a run of n spaces is added tokens, the longest first; 0 for none."""
     lengths = {len(token["content"]) for token in added if not token["content"].strip(" ")}
     rest = [0]
     for count in range(1, 64):

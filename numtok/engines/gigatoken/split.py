@@ -243,9 +243,7 @@ def _end_document(tools, to):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _take_out(tools, at, end):  # type: ignore[no-untyped-def]
-    """A hole for the unsafe place ``at``, in a piece that ends at ``end``; up to where this
-    is done with the piece.
-    """
+    """A hole for the unsafe place ``at`` in a piece; up to where the piece is done."""
     text, counts = tools.given, tools.out.counts[0]
     if text[at] == SPACE:
         stop = at

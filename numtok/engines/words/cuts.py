@@ -63,9 +63,7 @@ def tokens_to_leave_whole(config: Config) -> list[str]:
 
 
 def _crosses_space(token: Config, two_forms: bool) -> bool:
-    """Whether an added token may take a space along at which text is cut, or the one before a
-    number.
-    """
+    """Whether an added token may take along a space at which text is cut."""
     content = token["content"]
     inside = any(one == MARK or one.isspace() for one in content.lstrip())
     return bool(content.strip(f" {MARK}") and inside) or (

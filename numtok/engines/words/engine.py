@@ -92,9 +92,7 @@ class WordsEngine:
         ]
 
     def _encodings(self, words: list[bytes], offsets: bool) -> list[tuple[Any, int, int]]:
-        """(encoding, tokens and characters in it before the word) of each, after what its first
-        byte says.
-        """
+        """(encoding, tokens and characters before the word) of each, after its first byte."""
         behind = [word[1:].decode() for word in words if word[0] == BEHIND]
         others = [
             word[1:].decode() if word[0] == BEGIN else self._prefix + word.decode()
