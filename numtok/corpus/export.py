@@ -55,13 +55,6 @@ class Exported:
     bytes: int = 0
     seconds: float = 0.0
 
-    def count(self, ends: npt.NDArray[np.int64]) -> None:
-        """Rows that were written, by where they end."""
-        written = int(np.count_nonzero(np.diff(ends, prepend=0)))
-        self.left_out += len(ends) - written
-        self.sequences += written
-        self.tokens += int(ends[-1]) if len(ends) else 0
-
 
 def export_files(
     inputs: str | Path | Sequence[str | Path],
@@ -107,16 +100,14 @@ def export_files(
         exported = Exported(out.files)
         for batch, of, run.read in _batches(sources, metadata, end):
             ends = _write(batch, of, columns, dtypes, out)
-            exported.count(ends)
+            sizes = np.diff(ends, prepend=0)
+            exported.left_out += int(np.count_nonzero(sizes == 0))
+            exported.sequences += int(np.count_nonzero(sizes))
+            exported.tokens += int(sizes.sum())
             run.report.tokens, run.written = exported.tokens, out.bytes_written
             run.tick()
-        told = {
-            "to": to,
-            "sequences": exported.sequences,
-            "tokens": exported.tokens,
-            "streams": _about(columns, dtypes, out.files),
-            "numtok": metadata,
-        }
+        told: Any = {"to": to, "sequences": exported.sequences, "tokens": exported.tokens}
+        told |= {"streams": _about(columns, dtypes, out.files), "numtok": metadata}
         out.describe(f"{json.dumps(told, indent=1)}\n")
     exported.bytes, exported.seconds = out.bytes_written, run.seconds
     return exported
