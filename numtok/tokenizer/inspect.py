@@ -155,7 +155,8 @@ def tokens_of(
     owner: dict[int, int] = {}
     for number, begin, stop in spans:
         owner |= dict.fromkeys(range(begin, stop), number)
-    shown = zip(ids, _token_texts(tokenizer, ids), places or [None] * len(ids), strict=True)
+    known: Sequence[int | None] = places or [None] * len(ids)
+    shown = zip(ids, _token_texts(tokenizer, ids), known, strict=True)
     return tuple(
         Token(id, text, owner.get(at), place) for at, (id, text, place) in enumerate(shown)
     )
