@@ -104,9 +104,7 @@ def write_file(path: str | Path, content: str | bytes) -> None:
 
 
 def lock(descriptor: int, wait: bool = True) -> None:
-    """Lock a file until it is closed. OSError if another process has; or if the system has no
-    such locks.
-    """
+    """Lock a file until it is closed; OSError if another process has, or without locks."""
     if not locks:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
     locks.flock(descriptor, locks.LOCK_EX | (0 if wait else locks.LOCK_NB))

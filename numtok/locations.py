@@ -115,9 +115,7 @@ def only_here(path: str | Path) -> bool:
 
 
 def each(ask: Callable[[Item], Answer], items: Iterable[Item], remotely: bool) -> list[Answer]:
-    """The answer about each item: if a store is to be asked, several at once, as each takes a
-    while.
-    """
+    """The answer about each item; about those of a store several at once."""
     if not remotely:
         return list(map(ask, items))
     with ThreadPoolExecutor(AT_ONCE, "numtok-store") as pool:

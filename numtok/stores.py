@@ -244,9 +244,7 @@ def names(url: str) -> list[str]:
 
 
 def files_below(url: str, pattern: bool = False) -> dict[str, int | None]:
-    """The URLs of all files below a folder, or of those that a pattern names, sorted, with their
-    bytes.
-    """
+    """The URLs of all files below a folder, or of a pattern, sorted, with their bytes."""
     root = re.split(r"[*?\[]", url)[0].rpartition("/")[0] if pattern else url.rstrip("/")
     inner = len(_system(root)[1].rstrip("/"))
 

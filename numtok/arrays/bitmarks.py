@@ -67,9 +67,7 @@ def set_bits(bits):  # type: ignore[no-untyped-def]
 
 @merged_kernel
 def lowest_bit(bits):  # type: ignore[no-untyped-def]
-    """uint64: the number of the lowest bit that is set, as that of the zeros below it; 64 for
-    none.
-    """
+    """uint64: the number of the lowest bit that is set; 64 for none."""
     return set_bits(~bits & (bits - ONE))
 
 

@@ -130,9 +130,7 @@ def read(path: Path) -> bytes | None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Cache ``content`` there in one step: other runs find what was there, or this. OSError if the
-    system refuses.
-    """
+    """Cache ``content`` there in one step; OSError if the system refuses."""
     folder = make_private(path.parent)
     temporary = folder / f"{path.name}.{secrets.token_hex(6)}.tmp"
     try:

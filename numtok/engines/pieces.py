@@ -36,9 +36,7 @@ class Forms(NamedTuple):
 
 
 class Spliced(NamedTuple):
-    """What is filled: the ids, the documents' offsets into them, and the position of each number's
-    first id.
-    """
+    """What is filled: ids, the documents' offsets, and where each number's ids begin."""
 
     ids: Ids
     offsets: Ints

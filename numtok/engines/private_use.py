@@ -43,9 +43,7 @@ def used_in_tokens(config: dict[str, Any]) -> CodePoints:
 
 
 def unused(used: CodePoints, count: int = 1) -> CodePoints:
-    """``count`` private-use characters that are not in ``used``. InputError if there are not as
-    many.
-    """
+    """``count`` private-use characters not in ``used``; InputError if there are too few."""
     free = _all()[~np.isin(_all(), used)] if len(used) else _all()
     if len(free) < count:
         raise InputError(

@@ -61,9 +61,7 @@ def encode_column(
     add_special_tokens: bool,
     max_length: int | None,
 ) -> pa.Table:
-    """One row per text: what a call returns. InputError if a row has no room for the special
-    tokens.
-    """
+    """One row per text; InputError if a row has no room for the special tokens."""
     options: dict[str, Any] = {"add_special_tokens": add_special_tokens, "max_length": max_length}
     if max_length is not None:
         options["truncation_strategy"] = TruncationStrategy.LONGEST_FIRST

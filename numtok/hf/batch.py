@@ -42,9 +42,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class SpecialTokens(NamedTuple):
-    """Special tokens before and after a text, with their token types, and the type of the text's
-    own tokens.
-    """
+    """Special tokens before and after a text, and the token types of all."""
 
     before: list[int]
     after: list[int]
@@ -142,9 +140,7 @@ def encode_flat(
     with_streams: bool,
     options: Mapping[str, Any],
 ) -> Flat | None:
-    """Texts (a list, or an Arrow column) by numtok's engine; None if rows would not fit, or are not
-    text.
-    """
+    """Texts by numtok's engine; None if rows would not fit, or are not text."""
     special: SpecialTokens | None = NO_SPECIAL
     if options.get("add_special_tokens", True):
         special = _special_tokens(tokenizer, state)

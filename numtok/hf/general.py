@@ -79,9 +79,7 @@ def set_truncation_and_padding(tokenizer: PreTrainedTokenizerFast, options: Any)
 def encodings_later(
     tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call
 ) -> Callable[[], list[Any]]:
-    """A function that encodes the texts, with everything as it is now, and returns the
-    ``tokenizers.Encoding`` of each.
-    """
+    """A function that encodes the texts with everything as it is now."""
     settings, processor = vars(tokenizer).copy(), tokenizer.backend_tokenizer.post_processor
 
     def make() -> list[Any]:

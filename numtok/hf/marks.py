@@ -151,9 +151,7 @@ class MarkedText:
         return [self.text[first:last] for first, last in edges if first < last]
 
     def numbers_at(self, characters: Ints) -> Ints:
-        """int64[k]: which of the n numbers' marks each character of the marked text is, -1 for
-        none.
-        """
+        """int64[k]: of which number each character of the marked text is a mark, or -1."""
         if not len(self):
             return np.full(len(characters), -1)
         nearest = np.searchsorted(self.mark_starts, characters, "right") - 1

@@ -43,9 +43,7 @@ def trims_spaces(post_processor: Any) -> bool | None:
 def offset_mapping(
     tokenizer: PreTrainedTokenizerFast, state: BackendState, texts: list[str], batch: pa.RecordBatch
 ) -> Ints | None:
-    """int64[t, 2] of all tokens of the texts, encoded as a batch; None if the general way must
-    tell.
-    """
+    """int64[t, 2] of all tokens of the texts; None if the general way must tell."""
     forms, trims = state.token_forms, trims_spaces(tokenizer.backend_tokenizer.post_processor)
     if trims is None or not (state.one_token or state.numbers_stay):
         return None

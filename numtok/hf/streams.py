@@ -73,9 +73,7 @@ class NumberStreams:
 def stream_of_symbols(
     numtok: Tokenizer, slots: Slots, spelled: Spelled | None
 ) -> tuple[str, Array, Ints] | None:
-    """The ``per_symbol`` of :class:`NumberStreams`, if the representation has such a stream: 0 for
-    the brackets.
-    """
+    """The ``per_symbol`` of :class:`NumberStreams`, if there is one: 0 for brackets."""
     first, begins = numtok.representations[0], slots.offsets[:-1]
     stream = symbol_stream(first, spelled, begins, len(slots.plain))
     return None if stream is None else (stream[0], stream[1].astype(np.int64), slots.offsets)

@@ -57,9 +57,7 @@ class TokenRows(NamedTuple):
 
 
 class NumberSpans(NamedTuple):
-    """The tokens [positions, stops) of every number, and whether they stand for a space before it
-    too.
-    """
+    """The tokens [positions, stops) of numbers, and whether a space goes before."""
 
     positions: Ints
     stops: Ints
@@ -67,9 +65,7 @@ class NumberSpans(NamedTuple):
 
 
 def is_lossless(config: dict[str, Any]) -> bool:
-    """Whether the bytes of the tokens are the bytes of the text: byte-level BPE, encoded and
-    decoded.
-    """
+    """Whether the bytes of the tokens are those of the text, as of byte-level BPE."""
     decoder = config.get("decoder") or {}
     return is_byte_level(config) and decoder.get("type") == "ByteLevel"
 
@@ -96,9 +92,7 @@ def token_bytes(config: dict[str, Any]) -> TokenBytes:
 
 
 def contents_of(config: dict[str, Any], wanted: Collection[int] | None = None) -> dict[int, bytes]:
-    """The bytes of the tokens of a byte-level tokenizer by their ids: of all, or of those that are
-    wanted.
-    """
+    """The bytes of the tokens of a byte-level tokenizer by id: of all, or those wanted."""
     table = byte_of_character()
     contents = {
         number: bytes(map(table.__getitem__, token))
@@ -162,9 +156,7 @@ def byte_level(
 def by_tokenizers(
     engine: TokenizersEngine, rows: TokenRows, spans: NumberSpans, surfaces: pa.LargeStringArray
 ) -> pa.LargeStringArray:
-    """Texts of any tokenizer's ids: decode with a stand-in for each number, then put the numbers
-    in.
-    """
+    """Texts of any tokenizer's ids: with stand-ins decoded, and numbers put in."""
     texts = []
     stand_ins = np.where(spans.spaced, engine.tokens.spaced, engine.tokens.plain).tolist()
     ids, offsets, spoken, first = rows.ids, rows.offsets.tolist(), surfaces.to_pylist(), 0

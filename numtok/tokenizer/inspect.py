@@ -80,9 +80,7 @@ class Inspection:
 
 
 def inspect_text(text: str, tokenizers: Sequence[Tokenizer]) -> Inspection:
-    """Look at ``text`` through each of the tokenizers; the numbers are those of the first one's
-    grammar.
-    """
+    """Look at ``text`` through tokenizers; the numbers are by the first one's grammar."""
     found = scan([text], tokenizers[0].grammar)
     floats = found.to_float64().tolist()
     numbers = tuple(
@@ -149,9 +147,7 @@ def tokens_of(
     places: list[int] | None,
     spans: Iterable[tuple[int, int, int]],
 ) -> tuple[Token, ...]:
-    """Tokens with their place values, if there are any; of each number it is told where its tokens
-    begin and end.
-    """
+    """Tokens, with place values if there are any, and the numbers whose spans hold them."""
     owner: dict[int, int] = {}
     for number, begin, stop in spans:
         owner |= dict.fromkeys(range(begin, stop), number)

@@ -36,9 +36,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with numtok's lists of tensors as lists of ``fixed_size_list``; their shapes are
-    in the metadata.
-    """
+    """The schema with lists of tensors as lists of ``fixed_size_list``."""
     shapes = read_metadata(schema)["shapes"] if METADATA_KEY in (schema.metadata or {}) else {}
     fields = []
     for field in schema:
@@ -60,9 +58,7 @@ def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def conform_schema(schema: pa.Schema, where: str = "") -> pa.Schema:
-    """The schema with numtok's columns in the types of ``FORMAT.md``, tensors as tensors; other
-    columns stay as they are.
-    """
+    """The schema with numtok's columns in the types of ``FORMAT.md``."""
     own = declared_columns(schema, where)
     fields = []
     for field in schema:

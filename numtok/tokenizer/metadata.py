@@ -38,9 +38,7 @@ LARGEST_ROW = 1 << 30  # tokens of a packed row
 
 
 def parse_metadata(described: bytes) -> dict[str, Any]:
-    """The metadata as a dictionary of its own, checked. SchemaError if they are damaged, or of
-    another format.
-    """
+    """The metadata as a dictionary; SchemaError if damaged, or of another format."""
     try:
         parsed = _parse(described)
     except RecursionError:

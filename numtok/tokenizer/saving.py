@@ -95,9 +95,7 @@ def fetched(source: Any) -> Iterator[Any]:
 
 
 def write_json(path: str | Path, content: Any) -> None:
-    """Write JSON in one step, so that no half-written file is left; ``OutputError`` if the disk
-    refuses.
-    """
+    """Write JSON in one step; ``OutputError`` if the disk refuses."""
     write_file(path, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
 
 
@@ -148,9 +146,7 @@ def saved_representations(settings: Mapping[str, Any]) -> list[Representation]:
 
 
 class Chosen(NamedTuple):
-    """What becomes of numbers in a source, every option filled in; ``tokens`` names numtok's own in
-    it.
-    """
+    """What becomes of numbers, every option filled in; ``tokens`` names numtok's own."""
 
     representations: Representations
     grammar: Grammar
@@ -164,9 +160,7 @@ def chosen(
     grammar: Grammar | str | None,
     leading_space: str | None,
 ) -> Chosen:
-    """The options that were given; for the others, those that the source was saved with, else the
-    defaults.
-    """
+    """The options that were given, else those of the saved source, else the defaults."""
     saved = read_settings(source) or {}
     if numbers is None:
         numbers = saved_representations(saved) if saved else [XVal()]
@@ -178,9 +172,7 @@ def chosen(
 
 
 def read_settings(source: Any) -> dict[str, Any] | None:
-    """The numtok.json beside a saved tokenizer, if there is one. TokenizerError if it is damaged,
-    or of a newer format.
-    """
+    """The numtok.json beside a saved tokenizer, or None; TokenizerError if damaged."""
     if not isinstance(source, str | Path):
         return None
     path = Path(source)

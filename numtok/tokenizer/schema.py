@@ -99,9 +99,7 @@ def read_metadata(schema: pa.Schema, where: str = "") -> dict[str, Any]:
 
 
 def as_record_batch(batch: ArrowArray) -> pa.RecordBatch:
-    """A record batch of any Arrow library as pyarrow's, without a copy. InputError for anything
-    else.
-    """
+    """A record batch of any Arrow library as pyarrow's; InputError for others."""
     if isinstance(batch, pa.RecordBatch):
         return batch
     if hasattr(batch, "__arrow_c_array__"):
@@ -123,9 +121,7 @@ def no_rows(schema: pa.Schema) -> pa.RecordBatch:
 def list_array(
     values: Any, offsets: Ints, kind: pa.DataType, valid: Mask | None = None
 ) -> pa.Array:
-    """Rows ``values[offsets[r]:offsets[r + 1]]`` as lists of this type; rows that are not valid
-    become null.
-    """
+    """Rows ``values[offsets[r]:offsets[r + 1]]`` as lists; those not valid are null."""
     if not isinstance(values, pa.Array):
         values = memory.to_arrow(values)
         values = values if values.type.equals(kind.value_type) else values.cast(kind.value_type)
@@ -137,9 +133,7 @@ def list_array(
 
 
 def flat(column: pa.Array) -> tuple[pa.Array, Ints]:
-    """(values, offsets from 0) of a list column, also of a slice; the inverse of
-    :func:`list_array`.
-    """
+    """(values, offsets from 0) of a list column or a slice; inverse of :func:`list_array`."""
     offsets = memory.from_arrow(column.offsets).astype(np.int64)
     return column.values.slice(offsets[0], offsets[-1] - offsets[0]), offsets - offsets[0]
 

@@ -230,7 +230,5 @@ class NumberVocabulary:
 
 
 def share_tokens(some: Sequence[Representation], others: Sequence[Representation]) -> bool:
-    """Whether they are the same but for options that leave the tokens of numbers as they are, such
-    as a scale.
-    """
+    """Whether they differ at most in options that leave tokens alone, as a scale."""
     return isinstance(some[0], SingleToken) and [*map(type, some)] == [*map(type, others)]

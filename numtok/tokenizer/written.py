@@ -117,9 +117,7 @@ def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> Streams:
 
 
 def number_ids(tokenizer: Tokenizer) -> list[int]:
-    """The tokens that stand for a number, or begin one that is spelled out; none for numbers that
-    are plain text.
-    """
+    """The tokens that stand for a number or begin one; none for plain text."""
     metadata = read_metadata(tokenizer.batch_schema())
     first = tokenizer.representations[0]
     symbols = metadata.get("symbols")

@@ -43,17 +43,13 @@ class Layout:
 
 
 def since(begins: Mask) -> Ints:
-    """int64[tokens]: how far each is from the last at or before it that begins something; the first
-    does.
-    """
+    """int64[tokens]: how far each is from the last, up to itself, that begins something."""
     starts = np.flatnonzero(begins)
     return np.arange(len(begins)) - np.repeat(starts, np.diff(np.append(starts, len(begins))))
 
 
 def within(lengths: Ints) -> Ints:
-    """int64[tokens]: the place of each token in its own piece, for pieces of so many tokens, end to
-    end.
-    """
+    """int64[tokens]: the place of each token in its own piece, by the pieces' lengths."""
     return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
@@ -63,9 +59,7 @@ def round_up(width: int, multiple: int | None) -> int:
 
 
 def pad(lengths: Ints, width: int, side: str) -> Layout:
-    """One row per line, at the left edge (``side="right"``: the padding is on the right) or at the
-    right edge.
-    """
+    """One row per line, at the left edge (``side="right"``) or at the right one."""
     begins = np.arange(len(lengths)) * width + (0 if side == "right" else width - lengths)
     return _layout(lengths, begins, len(lengths), width)
 

@@ -96,9 +96,7 @@ def inner_shapes(schema: pa.Schema) -> dict[str, tuple[int, ...]]:
 
 @dataclass
 class Placed:
-    """Values of some tokens: ``values[k]`` belongs to token ``positions[k]``, all other tokens have
-    the filler.
-    """
+    """``values[k]`` belongs to token ``positions[k]``; all others have the filler."""
 
     positions: Ints
     values: Array

@@ -223,9 +223,7 @@ Layer = TypeVar("Layer", bound=NumberLayer)
 
 
 def layers(part: str) -> dict[str, Any]:
-    """The classes that are registered for representations, ``"embedding"`` or ``"head"``, by their
-    own names.
-    """
+    """The registered classes, ``"embedding"`` or ``"head"``, by their own names."""
     kinds = [layer_of(name, part) for name in REPRESENTATIONS]
     return {kind.name: kind for kind in kinds if kind is not None}
 
@@ -243,9 +241,7 @@ def named(part: str, name: str, known: Mapping[str, type[Layer]]) -> type[Layer]
 
 
 def from_config(kind: type[Layer], config: Mapping[str, Any], d_model: int) -> Layer:
-    """The inverse of :meth:`NumberLayer.config`; parameters start anew. RepresentationError for an
-    unknown option.
-    """
+    """The inverse of :meth:`NumberLayer.config`; RepresentationError for unknown options."""
     options = {key: tuple(one) if isinstance(one, list) else one for key, one in config.items()}
     options.pop("name", None)
     names = option_names(kind)

@@ -287,9 +287,7 @@ def read_prompts(
 
 
 def tokens_that_fit(model: NumberModel, prompt: int, new: int, first: int) -> int:
-    """How many of the ``new`` tokens the backbone has positions for; the token that is written last
-    needs none.
-    """
+    """How many of the ``new`` tokens have positions; the last needs none."""
     places = room(model.transformer)
     if places is None:
         return new
@@ -351,9 +349,7 @@ class Call:
         return found
 
     def continue_prompts(self, prompts: list[str], first: int) -> Generated:
-        """What the model writes after each; ``first`` is the number of the first prompt in
-        messages.
-        """
+        """What the model writes after each; ``first`` numbers them in messages."""
         batch = read_prompts(
             self.tokenizer,
             prompts,

@@ -94,9 +94,7 @@ class Writing:
         return key(self.owner(row, self._per_prompt), self._ids[row, self.width : length])
 
     def see(self, input_ids: Tensor) -> None:
-        """Take in the ids (rows, seq) that the next step is about; the last of them are new, or, at
-        first, none.
-        """
+        """Take in the ids (rows, seq) of the next step; the last of them are new."""
         self._ids = input_ids.detach().cpu().numpy()
         rows, length = self._ids.shape
         keys = [self._key(row, length) for row in range(rows)]
@@ -233,9 +231,7 @@ def encoded_alone(model: NumberModel, prompt: dict[str, Tensor], number: int) ->
 
 
 def writer(model: NumberModel, writing: Writing) -> Any:
-    """A copy of the backbone, sharing all modules, that can ``generate`` with numbers; ``writing``
-    is its memory.
-    """
+    """A copy of the backbone, sharing all modules, that can ``generate`` with numbers."""
     copied = copy.copy(model.transformer)
     copied.__dict__.pop("forward", None)  # what accelerate puts there; the backbone keeps it
     kind: Any = type(model.transformer)

@@ -80,9 +80,7 @@ class NumberHead(NumberLayer, ABC):
 
 
 def run(network: nn.Module, hidden: Tensor) -> Tensor:
-    """``network`` of (..., d_model) in its own dtype, outside autocast; (..., out), float32 at
-    least.
-    """
+    """``network`` of (..., d_model) outside autocast; (..., out), float32 at least."""
     parameter = next(network.parameters())
     with torch.autocast(hidden.device.type, enabled=False):
         output: Tensor = network(hidden.to(parameter.dtype))

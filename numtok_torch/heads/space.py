@@ -36,9 +36,7 @@ class ValueHead(NumberHead):
     logarithmic = True
 
     def check(self, **positive: float) -> None:
-        """RepresentationError for a space or a point that there is not, or an option that is not
-        positive.
-        """
+        """RepresentationError for an unknown space or point, or an option that is not positive."""
         self.scale, self.space = self._options["scale"], self._options["space"]
         if self.space not in SPACES:
             raise RepresentationError(f"{self.name}: space={self.space!r} must be one of {SPACES}")

@@ -174,9 +174,7 @@ def output_layer(backbone: Any) -> Any:
 
 
 def is_causal(backbone: Any) -> bool:
-    """Whether a token sees only those before it, by the kind of model. ModelError if that is not
-    known.
-    """
+    """Whether a token sees only those before it; ModelError if that is not known."""
     known = getattr(backbone, "causal", None)
     if not isinstance(known, bool) and is_pretrained(backbone):
         known = _is_causal_kind(backbone)
@@ -213,9 +211,7 @@ def _is_causal_kind(backbone: Any) -> bool | None:
 
 
 def check_sizes(backbone: Any, embedding: Any, head: Any) -> None:
-    """Refuse an embedding, or a head, that was made for vectors of another size; either may be
-    None.
-    """
+    """Refuse an embedding, or a head, that was made for vectors of another size."""
     words = word_embedding(backbone).weight.shape[1]
     if embedding is not None and embedding.d_model != words:
         raise ModelError(

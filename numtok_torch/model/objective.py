@@ -44,9 +44,7 @@ class Step:
 
     @classmethod
     def taken_from(cls, kwargs: dict[str, Any], labels: Tensor | None) -> Step:
-        """Take it out of the arguments of ``forward``. ModelError if somebody has taken the labels
-        out before.
-        """
+        """Take it out of ``forward``'s arguments; ModelError if the labels are gone."""
         names = {"num_items_in_batch": None, "num_numbers_in_batch": None, "smoothing": 0.0}
         step = cls(*(kwargs.pop(name, default) for name, default in names.items()))
         if step.tokens is not None and labels is None:
@@ -148,9 +146,7 @@ def check_logits(backbone: nn.Module, labels: Tensor, logits: Tensor | None) -> 
 
 
 def numbers_to_predict(streams: Mapping[str, Tensor], causal: bool) -> Tensor | None:
-    """Where the numbers to predict are, bool (batch, seq); None if the batch says nothing about
-    numbers.
-    """
+    """Where they are, bool (batch, seq); None if nothing is said of numbers."""
     where = streams.get(LABELS_MASK)
     if where is None and (where := streams.get(NUMBER_MASK.name)) is not None:
         labels = streams.get("labels")

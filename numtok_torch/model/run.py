@@ -190,9 +190,7 @@ def mask_apart(
 
 
 def room(backbone: Any) -> int | None:
-    """The rows of a learned table of positions, the most tokens that the backbone takes; None if it
-    has no such table.
-    """
+    """The rows of a learned table of positions; None if the backbone has none."""
     tables = ("wpe", "position_embeddings", "embed_positions")
     parts = [
         part

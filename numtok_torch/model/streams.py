@@ -26,9 +26,7 @@ _OF_FILES = {NUMBER_INDEX.name: "number", SEQ_LENGTHS.name: "piece of a document
 
 
 def name_streams(forward: Callable[..., Any]) -> None:
-    """Name the streams that there are by now in the signature of ``forward``, in front of its
-    ``**kwargs``.
-    """
+    """Name the streams there are by now in the signature of ``forward``."""
     *own, rest = inspect.signature(inspect.unwrap(forward)).parameters.values()
     kind = inspect.Parameter.KEYWORD_ONLY
     named = [

@@ -110,9 +110,7 @@ class GigatokenPool:
         return tokens
 
     def one_by_one(self, documents: list[bytes]) -> list[npt.NDArray[np.uint32]]:
-        """The ids of each; the quickest way for a few short ones, for which gigatoken does not
-        import awkward.
-        """
+        """The ids of each: quickest for a few short ones, as awkward is not imported."""
         with self._lent() as encoder:
             rows = [encoder.tokenizer.encode(document) for document in documents]
             for ids in rows:

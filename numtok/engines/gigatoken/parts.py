@@ -141,9 +141,7 @@ def filled(parts: Parts) -> Parts:
 
 
 def closed_up(text: npt.NDArray[np.uint8], documents: Ints) -> tuple[npt.NDArray[np.uint8], Ints]:
-    """(buffer, offsets) of documents in ``text``, int64[n, 2], copied only if there is something
-    between them.
-    """
+    """(buffer, offsets) of documents in ``text``, int64[n, 2], copied only if it must be."""
     starts, stops = documents[:, 0], documents[:, 1]
     if len(documents) and starts[0] == 0 and np.array_equal(starts[1:], stops[:-1]):
         return text[: stops[-1]], np.append(starts, stops[-1])

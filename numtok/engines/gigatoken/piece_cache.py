@@ -107,9 +107,7 @@ def to_last_letter(word):  # type: ignore[no-untyped-def]
 
 @merged_kernel
 def key_of(word, count, spaces):  # type: ignore[no-untyped-def]
-    """uint64: the key of the last ``count`` bytes of a word, at most seven, and the spaces after
-    it.
-    """
+    """uint64: the key of the last ``count`` bytes of a word, and the spaces after it."""
     kept = word & ~(_ALL << (count * EIGHT))
     return kept << EIGHT | count << _FIVE | spaces
 

@@ -34,9 +34,7 @@ PREFIXES = "aeiousn"  # words for another one to stand after
 
 
 def with_words_kept(slow: TokenizersEngine, config: Config, tokens: NumtokTokens) -> Engine:
-    """The engine, with words kept if it is certain that the tokenizer cuts at spaces; else as it
-    is.
-    """
+    """The engine, with words cached if the tokenizer certainly cuts at spaces."""
     source, two_forms = without_numbers(config, tokens, parse_special=True), tokens.spaced >= 0
     added = {token["content"].strip().casefold() for token in source["added_tokens"]}
     prefix = next((letter for letter in PREFIXES if letter not in added), None)
