@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 import pyarrow.ipc
 
+from numtok.corpus.fit import Fit
 from numtok.corpus.jobs.folder import OWN, PLAN, Folder, digest
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.sources import COMPRESSIONS, Source, identify
@@ -116,7 +117,9 @@ class Plan:
             self.settings()
             base64.b64decode(self.kept, validate=True)
             FILE_SUFFIXES[self.options["output_format"]]
-        except (NumtokError, TypeError, LookupError, ValueError) as error:
+            if self.fit is not None:
+                Fit.from_json(self.fit)
+        except (NumtokError, TypeError, LookupError, AttributeError, ValueError) as error:
             raise ValueError(f"holds options that make no sense ({error})") from None
         if [shard.number for shard in self.shards] != sorted({one.number for one in self.shards}):
             raise ValueError("shards: their numbers do not rise")

@@ -145,7 +145,8 @@ def read_receipt(folder: Folder, plan: Plan, shard: Shard) -> Receipt | None:
         receipt = folder.read_json(shard.receipt, Receipt)
     except JobError:
         return None
-    if receipt is None or (receipt.recipe, receipt.shard) != (plan.recipe, shard.number):
+    expected = (plan.recipe, shard.number, plan.file(shard))
+    if receipt is None or (receipt.recipe, receipt.shard, receipt.file) != expected:
         return None
     skipped = bool(receipt.left_out) and plan.options["on_error"] != "skip"
     if skipped or folder.size(plan.file(shard)) != receipt.bytes:
