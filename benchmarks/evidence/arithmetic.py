@@ -86,6 +86,7 @@ def run(
     course: Course,
     size: tuple[int, int],
     folder: Path,
+    start: float = 0.02,
 ) -> dict[str, Any]:
     """Train on questions with their answers, and ask others.
 
@@ -96,6 +97,7 @@ def run(
         course: of the training.
         size: width and layers of the model.
         folder: for text, tokenizer and Parquet.
+        start: standard deviation of the word vectors.
     """
     samples, held_out = counts
     every = questions(task, samples + held_out, course.seed)
@@ -105,7 +107,7 @@ def run(
     encoded = encode([f"{one.text}{one.answer}{END}" for one in seen], name, folder)
     answers_only = encoded.labels_behind("1+1=")
     torch.manual_seed(course.seed)
-    model = learning.llama(encoded, *size, places=row.places)
+    model = learning.llama(encoded, *size, places=row.places, start=start)
     batch = encoded.batch(labels=answers_only, objective="causal")
     some = unseen[:WATCHED]
     found = learning.train(

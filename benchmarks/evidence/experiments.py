@@ -7,6 +7,7 @@ from benchmarks.evidence import (
     fone_arithmetic,
     fone_lengths,
     mixture,
+    numeracy,
     place_fermat,
     tables_by_heads,
     token_counts,
@@ -16,7 +17,7 @@ from benchmarks.evidence import (
 from benchmarks.evidence.experiment import Experiment
 
 _MODULES = (
-    fone_arithmetic, fone_lengths, xval_expressions, xval_interpolation, bits_masked_words, tables_by_heads, place_fermat, mixture,
-    token_counts,
+    fone_arithmetic, fone_lengths, xval_expressions, xval_interpolation, bits_masked_words, tables_by_heads, numeracy, place_fermat,
+    mixture, token_counts,
 )  # fmt: skip
 EXPERIMENTS: dict[str, Experiment] = {one.EXPERIMENT.name: one.EXPERIMENT for one in _MODULES}

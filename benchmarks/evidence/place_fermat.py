@@ -46,6 +46,7 @@ TRUNK = {"smoke": (32, 1), "small": (128, 2), "full": (512, 6)}
 VOCABULARY, BATCH, RATE, LONGEST = 2000, 64, 0.001, 256
 EASY = re.compile(r"(\d{1,3})([+-])(\d{1,3})")
 PROMPT = "{}\nAnswer:"
+UNSEEN = ("+, 3 digits", "-, 3 digits")  # aspects of which hardly a sum is in the training
 
 
 def phases(size: str) -> list[list[Settings]]:
@@ -220,16 +221,14 @@ def by_variant(results: list[tuple[Settings, Result]]) -> dict[str, list[Result]
 
 def seen(results: list[tuple[Settings, Result]]) -> str:
     """With places and without."""
-    means = {
-        name: float(np.mean([one["exact"] for one in found]))
-        for name, found in by_variant(results).items()
-    }
-    return (
-        "Exact over all aspects:"
-        f" {', '.join(f'{name} {share:.1%}' for name, share in means.items())}."
-        if means
-        else ""
-    )
+    said = []
+    for name, found in by_variant(results).items():
+        means = [
+            float(np.mean([one["aspects"].get(aspect, np.nan) for one in found]))
+            for aspect in UNSEEN
+        ]
+        said.append(f"{name} {' and '.join(f'{share:.1%}' for share in means)}")
+    return f"Exact of {' and of '.join(UNSEEN)}: {'; '.join(said)}." if said else ""
 
 
 EXPERIMENT = Experiment(
@@ -244,8 +243,13 @@ EXPERIMENT = Experiment(
         f"A GPT-NeoX of width {TRUNK['small'][0]} with {TRUNK['small'][1]} layers and random"
         f" weights in place of a Pythia; {PRETRAINING['small']:,} steps of extended pretraining,"
         f" {STEPS['small']:,} of fine-tuning; problems of our own, {ASKED['small']:,} unseen ones"
-        " asked, in place of FERMAT and DROP."
+        " asked, in place of FERMAT and DROP. What is unseen is the problem, not its sum: all sums"
+        " of one digit that are asked stand in some problem of the training, 6 of 10 of two digits,"
+        " and 4 to 8% of three. One rate, no search."
     ),
     seen=seen,
-    verdict="Shown for problems of our own, at this size; FERMAT and DROP need a pretrained model.",
+    verdict=(
+        "Shown for problems of our own, at this size, in these steps: two of three seeds without"
+        " places are still learning when training ends. FERMAT and DROP need a pretrained model."
+    ),
 )

@@ -31,8 +31,9 @@ COLOURS = (
     "#a8842c",
     "#c75fa5",
     "#768390",
+    "#8c564b",
 )
-MARKERS = "osD^vPX<>"
+MARKERS = "osD^vPX<>*"
 STYLE: Any = {  # matplotlib's own type names each of its settings
     "svg.fonttype": "none",  # text stays text: to be read, searched, and small
     "svg.hashsalt": "numtok",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -88,14 +88,14 @@ class Store:
 
 
 def taken(
-    results: list[tuple[Settings, Result]], searched: str = "rate"
+    results: list[tuple[Settings, Result]], searched: Sequence[str] = ("rate", "start")
 ) -> list[tuple[Settings, Result]]:
     """Of small runs that differ in what was searched for alone, the one with the lowest loss on
     what it was not trained on; settings without it.
     """
     found: dict[str, tuple[Settings, Result]] = {}
     for settings, result in results:
-        shared = {name: value for name, value in settings.items() if name != searched}
+        shared = {name: value for name, value in settings.items() if name not in searched}
         key = slug(shared)
         if settings["size"] == "small" and (
             key not in found or result["unseen_loss"] < found[key][1]["unseen_loss"]

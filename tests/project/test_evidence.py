@@ -19,7 +19,13 @@ import pytest
 
 import numtok
 from benchmarks.corpus import shared_folder
-from benchmarks.evidence import bits_masked_words, fone_arithmetic, report, xval_expressions
+from benchmarks.evidence import (
+    bits_masked_words,
+    fone_arithmetic,
+    numeracy,
+    report,
+    xval_expressions,
+)
 from benchmarks.evidence.__main__ import main
 from benchmarks.evidence.arithmetic import questions
 from benchmarks.evidence.corpus import encode
@@ -188,6 +194,21 @@ def test_questions_are_written_for_numtok_score(
     assert {row["task"] for row in rows} == {*tasks.TASKS} - {"sort", "interval"}
     right = [numtok.score.equal(f"I think it is {row['answer']}.", row["answer"]) for row in rows]
     assert all(right)
+
+
+def test_no_numbers_of_the_training_are_asked_about() -> None:
+    """In whatever order and task; and a guess is scored as an answer is."""
+    seen, asked = numeracy.questions("smoke")
+    of_seen, of_asked = (
+        {frozenset(one.value for one in numtok.extract(row["prompt"])) for row in rows}
+        for rows in (seen, itertools.chain.from_iterable(asked.values()))
+    )
+    assert set(asked) == set(tasks.TASKS) and not of_seen & of_asked
+    right = {task: [one["answer"] for one in some] for task, some in asked.items()}
+    assert set(numeracy.scores(asked, right)["exact"].values()) == {1.0}
+    guess = numeracy.guesses(seen, asked)["first number"]["exact"]["extreme"]
+    first = [numtok.extract(one["prompt"])[0].text == one["answer"] for one in asked["extreme"]]
+    assert guess == np.mean(first)
 
 
 def test_a_curve_gets_the_verdict_that_it_gives() -> None:

@@ -1,0 +1,229 @@
+"""The ten tasks of ``numtok_torch.tasks``, which are those of BitTokens, at the lowest level.
+
+One model for each representation learns all tasks at once. No set of numbers that is asked about
+stands in the training, in any order or task. Beside the models stand three guesses that need none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import numtok
+from benchmarks.evidence import learning, tables
+from benchmarks.evidence.arithmetic import END
+from benchmarks.evidence.corpus import Encoded, encode
+from benchmarks.evidence.experiment import Experiment
+from benchmarks.evidence.learning import Course
+from benchmarks.evidence.plots import dots, shown
+from benchmarks.evidence.store import Result, Settings, Store
+from numtok_torch import NumberModel
+from numtok_torch.tasks import TASKS, Tasks, is_right
+
+NAME = "numeracy"
+GUESSES = "guesses"
+REPRESENTATIONS = ("xval:log", "quantile_bins:64,soft", "fone:8,8", "bits", "digits:1", "subword")
+STEPS = {"smoke": 10, "small": 1000, "full": 100_000}
+LEVELS = {"smoke": (1,), "small": (1,), "full": (1, 2, 3, 5, 8)}
+DRAWN = {"smoke": 1000, "small": 15_000, "full": 1_000_000}
+ASKED = {"smoke": 2, "small": 100, "full": 500}  # of each task, at most
+TRUNK = {"smoke": (32, 1), "small": (64, 2), "full": (384, 6)}
+BATCH, RATE, DIGITS = 64, 0.0025, 3
+UNSEEN = 8  # one set of numbers of so many is asked about
+NEAR = 0.05
+
+Question = dict[str, Any]
+
+
+def phases(size: str) -> list[list[Settings]]:
+    """The guesses, then every representation."""
+    names = ("xval:log", "digits:1") if size == "smoke" else REPRESENTATIONS
+    return [[{"size": size, "numbers": numbers, "seed": 0} for numbers in (GUESSES, *names)]]
+
+
+def questions(size: str) -> tuple[list[Question], dict[str, list[Question]]]:
+    """Those of the training, and different ones of each task about other sets of numbers."""
+    every = Tasks(DRAWN[size], levels=LEVELS[size], digits=DIGITS)
+    seen, asked = [], dict[str, dict[str, Question]]()
+    for index in range(len(every)):
+        one = every[index]
+        if is_aside(one["prompt"]):
+            asked.setdefault(one["task"], {})[one["prompt"]] = one
+        else:
+            seen.append(one)
+    return seen, {task: list(asked[task].values())[: ASKED[size]] for task in TASKS}
+
+
+def is_aside(prompt: str) -> bool:
+    """Whether the numbers of a question, in whatever order, are put aside."""
+    numbers = sorted({one.value for one in numtok.extract(prompt)})
+    return zlib.crc32(repr([str(one) for one in numbers]).encode()) % UNSEEN == 0
+
+
+def run(settings: Settings, store: Store, folder: Path) -> Result:
+    """Train on all tasks, and ask each."""
+    size, numbers = settings["size"], settings["numbers"]
+    seen, asked = questions(size)
+    counts = {"questions": {task: len(some) for task, some in asked.items()}}
+    if numbers == GUESSES:
+        return counts | {"guesses": guesses(seen, asked)}
+    encoded = encode([f"{one['prompt']} = {one['answer']}{END}" for one in seen], numbers, folder)
+    torch.manual_seed(settings["seed"])
+    model = learning.llama(encoded, *TRUNK[size], positions=256)
+    course = Course(STEPS[size], BATCH, RATE, settings["seed"])
+    batch = encoded.batch(labels=encoded.labels_behind("1 ="), objective="causal")
+    found = learning.train(model, of_one_length(batch, course), course)
+    of = {task: answers(model, encoded, some) for task, some in asked.items()}
+    examples = [f"{asked[task][0]['prompt']} = {said[0]}" for task, said in of.items()]
+    return counts | found | scores(asked, of) | {"examples": examples}
+
+
+def of_one_length(batch: dict[str, Tensor], course: Course) -> Iterator[dict[str, Tensor]]:
+    """Batches without end, each of rows that are about as long."""
+    several = dataclasses.replace(course, batch=8 * course.batch)
+    lengths = batch["attention_mask"].sum(1)
+    for chosen in learning.orders(len(lengths), several):
+        parts = chosen[lengths[chosen].argsort()].split(course.batch)
+        for part in sorted(parts, key=lambda rows: int(rows[0])):  # short and long ones mixed
+            yield learning.cut({name: stream[part] for name, stream in batch.items()})
+
+
+def answers(model: NumberModel, encoded: Encoded, asked: Sequence[Question]) -> list[str]:
+    """What the model writes behind the ``=``."""
+    prompts = [f"{one['prompt']} =" for one in asked]
+    return [one.removesuffix(END) for one in learning.say(model, encoded, prompts, f"= 1{END}", 50)]
+
+
+def scores(asked: Mapping[str, list[Question]], said: Mapping[str, Sequence[str]]) -> Result:
+    """By task, the shares of answers that are right, and that are near."""
+    answered = {task: list(zip(some, said[task], strict=True)) for task, some in asked.items()}
+    return {
+        key: {
+            task: float(np.mean([is_right(*pair, tolerance) for pair in pairs]))
+            for task, pairs in answered.items()
+        }
+        for key, tolerance in (("exact", "0"), ("near", str(NEAR)))
+    }
+
+
+def guesses(seen: Sequence[Question], asked: Mapping[str, list[Question]]) -> dict[str, Result]:
+    """What comes of saying the most frequent answer, the answer that is near most others, and the
+    first number of the question; of a list to be sorted, the list.
+    """
+    known = {task: [one["answer"] for one in seen if one["task"] == task] for task in asked}
+    ways: dict[str, Callable[[Question], str]] = {
+        "most frequent answer": lambda one: frequent[one["task"]],
+        "answer near most": lambda one: central[one["task"]],
+        "first number": first_number,
+    }
+    frequent = {task: Counter(some).most_common(1)[0][0] for task, some in known.items()}
+    central = {
+        task: frequent[task] if task in ("sort", "interval") else nearest_to_most(some)
+        for task, some in known.items()
+    }
+    return {
+        name: scores(asked, {task: [way(one) for one in some] for task, some in asked.items()})
+        for name, way in ways.items()
+    }
+
+
+def nearest_to_most(texts: Sequence[str]) -> str:
+    """Of some numbers, the one that is near most of them."""
+    values = np.array([float(text) for text in texts])
+    near = [(np.abs(values - one) <= NEAR * np.abs(values)).sum() for one in values]
+    return texts[int(np.argmax(near))]
+
+
+def first_number(question: Question) -> str:
+    """As it stands in the question."""
+    if question["task"] == "sort":
+        return str(question["prompt"]).split(": ")[1]
+    return numtok.extract(question["prompt"])[0].text
+
+
+def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
+    """Exact answers, and near ones where an answer is one number; guesses in the last rows."""
+    by = by_row(results)
+    if not by:
+        return ""
+    parts = []
+    for key, title in (("exact", "Exact"), ("near", f"Within {NEAR:.0%}")):
+        tasks = [one for one in TASKS if key == "exact" or one not in ("sort", "interval")]
+        parts.append(tables.markdown([title, *tasks], [_row(by, name, key, tasks) for name in by]))
+    picture = plots / f"{NAME}.svg"
+    values = {
+        name: {task: [share] for task, share in one["exact"].items()} for name, one in by.items()
+    }
+    dots(picture, values, "exact", share=True)
+    parts.append("Bold: above all guesses by more than twice the standard error of the difference.")
+    return "\n\n".join([*parts, shown(picture, "Exact answers by task", by)])
+
+
+def _row(by: dict[str, Result], name: str, key: str, tasks: Sequence[str]) -> list[str]:
+    guess = "questions" not in by[name]
+    cells = [f"{by[name][key][task]:.0%}" for task in tasks]
+    if not guess:
+        above = better(by, name, key)
+        pairs = zip(cells, tasks, strict=True)
+        cells = [f"**{cell}**" if task in above else cell for cell, task in pairs]
+    return [f"guess: {name}" if guess else f"`{name}`", *cells]
+
+
+def better(by: dict[str, Result], name: str, key: str) -> list[str]:
+    """The tasks in which a row has more right answers than every guess has, by twice the standard
+    error of the difference.
+    """
+    found = []
+    for task, count in by[name]["questions"].items():
+        share = by[name][key][task]
+        best = max(one[key][task] for one in by.values() if "questions" not in one)
+        error = ((share * (1 - share) + best * (1 - best)) / count) ** 0.5
+        if share - best > 2 * error:
+            found.append(task)
+    return found
+
+
+def by_row(results: list[tuple[Settings, Result]]) -> dict[str, Result]:
+    """By representation, then by guess; nothing without the guesses."""
+    by = {one["numbers"]: found for one, found in results if one["size"] == "small"}
+    if GUESSES not in by:
+        return {}
+    return {name: by[name] for name in REPRESENTATIONS if name in by} | by[GUESSES]["guesses"]
+
+
+def seen(results: list[tuple[Settings, Result]]) -> str:
+    """In which tasks each representation is better than a guess."""
+    by, said = by_row(results), []
+    for name in (one for one in REPRESENTATIONS if one in by):
+        exact, near = (better(by, name, key) for key in ("exact", "near"))
+        only_near = [task for task in near if task not in exact]
+        also = f" (only within {NEAR:.0%}: {', '.join(only_near)})" if only_near else ""
+        said.append(f"`{name}` {', '.join(exact) or 'none'}{also}")
+    return f"Better than every guess: {'; '.join(said)}." if said else ""
+
+
+EXPERIMENT = Experiment(
+    NAME,
+    "BitTokens: its ten tasks",
+    "None that compares: their models, data and numbers of up to 15 digits are far larger.",
+    phases,
+    run,
+    section,
+    differs=(
+        f"Numbers of one significant digit, of two or three in lists. One Llama of width {TRUNK['small'][0]}"
+        f" with {TRUNK['small'][1]} layers for each representation, for all tasks at once:"
+        f" {STEPS['small']:,} steps of {BATCH}, one rate, one seed. One set of numbers of {UNSEEN} is"
+        f" put aside and asked about, {ASKED['small']} questions of a task where there are so many."
+        f" Answers are rounded to {DIGITS} digits. `power` has 135 questions in all."
+    ),
+    seen=seen,
+    verdict="",
+)
