@@ -156,7 +156,7 @@ def _table_row(name: str, found: list[Result], task: int) -> list[str]:
         "" if claimed is None else f"{claimed:.1%}",
         "" if claimed is None else verdict(exact, claimed, curve),
         f"{found[0]['rate']:g}",
-        f"{found[0].get('start', 0.02):g}",
+        f"{float(found[0].get('start', 0.02)):g}",
     ]
 
 
