@@ -26,7 +26,7 @@ ROWS: dict[str, Row] = {
     "digits, reversed": Row("place:lsd", places=False),
     "digits, reversed, places": Row("place:lsd"),
     "subword": Row("subword"),
-    "xval": Row("xval"),
+    "xval": Row("xval:log"),  # so in the authors' code
     "bits": Row("bits"),
 }
 SEEDED = ("fone", "digits", "digits, reversed, places")
