@@ -196,7 +196,8 @@ def by_row(results: list[tuple[Settings, Result]]) -> dict[str, Result]:
     by = {one["numbers"]: found for one, found in results if one["size"] == "small"}
     if GUESSES not in by:
         return {}
-    return {name: by[name] for name in REPRESENTATIONS if name in by} | by[GUESSES]["guesses"]
+    guessed: dict[str, Result] = by[GUESSES]["guesses"]
+    return {name: by[name] for name in REPRESENTATIONS if name in by} | guessed
 
 
 def seen(results: list[tuple[Settings, Result]]) -> str:
