@@ -194,7 +194,7 @@ def test_a_claim_of_another_machine_is_a_lease(
         patch.setattr("numtok.corpus.jobs.claims._machine", lambda: "another")
         patch.setattr(Claims, "_beat", lambda self: None)  # its machine is gone
         assert Claims(Folder(out), "theirs").take("000003")
-    monkeypatch.setattr("numtok.corpus.jobs.claims.LEASE", 1.5)
+    monkeypatch.setattr("numtok.corpus.jobs.claims.LEASE", 3.0)
     finish(corpus, out, unbroken)
     made = {path.stem: path.stat().st_mtime_ns for path in out.glob("*.parquet")}
     assert made["000001"] < made["000005"] < made["000003"], "what nobody had came first"

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from input_files import batches_of, failure, read_all, write
@@ -76,7 +77,7 @@ def content(name: str, texts: Sequence[str | None], rows: int = 3) -> bytes:
 NULLABLE_FILES = "a.jsonl b.ndjson lines.json array.json a.parquet a.arrow a.feather"
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(30))
 @given(NULLABLE, st.sampled_from(["", ".gz", ".zst", ".bz2", ".xz"]), st.integers(1, 200))
 def test_texts_with_nulls_come_back(texts: list[str | None], suffix: str, batch_bytes: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
