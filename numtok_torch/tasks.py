@@ -2,7 +2,7 @@
 
 The ten tasks are those that BitTokens is tested on (Kreitner et al. 2025: their code has addition
 and subtraction as one), as a language model is asked them. The numbers are drawn by our own rule:
-a level is the most significant digits that an operand has.
+a level is the most significant digits that an operand has; those of lists have up to two more.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import random
+import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
@@ -20,9 +21,9 @@ from numtok.errors import InputError
 from numtok.score import equal, read_numbers
 
 MOST_DIGITS = 30  # the highest level
-WIDEST = 14  # numbers are from 10**-14 to 10**14, as those of BitTokens
+WIDEST = 14  # the most decimal exponent of an operand, as of those of BitTokens
 LONGEST_LIST = 5
-LETTERS = "ABCDEF"
+LETTERS = "ABCDE"
 EXACT = Context(prec=4 * MOST_DIGITS + 8 * WIDEST, rounding=ROUND_HALF_EVEN)
 
 Drawn = tuple[str, str]  # question and answer
@@ -33,14 +34,19 @@ class Tasks(Dataset[dict[str, Any]]):
     ``seed`` on every machine.
 
     Sums and products are exact decimals; quotients, powers, means and deviations are rounded once,
-    half to even, to ``digits`` significant digits. ``std`` is that of a population.
+    half to even, to ``digits`` significant digits. ``std`` is that of a population. The letter of
+    an ``interval`` is A or B in two of three.
+
+    There are few questions of few digits: another seed draws many of them again, at level 1 most
+    operations. Leave prompts that were trained on out of what is asked.
 
     Args:
         count: of questions; ``i % len(tasks)`` is the task of item ``i``.
         tasks: some of :data:`TASKS`.
-        levels: the most significant digits of an operand, each drawn as often: 1 to 30.
+        levels: the most significant digits of an operand, each drawn as often: 1 to 30. The numbers
+            of lists, which agree in their first digits, have up to two more.
         digits: significant digits of a rounded answer, 1 to 30.
-        seed: another one gives other questions.
+        seed: another one draws anew.
 
     Raises:
         InputError: for an unknown task, or a level or digits out of range.
@@ -78,12 +84,13 @@ class Tasks(Dataset[dict[str, Any]]):
 
 
 def is_right(question: dict[str, Any], answer: str, tolerance: str = "0") -> bool:
-    """Whether a text answers a question of :class:`Tasks`: the letter of an interval, all numbers
-    of a sorted list in their order, or the final number as :func:`numtok.score.equal` has it.
+    """Whether a text answers a question of :class:`Tasks`: the last capital from A to E that stands
+    alone for an interval, all numbers of a sorted list in their order, or the final number as
+    :func:`numtok.score.equal` has it.
     """
     if question["task"] == "interval":
-        letters = [word for word in answer.replace(":", " ").split() if word.strip(".,()") != ""]
-        return bool(letters) and letters[-1].strip(".,()") == question["answer"]
+        letters = re.findall(rf"\b[{LETTERS}]\b", answer)
+        return letters[-1:] == [question["answer"]]
     if question["task"] == "sort":
         found, wanted = (
             [one.value for one in read_numbers(text)] for text in (answer, question["answer"])

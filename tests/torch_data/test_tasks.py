@@ -65,10 +65,28 @@ def test_answers_are_right(task: str, level: int, digits: int, seed: int) -> Non
     elif task == "interval":
         value = numbers[0]
         edges = sorted(set(numbers[1:]))
-        assert answer == "ABCDEF"[sum(edge <= value for edge in edges)]
+        assert answer == "ABCDE"[sum(edge <= value for edge in edges)]
     else:
         assert Fraction(answer) == expected
     assert is_right(question, f"It is {answer}") and not is_right(question, "It is 8123.25 Z")
+
+
+@pytest.mark.parametrize("level", [1, 2, 7, 30])
+def test_numbers_have_the_digits_of_their_level(level: int) -> None:
+    for question in Tasks(600, levels=[level], seed=level):
+        numbers = NUMBER.findall(question["prompt"])
+        single = question["task"] in ("add", "subtract", "multiply", "divide", "power")
+        operands = numbers[:1] if question["task"] == "power" else numbers
+        digits = max(len(Decimal(one).normalize().as_tuple().digits) for one in operands)
+        assert digits <= level + (0 if single else 2), question
+
+
+@pytest.mark.parametrize("said", ["B", "It is **B**.", "B: from 1 to below 2", "A value in (B)"])
+def test_letters_are_read_as_models_write_them(said: str) -> None:
+    question = {"task": "interval", "answer": "B"}
+    assert is_right(question, said)
+    assert not is_right(question, said.replace("B", "C"))
+    assert not is_right(question, "1.2E-5") and not is_right(question, "")
 
 
 def test_items_depend_on_the_seed_and_their_number_alone() -> None:
