@@ -38,14 +38,15 @@ _HINTS = {
 }
 # What was seen to speak against each that the rules may choose.
 _AGAINST = {
-    "fone": "it needs a layer and a head of its own, and products of three digits were not learnt"
-    " with it; digits:1 is for models that see tokens only.",
+    "fone": "it needs a layer and a head of its own, and is slow to learn products (of two digits, in"
+    " short training); digits:1 is for models that see tokens only.",
     "place": "it takes a token for each digit and mark; without its column of places it is digits:1.",
     "xval": "it says values that are near and hardly ever exact ones, and bins were well ahead of it"
-    " in 28 models of clinical events (arXiv 2604.16775): compare quantile_bins:64,soft, fitted to"
-    " one kind of numbers.",
-    "bits": "sums were not learnt with it, and a wrong bit of the exponent is wrong by orders of"
-    " magnitude; exponent_bins with a mixture said values of many decades best.",
+    " in models of clinical events (arXiv 2604.16775): compare quantile_bins:64,soft, fitted to one"
+    " kind of numbers.",
+    "bits": "sums were not learnt with it in short training, and a wrong bit of the exponent is wrong"
+    " by orders of magnitude; where the magnitude is enough, compare exponent_bins that reach as far"
+    " as the numbers.",
     "logfourier": "digits beyond the seventh are lost; digits:1 keeps them all.",
 }
 ALTERNATIVES = 3  # that hold as many numbers exactly, and are named
