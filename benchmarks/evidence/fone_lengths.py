@@ -293,7 +293,7 @@ EXPERIMENT = Experiment(
     seen=seen,
     verdict=(
         "Not decided. One digit beyond the training, more sums are right with FoNE for two of three"
-        " seeds, and fewer for the third; farther, none is with either. The lengths of training both"
+        " seeds, and fewer for the third, and with a linear map none (one seed); farther, none is with either. The lengths of training both"
         " learn alike. (That Abacus alone does not"
         " learn them, as this page once had it, came of word vectors that started six times as"
         " short as FoNE's: with all at 0.02 hardly any variant learns in these steps, with all of"

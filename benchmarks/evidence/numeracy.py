@@ -227,7 +227,7 @@ EXPERIMENT = Experiment(
     ),
     seen=seen,
     verdict=(
-        "None to be had: after these steps no model is better than a guess at any task, and the losses"
-        " are still falling. Ten times the steps may tell: a quarter of an hour of a core for a row."
+        "None to be had: after these steps hardly a model is better than a guess at anything, and the"
+        " losses are still falling. Ten times the steps may tell: a quarter of an hour of a core for a row."
     ),
 )
