@@ -543,12 +543,17 @@ def test_a_head_that_cannot_be_had(
         heads.head_from_schema(schema_of(numbers), 32, *([head] if head else []), **options)
 
 
-def test_a_dense_file_gives_the_digits_of_a_compact_one() -> None:
+@pytest.mark.parametrize("chunk", [None, 2])
+def test_a_dense_file_gives_the_digits_of_a_compact_one(chunk: int | None) -> None:
     numbers = Numbers.parse(["496.37", "0", "999.99"])
-    dense = torch.from_numpy(FoNE(3, 2).encode(numbers)["number_fourier"].to_numpy_ndarray().copy())
-    compact = torch.from_numpy(FoNE(3, 2).digits(numbers))
-    a, b = heads.FoNEHead(10, 3, 2, compact=False), heads.FoNEHead(10, 3, 2)
-    assert torch.equal(a.loss(hidden(3)[:, :10], dense), b.loss(hidden(3)[:, :10], compact))
+
+    def loss(compact: bool) -> Any:
+        options: dict[str, Any] = {"compact": compact, "chunk": chunk}
+        (column,) = FoNE(3, 2, **options).encode(numbers).values()
+        target = torch.from_numpy(column.to_numpy_ndarray().copy())
+        return heads.FoNEHead(10, 3, 2, **options).loss(hidden(3)[:, :10], target)
+
+    assert torch.equal(loss(compact=False), loss(compact=True))
 
 
 @pytest.mark.parametrize(
