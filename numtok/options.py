@@ -100,7 +100,7 @@ def conform(content: Any, kind: type[Kind], where: str, error: type[Exception]) 
 
     try:
         return msgspec.convert(content, kind)  # type: ignore[no-any-return,unused-ignore]
-    except msgspec.ValidationError as wrong:
+    except (msgspec.ValidationError, UnicodeEncodeError) as wrong:  # a half of a surrogate pair
         reason, _, place = str(wrong).replace("`", "").partition(" - at ")
         field = place.removeprefix("$").lstrip(".")
         raise error(f"{where}: {f'{field}: ' if field else ''}{reason}; mend it there") from None
