@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(find_spec("ray") is None, reason="Ray is an extra"),
 ]
-SHARDS, PATIENCE = 8, 120.0
+SHARDS, PATIENCE = 8, interrupts.LONG
 
 
 @pytest.fixture(scope="module")
