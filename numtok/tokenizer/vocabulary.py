@@ -231,4 +231,5 @@ class NumberVocabulary:
 
 def share_tokens(some: Sequence[Representation], others: Sequence[Representation]) -> bool:
     """Whether they differ at most in options that leave tokens alone, as a scale."""
-    return isinstance(some[0], SingleToken) and [*map(type, some)] == [*map(type, others)]
+    kinds = [*map(type, some)] == [*map(type, others)]
+    return list(some) == list(others) or (kinds and isinstance(some[0], SingleToken))

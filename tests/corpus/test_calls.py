@@ -41,6 +41,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize("numbers", ["place", "p10", "digits:3", "subword", "bits,fone:6,4"])
+def test_a_tokenizer_of_ones_own_encodes_as_its_name(numbers: str, folder: Path) -> None:
+    own = Tokenizer.from_pretrained(numbers=numbers)
+    numtok.encode_files("in.jsonl", "own.arrow", tokenizer=own)
+    numtok.encode_files("in.jsonl", "named.arrow", numbers=numbers)
+    own_bytes, named = (Path(f"{name}.arrow").read_bytes() for name in ("own", "named"))
+    assert own_bytes == named
+
+
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [
