@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("numbers", ["place", "p10", "digits:3", "subword", "bits,fone:6,4"])
+@pytest.mark.parametrize("numbers", ["place", "p10", "digits:3", "subword"])
 def test_a_tokenizer_of_ones_own_encodes_as_its_name(numbers: str, folder: Path) -> None:
     own = Tokenizer.from_pretrained(numbers=numbers)
     numtok.encode_files("in.jsonl", "own.arrow", tokenizer=own)
