@@ -224,10 +224,11 @@ EXPERIMENT = Experiment(
     ),
     seen=seen,
     verdict=(
-        "FoNE's sums and differences: shown, in the fewest steps and tokens. That digits do not"
-        " learn them is not shown: with reversed digits, places, longer vectors at the start and four"
-        " times the steps differences are as good as FoNE's, and plain digits are on the way. When"
-        " plain digits begin to learn hangs on the seed and the start. Products: shown by none in"
-        " these steps; the full run would settle it."
+        "FoNE's sums and differences: shown, in the fewest steps, tokens and seconds. That digits do"
+        " not learn them is not shown: with reversed digits and places they learn sums in these"
+        " steps, and differences after four times as many, from longer vectors at the start; plain"
+        " digits are then on the way, and when they begin hangs on the seed and the start. Products:"
+        " shown by none; in four times the steps FoNE has more of them than digits, and still rises."
+        " The full run would settle it."
     ),
 )
