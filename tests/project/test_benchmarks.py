@@ -22,7 +22,9 @@ pytest.importorskip("tiktoken")
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
     texts = ["The mass is -1.5e3 kg, about 3,300 pounds.", "pH 7.4 at 25 °C on 2020-01-02"]
-    return write_texts(tmp_path / "tiny.jsonl", [*texts, "no number", "x = 0.125; y = −17"])
+    return write_texts(
+        tmp_path / "tiny.jsonl", [*texts, "no number", "x = 0.125; y = −17; z = 602"]
+    )
 
 
 @pytest.fixture
