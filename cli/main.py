@@ -15,12 +15,13 @@ from typing import Any
 import click
 
 from .console import discard, in_options, print_error, print_warning, shown
-from .decode import decode, export
+from .decode import decode
 from .encode import encode
+from .export import export
 from .inspect import inspect
 from .jobs import finish, status
 from .playground import playground
-from .prepare import export_tokenizer, train, warm_up
+from .prepare import train, warm_up
 from .score import score
 from .stats import stats
 
@@ -136,8 +137,7 @@ def cli() -> None:
 
 
 for _command in (
-    encode, finish, status, decode, export, inspect, playground, score, stats, train, export_tokenizer,
-    warm_up,
+    encode, finish, status, decode, export, inspect, playground, score, stats, train, warm_up,
 ):  # fmt: skip
     cli.add_command(_command)
 

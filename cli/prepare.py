@@ -1,6 +1,5 @@
 """What is done once, beforehand: ``numtok train``, a byte-level BPE tokenizer that has seen no digit;
-``numtok export-tokenizer``, one for programs without numtok; and ``numtok warm-up``, what a first
-run does for later ones.
+and ``numtok warm-up``, what a first run does for later ones.
 """
 
 from __future__ import annotations
@@ -31,25 +30,6 @@ TRAINING = """
 numtok train sample.jsonl -o my-tokenizer --vocab-size 1000
 numtok encode sample.jsonl -o trained.parquet --tokenizer my-tokenizer
 """
-EXPORT_TOKENIZER = """
-Output
-  -o/--output FOLDER!  Write the tokenizer.json here.
-  --overwrite
-Numbers
-  --numbers LIST!  digits:1, digits:2 or digits:3 (grouped from the right), digits:3,left, or
-      subword.
-  --grammar
-Text
-  --tokenizer
-Running
-  --quiet
-  --debug
-"""
-EXPORTING = """
-numtok export-tokenizer -o plain --numbers digits:3
-numtok export-tokenizer -o left --numbers digits:3,left --grammar data
-"""
-ROWS_SHOWN = 12
 WARM_UP = """
 Numbers
   --numbers LIST...  Representations to prepare, such as xval,bits; repeatable. Default: all.
@@ -116,29 +96,6 @@ def _texts(
     for batch, run.read in reader.with_kept_columns(())[0]:
         yield batch.texts
         run.tick()
-
-
-@command([], EXPORT_TOKENIZER, EXPORTING, name="export-tokenizer")
-def export_tokenizer(
-    output: str,
-    overwrite: bool,
-    numbers: str,
-    grammar: Any,
-    tokenizer: str | None,
-    quiet: bool,
-) -> None:
-    """Write a tokenizer.json that needs no numtok.
-
-    Digits, alone or in groups, become ordinary rows of the vocabulary. tokenizers, AutoTokenizer,
-    transformers.js and servers in Rust read the folder and give the ids that numtok gives. To export
-    encoded files, see `numtok export`.
-    """
-    from numtok import Tokenizer
-
-    added = Tokenizer.from_pretrained(tokenizer, numbers, grammar).export(output, overwrite)
-    if not quiet:
-        shown = f"{', '.join(added[:ROWS_SHOWN])}{', ...' if len(added) > ROWS_SHOWN else ''}"
-        print_table([("added rows", f"{len(added):,}", shown)], output)
 
 
 @command([], WARM_UP, WARMING, name="warm-up")

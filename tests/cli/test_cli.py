@@ -109,7 +109,7 @@ def test_every_option_has_a_help_text_and_the_examples_run(
         )
         ok(found[2], input=given)
         outputs |= set(re.findall(r" (?:-o|--html|--json) (\w[\w.-]+)", line))
-    made = {"data"} if name == "export" else set()
+    made = {"data", "plain"} if name == "export" else set()
     assert only_files(folder) == {"sample.jsonl", *outputs, *made}
     if "back.jsonl" in outputs:
         texts = [json.loads(line)["text"] for line in SAMPLE.read_text().splitlines()]
