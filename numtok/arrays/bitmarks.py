@@ -5,6 +5,8 @@ for byte 64 b + k.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,21 +21,25 @@ _CHUNK = 1 << 12  # bytes whose flags stay in the first-level cache
 _GATHER = np.uint64(0x0102040810204080)  # the product's highest byte has the lowest bits of all
 
 
-def marks_of(text: npt.NDArray[np.uint8], *ranges: tuple[int, int]) -> npt.NDArray[np.uint64]:
-    """The marks of all bytes that are in one of up to three ranges, both ends included."""
+def byte_ranges(*ranges: tuple[int, int]) -> Any:
+    """Up to three ranges of bytes, both ends included, as :func:`mark` takes them."""
+    return tuple((np.uint8(low), np.uint8(high - low)) for low, high in (ranges * 3)[:3])
+
+
+def marks_of(text: npt.NDArray[np.uint8], ranges: Any) -> npt.NDArray[np.uint64]:
+    """The marks of all bytes in the ranges."""
     marks = memory.empty(len(text) // 64 + 2, np.uint64)
-    flags = np.empty(min(len(text) // 64 * 64 + 64, _CHUNK), np.uint8)
-    three = tuple((np.uint8(low), np.uint8(high - low)) for low, high in (ranges * 3)[:3])
-    _mark(text, three, flags, flags.view(np.uint64), marks)
+    mark(text, ranges, np.empty(min(len(text) // 64 + 1, _CHUNK // 64) * 8, np.uint64), marks)
     return marks
 
 
 @kernel
-def _mark(text, ranges, flags, words, marks):  # type: ignore[no-untyped-def]
+def mark(text, ranges, words, marks):  # type: ignore[no-untyped-def]
     """Two loops that LLVM makes vector instructions of: a flag for each byte, and a bit for each
-    flag. ``ranges``: lowest byte and width of each; ``words``: the flags, eight at a time.
+    flag. ``words``: room for the flags, eight at a time.
     """
     (low, width), (other_low, other_width), (third_low, third_width) = ranges
+    flags = words.view(np.uint8)
     size, block = np.uint64(text.size), ZERO
     for begin in range(ZERO, size, np.uint64(_CHUNK)):
         count = min(size - begin, np.uint64(_CHUNK))

@@ -9,7 +9,7 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,14 @@ Ints = npt.NDArray[np.int64]
 MOST_CACHED = 2  # copies of a tokenizer, each with other marks
 
 
+class Piece(NamedTuple):
+    """What stands for a number in a short text."""
+
+    first: bytes  # its first mark, behind a sign that stays; the number itself if it stays
+    others: bytes  # the other marks
+    ids: list[int]  # theirs
+
+
 class Marks:
     """The copy of a tokenizer that knows marks.
 
@@ -38,7 +46,7 @@ class Marks:
             the vocabulary (``6`` in GPT-2).
         mark_ids: the ids of the marks in the copy.
         probe: the encoding of some text, without special tokens.
-        pieces: what stands for each number that a short text held, in UTF-8.
+        pieces: what stands for each number that a short text held.
     """
 
     def __init__(self, numtok: Tokenizer, used: CodePoints) -> None:
@@ -55,7 +63,7 @@ class Marks:
         self.probe = self.tokenizer.encode("a", add_special_tokens=False)
         self.contents = {mark: content for content, mark in mark_of.items()}
         self.number = mark_of.get(NUM, "")
-        self.pieces: dict[bytes, bytes] = {}
+        self.pieces: dict[bytes, Piece] = {}
         self._by_id = {id: mark_of[content] for content, id in marked.items()}
         find = self.tokenizer.token_to_id
         self.renamed = {find(mark): id for id, mark in self._by_id.items() if find(mark) != id}
@@ -67,6 +75,11 @@ class Marks:
         marks = [self._by_id[id] for id in slots.plain.tolist()]
         edges = itertools.pairwise(slots.offsets.tolist())
         return ["".join(marks[first:last]) for first, last in edges]
+
+    def piece(self, sign: bytes, ids: list[int]) -> Piece:
+        """What stands for a number of these tokens."""
+        marks = [self._by_id[id].encode() for id in ids]
+        return Piece(sign + marks[0], b"".join(marks[1:]), ids[1:])
 
     def source_ids(self, ids: list[int]) -> list[int]:
         """What the source has for ids of the copy."""

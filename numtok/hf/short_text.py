@@ -5,9 +5,12 @@ general way, which makes the ``encodings`` when something asks for them.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from transformers import PreTrainedTokenizerFast
+from transformers.tokenization_utils_base import TruncationStrategy
+from transformers.utils.generic import PaddingStrategy
 
 from numtok.arrays.text_rows import TextRows
 from numtok.hf.advice import advise_streams
@@ -20,7 +23,7 @@ from numtok.hf.general import (
     set_truncation_and_padding,
     take_settings,
 )
-from numtok.hf.marks import Marks
+from numtok.hf.marks import Marks, Piece
 
 SHORT = 1 << 10  # characters; beyond, the general way costs little more
 MOST_PIECES = 1 << 14  # numbers that are remembered
@@ -28,6 +31,12 @@ NOT_HERE = (
     "is_split_into_words", "split_special_tokens", "return_overflowing_tokens",
     "return_offsets_mapping",
 )  # fmt: skip
+
+KINDS = (
+    ("type_ids", "token_type_ids"),
+    ("attention_mask", "attention_mask"),
+    ("special_tokens_mask", "special_tokens_mask"),
+)
 
 
 def encode_shortly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> Any:
@@ -40,9 +49,11 @@ def encode_shortly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call
         return None
     if not state.is_named_in(texts) and (state.numbers_stay or not state.may_hold_number(texts)):
         return encode_as_base(tokenizer, call)
-    marks = state.marks_for(texts)
-    stay = state.numbers_stay
-    marked = [one if stay else _marked(state, marks, one) for one in texts]
+    marks, stay = state.marks_for(texts), state.numbers_stay
+    others: list[list[int]] = []
+    # Other tokens than the first go in afterwards, unless they count for the length.
+    later = None if state.one_token or stay or _is_cut_or_padded(options) else others
+    marked = [one if stay else _marked(state, marks, one, later) for one in texts]
     if None in marked:
         return None
     if tuple(marked) != texts:
@@ -54,7 +65,7 @@ def encode_shortly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call
         [marked[0] if pair is None else tuple(marked)],
         add_special_tokens=options.get("add_special_tokens", True),
     )
-    data = _data(tokenizer, marks.source_ids(encoding.ids), encoding, options)
+    data = _data(tokenizer, marks, encoding, others, options)
     tensors = options.get("return_tensors")
     rows: Any = data if tensors is None else {name: [row] for name, row in data.items()}
     if options.get("return_length"):
@@ -63,25 +74,48 @@ def encode_shortly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call
     return LazyBatchEncoding(rows, tensor_type=tensors, n_sequences=len(texts), make=make)
 
 
+def _is_cut_or_padded(options: Any) -> bool:
+    cut, padded = options.get("truncation_strategy"), options.get("padding_strategy")
+    return not (
+        cut in (None, TruncationStrategy.DO_NOT_TRUNCATE)
+        and padded in (None, PaddingStrategy.DO_NOT_PAD)
+    )
+
+
 def _data(
-    tokenizer: PreTrainedTokenizerFast, ids: list[int], encoding: Any, options: Any
+    tokenizer: PreTrainedTokenizerFast,
+    marks: Marks,
+    encoding: Any,
+    others: list[list[int]],
+    options: Any,
 ) -> dict[str, list[int]]:
-    """What the base class returns, in its order."""
+    """What the base class returns, in its order, with the ``others`` of each number behind its mark."""
+    ids = marks.source_ids(encoding.ids)
+    behind = []
+    if others:
+        found = [k for k, id in enumerate(encoding.ids) if id in marks.mark_ids]
+        behind = list(zip(reversed(found), reversed(others), strict=True))
+    for k, more in behind:
+        ids[k + 1 : k + 1] = more
     tokenizer._eventual_warn_about_too_long_sequence(
         ids, options.get("max_length"), options.get("verbose", True)
     )
     data = {"input_ids": ids}
-    for own, name in (("type_ids", "token_type_ids"), ("attention_mask", "attention_mask")):
+    for own, name in KINDS:
         asked = options.get(f"return_{name}")
-        if name in tokenizer.model_input_names if asked is None else asked:
+        if asked or (asked is None and name in tokenizer.model_input_names):
             data[name] = getattr(encoding, own)
-    if options.get("return_special_tokens_mask"):
-        data["special_tokens_mask"] = encoding.special_tokens_mask
+            for k, more in behind:
+                data[name][k + 1 : k + 1] = data[name][k : k + 1] * len(more)
     return data
 
 
-def _marked(state: BackendState, marks: Marks, text: str) -> str | None:
-    """The text with marks in place of its numbers; None if only the general way can tell."""
+def _marked(
+    state: BackendState, marks: Marks, text: str, others: list[list[int]] | None
+) -> str | None:
+    """The text with marks in place of its numbers; None if only the general way can tell. With
+    ``others``, each number is one mark, and the ids of its other tokens go there.
+    """
     try:
         data = text.encode()
     except UnicodeEncodeError:
@@ -91,30 +125,41 @@ def _marked(state: BackendState, marks: Marks, text: str) -> str | None:
         return None if found is None else text
     sure_mark = marks.number.encode() if state.one_token else None
     known, at = marks.pieces, 0
-    pieces: list[bytes] = []
+    parts: list[bytes] = []
     for start, stop, sure in found:
-        own = sure_mark if sure and sure_mark else known.get(data[start:stop])
+        parts.append(data[at:start])
+        at = stop
+        if sure and sure_mark:
+            parts.append(sure_mark)
+            continue
+        number = data[start:stop]
+        own = known.get(number)
         if own is None:
             known = _learnt(state, marks, data, found)
-            own = known[data[start:stop]]
-        pieces += (data[at:start], own)
-        at = stop
-    return b"".join([*pieces, data[at:]]).decode()
+            own = known[number]
+        parts.append(own.first)
+        if others is None:
+            parts.append(own.others)
+        elif own.first != number:
+            others.append(own.ids)
+    return b"".join([*parts, data[at:]]).decode()
 
 
 def _learnt(
     state: BackendState, marks: Marks, text: bytes, found: list[tuple[int, int, bool]]
-) -> dict[bytes, bytes]:
+) -> dict[bytes, Piece]:
     """``marks.pieces``, with what stands for each number of the text."""
     if len(marks.pieces) > MOST_PIECES:
         marks.pieces = {}
     known, begin = marks.pieces, {stop: start for start, stop, _ in found}
     for stop, start in begin.items():  # what some representation does not hold stays text
-        known[text[start:stop]] = text[start:stop]
+        known[text[start:stop]] = Piece(text[start:stop], b"", [])
     numbers = state.numtok.finder.numbers(TextRows.of([text.decode()]), parse_special=True)
-    spelled = marks.spell(state.numtok.encode_numbers(numbers)[1])
-    places = zip(numbers.start.tolist(), numbers.stop.tolist(), spelled, strict=True)
-    for start, stop, own in places:
+    slots = state.numtok.encode_numbers(numbers)[1]
+    edges = itertools.pairwise(slots.offsets.tolist())
+    for (first, last), start, stop in zip(
+        edges, numbers.start.tolist(), numbers.stop.tolist(), strict=True
+    ):
         sign = text[begin[stop] : start]  # one that stays in the text
-        known[text[begin[stop] : stop]] = sign + own.encode()
+        known[text[begin[stop] : stop]] = marks.piece(sign, slots.plain[first:last].tolist())
     return known

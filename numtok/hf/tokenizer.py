@@ -213,7 +213,8 @@ class NumberTokenizer(KnowsNumbers):
                     " return_numbers=False"
                 )
             return super()._encode_plus(text=text, text_pair=text_pair, **kwargs)
-        if unknown := kwargs.keys() - BASE_OPTIONS:
+        if not BASE_OPTIONS.issuperset(kwargs):
+            unknown = kwargs.keys() - BASE_OPTIONS
             loading.refuse_misspelt(unknown, ["return_numbers"], "a call of NumberTokenizer")
         call, state = Call(text, text_pair, with_streams, kwargs), self.backend_state()
         out = encode_quickly(self, state, call) or encode_shortly(self, state, call)

@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -24,8 +25,10 @@ from numtok.arrays.bitmarks import (
     SIX,
     SIXTY_THREE,
     ZERO,
+    byte_ranges,
     eight_bytes,
     lowest_bit,
+    mark,
     marks_of,
     next_mark,
 )
@@ -47,9 +50,11 @@ from numtok.numbers.rules import (
     uuid_end,
 )
 
-DIGITS_BEGIN = ((0x30, 0x39), (0xD9, 0xE1), (0xEA, 0xFF))  # ASCII digits, and what leads to others
+# ASCII digits, and what leads to others
+DIGITS_BEGIN = byte_ranges((0x30, 0x39), (0xD9, 0xE1), (0xEA, 0xFF))
 SPARE = 16  # bytes after the digits, as :func:`_plain_number` writes more than there are
 SMALL = 1 << 9  # bytes, up to which counting takes longer than room for as many numbers
+SHORT = 1 << 12  # bytes that :func:`scan_short` takes
 ONE_ROW = np.ones(1, np.bool_)
 ONE_ROW.flags.writeable = False  # as all rows are, so that nothing is compiled twice
 NO_BYTE = np.uint8(0xFF)  # that UTF-8 has nowhere
@@ -95,11 +100,43 @@ def scan_columns(rows: TextRows, grammar: Grammar) -> Columns:
     return _columns(rows.text[first:last], offsets, rows.valid, grammar)
 
 
-def scan_one(text: bytes, grammar: Grammar) -> Columns:
-    """Those of one text of valid UTF-8."""
-    offsets = np.array([0, len(text)])
-    offsets.flags.writeable = False
-    return _columns(np.frombuffer(text, np.uint8), offsets, ONE_ROW, grammar)
+class _Room(threading.local):
+    """Where a short text's numbers go: to make such arrays takes longer than to scan it."""
+
+    def __init__(self) -> None:
+        self.offsets = np.zeros(2, np.int64)
+        offsets = self.offsets.view()
+        offsets.flags.writeable = False
+        self.found = np.empty((SHORT, 4), np.int64)
+        marks, words = np.empty(SHORT // 64 + 2, np.uint64), np.empty(SHORT // 8 + 8, np.uint64)
+        columns = empty_columns(SHORT, SHORT + SPARE)
+        self.arrays = (offsets, ONE_ROW, words, marks, columns, self.found)
+
+
+_room = _Room()
+
+
+def scan_short(text: bytes, grammar: Grammar) -> list[list[int]]:
+    """Of each number in one text of valid UTF-8, at most ``SHORT`` bytes: start, stop, the place of
+    its last digit, the place above its first.
+    """
+    _room.offsets[1] = len(text)
+    count = _scan_short(np.frombuffer(text, np.uint8), _rules(grammar), _room.arrays)
+    found: list[list[int]] = _room.found[:count].tolist()
+    return found
+
+
+@kernel
+def _scan_short(text, rules, room):  # type: ignore[no-untyped-def]
+    """How much of the last array in ``room`` is filled."""
+    offsets, valid, words, marks, columns, found = room
+    mark(text, DIGITS_BEGIN, words, marks)
+    count, _ = _scan(Rows(text, marks, offsets, valid), rules, columns)
+    for k in range(count):
+        lowest = columns.exponent[k]
+        found[k, 0], found[k, 1], found[k, 2] = columns.start[k], columns.stop[k], lowest
+        found[k, 3] = lowest + columns.digit_offsets[k + 1] - columns.digit_offsets[k]
+    return count
 
 
 def whole_rows(columns: Columns, rows: TextRows) -> npt.NDArray[np.bool_]:
@@ -116,7 +153,7 @@ def _columns(
     valid: npt.NDArray[np.bool_],
     grammar: Grammar,
 ) -> Columns:
-    marks = marks_of(text, *DIGITS_BEGIN)
+    marks = marks_of(text, DIGITS_BEGIN)
     digits = numbers = len(text)
     if len(text) > SMALL:
         # Each row has at most one number for each run of marks, as digits side by side are one's.

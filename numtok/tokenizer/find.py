@@ -22,7 +22,7 @@ from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
-from numtok.numbers.scanner import scan_one
+from numtok.numbers.scanner import SHORT, scan_short
 from numtok.representations import Representation, SingleToken
 
 Mask = npt.NDArray[np.bool_]
@@ -125,17 +125,18 @@ class NumberFinder:
         sign; None if only :meth:`find` can tell.
         """
         tokens = self._with_digits[parse_special].spans_in(text)
-        if not text or self.grammar.pattern is not None or tokens is None:
+        if not 0 < len(text) <= SHORT or self.grammar.pattern is not None or tokens is None:
             return None
-        columns, held, before = scan_one(text, self.grammar), self._surely_held, 0
-        found = []
-        lists = (columns.start, columns.stop, columns.digit_offsets[1:], columns.exponent)
-        for start, stop, end, lowest in zip(*map(np.ndarray.tolist, lists), strict=True):
-            sure = held.start <= lowest and lowest + end - before <= held.stop
-            before = end
-            if not tokens or all(last <= start or stop <= first for first, last in tokens):
-                found.append((start, stop, sure))
-        return found
+        held = self._surely_held
+        found = [
+            (start, stop, held.start <= lowest and top <= held.stop)
+            for start, stop, lowest, top in scan_short(text, self.grammar)
+        ]
+        if not tokens:
+            return found
+        return [
+            one for one in found if all(last <= one[0] or one[1] <= first for first, last in tokens)
+        ]
 
     @functools.cached_property
     def _surely_held(self) -> range:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from numtok.arrays.bitmarks import BLOCK, copy_block, marks_of
+from numtok.arrays.bitmarks import BLOCK, byte_ranges, copy_block, marks_of
 from numtok.arrays.kernels import kernel
 
 
@@ -27,7 +27,7 @@ blocks = st.binary(min_size=BLOCK + 9, max_size=BLOCK + 9).map(
 @given(st.binary(max_size=300), st.lists(bounds, min_size=1, max_size=3))
 @example(b"7" * 128, [[0x30, 0x39]])
 def test_which_bytes_are_marked(data: bytes, ranges: list[list[int]]) -> None:
-    marks = marks_of(np.frombuffer(data, np.uint8), *[(low, high) for low, high in ranges])
+    marks = marks_of(np.frombuffer(data, np.uint8), byte_ranges(*map(tuple, ranges)))
     expected = [any(low <= byte <= high for low, high in ranges) for byte in data]
     bits = np.unpackbits(marks.view(np.uint8), bitorder="little")
     assert len(marks) == len(data) // 64 + 2
@@ -37,7 +37,9 @@ def test_which_bytes_are_marked(data: bytes, ranges: list[list[int]]) -> None:
 @pytest.mark.parametrize("size", [4095, 4096, 4097, 8192, 10_000])
 def test_marks_of_more_than_a_chunk(size: int) -> None:
     text = np.random.default_rng(size).integers(0, 256, size).astype(np.uint8)
-    bits = np.unpackbits(marks_of(text, (0x30, 0x39)).view(np.uint8), bitorder="little")
+    bits = np.unpackbits(
+        marks_of(text, byte_ranges((0x30, 0x39))).view(np.uint8), bitorder="little"
+    )
     assert np.array_equal(np.flatnonzero(bits), np.flatnonzero((text >= 0x30) & (text <= 0x39)))
 
 

@@ -15,13 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.bitmarks import ONE, SIXTY_THREE, lowest_bit, marks_of
+from numtok.arrays.bitmarks import ONE, SIXTY_THREE, byte_ranges, lowest_bit, marks_of
 from numtok.arrays.kernels import kernel
 from numtok.arrays.utf8 import decode
 from numtok.engines.interface import Ints
 from numtok.engines.pieces import SPACE
 
 Bytes = npt.NDArray[np.uint8]
+
+SPACES, MAY_BE_UNSAFE = byte_ranges((SPACE, SPACE)), byte_ranges((0xCA, 0xFF))  # from U+0280 on
 
 
 def unsafe_places(text: Bytes, runs_of_spaces: bool, unsafe: Bytes) -> Ints:
@@ -30,9 +32,9 @@ def unsafe_places(text: Bytes, runs_of_spaces: bool, unsafe: Bytes) -> Ints:
     """
     if text.size == 0 or not (runs_of_spaces or unsafe.size):
         return np.empty(0, np.int64)
-    marks = marks_of(text, (0xCA, 0xFF))  # of characters from U+0280 on
+    marks = marks_of(text, MAY_BE_UNSAFE)
     if runs_of_spaces:
-        spaces = marks_of(text, (SPACE, SPACE))
+        spaces = marks_of(text, SPACES)
         before, behind = spaces << ONE, spaces >> ONE
         before[1:] |= spaces[:-1] >> SIXTY_THREE
         behind[:-1] |= spaces[1:] << SIXTY_THREE
