@@ -15,10 +15,11 @@ import onnxruntime
 
 from numtok import DecodeStream, Tokenizer
 from numtok.tokenizer.well_formed import FAR, NumberRules
-from numtok.tokenizer.written import Reading, decided, number_ids
+from numtok.tokenizer.written import PlaceTracker, Reading, decided, number_ids
 
 DTYPES = {"float": "f4", "double": "f8", "float16": "f2", "bool": "?"}
-Token = tuple[int, dict[str, Any]]  # its id, and the streams of a number; {} for no number
+PLACES = "place_value"  # of digits, one per token
+Token = tuple[int, dict[str, Any]]  # its id, and its streams: of a number, of a digit
 
 
 class Model:
@@ -69,10 +70,14 @@ class Text:
             raise ValueError(
                 f"the prompt has {len(self.tokens)} tokens, the model takes 1 to {model.positions}"
             )
-        streams = model.inputs.keys() & {*found.batch.schema.names} - {"input_ids"}
+        streams = model.inputs.keys() & {*found.batch.schema.names} - {"input_ids", PLACES}
         for at, place in enumerate(found.number_index.tolist()):
             shown = {name: found[name][at] for name in streams} | {"number_mask": True}
             self.tokens[place] = (self.tokens[place][0], shown)
+        self.places = PlaceTracker.of(model.tokenizer) if PLACES in model.inputs else None
+        if self.places is not None:
+            for (_, shown), place in zip(self.tokens, found[PLACES], strict=True):
+                shown[PLACES] = place
         self.left = min(new, model.positions - len(self.tokens) + 1)
         self.stream = DecodeStream([token for token, _ in self.tokens])
         self.choose, self.pieces = choose, [""]
@@ -84,6 +89,8 @@ class Text:
         ended = token in model.ends and token not in model.numbers
         left = 0 if ended else self.left - 1
         if not ended:
+            if self.places is not None:
+                shown = shown | {PLACES: self.places.step([token])[0]}
             self.tokens.append((token, shown))
             self.pieces.append(self.stream.step(model.tokenizer, token, value) or "")
         if left <= 0:

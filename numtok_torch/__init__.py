@@ -3,6 +3,7 @@ transformer.
 """
 
 from numtok.errors import MissingDependencyError
+from numtok.tokenizer.written import PlaceTracker
 
 try:
     import safetensors  # noqa: F401
@@ -21,7 +22,7 @@ from numtok_torch.embeddings.float_bits import FloatBitsEmbedding
 from numtok_torch.embeddings.fone import FoNEDigitEmbedding, FoNEEmbedding
 from numtok_torch.embeddings.fone_rows import start_as_fone
 from numtok_torch.embeddings.log_fourier import LogFourierEmbedding
-from numtok_torch.embeddings.place_values import PlaceTracker, PlaceValueEmbedding
+from numtok_torch.embeddings.place_values import PlaceValueEmbedding
 from numtok_torch.embeddings.quantile_bins import QuantileBinsEmbedding
 from numtok_torch.embeddings.xval import XValEmbedding
 from numtok_torch.generation.estimate import Estimate

@@ -17,9 +17,8 @@ from torch import Tensor, nn
 
 from numtok import Tokenizer
 from numtok.errors import MissingDependencyError
-from numtok.representations import streams
 from numtok.representations.parse import choose
-from numtok_torch.generation.generate_texts import read_prompts, special_tokens
+from numtok_torch.generation.generate_texts import check_places, read_prompts, special_tokens
 from numtok_torch.generation.well_formed import numtok_tokenizer
 from numtok_torch.model.backbone import (
     ModelError,
@@ -101,12 +100,7 @@ def _check(model: Any, tokenizer: Tokenizer) -> None:
             " Hugging Face models (...ForCausalLM)"
         )
     check_rows(backbone, tokenizer.vocab_size)
-    read = () if model.embedding is None else model.embedding.streams
-    if tracked := [name for name in read if name in streams("token")]:
-        raise ModelError(
-            f"{type(model.embedding).__name__} reads {tracked[0]}, which only numtok_torch.generate"
-            " knows of digits while they are written; leave the layer out of a model for ONNX"
-        )
+    check_places(model, tokenizer)
 
 
 class _Graph(nn.Module):

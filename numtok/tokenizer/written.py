@@ -16,7 +16,7 @@ the noise is 1e-2, and tokens themselves differ with and without a cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,8 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.numbers.to_text import in_marks_of
-from numtok.representations import Representation, SingleToken, SpelledOut
+from numtok.representations import Representation, SingleToken, SpelledOut, own_token
+from numtok.representations.as_written import LONGEST_GROUP, groups
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer.decode import is_lossless
 from numtok.tokenizer.schema import read_metadata
@@ -35,6 +36,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 # significant ones of a real number: one more would be noise; about one number in ten is read twice
 DIGITS = 4
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 Streams = dict[str, npt.NDArray[Any]]
 
 
@@ -164,3 +166,54 @@ def continuation(
     all_given = None if zeros is None or given is None else [*zeros, *given]
     whole = tokenizer.decode([*prompt, *ids], all_given)
     return whole.removeprefix(before) if whole.startswith(before) else alone
+
+
+class PlaceTracker:
+    """The places of the digits that a model writes, token by token, one state per row: what a layer
+    sees of ``place_value`` while they are written (:mod:`numtok_torch.embeddings.place_values`).
+
+    Args:
+        vocabulary: the ids of the tokens that numbers are spelled with, by content: those of
+            PlaceValue or Digits. Any other token, ``[/NUM]`` among them, ends a number.
+        order: ``"msd"`` or ``"lsd"``.
+    """
+
+    def __init__(self, vocabulary: Mapping[str, int], order: str = "msd") -> None:
+        def ids(contents: Iterable[str]) -> list[int]:
+            return [vocabulary[one] for one in contents if one in vocabulary]
+
+        forms = {form: len(one) for one in groups(LONGEST_GROUP) for form in (one, own_token(one))}
+        wider = [[one for one in forms if forms[one] > k] for k in range(LONGEST_GROUP)]
+        self._widths = [ids(some) for some in wider]  # tokens of more than 0, 1, 2 digits
+        self._kinds = [ids(some) for some in (("[NUM]", " [NUM]"), ".", "-+,_'", "eE")]
+        self._order = order
+        self._state: Ints | None = None  # (4, rows): inside, after the point, exponent, count
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer) -> PlaceTracker | None:
+        """That of a tokenizer whose numbers have places; else None."""
+        first = tokenizer.representations[0]
+        if not isinstance(first, SpelledOut) or first.order is None or first.token_column is None:
+            return None
+        return cls(tokenizer.tokens, first.order)
+
+    def step(self, ids: npt.ArrayLike) -> Ints:
+        """The places, int64 (rows,), of the tokens (rows,) just written."""
+        ids = np.asarray(ids)
+        opens, point, inner, power = (np.isin(ids, one) for one in self._kinds)
+        width = sum((np.isin(ids, one).astype(np.int64) for one in self._widths), 0 * ids)
+        state = np.zeros((4, len(ids)), np.int64) if self._state is None else self._state
+        was_inside, was_behind, was_power = state[:3].astype(np.bool_)
+        inside = opens | (was_inside & ((width > 0) | point | inner | power))
+        behind = inside & ~opens & (was_behind | point)
+        exponent = inside & ~opens & (was_power | power)
+        counts = inside & ~exponent & (behind if self._order == "msd" else True)
+        width = np.where(counts, width, 0)
+        count = np.where(opens | ~inside | point, 0, state[3]) + width
+        self._state = np.stack([inside, behind, exponent, count]).astype(np.int64)
+        return np.where(width > 0, -count if self._order == "msd" else count, 0)
+
+    def reorder(self, rows: npt.ArrayLike) -> None:
+        """Take the states of these rows, int64 (new rows,): for beams."""
+        if self._state is not None:
+            self._state = self._state[:, np.asarray(rows)]

@@ -7,8 +7,8 @@ Transformers Can Do Arithmetic with the Right Embeddings (McLeish et al. 2024), 
 positions are those of Position Coupling (Cho et al. 2024).
 
 **Writing left to right.** A model that writes 4, 1, 7 does not know, at the 4, that it stands for
-hundreds: how many digits follow is not decided. So the layer sees, as :class:`PlaceTracker` gives
-it:
+hundreds: how many digits follow is not decided. So the layer sees, as
+:class:`numtok.tokenizer.written.PlaceTracker` gives it:
 
 ==============  ======================================================  =================================================================
 order           most significant first                                  least significant first
@@ -36,15 +36,12 @@ the exponent after: the digits that then count as integer are shown as integer d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
-from numtok.representations import own_token
-from numtok.representations.as_written import LONGEST_GROUP, groups
 from numtok_torch.embeddings.base import Batch, NumberEmbedding, root_mean_square
 
 ORDERS = ("msd", "lsd")
@@ -159,46 +156,3 @@ def places_when_written(place: Tensor, order: str) -> Tensor:
     # (batch, seq), of the fraction at or in front
     start = torch.where(starts, positions, 0).cummax(1).values
     return torch.where(place < 0, place - place.gather(1, start) + 1, place)
-
-
-class PlaceTracker:
-    """The places of the digits that a model writes, token by token, one state per row; see the
-    module.
-
-    Args:
-        vocabulary: the ids of the tokens that numbers are spelled with, by content: those of
-            numtok's PlaceValue or Digits. Any other token, ``[/NUM]`` among them, ends a number.
-        order: ``"msd"`` or ``"lsd"``.
-    """
-
-    def __init__(self, vocabulary: Mapping[str, int], order: str = "msd") -> None:
-        def ids(contents: Iterable[str]) -> Tensor:
-            known = [vocabulary[one] for one in contents if one in vocabulary]
-            return torch.tensor(known, dtype=torch.int64)
-
-        forms = {form: len(one) for one in groups(LONGEST_GROUP) for form in (one, own_token(one))}
-        wider = [[one for one in forms if forms[one] > k] for k in range(LONGEST_GROUP)]
-        self._widths = [ids(some) for some in wider]  # tokens of more than 0, 1, 2 digits
-        self._kinds = [ids(some) for some in (("[NUM]", " [NUM]"), ".", "-+,_'", "eE")]
-        self._order = order
-        self._state: Tensor | None = None  # (4, rows): inside, after the point, exponent, count
-
-    def step(self, ids: Tensor) -> Tensor:
-        """The places, int64 (rows,), of the tokens (rows,) just written."""
-        opens, point, inner, power = (torch.isin(ids, one.to(ids.device)) for one in self._kinds)
-        width = sum((torch.isin(ids, one.to(ids.device)).long() for one in self._widths), 0 * ids)
-        state = ids.new_zeros(4, len(ids)) if self._state is None else self._state
-        was_inside, was_behind, was_power = state[:3].bool()
-        inside = opens | (was_inside & ((width > 0) | point | inner | power))
-        behind = inside & ~opens & (was_behind | point)
-        exponent = inside & ~opens & (was_power | power)
-        counts = inside & ~exponent & (behind if self._order == "msd" else True)
-        width = torch.where(counts, width, 0)
-        count = torch.where(opens | ~inside | point, 0, state[3]) + width
-        self._state = torch.stack([inside.long(), behind.long(), exponent.long(), count])
-        return torch.where(width > 0, -count if self._order == "msd" else count, 0)
-
-    def reorder(self, rows: Tensor) -> None:
-        """Take the states of these rows, int64 (new rows,): for beams."""
-        if self._state is not None:
-            self._state = self._state[:, rows]

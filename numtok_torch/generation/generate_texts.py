@@ -173,7 +173,7 @@ def _checked(
     _check_options(model, prompts, options)
     known = numtok_tokenizer(tokenizer)
     check_rows(model.transformer, known.vocab_size)
-    _check_places(model, known)
+    check_places(model, known)
     return known
 
 
@@ -196,7 +196,7 @@ def _check_options(model: NumberModel, prompts: int, options: Mapping[str, Any])
         )
 
 
-def _check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
+def check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
     """Whether the layer was trained on the places that it will see while numbers are written."""
     first = tokenizer.representations[0]
     order = first.order if isinstance(first, SpelledOut) else None

@@ -27,10 +27,8 @@ import torch
 from torch import Tensor
 
 from numtok import Tokenizer
-from numtok.representations import SpelledOut
-from numtok.tokenizer.written import Reading, decided, number_ids
+from numtok.tokenizer.written import PlaceTracker, Reading, decided, number_ids
 from numtok_torch.data.rows import number_streams
-from numtok_torch.embeddings.place_values import PlaceTracker
 from numtok_torch.model.model import NumberModel
 
 Ids = npt.NDArray[Any]
@@ -63,9 +61,7 @@ class Writing:
         self._shown: dict[Key, dict[str, npt.NDArray[Any]]] = {}
         self._places: dict[Key, int] = {}
         self._rows: dict[Key, int] = {}
-        first, self._tracker = tokenizer.representations[0], None
-        if "place_value" in prompt and isinstance(first, SpelledOut) and first.order is not None:
-            self._tracker = PlaceTracker(tokenizer.tokens, first.order)
+        self._tracker = PlaceTracker.of(tokenizer) if "place_value" in prompt else None
 
     @property
     def width(self) -> int:
@@ -100,8 +96,8 @@ class Writing:
         keys = [self._key(row, length) for row in range(rows)]
         if self._tracker and length > self.width:
             before = [self._rows[self._key(row, length - 1)] for row in range(rows)]
-            self._tracker.reorder(torch.tensor(before, device=input_ids.device))
-            places = self._tracker.step(input_ids[:, -1]).tolist()
+            self._tracker.reorder(before)
+            places = self._tracker.step(self._ids[:, -1]).tolist()
             self._places |= dict(zip(keys, places, strict=True))
         self._rows = {one: row for row, one in reversed(list(enumerate(keys)))}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
 import torch
 import torch_models as tiny
 import trained
@@ -123,7 +124,8 @@ def streams_written(
     for name in prompt.keys() - found.keys():
         if name == "place_value":
             tracker = PlaceTracker(tokenizer.tokens, tokenizer.representations[0].order)
-            found[name] = torch.stack([tracker.step(column) for column in new.T], 1)
+            places = np.stack([tracker.step(column) for column in new.numpy().T], 1)
+            found[name] = torch.from_numpy(places)
             continue
         found[name] = prompt[name].new_zeros(1, len(ids), *prompt[name].shape[2:])
         if name in streams:

@@ -515,7 +515,7 @@ def test_what_is_seen_in_training_is_what_is_seen_when_writing(
     def check(literals: list[str]) -> None:
         ids, places = spelled(literals, representation)
         tracker = layers.PlaceTracker(vocabulary, representation.order)
-        written = [int(tracker.step(torch.tensor([one]))[0]) for one in ids]
+        written = [int(tracker.step([one])[0]) for one in ids]
         known = places_when_written(torch.tensor([places]), representation.order)
         assert known[0].tolist() == written
 
@@ -549,13 +549,13 @@ def test_the_tracker_keeps_a_state_for_each_row_and_beam() -> None:
     tracker = layers.PlaceTracker(SYMBOLS, "lsd")
     one, dot, word = SYMBOLS["1"], SYMBOLS["."], 5
     # a digit outside a number has no place
-    assert tracker.step(torch.tensor([1, 2, one])).tolist() == [0, 0, 0]
-    assert tracker.step(torch.tensor([one, one, one])).tolist() == [1, 1, 0]
-    assert tracker.step(torch.tensor([one, dot, one])).tolist() == [2, 0, 0]
-    tracker.reorder(torch.tensor([1, 0, 0]))
-    assert tracker.step(torch.tensor([one, one, word])).tolist() == [1, 3, 0]
-    assert tracker.step(torch.tensor([SYMBOLS["e"], one, one])).tolist() == [0, 4, 0]
-    assert tracker.step(torch.tensor([one, 3, one])).tolist() == [0, 0, 0]
+    assert tracker.step([1, 2, one]).tolist() == [0, 0, 0]
+    assert tracker.step([one, one, one]).tolist() == [1, 1, 0]
+    assert tracker.step([one, dot, one]).tolist() == [2, 0, 0]
+    tracker.reorder([1, 0, 0])
+    assert tracker.step([one, one, word]).tolist() == [1, 3, 0]
+    assert tracker.step([SYMBOLS["e"], one, one]).tolist() == [0, 4, 0]
+    assert tracker.step([one, 3, one]).tolist() == [0, 0, 0]
 
 
 # ---- From a file, and errors

@@ -28,7 +28,12 @@ pytest.importorskip("onnxscript")
 QUICK = ("xval", "gpt2")
 SLOW = [
     pytest.param(*case, marks=pytest.mark.slow)
-    for case in (("fone", "gpt_neox"), ("bits compact", "llama"), ("p10", "gpt2"))
+    for case in (
+        ("fone", "gpt_neox"),
+        ("bits compact", "llama"),
+        ("p10", "gpt2"),
+        ("place lsd", "gpt2"),
+    )
 ]
 NEW = 12
 
@@ -143,8 +148,8 @@ def test_what_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     mamba = NumberModel(transformers.MambaForCausalLM(config), None, None)
     with pytest.raises(ModelError, match="keys and values of each layer"):
         to_onnx(mamba, tmp_path / "new", tokenizer)
-    with pytest.raises(ModelError, match="PlaceValueEmbedding reads place_value"):
-        to_onnx(*made("place", "gpt2")[:1], tmp_path / "new", made("place", "gpt2")[1])
+    with pytest.raises(ModelError, match="written 'lsd', the tokenizer writes them 'msd'"):
+        to_onnx(made("place lsd", "gpt2")[0], tmp_path / "new", made("place", "gpt2")[1])
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     with pytest.raises(MissingDependencyError, match=r"numtok\[onnx\]"):
         to_onnx(model, tmp_path / "new", tokenizer)

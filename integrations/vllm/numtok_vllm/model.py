@@ -67,7 +67,7 @@ class ServedNumberModel(nn.Module):
         if any(isinstance(layer, PlaceValueEmbedding) for layer in layers):
             raise ModelError(
                 "PlaceValueEmbedding sees the places of digits while they are written, which vLLM"
-                " does not keep; write with numtok_torch.generate"
+                " does not keep; write with numtok_torch.generate or examples/serve.py"
             )
         self.numbers = NumberIds(self.tokenizer)
         self.tokens = torch.tensor(number_ids(self.tokenizer))
