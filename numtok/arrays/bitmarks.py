@@ -29,17 +29,17 @@ def byte_ranges(*ranges: tuple[int, int]) -> Any:
 def marks_of(text: npt.NDArray[np.uint8], ranges: Any) -> npt.NDArray[np.uint64]:
     """The marks of all bytes in the ranges."""
     marks = memory.empty(len(text) // 64 + 2, np.uint64)
-    mark(text, ranges, np.empty(min(len(text) // 64 + 1, _CHUNK // 64) * 8, np.uint64), marks)
+    flags = np.empty(min(len(text) // 64 * 64 + 64, _CHUNK), np.uint8)
+    mark(text, ranges, flags, flags.view(np.uint64), marks)
     return marks
 
 
 @kernel
-def mark(text, ranges, words, marks):  # type: ignore[no-untyped-def]
+def mark(text, ranges, flags, words, marks):  # type: ignore[no-untyped-def]
     """Two loops that LLVM makes vector instructions of: a flag for each byte, and a bit for each
-    flag. ``words``: room for the flags, eight at a time.
+    flag. ``words``: the flags, eight at a time.
     """
     (low, width), (other_low, other_width), (third_low, third_width) = ranges
-    flags = words.view(np.uint8)
     size, block = np.uint64(text.size), ZERO
     for begin in range(ZERO, size, np.uint64(_CHUNK)):
         count = min(size - begin, np.uint64(_CHUNK))

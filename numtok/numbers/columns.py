@@ -43,25 +43,33 @@ def take_columns(columns: Columns, which: npt.NDArray[Any]) -> Columns:
     Raises:
         IndexError: for an index that is out of range, or a mask of another length.
     """
-    indices = np.arange(len(columns.document))[which]
+    runs = _runs(which, len(columns.document))
     ends = columns.digit_offsets
-    digits = len(columns.digits)
-    if which.dtype != np.bool_:  # some may come more than once
-        digits = int((ends[1:][indices] - ends[:-1][indices]).sum())
-    out = empty_columns(len(indices), digits)
-    filled = _take(columns, indices, out)
-    return out._replace(digits=out.digits[:filled])
+    digits = int((ends[runs[:, 1]] - ends[runs[:, 0]]).sum())
+    out = empty_columns(int((runs[:, 1] - runs[:, 0]).sum()), digits)
+    _copy(columns, runs, out)
+    return out
+
+
+def _runs(which: npt.NDArray[Any], count: int) -> npt.NDArray[np.int64]:
+    """int64[r, 2]: first and stop of the numbers that follow each other."""
+    if which.dtype != np.bool_:
+        first = np.arange(count)[which]
+        begins, ends = np.diff(first, prepend=-2) != 1, np.diff(first, append=-2) != 1
+        return np.stack([first[begins], first[ends] + 1], 1)
+    if len(which) != count:
+        raise IndexError(f"a mask of {len(which)} for {count} numbers")
+    padded = np.zeros(count + 2, np.bool_)
+    padded[1:-1] = which
+    return np.flatnonzero(padded[1:] != padded[:-1]).reshape(-1, 2)
 
 
 @kernel
-def _take(given, indices, out):  # type: ignore[no-untyped-def]
-    """The count of digits. Numbers that follow each other are copied column by column."""
-    filled, to, count = ZERO, ZERO, np.uint64(indices.size)
+def _copy(given, runs, out):  # type: ignore[no-untyped-def]
+    filled, to = ZERO, ZERO
     out.digit_offsets[0] = 0
-    while to < count:
-        first, length = np.uint64(indices[to]), ONE
-        while to + length < count and np.uint64(indices[to + length]) == first + length:
-            length += ONE
+    for run in range(runs.shape[0]):
+        first, length = np.uint64(runs[run, 0]), np.uint64(runs[run, 1] - runs[run, 0])
         for k in range(length):
             out.document[to + k] = given.document[first + k]
         for k in range(length):
@@ -81,4 +89,3 @@ def _take(given, indices, out):  # type: ignore[no-untyped-def]
             out.digits[filled + k] = given.digits[begin + k]
         to += length
         filled = np.uint64(out.digit_offsets[to])
-    return np.int64(filled)

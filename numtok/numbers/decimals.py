@@ -31,10 +31,12 @@ class Decimals(NamedTuple):
         digits = gather(self.digits, first, offsets)
         return Decimals(digits, offsets, take(self.exponent, indices), take(self.negative, indices))
 
-    def is_zero(self) -> npt.NDArray[np.bool_]:
-        """bool[n]: every digit is 0."""
-        zero = memory.empty(len(self.exponent), np.bool_)
-        _is_zero(self.digits, self.offsets, zero)
+    def is_zero(self, indices: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.bool_]:
+        """bool[n]: every digit is 0; of all, or of those at the indices."""
+        if indices is None:
+            indices = np.arange(len(self.exponent))
+        zero = memory.empty(len(indices), np.bool_)
+        _is_zero(self.digits, self.offsets, indices, zero)
         return zero
 
 
@@ -55,10 +57,10 @@ def gather(
 
 
 @kernel
-def _is_zero(digits, offsets, zero):  # type: ignore[no-untyped-def]
+def _is_zero(digits, offsets, indices, zero):  # type: ignore[no-untyped-def]
     for i in range(zero.size):
         zero[i] = True
-        for k in range(offsets[i], offsets[i + 1]):
+        for k in range(offsets[indices[i]], offsets[indices[i] + 1]):
             if digits[k] != 0:
                 zero[i] = False
                 break

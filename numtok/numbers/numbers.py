@@ -23,7 +23,7 @@ from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError, MissingDependencyError
 from numtok.numbers.columns import Columns, take_columns
-from numtok.numbers.decimals import Decimals, gather
+from numtok.numbers.decimals import Decimals, gather, take
 from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar
 from numtok.numbers.number import Number
 from numtok.numbers.scanner import scan_columns, whole_rows
@@ -181,7 +181,8 @@ class Numbers:
         columns = take_columns(Columns(*(getattr(self, name) for name in Columns._fields)), which)
         chosen = Numbers.of_columns(columns, self.rows, self.decimal)
         if "_floats" in self.__dict__:  # carry over what is known already
-            chosen.__dict__["_floats"] = tuple(values[which] for values in self._floats)
+            indices = np.flatnonzero(which) if which.dtype == np.bool_ else which
+            chosen.__dict__["_floats"] = tuple(take(values, indices) for values in self._floats)
             for values in chosen._floats:
                 values.flags.writeable = False
         return chosen
@@ -226,7 +227,7 @@ class Numbers:
         singles = self.to_float32()
         fits: npt.NDArray[np.bool_] = np.isfinite(singles)
         zeros = np.flatnonzero(singles == 0)
-        fits[zeros] = self._decimals.take(zeros).is_zero()
+        fits[zeros] = self._decimals.is_zero(zeros)
         return fits
 
     @functools.cached_property

@@ -108,9 +108,10 @@ class _Room(threading.local):
         offsets = self.offsets.view()
         offsets.flags.writeable = False
         self.found = np.empty((SHORT, 4), np.int64)
-        marks, words = np.empty(SHORT // 64 + 2, np.uint64), np.empty(SHORT // 8 + 8, np.uint64)
+        flags, marks = np.empty(SHORT + 64, np.uint8), np.empty(SHORT // 64 + 2, np.uint64)
         columns = empty_columns(SHORT, SHORT + SPARE)
-        self.arrays = (offsets, ONE_ROW, words, marks, columns, self.found)
+        arrays = (offsets, ONE_ROW, flags, flags.view(np.uint64), marks)
+        self.arrays = (*arrays, columns, self.found)
 
 
 _room = _Room()
@@ -129,8 +130,8 @@ def scan_short(text: bytes, grammar: Grammar) -> list[list[int]]:
 @kernel
 def _scan_short(text, rules, room):  # type: ignore[no-untyped-def]
     """How much of the last array in ``room`` is filled."""
-    offsets, valid, words, marks, columns, found = room
-    mark(text, DIGITS_BEGIN, words, marks)
+    offsets, valid, flags, words, marks, columns, found = room
+    mark(text, DIGITS_BEGIN, flags, words, marks)
     count, _ = _scan(Rows(text, marks, offsets, valid), rules, columns)
     for k in range(count):
         lowest = columns.exponent[k]
