@@ -77,11 +77,11 @@ def _normalizer_state(normalizer: Any) -> Any:
     """Likewise of a normalizer: the tables of SentencePiece take half a millisecond to write out, so
     what they make of some characters stands for them.
     """
-    if isinstance(normalizer, normalizers.Sequence):
-        steps: Any = normalizer
-        return tuple(map(_normalizer_state, steps))
     if isinstance(normalizer, normalizers.Precompiled):
         return normalizer.normalize_str(PROBE)
+    if isinstance(normalizer, normalizers.Sequence):
+        steps: Any = normalizer
+        return [*map(_normalizer_state, steps)]
     return state_of(normalizer)
 
 

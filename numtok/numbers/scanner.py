@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -109,9 +109,8 @@ class _Room(threading.local):
         offsets.flags.writeable = False
         self.found = np.empty((SHORT, 4), np.int64)
         flags, marks = np.empty(SHORT + 64, np.uint8), np.empty(SHORT // 64 + 2, np.uint64)
-        columns = empty_columns(SHORT, SHORT + SPARE)
-        arrays = (offsets, ONE_ROW, flags, flags.view(np.uint64), marks)
-        self.arrays = (*arrays, columns, self.found)
+        rows = (offsets, ONE_ROW, flags, flags.view(np.uint64), marks)
+        self.arrays = (self.found, *rows, *empty_columns(SHORT, SHORT + SPARE))
 
 
 _room = _Room()
@@ -122,21 +121,34 @@ def scan_short(text: bytes, grammar: Grammar) -> list[list[int]]:
     its last digit, the place above its first.
     """
     _room.offsets[1] = len(text)
-    count = _scan_short(np.frombuffer(text, np.uint8), _rules(grammar), _room.arrays)
+    count = _scan_short(np.frombuffer(text, np.uint8), *_rule_arrays(grammar), *_room.arrays)
     found: list[list[int]] = _room.found[:count].tolist()
     return found
 
 
+@functools.lru_cache(maxsize=64)
+def _rule_arrays(grammar: Grammar) -> tuple[npt.NDArray[Any], ...]:
+    """The rules in arrays alone, which are handed over several times as fast as tuples of them."""
+    rules = _rules(grammar)
+    separators, decimal, lakhs, exponent = rules.notation
+    switches = [decimal, lakhs, exponent, rules.signs, rules.leading, rules.accounting]
+    return rules.classes, rules.neighbours, separators, np.array(switches, np.uint8)
+
+
 @kernel
-def _scan_short(text, rules, room):  # type: ignore[no-untyped-def]
-    """How much of the last array in ``room`` is filled."""
-    offsets, valid, flags, words, marks, columns, found = room
+def _scan_short(  # type: ignore[no-untyped-def]
+    text, classes, neighbours, separators, switches, found, offsets, valid, flags, words, marks,
+    document, start, stop, negative, digits, digit_offsets, exponent
+):  # fmt: skip
+    """How much of ``found`` is filled."""
+    notation = Notation(separators, switches[0], switches[1] != 0, switches[2] != 0)
+    rules = Rules(classes, neighbours, notation, switches[3] != 0, switches[4], switches[5] != 0)
+    columns = Columns(document, start, stop, negative, digits, digit_offsets, exponent)
     mark(text, DIGITS_BEGIN, flags, words, marks)
     count, _ = _scan(Rows(text, marks, offsets, valid), rules, columns)
     for k in range(count):
-        lowest = columns.exponent[k]
-        found[k, 0], found[k, 1], found[k, 2] = columns.start[k], columns.stop[k], lowest
-        found[k, 3] = lowest + columns.digit_offsets[k + 1] - columns.digit_offsets[k]
+        found[k, 0], found[k, 1], found[k, 2] = start[k], stop[k], exponent[k]
+        found[k, 3] = exponent[k] + digit_offsets[k + 1] - digit_offsets[k]
     return count
 
 
