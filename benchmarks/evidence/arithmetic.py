@@ -30,7 +30,7 @@ WATCHED = 200  # questions for a point of a learning curve
 
 @dataclass(frozen=True)
 class Task:
-    """Pairs of whole numbers up to ``10**digits - 1``.
+    """Pairs of numbers of so many digits, of which some stand behind the point.
 
     Attributes:
         sign: of the operation, as it is written.
@@ -38,13 +38,15 @@ class Task:
         digits: of each operand, at most.
         answer: digits that answers may have before and after the point, for FoNE.
         ordered: ``"a<=b"``, or ``"a>=b"`` where the difference must not be negative.
+        behind: digits of each operand behind the point.
     """
 
     sign: str
-    apply: Callable[[int, int], int]
+    apply: Callable[[Decimal, Decimal], Decimal]
     digits: int
     answer: tuple[int, int]
     ordered: str = "a<=b"
+    behind: int = 0
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,8 @@ def questions(task: Task, count: int, seed: int) -> list[Question]:
     while len(found) < count:
         a, b = sorted((draw.randrange(side), draw.randrange(side)), reverse=task.ordered == "a>=b")
         found[a, b] = None
-    return [_question(task, a, b) for a, b in found]
-
-
-def _question(task: Task, a: int, b: int) -> Question:
-    return Question(f"{a}{task.sign}{b}=", Decimal(task.apply(a, b)))
+    pairs = [tuple(Decimal(one).scaleb(-task.behind) for one in pair) for pair in found]
+    return [Question(f"{a}{task.sign}{b}=", task.apply(a, b)) for a, b in pairs]
 
 
 def run(

@@ -1,7 +1,8 @@
-"""FoNE, table 1 and figure 2: sums, differences and products of whole numbers, as learning curves.
+"""FoNE, table 1 and figure 2: sums, differences and products, as learning curves.
 
 Every row gets the same trunk, samples, steps and search: two rates on sums at seed 0, of which the
-one with the lower loss on unseen sums is taken for all tasks. The main rows have three seeds.
+one with the lower loss on unseen sums is taken for all tasks, and for sums at other seeds. The main
+rows have three seeds.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from benchmarks.evidence.arithmetic import Row, Task
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
 from benchmarks.evidence.plots import learning_curves, shown
-from benchmarks.evidence.store import Result, Settings, Store, taken
+from benchmarks.evidence.store import Result, Settings, Store, reported
 
 NAME = "fone_arithmetic"
 ROWS: dict[str, Row] = {
@@ -30,65 +31,78 @@ ROWS: dict[str, Row] = {
     "bits": Row("bits"),
 }
 SEEDED = ("fone", "digits", "digits, reversed, places")
-SEEDS = (0, 1, 2)
 ADD, SUBTRACT, MULTIPLY = "addition", "subtraction", "multiplication"
+DECIMALS = "addition of decimals"
 TASKS = {
     "smoke": {ADD: Task("+", operator.add, 2, (3, 0))},
     "small": {
         ADD: Task("+", operator.add, 3, (4, 0)),
+        DECIMALS: Task("+", operator.add, 3, (3, 1), behind=1),
         SUBTRACT: Task("-", operator.sub, 3, (3, 0), "a>=b"),
         MULTIPLY: Task("*", operator.mul, 2, (4, 0)),
     },
     "full": {
         ADD: Task("+", operator.add, 6, (7, 0)),
+        DECIMALS: Task("+", operator.add, 6, (4, 3), behind=3),
         SUBTRACT: Task("-", operator.sub, 5, (5, 0), "a>=b"),
         MULTIPLY: Task("*", operator.mul, 4, (8, 0)),
     },
 }
 PAPER = {  # exact, as the paper has it
-    "fone": (1.0, 1.0, 0.9856),
-    "digits": (0.9985, 0.9971, 0.8121),
-    "subword": (0.9794, 0.9166, 0.0805),
-    "xval": (0.0044, 0.0341, 0.0),
+    ADD: {"fone": 1.0},
+    DECIMALS: {"fone": 1.0, "digits": 0.9985, "subword": 0.9794, "xval": 0.0044},
+    SUBTRACT: {"fone": 1.0, "digits": 0.9971, "subword": 0.9166, "xval": 0.0341},
+    MULTIPLY: {"fone": 0.9856, "digits": 0.8121, "subword": 0.0805, "xval": 0.0},
 }
 RATES = (0.0025, 0.001)
 STEPS = {"smoke": 250, "small": 1200, "full": 140_600}  # full: 100 epochs of 720,000
-LONGER = 4  # times the steps, at seed 0
+LONGER, LONGEST = 4, 16  # times the steps
 STARTS = ("0.02", "width^-0.5")  # standard deviations of the word vectors
-HARDER = ("digits", "digits, reversed, places")  # are searched for on subtraction too
+HARDER = ("digits", "digits, reversed, places")  # have a search for a start on subtraction
 BATCH = {"smoke": 128, "small": 64, "full": 512}
 SAMPLES = {"smoke": 2000, "small": 12_800, "full": 720_000}
 OF_PRODUCTS = 4500  # of the 5,050 pairs that there are
 HELD_OUT = {"smoke": 200, "small": 500, "full": 10_000}
+FAILS, NOISE = 0.05, 0.025  # shares: of one that does not learn; of 200 questions, by chance
 TRUNK = {"smoke": (64, 2), "small": (64, 2), "full": (384, 6)}  # width and layers; FoNE, table 6
 
 
 def phases(size: str) -> list[list[Settings]]:
-    """The search on sums, then all tasks with every seed, then products for longer."""
+    """The search on sums, then all tasks with every seed, then some of them for longer."""
     names = ("fone", "digits") if size == "smoke" else tuple(ROWS)
     if size == "smoke":
         return [[_settings(size, ADD, row) | {"rate": 0.005} for row in names]]
     search = [_settings(size, ADD, row) | {"rate": rate} for row in names for rate in RATES]
     runs = [
         _settings(size, task, row, seed)
-        for seed in SEEDS
         for task in TASKS[size]
         for row in names
-        if (seed == 0 or row in SEEDED) and (task, seed) != (ADD, 0)
+        for seed in seeds(task)[: 3 if row in SEEDED else 1]
     ]
-    return [search, runs, _longer() if size == "small" else []]
+    return [search, runs, *(_longer() if size == "small" else [])]
 
 
-def _longer() -> list[Settings]:
-    """Products by the rows with seeds; differences by digits, with a search of its own."""
-    times = {"times": LONGER}
-    products = [_settings("small", MULTIPLY, row) | times for row in SEEDED]
-    differences = [
-        _settings("small", SUBTRACT, row) | times | {"start": start, "rate": RATES[0]}
-        for start in reversed(STARTS)
-        for row in HARDER
+def seeds(task: str) -> tuple[int, ...]:
+    """Of the tables: other ones than that of a search by the questions of the task."""
+    return (1, 2, 3) if task == ADD else (0, 1, 2)
+
+
+def _longer() -> list[list[Settings]]:
+    """Products by the rows with seeds, sums and differences by digits; before, a search for a start."""
+    starts = [one for row in HARDER for one in _starts(row).values()]
+    products = [
+        _settings("small", MULTIPLY, row) | {"times": times}
+        for times in (LONGER, LONGEST)
+        for row in SEEDED
     ]
-    return [_settings("small", ADD, "digits") | times, *products, *differences]
+    others = [_settings("small", ADD, "digits", 1)]
+    others += [_settings("small", SUBTRACT, row, 1) for row in HARDER]
+    return [starts, [one | {"times": LONGER} for one in others] + products]
+
+
+def _starts(row: str) -> dict[str, Settings]:
+    shared = _settings("small", SUBTRACT, row) | {"times": LONGER}
+    return {start: shared | {"start": start, "rate": RATES[0]} for start in STARTS}
 
 
 def _settings(size: str, task: str, row: str, seed: int = 0) -> Settings:
@@ -107,19 +121,24 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     steps = STEPS[size] * settings.get("times", 1)
     course = Course(steps, BATCH[size], rate, settings["seed"])
     counts, trunk = (samples, HELD_OUT[size]), TRUNK[size]
-    start = 0.02 if settings.get("start", "0.02") == "0.02" else trunk[0] ** -0.5
-    found = arithmetic.run(task, ROWS[row], counts, course, trunk, folder, start)
-    return {"rate": rate, "steps": steps, "samples": samples, "start": start, **found}
+    start = settings.get("start", STARTS[0])
+    if settings["task"] == SUBTRACT and settings.keys() & {"times", "start"} == {"times"}:
+        start = store.best(NAME, _starts(row))
+    std = 0.02 if start == STARTS[0] else trunk[0] ** -0.5
+    found = arithmetic.run(task, ROWS[row], counts, course, trunk, folder, std)
+    return {"rate": rate, "steps": steps, "samples": samples, "start": std, **found}
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     """For each task the curves, and what they say to the paper."""
     parts = []
-    for index, task in enumerate(TASKS["small"]):
+    for task, title in TASKS["small"].items():
         by = _by_row(results, task)
         if not by:
             continue
-        rows = [_table_row(name, found, index) for name, found in by.items()]
+        longest = {name.split(" ×")[0]: name for name in by}
+        claims = {longest[row]: share for row, share in PAPER[task].items() if row in longest}
+        rows = [_table_row(name, found, claims.get(name)) for name, found in by.items()]
         heads = [
             "exact",
             "half the steps",
@@ -131,22 +150,20 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
             "rate",
             "start",
         ]
-        picture = plots / f"{NAME}_{task}.svg"
+        picture = plots / f"{NAME}_{task.replace(' ', '_')}.svg"
         learning_curves(
             picture, {name: [one["curve"] for one in found] for name, found in by.items()}, "exact"
         )
-        title = TASKS["small"][task]
-        parts.append(f"### {task.capitalize()}, {title.digits} digits")
+        point = f", of which {title.behind} behind the point" * (title.behind > 0)
+        parts.append(f"### {task.capitalize()}, {title.digits} digits{point}")
         parts.append(tables.markdown(heads, rows))
         parts.append(shown(picture, f"Exact {task} against steps and against CPU seconds", by))
     return "\n\n".join(parts)
 
 
-def _table_row(name: str, found: list[Result], task: int) -> list[str]:
+def _table_row(name: str, found: list[Result], claimed: float | None) -> list[str]:
     curve = np.mean([[value for *_, value in one["curve"]] for one in found], axis=0)
     exact = float(np.mean([one["exact"] for one in found]))
-    about = name.removesuffix(f" ×{LONGER}")
-    claimed = PAPER[about][task] if about in PAPER else None
     return [
         f"`{name}`",
         f"{curve[len(curve) // 2 - 1]:.1%}",
@@ -164,24 +181,24 @@ def verdict(exact: float, claimed: float, curve: Any) -> str:
     """What a curve says to a share of right answers that the paper has; beside what falls short,
     whether more steps would settle it.
     """
-    if abs(exact - claimed) <= 0.02:
+    if abs(exact - claimed) <= 0.02 or max(exact, claimed) < FAILS:
         return "shown"
     if exact > claimed:
-        return "more than in the paper, whose numbers are longer"
+        return "says nothing: more than in the paper, whose numbers are longer"
     gained = float(curve[-1] - curve[len(curve) * 4 // 5 - 1])
     rising = f"still rising, {gained:+.1%} in the last fifth: more steps"
-    more = rising if gained > 0.01 else "flat: not by these steps alone"
+    more = rising if gained > NOISE else "flat: not by these steps alone"
     return f"{'shown in part' if exact > claimed / 2 else 'not shown'}; {more}"
 
 
 def _by_row(results: list[tuple[Settings, Result]], task: str) -> dict[str, list[Result]]:
     """One result for each seed."""
     by = tables.gathered(
-        (settings["numbers"] + f" ×{LONGER}" * ("times" in settings), result)
-        for settings, result in taken(results)
+        (settings["numbers"] + f" ×{settings.get('times')}" * ("times" in settings), result)
+        for settings, result in reported(results)
         if settings["task"] == task
     )
-    longer = (f"{name} ×{LONGER}" for name in ROWS)
+    longer = (f"{name} ×{times}" for times in (LONGER, LONGEST) for name in ROWS)
     return {name: by[name] for name in (*ROWS, *longer) if name in by}
 
 
@@ -208,27 +225,28 @@ EXPERIMENT = Experiment(
     run,
     section,
     differs=(
-        "Whole numbers of up to 3 digits for sums, in place of 6 of which 3 stand behind the point;"
-        " of up to 3 for differences, in place of 5; of up to 2 for products, in place of 4. (Of sums"
-        " of whole numbers the paper has FoNE's 100% alone.) A Llama of width"
+        "Numbers of up to 3 digits for sums, whole or with one digit behind the point, in place of 6"
+        " of which 3 stand there; of up to 3 for differences, in place of 5; of up to 2 for products,"
+        " in place of 4. (Of sums of whole numbers the paper has FoNE's 100% alone.) A Llama of width"
         f" {TRUNK['small'][0]} with {TRUNK['small'][1]} layers in place of 37.55 M parameters;"
         f" {STEPS['small']:,} steps of {BATCH['small']} in place of 140,000 of 512;"
         f" {SAMPLES['small']:,} samples, of products {OF_PRODUCTS:,} of the 5,050 that there are, in"
-        " place of 720,000. Every row has the same search, rates 0.0025 and 0.001 on sums at seed 0,"
-        " and a warm-up of a fifth of the steps. `digits, reversed` writes the least significant"
-        f" digit first; `places` adds each digit's place. Rows with ×{LONGER} have {LONGER} times the"
-        " steps and seed 0; for differences, those of digits are searched for a start too, word vectors of"
-        " 0.02 or of width^-0.5, 0.125. The rate is chosen by the loss on the"
-        " questions that are asked, as there are no others put aside. The authors' code also has a"
+        " place of 720,000. Every row has the same search, rates 0.0025 and 0.001 on sums of whole"
+        " numbers at seed 0, which is not in the table of these, and a warm-up of a fifth of the"
+        " steps. `digits, reversed` writes the least significant digit first; `places` adds each"
+        f" digit's place. Rows with ×{LONGER} and ×{LONGEST} have so many times the steps and one"
+        " seed; for differences, those of digits have a search for a start too, word vectors of 0.02"
+        " or of width^-0.5, 0.125, at seed 0, and are shown at seed 1. The authors' code also has a"
         " linear layer with a bias behind the features, and predicts nothing but the answer."
     ),
     seen=seen,
     verdict=(
-        "FoNE's sums and differences: shown, in the fewest steps, tokens and seconds. That digits do"
-        " not learn them is not shown: with reversed digits and places they learn sums in these"
-        " steps, and differences after four times as many; plain digits learn sums then, and most"
-        " differences, and when they begin hangs on the seed and the start. Products: shown by none,"
-        " and FoNE does not lead: in four times the steps reversed digits with places have 75%, FoNE"
-        " 47% and still rising. The full run would settle it."
+        "Shown in part. FoNE's sums and differences: shown, in the fewest steps, tokens and seconds."
+        " That digits do not learn them is not shown: with reversed digits and places they learn"
+        " sums in these steps, and differences after four times as many; plain digits learn sums"
+        " then, and most differences, and when they begin hangs on the seed (at that of the search"
+        " 79.6% of the sums in these steps). Products: shown by none, and FoNE does not lead: in"
+        " four times the steps reversed digits with places have 75%, FoNE 47% and still rising. The"
+        " full run would settle it."
     ),
 )

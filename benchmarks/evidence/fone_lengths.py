@@ -25,7 +25,7 @@ from benchmarks.evidence.corpus import Encoded, encode
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
 from benchmarks.evidence.plots import curves, shown
-from benchmarks.evidence.store import Result, Settings, Store, taken
+from benchmarks.evidence.store import Result, Settings, Store, reported
 from numtok_torch import (
     FoNEDigitEmbedding,
     NumberEmbedding,
@@ -41,8 +41,7 @@ FILLED = {
     "Abacus with FoNE, linear": "linear",
 }
 DIGITS = ("Abacus", *FILLED, "no places")
-SEEDED = ("Abacus", "Abacus with FoNE")
-SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2)}
+SEEDS = {"smoke": (), "small": (1, 2, 3), "full": (1, 2, 3)}  # 0 is that of the search
 SHORT = {"smoke": 2, "small": 4, "full": 10}  # digits of the longest operand in training
 LONG = {"smoke": 3, "small": 8, "full": 50}  # that is asked for
 OFFSET = {"smoke": 2, "small": 8, "full": 100}
@@ -68,10 +67,8 @@ def phases(size: str) -> list[list[Settings]]:
         for name in names
         for start in (STARTS[1:] if size == "smoke" else STARTS)
     ]
-    seeds = [
-        {"size": size, "variant": name, "seed": seed} for name in SEEDED for seed in SEEDS[size][1:]
-    ]
-    return [search, seeds]
+    runs = [{"size": size, "variant": name, "seed": seed} for seed in SEEDS[size] for name in names]
+    return [search, runs]
 
 
 def sums(
@@ -213,7 +210,7 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     """Exact answers by the digits of the longer operand."""
     values = exact(results)
     lengths = sorted({length for points in values.values() for length in points})
-    starts = {settings["variant"]: result["start"] for settings, result in best(results)}
+    starts = {settings["variant"]: result["start"] for settings, result in reported(results)}
     rows = [
         [name, *(tables.mean(points.get(length, []), ".0%") for length in lengths), starts[name]]
         for name, points in values.items()
@@ -230,15 +227,10 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     return "\n\n".join(parts)
 
 
-def best(results: list[tuple[Settings, Result]]) -> list[tuple[Settings, Result]]:
-    """Of the search, the runs with the lowest loss on what was not trained on; and all others."""
-    return taken(results)
-
-
 def exact(results: list[tuple[Settings, Result]]) -> dict[str, dict[int, list[float]]]:
     """By variant and digits of the longer operand, one for each seed."""
     by = tables.gathered(
-        (settings["variant"], result["exact"]) for settings, result in best(results)
+        (settings["variant"], result["exact"]) for settings, result in reported(results)
     )
     return {
         name: tables.gathered(
@@ -253,7 +245,7 @@ def seen(results: list[tuple[Settings, Result]]) -> str:
     """The means over lengths that were trained on, and over longer ones, of each seed."""
     said = []
     by = tables.gathered(
-        (settings["variant"], result["exact"]) for settings, result in best(results)
+        (settings["variant"], result["exact"]) for settings, result in reported(results)
     )
     for name in (name for name in DIGITS if name in by):
         short, long = (
@@ -285,16 +277,16 @@ EXPERIMENT = Experiment(
         f" of 8; 40,700 samples in place of 20 million; {STEPS['small']:,} steps of"
         f" {BATCH['small']} sums in place of a day on a GPU. Words, digits and places start with"
         " vectors of one length; each variant has the same search, one run with each of two lengths"
-        " at seed 0, and takes that with the lower loss on unseen sums of trained lengths. There are"
-        " too few short sums to put any aside: of those asked, nearly all of one and two digits and a"
-        " quarter of three are in the training in one order or the other, and none that is longer"
-        " than four."
+        " at seed 0, which is not shown, and takes that with the lower loss on sums of trained"
+        " lengths. There are too few short sums to put any aside: of those asked, nearly all of one"
+        " and two digits and a quarter of three are in the training in one order or the other, and"
+        " none that is longer than four."
     ),
     seen=seen,
     verdict=(
-        "Not decided. One digit beyond the training, more sums are right with FoNE for two of three"
-        " seeds, and fewer for the third, and with a linear map none (one seed); farther, none is with either. The lengths of training both"
-        " learn alike. (That Abacus alone does not"
+        "Not shown: one digit beyond the training, what is right hangs on the seed more than on FoNE"
+        " (with it 1, 22 and 0%, without 4, 0 and 0%), and farther nothing is right with either."
+        " The lengths of training all learn that have places. (That Abacus alone does not"
         " learn them, as this page once had it, came of word vectors that started six times as"
         " short as FoNE's: with all at 0.02 hardly any variant learns in these steps, with all of"
         " norm 1 each does that has places.) The paper's 10 digits and a day of a GPU would settle"

@@ -177,7 +177,8 @@ EXPERIMENT = Experiment(
     ),
     seen=seen,
     verdict=(
-        "Shown for two answers. Not shown for many magnitudes: what counts is that the representation"
-        " holds them, and behind the same one, `xval:log`, a mixture learns more slowly than a scalar."
+        "Shown in part: for two answers. For many magnitudes it is not shown: what counts is that the"
+        " representation holds them, and behind the same one, `xval:log`, a mixture learns more slowly"
+        " than a scalar. Longer training would settle whether it only learns more slowly."
     ),
 )

@@ -32,8 +32,11 @@ COLOURS = (
     "#c75fa5",
     "#768390",
     "#8c564b",
+    "#5f9e3a",
+    "#e377c2",
+    "#bcbd22",
 )
-MARKERS = "osD^vPX<>*"
+MARKERS = "osD^vPX<>*ph8"
 STYLE: Any = {  # matplotlib's own type names each of its settings
     "svg.fonttype": "none",  # text stays text: to be read, searched, and small
     "svg.hashsalt": "numtok",

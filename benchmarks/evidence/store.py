@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,17 +56,20 @@ class Store:
         }
         write_file(path, json.dumps(content, indent=1) + "\n")
 
-    def best(self, experiment: str, searched: Mapping[Key, Settings]) -> Key:
-        """Of the rates, or other values, of a search, that of the run with the lowest loss on what it was not trained
-        on.
+    def best(
+        self,
+        experiment: str,
+        searched: Mapping[Key, Settings],
+        loss: Callable[[Result], float] = lambda found: float(found["unseen_loss"]),
+    ) -> Key:
+        """Of the rates, or other values, of a search, that of the run with the lowest loss, on what
+        it was not trained on if nothing else is said.
 
         Raises:
             LookupError: if a run of the search has no result.
         """
         found = {rate: self.get(experiment, settings) for rate, settings in searched.items()}
-        losses = {
-            rate: result["unseen_loss"] for rate, result in found.items() if result is not None
-        }
+        losses = {rate: loss(result) for rate, result in found.items() if result is not None}
         if missing := [rate for rate in searched if rate not in losses]:
             raise LookupError(f"{experiment}: no result for {missing}; run the search first")
         return min(losses, key=losses.__getitem__)
@@ -87,21 +90,13 @@ class Store:
         ]
 
 
-def taken(
-    results: list[tuple[Settings, Result]], searched: Sequence[str] = ("rate", "start")
-) -> list[tuple[Settings, Result]]:
-    """Of small runs that differ in what was searched for alone, the one with the lowest loss on
-    what it was not trained on; settings without it.
-    """
-    found: dict[str, tuple[Settings, Result]] = {}
-    for settings, result in results:
-        shared = {name: value for name, value in settings.items() if name not in searched}
-        key = slug(shared)
-        if settings["size"] == "small" and (
-            key not in found or result["unseen_loss"] < found[key][1]["unseen_loss"]
-        ):
-            found[key] = shared, result
-    return list(found.values())
+def reported(results: list[tuple[Settings, Result]]) -> list[tuple[Settings, Result]]:
+    """The small runs but those of a search, which have a seed, and so questions, of their own."""
+    return [
+        (settings, result)
+        for settings, result in results
+        if settings["size"] == "small" and not {"rate", "start"} & settings.keys()
+    ]
 
 
 def slug(settings: Settings) -> str:

@@ -32,7 +32,7 @@ from benchmarks.evidence.corpus import encode
 from benchmarks.evidence.experiments import EXPERIMENTS
 from benchmarks.evidence.expressions import BEYOND, GAP, LARGEST, expressions
 from benchmarks.evidence.fone_lengths import sums
-from benchmarks.evidence.store import Store
+from benchmarks.evidence.store import Store, reported
 from numtok_torch import tasks
 
 # names, and the picture that compares them
@@ -148,6 +148,8 @@ def test_the_page_is_made_of_the_kept_results(tmp_path: Path) -> None:
     assert drawn == {
         path.name: path.read_bytes() for path in (report.DOCS / "images").glob("*.svg")
     }
+    verdicts = ("Shown", "Not shown", "Contradicted", "Says nothing")
+    assert all(one.verdict.startswith(verdicts) for one in EXPERIMENTS.values())
     shown = SHOWN.findall(page)
     assert sorted(picture for _, picture in shown) == sorted(drawn)
     for names, picture in shown:
@@ -211,10 +213,24 @@ def test_no_numbers_of_the_training_are_asked_about() -> None:
     assert guess == np.mean(first)
 
 
+def test_no_table_reports_a_seed_by_which_a_rate_was_chosen() -> None:
+    """The questions of a search are of another seed than those of the tables that it chose for."""
+    for name in ("fone_arithmetic", "fone_lengths"):
+        every = Store().all(name)
+        for search in (one for one, _ in every if {"rate", "start"} & one.keys()):
+            for one, _ in reported(every):
+                keys = ("task", "variant", "seed")
+                same = all(one.get(key) == search.get(key) for key in keys)
+                assert not same or one.get("times", 1) < search.get("times", 1)
+    task = fone_arithmetic.TASKS["small"][fone_arithmetic.ADD]
+    searched, *asked = ({one.text for one in questions(task, 500, seed)} for seed in range(4))
+    assert max(len(searched & some) for some in asked) <= 1
+
+
 def test_a_curve_gets_the_verdict_that_it_gives() -> None:
     flat, rising = np.full(10, 0.3), np.linspace(0.1, 0.6, 10)
     verdict = fone_arithmetic.verdict
-    assert verdict(0.99, 1.0, flat) == "shown"
-    assert verdict(0.5, 0.0, rising).startswith("more than in the paper")
+    assert verdict(0.99, 1.0, flat) == verdict(0.0, 0.04, flat) == "shown"
+    assert verdict(0.5, 0.0, rising).startswith("says nothing: more than in the paper")
     assert verdict(0.3, 0.99, flat) == "not shown; flat: not by these steps alone"
     assert verdict(0.6, 0.99, rising).startswith("shown in part; still rising")
