@@ -29,7 +29,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(64 - BITS)
 _NOTHING, _THREE, _FIVE = np.uint64(0), np.uint64(3), np.uint64(5)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-ASCII = 0x80
+ASCII, LINE_END, RETURN = 0x80, 0x0A, 0x0D
 _SLOTS = np.uint64(MISSING_SLOTS - 1)
 
 
@@ -154,13 +154,19 @@ def cached_end(tools, begin, end):  # type: ignore[no-untyped-def]
 
 
 @merged_kernel
+def ends_piece(tools, byte):  # type: ignore[no-untyped-def]
+    """Whether this is a line end after which the pre-tokenizer cuts whatever follows but another."""
+    return tools.line_ends and (byte == LINE_END) | (byte == RETURN)
+
+
+@merged_kernel
 def ends_openly(tools, begin, end):  # type: ignore[no-untyped-def]
     """Whether what ends at ``end`` ends in white space or in a character of category N, with which
     something else could be joined.
     """
     byte = tools.given[end - ONE]
     if byte < ASCII:
-        return tools.classes[byte] & (NUMERIC | WHITE) != 0
+        return tools.classes[byte] & (NUMERIC | WHITE) != 0 and not ends_piece(tools, byte)
     kind, _ = class_before(tools.given, np.int64(end), np.int64(begin), tools.classes)
     return kind & (NUMERIC | WHITE) != 0
 

@@ -17,9 +17,9 @@ Every number separates the text around it: the pieces between numbers are encode
 
 What is left on both sides of a hole is closed up, over the ends of rows too, as the pre-tokenizer
 cuts there by itself: after a letter, before what joins no letters. Where it does not, a digit is
-put between, which nothing joins, but for white space and category N before it. A piece that ends in
-these is therefore an unsafe place too, in a long text; in a short one, or where category N
-follows, the text is cut into two documents.
+put between, which nothing joins, but for category N and white space before it (no line ends, if
+pieces end with them). A piece that ends in these is therefore an unsafe place too, in a long text;
+in a short one, or where category N follows, the text is cut into two documents.
 
 In: rows of text, the slots of numbers, and the unsafe places
     (:mod:`numtok.engines.gigatoken.unsafe_spans`). Out: ``Parts``, which ``splice`` puts together
@@ -65,13 +65,14 @@ from numtok.engines.gigatoken.piece_cache import (
     bytes_before,
     cached_end,
     ends_openly,
+    ends_piece,
     key_of,
     look_up,
 )
 from numtok.engines.interface import Ints, Slots
 from numtok.engines.pieces import SPACE
 
-_ZERO, _LINE_END, _RETURN = 0x30, 0x0A, 0x0D
+_ZERO = 0x30
 _NEVER = np.uint64(0xFFFFFFFFFFFFFFFF)
 _NONE, _BLOCK = np.uint64(0), np.uint64(BLOCK)
 
@@ -223,7 +224,8 @@ def _keep_apart(tools, first, stop, to, hole):  # type: ignore[no-untyped-def]
     after, _ = class_at(tools.given, first, stop, tools.classes)
     if before & LETTER and after & (AFTER_LETTERS | NUMERIC):
         return to
-    if before & (NUMERIC | WHITE) or after & NUMERIC:
+    joins = before & (NUMERIC | WHITE) and not ends_piece(tools, out.text[to - ONE])
+    if joins or after & NUMERIC:
         _end_document(tools, to)
         return to
     out.text[to] = _ZERO
@@ -311,9 +313,7 @@ def _white_begin(tools, at):  # type: ignore[no-untyped-def]
         if before >= ASCII:
             kind, _ = class_before(text, at, begin, tools.classes)
             return -1 if kind & WHITE else at
-        if not tools.classes[before] & WHITE or (
-            tools.line_ends and (before == _LINE_END) | (before == _RETURN)
-        ):
+        if not tools.classes[before] & WHITE or ends_piece(tools, before):
             return at
         at -= 1
     return at
