@@ -62,6 +62,19 @@ class Command(click.Command):
                 )
         return super().parse_args(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """With ``--quiet``, nor is it said that functions are compiled."""
+        import logging
+
+        logger = logging.getLogger("numtok")
+        level = logger.level
+        if ctx.params.get("quiet"):
+            logger.setLevel(logging.ERROR)
+        try:
+            return super().invoke(ctx)
+        finally:
+            logger.setLevel(level)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
@@ -217,17 +230,6 @@ def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None
     ctx.meta["numtok.debug"] = value
 
 
-def _hush(ctx: click.Context, _: click.Parameter, quiet: bool) -> bool:
-    """Nor is it said that functions are compiled."""
-    if quiet:
-        import logging
-
-        logger = logging.getLogger("numtok")
-        ctx.call_on_close(lambda level=logger.level: logger.setLevel(level))
-        logger.setLevel(logging.ERROR)
-    return quiet
-
-
 def _configure(ctx: click.Context, param: click.Parameter, path: str | None) -> None:
     """Options of the file are the defaults of those that are not given."""
     if path is None:
@@ -274,7 +276,6 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "--workers": {"type": Count(1, 1 << 16)},
     "--vocab-size": {"type": Count(257, 1 << 31)},
     "--port": {"type": click.IntRange(0, 65535)},
-    "--quiet": {"callback": _hush},
     "--debug": {"expose_value": False, "callback": _remember_debug},
     "--config": {"expose_value": False, "callback": _configure, "is_eager": True},
     "--fit": {"hidden": True},

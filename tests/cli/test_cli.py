@@ -126,6 +126,7 @@ def test_the_sample_comes_back_and_the_summary_says_what_it_came_to(folder: Path
     assert re.search(r"documents +31\n", told.stdout) and "tokens per number" in told.stdout
     assert re.search(r"text .* of 'text'; ", told.stdout)
     assert ok("decode a.parquet -o back.jsonl -q").output == ""
+    assert run("decode a.parquet -q").exit_code == 2
     back = [json.loads(line) for line in Path("back.jsonl").read_text().splitlines()]
     assert back == [json.loads(line) for line in SAMPLE.read_text().splitlines()]
     assert logging.getLogger("numtok").level == before, "a quiet command hushes itself alone"
