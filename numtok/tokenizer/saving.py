@@ -38,19 +38,20 @@ STOCK_SHIM = "stock_tokenizer"  # the module in an exported folder that imports 
 def save(
     folder: str | Path, config: Mapping[str, Any], settings: Mapping[str, Any], plain: bool
 ) -> None:
-    """Write both files to a folder; ``plain``: other programs read the tokenizer.json rightly."""
+    """Write both files to a folder; ``plain``: other programs read the tokenizer.json rightly, and
+    ``AutoTokenizer`` is told so.
+    """
     if not isinstance(folder, str | Path):
         raise OutputError(f"expected the folder to save to, got {type(folder).__name__}")
     text = json.dumps(config, ensure_ascii=False) + "\n"
     write_file(locations.join(folder, TOKENIZER_FILE), text if plain else sealed(text))
     write_json(locations.join(folder, SETTINGS_FILE), settings)
+    if plain:
+        _name_stock_class(folder)
 
 
-def save_plain(folder: str | Path, config: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    """Write a tokenizer.json that other programs read rightly, and what says so to ``AutoTokenizer``
-    and to numtok. What transformers wrote to the folder before, such as a chat template, stays.
-    """
-    save(folder, config, settings, plain=True)
+def _name_stock_class(folder: str | Path) -> None:
+    """For ``AutoTokenizer``. What transformers wrote before, such as a chat template, stays."""
     path = Path(folder, CONFIG_FILE)
     before = {} if locations.is_url(folder) or not path.is_file() else read_json(path)
     stale = ("number_settings", "added_tokens_decoder")

@@ -160,7 +160,8 @@ class Tokenizer:
     def save_pretrained(self, folder: str | Path) -> None:
         """Write ``tokenizer.json`` and ``numtok.json`` to a folder.
 
-        Programs without numtok refuse the former with a message, unless :attr:`reads_as_plain`.
+        Programs without numtok refuse the former with a message, unless :attr:`reads_as_plain`;
+        then ``tokenizer_config.json`` has them read it as it stands, whatever model is beside it.
         """
         saving.save(folder, self.config, self.saved_settings(), self.reads_as_plain)
 
@@ -188,7 +189,7 @@ class Tokenizer:
         form = self.representations[0].plain_form(self.grammar)
         config, added = plain_config(self.config, self.own_tokens, form)
         settings = saving.settings([Subword()], self.grammar, self.leading_space, ())
-        saving.save_plain(folder, config, settings)
+        saving.save(folder, config, settings, plain=True)
         return added
 
     @property
