@@ -78,7 +78,7 @@ def _change_json(generator: random.Random, content: Any) -> None:
     elif what == 2 and isinstance(content[key], int | float):
         content[key] += generator.choice((-1, 1, 255, 2**31))
     else:
-        content[key] = generator.choice(VALUES)
+        content[key] = copy.deepcopy(generator.choice(VALUES))
 
 
 def _change_bytes(

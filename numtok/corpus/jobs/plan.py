@@ -117,6 +117,8 @@ class Plan:
             self.settings()
             base64.b64decode(self.kept, validate=True)
             FILE_SUFFIXES[self.options["output_format"]]
+            if missing := {"engine", "on_error"} - {*self.options}:
+                raise LookupError(f"without {sorted(missing)[0]}")
             if self.fit is not None:
                 Fit.from_json(self.fit)
         except (NumtokError, TypeError, LookupError, AttributeError, ValueError) as error:
