@@ -83,8 +83,8 @@ def phases(size: str) -> list[list[Settings]]:
 
 
 def seeds(task: str) -> tuple[int, ...]:
-    """Of the tables: other ones than that of a search by the questions of the task."""
-    return (1, 2, 3) if task == ADD else (0, 1, 2)
+    """Of the tables: other ones than that of the search, which draws the same sums."""
+    return (1, 2, 3) if task in (ADD, DECIMALS) else (0, 1, 2)
 
 
 def _longer() -> list[list[Settings]]:

@@ -274,13 +274,13 @@ EXPERIMENT = Experiment(
         f" {TIMES * STEPS['small']:,} steps, as many tokens as `p10`. Of two rates, that with the"
         " lower loss at the end of the training on two operands is taken, whatever is answered. Four"
         " operands, B1999 and FP15 are left to `--full`: in these steps they are worse than always"
-        " saying the mean. One seed on three operands."
+        " saying the mean. One seed, and of xVal on two operands two."
     ),
     seen=seen,
     verdict=(
         "Shown in part: xVal is first, as in the paper, but lacks two nines on two operands, where"
         " P1000 is above P10 and in the paper below. In the median, P1000 is as near as xVal there;"
-        " it loses by a few answers that are far off. One seed: only xVal's lead on three operands is"
-        " large. `--full`, 50 times the steps, would settle it."
+        " it loses by a few answers that are far off. One or two seeds: only xVal's lead on three"
+        " operands is large. `--full`, 50 times the steps, would settle it."
     ),
 )
