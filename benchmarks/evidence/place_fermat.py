@@ -5,6 +5,7 @@ The models read and write the same tokens, least significant digit first; only o
 place of each digit. The problems are of our own templates, of a size that so small a model learns:
 one sum or difference of whole numbers of up to three digits. ``--full`` takes all forms and ways to
 write numbers, and examples/finetune_fermat.py asks the test sets of FERMAT of a pretrained model.
+Equations are put aside, so that no sum or difference that is asked stands in the training.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -46,7 +48,8 @@ TRUNK = {"smoke": (32, 1), "small": (128, 2), "full": (512, 6)}
 VOCABULARY, BATCH, RATE, LONGEST = 2000, 64, 0.001, 256
 EASY = re.compile(r"(\d{1,3})([+-])(\d{1,3})")
 PROMPT = "{}\nAnswer:"
-UNSEEN = ("+, 3 digits", "-, 3 digits")  # aspects of which hardly a sum is in the training
+UNSEEN = 8  # one equation of so many is put aside
+HARDEST = ("+, 3 digits", "-, 3 digits")
 
 
 def phases(size: str) -> list[list[Settings]]:
@@ -81,16 +84,25 @@ def _is_easy(problem: Any) -> bool:
     )
 
 
+def is_aside(problem: Any) -> bool:
+    """Whether its equation is put aside, in whatever order its numbers stand."""
+    parts = sorted(re.findall(r"[\d.]+|\D", problem.equation))
+    return zlib.crc32(" ".join(parts).encode()) % UNSEEN == 0
+
+
+def split(size: str, seed: int) -> tuple[list[Any], list[Any]]:
+    """Problems to be asked, with equations that are put aside, and those of the training."""
+    every = problems(size, (SAMPLES[size] + ASKED[size]) * UNSEEN // (UNSEEN - 1), seed)
+    aside, others = ([one for one in every if is_aside(one) == which] for which in (True, False))
+    return aside[: ASKED[size]], others[: SAMPLES[size]]
+
+
 def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Extended pretraining, fine-tuning, and questions."""
     size, variant, seed = settings["size"], settings["variant"], settings["seed"]
     texts = sentences()[: 200 if size == "smoke" else None]
-    every = problems(size, SAMPLES[size] + ASKED[size], seed)
-    unseen, seen = every[: ASKED[size]], every[ASKED[size] :]
-    asked = {one.question for one in unseen}
-    solved = [
-        f"{PROMPT.format(one.question)} {one.answer}\n" for one in seen if one.question not in asked
-    ]
+    unseen, seen = split(size, seed)
+    solved = [f"{PROMPT.format(one.question)} {one.answer}\n" for one in seen]
     tokenizer = train([*texts, *solved], folder / "tokenizer", VOCABULARY)
     numbers = VARIANTS[variant]
     text = encode(texts, numbers, folder / "text", tokenizer=tokenizer)
@@ -108,7 +120,8 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
         ),
         course,
     )
-    return {**found, "problems": len(solved), **ask(model, encoded, unseen)}
+    equations = len({one.equation for one in unseen})
+    return {**found, "problems": len(solved), "equations": equations} | ask(model, encoded, unseen)
 
 
 def build(encoded: Encoded, places: bool, width: int, layers: int) -> NumberModel:
@@ -225,10 +238,10 @@ def seen(results: list[tuple[Settings, Result]]) -> str:
     for name, found in by_variant(results).items():
         means = [
             float(np.mean([one["aspects"].get(aspect, np.nan) for one in found]))
-            for aspect in UNSEEN
+            for aspect in HARDEST
         ]
         said.append(f"{name} {' and '.join(f'{share:.1%}' for share in means)}")
-    return f"Exact of {' and of '.join(UNSEEN)}: {'; '.join(said)}." if said else ""
+    return f"Exact of {' and of '.join(HARDEST)}: {'; '.join(said)}." if said else ""
 
 
 EXPERIMENT = Experiment(
@@ -242,14 +255,17 @@ EXPERIMENT = Experiment(
     differs=(
         f"A GPT-NeoX of width {TRUNK['small'][0]} with {TRUNK['small'][1]} layers and random"
         f" weights in place of a Pythia; {PRETRAINING['small']:,} steps of extended pretraining,"
-        f" {STEPS['small']:,} of fine-tuning; problems of our own, {ASKED['small']:,} unseen ones"
-        " asked, in place of FERMAT and DROP. What is unseen is the problem, not its sum: all sums"
-        " of one digit that are asked stand in some problem of the training, 6 of 10 of two digits,"
-        " and 4 to 8% of three. One rate, no search."
+        f" {STEPS['small']:,} of fine-tuning; problems of our own in place of FERMAT and DROP. One"
+        f" equation of {UNSEEN} is put aside, a+b and b+a as one, and a-b and b-a:"
+        f" {ASKED['small']:,} problems with these are asked, and none stands in the training. Of one"
+        " digit these are five sums and five differences. One rate, no search."
     ),
     seen=seen,
     verdict=(
-        "Shown for problems of our own, at this size, in these steps: two of three seeds without"
-        " places are still learning when training ends. FERMAT and DROP need a pretrained model."
+        "Shown in part, for problems of our own, at this size, in these steps, with one seed: places"
+        " also compute what stands in no problem of the training. Without places the model is still"
+        " learning when training ends: longer training would settle whether it stays behind. (With"
+        " sums of the training among those asked, three seeds had 91.9 ± 1.8% with places and 30.6 ±"
+        " 18.1% without.) FERMAT and DROP need a pretrained model."
     ),
 )

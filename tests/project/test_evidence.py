@@ -23,6 +23,7 @@ from benchmarks.evidence import (
     bits_masked_words,
     fone_arithmetic,
     numeracy,
+    place_fermat,
     report,
     xval_expressions,
 )
@@ -211,6 +212,15 @@ def test_no_numbers_of_the_training_are_asked_about() -> None:
     guess = numeracy.guesses(seen, asked)["first number"]["exact"]["extreme"]
     first = [numtok.extract(one["prompt"])[0].text == one["answer"] for one in asked["extreme"]]
     assert guess == np.mean(first)
+
+
+def test_no_equation_that_is_asked_stands_in_a_problem_of_the_training() -> None:
+    """In neither order of its numbers."""
+    asked, seen = (
+        {tuple(sorted(re.findall(r"[\d.]+|[^\d.]", one.equation))) for one in some}
+        for some in place_fermat.split("smoke", seed=0)
+    )
+    assert len(asked) > 10 and len(seen) > 100 and not asked & seen
 
 
 def test_no_table_reports_a_seed_by_which_a_rate_was_chosen() -> None:
