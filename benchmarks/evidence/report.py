@@ -18,7 +18,7 @@ runs that are missing; their results are kept in `benchmarks/evidence/results`, 
 answers. Tables and sections of xVal are those of its first version. `make evidence` runs everything, `python -m benchmarks.evidence report` writes this page,
 `--full` takes the settings of the papers. Every row of a table gets the same trunk, data and steps, and the same search where there is one. Vectors start as
 long as the word vectors they are added to, but for features that do not learn, which are never shorter than published. Seconds are those of one core; for
-`xval_expressions`, `place_fermat` and `mixture` by the clock of a machine that may be busy.
+`mixture`, and the first seed of `xval_expressions`, by the clock of a machine that may be busy.
 
 **The budget is small**: models of 50,000 to 900,000 weights, a minute of one core for most runs, one to three seeds. A paper's finding that needs more is
 said not to be shown, with the budget that would settle it. What is shown at this size is no proof for a larger one. Runs that are missing in the list below
