@@ -47,7 +47,7 @@ BATCH_BYTES = 1 << 18  # of a converted file: little to check for one row
 READ_BATCHES = 16  # that are read at a time while a file is converted
 LEAST_BYTES = 1 << 20  # of a row group; files of smaller ones are read as they are
 DAY = 86400.0  # seconds
-FREE_SHARE = 10  # a tenth of the disk
+FREE_BYTES = 1 << 30  # of the disk stay free, or a tenth of a small one
 FORMAT = f"numtok rows 3\0{BATCH_BYTES}"
 NOTE = (
     "numtok: rows at random: %s is converted to Arrow, once, in %s; NUMTOK_CACHE names another"
@@ -366,12 +366,14 @@ def _make_room(folder: Path, size: int, disk_bytes: int) -> None:
     """Remove what nobody opened for a day; OSError if that is not enough."""
     found = [(path.stat(), path) for path in folder.glob("*.arrow")]
     used, disk = sum(stat.st_size for stat, _ in found), shutil.disk_usage(folder)
-    missing = size + max(used - disk_bytes, disk.total // FREE_SHARE - disk.free)
+    kept = min(FREE_BYTES, disk.total // 10)
+    missing = size + max(used - disk_bytes, kept - disk.free)
     for stat, path in sorted(found, key=lambda one: one[0].st_mtime):
         if missing > 0 and stat.st_mtime < time.time() - DAY:
             path.unlink(missing_ok=True)
             missing -= stat.st_size
     if missing > 0:
         raise OSError(
-            f"{size >> 20} MiB are needed, {used >> 20} MiB are taken, {disk.free >> 20} MiB free"
+            f"{size >> 20} MiB are needed; {used >> 20} of {disk_bytes >> 20} MiB are taken,"
+            f" {disk.free >> 20} MiB of the disk are free, of which {kept >> 20} MiB stay so"
         )

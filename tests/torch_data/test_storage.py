@@ -14,6 +14,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -209,6 +210,23 @@ def test_without_room(file: Path, cache: Path, caplog: pytest.LogCaptureFixture)
     shutil.rmtree(cache)
     cache.write_bytes(b"no folder")
     check(file)
+
+
+@pytest.mark.parametrize(("free", "converts"), [(19 << 30, True), (1 << 30, False)])
+def test_some_of_the_disk_stays_free(
+    free: int,
+    converts: bool,
+    file: Path,
+    cache: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A gibibyte, not a share: of a large disk that would be more than anyone can spare."""
+    usage = SimpleNamespace(total=252 << 30, free=free)
+    monkeypatch.setattr(storage.shutil, "disk_usage", lambda folder: usage)
+    check(file)
+    assert bool(files(cache)) == converts
+    assert ("1024 MiB stay so" in caplog.text) != converts
 
 
 def test_what_nobody_opened_makes_room(file: Path, cache: Path) -> None:
