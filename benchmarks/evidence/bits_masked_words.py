@@ -361,9 +361,9 @@ EXPERIMENT = Experiment(
     ),
     seen=seen,
     verdict=(
-        "Says nothing: the trunk knows less of a word than the word before it tells, so that nothing"
-        " can be seen of what a value adds to its neighbours. What the rows differ by is how much a"
-        " new layer disturbs a trunk in these steps. The paper's BERT-base and its 100,000 sentences"
-        " would settle it, with a trunk that was pretrained in the form of each row."
+        "Says nothing: the trunk knows less of a word than counts of pairs of words do, too little to"
+        " show what a value adds to its neighbours. Why the rows differ was not looked into. The"
+        " paper's BERT-base and its 100,000 sentences would settle it, with a trunk that was"
+        " pretrained in the form of each row."
     ),
 )

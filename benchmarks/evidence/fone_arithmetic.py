@@ -1,4 +1,4 @@
-"""FoNE, table 1 and figure 2: sums, differences and products, as learning curves.
+"""FoNE, table 1: sums, differences and products, as learning curves.
 
 Every row gets the same trunk, samples, steps and search: two rates on sums at seed 0, of which the
 one with the lower loss on unseen sums is taken for all tasks, and for sums at other seeds. The main
@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import operator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from benchmarks.evidence import arithmetic, tables
-from benchmarks.evidence.arithmetic import Row, Task
+from benchmarks.evidence.arithmetic import WATCHED, Row, Task
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
 from benchmarks.evidence.plots import learning_curves, shown
@@ -58,12 +57,16 @@ RATES = (0.0025, 0.001)
 STEPS = {"smoke": 250, "small": 1200, "full": 140_600}  # full: 100 epochs of 720,000
 LONGER, LONGEST = 4, 16  # times the steps
 STARTS = ("0.02", "width^-0.5")  # standard deviations of the word vectors
-HARDER = ("digits", "digits, reversed, places")  # have a search for a start on subtraction
+HARDER = (
+    "digits",
+    "digits, reversed, places",
+    "subword",
+)  # have a search for a start on differences
 BATCH = {"smoke": 128, "small": 64, "full": 512}
 SAMPLES = {"smoke": 2000, "small": 12_800, "full": 720_000}
 OF_PRODUCTS = 4500  # of the 5,050 pairs that there are
 HELD_OUT = {"smoke": 200, "small": 500, "full": 10_000}
-FAILS, NOISE = 0.05, 0.025  # shares: of one that does not learn; of 200 questions, by chance
+FAILS, LEARNT = 0.05, 0.95  # shares: of one that does not learn, and of one that does
 TRUNK = {"smoke": (64, 2), "small": (64, 2), "full": (384, 6)}  # width and layers; FoNE, table 6
 
 
@@ -88,16 +91,21 @@ def seeds(task: str) -> tuple[int, ...]:
 
 
 def _longer() -> list[list[Settings]]:
-    """Products by the rows with seeds, sums and differences by digits; before, a search for a start."""
+    """Rows that did not learn a task; before, a search for a start."""
     starts = [one for row in HARDER for one in _starts(row).values()]
-    products = [
-        _settings("small", MULTIPLY, row) | {"times": times}
-        for times in (LONGER, LONGEST)
-        for row in SEEDED
+    rows = {
+        ADD: ("digits", "subword"),
+        SUBTRACT: HARDER,
+        DECIMALS: HARDER,
+        MULTIPLY: (*SEEDED, "subword"),
+    }
+    longer = [
+        _settings("small", task, row, 0 if task == MULTIPLY else 1) | {"times": LONGER}
+        for task, of_task in rows.items()
+        for row in of_task
     ]
-    others = [_settings("small", ADD, "digits", 1)]
-    others += [_settings("small", SUBTRACT, row, 1) for row in HARDER]
-    return [starts, [one | {"times": LONGER} for one in others] + products]
+    longest = [_settings("small", MULTIPLY, row) | {"times": LONGEST} for row in SEEDED]
+    return [starts, longer, longest]
 
 
 def _starts(row: str) -> dict[str, Settings]:
@@ -141,8 +149,8 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
         rows = [_table_row(name, found, claims.get(name)) for name, found in by.items()]
         heads = [
             "exact",
-            "half the steps",
-            "all",
+            "best on the way",
+            "at the end",
             "CPU seconds",
             "tokens",
             "the paper",
@@ -162,33 +170,33 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
 
 
 def _table_row(name: str, found: list[Result], claimed: float | None) -> list[str]:
-    curve = np.mean([[value for *_, value in one["curve"]] for one in found], axis=0)
+    best = [max(value for *_, value in one["curve"]) for one in found]
     exact = float(np.mean([one["exact"] for one in found]))
     return [
         f"`{name}`",
-        f"{curve[len(curve) // 2 - 1]:.1%}",
+        f"{np.mean(best):.1%}",
         tables.mean(one["exact"] for one in found),
         tables.mean((one["seconds"] for one in found), ".0f"),
         f"{found[0]['tokens_per_sample']:.1f}",
         "" if claimed is None else f"{claimed:.1%}",
-        "" if claimed is None else verdict(exact, claimed, curve),
+        "" if claimed is None else verdict(exact, claimed, max(best), found[0]["steps"]),
         f"{found[0]['rate']:g}",
         f"{float(found[0].get('start', 0.02)):g}",
     ]
 
 
-def verdict(exact: float, claimed: float, curve: Any) -> str:
-    """What a curve says to a share of right answers that the paper has; beside what falls short,
-    whether more steps would settle it.
+def verdict(exact: float, claimed: float, best: float, steps: int) -> str:
+    """What a run says to a share of right answers that the paper has. Where its curve ends says
+    nothing of more steps: the rate falls to a tenth in every run.
     """
-    if abs(exact - claimed) <= 0.02 or max(exact, claimed) < FAILS:
+    if max(exact, claimed) < FAILS:
+        return "shown" if best < FAILS else "shown at the end, not on the way"
+    if abs(exact - claimed) <= 0.02:
         return "shown"
     if exact > claimed:
         return "says nothing: more than in the paper, whose numbers are longer"
-    gained = float(curve[-1] - curve[len(curve) * 4 // 5 - 1])
-    rising = f"still rising, {gained:+.1%} in the last fifth: more steps"
-    more = rising if gained > NOISE else "flat: not by these steps alone"
-    return f"{'shown in part' if exact > claimed / 2 else 'not shown'}; {more}"
+    shown_in_part = "shown in part" if exact > claimed / 2 else "not shown"
+    return f"{shown_in_part} in {steps:,} steps; more were not tried"
 
 
 def _by_row(results: list[tuple[Settings, Result]], task: str) -> dict[str, list[Result]]:
@@ -203,22 +211,24 @@ def _by_row(results: list[tuple[Settings, Result]], task: str) -> dict[str, list
 
 
 def seen(results: list[tuple[Settings, Result]]) -> str:
-    """The rows that are nearly always right, by task."""
+    """The rows that are nearly always right, by task, and from which step on."""
     said = []
     for task in TASKS["small"]:
-        exact = {
-            name: float(np.mean([one["exact"] for one in found]))
-            for name, found in _by_row(results, task).items()
-        }
-        good = [f"`{name}` {share:.1%}" for name, share in exact.items() if share >= 0.9]
-        if exact:
+        good, by = [], _by_row(results, task)
+        for name, found in by.items():
+            curve = np.mean([one["curve"] for one in found], axis=0)
+            late = np.flatnonzero(curve[:, 2] < LEARNT)
+            after = int(late[-1]) + 1 if len(late) else 0
+            if after < len(curve):
+                good.append(f"`{name}` from step {curve[after, 0]:,.0f} on")
+        if by:
             said.append(f"{task}: {', '.join(good) or 'none'}")
-    return f"Exact in nine of ten: {'; '.join(said)}." if said else ""
+    return f"Exact in {100 * LEARNT:.0f} of 100: {'; '.join(said)}." if said else ""
 
 
 EXPERIMENT = Experiment(
     NAME,
-    "FoNE, table 1 and figures 2 and 3",
+    "FoNE, table 1",
     "Exact answers: sums of decimals FoNE 100%, digits 99.85%, subword 97.94%, xVal 0.44%;"
     " differences 100, 99.71, 91.66, 3.41%; products 98.56, 81.21, 8.05, 0%.",
     phases,
@@ -235,23 +245,22 @@ EXPERIMENT = Experiment(
         " numbers at seed 0, which is not in the table of these, and a warm-up of a fifth of the"
         " steps. `digits, reversed` writes the least significant digit first; `places` adds each"
         f" digit's place. Rows with ×{LONGER} and ×{LONGEST} have so many times the steps and one"
-        " seed; for differences, those of digits have a search for a start too, word vectors of 0.02"
-        " or of width^-0.5, 0.125, at seed 0, and are shown at seed 1. The authors' code also has a"
-        " linear layer with a bias behind the features, and predicts nothing but the answer."
+        " seed; for differences, they have a search for a start too, word vectors of 0.02"
+        " or of width^-0.5, 0.125, at seed 0, and are shown at seed 1. `best on the way` is the highest"
+        f" of the ten points of a curve, each of {WATCHED} of the {HELD_OUT['small']} questions. The"
+        " authors' code also has a linear layer with a bias behind the features, and predicts nothing"
+        " but the answer; the paper's rates are 0.005, and 0.0001 for xVal."
     ),
     seen=seen,
     verdict=(
-        "Shown in part. FoNE's sums, of decimals too, and differences: shown, in the fewest steps,"
-        " tokens and seconds. That digits do not learn them is not shown: plain digits have 91% of"
-        " the sums of decimals in these steps, and reversed digits with places 12% (why the two"
-        " change places was not looked into; for FoNE these are the same questions and the same"
-        " features, and so the same run, as whole numbers); with reversed digits and places they learn sums of whole numbers, and"
-        " differences after four times as many. Plain digits learn these sums then, and most"
-        " differences, and when they begin hangs on the seed (at that of the search 79.6% of the"
-        " sums in these steps). Products: reversed digits with places"
-        " have 97% in sixteen times the steps, 95% from 11,500 steps on. FoNE's: shown in part, 50%"
-        " after 5,800 steps and 58% after 19,200, when it knows the pairs of its training by heart"
-        " (a loss of 0.001 there, of 1.43 on others). More steps hardly settle it; the paper's"
-        " 160 times as many samples, of longer numbers, may: the full run."
+        "Shown in part. FoNE's sums, of decimals too, and differences: shown, in the fewest steps, tokens"
+        " and seconds. (Its sums of decimals are the same questions and the same features, and so the"
+        " same run, as those of whole numbers.) That digits end below it is not shown: reversed, with"
+        " places, they have all the differences after four times the steps. Which digits learn first"
+        " hangs on the task, plain ones those of decimals, and when they begin hangs on the seed: at"
+        " that of the search, plain ones have most sums in these steps. Products: not shown for FoNE,"
+        " which ends knowing by heart the pairs of its training and little more than half of the"
+        " others; shown for reversed digits with places. The paper's 160 times as many samples, of"
+        " longer numbers, may settle it: the full run."
     ),
 )

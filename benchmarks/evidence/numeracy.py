@@ -227,8 +227,7 @@ EXPERIMENT = Experiment(
     ),
     seen=seen,
     verdict=(
-        "Says nothing: after these steps hardly a model is better than a guess at anything, and the"
-        " losses are still falling. Ten times the steps may tell: a quarter of an hour of a core for"
-        " a row."
+        "Says nothing: after these steps hardly a model is better than a guess at anything. Ten times"
+        " the steps, a quarter of an hour of a core for a row, and more seeds may tell."
     ),
 )

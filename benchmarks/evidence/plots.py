@@ -35,8 +35,9 @@ COLOURS = (
     "#5f9e3a",
     "#e377c2",
     "#bcbd22",
+    "#17becf",
 )
-MARKERS = "osD^vPX<>*ph8"
+MARKERS = "osD^vPX<>*ph8d"
 STYLE: Any = {  # matplotlib's own type names each of its settings
     "svg.fonttype": "none",  # text stays text: to be read, searched, and small
     "svg.hashsalt": "numtok",

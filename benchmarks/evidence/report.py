@@ -17,8 +17,9 @@ What the papers report, and what this package shows of it on a CPU core. Each se
 runs that are missing; their results are kept in `benchmarks/evidence/results`, one file per run with settings, seed, losses, versions and examples of
 answers. Tables and sections of xVal are those of its first version. `make evidence` runs everything, `python -m benchmarks.evidence report` writes this page,
 `--full` takes the settings of the papers. Every row of a table gets the same trunk, data and steps, and the same search where there is one. Vectors start as
-long as the word vectors they are added to, but for features that do not learn, which are never shorter than published. Seconds are those of one core; for
-`mixture`, and the first seed of `xval_expressions`, by the clock of a machine that may be busy.
+long as the word vectors they are added to, but for features that do not learn, which are never shorter than published. What stands behind ± is the standard
+deviation over seeds; a figure without it is of one seed. CPU seconds are of a core that had other work beside; hours of training are those too, but for
+`mixture` and the first seed of `xval_expressions`, where they are by the clock.
 
 **The budget is small**: models of 50,000 to 900,000 weights, a minute of one core for most runs, one to three seeds. A paper's finding that needs more is
 said not to be shown, with the budget that would settle it. What is shown at this size is no proof for a larger one. Runs that are missing in the list below
@@ -40,10 +41,12 @@ def _runs(one: Experiment, results: list[tuple[Settings, Result]], store: Store)
     """How many, which seeds, how long, and on what."""
     seeds = sorted({settings["seed"] for settings, _ in results if "seed" in settings})
     hours = sum(result.get("seconds", 0) for _, result in results) / 3600
+    curves = any("curve" in result for _, result in results)
     said = [
         f"{len(results)}",
-        *([f"seeds {', '.join(map(str, seeds))}"] if seeds else []),
+        *([f"seeds {', '.join(map(str, seeds))}" if seeds[1:] else "one seed"] if seeds else []),
         *([f"{hours:.1f} hours of training"] if hours else []),
+        *(["no learning curves were kept"] if hours and not curves else []),
         *(
             f"{name} {', '.join(versions)}"
             for name, versions in store.made_with(one.results).items()

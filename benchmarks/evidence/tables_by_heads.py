@@ -158,15 +158,11 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     rows = [
         [
             numbers if numbers in YARDSTICKS else f"`{numbers}`",
-            *(
-                tables.mean(found.get(name, {}).get(key, []), form)
-                for name in named
-                for key, form in (("error", ".2f"), ("r2", ".2f"))
-            ),
+            *(cell for name in named for cell in _cells(found.get(name))),
         ]
         for numbers, found in by.items()
     ]
-    heads = [f"{name}, {key}" for name in named for key in ("error", "R²")]
+    heads = [f"{name}, {key}" for name in named for key in ("error", "R²", "beside the median")]
     table_of_all = tables.markdown(["", *heads], rows)
     if not rows:
         return table_of_all
@@ -177,6 +173,14 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     }
     dots(picture, values, "mean absolute error, 1 for always saying the median")
     return f"{table_of_all}\n\n{shown(picture, 'Errors by table, with their spread', by)}"
+
+
+def _cells(found: Result | None) -> list[str]:
+    if found is None:
+        return ["", "", ""]
+    error, spread = float(np.mean(found["error"])), float(np.std(found["error"]))
+    beside = "better" if error + spread < 1 else "worse" if error - spread > 1 else "about as good"
+    return [*(tables.mean(found[key], ".2f") for key in ("error", "r2")), beside]
 
 
 def by_row(results: list[tuple[Settings, Result]]) -> dict[str, dict[str, Result]]:
@@ -222,7 +226,8 @@ EXPERIMENT = Experiment(
         " compactness from 10 means, as its classes are no number), as scikit-learn ships them;"
         " `--full` has wine too."
         f" A Llama of width {TRUNK['small'][0]} with {TRUNK['small'][1]} layers and random weights,"
-        f" {STEPS['small']:,} steps of {BATCH}, one rate, {FOLDS['small']} folds, one seed. What is"
+        f" {STEPS['small']:,} steps of {BATCH}, one rate, {FOLDS['small']} folds by each of"
+        f" {len(SEEDS['small'])} seeds; ± is the standard deviation over all of these. What is"
         " said is held to the range of the answers in training; quantile bins are fitted to all"
         " numbers together."
     ),

@@ -88,9 +88,9 @@ EXPERIMENT = Experiment(
     section,
     differs=(
         "Expressions in place of orbits, see `xval_expressions`. Orbits of planets, the paper's own"
-        " quantities, are not here: in the minutes of a CPU no encoding was better than the mean."
+        " quantities, are not here."
         " Tokens of P1000 that the gap needs hardly stand in any input of the training, while in the"
-        " paper other quantities have them. What P1000 writes that is no number is left out of its R²."
+        " paper other quantities have them. What is no number is left out of R² and of the error."
     ),
     seen=seen,
     verdict=(
