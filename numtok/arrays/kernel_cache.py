@@ -5,8 +5,8 @@ the content of all that it is made of, a file for each kernel, its types and the
 unchanged, and does not see a change in a module from which that file takes another kernel or a
 constant. Here the key is the source of all of them (:func:`numtok.arrays.file_cache.source_key`).
 
-Numba pickles, so a folder is used only if nobody else can write to it or to one above it. First
-comes the ``__pycache__`` of the package, as trusted as the code itself, then the user's cache
+Numba pickles, so a folder is used only if nobody else can write to it, to one above it or to a file
+in it. First comes the ``__pycache__`` of the package, as readable as the code, then the user's own
 folder; ``NUMBA_CACHE_DIR`` names another in place of both. Whatever goes wrong, a damaged file or
 another Numba, kernels are compiled and run.
 """
@@ -18,17 +18,19 @@ import hashlib
 import logging
 import multiprocessing
 import os
+import secrets
 import shutil
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numba
 from numba.core import caching as numba_caching
 from numba.core import runtime
 
-from numtok.arrays.file_cache import make_private, source_key, trusted, user_folder
+from numtok.arrays.file_cache import OTHERS_WRITE, make_private, source_key, trusted, user_folder
 
 PACKAGE = Path(__file__).parent.parent
 VERSIONS = 8  # of a module, whose kernels are left in a folder
@@ -91,6 +93,28 @@ class _NoLocator(caching._CacheLocator):  # type: ignore[misc]
         return ""
 
 
+class _Files(caching.IndexDataCacheFile):  # type: ignore[misc]
+    """Files that nobody else may write, whatever the umask."""
+
+    @contextlib.contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[BinaryIO]:
+        temporary = f"{filepath}.{secrets.token_hex(8)}.tmp"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        try:
+            with open(os.open(temporary, flags, 0o644), "wb") as file:
+                yield file
+            os.replace(temporary, filepath)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+
+
+def _others_write(folder: Path) -> bool:
+    """Whether others can reach a file in it that they may write to."""
+    if not folder.stat().st_mode & 0o077:
+        return False
+    return any(file.stat().st_mode & OTHERS_WRITE for file in folder.iterdir())
+
+
 class _Pickled(caching.CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = (_NoLocator,)
 
@@ -113,7 +137,8 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
         """The compiled function for these types, or None."""
         for place in places():
             with contextlib.suppress(Exception):  # whatever pickle finds wrong
-                if (folder := trusted(place / self._folder)) is not None:
+                folder = trusted(place / self._folder)
+                if folder is not None and not _others_write(folder):
                     self._look_in(folder, sig, target_context.codegen())
                     if numba.__version__.startswith(QUICK):
                         rtsys.initialize(target_context)
@@ -131,7 +156,11 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
         for place in places():
             try:
                 new = not (place / self._folder).exists()
-                self._look_in(_make(place / self._folder), sig, data.codegen)
+                folder = _make(place / self._folder)
+                if _others_write(folder):
+                    shutil.rmtree(folder)
+                    _make(folder)
+                self._look_in(folder, sig, data.codegen)
                 self._cache_file.flush()  # it may be damaged
                 super().save_overload(sig, data)
                 if new:
@@ -145,7 +174,7 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
     def _look_in(self, folder: Path, sig: Any, codegen: Any) -> None:
         made_for = repr((self._index_key(sig, codegen), self._source))
         name = f"{self._impl.filename_base}{hashlib.sha256(made_for.encode()).hexdigest()[:24]}"
-        self._cache_file = caching.IndexDataCacheFile(str(folder), name, self._source)
+        self._cache_file = _Files(str(folder), name, self._source)
 
     def _remove_old(self, place: Path) -> None:
         """Those of the module that were made longest ago."""

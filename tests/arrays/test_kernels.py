@@ -285,6 +285,30 @@ def test_own_folders_are_private_at_every_level_whatever_the_umask(
     assert len(folders) >= 8 and {path.stat().st_mode & 0o777 for path in folders} == {0o700}
 
 
+@needs_modes
+def test_kernels_beside_the_package_are_for_others_to_read_and_not_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their folders are as open as the package. What a former version wrote there under a umask of
+    0 is not read, but made anew.
+    """
+    package = tmp_path / "package"
+    package.mkdir(mode=0o755)
+    package.chmod(0o755)
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(kernel_cache, "PACKAGE", package)
+    before = os.umask(0)
+    try:
+        assert [squared(3), squared(3)] == [(9, 0), (9, 1)]
+    finally:
+        os.umask(before)
+    files = [path for path in package.rglob("*.nb?")]
+    assert len(files) == 2 and {path.stat().st_mode & 0o777 for path in files} == {0o644}
+    assert {path.parent.stat().st_mode & 0o777 for path in files} == {0o755}
+    files[0].chmod(0o666)
+    assert [squared(3), squared(3)] == [(9, 0), (9, 1)]
+
+
 HOSTILE: dict[str, tuple[int, int, int]] = {  # the mode, the user, the group
     "all may write": (0o777, -1, -1),
     "a group may write": (0o770, -1, 65534 if os.getuid() == 0 else -1),
