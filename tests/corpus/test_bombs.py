@@ -133,9 +133,11 @@ def test_long_values_that_are_stored_as_what_differs(tmp_path: Path) -> None:
 
 
 def encoded_bomb(path: Path, name: str) -> Path:
-    """An encoded row, or some, of gigabytes in some kilobytes."""
+    """An encoded row, or some, of gigabytes in some kilobytes. The footer says that there are no
+    dictionaries, and the first list is empty.
+    """
     schema = numtok.Tokenizer.from_pretrained().batch_schema(keep_text=True)
-    rows = 1500 if name == "text" else 1
+    rows = {"text": 1500, "number_text": 2}.get(name, 1)
     columns = {
         field.name: pa.array([None if field.name == "text" else []] * rows, field.type)
         for field in schema
@@ -145,7 +147,7 @@ def encoded_bomb(path: Path, name: str) -> Path:
     if name == "text":
         columns["text"] = long
     elif name == "number_text":
-        columns[name] = pa.ListArray.from_arrays(pa.array([0, 1500], pa.int32()), long)
+        columns[name] = pa.ListArray.from_arrays(pa.array([0, 0, 1500], pa.int32()), long)
     else:
         zeros = pa.py_buffer(bytes(4 * 300_000_000))
         ids = pa.Array.from_buffers(pa.int32(), 300_000_000, [None, zeros])
@@ -155,7 +157,15 @@ def encoded_bomb(path: Path, name: str) -> Path:
         writer.write_table(table)
         writer.add_key_value_metadata({"numtok": schema.metadata[b"numtok"].decode()})
     assert path.stat().st_size < 20_000
+    forge_footer(path, b"\x35\x00\x06\x10", b"\x35\x00\x06\x06")  # RLE in place of RLE_DICTIONARY
     return path
+
+
+def forge_footer(path: Path, told: bytes, forged: bytes) -> None:
+    data = path.read_bytes()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    assert told in data[start:]
+    path.write_bytes(data[:start] + data[start:].replace(told, forged))
 
 
 @pytest.mark.parametrize("name", ["number_text", pytest.param("input_ids", marks=pytest.mark.slow)])
@@ -186,6 +196,16 @@ def test_an_arrow_batch_that_expands_without_end(make: Any, tmp_path: Path) -> N
         assert peak < 512, "MiB"
     memory_store.empty().pipe_file("/bombs/a.arrow", path.read_bytes())
     assert "batch 2 takes 600 MiB" in str(failure("memory://bombs/a.arrow"))
+
+
+def test_another_encoding_than_the_footer_says_is_refused(tmp_path: Path) -> None:
+    """A value may take much more than is stored of it."""
+    path = tmp_path / "a.parquet"
+    how: Any = {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}}
+    pq.write_table(pa.table({"text": ["a 1"] * 5}), path, **how)
+    assert read_all(path) == ["a 1"] * 5
+    forge_footer(path, b"\x25\x06\x0e", b"\x25\x06\x00")  # PLAIN
+    assert "the footer says of 'text' another encoding" in str(failure(path))
 
 
 def test_a_dictionary_behind_its_values_is_refused(tmp_path: Path) -> None:

@@ -31,10 +31,10 @@ from numtok.tokenizer.metadata import MOST_TOKENS
 
 # encodings whose values may be longer than what is stored of them
 _DIFFERENCES = frozenset({"DELTA_BYTE_ARRAY"})
-_DICTIONARIES = frozenset({"PLAIN_DICTIONARY", "RLE_DICTIONARY"})
 _MOST_ROWS = 1 << 14
 _MOST_BYTES = 1 << 26  # of a batch, if each value were as long as the longest one
 _VALUE_BYTES = 8  # of a number once it is decoded, however little is stored of it
+_LOOKED_AT = 1 << 10  # values, for a dictionary
 PAGE_BUFFER = 1 << 20
 
 
@@ -137,16 +137,17 @@ def _leaves(file: pq.ParquetFile, path: str, group: int, columns: Sequence[str])
                 " behind its values; write the file again",
                 path,
             )
-    longest = _longest_in_dictionaries(
-        file,
+    with open_parquet(
         path,
-        group,
-        [
-            leaf.path
+        PAGE_BUFFER,
+        read_dictionary=[leaf.path for _, leaf in found],
+        metadata=file.metadata,
+    ) as encoded:
+        longest = {
+            leaf.path: _longest_in_dictionary(encoded, path, group, chunk, leaf)
             for chunk, leaf in found
-            if leaf.physical_type == "BYTE_ARRAY" and not _DICTIONARIES.isdisjoint(chunk.encodings)
-        ],
-    )
+            if leaf.physical_type == "BYTE_ARRAY" and chunk.num_values
+        }
     return [
         _Leaf(
             leaf.path,
@@ -159,26 +160,40 @@ def _leaves(file: pq.ParquetFile, path: str, group: int, columns: Sequence[str])
     ]
 
 
-def _longest_in_dictionaries(
-    file: pq.ParquetFile, path: str, group: int, leaves: list[str]
-) -> dict[str, int]:
-    """Bytes of the longest value in the dictionary of each leaf, read with the first row."""
-    if not leaves:
-        return {}
-    longest = {}
-    with open_parquet(path, PAGE_BUFFER, read_dictionary=leaves, metadata=file.metadata) as encoded:
-        names = list(dict.fromkeys(leaf.split(".")[0] for leaf in leaves))
-        batch = next(encoded.iter_batches(1, [group], names, use_threads=False), None)
-        for leaf in leaves:
-            if batch is None:
-                break
-            column = batch.column(leaf.split(".")[0])
-            while _is_list(column.type):
-                column = column.values
-            if pa.types.is_dictionary(column.type) and len(column.dictionary):
-                lengths = pc.binary_length(column.dictionary)
-                longest[leaf] = int(pc.max(lengths).as_py() or 0)
-    return longest
+def _longest_in_dictionary(
+    encoded: pq.ParquetFile, path: str, group: int, chunk: Any, leaf: Any
+) -> int:
+    """Bytes of the longest value in the dictionary of a leaf, whatever the footer says of it: it is
+    read with the first row, or the first list that is not empty. 0 if there is none.
+    """
+    rows, in_lists = encoded.metadata.row_group(group).num_rows, leaf.max_repetition_level > 0
+    few = min(_LOOKED_AT, max(1, rows * _LOOKED_AT // chunk.num_values)) if in_lists else 1
+    try:
+        for batch in encoded.iter_batches(few, [group], [leaf.path], use_threads=False):
+            found = _dictionaries(batch.column(0))
+            if found or not in_lists:
+                return max((pc.max(pc.binary_length(one)).as_py() or 0 for one in found), default=0)
+    except OSError as error:  # how pyarrow says that these are no dictionaries
+        if "Not yet implemented" not in str(error):
+            raise
+        if not any(name.startswith("DELTA") for name in chunk.encodings):
+            raise InputError(
+                f"cannot be read as parquet: the footer says of {leaf.path!r} another encoding than its"
+                " pages have; write the file again",
+                path,
+            ) from None
+    return 0
+
+
+def _dictionaries(column: pa.Array) -> list[pa.Array]:
+    """Those that have values, of a column and all in it."""
+    if pa.types.is_dictionary(column.type):
+        return [column.dictionary] if len(column.dictionary) else []
+    if pa.types.is_map(column.type):
+        return [*_dictionaries(column.keys), *_dictionaries(column.items)]
+    if pa.types.is_struct(column.type):
+        return [one for field in column.flatten() for one in _dictionaries(field)]
+    return _dictionaries(column.values) if _is_list(column.type) else []
 
 
 def _rows_per_batch(rows: int, leaves: Sequence[_Leaf], batch_bytes: int) -> int:
