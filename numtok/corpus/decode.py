@@ -29,6 +29,7 @@ from numtok.numbers.grammar import Grammar
 from numtok.representations import from_dict
 from numtok.tokenizer import schema
 from numtok.tokenizer.find import EncodeReport
+from numtok.tokenizer.metadata import tokenizer_told
 from numtok.tokenizer.schema import declared_columns
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -145,8 +146,8 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
     if tokenizer.encoded(metadata):
         return tokenizer
     raise SchemaError(
-        f"{path}: was encoded with another tokenizer than {source or 'the default one'}; name the"
-        " right one with tokenizer=..."
+        f"{path}: was encoded with another tokenizer ({tokenizer_told(metadata)}) than"
+        f" {source or 'the default one'}; name the right one with tokenizer=..."
     )
 
 

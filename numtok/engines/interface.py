@@ -130,6 +130,11 @@ def is_byte_level(config: Config) -> bool:
     return config["model"].get("type") == "BPE" and any(s["type"] == "ByteLevel" for s in steps)
 
 
+def kind_of(config: Config) -> str:
+    """What a tokenizer is, in the field's words: ``byte-level BPE``, ``WordPiece``."""
+    return "byte-level BPE" if is_byte_level(config) else str(config["model"].get("type", "BPE"))
+
+
 def steps_of(part: Config | None, children: str) -> list[Config]:
     """A component, or the members of a sequence, in order."""
     if part is None:

@@ -48,6 +48,14 @@ def parse_metadata(described: bytes) -> dict[str, Any]:
     return parsed | {key: copy.deepcopy(parsed[key]) for key in ours if key in parsed}
 
 
+def tokenizer_told(metadata: dict[str, Any]) -> str:
+    """The source tokenizer of what was encoded, as a reader may know it; of files of a former
+    version the fingerprint alone.
+    """
+    kind, fingerprint = metadata.get("tokenizer_kind"), f"fingerprint {metadata['tokenizer']}"
+    return f"{kind[:80]}, {fingerprint}" if isinstance(kind, str) else fingerprint
+
+
 @functools.lru_cache(maxsize=16)
 def _parse(described: bytes) -> dict[str, Any]:
     try:

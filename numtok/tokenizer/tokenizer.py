@@ -39,7 +39,7 @@ from numtok.tokenizer.encode import (
     with_text,
 )
 from numtok.tokenizer.find import EncodeReport, NumberFinder
-from numtok.tokenizer.metadata import LEADING_SPACE
+from numtok.tokenizer.metadata import LEADING_SPACE, tokenizer_told
 from numtok.tokenizer.vocabulary import NumberVocabulary, share_tokens
 
 
@@ -431,8 +431,8 @@ class Tokenizer:
         rows = schema.as_record_batch(batch)
         if not self.encoded(metadata := schema.read_metadata(rows.schema)):
             raise SchemaError(
-                f"the batch was encoded by another tokenizer (fingerprint {metadata['tokenizer']},"
-                f" this one has {self.fingerprint}); load the one that encoded it, with the same"
+                f"the batch was encoded by another tokenizer ({tokenizer_told(metadata)}; this one"
+                f" has {self.fingerprint}); load the one that encoded it, with the same"
                 " representations and grammar"
             )
         return self._decoder.batch(rows)

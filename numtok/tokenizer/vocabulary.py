@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
-from numtok.engines.interface import NumtokTokens, is_byte_level
+from numtok.engines.interface import NumtokTokens, is_byte_level, kind_of
 from numtok.engines.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
 from numtok.representations import (
     END_NUM,
@@ -223,7 +223,8 @@ class NumberVocabulary:
         """As the schema's metadata tell it: the ids of number tokens, and of symbols in runs."""
         symbols = {number for one, number in self.tokens.items() if OWN_SYMBOL.fullmatch(one)}
         tokens = {one: number for one, number in self.tokens.items() if number not in symbols}
-        told = {"tokens": tokens, "vocab_size": self.size}
+        told: dict[str, Any] = {"tokens": tokens, "vocab_size": self.size}
+        told["tokenizer_kind"] = f"{kind_of(self.config)} of {self.size - len(self.own):,} tokens"
         if symbols and self.spelling is not None:
             return told | {"symbols": self.spelling.runs(symbols)}
         return told

@@ -34,6 +34,7 @@ from torch.utils.data._utils.collate import default_collate_fn_map
 
 from numtok.errors import SchemaError
 from numtok.representations.columns import SEQ_LENGTHS
+from numtok.tokenizer.metadata import tokenizer_told
 from numtok_torch.data.blocks import Blocks, Cutting, Read, null_row
 from numtok_torch.data.packing import within
 from numtok_torch.data.rows import Ints, NumberTokens, stored_columns
@@ -83,8 +84,8 @@ def _check_fingerprint(metadata: dict[str, Any], tokenizer: Any) -> None:
     encoded = getattr(inner, "encoded", lambda metadata: fingerprint == metadata["tokenizer"])
     if not encoded(metadata):
         raise SchemaError(
-            f"the data was encoded by another tokenizer (fingerprint {metadata['tokenizer']}, this"
-            f" one has {fingerprint}); load the one that encoded it, with the same representations"
+            f"the data was encoded by another tokenizer ({tokenizer_told(metadata)}; this one has"
+            f" {fingerprint}); load the one that encoded it, with the same representations"
             " and grammar, or encode again"
         )
 

@@ -182,5 +182,6 @@ def test_the_page_has_a_text_and_a_row_of_an_encoded_file(tmp_path: Path) -> Non
     inspect(str(encoded), "--row", "2", "--html", str(page))
     data = page_data(page)
     assert data["text"] == TEXTS[1] and dict(data["facts"])["rows"] == "31"
+    assert dict(data["facts"])["tokenizer"].startswith("byte-level BPE of 16,000 tokens, fingerp")
     assert {"number_scaled", "number_bits"} < set(data["views"][0]["columns"])
     assert data["views"][0]["rows"][0][-1]["bits"]

@@ -7,13 +7,14 @@ from __future__ import annotations
 import copy
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import trained
 
 import numtok
 from numtok.corpus.decode import tokenizer_of
@@ -137,7 +138,7 @@ def test_every_key_missing_or_of_a_wrong_type(name: str) -> None:
     refusals = sum(refused(name, described) for described in tried)
     assert len(tried) > 69 and refusals > 0.8 * len(tried)
     assert not refused(name, json.dumps(metadata).encode())
-    for key in metadata.keys() - {"symbols", "shapes", "layout"}:
+    for key in metadata.keys() - {"symbols", "shapes", "layout", "tokenizer_kind"}:
         with pytest.raises(SchemaError, match=f"no '{key}'|'{key}' is None"):
             read_metadata(with_metadata(name, changed(metadata, (key,), KeyError)).schema)
 
@@ -228,6 +229,32 @@ def test_options_that_are_missing_have_their_defaults() -> None:
     """As files of a version that did not know the option yet."""
     described = changed(METADATA["single"], ("numbers", 0, "scale"), KeyError)
     assert read_metadata(with_metadata("single", described).schema)["numbers"][0]["scale"] == 1.0
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
+def test_an_encoded_file_says_by_what_tokenizer(kind: str, tmp_path: Path) -> None:
+    """By its content, whatever it was called; of what others wrote there, nothing is believed."""
+    path, model = tmp_path / "a.parquet", {"bert": "WordPiece", "t5": "Unigram"}.get(kind)
+    source = trained.source(kind)
+    made = numtok.Tokenizer.from_pretrained(source, [XVal()])
+    batch = made.encode_batch(TEXTS)
+    named = f"{model or 'byte-level BPE'} of {source.get_vocab_size():,} tokens"
+    pq.write_table(pa.Table.from_batches([batch]), path)
+    readers: list[tuple[Callable[[Any], Any], Any]] = [
+        (tokenizer_of, path),
+        (TOKENIZERS["single"].decode_batch, batch),
+        (functools.partial(NumberDataset, tokenizer=TOKENIZERS["single"]), path),
+    ]
+    for read, given in readers:
+        with pytest.raises(SchemaError, match=rf"\({named}, fingerprint {made.fingerprint}"):
+            read(given)
+    own = json.loads(batch.schema.metadata[METADATA_KEY])
+    for other in ({}, {"tokenizer_kind": 5}):
+        left = {key: value for key, value in own.items() if key != "tokenizer_kind"}
+        described = {METADATA_KEY: json.dumps(left | other)}
+        pq.write_table(pa.Table.from_batches([batch.replace_schema_metadata(described)]), path)
+        with pytest.raises(SchemaError, match=rf"tokenizer \(fingerprint {made.fingerprint}\)"):
+            tokenizer_of(path)
 
 
 @pytest.mark.parametrize(
