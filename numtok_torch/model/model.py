@@ -71,6 +71,9 @@ class NumberModel(nn.Module):
         head: predicts numbers; None for tokens only.
         number_weight, token_weight: of the two losses. With ``token_weight=0`` a backbone without
             logits may be given labels.
+        number_loss_per: ``"number"``: the mean over the numbers to predict. ``"token"``: their sum
+            over the count of tokens with a label, which is smaller, so that ``number_weight`` may
+            be larger. Then any Trainer gives accumulated batches the loss and gradients of one.
         causal: whether a token sees only those before it; None: as the backbone's kind says.
         vocab_size: rows that the word embedding must have, ``tokenizer.vocab_size``; more are added
             if needed, never removed.
@@ -107,6 +110,7 @@ class NumberModel(nn.Module):
         *,
         number_weight: float = 1.0,
         token_weight: float = 1.0,
+        number_loss_per: str = "number",
         causal: bool | None = None,
         vocab_size: int | None = None,
         mean_resizing: bool = True,
@@ -120,8 +124,11 @@ class NumberModel(nn.Module):
             add_rows(unwrapped(backbone), vocab_size, mean_resizing)
         self.backbone, self.embedding, self.head = backbone, embedding, head
         self.number_weight, self.token_weight = number_weight, token_weight
+        self.number_loss_per = number_loss_per
         self.causal = is_causal(self.transformer) if causal is None else causal
         self.task, self.decodes = classification(self.transformer), has_decoder(self.transformer)
+        if number_loss_per not in ("number", "token"):
+            raise ModelError(f"number_loss_per={number_loss_per!r}: it is 'number' or 'token'")
         if self.decodes and self.causal:
             raise ModelError(
                 "the labels of an encoder with a decoder are not shifted by the model; leave"
@@ -305,9 +312,12 @@ class NumberModel(nn.Module):
             return
         rows = hidden[:, :-1][where[:, 1:]] if self.causal else hidden[where]  # (n, d_hidden)
         if (target := number_targets(self.head, streams)) is not None:
-            self._warn_of_shares(step, share)
-            mean = self.head.loss(rows, target[where])
-            result["number_loss"] = mean * step.share_of_numbers(len(rows), share)
+            mean, labels = self.head.loss(rows, target[where]), streams.get("labels")
+            if self.number_loss_per == "token" and self.task is None and labels is not None:
+                result["number_loss"] = mean * step.per_token(len(rows), labels, self.causal)
+            else:
+                self._warn_of_shares(step, share)
+                result["number_loss"] = mean * step.share_of_numbers(len(rows), share)
         if self.training:
             return
         result["number_predictions"] = placed(where, self.head.predict(rows).values.detach())
@@ -324,7 +334,8 @@ class NumberModel(nn.Module):
             warnings.warn(
                 "this Trainer does not count the numbers of accumulated batches: each batch's"
                 " number loss counts by its share of the tokens. For the mean over all numbers use"
-                " numtok_torch.trainer.NumberTrainer",
+                " numtok_torch.trainer.NumberTrainer; NumberModel(..., number_loss_per='token') is"
+                " exact with any",
                 stacklevel=2,
             )
 

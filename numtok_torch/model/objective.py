@@ -9,7 +9,8 @@ is nothing before, or padding, or another text in the same line (a token at posi
 
 **Losses** are means: over tokens with a label, over numbers to predict; 0 where there are none,
 with gradients of 0 for every parameter, so that data parallel training does not wait for them.
-Where a step has several batches, each gives its share of the mean over all (:class:`Step`).
+Where a step has several batches, each gives its share of the mean over all (:class:`Step`). A
+Trainer of transformers counts tokens only: ``number_loss_per="token"`` divides numbers by them too.
 """
 
 from __future__ import annotations
@@ -60,13 +61,25 @@ class Step:
         """Of this batch in the tokens of the step."""
         if self.tokens is None or labels is None:
             return 1.0
-        return ((labels[:, 1:] if causal else labels) != IGNORED).sum() / self.tokens
+        return _count(labels, causal) / self.tokens
 
     def share_of_numbers(self, here: int, tokens: Tensor | float) -> Tensor | float:
         """Of the ``here`` numbers of this batch in those of the step, else its share of tokens."""
         if self.numbers is None:
             return tokens
         return here / self.numbers if here else 0.0
+
+    def per_token(self, here: int, labels: Tensor, causal: bool) -> Tensor | float:
+        """What the mean over the ``here`` numbers of this batch is to be multiplied by, to become
+        their sum over the tokens of the step.
+        """
+        tokens = _count(labels, causal).clamp(min=1) if self.tokens is None else self.tokens
+        return here / tokens
+
+
+def _count(labels: Tensor, causal: bool) -> Tensor:
+    """Tokens with a label, as transformers counts them."""
+    return ((labels[:, 1:] if causal else labels) != IGNORED).sum()
 
 
 class NumberModelOutput(dict[str, Any]):

@@ -85,6 +85,7 @@ def describe(model: Any) -> dict[str, Any]:
         "head": _layer(model.head),
         "number_weight": model.number_weight,
         "token_weight": model.token_weight,
+        "number_loss_per": model.number_loss_per,
         "causal": model.causal,
         "freeze_backbone": model.backbone_frozen,
         "frozen": [name for name, parameter in parameters if not parameter.requires_grad],
@@ -181,6 +182,7 @@ def load(
     weights, settings = read(folder)
     try:
         flags = {name: settings[name] for name in FLAGS}
+        flags["number_loss_per"] = settings.get("number_loss_per", "number")  # newer than files
         frozen = frozenset(settings["frozen"])
         backbone = _backbone(backbone, settings, part(weights, "backbone."), dtype)
         embedding = embedding or _made(embedding_from_config, settings["embedding"])

@@ -216,7 +216,7 @@ class SparseRows(torch.utils.data.Dataset[Any]):
             where = dense["number_mask"][r]
             row = {
                 name: dense[name][r][where].numpy()
-                for name in ("number_value", "number_scaled", "number_digits")
+                for name in ("number_value", "number_scaled", "number_digits", "number_bits")
             }
             self.rows.append(
                 {

@@ -119,6 +119,33 @@ def test_a_plain_trainer_says_that_numbers_are_not_counted(tmp_path: Path) -> No
     assert four == pytest.approx(one, rel=0.2) and four != pytest.approx(one, rel=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+@pytest.mark.parametrize("head", ["scalar", "mixture", "fone", "bits"])
+def test_a_plain_trainer_is_exact_with_a_loss_per_token(
+    head: str, kind: str, tmp_path: Path
+) -> None:
+    def new() -> NumberModel:
+        return made(kind, head, number_loss_per="token", number_weight=3.0)
+
+    one, ones = step(tmp_path, new(), transformers.Trainer, 1)
+    for batches in (2, 4):
+        several, found = step(tmp_path, new(), transformers.Trainer, batches)
+        same(several, one, rtol=1e-6)
+        same(found, ones, rtol=1e-5, atol=1e-6)
+    batch = CAUSAL([Uneven()[row] for row in range(4)])
+    output, numbers = new().train()(**batch), made(kind, head).train()(**batch).number_loss
+    same(one, output.loss.item(), rtol=1e-6)
+    tokens = (batch["labels"][:, kind == "gpt2" :] != -100).sum()
+    same(output.number_loss, numbers * new().count_numbers(batch) / tokens, rtol=1e-6)
+
+
+def test_a_loss_per_token_is_saved_and_other_ones_are_refused(tmp_path: Path) -> None:
+    made(number_loss_per="token").save_pretrained(tmp_path)
+    assert NumberModel.from_pretrained(tmp_path).number_loss_per == "token"
+    with pytest.raises(ModelError, match=r"'number' or 'token'"):
+        made(number_loss_per="row")
+
+
 @pytest.mark.parametrize("batches", [1, 4])
 def test_numbers_alone(batches: int, tmp_path: Path) -> None:
     rows = NumberCollator(tiny.PAD, objective=None)
