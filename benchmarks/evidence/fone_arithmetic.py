@@ -256,11 +256,11 @@ EXPERIMENT = Experiment(
         "Shown in part. FoNE's sums, of decimals too, and differences: shown, in the fewest steps, tokens"
         " and seconds. (Its sums of decimals are the same questions and the same features, and so the"
         " same run, as those of whole numbers.) That digits end below it is not shown: reversed, with"
-        " places, they have all the differences after four times the steps. Which digits learn first"
-        " hangs on the task, plain ones those of decimals, and when they begin hangs on the seed: at"
-        " that of the search, plain ones have most sums in these steps. Products: not shown for FoNE,"
-        " which ends knowing by heart the pairs of its training and little more than half of the"
-        " others; shown for reversed digits with places. The paper's 160 times as many samples, of"
+        " places, they have all the differences after four times the steps. Plain ones learn sums of"
+        " decimals first, reversed ones with places the others; why was not looked into. When they"
+        " begin hangs on the seed: at that of the search, plain digits have most sums in these steps."
+        " Products: reversed digits with places learn them; FoNE ends knowing by heart the pairs of its"
+        " training, and little more than half of the others. The paper's 160 times as many samples, of"
         " longer numbers, may settle it: the full run."
     ),
 )

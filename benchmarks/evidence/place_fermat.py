@@ -300,7 +300,7 @@ EXPERIMENT = Experiment(
     seen=seen,
     verdict=(
         "Shown in part: for problems of our own, at this size, in these steps, with each of three"
-        " seeds. With places the models also compute what stands in no problem of the training;"
-        " without, whether longer training closes the gap was not tried. FERMAT and DROP need a pretrained model."
+        " seeds. With places the models also compute what stands in no problem of the training, nor"
+        " of two in three its inverse; without, whether longer training closes the gap was not tried. FERMAT and DROP need a pretrained model."
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -56,11 +57,11 @@ def _runs(one: Experiment, results: list[tuple[Settings, Result]], store: Store)
 
 
 def _cheapest(one: Experiment, results: list[tuple[Settings, Result]]) -> str:
-    """How to make the quickest of its runs once more."""
+    """How to make the quickest of its trainings once more."""
     made = {slug(settings): result for settings, result in results if settings["size"] == "small"}
     if not made:
         return ""
-    name = min(made, key=lambda name: made[name].get("seconds", 0))
+    name = min(made, key=lambda name: made[name].get("seconds", math.inf))
     took = (
         f", {made[name]['seconds'] / 60:.1f} minutes of training" if "seconds" in made[name] else ""
     )

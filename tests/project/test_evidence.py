@@ -11,6 +11,7 @@ import random
 import re
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -221,6 +222,14 @@ def test_no_equation_that_is_asked_stands_in_a_problem_of_the_training() -> None
         for some in place_fermat.split("smoke", seed=0)
     )
     assert len(asked) > 10 and len(seen) > 100 and not asked & seen
+
+
+def test_an_inverse_of_what_is_asked_is_counted() -> None:
+    asked, seen = (
+        [SimpleNamespace(equation=one) for one in some]
+        for some in (("4+5", "9-4", "7-2", "30+8", "1+1"), ("9-5", "2+5", "8+29", "0.5+0.5"))
+    )
+    assert place_fermat.inverse_known(asked, seen) == [True, True, True, False, False]
 
 
 def test_no_table_reports_a_seed_by_which_a_rate_was_chosen() -> None:
