@@ -30,34 +30,31 @@ def marks_of(text: npt.NDArray[np.uint8], ranges: Any) -> npt.NDArray[np.uint64]
     """The marks of all bytes in the ranges."""
     marks = memory.empty(len(text) // 64 + 2, np.uint64)
     flags = np.empty(min(len(text) // 64 * 64 + 64, _CHUNK), np.uint8)
-    mark(text, ranges, flags, flags.view(np.uint64), marks)
+    mark(text, ranges, flags, flags.view(np.uint64), marks.view(np.uint8))
     return marks
 
 
 @kernel
 def mark(text, ranges, flags, words, marks):  # type: ignore[no-untyped-def]
     """Two loops that LLVM makes vector instructions of: a flag for each byte, and a bit for each
-    flag. ``words``: the flags, eight at a time.
+    flag. ``words``: the flags, eight at a time. ``marks``: the bits, eight at a time.
     """
     (low, width), (other_low, other_width), (third_low, third_width) = ranges
-    size, block = np.uint64(text.size), ZERO
+    size, filled = np.uint64(text.size), ZERO
     for begin in range(ZERO, size, np.uint64(_CHUNK)):
         count = min(size - begin, np.uint64(_CHUNK))
         for k in range(count):
             byte = text[begin + k]
             first, other = np.uint8(byte - low) <= width, np.uint8(byte - other_low) <= other_width
             flags[k] = first | other | (np.uint8(byte - third_low) <= third_width)
-        for k in range(count, (count + SIXTY_THREE) >> SIX << SIX):
+        bits = (count + SIXTY_THREE) >> SIX << SIX
+        for k in range(count, bits):
             flags[k] = 0
-        for at in range(ZERO, count, np.uint64(64)):
-            bits = ZERO
-            for k in range(EIGHT):
-                word = words[(at >> np.uint64(3)) + k]
-                bits |= (word * _GATHER >> np.uint64(56)) << (EIGHT * k)
-            marks[block] = bits
-            block += ONE
-    for rest in range(block, np.uint64(marks.size)):
-        marks[rest] = ZERO
+        for k in range(bits >> np.uint64(3)):
+            marks[filled + k] = np.uint8(words[k] * _GATHER >> np.uint64(56))
+        filled += bits >> np.uint64(3)
+    for rest in range(filled, np.uint64(marks.size)):
+        marks[rest] = 0
 
 
 @merged_kernel
@@ -69,6 +66,16 @@ def set_bits(bits):  # type: ignore[no-untyped-def]
     )
     bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return (bits * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@kernel
+def count_marks(marks):  # type: ignore[no-untyped-def]
+    """(marks, runs of them), a run over the edge of a word counted twice."""
+    count, runs = ZERO, ZERO
+    for k in range(marks.size):
+        count += set_bits(marks[k])
+        runs += set_bits(marks[k] & ~(marks[k] << ONE))
+    return np.int64(count), np.int64(runs)
 
 
 @merged_kernel

@@ -37,22 +37,13 @@ def empty_columns(numbers: int, digits: int) -> Columns:
     )
 
 
-def take_columns(columns: Columns, which: npt.NDArray[Any]) -> Columns:
-    """The numbers at the indices, or where the mask is True.
+def runs_of(which: npt.NDArray[Any], count: int) -> npt.NDArray[np.int64]:
+    """int64[r, 2]: first and stop of the runs of numbers at the indices, or where the mask is True,
+    out of ``count``.
 
     Raises:
         IndexError: for an index that is out of range, or a mask of another length.
     """
-    runs = _runs(which, len(columns.document))
-    ends = columns.digit_offsets
-    digits = int((ends[runs[:, 1]] - ends[runs[:, 0]]).sum())
-    out = empty_columns(int((runs[:, 1] - runs[:, 0]).sum()), digits)
-    _copy(columns, runs, out)
-    return out
-
-
-def _runs(which: npt.NDArray[Any], count: int) -> npt.NDArray[np.int64]:
-    """int64[r, 2]: first and stop of the numbers that follow each other."""
     if which.dtype != np.bool_:
         first = np.arange(count)[which]
         begins, ends = np.diff(first, prepend=-2) != 1, np.diff(first, append=-2) != 1
@@ -62,6 +53,32 @@ def _runs(which: npt.NDArray[Any], count: int) -> npt.NDArray[np.int64]:
     padded = np.zeros(count + 2, np.bool_)
     padded[1:-1] = which
     return np.flatnonzero(padded[1:] != padded[:-1]).reshape(-1, 2)
+
+
+def take_columns(columns: Columns, runs: npt.NDArray[np.int64]) -> Columns:
+    """The numbers of the runs: nearly all of them, as a rule."""
+    ends = columns.digit_offsets
+    digits = int((ends[runs[:, 1]] - ends[runs[:, 0]]).sum())
+    out = empty_columns(int((runs[:, 1] - runs[:, 0]).sum()), digits)
+    _copy(columns, runs, out)
+    return out
+
+
+def take_values(values: npt.NDArray[Any], runs: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """One value for each number of the runs."""
+    out = memory.empty(int((runs[:, 1] - runs[:, 0]).sum()), values.dtype)
+    _copy_values(values, runs, out)
+    return out
+
+
+@kernel
+def _copy_values(values, runs, out):  # type: ignore[no-untyped-def]
+    to = ZERO
+    for run in range(runs.shape[0]):
+        first, length = np.uint64(runs[run, 0]), np.uint64(runs[run, 1] - runs[run, 0])
+        for k in range(length):
+            out[to + k] = values[first + k]
+        to += length
 
 
 @kernel

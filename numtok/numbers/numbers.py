@@ -22,12 +22,12 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError, MissingDependencyError
-from numtok.numbers.columns import Columns, take_columns
-from numtok.numbers.decimals import Decimals, gather, take
+from numtok.numbers.columns import Columns, runs_of, take_columns, take_values
+from numtok.numbers.decimals import Decimals, gather
 from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar
 from numtok.numbers.number import Number
 from numtok.numbers.scanner import scan_columns, whole_rows
-from numtok.numbers.to_float import to_floats
+from numtok.numbers.to_float import Floats, to_floats
 from numtok.numbers.to_text import LARGEST_EXPONENT, to_text
 
 
@@ -178,11 +178,11 @@ class Numbers:
 
     def select(self, which: npt.NDArray[Any]) -> Numbers:
         """The numbers at the given indices, or where the bool[n] mask is True."""
-        columns = take_columns(Columns(*(getattr(self, name) for name in Columns._fields)), which)
+        runs = runs_of(which, len(self))
+        columns = take_columns(Columns(*(getattr(self, name) for name in Columns._fields)), runs)
         chosen = Numbers.of_columns(columns, self.rows, self.decimal)
         if "_floats" in self.__dict__:  # carry over what is known already
-            indices = np.flatnonzero(which) if which.dtype == np.bool_ else which
-            chosen.__dict__["_floats"] = tuple(take(values, indices) for values in self._floats)
+            chosen.__dict__["_floats"] = Floats(*(take_values(one, runs) for one in self._floats))
             for values in chosen._floats:
                 values.flags.writeable = False
         return chosen
@@ -214,24 +214,20 @@ class Numbers:
 
     def to_float64(self) -> npt.NDArray[np.float64]:
         """float64[n], read-only, correctly rounded from the decimal; infinite beyond the range."""
-        return self._floats[0]
+        return self._floats.doubles
 
     def to_float32(self) -> npt.NDArray[np.float32]:
         """float32[n], read-only, correctly rounded from the decimal in one step (not through
         float64); infinite beyond the range.
         """
-        return self._floats[1]
+        return self._floats.singles
 
     def fit_float32(self) -> npt.NDArray[np.bool_]:
-        """bool[n]: neither infinite as float32 nor rounded to zero without being zero."""
-        singles = self.to_float32()
-        fits: npt.NDArray[np.bool_] = np.isfinite(singles)
-        zeros = np.flatnonzero(singles == 0)
-        fits[zeros] = self._decimals.is_zero(zeros)
-        return fits
+        """bool[n], read-only: neither infinite as float32 nor rounded to zero without being zero."""
+        return self._floats.held
 
     @functools.cached_property
-    def _floats(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float32]]:
+    def _floats(self) -> Floats:
         return to_floats(self._decimals)
 
     def to_decimal(self) -> list[Decimal]:

@@ -1,6 +1,6 @@
 """Exact decimals to floats, each rounded once, from the decimal, to nearest even (IEEE 754).
 
-In: :class:`~numtok.numbers.decimals.Decimals`. Out: float64[n] and float32[n]. Clinger's fast path
+In: :class:`~numtok.numbers.decimals.Decimals`. Out: :class:`Floats`. Clinger's fast path
 settles nearly all, up to 15 digits; that of Eisel and Lemire (D. Lemire, "Number parsing at a
 gigabyte per second", Software: Practice and Experience 51 (2021), section 5 and algorithm 1) most
 of the others; Arrow's correctly rounding parser reads the rest from their text.
@@ -9,6 +9,7 @@ of the others; Arrow's correctly rounding parser reads the rest from their text.
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,25 +49,36 @@ def powers_of_five() -> npt.NDArray[np.uint64]:
     return table
 
 
-def to_floats(decimals: Decimals) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float32]]:
-    """(float64[n], float32[n]), read-only; neither is rounded through the other."""
+class Floats(NamedTuple):
+    """Of n numbers, read-only; neither width is rounded through the other."""
+
+    doubles: npt.NDArray[np.float64]
+    singles: npt.NDArray[np.float32]
+    # bool[n], whether float32 holds it: not infinite, nor rounded to zero without being zero
+    held: npt.NDArray[np.bool_]
+
+
+def to_floats(decimals: Decimals) -> Floats:
+    """The floats of all numbers."""
     count = len(decimals.exponent)
-    doubles, singles = memory.empty(count, np.float64), memory.empty(count, np.float32)
+    floats = Floats(*(memory.empty(count, kind) for kind in (np.float64, np.float32, np.bool_)))
     left = memory.empty(count, np.int64)
-    tables = (_POWERS_OF_TEN, powers_of_five())
-    left = left[: _to_floats(decimals, tables, doubles, singles, left)]
+    left = left[: _to_floats(decimals, (_POWERS_OF_TEN, powers_of_five()), floats, left)]
     if len(left):
         texts = to_text(decimals.take(left))
-        doubles[left] = memory.from_arrow(texts.cast(pa.float64()))
-        singles[left] = memory.from_arrow(texts.cast(pa.float32()))
-    doubles.flags.writeable = singles.flags.writeable = False
-    return doubles, singles
+        floats.doubles[left] = memory.from_arrow(texts.cast(pa.float64()))
+        floats.singles[left] = singles = memory.from_arrow(texts.cast(pa.float32()))
+        floats.held[left] = np.isfinite(singles) & ((singles != 0) | decimals.is_zero(left))
+    for column in floats:
+        column.flags.writeable = False
+    return floats
 
 
 @kernel
-def _to_floats(decimals, tables, doubles, singles, left):  # type: ignore[no-untyped-def]
+def _to_floats(decimals, tables, out, left):  # type: ignore[no-untyped-def]
     """Fill in what can be told; the count of those in ``left`` of which something cannot."""
     digits, offsets, exponent, negative = decimals
+    doubles, singles, held = out
     powers, fives = tables
     found = ZERO
     for i in range(np.uint64(exponent.size)):
@@ -76,7 +88,7 @@ def _to_floats(decimals, tables, doubles, singles, left):  # type: ignore[no-unt
         if exact and power == 0 and whole <= ONE << np.uint64(24):
             # Most numbers are such integers, which both hold.
             doubles[i] = -value if negative[i] else value
-            singles[i] = np.float32(doubles[i])
+            singles[i], held[i] = np.float32(doubles[i]), True
             continue
         known = exact and -22 <= power <= 22
         if not known:
@@ -87,7 +99,9 @@ def _to_floats(decimals, tables, doubles, singles, left):  # type: ignore[no-unt
         else:
             value *= powers[np.uint64(power)]
         doubles[i] = -value if negative[i] else value
-        singles[i] = np.float32(doubles[i])
+        single = np.float32(doubles[i])
+        singles[i] = single
+        held[i] = np.isfinite(single) & ((single != 0) | (whole == ZERO))
         if not known or _is_unsure(value, power):
             left[found] = i
             found += ONE

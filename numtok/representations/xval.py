@@ -204,11 +204,8 @@ class XVal(SingleToken):
         """bool[n]: which numbers are not zero, but after scaling so near to it that a model can
         hardly tell: below ``VANISHING``.
         """
-        scaled, limit = self._scaled(numbers), np.float32(VANISHING)
-        small = (scaled < limit) & (scaled > -limit)
-        near = np.flatnonzero(small)  # few, and zeros among them
-        small[near] = numbers.to_float64()[near] != 0
-        return np.asarray(small)
+        small = np.abs(self._scaled(numbers)) < np.float32(VANISHING)
+        return np.asarray(small & (numbers.to_float64() != 0))
 
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
         scaled = self._scaled(numbers)

@@ -15,7 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.bitmarks import ONE, SIXTY_THREE, byte_ranges, lowest_bit, marks_of
+from numtok.arrays.bitmarks import (
+    ONE,
+    SIXTY_THREE,
+    byte_ranges,
+    count_marks,
+    lowest_bit,
+    marks_of,
+)
 from numtok.arrays.kernels import kernel
 from numtok.arrays.utf8 import decode
 from numtok.engines.interface import Ints
@@ -39,7 +46,7 @@ def unsafe_places(text: Bytes, runs_of_spaces: bool, unsafe: Bytes) -> Ints:
         before[1:] |= spaces[:-1] >> SIXTY_THREE
         behind[:-1] |= spaces[1:] << SIXTY_THREE
         marks |= spaces & behind & ~before
-    places = memory.empty(int(np.bitwise_count(marks).sum()), np.int64)
+    places = memory.empty(count_marks(marks)[0], np.int64)
     return places[: _check(text, unsafe, marks, places)]
 
 
