@@ -110,7 +110,7 @@ class _Files(caching.IndexDataCacheFile):  # type: ignore[misc]
 
 def _others_write(folder: Path) -> bool:
     """Whether others can reach a file in it that they may write to."""
-    if not folder.stat().st_mode & 0o077:
+    if not hasattr(os, "getuid") or not folder.stat().st_mode & 0o077:  # Windows has no such modes
         return False
     return any(file.stat().st_mode & OTHERS_WRITE for file in folder.iterdir())
 

@@ -309,6 +309,15 @@ def test_kernels_beside_the_package_are_for_others_to_read_and_not_to_write(
     assert [squared(3), squared(3)] == [(9, 0), (9, 1)]
 
 
+def test_kernels_of_windows_are_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There, all may write to all by their modes, which say nothing."""
+    assert squared(3) == (9, 0)
+    for path in cache.rglob("*"):
+        path.chmod(0o777 if path.is_dir() else 0o666)
+    monkeypatch.delattr(os, "getuid")
+    assert squared(3) == (9, 1)
+
+
 HOSTILE: dict[str, tuple[int, int, int]] = {  # the mode, the user, the group
     "all may write": (0o777, -1, -1),
     "a group may write": (0o770, -1, 65534 if os.getuid() == 0 else -1),
