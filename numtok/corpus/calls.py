@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -17,24 +16,18 @@ from numtok import locations
 from numtok.corpus.encode import encode_corpus
 from numtok.corpus.fit import ScaleFit, xval_place
 from numtok.corpus.jobs.request import Encoder, Sharding, is_folder
-from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.find import find_inputs
-from numtok.corpus.read.formats import FORMATS
-from numtok.corpus.read.sources import Source
-from numtok.corpus.read.template import ROW, Template, as_texts
+from numtok.corpus.read.tables import columns_with_numbers
 from numtok.corpus.sample import parse_split
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.summary import Progress, Summary
-from numtok.errors import InputError, NumtokError, RepresentationError, TokenizerError
+from numtok.errors import InputError, RepresentationError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
-from numtok.numbers.scan import scan
 from numtok.representations import Representation
 from numtok.representations.parse import for_files
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Files = str | Path | Sequence[str | Path]
-_TABLES = ("csv", "tsv", "parquet", "arrow", "jsonl")
-_LOOKED_AT = 1 << 20  # bytes of a table
 Chosen = str | Representation | Sequence[Representation | str]
 
 
@@ -94,7 +87,7 @@ def encode_files(  # noqa: D417  # the reference has a table of the others
         summary = _encode_parts(given, output, encoder, sharding, progress, options, parts)
     if summary.documents and not summary.numbers and options.get("template") is None:
         first = find_inputs(given, options.get("input_format"))[0]
-        summary.number_columns = _columns_with_numbers(first, encoder.tokenizer.grammar)
+        summary.number_columns = columns_with_numbers(first, encoder.tokenizer.grammar)
     return summary
 
 
@@ -205,36 +198,3 @@ def _scaled(
     elif not any(representation.unfitted for representation in chosen):
         return chosen, None
     return chosen, ScaleFit(asked.quantile, asked.clip, find)
-
-
-class _Looking(Template):
-    """Keeps the texts of each column that it is given."""
-
-    def __init__(self) -> None:
-        super().__init__(ROW)
-        self.seen: dict[str, list[str | None]] = {}
-
-    def of_columns(self, columns: Mapping[str, pa.Array]) -> pa.Array:
-        for name, column in columns.items():
-            self.seen.setdefault(name, []).extend(as_texts(column).to_pylist())
-        return super().of_columns(columns)
-
-    def of_row(self, row: Mapping[str, Any]) -> str | None:
-        for name, value in row.items():
-            self.seen.setdefault(name, []).append(None if value is None else str(value))
-        return super().of_row(row)
-
-
-def _columns_with_numbers(source: Source, grammar: Grammar) -> tuple[str, ...]:
-    """The columns in which the first rows hold numbers; none for a pipe, or what is no table."""
-    if source.size is None or source.format not in _TABLES:
-        return ()
-    looking = _Looking()
-    with contextlib.suppress(NumtokError, pa.ArrowException, OSError):
-        how = ReadOptions(None, (), _LOOKED_AT, template=looking)
-        next(FORMATS[source.format].read(source, how), None)
-    return tuple(
-        name
-        for name, texts in looking.seen.items()
-        if len(scan([text or "" for text in texts], grammar))
-    )

@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import functools
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +25,7 @@ from numtok.corpus.pieces import Piece, located
 from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import Source, check_text_unit, find_inputs, read_batches
+from numtok.corpus.read.tables import columns_with_numbers
 from numtok.corpus.read.template import Template
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, front, processors
 from numtok.corpus.unpack import EncodedPiece, encoded_pieces
@@ -97,7 +99,20 @@ def corpus_stats(
     joined = None if template is None else Template(template)
     how = ReadOptions(text_column, (), batch_bytes, text_unit, on_error, template=joined)
     made = Tokenizer.from_pretrained(tokenizer, Subword(), check_grammar(grammar))
-    return Statistics.merge([*stored, _total(Run(sources, "-", progress), how, made, workers)])
+    total = _total(Run(sources, "-", progress), how, made, workers)
+    if total.documents and not total.numbers and joined is None:
+        _warn_of_other_columns(columns_with_numbers(sources[0], made.grammar))
+    return Statistics.merge([*stored, total])
+
+
+def _warn_of_other_columns(columns: Sequence[str]) -> None:
+    if columns:
+        template = " ".join(f"{{{name}}}" for name in columns)
+        warnings.warn(
+            f"there are no numbers in the texts; the columns {', '.join(map(repr, columns))} hold"
+            f" some: join them by template=..., '{template}', or 'row' for all of them",
+            stacklevel=3,
+        )
 
 
 def _total(run: Run, how: ReadOptions, tokenizer: Tokenizer, workers: int | None) -> Statistics:
