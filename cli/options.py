@@ -177,6 +177,12 @@ class Choice(click.Choice):  # type: ignore[type-arg]
 class Count(click.IntRange):
     """A whole number, whose upper limit is of no interest to a reader."""
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value).strip()
+        if text.isdecimal() and (len(text) > 19 or int(text) > (self.max or 0)):
+            self.fail(f"{text[:40]} is too large.", param, ctx)
+        return int(super().convert(value, param, ctx))
+
     def _describe_range(self) -> str:
         return f"x>={self.min}"
 

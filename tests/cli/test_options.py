@@ -108,7 +108,7 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
         (EN + " --tokenizer odd.json", "--engine gigatoken ! gigatoken"),
         ("sample.jsonl -o out/", "--engine tokenizers"),
     ],
-    "encode --batch-bytes": [(EN, f"--batch-bytes {1 << 64} ! not in the range")],
+    "encode --batch-bytes": [(EN, f"--batch-bytes {1 << 64} ! is too large")],
     "decode --output": [("encoded.parquet", "-o back.jsonl")],
     "decode --overwrite": [("encoded.parquet -o there.jsonl", "--overwrite")],
     "decode --tokenizer": [("encoded.parquet -o a.txt", "--tokenizer mine ! another tokenizer")],
