@@ -100,7 +100,7 @@ def corpus_stats(
     how = ReadOptions(text_column, (), batch_bytes, text_unit, on_error, template=joined)
     made = Tokenizer.from_pretrained(tokenizer, Subword(), check_grammar(grammar))
     total = _total(Run(sources, "-", progress), how, made, workers)
-    if total.documents and not total.numbers and joined is None:
+    if total.documents and not total.numbers and not (template or is_encoded(sources[0])):
         _warn_of_other_columns(columns_with_numbers(sources[0], made.grammar))
     return Statistics.merge([*stored, total])
 

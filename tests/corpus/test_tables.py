@@ -112,6 +112,7 @@ def test_a_table_whose_numbers_are_elsewhere_is_told(tmp_path: Path) -> None:
     path.write_text("id,name,price,date\n1,tea,2.50,2020-01-02\n2,rice,1234,2020-01-03\n")
     command = ["encode", str(path), "-o", str(out)]
     said = CliRunner().invoke(cli, command).output
+    assert "hold some" not in CliRunner().invoke(cli, ["stats", str(out)]).output  # encoded
     assert "of 'name'" in said and "there are no numbers in 'name'" in said
     assert "'id', 'price', 'date' hold some" in said and "--template '{id} {price} {date}'" in said
     more = ["--template", "{name} costs {price}", "--overwrite"]
