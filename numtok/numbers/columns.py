@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.bitmarks import ONE, ZERO
+from numtok.arrays.bitmarks import ONE
 from numtok.arrays.kernels import kernel
 
 
@@ -56,35 +56,62 @@ def runs_of(which: npt.NDArray[Any], count: int) -> npt.NDArray[np.int64]:
 
 
 def take_columns(columns: Columns, runs: npt.NDArray[np.int64]) -> Columns:
-    """The numbers of the runs: nearly all of them, as a rule."""
+    """The numbers of the runs."""
     ends = columns.digit_offsets
     digits = int((ends[runs[:, 1]] - ends[runs[:, 0]]).sum())
     out = empty_columns(int((runs[:, 1] - runs[:, 0]).sum()), digits)
-    _copy(columns, runs, out)
+    out.digit_offsets[0] = 0
+    _copy(columns, runs, out, 0)
     return out
 
 
 def take_values(values: npt.NDArray[Any], runs: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """One value for each number of the runs."""
     out = memory.empty(int((runs[:, 1] - runs[:, 0]).sum()), values.dtype)
-    _copy_values(values, runs, out)
+    _copy_values(values, runs, out, 0)
     return out
 
 
+def close_columns(columns: Columns, runs: npt.NDArray[np.int64]) -> Columns:
+    """The numbers of ascending runs, moved up in their own memory: nearly all of them, as a rule,
+    so that those before the first gap are not touched.
+    """
+    first, later = _before_first_gap(runs)
+    count = _copy(columns, later, columns, first)
+    document, start, stop, negative, digits, digit_offsets, exponent = columns
+    digits, digit_offsets = digits[: digit_offsets[count]], digit_offsets[: count + 1]
+    places = document[:count], start[:count], stop[:count]
+    return Columns(*places, negative[:count], digits, digit_offsets, exponent[:count])
+
+
+def close_values(values: npt.NDArray[Any], runs: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Likewise one value for each number, also of a read-only array."""
+    first, later = _before_first_gap(runs)
+    values.flags.writeable = True
+    return values[: _copy_values(values, later, values, first)]
+
+
+def _before_first_gap(runs: npt.NDArray[np.int64]) -> tuple[int, npt.NDArray[np.int64]]:
+    """(how many numbers are before it, the later runs)."""
+    return (int(runs[0, 1]), runs[1:]) if len(runs) and runs[0, 0] == 0 else (0, runs)
+
+
 @kernel
-def _copy_values(values, runs, out):  # type: ignore[no-untyped-def]
-    to = ZERO
+def _copy_values(values, runs, out, count):  # type: ignore[no-untyped-def]
+    """Behind the ``count`` values that are there; how many there are then."""
+    to = np.uint64(count)
     for run in range(runs.shape[0]):
         first, length = np.uint64(runs[run, 0]), np.uint64(runs[run, 1] - runs[run, 0])
         for k in range(length):
             out[to + k] = values[first + k]
         to += length
+    return np.int64(to)
 
 
 @kernel
-def _copy(given, runs, out):  # type: ignore[no-untyped-def]
-    filled, to = ZERO, ZERO
-    out.digit_offsets[0] = 0
+def _copy(given, runs, out, count):  # type: ignore[no-untyped-def]
+    """Behind the ``count`` numbers that are there; how many there are then."""
+    to, filled = np.uint64(count), np.uint64(out.digit_offsets[count])
     for run in range(runs.shape[0]):
         first, length = np.uint64(runs[run, 0]), np.uint64(runs[run, 1] - runs[run, 0])
         for k in range(length):
@@ -106,3 +133,4 @@ def _copy(given, runs, out):  # type: ignore[no-untyped-def]
             out.digits[filled + k] = given.digits[begin + k]
         to += length
         filled = np.uint64(out.digit_offsets[to])
+    return np.int64(to)
