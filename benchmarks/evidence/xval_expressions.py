@@ -306,7 +306,7 @@ EXPERIMENT = Experiment(
     verdict=(
         "Shown in part: xVal is first, as in the paper, though no row has the paper's R². In the median,"
         " P1000 is as near on two operands; it loses by answers that are far off. Whether P10 or P1000"
-        " is better is not shown, as what is no number is left out. One or two seeds: only xVal's lead"
-        " on three operands is large. `--full`, 50 times the steps, would settle it."
+        " is better is not shown, as what is no number is left out. Two seeds at most."
+        " `--full`, 50 times the steps, would settle it."
     ),
 )
