@@ -20,6 +20,7 @@ import pyarrow as pa
 from numtok import locations
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.fit import Fit
+from numtok.corpus.read.batches import SKIP_HINT
 from numtok.corpus.read.sources import Source
 from numtok.errors import OutputError
 from numtok.numbers.scan import scan
@@ -179,11 +180,11 @@ class Run:
 
 def quarantine(left_out: Iterable[tuple[str, int | None, str]]) -> str:
     """(file, line, error) of each row that was left out, as JSON lines."""
-    names = ("file", "line", "error")
-    return "".join(
-        json.dumps(dict(zip(names, one, strict=True)), ensure_ascii=False) + "\n"
-        for one in left_out
-    )
+    rows = [
+        {"file": file, "line": line, "error": error.removesuffix(f", {SKIP_HINT}")}
+        for file, line, error in left_out
+    ]
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def processors() -> int:

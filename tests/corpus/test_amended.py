@@ -106,6 +106,7 @@ def test_bad_rows_are_left_out_when_that_is_asked_for_later(broken: Path) -> Non
     path = str(broken / "in" / "a.jsonl")
     assert [(one["file"], one["line"]) for one in quarantine(broken)] == [(path, 31), (path, 269)]
     assert "holds a number" in quarantine(broken)[0]["error"]
+    assert not any("skip" in one["error"] for one in quarantine(broken))
     with pytest.raises(JobError, match=r"2 of 8 shards failed \(0, 7\)"):
         encode(broken)  # and they are bad again
 
