@@ -146,8 +146,8 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
     if tokenizer.encoded(metadata):
         return tokenizer
     raise SchemaError(
-        f"{path}: was encoded with another tokenizer than {source or 'the default one'}:"
-        f" {tokenizer_told(metadata)}; name that one with tokenizer=..."
+        f"{path}: was encoded with another tokenizer than {source or 'the default one'}"
+        f" ({tokenizer_told(metadata)}); name the right one with tokenizer=..."
     )
 
 

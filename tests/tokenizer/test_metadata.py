@@ -253,7 +253,7 @@ def test_an_encoded_file_says_by_what_tokenizer(kind: str, tmp_path: Path) -> No
         left = {key: value for key, value in own.items() if key != "tokenizer_kind"}
         described = {METADATA_KEY: json.dumps(left | other)}
         pq.write_table(pa.Table.from_batches([batch.replace_schema_metadata(described)]), path)
-        with pytest.raises(SchemaError, match=rf"tokenizer \(fingerprint {made.fingerprint}\)"):
+        with pytest.raises(SchemaError, match=rf"\(fingerprint {made.fingerprint}\)"):
             tokenizer_of(path)
 
 
