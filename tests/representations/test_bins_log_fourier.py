@@ -1,13 +1,10 @@
 """ExponentBins and LogFourier: the stated error bounds, at the edges too."""
 
-from __future__ import annotations
-
 import math
 from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -18,25 +15,25 @@ from numtok.errors import RepresentationError
 from numtok.representations import ExponentBins, LogFourier
 
 
-def bins_of(bins: ExponentBins, literals: list[str]) -> list[int]:
+def bins_of(bins, literals):
     return list(bins.encode(Numbers.parse(literals))["number_bin"].to_pylist())
 
 
-def features_of(fourier: LogFourier, literals: list[str]) -> npt.NDArray[np.float32]:
+def features_of(fourier, literals):
     return np.asarray(
         fourier.encode(Numbers.parse(literals))["number_log_fourier"].to_numpy_ndarray()
     )
 
 
-def decoded(representation: ExponentBins | LogFourier, literals: list[str]) -> list[Decimal]:
+def decoded(representation, literals):
     return representation.decode(representation.encode(Numbers.parse(literals))).to_decimal()
 
 
-def relative_error(got: Decimal, literal: str) -> float:
+def relative_error(got, literal):
     return float(abs(Fraction(got) - Fraction(literal)) / abs(Fraction(literal)))
 
 
-def literals(low: int, high: int) -> st.SearchStrategy[str]:
+def literals(low, high):
     """Not zero, with a first digit at 10**low to 10**high."""
     return st.builds(
         lambda sign, first, rest, power: f"{sign}{first}.{rest}e{power}",
@@ -60,9 +57,9 @@ def literals(low: int, high: int) -> st.SearchStrategy[str]:
         ExponentBins(1, 1.0, 2.0),
     ],
 )
-def test_bins_hold_their_error_bound(bins: ExponentBins) -> None:
+def test_bins_hold_their_error_bound(bins):
     @given(st.floats(bins.low, bins.high))
-    def check(value: float) -> None:
+    def check(value):
         numbers = Numbers.parse([value])
         assert bins.fits(numbers).all()
         (got,) = decoded(bins, [repr(value)])
@@ -74,7 +71,7 @@ def test_bins_hold_their_error_bound(bins: ExponentBins) -> None:
     )
 
 
-def test_bins_are_half_open_and_high_is_in_the_last() -> None:
+def test_bins_are_half_open_and_high_is_in_the_last():
     bins = ExponentBins(2, 1.0, 100.0)
     assert bins.edges.tolist() == [1.0, 10.0, 100.0]
     literals = ["0", "1", "9.99", "10", "10.0000000000000000000001", "100"]
@@ -86,7 +83,7 @@ def test_bins_are_half_open_and_high_is_in_the_last() -> None:
         assert default.edges[k] == float(exact.multiply(Decimal(default.low), power))
 
 
-def test_every_number_has_its_own_bin_of_zero_or_magnitude() -> None:
+def test_every_number_has_its_own_bin_of_zero_or_magnitude():
     """Zero is no magnitude; a minus stays in the text."""
     bins = ExponentBins()
     assert not bins.carries_sign
@@ -95,7 +92,7 @@ def test_every_number_has_its_own_bin_of_zero_or_magnitude() -> None:
     assert decoded(bins, ["0"]) == [0]
 
 
-def test_bins_that_cannot_be() -> None:
+def test_bins_that_cannot_be():
     with pytest.raises(RepresentationError, match="number_bin holds 201, expected 0 to 200"):
         ExponentBins().decode({"number_bin": pa.array([1, 201], pa.int16())})
 
@@ -105,11 +102,11 @@ def test_bins_that_cannot_be() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("frequencies", [2, 3, 8, 16])
-def test_log_fourier_holds_its_error_bound(frequencies: int) -> None:
+def test_log_fourier_holds_its_error_bound(frequencies):
     fourier = LogFourier(frequencies)
 
     @given(literals(-499, 498))
-    def check(literal: str) -> None:
+    def check(literal):
         assert fourier.fits(Numbers.parse([literal])).all()
         (got,) = decoded(fourier, [literal])
         assert relative_error(got, literal) <= 5.1e-7
@@ -120,18 +117,18 @@ def test_log_fourier_holds_its_error_bound(frequencies: int) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("frequencies", [2, 8])
-def test_log_fourier_is_exact_for_seven_digits(frequencies: int) -> None:
+def test_log_fourier_is_exact_for_seven_digits(frequencies):
     fourier = LogFourier(frequencies)
 
     @given(st.integers(-(10**7) + 1, 10**7 - 1), st.integers(-490, 490))
-    def check(mantissa: int, power: int) -> None:
+    def check(mantissa, power):
         numbers = Numbers.parse([f"{mantissa}e{power}"])
         assert fourier.decode(fourier.encode(numbers)).to_decimal() == numbers.to_decimal()
 
     check()
 
 
-def test_log_fourier_features_are_the_definition() -> None:
+def test_log_fourier_features_are_the_definition():
     fourier = LogFourier(4)
     np.testing.assert_allclose(fourier.periods, [1000, 100, 10, 1])
     features = features_of(fourier, ["-200", "0.001", "0", "-0"])
@@ -143,7 +140,7 @@ def test_log_fourier_features_are_the_definition() -> None:
     assert features[3].tolist() == [[-1, 1], [0, 0], [0, 0], [0, 0], [0, 0]]
 
 
-def test_log_fourier_through_float16() -> None:
+def test_log_fourier_through_float16():
     fourier, mantissas = LogFourier(8), (1, -2.5, 9.99, 3.14159)
     literals = [f"{one}e{power}" for one in mantissas for power in range(-400, 400, 7)]
     narrow = features_of(fourier, literals).astype(np.float16).astype(np.float32)
@@ -151,11 +148,11 @@ def test_log_fourier_through_float16() -> None:
     assert max(map(relative_error, got, literals)) < 1e-3
 
 
-def test_log_fourier_features_that_are_not_finite() -> None:
+def test_log_fourier_features_that_are_not_finite():
     wrong = np.array([[[1.0, 0], [math.nan, 0], [1, 0]]], np.float32)
     with pytest.raises(RepresentationError, match="NaN"):
         LogFourier(2).decode({"number_log_fourier": tensors(wrong)})
 
 
-def tensors(features: npt.NDArray[np.float32]) -> pa.Array:
+def tensors(features):
     return pa.FixedShapeTensorArray.from_numpy_ndarray(features)

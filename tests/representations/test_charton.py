@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,9 +33,7 @@ ANY_DIGITS = st.text("0123456789", min_size=1, max_size=30) | st.from_regex(
     [(P10, 28, 0), (P1000, 918, 1), (B1999, 1816, 2), (FP15, 28800, 2)],
 )
 @pytest.mark.parametrize("form", ["integer", "decimal"])
-def test_vocabulary_sizes_of_the_papers_and_what_zero_needs(
-    kind: type[Charton], published: int, zeros: int, form: str
-) -> None:
+def test_vocabulary_sizes_of_the_papers_and_what_zero_needs(kind, published, zeros, form):
     representation = kind(form=form)
     assert len(set(representation.alphabet)) == len(representation.alphabet) == published + zeros
 
@@ -50,15 +47,13 @@ def test_vocabulary_sizes_of_the_papers_and_what_zero_needs(
         (FP15, ["-602E-1"], ["-6.02e+1"]),
     ],
 )
-def test_the_example_of_xval(kind: type[Charton], integer: list[str], decimal: list[str]) -> None:
+def test_the_example_of_xval(kind, integer, decimal):
     assert symbols(kind(), ["-60.2"]) == [integer]
     assert symbols(kind(form="decimal"), ["-60.2"]) == [decimal]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_token_is_a_word_of_another_vocabulary(
-    kind: type[Charton], gpt2_json: Path, neox_json: Path
-) -> None:
+def test_no_token_is_a_word_of_another_vocabulary(kind, gpt2_json, neox_json):
     one = kind()
     assert not one.shares_vocabulary and not one.bracketed
     tokens = [*one.token_strings, *one.spaced_token_strings]
@@ -69,7 +64,7 @@ def test_no_token_is_a_word_of_another_vocabulary(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_numbers_begin_with_first_symbols_only(kind: type[Charton]) -> None:
+def test_numbers_begin_with_first_symbols_only(kind):
     """And zero is as long as any: in the published P10 and P1000 its length tells that it is zero."""
     representation = kind()
     numbers = Numbers.parse(["1", "-1", "0", "-0", "0.000", "999e6", "-999e6", "1e-7"])
@@ -83,7 +78,7 @@ def test_numbers_begin_with_first_symbols_only(kind: type[Charton]) -> None:
 # ---- The published encoders
 
 
-def test_golden_symbols(shared: Path) -> None:
+def test_golden_symbols(shared):
     """Mantissa and exponent of FP15 are N{mantissa}e{e} there, with value mantissa * 10**(e - 9);
     signed mantissas carry an N.
     """
@@ -108,12 +103,12 @@ def test_golden_symbols(shared: Path) -> None:
         (FP15(), "000E0", "-000E0"),
     ],
 )
-def test_minus_zero_is_another_number(kind: Charton, zero: str, minus: str) -> None:
+def test_minus_zero_is_another_number(kind, zero, minus):
     assert symbols(kind, ["0", "-0"]) == [zero.split(), minus.split()]
     assert all(map(same, decoded(kind, ["0", "-0"]), [Decimal("0"), Decimal("-0")]))
 
 
-def test_large_numbers_are_not_the_symbol_of_overflow() -> None:
+def test_large_numbers_are_not_the_symbol_of_overflow():
     """Published FP15 deletes 1.23e8 where it is not in the vocabulary, and reads its overflow
     symbol back as 1e9.
     """
@@ -126,7 +121,7 @@ def test_large_numbers_are_not_the_symbol_of_overflow() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rounding_is_from_the_decimal(kind: type[Charton]) -> None:
+def test_rounding_is_from_the_decimal(kind):
     """The double of 2.675 lies below it, that of 1.005 too; as decimals they are ties."""
     tied = ["2.675", "2.665", "1.005", "1.015", "0.0001235", "1.2450"]
     tied += ["1.24500000000000000000000000001", "9.995", "9.985"]
@@ -143,7 +138,7 @@ def test_rounding_is_from_the_decimal(kind: type[Charton]) -> None:
     ("digits", "decades"),
     [(1, (0, 0)), (2, (-20, -3)), (3, (-7, 8)), (3, (2, 5)), (18, (-400, 400))],
 )
-def test_rounds_as_decimal_does(kind: type[Charton], digits: int, decades: tuple[int, int]) -> None:
+def test_rounds_as_decimal_does(kind, digits, decades):
     if digits == 18:
         kind = P10  # the others would have as many symbols as there are mantissas
     representation = kind(digits=digits, decades=decades)
@@ -152,7 +147,7 @@ def test_rounds_as_decimal_does(kind: type[Charton], digits: int, decades: tuple
 
     @settings(max_examples=examples(30))
     @given(st.builds("{}{}e{}".format, st.sampled_from(["", "-"]), ANY_DIGITS, powers))
-    def check(literal: str) -> None:
+    def check(literal):
         expected = Context(prec=digits, rounding=ROUND_HALF_EVEN).create_decimal(literal)
         fits = not expected or decades[0] <= expected.adjusted() <= decades[1]
         assert representation.fits(Numbers.parse([literal])).tolist() == [fits]
@@ -181,7 +176,5 @@ def test_rounds_as_decimal_does(kind: type[Charton], digits: int, decades: tuple
         (B1999(), ["-602 E-2", "E0 E0", "602 602", "602"], ["-6.02", "E0E0", "602602", "602"]),
     ],
 )
-def test_symbols_that_are_no_number_are_given_as_they_are(
-    kind: Charton, rows: list[str], texts: list[str]
-) -> None:
+def test_symbols_that_are_no_number_are_given_as_they_are(kind, rows, texts):
     assert read(kind, [row.split() for row in rows]) == texts

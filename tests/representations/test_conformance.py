@@ -49,13 +49,11 @@ KINDS: list[Representation] = [
 
 
 @pytest.mark.parametrize("representation", KINDS, ids=str)
-def test_a_representation_holds_to_the_kit(representation: Representation) -> None:
+def test_a_representation_holds_to_the_kit(representation):
     check_representation(representation, examples(20, thorough=200))
 
 
-def test_the_kit_tells_of_numbers_that_ids_do_not_give_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_kit_tells_of_numbers_that_ids_do_not_give_back(monkeypatch):
     """Without brackets, each digit begins a number here, so that 12 is read as 1 and 2."""
 
     @dataclass(frozen=True)

@@ -60,7 +60,7 @@ surfaces = st.one_of(
 @settings(max_examples=examples(50))
 @example(text="-0")
 @example(text="25.e-3")
-def test_what_is_encoded_passes(name: str, text: str) -> None:
+def test_what_is_encoded_passes(name, text):
     representation, numbers = SPELLED[name], Numbers.parse([text])
     if representation.fits(numbers)[0] and not (name == "place lsd" and ".e" in text):
         symbols = representation.encode(numbers).symbols.tolist()
@@ -69,7 +69,7 @@ def test_what_is_encoded_passes(name: str, text: str) -> None:
 
 @pytest.mark.parametrize(("characters", "longest"), [("1,.", 9), ("10,", 8), ("1.e-", 5)])
 @pytest.mark.parametrize("grammar", GRAMMARS)
-def test_what_passes_is_what_the_scanner_reads(grammar: str, characters: str, longest: int) -> None:
+def test_what_passes_is_what_the_scanner_reads(grammar, characters, longest):
     """Of all texts of so many characters, in the marks of the grammar; forwards, and without an
     exponent backwards too.
     """
@@ -100,9 +100,7 @@ def test_what_passes_is_what_the_scanner_reads(grammar: str, characters: str, lo
 )
 @given(choices=st.data())
 @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.too_slow])
-def test_what_passes_is_one_number_and_encodes_to_the_same(
-    name: str, grammar: str, choices: Any
-) -> None:
+def test_what_passes_is_one_number_and_encodes_to_the_same(name, grammar, choices):
     """A walk through the automaton, every way to go on as likely as the next, that ends where it
     may.
     """
@@ -127,7 +125,7 @@ def test_what_passes_is_one_number_and_encodes_to_the_same(
 
 
 @pytest.mark.parametrize("name", SPELLED)
-def test_every_beginning_can_be_ended(name: str) -> None:
+def test_every_beginning_can_be_ended(name):
     representation = SPELLED[name]
     continuation = representation.continuation(Grammar())
     assert (continuation.to_end < len(continuation.ends)).all()
@@ -139,11 +137,11 @@ def test_every_beginning_can_be_ended(name: str) -> None:
 
 
 @pytest.mark.parametrize("order", ["msd", "lsd"])
-def test_what_is_no_number_does_not_pass(order: str) -> None:
+def test_what_is_no_number_does_not_pass(order):
     """What the texts of few characters above do not have."""
     rules = PlaceValue(order=order).continuation(Grammar())
 
-    def passes(text: str) -> bool:
+    def passes(text):
         return accepts(rules, [PlaceValue.alphabet.index(one) for one in text])
 
     wrong = ["", "-", "--1", "1-", "1e5.5", "1e5e5", "1_234", "1e1234"]
@@ -165,7 +163,7 @@ def test_what_is_no_number_does_not_pass(order: str) -> None:
         (Digits(2, "left"), ["12 34 5", "1 , 23 4", "1 e 12 3"], ["1 23", "1 , 2 34"]),
     ],
 )
-def test_groups_are_cut_in_one_way(digits: Digits, good: list[str], bad: list[str]) -> None:
+def test_groups_are_cut_in_one_way(digits, good, bad):
     """Digits that would be cut in another way when they are read again do not pass."""
     rules = digits.continuation(Grammar())
     for text in (*good, *bad):

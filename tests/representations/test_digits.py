@@ -21,7 +21,7 @@ EDGES = ["0", "-0", "+0", "0.000", "-0.0", "00", "000", "0000", ".5", "-.0005", 
 EDGES += ["1e-1000", "1E+0012", "1,234,567.8901"]
 
 
-def cut(surface: str, group: int, align: str) -> list[str]:
+def cut(surface, group, align):
     """The oracle: the runs of digits, each cut by itself."""
     runs: list[str] = []
     for character in surface:
@@ -48,7 +48,7 @@ def cut(surface: str, group: int, align: str) -> list[str]:
         ("１２３４", "1 234", "123 4", "12 34"),
     ],
 )
-def test_how_numbers_are_cut(surface: str, threes: str, from_left: str, twos: str) -> None:
+def test_how_numbers_are_cut(surface, threes, from_left, twos):
     assert symbols(Digits(3), [surface]) == [threes.split()]
     assert symbols(Digits(3, "left"), [surface]) == [from_left.split()]
     assert symbols(Digits(2), [surface]) == [twos.split()]
@@ -60,9 +60,7 @@ def test_how_numbers_are_cut(surface: str, threes: str, from_left: str, twos: st
 @example(EDGES, ALL[0], True)
 @example(EDGES, ALL[2], True)
 @example(EDGES, ALL[3], True)
-def test_cut_as_the_oracle_does_and_read_back_as_written(
-    surfaces: list[str], digits: Digits, has_places: bool
-) -> None:
+def test_cut_as_the_oracle_does_and_read_back_as_written(surfaces, digits, has_places):
     numbers = Numbers.parse(surfaces)
     digits = Digits(digits.group, digits.align, has_places)
     assert digits.fits(numbers).all()
@@ -83,7 +81,7 @@ def test_cut_as_the_oracle_does_and_read_back_as_written(
         assert spelled.stream is None
 
 
-def worth(symbols: list[str], places: list[int]) -> Fraction:
+def worth(symbols, places):
     """What groups with a place add up to."""
     powers = [place - 1 if place > 0 else place for place in places]
     rows = zip(symbols, powers, places, strict=True)
@@ -92,13 +90,13 @@ def worth(symbols: list[str], places: list[int]) -> Fraction:
     )
 
 
-def test_a_group_has_the_place_of_its_last_digit() -> None:
+def test_a_group_has_the_place_of_its_last_digit():
     expected = [[7, 4, 1, 0, -3, -4], [4, 0, 3, 0, 0], [0, -7, 0, 0, 0]]
     assert places(Digits(places=True), ["1234567.8901", "1.5e3", "-5e-7"]) == expected
 
 
 @pytest.mark.parametrize("digits", [Digits(), Digits(1)])
-def test_a_number_of_a_million_digits(digits: Digits) -> None:
+def test_a_number_of_a_million_digits(digits):
     """Held in full, in linear time; with places, beyond 32,767 of them it follows ``overflow``, as
     PlaceValue does.
     """
@@ -118,7 +116,7 @@ def test_a_number_of_a_million_digits(digits: Digits) -> None:
 
 
 @pytest.mark.parametrize(("group", "count"), [(1, 10), (2, 110), (3, 1110)])
-def test_symbols(group: int, count: int) -> None:
+def test_symbols(group, count):
     widths = range(1, group + 1)
     groups = {f"{value:0{width}d}" for width in widths for value in range(10**width)}
     alphabet = Digits(group).alphabet

@@ -2,13 +2,10 @@
 from decimals of any length; and what it leaves as it was.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,19 +27,19 @@ FIRST_INFINITE, LAST_ZERO = Fraction(2) ** 1024 - Fraction(2) ** 970, Fraction(1
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
 
-def word(value: float) -> int:
+def word(value):
     """IEEE 754 binary64, big-endian, as one integer."""
     return int.from_bytes(struct.pack(">d", value), "big")
 
 
-def written(value: Fraction) -> str:
+def written(value):
     """A fraction whose denominator is a power of two as the decimal that it is, all its digits."""
     exact = Context(prec=5000).divide(Decimal(value.numerator), Decimal(value.denominator))
     assert Fraction(exact) == value
     return f"{exact:f}"
 
 
-def rows(representation: FloatBits, *surfaces: str) -> list[Any]:
+def rows(representation, *surfaces):
     """Each number's bits as one string, or as the word that is stored."""
     column = representation.encode(Numbers.parse(list(surfaces)))["number_bits"]
     if representation.compact:
@@ -79,7 +76,7 @@ GOLDEN_WIDE = {
 
 
 @pytest.mark.parametrize(("surface", "bits"), [*GOLDEN.items(), *GOLDEN_WIDE.items()])
-def test_golden_bits(surface: str, bits: str) -> None:
+def test_golden_bits(surface, bits):
     """Sign, exponent and fraction, most significant first; in compact form, one integer."""
     width = len(bits) - 2
     assert [len(field) for field in bits.split()] == ([1, 8, 23] if width == 32 else [1, 11, 52])
@@ -90,7 +87,7 @@ def test_golden_bits(surface: str, bits: str) -> None:
 
 @given(st.lists(FLOATS, min_size=1, max_size=6))
 @example([MAX, -MAX, TINY, -TINY, NORMAL, math.nextafter(NORMAL, 0), 0.0, -0.0, 0.1 + 0.2])
-def test_every_float64_is_exact(values: list[float]) -> None:
+def test_every_float64_is_exact(values):
     surfaces = [repr(value) for value in values]
     assert rows(WIDE, *surfaces) == [f"{word(value):064b}" for value in values]
     assert rows(COMPACT, *surfaces) == [word(value) for value in values]
@@ -108,7 +105,7 @@ def test_every_float64_is_exact(values: list[float]) -> None:
 @example(0.0, 400)
 @example(NORMAL, 800)
 @example(2.0**53, 1)
-def test_halfway_decimals_are_rounded_once(value: float, digits: int) -> None:
+def test_halfway_decimals_are_rounded_once(value, digits):
     """The decimal half-way between two floats has up to 1,075 digits; it goes to the even one, and
     one unit further in any later place to the nearer.
     """
@@ -128,7 +125,7 @@ def test_halfway_decimals_are_rounded_once(value: float, digits: int) -> None:
     assert found == [word(math.copysign(one, -1.0 if sign else 1.0)) for one in expected]
 
 
-def test_what_it_cannot_hold() -> None:
+def test_what_it_cannot_hold():
     """By exact arithmetic: what rounds to infinity, or to zero without being zero."""
     small = written(LAST_ZERO)
     held = [written(FIRST_INFINITE - 1), f"{small}1", "0", "-0.0", f"-{small}0001"]
@@ -146,7 +143,7 @@ def test_what_it_cannot_hold() -> None:
 # The reciprocal
 
 
-def divided(value: float) -> float:
+def divided(value):
     """1/x by exact arithmetic, rounded once; ±infinity for ±0 (IEEE 754, 7.3), and where the
     quotient rounds to it (7.4).
     """
@@ -158,7 +155,7 @@ def divided(value: float) -> float:
 
 @given(st.lists(FLOATS, min_size=1, max_size=6))
 @example([0.0, -0.0, TINY, -TINY, MAX, 5.562684646268003e-309, 5.562684646268009e-309, 3.0, -0.1])
-def test_the_bits_of_the_reciprocal_stand_behind(values: list[float]) -> None:
+def test_the_bits_of_the_reciprocal_stand_behind(values):
     expected = [f"{word(value):064b}{word(divided(value)):064b}" for value in values]
     assert rows(BOTH, *map(repr, values)) == expected
 
@@ -167,7 +164,7 @@ def test_the_bits_of_the_reciprocal_stand_behind(values: list[float]) -> None:
 
 
 @pytest.mark.parametrize("numbers", ["bits", "bits:32"])
-def test_what_was_written_before_keeps_its_fingerprint(numbers: str) -> None:
+def test_what_was_written_before_keeps_its_fingerprint(numbers):
     narrow, wide = (numtok.Tokenizer.from_pretrained(numbers=one) for one in (numbers, WIDE))
     assert narrow.fingerprint == "4c5abb1ce4e3780c" != wide.fingerprint
     assert set(narrow.representations[0].to_dict()) == {"name", "compact", "overflow"}
@@ -175,7 +172,7 @@ def test_what_was_written_before_keeps_its_fingerprint(numbers: str) -> None:
     assert {"bits", "bits:64"} <= {name_of(one) for one in candidates(statistics)}
 
 
-def test_what_a_head_chose_is_read_by_its_own_width() -> None:
+def test_what_a_head_chose_is_read_by_its_own_width():
     values = np.array([-28.5, 0.30000000000000004, -0.0])
     wide = np.unpackbits(values.astype(">f8").view(np.uint8)).reshape(-1, 64)
     narrow = np.unpackbits(values.astype(">f4").view(np.uint8)).reshape(-1, 32)

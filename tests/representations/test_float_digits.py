@@ -1,7 +1,5 @@
 """FloatDigits: golden values of RegressLM's own tests, bases, ranges, and what may follow what."""
 
-from __future__ import annotations
-
 import itertools
 from decimal import Decimal
 
@@ -35,7 +33,7 @@ from numtok.representations import parse
         ("-1000", "- E+ 3 1 0 0 0", "-1000"),
     ],
 )
-def test_the_values_of_regress_lms_tests(literal: str, written: str, value: str) -> None:
+def test_the_values_of_regress_lms_tests(literal, written, value):
     """There the sign of the exponent is ``+`` or ``-``, too."""
     one = FloatDigits(overflow="clip")
     assert symbols(one, [literal]) == [written.split()]
@@ -43,7 +41,7 @@ def test_the_values_of_regress_lms_tests(literal: str, written: str, value: str)
     assert Decimal(text) == Decimal(value)
 
 
-def test_other_bases_and_rounding() -> None:
+def test_other_bases_and_rounding():
     for one, literal, written in (
         (FloatDigits(2, 3, 4), "-28.5", "- E+ 1 0 0 1 1 1 0"),  # 1.110|01 · 2^4
         (FloatDigits(16, 1, 2), "255.5", "+ E+ 2 1 0"),  # ff.8, to even
@@ -60,7 +58,7 @@ def test_other_bases_and_rounding() -> None:
     assert read(FloatDigits(), [row.split() for row in nothing]) == expected
 
 
-def test_the_range_and_one_beyond() -> None:
+def test_the_range_and_one_beyond():
     literals = ["1e-9", "9.9994e-10", "9.9999e-10", "9999499999", "9999500000", "-0", "1e999999"]
     held = FloatDigits().fits(Numbers.parse(literals)).tolist()
     assert held == [True, False, True, True, False, True, False]
@@ -73,7 +71,7 @@ def test_the_range_and_one_beyond() -> None:
 @pytest.mark.thorough
 @settings(max_examples=examples(50))
 @given(st.floats(1e-30, 1e30), st.integers(2, 36), st.integers(1, 10))
-def test_it_is_near_to_half_of_the_last_digit(value: float, base: int, digits: int) -> None:
+def test_it_is_near_to_half_of_the_last_digit(value, base, digits):
     one = FloatDigits(base, {2: 7, 3: 5}.get(base, 2), digits)
     if not one.fits(Numbers.parse([value]))[0]:
         assert not 1e-6 < value < 1e6 or base in (4, 5)
@@ -83,7 +81,7 @@ def test_it_is_near_to_half_of_the_last_digit(value: float, base: int, digits: i
 
 
 @pytest.mark.parametrize("one", [FloatDigits(2, 2, 2), FloatDigits(3, 1, 2), FloatDigits(2, 1, 1)])
-def test_what_may_follow_is_what_is_spelled(one: FloatDigits) -> None:
+def test_what_may_follow_is_what_is_spelled(one):
     """All sequences of the length of a number: those that may be written, and those that are what
     some number is spelled as.
     """
@@ -100,6 +98,6 @@ def test_what_may_follow_is_what_is_spelled(one: FloatDigits) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["1,2,2", "37,2,2", "10,0,2", "10,2,19", "2,13,2"])
-def test_sizes_that_are_none(wrong: str) -> None:
+def test_sizes_that_are_none(wrong):
     with pytest.raises(RepresentationError, match="must be from 2 to 36"):
         parse(f"float_digits:{wrong}")

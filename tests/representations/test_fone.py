@@ -1,14 +1,10 @@
 """FoNE: phases held to rational arithmetic, two decoders, and what the published code gets wrong."""
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pytest
 from effort import examples
@@ -24,14 +20,14 @@ from numtok.representations.fone import nearest_phase
 # ---- References
 
 
-def reference(literal: str, fone: FoNE) -> list[tuple[float, float]]:
+def reference(literal, fone):
     """Cosine and sine of 2πx/T for every period, with the turn as a fraction."""
     turns = [abs(Fraction(literal)) / Fraction(period) % 1 for period in fone.periods]
     turns = [turn - 1 if turn > Fraction(1, 2) else turn for turn in turns]
     return [(math.cos(2 * math.pi * turn), math.sin(2 * math.pi * turn)) for turn in turns]
 
 
-def published_periods(bases: tuple[int, ...], before: int, after: int) -> list[float]:
+def published_periods(bases, before, after):
     """The periods as the authors' code lists them: each base times every power of ten, up to
     10**(before + 1) - 1.
     """
@@ -40,17 +36,17 @@ def published_periods(bases: tuple[int, ...], before: int, after: int) -> list[f
     return sorted(period for period in periods if period <= 10 ** (before + 1) - 1)
 
 
-def features_of(fone: FoNE, literals: list[str]) -> npt.NDArray[np.float32]:
+def features_of(fone, literals):
     return np.asarray(fone.encode(Numbers.parse(literals))["number_fourier"].to_numpy_ndarray())
 
 
-def bfloat16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def bfloat16(values):
     """Rounded to bfloat16, halves to even."""
     bits = values.astype(np.float32).view(np.uint32).astype(np.uint64)
     return (((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) << 16).astype(np.uint32).view(np.float32)
 
 
-def decimals(before: int, after: int) -> st.SearchStrategy[str]:
+def decimals(before, after):
     """Literals with at most so many digits before and after the point, with zeros around that do
     not count.
     """
@@ -66,7 +62,7 @@ LENGTHS = [(3, 2), (9, 8), (20, 20), (0, 5), (5, 0)]
 # ---- The encoder
 
 
-def test_golden_features(shared: Path) -> None:
+def test_golden_features(shared):
     golden = (shared / "golden" / "fone_reference.jsonl").read_text().splitlines()
     lines = [json.loads(line) for line in golden]
     fone = FoNE(6, 4)
@@ -76,7 +72,7 @@ def test_golden_features(shared: Path) -> None:
     np.testing.assert_allclose(got, expected, atol=1e-6, rtol=0)
 
 
-def test_the_example_of_the_paper() -> None:
+def test_the_example_of_the_paper():
     turns = np.array([0.7, 0.17, 0.417]) * 2 * np.pi
     expected = np.stack([np.cos(turns), np.sin(turns)], 1)
     np.testing.assert_allclose(features_of(FoNE(1, 2), ["4.17"])[0], expected, atol=1e-7)
@@ -87,12 +83,12 @@ def test_the_example_of_the_paper() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("before", "after"), LENGTHS)
-def test_features_are_the_definition(before: int, after: int) -> None:
+def test_features_are_the_definition(before, after):
     fone = FoNE(before, after)
 
     @settings(max_examples=examples(25))
     @given(st.lists(decimals(before, after), min_size=1, max_size=8))
-    def check(literals: list[str]) -> None:
+    def check(literals):
         expected = [reference(literal, fone) for literal in literals]
         np.testing.assert_allclose(features_of(fone, literals), expected, atol=1e-7, rtol=0)
 
@@ -101,16 +97,14 @@ def test_features_are_the_definition(before: int, after: int) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("bases", [(2, 5, 10), (5,), (7,), (2, 5), (3, 9)])
-def test_bases_have_the_periods_of_the_published_code_and_an_inverse(
-    bases: tuple[int, ...],
-) -> None:
+def test_bases_have_the_periods_of_the_published_code_and_an_inverse(bases):
     fone = FoNE(5, 3, bases)
     periods = [float(period) for period in fone.periods]
     assert periods == pytest.approx(published_periods(bases, 5, 3))
 
     @settings(max_examples=examples(25))
     @given(st.lists(decimals(5, 3), min_size=1, max_size=8))
-    def check(literals: list[str]) -> None:
+    def check(literals):
         features = features_of(fone, literals)
         expected = [reference(literal, fone) for literal in literals]
         np.testing.assert_allclose(features, expected, atol=1e-7, rtol=0)
@@ -124,7 +118,7 @@ def test_bases_have_the_periods_of_the_published_code_and_an_inverse(
 
 
 @pytest.mark.parametrize("digits", [5, 15, 17, 40, 60])
-def test_exact_inverse_through_narrow_floats(digits: int) -> None:
+def test_exact_inverse_through_narrow_floats(digits):
     random = np.random.default_rng(digits)
     fone = FoNE(digits, 0)
     truth = random.integers(0, 10, (2000, digits)).astype(np.uint8)
@@ -135,7 +129,7 @@ def test_exact_inverse_through_narrow_floats(digits: int) -> None:
         assert (fone.decode_digits(narrow) == truth).all()
 
 
-def test_exact_inverse_through_torch() -> None:
+def test_exact_inverse_through_torch():
     torch = pytest.importorskip("torch")
     fone = FoNE(20, 20)
     truth = np.random.default_rng(0).integers(0, 10, (1000, 40)).astype(np.uint8)
@@ -144,7 +138,7 @@ def test_exact_inverse_through_torch() -> None:
         assert (fone.decode_digits(features.to(kind).float().numpy()) == truth).all(), kind
 
 
-def test_exact_inverse_bears_a_twentieth_of_a_turn() -> None:
+def test_exact_inverse_bears_a_twentieth_of_a_turn():
     random, fone = np.random.default_rng(1), FoNE(6, 4)
     truth = random.integers(0, 10, (1000, 10)).astype(np.uint8)
     features = fone.features(truth)
@@ -154,7 +148,7 @@ def test_exact_inverse_bears_a_twentieth_of_a_turn() -> None:
     assert (fone.decode_digits(moved) == truth).all()
 
 
-def test_the_published_head_does_not_invert_the_encoder() -> None:
+def test_the_published_head_does_not_invert_the_encoder():
     fone = FoNE(5, 0)
     every = np.arange(10**5)
     truth = np.stack([every // 10**k % 10 for k in range(5)], 1).astype(np.uint8)
@@ -164,7 +158,7 @@ def test_the_published_head_does_not_invert_the_encoder() -> None:
 
 
 @pytest.mark.parametrize("bases", [(10,), (2, 5), (2, 5, 10)])
-def test_nearest_phase_reads_what_a_trained_head_puts_out(bases: tuple[int, ...]) -> None:
+def test_nearest_phase_reads_what_a_trained_head_puts_out(bases):
     digits = np.random.default_rng(2).integers(0, 10, (100, 6)).astype(np.uint8)
     turns = digits[:, :, None] / np.array(bases) * 2 * np.pi
     outputs = np.stack([np.cos(turns), np.sin(turns)], -1).reshape(100, -1, 2)
@@ -174,7 +168,7 @@ def test_nearest_phase_reads_what_a_trained_head_puts_out(bases: tuple[int, ...]
 # ---- Sign
 
 
-def test_the_sign_stays_in_the_text() -> None:
+def test_the_sign_stays_in_the_text():
     """-3 is the digits of 3, not 9, 9, 9, 9, 7."""
     assert not FoNE.carries_sign
     assert FoNE(5, 0).digits(scan(["a -3"]).without_sign()).tolist() == [[3, 0, 0, 0, 0]]
@@ -189,7 +183,7 @@ def test_the_sign_stays_in_the_text() -> None:
 
 
 @pytest.mark.thorough
-def test_chunks_are_numbers_of_their_own() -> None:
+def test_chunks_are_numbers_of_their_own():
     fone = FoNE(10, 2, chunk=5)
     assert fone.shape == (3, 5, 2)
     features = features_of(fone, ["1234567890.12"])  # from the right: 89012, 34567, 12
@@ -200,7 +194,7 @@ def test_chunks_are_numbers_of_their_own() -> None:
     assert digits.tolist() == [[[2, 1, 0, 9, 8], [7, 6, 5, 4, 3], [2, 1, 0, 0, 0]]]
 
     @given(decimals(10, 2), st.sampled_from([(10,), (2, 5, 10), (7,)]), st.booleans())
-    def check(literal: str, bases: tuple[int, ...], compact: bool) -> None:
+    def check(literal, bases, compact):
         numbers = Numbers.parse([literal])
         chunked = FoNE(10, 2, bases, compact, chunk=5)
         assert chunked.decode(chunked.encode(numbers)).to_decimal() == numbers.to_decimal()
@@ -211,7 +205,7 @@ def test_chunks_are_numbers_of_their_own() -> None:
 # ---- Options
 
 
-def test_features_that_cannot_be() -> None:
+def test_features_that_cannot_be():
     fone, compact = FoNE(2, 1), FoNE(2, 1, compact=True)
     features = np.ones((2, 3, 2))
     with pytest.raises(RepresentationError, match="number 1 are not finite"):

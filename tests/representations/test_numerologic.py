@@ -1,7 +1,5 @@
 """NumeroLogic: the strings of its code, what may follow what, and what a model gets wrong."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -14,7 +12,7 @@ ONE = NumeroLogic()
 
 
 @pytest.mark.parametrize("line", ["{2:71}*{2:63}={", "sin({1.1:0.5})={"])
-def test_the_strings_of_the_authors_code(line: str) -> None:
+def test_the_strings_of_the_authors_code(line):
     """``response_template_with_context`` in train.py, which stands in place of ``2*...=``."""
     for written in re.findall(r"\{([^{}]+)\}", line):
         assert symbols(ONE, [written.split(":")[1]]) == [[*written]]
@@ -32,21 +30,21 @@ def test_the_strings_of_the_authors_code(line: str) -> None:
         ("1" * 1234 + ".25", "1234.2:" + "1" * 1234 + ".25"),
     ],
 )
-def test_what_is_counted(literal: str, written: str) -> None:
+def test_what_is_counted(literal, written):
     assert symbols(ONE, [literal]) == [[*written]]
     assert read(ONE, [[*written]]) == [literal]
 
 
-def test_what_stands_behind_the_last_colon_is_read() -> None:
+def test_what_stands_behind_the_last_colon_is_read():
     """As where the authors score answers: what was announced does not matter then."""
     rows = [[*row] for row in ("3:42", "42", "1:2:3", "2:", "")]
     assert read(ONE, rows) == ["42", "42", "3", "", ""]
 
 
-def test_only_what_was_announced_may_follow() -> None:
+def test_only_what_was_announced_may_follow():
     rules = ONE.continuation(Grammar())
 
-    def passes(text: str) -> bool:
+    def passes(text):
         return accepts(rules, [ONE.alphabet.index(one) for one in text])
 
     longest = "9" * MOST_WRITTEN
@@ -56,7 +54,7 @@ def test_only_what_was_announced_may_follow() -> None:
     assert [text for text in good + bad if passes(text)] == good
 
 
-def test_a_text_and_its_tokens() -> None:
+def test_a_text_and_its_tokens():
     tokenizer = Tokenizer.from_pretrained(numbers="numerologic")
     ids = tokenizer.encode("It is -60.2 kg").input_ids
     (number,) = tokenizer.numbers_in(ids)

@@ -61,13 +61,13 @@ OTHERWISE: dict[str, tuple[Representation, ...]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), (NAMES | OTHERWISE).items())
-def test_names(text: str, expected: tuple[Representation, ...]) -> None:
+def test_names(text, expected):
     assert parse(text) == expected
     if text in NAMES:
         assert ",".join(map(name_of, expected)) == text
 
 
-def test_class_file_and_name_agree() -> None:
+def test_class_file_and_name_agree():
     assert ExponentBins.name == "exponent_bins" == ExponentBins.__module__.rpartition(".")[2]
     assert "bins" not in REPRESENTATIONS, "a list of what there is names each once"
     for name, kind in REPRESENTATIONS.items():
@@ -75,7 +75,7 @@ def test_class_file_and_name_agree() -> None:
         assert getattr(numtok, kind.__name__) is kind and kind.__name__ in numtok.__all__
 
 
-def test_options_for_all_of_a_list() -> None:
+def test_options_for_all_of_a_list():
     made = parse("xval,fone:6,4,bits", compact=True, overflow="clip")
     compact = {"compact": True, "overflow": "clip"}
     assert made == (XVal(overflow="clip"), FoNE(6, 4, **compact), FloatBits(**compact))
@@ -83,7 +83,7 @@ def test_options_for_all_of_a_list() -> None:
         parse("xval", compact=True)
 
 
-def test_options_that_are_newer_than_files_are_left_out_where_they_say_nothing() -> None:
+def test_options_that_are_newer_than_files_are_left_out_where_they_say_nothing():
     """What was encoded before there were any keeps its fingerprint."""
     assert "log" not in XVal().to_dict()
     assert set(FloatBits().to_dict()) == {"name", "compact", "overflow"}
@@ -122,7 +122,7 @@ def test_options_that_are_newer_than_files_are_left_out_where_they_say_nothing()
         ("xval:lag", "xval:log"),
     ],
 )
-def test_names_that_cannot_be(text: str, message: str) -> None:
+def test_names_that_cannot_be(text, message):
     with pytest.raises(RepresentationError, match=message):
         parse(text)
 
@@ -175,6 +175,6 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
 
 
 @pytest.mark.parametrize(("make", "message"), WRONG, ids=[message for _, message in WRONG])
-def test_options_that_cannot_be(make: Callable[[], Any], message: str) -> None:
+def test_options_that_cannot_be(make, message):
     with pytest.raises(RepresentationError, match=message):
         make()

@@ -1,7 +1,5 @@
 """PlaceValue with the least significant digit first, and with random offsets."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +11,7 @@ from numtok.numbers.scan import scan
 from numtok.representations import PlaceValue
 
 
-def spelled(place: PlaceValue, numbers: Numbers) -> list[tuple[str, list[int]]]:
+def spelled(place, numbers):
     """The characters and the indices of each number."""
     characters = map("".join, symbols(place, numbers))
     return list(zip(characters, places(place, numbers), strict=True))
@@ -33,17 +31,17 @@ def spelled(place: PlaceValue, numbers: Numbers) -> list[tuple[str, list[int]]]:
         ("１２", "21", [1, 2]),
     ],
 )
-def test_least_significant_digit_first(literal: str, written: str, indices: list[int]) -> None:
+def test_least_significant_digit_first(literal, written, indices):
     assert spelled(PlaceValue(order="lsd"), Numbers.parse([literal])) == [(written, indices)]
 
 
-def test_accounts_are_written_with_a_minus_in_front() -> None:
+def test_accounts_are_written_with_a_minus_in_front():
     numbers = scan(["(1,234)"], Grammar(accounting=True))
     assert spelled(PlaceValue(order="lsd"), numbers) == [("-432,1", [0, 1, 2, 3, 0, 4])]
 
 
 @given(st.lists(st.from_regex(SURFACE, fullmatch=True), max_size=6))
-def test_the_order_moves_digits_together_with_their_indices(literals: list[str]) -> None:
+def test_the_order_moves_digits_together_with_their_indices(literals):
     numbers = Numbers.parse(literals)
     orders = (spelled(PlaceValue(order=order), numbers) for order in ("msd", "lsd"))
     for (a, i), (b, j) in zip(*orders, strict=True):
@@ -53,7 +51,7 @@ def test_the_order_moves_digits_together_with_their_indices(literals: list[str])
 TEXTS = [f"{k} plus {k * k} is {k + k * k}.5" for k in range(400)]
 
 
-def offsets_of(place: PlaceValue, texts: list[str]) -> list[int]:
+def offsets_of(place, texts):
     """The offset of each document, from its first number; all its digits must agree."""
     numbers = scan(texts)
     plain, moved = PlaceValue().encode(numbers), place.encode(numbers)
@@ -70,7 +68,7 @@ def offsets_of(place: PlaceValue, texts: list[str]) -> list[int]:
     return found
 
 
-def test_every_document_has_its_own_offset() -> None:
+def test_every_document_has_its_own_offset():
     """One offset for a whole batch is a mistake that has been made."""
     offsets = offsets_of(PlaceValue(max_offset=9), TEXTS)
     assert set(offsets) == set(range(10))
@@ -78,7 +76,7 @@ def test_every_document_has_its_own_offset() -> None:
     assert counts.min() > 15 and counts.max() < 75
 
 
-def test_offsets_do_not_depend_on_the_batch() -> None:
+def test_offsets_do_not_depend_on_the_batch():
     place = PlaceValue(max_offset=100, seed=5)
     whole = offsets_of(place, TEXTS)
     assert offsets_of(place, TEXTS[100:150]) == whole[100:150]
@@ -86,7 +84,7 @@ def test_offsets_do_not_depend_on_the_batch() -> None:
     assert offsets_of(PlaceValue(max_offset=100, seed=6), TEXTS) != whole
 
 
-def test_offsets_leave_room_for_the_largest() -> None:
+def test_offsets_leave_room_for_the_largest():
     place = PlaceValue(max_offset=1000, overflow="clip")
     numbers = Numbers.parse(["1e31766", "1e31767", "1e-31767", "1e-31768"])
     assert place.fits(numbers).tolist() == [True, False, True, False]

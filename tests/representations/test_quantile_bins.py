@@ -1,10 +1,5 @@
 """QuantileBins: edges and places as rtdl-num-embeddings has them, its bounds, and how it is fitted."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,12 +23,12 @@ EDGES = (-3.0, 0.0, 1.4, 3.4, 7.85, 100.0)
 PLACES = {-3.0: 0, -1.5: 0.5, 0.0: 1, 1.0: 1.7142857, 3.3: 2.95, 8.0: 4.0016278, 50.0: 4.4574064, 100.0: 5}  # fmt: skip
 
 
-def places_of(bins: QuantileBins, literals: list[str]) -> list[Any]:
+def places_of(bins, literals):
     (column,) = bins.encode(Numbers.parse(literals)).values()
     return list(column.to_pylist())
 
 
-def test_edges_and_places_are_those_of_rtdl_num_embeddings() -> None:
+def test_edges_and_places_are_those_of_rtdl_num_embeddings():
     """Version 0.0.12; it computes the quantiles' steps in float32."""
     bins = QuantileBins.fit(Numbers.parse(VALUES), 5, soft=True)
     assert bins.edges == pytest.approx(EDGES, abs=1e-6)
@@ -43,7 +38,7 @@ def test_edges_and_places_are_those_of_rtdl_num_embeddings() -> None:
     assert len(QuantileBins.fit(Numbers.parse(["0"] * 90 + ["1", "2"]), 50).edges) < 10
 
 
-def test_bins_are_half_open_and_end_at_both_edges() -> None:
+def test_bins_are_half_open_and_end_at_both_edges():
     bins, clipped = QuantileBins(5, edges=EDGES), QuantileBins(5, True, EDGES, "clip")
     inside = ["-3", "-0.01", "-0", "0", "7.8499", "7.85", "100"]
     assert bins.fits(Numbers.parse(inside)).all()
@@ -56,7 +51,7 @@ def test_bins_are_half_open_and_end_at_both_edges() -> None:
 @pytest.mark.thorough
 @settings(max_examples=examples(100))
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40), st.integers(1, 50), st.booleans())
-def test_what_is_read_back_is_as_near_as_it_says(values: list[float], n: int, soft: bool) -> None:
+def test_what_is_read_back_is_as_near_as_it_says(values, n, soft):
     bins = QuantileBins(n, soft).fitted_to(np.array(values))
     numbers = Numbers.parse(values)
     assert bins.fits(numbers).all()
@@ -78,12 +73,12 @@ def test_what_is_read_back_is_as_near_as_it_says(values: list[float], n: int, so
         ({"n": 0}, "n=0 must be from 1"),
     ],
 )
-def test_edges_that_are_none(options: dict[str, Any], message: str) -> None:
+def test_edges_that_are_none(options, message):
     with pytest.raises(RepresentationError, match=message):
         QuantileBins(**options)
 
 
-def test_without_edges_it_says_how_to_get_some() -> None:
+def test_without_edges_it_says_how_to_get_some():
     with pytest.raises(RepresentationError, match=r"encode_files fits them .* QuantileBins\.fit"):
         Tokenizer.from_pretrained(numbers="quantile_bins").encode("a 5")
     column = {"number_quantile_bin": pa.array([7], pa.int16())}
@@ -95,12 +90,12 @@ def test_without_edges_it_says_how_to_get_some() -> None:
     ("values", "edges"),
     [([], (0.0, 1.0)), ([np.nan, np.inf], (0.0, 1.0)), ([0.0], (0.0, 1.0)), ([-7.0], (-7.0, 0.0))],
 )
-def test_too_little_to_fit_to(values: list[float], edges: tuple[float, ...]) -> None:
+def test_too_little_to_fit_to(values, edges):
     assert QuantileBins().fitted_to(np.array(values)).edges == edges
 
 
 @pytest.mark.parametrize("output", ["out.parquet", "shards/"])
-def test_encode_fits_the_edges(output: str, tmp_path: Path) -> None:
+def test_encode_fits_the_edges(output, tmp_path):
     out = tmp_path / output
     source = write_texts(tmp_path / "in.jsonl", [f"v {one} kg" for one in VALUES])
     summary = numtok.encode_files(
@@ -116,7 +111,7 @@ def test_encode_fits_the_edges(output: str, tmp_path: Path) -> None:
     assert again["number_quantile"].to_pylist() == [[pytest.approx(3)], []]
 
 
-def test_edges_are_of_magnitudes_beside_a_representation_without_sign(tmp_path: Path) -> None:
+def test_edges_are_of_magnitudes_beside_a_representation_without_sign(tmp_path):
     source = write_texts(tmp_path / "in.jsonl", [f"v {one} kg" for one in VALUES])
     numbers = [QuantileBins(5), FoNE(2, 2)]
     summary = numtok.encode_files(source, tmp_path / "out.arrow", numbers=numbers)
@@ -127,7 +122,7 @@ def test_edges_are_of_magnitudes_beside_a_representation_without_sign(tmp_path: 
     assert summary.fit is None and summary.representations == (given,)
 
 
-def test_names_and_statistics() -> None:
+def test_names_and_statistics():
     (bins,) = parse("quantile_bins:7,soft")
     assert bins == QuantileBins(7, True) and from_dict(bins.to_dict()) == bins
     statistics = Statistics.of_numbers(Numbers.parse(VALUES))

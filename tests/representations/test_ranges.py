@@ -103,9 +103,7 @@ CASES: list[tuple[Representation, str, bool, str]] = [
 
 
 @pytest.mark.parametrize(("kind", "literal", "fits", "nearest"), CASES)
-def test_the_edges_of_the_range(
-    kind: Representation, literal: str, fits: bool, nearest: str
-) -> None:
+def test_the_edges_of_the_range(kind, literal, fits, nearest):
     numbers = Numbers.parse([literal])
     assert kind.fits(numbers).tolist() == [fits]
     assert kind.clipped(numbers).tolist() == [not fits]
@@ -125,7 +123,7 @@ def test_the_edges_of_the_range(
 
 @pytest.mark.thorough
 @given(literals())
-def test_what_fits_a_float32_is_told_by_exact_arithmetic(surface: str) -> None:
+def test_what_fits_a_float32_is_told_by_exact_arithmetic(surface):
     """It rounds neither to infinity, nor to zero without being zero (ties to even)."""
     magnitude, numbers = abs(Fraction(Decimal(surface))), Numbers.parse([surface])
     fits = magnitude < Fraction(2) ** 128 - Fraction(2) ** 103

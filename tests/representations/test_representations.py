@@ -16,7 +16,7 @@ from spelling import places, symbols
 import numtok
 from numtok import Grammar, Numbers
 from numtok.errors import RepresentationError
-from numtok.representations import Digits, FloatBits, PlaceValue, SingleToken, XVal
+from numtok.representations import Digits, FloatBits, PlaceValue, XVal
 
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 # the largest and the smallest positive float32
@@ -54,7 +54,7 @@ GOLDEN_PLACES = [
 
 
 @pytest.mark.parametrize(("grammar", "text", "spelled", "indices"), GOLDEN_PLACES)
-def test_golden_places(grammar: Grammar, text: str, spelled: str, indices: list[int]) -> None:
+def test_golden_places(grammar, text, spelled, indices):
     numbers = numtok.scan([text], grammar)
     for one in (PlaceValue(), Digits(1, places=True)):
         assert symbols(one, numbers) == [[*spelled]]
@@ -72,7 +72,7 @@ def test_golden_places(grammar: Grammar, text: str, spelled: str, indices: list[
 @given(values=st.lists(FLOATS, max_size=20))
 @example(values=[0.0, -0.0, MAX, -MAX, TINY, -TINY, 1.1754943508222875e-38, 0.0])
 @example(values=[70000.0, 1e-9, 2049.0, -3.0, 65504.5, 1234567.0])  # float16 does not hold these
-def test_every_float32_is_exact(representation: SingleToken, values: list[float]) -> None:
+def test_every_float32_is_exact(representation, values):
     """Bit for bit, the sign of zero included; the shortest decimal of a float32 reads back as that
     float32.
     """
@@ -108,7 +108,7 @@ def test_every_float32_is_exact(representation: SingleToken, values: list[float]
     ],
     ids=lambda one: str(one)[:20],
 )
-def test_edges_of_place_values(surface: str, fits: bool, first: int) -> None:
+def test_edges_of_place_values(surface, fits, first):
     numbers = Numbers.parse([surface])
     assert PlaceValue().fits(numbers).tolist() == [fits]
     clipping = PlaceValue(overflow="clip")
@@ -119,7 +119,7 @@ def test_edges_of_place_values(surface: str, fits: bool, first: int) -> None:
     assert np.count_nonzero(found) == len(surface.split("e")[0].replace(".", ""))
 
 
-def test_scale() -> None:
+def test_scale():
     numbers, xval = Numbers.parse(["250", "-0", "0.5", "1e38"]), XVal(scale=0.01)
     scaled = xval.encode(numbers)["number_scaled"]
     assert scaled.to_pylist() == [2.5, -0.0, np.float32(0.005), np.float32(1e36)]
@@ -137,7 +137,7 @@ def test_scale() -> None:
         assert XVal(scale=scale).fits(Numbers.parse([literal])).tolist() == [fits]
 
 
-def test_clip() -> None:
+def test_clip():
     numbers = Numbers.parse(["5", "5.0001", "-7", "-5", "0", "1e400", "-1e400", "1e-60"])
     clipping, kept = XVal(clip=5.0, overflow="clip"), XVal(clip=5.0)
     assert clipping.encode(numbers)["number_scaled"].to_pylist()[:7] == [5, 5, -5, -5, 0, 5, -5]
@@ -158,7 +158,7 @@ def test_clip() -> None:
 @pytest.mark.parametrize(
     "representation", [XVal(), XVal(scale=2.0), FloatBits(), FloatBits(compact=True)], ids=str
 )
-def test_what_is_no_number_is_refused(representation: SingleToken, value: float) -> None:
+def test_what_is_no_number_is_refused(representation, value):
     floats = np.array([1.0, value], np.float32)
     column: Any = pa.array(floats)
     if isinstance(representation, FloatBits):

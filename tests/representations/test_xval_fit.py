@@ -1,13 +1,9 @@
 """xVal's scale: fitted to a corpus, given by hand, and what becomes of the numbers it loses."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -30,14 +26,14 @@ from numtok.corpus.fit import ScaleFit
 from numtok.corpus.settings import EncodeSettings
 from numtok.corpus.summary import BATCH_BYTES
 from numtok.errors import RepresentationError, TokenizerError
-from numtok.representations import FloatBits, FoNE, PlaceValue, Representation, XVal, parse
+from numtok.representations import FloatBits, FoNE, PlaceValue, XVal, parse
 from numtok.representations.xval import VANISHING
 
 ODD = st.sampled_from([0.0, 1.0, 2014.0, 5e-324, 1.7e308, -1e-310])
 AVOGADRO = [*(f"{k}" for k in range(1, 1000)), "6.02e23"]
 
 
-def test_fit_keeps_all_where_it_can() -> None:
+def test_fit_keeps_all_where_it_can():
     numbers = Numbers.parse(["1", "-200", "0", "1e400", "50"])
     xval = XVal.fit(numbers)
     assert xval == XVal(scale=5.0 / 200, clip=5.0)
@@ -51,7 +47,7 @@ def test_fit_keeps_all_where_it_can() -> None:
 # XVal.fit
 
 
-def test_one_freak_number_does_not_make_the_others_vanish() -> None:
+def test_one_freak_number_does_not_make_the_others_vanish():
     numbers = Numbers.parse(AVOGADRO)
     xval = XVal.fit(numbers)
     assert xval.scale == pytest.approx(5 / 999, rel=1e-3)
@@ -65,7 +61,7 @@ def test_one_freak_number_does_not_make_the_others_vanish() -> None:
 @settings(max_examples=examples(50))
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False) | ODD, max_size=30), st.booleans())
 @example(values=[1.7972681524083397e308], log=False)
-def test_fit_loses_the_fewest(values: list[float], log: bool) -> None:
+def test_fit_loses_the_fewest(values, log):
     """No other of the magnitudes, scaled to 5, loses fewer; and the scale is a number like others,
     whatever the corpus.
     """
@@ -81,7 +77,7 @@ def test_fit_loses_the_fewest(values: list[float], log: bool) -> None:
     assert np.isfinite(xval.encode(numbers)["number_scaled"].to_numpy()).all()
     units = [float(np.log1p(one) / np.log(10)) if log else one for one in magnitudes]
 
-    def lost(most: float, least: float) -> int:
+    def lost(most, least):
         return sum(one > most or one < least for one in units)
 
     # the scale is rounded down, so this may be beyond the largest double
@@ -90,7 +86,7 @@ def test_fit_loses_the_fewest(values: list[float], log: bool) -> None:
     assert lost(at * 1.002, at * VANISHING / 5 * 0.998) <= fewest or xval.scale >= 1e300
 
 
-def test_fit_to_a_quantile_clips_the_rest() -> None:
+def test_fit_to_a_quantile_clips_the_rest():
     numbers = Numbers.parse([*range(1, 1000), 10**9])
     xval = XVal.fit(numbers, target=2.0, quantile=0.99)
     assert xval.clip == 2.0 and xval.scale == pytest.approx(2 / 990, rel=1e-3)
@@ -107,14 +103,12 @@ def test_fit_to_a_quantile_clips_the_rest() -> None:
         (["1"], {"quantile": 1.5}, "quantile"),
     ],
 )
-def test_fit_refuses_what_gives_no_scale(
-    literals: list[str], options: dict[str, Any], message: str
-) -> None:
+def test_fit_refuses_what_gives_no_scale(literals, options, message):
     with pytest.raises(RepresentationError, match=message):
         XVal.fit(Numbers.parse(literals), **options)
 
 
-def test_vanishing_is_what_a_model_can_hardly_tell_from_zero() -> None:
+def test_vanishing_is_what_a_model_can_hardly_tell_from_zero():
     xval = XVal(scale=1e-3)
     assert xval.vanishing(Numbers.parse(["0.9", "-0.9", "1e-30"])).all()
     assert not xval.vanishing(Numbers.parse(["0", "-0", "1.1", "1e30"])).any()
@@ -126,9 +120,7 @@ def test_vanishing_is_what_a_model_can_hardly_tell_from_zero() -> None:
 
 @pytest.mark.thorough
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([1.0, 0.21, 5.0, 1e-3]))
-def test_log_is_the_formula_and_comes_back_within_the_stated_error(
-    value: float, scale: float
-) -> None:
+def test_log_is_the_formula_and_comes_back_within_the_stated_error(value, scale):
     xval, x = XVal(scale=scale, log=True), abs(value)
     numbers = Numbers.parse([repr(value)])
     exact = (1 + Decimal(x)).log10() * Decimal(scale)
@@ -145,7 +137,7 @@ def test_log_is_the_formula_and_comes_back_within_the_stated_error(
     assert np.signbit(stored) == np.signbit(back) == np.signbit(value)
 
 
-def test_range_of_log() -> None:
+def test_range_of_log():
     numbers = Numbers.parse(["0", "1.7e-45", "1.7976931348623157e308", "1e-46", "1e309", "-1e400"])
     xval, clipping = XVal(log=True), XVal(log=True, overflow="clip")
     assert xval.fits(numbers).tolist() == [True, True, True, False, False, False]
@@ -161,9 +153,7 @@ def test_range_of_log() -> None:
 # Corpora
 
 
-def fitted(
-    folder: Path, paths: list[Path], numbers: list[Representation], **options: Any
-) -> tuple[Any, Any]:
+def fitted(folder, paths, numbers, **options):
     """(summary, table) of the files encoded with a fitted scale."""
     tokenizer = numtok.Tokenizer.from_pretrained(trained.source("gpt2"), numbers)
     summary = encode_corpus(
@@ -172,7 +162,7 @@ def fitted(
     return summary, pq.read_table(folder / "out.parquet")
 
 
-def test_fit_looks_at_all_files(tmp_path: Path) -> None:
+def test_fit_looks_at_all_files(tmp_path):
     paths = [
         write_texts(tmp_path / "a.jsonl", ["a 250 -1000", "none", "b 1e400"]),
         write_texts(tmp_path / "b.jsonl", ["4 5 6 0"]),
@@ -192,9 +182,7 @@ def test_fit_looks_at_all_files(tmp_path: Path) -> None:
     assert summary.fit.largest == pytest.approx(300, rel=1 / 31)
 
 
-def test_fit_reaches_the_last_of_many_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fit_reaches_the_last_of_many_files(tmp_path, monkeypatch):
     paths = [write_texts(tmp_path / f"{k}.jsonl", [f"{10**k} and more"] * 200) for k in range(4)]
     for limit, most in (("FIT_BYTES", 4000), ("FIT_FILES", 2)):
         monkeypatch.setattr(fitting, limit, most)
@@ -212,7 +200,7 @@ def test_fit_reaches_the_last_of_many_files(
     ],
 )
 @pytest.mark.parametrize("numbers", ["xval", "xval:log"])
-def test_odd_corpora(numbers: str, literals: list[str], tmp_path: Path) -> None:
+def test_odd_corpora(numbers, literals, tmp_path):
     summary, table = fitted(
         tmp_path, [write_texts(tmp_path / "in.jsonl", literals)], [*parse(numbers)]
     )
@@ -224,7 +212,7 @@ def test_odd_corpora(numbers: str, literals: list[str], tmp_path: Path) -> None:
     assert all(np.isfinite(found)) and all(abs(value) <= 5 for value in found)
 
 
-def test_other_options_need_the_same_tokens() -> None:
+def test_other_options_need_the_same_tokens():
     tok = numtok.Tokenizer.from_pretrained(numbers=[XVal(), FloatBits()])
     options = [XVal(0.5), FloatBits(compact=True)]
     other, made = tok.with_options(options), numtok.Tokenizer.from_pretrained(numbers=options)
@@ -238,21 +226,21 @@ def test_other_options_need_the_same_tokens() -> None:
 # The command line
 
 
-def run(*arguments: str, **options: Any) -> Any:
+def run(*arguments, **options):
     return CliRunner().invoke(cli, ["encode", *arguments], **options)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def metadata(name: str = "a.parquet", which: int = 0) -> Any:
+def metadata(name="a.parquet", which=0):
     return json.loads(pq.read_schema(name).metadata[b"numtok"])["numbers"][which]
 
 
-def test_xval_is_fitted_unless_told_otherwise(folder: Path) -> None:
+def test_xval_is_fitted_unless_told_otherwise(folder):
     write_texts(folder / "in.jsonl", [" ".join(AVOGADRO)])
     result = run("in.jsonl", "-o", "a.parquet")
     assert result.exit_code == 0 and result.stderr == ""
@@ -274,7 +262,7 @@ def test_xval_is_fitted_unless_told_otherwise(folder: Path) -> None:
     assert described["log"] is True and described["scale"] == pytest.approx(5 / 23.78, rel=1 / 31)
 
 
-def test_a_scale_that_loses_numbers_is_told(folder: Path) -> None:
+def test_a_scale_that_loses_numbers_is_told(folder):
     """The largest number, scaled to 5, leaves 8e-24 of a one: no zero as float32, and nothing for a
     model.
     """
@@ -289,9 +277,7 @@ def test_a_scale_that_loses_numbers_is_told(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("tiny_sample", [False, True])
-def test_a_pipe_is_read_once(
-    tiny_sample: bool, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipe_is_read_once(tiny_sample, folder, monkeypatch):
     if tiny_sample:  # so that most of the text comes after the sample
         monkeypatch.setattr(fitting, "FIT_BYTES", 500)
         made = EncodeSettings.__init__
@@ -313,14 +299,14 @@ def test_a_pipe_is_read_once(
         assert shown.exit_code == 0 and metadata("b.parquet") == metadata()
 
 
-def test_no_numbers_is_said(folder: Path) -> None:
+def test_no_numbers_is_said(folder):
     write_texts(folder / "in.jsonl", ["none"])
     result = run("in.jsonl", "-o", "a.parquet")
     assert re.search(r"xval's scale +1\.0 +there is no number but zero to fit it to", result.stdout)
 
 
 @pytest.mark.parametrize("written", ["1e59", "-2.5e-60", "3e300"])
-def test_what_the_scale_brings_into_range_comes_back(written: str) -> None:
+def test_what_the_scale_brings_into_range_comes_back(written):
     """It ended in an error that named an infinite value."""
     numbers = Numbers.parse([written, "0"])
     fitted = XVal.fit(numbers)

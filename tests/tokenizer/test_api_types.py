@@ -23,15 +23,15 @@ pd = pytest.importorskip("pandas")
 
 
 @functools.cache
-def tok() -> Tokenizer:
+def tok():
     return Tokenizer.from_pretrained()
 
 
-def ids_of(texts: Any) -> Any:
+def ids_of(texts):
     return tok().encode_batch(texts)["input_ids"].to_pylist()
 
 
-def shown(value: Any) -> str:
+def shown(value):
     """The name of a case: without addresses, which differ between the processes of a run."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
@@ -58,7 +58,7 @@ MISSING = [pd.NA, None, float("nan"), np.float64("nan")]
     ],
     ids=shown,
 )
-def test_texts_of_many_kinds(texts: Any) -> None:
+def test_texts_of_many_kinds(texts):
     assert ids_of(texts) == WANT == ids_of(["a 5", None])
     assert ids_of(np.array(["a 5", "b"])) == ids_of(["a 5", "b"])
 
@@ -75,7 +75,7 @@ NOT_TEXTS = [
 @pytest.mark.parametrize(
     "function", [lambda texts: tok().encode_batch(texts), scan], ids=["encode_batch", "scan"]
 )
-def test_what_is_not_texts(function: Callable[[Any], Any], texts: Any) -> None:
+def test_what_is_not_texts(function, texts):
     with pytest.raises(NumtokError, match=r"expected"):
         function(texts)
 
@@ -108,7 +108,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("call", list(REFUSED))
-def test_what_is_refused(call: str) -> None:
+def test_what_is_refused(call):
     with pytest.raises(NumtokError) as caught:
         REFUSED[call]()
     assert len(str(caught.value)) > 20
@@ -128,7 +128,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize(("name", "option"), OPTIONS)
-def test_options_of_representations(name: str, option: str) -> None:
+def test_options_of_representations(name, option):
     """Each value is refused when the representation is made, or it works and can be written and
     read.
     """
@@ -143,7 +143,7 @@ def test_options_of_representations(name: str, option: str) -> None:
             Tokenizer.from_pretrained(numbers=[made]).encode("a -5.25 7")
 
 
-def test_options_of_numpy_are_plain() -> None:
+def test_options_of_numpy_are_plain():
     assert XVal(scale=np.float32(0.5)).to_dict() == XVal(scale=0.5).to_dict()
     assert repr(FoNE(np.int64(6), np.int8(4), bases=[10])) == repr(FoNE(6, 4))
     assert XVal(scale=1) == XVal()
@@ -164,11 +164,11 @@ def test_options_of_numpy_are_plain() -> None:
     ],
     ids=shown,
 )
-def test_representations_by_name(given: Any, expected: Any) -> None:
+def test_representations_by_name(given, expected):
     assert Tokenizer.from_pretrained(numbers=given).representations == expected
 
 
-def test_drop_in() -> None:
+def test_drop_in():
     hf = pytest.importorskip("numtok.hf")
     ours = hf.NumberTokenizer.from_pretrained(numbers=["xval", "fone:6,4"], grammar="data")
     assert ours.numtok.representations == (XVal(), FoNE(6, 4))
@@ -181,7 +181,7 @@ def test_drop_in() -> None:
             hf.NumberTokenizer.from_pretrained(**wrong)
 
 
-def test_ids_beyond_the_vocabulary_are_no_text() -> None:
+def test_ids_beyond_the_vocabulary_are_no_text():
     assert tok().decode([2**40, -(2**40), 65]) == tok().decode([65])
     assert tok().decode(np.array([65], np.uint64)) == tok().decode([65])
     assert tok().decode([]) == ""

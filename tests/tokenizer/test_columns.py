@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +31,6 @@ from numtok.representations import (
     parse,
     register,
 )
-from numtok.representations.base import Mask
 from numtok.representations.columns import ALWAYS, WITH_TEXT
 from numtok.representations.values import numbers_from_floats, tensor_array, tensor_values
 from numtok.tokenizer.written import streams_of
@@ -55,13 +53,13 @@ class Hyperbolic(SingleToken):
         Column("number_powers", pa.float32(), np.float32, (0,), fill=-1.0),
     )
 
-    def fits(self, numbers: Numbers) -> Mask:
+    def fits(self, numbers):
         return np.isfinite(numbers.to_float64())
 
-    def columns(self) -> dict[str, Column]:
+    def columns(self):
         return {"number_powers": self.declared[0].shaped(self.powers)}
 
-    def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
+    def encode(self, numbers):
         # [n, powers]
         powers = np.arcsinh(numbers.to_float64())[:, None] ** np.arange(1, self.powers + 1)
         return {
@@ -70,13 +68,13 @@ class Hyperbolic(SingleToken):
             )
         }
 
-    def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
+    def decode(self, columns):
         return numbers_from_floats(
             np.sinh(tensor_values(columns["number_powers"])[:, 0]), self.name
         )
 
 
-def expected(values: list[float]) -> np.ndarray[Any, np.dtype[np.float32]]:
+def expected(values):
     return (np.arcsinh(np.array(values))[:, None] ** np.arange(1, 4)).astype(np.float32)  # [n, 3]
 
 
@@ -87,17 +85,17 @@ class Layer(NumberEmbedding):
 
     name, streams = "hyperbolic", ("number_powers",)
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(tiny.D)
         self.linear, self.shown = torch.nn.Linear(3, tiny.D), []
 
-    def embed(self, words: Any, rows: Any) -> Any:
+    def embed(self, words, rows):
         self.shown.append(rows)
         return words + self.linear(rows.to(words.dtype))
 
 
 @pytest.fixture
-def hyperbolic() -> Iterator[Hyperbolic]:
+def hyperbolic():
     register(Hyperbolic)
     try:
         yield Hyperbolic()
@@ -105,7 +103,7 @@ def hyperbolic() -> Iterator[Hyperbolic]:
         del REPRESENTATIONS[Hyperbolic.name]
 
 
-def test_a_representation_of_ones_own_is_known_by_its_name(hyperbolic: Hyperbolic) -> None:
+def test_a_representation_of_ones_own_is_known_by_its_name(hyperbolic):
     assert parse("xval,hyperbolic:4") == (XVal(), Hyperbolic(4))
     assert from_dict(Hyperbolic(2).to_dict()) == Hyperbolic(2)
     tokenizer = numtok.Tokenizer.from_pretrained(None, "hyperbolic")
@@ -120,8 +118,8 @@ def test_a_representation_of_ones_own_is_known_by_its_name(hyperbolic: Hyperboli
 
 
 def test_a_representation_of_ones_own_goes_through_files_and_batches_into_a_model(
-    hyperbolic: Hyperbolic, tmp_path: Path
-) -> None:
+    hyperbolic, tmp_path
+):
     tokenizer = numtok.Tokenizer.from_pretrained(None, [hyperbolic, XVal()])
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
     encode_corpus([tmp_path / "texts.txt"], tmp_path / "out.parquet", tokenizer)
@@ -154,9 +152,7 @@ def test_a_representation_of_ones_own_goes_through_files_and_batches_into_a_mode
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
-def test_a_model_reads_what_it_writes_by_a_representation_of_ones_own(
-    hyperbolic: Hyperbolic, use_cache: bool
-) -> None:
+def test_a_model_reads_what_it_writes_by_a_representation_of_ones_own(hyperbolic, use_cache):
     tokenizer = numtok.Tokenizer.from_pretrained(None, [hyperbolic, XVal()])
     head = numtok_torch.head_from_schema(tokenizer.batch_schema(), tiny.D)
     whole = tiny.backbone("gpt2", vocab_size=len(tokenizer))
@@ -170,15 +166,15 @@ def test_a_model_reads_what_it_writes_by_a_representation_of_ones_own(
     np.testing.assert_array_equal(shown.numpy()[-3:], expected(got.values[0][:3]))
 
 
-def test_what_a_model_wrote_has_the_declared_type() -> None:
+def test_what_a_model_wrote_has_the_declared_type():
     @dataclass(frozen=True)
     class Magnitude(Hyperbolic):
         declared: ClassVar[tuple[Column, ...]] = (Column("number_magnitude", pa.int32(), np.int64),)
 
-        def columns(self) -> dict[str, Column]:
+        def columns(self):
             return {"number_magnitude": self.declared[0]}
 
-        def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
+        def encode(self, numbers):
             return {"number_magnitude": pa.array(np.arcsinh(numbers.to_float64()).astype(np.int32))}
 
     tokenizer = numtok.Tokenizer.from_pretrained(None, [Magnitude()])
@@ -188,7 +184,7 @@ def test_what_a_model_wrote_has_the_declared_type() -> None:
     ].tolist() == [7, -1]
 
 
-def test_names_are_given_once() -> None:
+def test_names_are_given_once():
     @dataclass(frozen=True)
     class Other(Hyperbolic):
         name: ClassVar[str] = "xval"
@@ -205,7 +201,7 @@ def test_names_are_given_once() -> None:
     assert "clashing" not in REPRESENTATIONS and REPRESENTATIONS["xval"] is XVal
 
 
-def test_format_md_says_what_is_declared() -> None:
+def test_format_md_says_what_is_declared():
     rows = re.findall(r"^\| `(\w+)` \| ([^|]+?) \| (token|number|row) \|", FORMAT.read_text(), re.M)
     told = [
         (name, re.sub(r"\[.*\]", "[]", kind.replace("\\", "")), per) for name, kind, per in rows
@@ -216,7 +212,7 @@ def test_format_md_says_what_is_declared() -> None:
     assert sorted(told) == sorted((one.name, written(one), one.per) for one in columns)
 
 
-def written(column: Column) -> str:
+def written(column):
     """A type as the table has it, shapes left out."""
     kind = str(column.value_type)
     kind = {"float": "float32", "double": "float64"}.get(kind, kind)

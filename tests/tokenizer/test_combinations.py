@@ -13,7 +13,6 @@ import sys
 import time
 import warnings
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -98,7 +97,7 @@ kinds = pytest.mark.parametrize("kind", ["gpt2", "neox", "bert_lower", "t5"])
 
 
 @kept
-def tokenizer(kind: str, case: str, engine: str = "auto", leading_space: str = "auto") -> Tokenizer:
+def tokenizer(kind, case, engine="auto", leading_space="auto"):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Tokenizer(
@@ -106,11 +105,11 @@ def tokenizer(kind: str, case: str, engine: str = "auto", leading_space: str = "
         )
 
 
-def make(kind: str, *numbers: Representation, **options: Any) -> Tokenizer:
+def make(kind, *numbers, **options):
     return Tokenizer(trained.config(kind), list(numbers), **options)
 
 
-def ids_of(batch: pa.RecordBatch) -> list[list[int]]:
+def ids_of(batch):
     return list(batch["input_ids"].to_pylist())
 
 
@@ -119,7 +118,7 @@ def ids_of(batch: pa.RecordBatch) -> list[list[int]]:
 
 @pytest.mark.parametrize("case", ["fone", "bins", "xval,fone,bits"])
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "metaspace_first"])
-def test_sign_stays_in_the_text(kind: str, case: str) -> None:
+def test_sign_stays_in_the_text(kind, case):
     """If one representation lacks it, for all of them; values and surfaces are of what the token
     stands for.
     """
@@ -135,7 +134,7 @@ def test_sign_stays_in_the_text(kind: str, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if isinstance(CASES[case][0], Charton)])
-def test_symbols(case: str) -> None:
+def test_symbols(case):
     """One token per symbol, in two forms where a number begins; adjacent numbers stay apart."""
     tok = tokenizer("gpt2", case)
     first = tok.representations[0]
@@ -157,7 +156,7 @@ def test_symbols(case: str) -> None:
 
 @pytest.mark.parametrize("case", ["p10", "p1000", "b1999", "fp15"])
 @pytest.mark.parametrize("kind", ["gpt2", "roberta", "bert", "t5", "llama_legacy"])
-def test_literal_symbols_are_text(kind: str, case: str) -> None:
+def test_literal_symbols_are_text(kind, case):
     """Whatever a text spells, ``[NUM:+]`` included, its ids are those of the source."""
     tok = tokenizer(kind, case)
     names = sorted(tok.tokens, key=tok.tokens.__getitem__)
@@ -174,7 +173,7 @@ def test_literal_symbols_are_text(kind: str, case: str) -> None:
         assert sum(token in ours for token in ids) == len(index) * length
 
 
-def test_cut_short_and_out_of_order() -> None:
+def test_cut_short_and_out_of_order():
     """What a model may generate: the number so far as its symbols, the rest as the tokens say."""
     tok = make("gpt2", P10())
     ids = tok.encode("is -60.2 and 7").input_ids.tolist()
@@ -202,7 +201,7 @@ def test_cut_short_and_out_of_order() -> None:
 @pytest.mark.thorough
 @settings(max_examples=examples(5, thorough=12))
 @given(data=st.data())
-def test_decode_of_garbage(kind: str, case: str, data: st.DataObject) -> None:
+def test_decode_of_garbage(kind, case, data):
     tok = tokenizer(kind, case)
     known = sorted(tok.tokens.values())
     ours = st.sampled_from(known[:40] + known[-40:])
@@ -236,8 +235,8 @@ OVERFLOWS: list[
     ("representation", "literal", "clipped"), OVERFLOWS, ids=lambda one: getattr(one, "name", one)
 )
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
-def test_overflow(kind: str, representation: Representation, literal: str, clipped: str) -> None:
-    def policy(overflow: str) -> Tokenizer:
+def test_overflow(kind, representation, literal, clipped):
+    def policy(overflow):
         return make(kind, dataclasses.replace(representation, overflow=overflow))  # type: ignore[type-var, call-arg]
 
     text, counted = f"a {literal} and 2", {representation.name: 1}
@@ -269,7 +268,7 @@ def test_overflow(kind: str, representation: Representation, literal: str, clipp
         policy("error").encode_batch([text])
 
 
-def test_overflow_of_combinations() -> None:
+def test_overflow_of_combinations():
     """A number that one cannot hold stays text for all, and is counted once."""
     tok, text = make("gpt2", XVal(), FoNE(3, 2), ExponentBins()), "1e400 -1234 0.00001 -12.5"
     batch, report = tok.encode_with_report([text], keep_text=True)
@@ -292,7 +291,7 @@ def test_overflow_of_combinations() -> None:
     [*ON_GPT2, *((kind, "bits") for kind in trained.KINDS[1:]), ("bert", "p10"), ("t5", "digits")],
 )
 @pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
-def test_save_and_load(kind: str, case: str, tmp_path: Path) -> None:
+def test_save_and_load(kind, case, tmp_path):
     options = {"grammar": Grammar.data(), "leading_space": "separate"} if case == "bits" else {}
     tok = make(kind, *CASES[case], **options)
     tok.save_pretrained(tmp_path / "a")
@@ -312,7 +311,7 @@ def test_save_and_load(kind: str, case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
-def test_one_folder_for_all_representations(kind: str, tmp_path: Path) -> None:
+def test_one_folder_for_all_representations(kind, tmp_path):
     """Each adds its tokens behind what is there; ids never change, and tokens not in use do not
     turn up in text.
     """
@@ -364,7 +363,7 @@ def test_one_folder_for_all_representations(kind: str, tmp_path: Path) -> None:
     assert ids_of(batch)[0].count(user.token_to_id("<user_1>")) == 2
 
 
-def test_fp15_is_fast(tmp_path: Path) -> None:
+def test_fp15_is_fast(tmp_path):
     """28,802 symbols, nearly all of them with a second form: in seconds, small in metadata, one run
     of ids.
     """
@@ -385,7 +384,7 @@ def test_fp15_is_fast(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", [NUM, "[NUM:+]"])
-def test_a_word_of_the_vocabulary_is_refused(word: str) -> None:
+def test_a_word_of_the_vocabulary_is_refused(word):
     config = trained.config("bert")
     config["model"]["vocab"][word] = len(config["model"]["vocab"])
     with pytest.raises(TokenizerError, match="word of its vocabulary"):
@@ -397,7 +396,7 @@ def test_a_word_of_the_vocabulary_is_refused(word: str) -> None:
 
 @cases
 @pytest.mark.parametrize("keep_text", [False, True])
-def test_files(case: str, keep_text: bool, tmp_path: Path) -> None:
+def test_files(case, keep_text, tmp_path):
     """Parquet and memory-mapped Arrow give back the same batch; tensors are not copied."""
     tok = tokenizer("gpt2", case)
     batch = tok.encode_batch([TEXT, None, "", "is -28.5 or 1,234"], keep_text=keep_text)
@@ -434,9 +433,7 @@ def test_files(case: str, keep_text: bool, tmp_path: Path) -> None:
     ("numbers", "source", "length"),
     [("xval", "neox_json", 1.0), ("place", "gpt2_json", 4.8), ("p10", "gpt2_json", 5.0)],
 )
-def test_spaces(
-    numbers: str, source: str, length: float, wiki_texts: list[str], request: pytest.FixtureRequest
-) -> None:
+def test_spaces(numbers, source, length, wiki_texts, request):
     """With two forms a number costs its own tokens and no more, and the text keeps the ids it has
     in context.
     """
@@ -454,7 +451,7 @@ def test_spaces(
 
 
 @pytest.mark.slow
-def test_plots(tmp_path: Path) -> None:
+def test_plots(tmp_path):
     """They can be drawn, are small, and are those that the page shows."""
     pytest.importorskip("matplotlib")
     subprocess.run(

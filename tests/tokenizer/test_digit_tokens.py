@@ -2,10 +2,7 @@
 numtok's own; in every kind of tokenizer.
 """
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,11 +25,11 @@ KINDS = ["gpt2", "neox", "llama3", "bert", "bert_lower", "t5", "llama_legacy"]
 
 
 @kept
-def tokenizer(kind: str, digits: Digits) -> Tokenizer:
+def tokenizer(kind, digits):
     return Tokenizer(trained.config(kind), [digits])
 
 
-def with_all_groups() -> dict[str, Any]:
+def with_all_groups():
     """A source that has all 1,110 of them, in no order."""
     config = trained.config("gpt2")
     known = config["model"]["vocab"]
@@ -44,7 +41,7 @@ def with_all_groups() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_single_digits_are_those_of_the_source(kind: str) -> None:
+def test_single_digits_are_those_of_the_source(kind):
     tok = Tokenizer(trained.config(kind), [Digits(1, places=True)])
     place = Tokenizer(trained.config(kind), [PlaceValue()])
     assert tok.tokens == place.tokens
@@ -52,7 +49,7 @@ def test_single_digits_are_those_of_the_source(kind: str) -> None:
     assert ours.to_pylist() == theirs.to_pylist()
 
 
-def test_a_source_with_all_groups_gives_its_tokens() -> None:
+def test_a_source_with_all_groups_gives_its_tokens():
     config = with_all_groups()
     tok = Tokenizer(config, [Digits()])
     source = config["model"]["vocab"]
@@ -64,7 +61,7 @@ def test_a_source_with_all_groups_gives_its_tokens() -> None:
     assert tok.decode_batch(batch).to_pylist() == ["a 1234567.89 b"]
 
 
-def test_a_source_that_lacks_one_group_gives_none() -> None:
+def test_a_source_that_lacks_one_group_gives_none():
     config = with_all_groups()
     del config["model"]["vocab"]["038"]
     tok = Tokenizer(config, [Digits()])
@@ -77,7 +74,7 @@ def test_a_source_that_lacks_one_group_gives_none() -> None:
 @pytest.mark.parametrize(
     "config", [trained.config("gpt2"), with_all_groups()], ids=["own", "shared"]
 )
-def test_what_the_metadata_tell(config: dict[str, Any]) -> None:
+def test_what_the_metadata_tell(config):
     """Every token of a number is named; only those that no text has are told as numtok's own."""
     tok = Tokenizer(config, [Digits()])
     metadata = read_metadata(tok.batch_schema())
@@ -100,7 +97,7 @@ def test_what_the_metadata_tell(config: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("name", "count"), [("gpt2", 777), ("neox", 877)])
-def test_real_tokenizers(name: str, count: int, request: pytest.FixtureRequest) -> None:
+def test_real_tokenizers(name, count, request):
     """They have all groups of one and two digits, and not all of three."""
     path = request.getfixturevalue(f"{name}_json")
     known = json.loads(path.read_text("utf-8"))["model"]["vocab"].keys()
@@ -112,7 +109,7 @@ def test_real_tokenizers(name: str, count: int, request: pytest.FixtureRequest) 
     assert tok.decode_batch(tok.encode_batch(text, keep_text=True)).to_pylist() == text
 
 
-def test_damaged_ids_of_groups_are_refused() -> None:
+def test_damaged_ids_of_groups_are_refused():
     described = Tokenizer(trained.config("gpt2"), [Digits()]).batch_schema()
     told = json.loads(described.metadata[b"numtok"])
     (first, count), size = told["symbols"]["plain"][0], told["vocab_size"]

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
@@ -22,7 +21,7 @@ from tokenizers import pre_tokenizers
 
 from numtok import P10, Digits, Grammar, Subword, Tokenizer, XVal, extract, scan
 from numtok.errors import NumtokError, OutputError, RepresentationError, TokenizerError
-from numtok.representations import REPRESENTATIONS, Representation
+from numtok.representations import REPRESENTATIONS
 from numtok.representations.parse import plain_ones
 from numtok.testing import literals
 
@@ -52,7 +51,7 @@ class Exported(NamedTuple):
 
 
 @kept
-def exported(kind: str, form: Representation, grammar: Grammar | None = None) -> Exported:
+def exported(kind, form, grammar=None):
     with TemporaryDirectory() as folder:
         added = Tokenizer(trained.config(kind), [form], grammar).export(folder)
         back = Tokenizer.from_pretrained(folder)
@@ -60,7 +59,7 @@ def exported(kind: str, form: Representation, grammar: Grammar | None = None) ->
     return Exported(back, plain, trained.source(kind), added)
 
 
-def ids(tokenizer: tokenizers.Tokenizer, documents: list[str]) -> list[list[int]]:
+def ids(tokenizer, documents):
     return [one.ids for one in tokenizer.encode_batch(documents, add_special_tokens=False)]
 
 
@@ -69,9 +68,7 @@ def ids(tokenizer: tokenizers.Tokenizer, documents: list[str]) -> list[list[int]
 @settings(max_examples=examples(10, thorough=40))
 @given(documents=st.lists(texts, max_size=8), form=st.sampled_from(FORMS))
 @example(documents=["-1234567.8901e-10 .12345 B2B <|0.00|>12 [NUM] 1,234"], form=Digits(3))
-def test_plain_tokenizers_give_our_ids_and_without_digits_the_sources(
-    kind: str, documents: list[str], form: Representation
-) -> None:
+def test_plain_tokenizers_give_our_ids_and_without_digits_the_sources(kind, documents, form):
     made = exported(kind, form)
     ours = made.numtok.encode_batch(documents, parse_special=True)
     assert ours["input_ids"].to_pylist() == ids(made.plain, documents)
@@ -88,7 +85,7 @@ def test_plain_tokenizers_give_our_ids_and_without_digits_the_sources(
 @given(st.lists(PARTS, max_size=12).map("".join))
 @example("1234567.8901 (-.12345) wait...12345 F.23456 2.e+3456 x-1234 12..34567 1,23456")
 @example("0\x850")
-def test_numbers_are_cut_as_digits_cuts_them(kind: str, form: Digits, text: str) -> None:
+def test_numbers_are_cut_as_digits_cuts_them(kind, form, text):
     plain, spelled = exported(kind, form).plain, form.encode(scan([text]))
     if plain.normalizer is not None:  # as BERT's, which takes out what stands between two digits
         normalized = plain.normalizer.normalize_str(text)
@@ -116,7 +113,7 @@ def test_numbers_are_cut_as_digits_cuts_them(kind: str, form: Digits, text: str)
 
 @settings(max_examples=examples(50))
 @given(kind=st.sampled_from(REVERSIBLE), form=st.sampled_from(FORMS), text=texts)
-def test_the_text_comes_back(kind: str, form: Representation, text: str) -> None:
+def test_the_text_comes_back(kind, form, text):
     made = exported(kind, form)
     encoded = made.plain.encode(text, add_special_tokens=False).ids
     assert made.plain.decode(encoded, skip_special_tokens=False) == text
@@ -130,13 +127,13 @@ def test_the_text_comes_back(kind: str, form: Representation, text: str) -> None
         (Grammar.european(), ["1", ".", "234", ",", "567", "8"]),
     ],
 )
-def test_decimal_marks_are_the_grammars(grammar: Grammar | None, tokens: list[str]) -> None:
+def test_decimal_marks_are_the_grammars(grammar, tokens):
     found = exported("gpt2", Digits(3), grammar).plain.encode("1.234,5678 12345").tokens
     assert found == [*tokens, "Ġ", "12", "345"]
 
 
 @pytest.mark.parametrize("kind", trained.KINDS)
-def test_ids_stay_and_rows_come_behind_them(kind: str) -> None:
+def test_ids_stay_and_rows_come_behind_them(kind):
     made = exported(kind, Digits(3))
     before, after = made.source.get_vocab(), made.plain.get_vocab()
     assert before.items() <= after.items()
@@ -146,7 +143,7 @@ def test_ids_stay_and_rows_come_behind_them(kind: str) -> None:
     assert made.numtok.vocab_size == len(after)
 
 
-def test_gpt2_lacks_223_groups_of_three(gpt2_json: Path, tmp_path: Path) -> None:
+def test_gpt2_lacks_223_groups_of_three(gpt2_json, tmp_path):
     added = Tokenizer.from_pretrained(gpt2_json, "digits:3").export(tmp_path)
     assert len(added) == 223 and set(map(len, added)) == {3}
     single = Tokenizer.from_pretrained(gpt2_json, "digits:1")
@@ -155,7 +152,7 @@ def test_gpt2_lacks_223_groups_of_three(gpt2_json: Path, tmp_path: Path) -> None
     assert single.export(tmp_path, overwrite=True) == ()
 
 
-def test_a_row_that_no_merge_makes_gets_one() -> None:
+def test_a_row_that_no_merge_makes_gets_one():
     config = trained.config("gpt2")
     vocabulary = config["model"]["vocab"]
     del config["added_tokens"][1:]
@@ -167,7 +164,7 @@ def test_a_row_that_no_merge_makes_gets_one() -> None:
     assert plain.encode("8777").tokens == ["8", "777"]
 
 
-def test_a_long_run_of_digits_is_no_trap() -> None:
+def test_a_long_run_of_digits_is_no_trap():
     digits = "1" + "234" * 200_000
     found = exported("gpt2", Digits(3)).plain.encode(digits).tokens
     assert found[0] == "1" and set(found[1:]) == {"234"} and len(found) == 200_001
@@ -177,7 +174,7 @@ def test_a_long_run_of_digits_is_no_trap() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(REPRESENTATIONS.keys() - {"digits", "subword", "fone"}))
-def test_what_cannot_be_exported_names_what_can(name: str, tmp_path: Path) -> None:
+def test_what_cannot_be_exported_names_what_can(name, tmp_path):
     for one in plain_ones(REPRESENTATIONS[name]):
         with pytest.raises(RepresentationError, match=rf"{name} .*digits:1, .* and subword can"):
             Tokenizer.from_pretrained(None, [one]).export(tmp_path)
@@ -186,13 +183,13 @@ def test_what_cannot_be_exported_names_what_can(name: str, tmp_path: Path) -> No
     assert not [*tmp_path.iterdir()]
 
 
-def cut_before(kind: str, cut: pre_tokenizers.PreTokenizer) -> tokenizers.Tokenizer:
+def cut_before(kind, cut):
     source = trained.source(kind)
     source.pre_tokenizer = pre_tokenizers.Sequence([cut, source.pre_tokenizer])
     return source
 
 
-def test_tokenizers_that_cut_digits_themselves_are_refused(tmp_path: Path) -> None:
+def test_tokenizers_that_cut_digits_themselves_are_refused(tmp_path):
     source = cut_before("metaspace_first", pre_tokenizers.Punctuation())
     with pytest.raises(TokenizerError, match="more than WhitespaceSplit"):
         Tokenizer.from_pretrained(source, [Digits(3)]).export(tmp_path)
@@ -202,7 +199,7 @@ def test_tokenizers_that_cut_digits_themselves_are_refused(tmp_path: Path) -> No
     assert Tokenizer.from_pretrained(source, [Digits(1)]).export(tmp_path) == ()
 
 
-def test_tokens_after_numtoks_own_are_refused(tmp_path: Path) -> None:
+def test_tokens_after_numtoks_own_are_refused(tmp_path):
     tok = Tokenizer(trained.config("gpt2"), [XVal()])
     config = json.loads(json.dumps(tok.config))
     last = config["added_tokens"][-1]
@@ -211,13 +208,13 @@ def test_tokens_after_numtoks_own_are_refused(tmp_path: Path) -> None:
         Tokenizer(config, [Subword()]).export(tmp_path)
 
 
-def test_numtoks_own_tokens_do_not_leave(tmp_path: Path) -> None:
+def test_numtoks_own_tokens_do_not_leave(tmp_path):
     Tokenizer(Tokenizer(trained.config("gpt2"), [P10()]).config, [Subword()]).export(tmp_path)
     plain = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     assert plain.get_vocab() == trained.source("gpt2").get_vocab()
 
 
-def test_a_folder_keeps_what_transformers_wrote(tmp_path: Path) -> None:
+def test_a_folder_keeps_what_transformers_wrote(tmp_path):
     config = tmp_path / "tokenizer_config.json"
     config.write_text('{"eos_token": "<|endoftext|>", "number_settings": {}}', "utf-8")
     Tokenizer.from_pretrained(None, [Digits(1)]).export(tmp_path)

@@ -9,7 +9,6 @@ import random
 import shutil
 import subprocess
 from itertools import islice
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,12 +35,12 @@ OTHER_SCRIPTS = [
 ]  # fmt: skip
 
 
-def in_other_scripts(_: Any, chance: random.Random) -> Any:
+def in_other_scripts(_, chance):
     while True:
         yield " ".join(chance.choices(OTHER_SCRIPTS, k=PAGE // 6))
 
 
-def pages(documents: Any) -> list[str]:
+def pages(documents):
     """A thousand pages, cut out of documents."""
     cut = (text[at : at + PAGE] for text in documents for at in range(0, len(text), PAGE))
     return list(islice(cut, PAGES))
@@ -49,9 +48,7 @@ def pages(documents: Any) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
-def test_a_thousand_pages_of_each_kind_have_our_ids(
-    wiki_texts: list[str], gpt2_json: Path, tmp_path: Path
-) -> None:
+def test_a_thousand_pages_of_each_kind_have_our_ids(wiki_texts, gpt2_json, tmp_path):
     corpus = SimpleNamespace(texts=wiki_texts)  # what the kinds of text of benchmarks are made from
     made: Any = {kind.name: kind.documents for kind in KINDS}
     made |= {"prose": lambda corpus, _: corpus.texts, "other scripts": in_other_scripts}
@@ -67,7 +64,7 @@ def test_a_thousand_pages_of_each_kind_have_our_ids(
 
 
 @pytest.mark.slow
-def test_auto_tokenizer_without_numtok_gives_our_ids(tmp_path: Path) -> None:
+def test_auto_tokenizer_without_numtok_gives_our_ids(tmp_path):
     kinds = ["gpt2", "llama", "t5", "bert"]
     for kind in kinds:
         tokenizer = hf_cases.build_ours(kind, (Digits(3),))
@@ -99,7 +96,7 @@ def test_auto_tokenizer_without_numtok_gives_our_ids(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_javascript_gives_our_ids(tmp_path: Path) -> None:
+def test_javascript_gives_our_ids(tmp_path):
     if shutil.which("npm") is None or shutil.which("node") is None:
         pytest.skip("there is no node here")
     command = ["npm", "install", "--no-audit", "--no-fund", "@huggingface/tokenizers@0.2.0"]

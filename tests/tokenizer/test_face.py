@@ -2,8 +2,6 @@
 numbers it says it took.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import trained
@@ -16,11 +14,11 @@ from numtok.tokenizer.inspect import inspect_text
 
 
 @pytest.fixture(scope="module")
-def tok() -> Tokenizer:
+def tok():
     return Tokenizer.from_pretrained()
 
 
-def test_called_measured_shown_and_compared(tok: Tokenizer) -> None:
+def test_called_measured_shown_and_compared(tok):
     assert tok("a 5", keep_text=True).batch.equals(tok.encode("a 5", keep_text=True).batch)
     assert tok(["a 5", None]).equals(tok.encode_batch(["a 5", None]))
     assert len(tok) == tok.vocab_size == 1 + max(tok.tokens.values())
@@ -32,7 +30,7 @@ def test_called_measured_shown_and_compared(tok: Tokenizer) -> None:
 
 
 @pytest.mark.parametrize("numbers", ["xval", "fone:2,1", "place"])
-def test_which_numbers_were_taken(numbers: str) -> None:
+def test_which_numbers_were_taken(numbers):
     tok = Tokenizer.from_pretrained(numbers=numbers)
     texts = ["5 -1234 and 5", "1e400", "-7.5"]
     found, scanned = tok.finder.find(TextRows.of(texts)), numtok.scan(texts)
@@ -43,7 +41,7 @@ def test_which_numbers_were_taken(numbers: str) -> None:
     assert np.count_nonzero(~found.taken) == sum(found.report.left_as_text.values())
 
 
-def test_equal_numbers_of_which_only_one_is_taken() -> None:
+def test_equal_numbers_of_which_only_one_is_taken():
     """The first 9 is in a token of the tokenizer itself: it is not the one that was taken."""
     source = trained.source("gpt2")
     source.add_tokens([AddedToken("<9>", normalized=False)])

@@ -2,11 +2,7 @@
 its fingerprint stays.
 """
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,7 +18,7 @@ TEXT = "It is 12.5 or 3,000"
 
 
 @pytest.mark.parametrize("numbers", ["bins:50", "exponent_bins:50", ExponentBins(50)])
-def test_a_saved_tokenizer_of_the_former_name_is_read(numbers: Any, tmp_path: Path) -> None:
+def test_a_saved_tokenizer_of_the_former_name_is_read(numbers, tmp_path):
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=numbers)
     assert tokenizer.fingerprint == FINGERPRINT
     tokenizer.save_pretrained(tmp_path)
@@ -34,7 +30,7 @@ def test_a_saved_tokenizer_of_the_former_name_is_read(numbers: Any, tmp_path: Pa
     assert (read.fingerprint, read.representations) == (FINGERPRINT, (ExponentBins(50),))
 
 
-def test_a_file_of_the_former_name_is_read(tmp_path: Path) -> None:
+def test_a_file_of_the_former_name_is_read(tmp_path):
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=ExponentBins(50))
     batch = tokenizer.encode_batch([TEXT], keep_text=True)
     described = json.loads(batch.schema.metadata[b"numtok"])

@@ -7,8 +7,7 @@ from __future__ import annotations
 import copy
 import functools
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -73,7 +72,7 @@ RAW = [
 # fmt: on
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def places(value, path=()):
     """The path to everything in the metadata."""
     keys = value if isinstance(value, dict) else range(len(value) if isinstance(value, list) else 0)
     for key in keys:
@@ -81,7 +80,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(value[key], (*path, key))
 
 
-def changed(metadata: Any, path: tuple[Any, ...], value: Any) -> bytes:
+def changed(metadata, path, value):
     """With another value at a path; without the key, for the value KeyError."""
     made = copy.deepcopy(metadata)
     inner = functools.reduce(lambda found, key: found[key], path[:-1], made)
@@ -92,11 +91,11 @@ def changed(metadata: Any, path: tuple[Any, ...], value: Any) -> bytes:
     return json.dumps(made).encode()
 
 
-def with_metadata(name: str, described: bytes) -> pa.RecordBatch:
+def with_metadata(name, described):
     return BATCHES[name].replace_schema_metadata({METADATA_KEY: described})
 
 
-def refused(name: str, described: bytes) -> bool:
+def refused(name, described):
     """Whether ``read_metadata`` refuses; every reader must then, or give what was written, or
     refuse by itself. Anything else is a failure here.
     """
@@ -126,7 +125,7 @@ def refused(name: str, described: bytes) -> bool:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_key_missing_or_of_a_wrong_type(name: str) -> None:
+def test_every_key_missing_or_of_a_wrong_type(name):
     """Top-level keys take every wrong value; what is within them, one of each type."""
     metadata = METADATA[name]
     variants = {
@@ -144,7 +143,7 @@ def test_every_key_missing_or_of_a_wrong_type(name: str) -> None:
 
 
 @pytest.mark.parametrize("described", RAW, ids=range(len(RAW)))
-def test_no_json_object(described: bytes) -> None:
+def test_no_json_object(described):
     assert refused("single", described)
 
 
@@ -157,7 +156,7 @@ def test_no_json_object(described: bytes) -> None:
         ({b"numtok": b'{"format": "1"}'}, "damaged.*format"),
     ],
 )
-def test_what_the_error_says(metadata: dict[bytes, bytes] | None, message: str) -> None:
+def test_what_the_error_says(metadata, message):
     with pytest.raises(SchemaError, match=message):
         TOKENIZERS["single"].decode_batch(BATCHES["single"].replace_schema_metadata(metadata))
 
@@ -193,7 +192,7 @@ NEGATIVE = [
 
 
 @pytest.mark.parametrize(("path", "value"), NEGATIVE, ids=lambda one: str(one)[:40])
-def test_values_out_of_range(path: tuple[Any, ...], value: Any) -> None:
+def test_values_out_of_range(path, value):
     assert refused("single", changed(METADATA["single"], path, value))
 
 
@@ -211,12 +210,12 @@ def test_values_out_of_range(path: tuple[Any, ...], value: Any) -> None:
     ],
     ids=str,
 )
-def test_symbols(symbols: Any) -> None:
+def test_symbols(symbols):
     assert refused("p10", changed(METADATA["p10"], ("symbols",), symbols))
     assert refused("p10", changed(METADATA["p10"], ("symbols",), KeyError))
 
 
-def test_what_others_add_is_left_alone() -> None:
+def test_what_others_add_is_left_alone():
     described = json.dumps(METADATA["single"] | {"command": "numtok encode", "deep": DEEP})
     schema = with_metadata("single", described.encode()).schema
     metadata = read_metadata(schema)
@@ -225,14 +224,14 @@ def test_what_others_add_is_left_alone() -> None:
     assert read_metadata(schema)["frame"] == [[], []], "a dictionary of its own"
 
 
-def test_options_that_are_missing_have_their_defaults() -> None:
+def test_options_that_are_missing_have_their_defaults():
     """As files of a version that did not know the option yet."""
     described = changed(METADATA["single"], ("numbers", 0, "scale"), KeyError)
     assert read_metadata(with_metadata("single", described).schema)["numbers"][0]["scale"] == 1.0
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
-def test_an_encoded_file_says_by_what_tokenizer(kind: str, tmp_path: Path) -> None:
+def test_an_encoded_file_says_by_what_tokenizer(kind, tmp_path):
     """By its content, whatever it was called; of what others wrote there, nothing is believed."""
     path, model = tmp_path / "a.parquet", {"bert": "WordPiece", "t5": "Unigram"}.get(kind)
     source = trained.source(kind)
@@ -260,12 +259,12 @@ def test_an_encoded_file_says_by_what_tokenizer(kind: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "options", [None, [], 3, {"grouping": 1}, {"signs": "yes"}, {"pattern": 5}, {"unknown": 1}]
 )
-def test_grammar(options: Any) -> None:
+def test_grammar(options):
     with pytest.raises(NumtokError, match="grammar"):
         Grammar.from_dict(options)
 
 
-def test_files_name_themselves(tmp_path: Path) -> None:
+def test_files_name_themselves(tmp_path):
     path = tmp_path / "a.parquet"
     for described in (
         b"{",

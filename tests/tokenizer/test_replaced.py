@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import trained
 from hostile import texts
@@ -14,7 +12,7 @@ from kept import kept
 import numtok
 from numtok.arrays.text_rows import TextRows
 from numtok.numbers.grammar import Grammar
-from numtok.representations import FloatBits, FoNE, LogFourier, SingleToken, XVal
+from numtok.representations import FloatBits, FoNE, LogFourier, XVal
 from numtok.tokenizer.tokenizer import Tokenizer
 
 GRAMMARS = [Grammar(), Grammar.data(), Grammar.european(), Grammar(accounting=True)]
@@ -23,7 +21,7 @@ WIDE = FloatBits(width=64)
 
 
 @kept
-def tokenizer(kind: str, grammar: int) -> Tokenizer:
+def tokenizer(kind, grammar):
     return Tokenizer(trained.config(kind), XVal(overflow="clip"), GRAMMARS[grammar])
 
 
@@ -37,7 +35,7 @@ def tokenizer(kind: str, grammar: int) -> Tokenizer:
 @example("gpt2", 0, "\ud800 5", False)
 @example("gpt2", 0, "", False)
 @example("gpt2", 0, "1e40 5", False)
-def test_found_as_in_many_texts(kind: str, grammar: int, text: str, special: bool) -> None:
+def test_found_as_in_many_texts(kind, grammar, text, special):
     finder = tokenizer(kind, grammar).finder
     if (found := in_short_text(finder, text, special)) is None:
         return
@@ -48,7 +46,7 @@ def test_found_as_in_many_texts(kind: str, grammar: int, text: str, special: boo
     assert set(places) <= {(start, stop) for start, stop, _ in found}
 
 
-def in_short_text(finder: Any, text: str, special: bool) -> list[tuple[int, int, bool]] | None:
+def in_short_text(finder, text, special):
     try:
         data = text.encode()
     except UnicodeEncodeError:
@@ -57,7 +55,7 @@ def in_short_text(finder: Any, text: str, special: bool) -> list[tuple[int, int,
     return found
 
 
-def test_most_texts_can_be_told() -> None:
+def test_most_texts_can_be_told():
     finder = tokenizer("t5", 0).finder
     for text in ("-1.5e3 kg", "-3.5 °C at 12:30", "<extra_id_0> 5", "２ ½ 3"):
         found = in_short_text(finder, text, True)
@@ -70,7 +68,7 @@ def test_most_texts_can_be_told() -> None:
     [XVal(), XVal(1e-12), XVal(7e9, log=True), XVal(clip=2.0), FloatBits(), WIDE, LogFourier()],
     ids=repr,
 )
-def test_what_is_surely_held_fits(representation: SingleToken) -> None:
+def test_what_is_surely_held_fits(representation):
     held = representation.surely_held
     literals = [
         f"{digit}e{power}"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import warnings
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,16 +53,14 @@ cases = pytest.mark.parametrize(
 )
 
 
-def make(numbers: list[Representation], kind: str = "gpt2", **options: Any) -> Tokenizer:
+def make(numbers, kind="gpt2", **options):
     return Tokenizer(trained.config(kind), numbers, **options)
 
 
 @cases
 @pytest.mark.parametrize("frame", [False, True])
 @pytest.mark.parametrize("keep_text", [False, True])
-def test_types_and_rows(
-    numbers: list[Representation], columns: dict[str, pa.DataType], keep_text: bool, frame: bool
-) -> None:
+def test_types_and_rows(numbers, columns, keep_text, frame):
     """A null row is null in every column; a row without text or numbers is empty, not null; and of
     no row, no token, no number the types are those of any other batch.
     """
@@ -93,7 +89,7 @@ def test_types_and_rows(
 
 
 @cases
-def test_metadata(numbers: list[Representation], columns: dict[str, pa.DataType]) -> None:
+def test_metadata(numbers, columns):
     tok = make(numbers, "bert", grammar=Grammar.data())
     for frame in (False, True):
         described = json.loads(
@@ -113,7 +109,7 @@ def test_metadata(numbers: list[Representation], columns: dict[str, pa.DataType]
 
 
 @pytest.mark.parametrize("compact", [False, True])
-def test_a_reader_without_numtok(compact: bool, tmp_path: Path) -> None:
+def test_a_reader_without_numtok(compact, tmp_path):
     """What FORMAT.md promises: pyarrow and struct are enough to get every number and its place
     back.
     """
@@ -135,7 +131,7 @@ def test_a_reader_without_numtok(compact: bool, tmp_path: Path) -> None:
         assert values == [float(text.replace(",", "")) for text in row["number_text"]]
 
 
-def test_place_values_stand_beside_their_digits() -> None:
+def test_place_values_stand_beside_their_digits():
     tok = make([PlaceValue()])
     batch = tok.encode_batch(["x 123.45!"], add_special_tokens=True)
     names = {number: name for name, number in tok.tokens.items()}
@@ -152,12 +148,7 @@ def test_place_values_stand_beside_their_digits() -> None:
 
 @cases
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
-def test_large_lists(
-    numbers: list[Representation],
-    columns: dict[str, pa.DataType],
-    kind: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_large_lists(numbers, columns, kind, monkeypatch):
     """Past what 32-bit offsets reach, the same values in large lists."""
     tok = make(numbers, kind)
     small = tok.encode_batch(TEXTS, keep_text=True)
@@ -180,7 +171,7 @@ def test_large_lists(
 
 @settings(max_examples=50)
 @given(documents=rows)
-def test_flat_is_the_inverse_of_list_array(documents: list[str | None]) -> None:
+def test_flat_is_the_inverse_of_list_array(documents):
     """Also of a slice."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -194,7 +185,7 @@ def test_flat_is_the_inverse_of_list_array(documents: list[str | None]) -> None:
         assert part.to_pylist() == [token for row in ids.to_pylist()[start:] for token in row or []]
 
 
-def test_null_rows_may_hide_values() -> None:
+def test_null_rows_may_hide_values():
     """Arrow lets a null row have any extent in the values; other programs write such files."""
     tok = make([XVal()])
     batch = tok.encode_batch(["a 5", "b 6", "c 7"])
@@ -208,7 +199,7 @@ def test_null_rows_may_hide_values() -> None:
     assert tok.decode_batch(hidden).to_pylist() == ["a 5", None, "c 7"]
 
 
-def test_column_names_what_there_is() -> None:
+def test_column_names_what_there_is():
     batch = make([XVal()]).encode_batch(["5"])
     assert schema.column(batch, "number_scaled").to_pylist() == [[5.0]]
     there = "no column 'place_value'; it has input_ids, number_index, number_value, number_scaled"
@@ -216,7 +207,7 @@ def test_column_names_what_there_is() -> None:
         schema.column(batch, "place_value")
 
 
-def test_value_is_the_nearest_float() -> None:
+def test_value_is_the_nearest_float():
     """number_value is rounded once, from the decimal, whatever the representation holds."""
     literals = [
         "0.1", "9007199254740993", "1.7976931348623159e308", "5e-324", "-0",

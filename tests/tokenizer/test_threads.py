@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import multiprocessing
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -29,17 +28,17 @@ REPRESENTATIONS: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def every_part_is_worth_while(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def every_part_is_worth_while(monkeypatch):
     monkeypatch.setattr(encode, "LEAST", 8)
     yield
 
 
 @functools.cache
-def tokenizer(kind: str, name: str) -> Tokenizer:
+def tokenizer(kind, name):
     return Tokenizer(trained.config(kind), REPRESENTATIONS[name])
 
 
-def written(batch: pa.RecordBatch) -> bytes:
+def written(batch):
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
@@ -55,9 +54,7 @@ def written(batch: pa.RecordBatch) -> bytes:
 @example(
     [None, "a -5 and 1,234.5 <mask>", "", None, "6 7 8 e\u0301 " * 9, "no"], 3, True, True, True
 )
-def test_same_bytes(
-    kind: str, name: str, documents: list[Any], count: int, keep: bool, frame: bool, special: bool
-) -> None:
+def test_same_bytes(kind, name, documents, count, keep, frame, special):
     tok = tokenizer(kind, name)
     texts = pa.array([*documents, *documents, "x 5"], pa.string()).slice(1)
     options = {"keep_text": keep, "add_special_tokens": frame, "parse_special": special}
@@ -68,10 +65,10 @@ def test_same_bytes(
     assert of_parts == report
 
 
-def test_the_rows_are_encoded_in_parts() -> None:
+def test_the_rows_are_encoded_in_parts():
     tok, sizes = tokenizer("gpt2", "two"), []
 
-    def of_part(part: Any) -> Any:
+    def of_part(part):
         sizes.append(len(part))
         return tok.encode_with_report(part)
 
@@ -81,7 +78,7 @@ def test_the_rows_are_encoded_in_parts() -> None:
     assert batch.equals(tok.encode_batch(texts))
 
 
-def test_errors_name_the_place_among_all_rows() -> None:
+def test_errors_name_the_place_among_all_rows():
     tok = Tokenizer(trained.config("gpt2"), [XVal(overflow="error")])
     texts = ["a 5 and 6"] * 30 + ["x 1e999"]
     with pytest.raises(RepresentationError) as caught:
@@ -89,7 +86,7 @@ def test_errors_name_the_place_among_all_rows() -> None:
     assert (caught.value.document, caught.value.byte) == (30, 2)
 
 
-def test_lists_that_need_wider_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_that_need_wider_offsets(monkeypatch):
     """Each part alone would not."""
     tok, texts = tokenizer("gpt2", "two"), ["a 5 and 6 of 7"] * 40
     monkeypatch.setattr(schema, "LIST_LIMIT", 200)
@@ -97,16 +94,16 @@ def test_lists_that_need_wider_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "2", True])
-def test_threads_are_counted(wrong: Any) -> None:
+def test_threads_are_counted(wrong):
     with pytest.raises(InputError, match="positive integer"):
         tokenizer("gpt2", "two").encode_batch(["a"], threads=wrong)
 
 
-def _cores_of_worker(_: int) -> int:
+def _cores_of_worker(_):
     return encode.cores()
 
 
-def test_none_is_the_cores_but_one_in_a_worker() -> None:
+def test_none_is_the_cores_but_one_in_a_worker():
     assert encode.checked(None) == encode.cores() >= 1
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.map(_cores_of_worker, [0]) == [1]
@@ -117,7 +114,7 @@ def test_none_is_the_cores_but_one_in_a_worker() -> None:
     [["a short text"], ["many short ones"] * 60, ["long " * 20_000]],
     ids=["one", "many", "long"],
 )
-def test_a_thread_has_a_gigatoken_of_its_own(texts: list[str]) -> None:
+def test_a_thread_has_a_gigatoken_of_its_own(texts):
     """Encoding subwords of small batches with several workers ended in "Already mutably borrowed"."""
     tok = Tokenizer.from_pretrained(None, [Subword()])
     expected = tok.encode_batch(texts)

@@ -2,8 +2,6 @@
 not.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 
@@ -29,7 +27,7 @@ TEXTS = ["is -28.5 or 1,234", None, "", "none", "7 8 9.25"]
 
 
 @functools.cache
-def tokenizer(numbers: str) -> numtok.Tokenizer:
+def tokenizer(numbers):
     names, *compact = numbers.split()
     return numtok.Tokenizer.from_pretrained(None, choose(names, compact=bool(compact)))
 
@@ -39,7 +37,7 @@ def tokenizer(numbers: str) -> numtok.Tokenizer:
 @settings(max_examples=examples(3, thorough=8))
 @given(texts=rows)
 @example(texts=TEXTS)
-def test_it_is_the_same_content(numbers: str, texts: list[str | None]) -> None:
+def test_it_is_the_same_content(numbers, texts):
     tok = tokenizer(numbers)
     batch = tok.encode_batch(texts, keep_text=True)
     token = to_token_layout(batch)
@@ -56,7 +54,7 @@ def test_it_is_the_same_content(numbers: str, texts: list[str | None]) -> None:
 
 
 @pytest.mark.parametrize("numbers", NUMBERS)
-def test_each_value_stands_at_the_first_token_of_its_number(numbers: str) -> None:
+def test_each_value_stands_at_the_first_token_of_its_number(numbers):
     batch = tokenizer(numbers).encode_batch(TEXTS, keep_text=True)
     token = to_token_layout(batch)
     fills = {name: forms[0].fill for name, forms in streams().items()} | {"number_text": ""}
@@ -74,7 +72,7 @@ def test_each_value_stands_at_the_first_token_of_its_number(numbers: str) -> Non
                 assert (others == fills[name]).all()
 
 
-def test_the_metadata_say_so() -> None:
+def test_the_metadata_say_so():
     batch = tokenizer("place").encode_batch(TEXTS)
     token = to_token_layout(batch)
     described = json.loads(token.schema.metadata[b"numtok"])
@@ -87,7 +85,7 @@ def test_the_metadata_say_so() -> None:
         read_metadata(token.schema.with_metadata(wrong))
 
 
-def test_rows_that_do_not_hold_together_are_refused() -> None:
+def test_rows_that_do_not_hold_together_are_refused():
     token = to_token_layout(tokenizer("xval,fone:3,2,bits").encode_batch(["is -28.5", "7"]))
     short = pa.array([[1.0], [1.0, 2.0]], pa.list_(pa.float64()))
     place = token.schema.get_field_index("number_value")

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,17 +69,17 @@ TEXT = "At 5 -3.50 kg, 1,234,567 of 007 (.5e3); <|0.00|> v1.2.3 [NUM] 5 [/NUM]½
 
 
 @kept
-def tokenizer(kind: str, representations: int, engine: str = "auto") -> Tokenizer:
+def tokenizer(kind, representations, engine="auto"):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Tokenizer(trained.config(kind), MORE[representations], engine=engine)
 
 
-def make(kind: str = "gpt2", *numbers: Representation, **options: Any) -> Tokenizer:
+def make(kind="gpt2", *numbers, **options):
     return Tokenizer(trained.config(kind), list(numbers) or [XVal()], **options)
 
 
-def ids_of(batch: pa.RecordBatch) -> list[list[int] | None]:
+def ids_of(batch):
     return list(batch["input_ids"].to_pylist())
 
 
@@ -94,9 +93,7 @@ def ids_of(batch: pa.RecordBatch) -> list[list[int] | None]:
 @example(["is -28.5 or 1,234<|endoftext|>", None, "", "  none[NUM]é ", " 7 8  9.25"], 0, True, True)
 @example([TEXT, None, " 5 6", "[NUM:602]6", "1e400 -0"], 5, True, False)
 @pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
-def test_round_trip(
-    kind: str, documents: list[str | None], numbers: int, frame: bool, parse_special: bool
-) -> None:
+def test_round_trip(kind, documents, numbers, frame, parse_special):
     tok = tokenizer(kind, numbers)
     options = {"add_special_tokens": frame, "parse_special": parse_special}
     batch = tok.encode_batch(documents, keep_text=True, **options)
@@ -110,7 +107,7 @@ def test_round_trip(
 @pytest.mark.parametrize("kind", ["gpt2", "llama3", "roberta"])
 @settings(max_examples=40)
 @given(documents=many_rows)
-def test_lossless_tokenizers_store_no_text(kind: str, documents: list[str | None]) -> None:
+def test_lossless_tokenizers_store_no_text(kind, documents):
     """Byte-level ids and the surfaces of the numbers are all there is to know: the fall-back column
     stays empty.
     """
@@ -121,7 +118,7 @@ def test_lossless_tokenizers_store_no_text(kind: str, documents: list[str | None
 @pytest.mark.parametrize("kind", ["gpt2", "llama3"])
 @settings(max_examples=24)
 @given(documents=many_rows)
-def test_without_text_numbers_become_canonical(kind: str, documents: list[str | None]) -> None:
+def test_without_text_numbers_become_canonical(kind, documents):
     """The text around numbers stays as it is; a number reads back as its float64, and nothing else
     changes.
     """
@@ -151,7 +148,7 @@ def test_without_text_numbers_become_canonical(kind: str, documents: list[str | 
 @settings(max_examples=examples(4, thorough=10))
 @given(documents=st.lists(texts, max_size=4))
 @example(documents=["is -28.5 or 1,234", "", "none", " 7  8[NUM]é9.25"])
-def test_batch_equals_loop(kind: str, documents: list[str]) -> None:
+def test_batch_equals_loop(kind, documents):
     for representations in range(len(REPRESENTATIONS)):
         tok = tokenizer(kind, representations)
         batch = tok.encode_batch(documents)
@@ -164,7 +161,7 @@ def test_batch_equals_loop(kind: str, documents: list[str]) -> None:
             assert len(one) == len(one.input_ids)
 
 
-def test_encoding_columns() -> None:
+def test_encoding_columns():
     encoding = make("gpt2", FloatBits(), XVal()).encode("is -28.5 or 7")
     assert encoding.number_bits.shape == (2, 32)
     assert encoding.number_scaled.tolist() == encoding.number_value.tolist() == [-28.5, 7.0]
@@ -176,10 +173,10 @@ def test_encoding_columns() -> None:
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "qwen", "metaspace_first"])
-def test_threads(kind: str) -> None:
+def test_threads(kind):
     """One tokenizer, shared, and used for the first time by four threads at once."""
 
-    def encoded(tok: Tokenizer, part: list[str]) -> pa.RecordBatch:
+    def encoded(tok, part):
         return tok.encode_batch(part, keep_text=True, parse_special=True)
 
     documents = triples(["5", "-3"])[::3]
@@ -198,7 +195,7 @@ def test_threads(kind: str) -> None:
     ids=["copy", "deepcopy", "pickle"],
 )
 @pytest.mark.parametrize("kind", ["gpt2", "neox", "bert"])
-def test_copies(clone: Any, kind: str) -> None:
+def test_copies(clone, kind):
     tok = make(kind, XVal(), FloatBits(), grammar=Grammar.data(), leading_space="separate")
     batch = tok.encode_batch([TEXT], keep_text=True, parse_special=True)
     other = clone(tok)
@@ -212,7 +209,7 @@ def test_copies(clone: Any, kind: str) -> None:
     assert clone(encoding).batch.equals(encoding.batch, check_metadata=True)
 
 
-def test_tokenizers_do_not_influence_each_other() -> None:
+def test_tokenizers_do_not_influence_each_other():
     """The second tokenizer of a process, with other options, leaves the first one as it was, and so
     does the source's dict.
     """
@@ -232,7 +229,7 @@ def test_tokenizers_do_not_influence_each_other() -> None:
 
 @pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
 @pytest.mark.parametrize("kind", trained.KINDS)
-def test_literals_are_text(kind: str, representations: int) -> None:
+def test_literals_are_text(kind, representations):
     """What looks like one of numtok's tokens in a text is text: it gets no number token, and takes
     no other number's value.
     """
@@ -254,7 +251,7 @@ def test_literals_are_text(kind: str, representations: int) -> None:
 
 
 @pytest.mark.parametrize("numbers", ["xval", "digits", "place", "p1000", "subword"])
-def test_tokenizers_alone_never_read_other_ids(numbers: str, tmp_path: Path) -> None:
+def test_tokenizers_alone_never_read_other_ids(numbers, tmp_path):
     """They refuse with a message; numbers that stay text they read rightly."""
     tok = Tokenizer.from_pretrained(numbers=numbers)
     tok.save_pretrained(tmp_path)
@@ -275,7 +272,7 @@ def test_tokenizers_alone_never_read_other_ids(numbers: str, tmp_path: Path) -> 
         assert Tokenizer.from_pretrained(tmp_path).fingerprint == tok.fingerprint
 
 
-def test_fingerprint_tells_tokenizers_apart() -> None:
+def test_fingerprint_tells_tokenizers_apart():
     variants = [
         make("gpt2"),
         make("gpt2", FloatBits()),
@@ -293,7 +290,7 @@ def test_fingerprint_tells_tokenizers_apart() -> None:
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert_lower", "t5"])
-def test_sources_are_equal(kind: str, tmp_path: Path) -> None:
+def test_sources_are_equal(kind, tmp_path):
     transformers = pytest.importorskip("transformers")
     source = trained.source(kind)
     file = tmp_path / "tokenizer.json"
@@ -305,7 +302,7 @@ def test_sources_are_equal(kind: str, tmp_path: Path) -> None:
     assert len({str(ids_of(tok.encode_batch([TEXT]))) for tok in made}) == 1
 
 
-def test_state_of_a_source_does_not_matter() -> None:
+def test_state_of_a_source_does_not_matter():
     """Truncation, padding and the settings of the moment are not part of the tokenizer."""
     source = trained.source("gpt2")
     plain = ids_of(Tokenizer.from_pretrained(source).encode_batch([TEXT, "a"]))
@@ -340,7 +337,7 @@ def test_state_of_a_source_does_not_matter() -> None:
         ("kind.json", b'{"model": {"type": "Nope", "vocab": {"a": 0}}}', "Nope|model"),
     ],
 )
-def test_bad_files(name: str, content: bytes | None, message: str, tmp_path: Path) -> None:
+def test_bad_files(name, content, message, tmp_path):
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
@@ -349,12 +346,12 @@ def test_bad_files(name: str, content: bytes | None, message: str, tmp_path: Pat
     assert path.name in str(raised.value)
 
 
-def test_a_name_of_nothing_is_said() -> None:  # the tests are offline
+def test_a_name_of_nothing_is_said():  # the tests are offline
     with pytest.raises((TokenizerError, MissingDependencyError), match="nobody/such-a-tokenizer"):
         Tokenizer.from_pretrained("nobody/such-a-tokenizer")
 
 
-def test_slow_tokenizer_is_refused(tmp_path: Path) -> None:
+def test_slow_tokenizer_is_refused(tmp_path):
     transformers = pytest.importorskip("transformers")
     (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\n[PAD]\n[MASK]\na\n")
     slow = transformers.BertJapaneseTokenizer(
@@ -364,7 +361,7 @@ def test_slow_tokenizer_is_refused(tmp_path: Path) -> None:
         Tokenizer.from_pretrained(slow)
 
 
-def test_ids_in_a_file_with_holes(tmp_path: Path) -> None:
+def test_ids_in_a_file_with_holes(tmp_path):
     config = trained.config("gpt2")
     config["added_tokens"].append({"id": 900, "content": "<gap_1>", **FLAGS})
     (tmp_path / "tokenizer.json").write_text(json.dumps(config))
@@ -377,7 +374,7 @@ def test_ids_in_a_file_with_holes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
-def test_digits_in_a_token_that_wants_a_word_of_its_own(kind: str) -> None:
+def test_digits_in_a_token_that_wants_a_word_of_its_own(kind):
     source = trained.source(kind)
     source.add_tokens([AddedToken("<9>", single_word=True, normalized=False)])
     tok, own = Tokenizer.from_pretrained(source), source.token_to_id("<9>")
@@ -391,7 +388,7 @@ def test_digits_in_a_token_that_wants_a_word_of_its_own(kind: str) -> None:
             assert (9.0 in values) != is_token, text
 
 
-def test_vocabulary_with_holes_is_refused(tmp_path: Path) -> None:
+def test_vocabulary_with_holes_is_refused(tmp_path):
     config = trained.config("bert")
     config["model"]["vocab"]["zzz"] = 5000
     (tmp_path / "tokenizer.json").write_text(json.dumps(config))
@@ -400,7 +397,7 @@ def test_vocabulary_with_holes_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{"special": True}, {"normalized": True}])
-def test_number_token_of_another_kind_is_refused(options: dict[str, bool]) -> None:
+def test_number_token_of_another_kind_is_refused(options):
     config = trained.config("gpt2")
     last = config["added_tokens"][-1]["id"]
     config["added_tokens"].append({"id": last + 1, "content": NUM, **FLAGS, **options})
@@ -411,7 +408,7 @@ def test_number_token_of_another_kind_is_refused(options: dict[str, bool]) -> No
 # Numbers that do not fit
 
 
-def test_report() -> None:
+def test_report():
     tok = make("gpt2")
     batch, report = tok.encode_with_report(["é 5 <|0.00|>", None, "", "v1 6 7"])
     tokens = sum(map(len, filter(None, ids_of(batch))))
@@ -426,7 +423,7 @@ def test_report() -> None:
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "metaspace_first"])
-def test_decode_ids_with_values(kind: str) -> None:
+def test_decode_ids_with_values(kind):
     tok = make(kind)
     ids = tok.encode("a 5 b 6 c 7").input_ids.tolist()
     values: Sequence[Any] = [-1.5, Decimal("0.10"), "1,000"]
@@ -441,7 +438,7 @@ def test_decode_ids_with_values(kind: str) -> None:
         tok.decode(ids, [1, float("nan"), 3])
 
 
-def test_decode_refuses_other_batches() -> None:
+def test_decode_refuses_other_batches():
     tok = make("gpt2")
     batch = tok.encode_batch(["5"])
     clip = make("gpt2", XVal(overflow="clip"))
@@ -465,7 +462,7 @@ def test_decode_refuses_other_batches() -> None:
 @pytest.mark.parametrize("kind", ["bert", "t5", "metaspace_first", "roberta", "llama3", "gpt2"])
 @settings(max_examples=12)
 @given(documents=many_rows)
-def test_frame(kind: str, documents: list[str | None]) -> None:
+def test_frame(kind, documents):
     """``add_special_tokens`` puts ids around each row, moves every position, and nothing else."""
     for representations in (0, 3):
         tok = tokenizer(kind, representations)
@@ -488,7 +485,7 @@ def test_frame(kind: str, documents: list[str | None]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "t5", "metaspace_first", "gpt2"])
-def test_ids_that_are_no_tokens_say_nothing(kind: str) -> None:
+def test_ids_that_are_no_tokens_say_nothing(kind):
     """A model may give any: the text, and the numbers in it, are those of the others."""
     tok = tokenizer(kind, 0)
     ids, values = list(tok.encode("12 a 5 b -3").input_ids), [12.0, 5.0, -3.0]
@@ -503,7 +500,7 @@ def test_ids_that_are_no_tokens_say_nothing(kind: str) -> None:
 
 @pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
 @pytest.mark.parametrize("kind", ["gpt2", "metaspace_first"])
-def test_a_million_digits(kind: str, representations: int) -> None:
+def test_a_million_digits(kind, representations):
     """In seconds, wherever the number goes: text, digits, or beyond the range."""
     if kind != "gpt2" and representations == 4:
         pytest.skip("the time is that of the other library")
@@ -524,7 +521,7 @@ def test_a_million_digits(kind: str, representations: int) -> None:
     ids=lambda rows: f"{len(rows)} times {rows[:1]}",
 )
 @pytest.mark.parametrize("kind", ["gpt2", "metaspace_first"])
-def test_many_small_rows(kind: str, documents: list[str | None]) -> None:
+def test_many_small_rows(kind, documents):
     if kind != "gpt2":  # by the slower engine
         documents = documents[:10_000]
     tok = tokenizer(kind, 0)
@@ -537,7 +534,7 @@ def test_many_small_rows(kind: str, documents: list[str | None]) -> None:
 ONE_TOKEN = ["xval", "bits", "bits:64", "fone:6,4", "exponent_bins", "logfourier:8", "xval:log"]
 
 
-def half_way(single: np.float32, side: int, sign: str) -> str:
+def half_way(single, side, sign):
     """The decimal between this float32 and the next, or a hair's breadth beside it."""
     above = Decimal(float(np.nextafter(single, np.float32(np.inf))))
     this = Decimal(float(single))
@@ -555,22 +552,20 @@ half_ways = st.builds(
 @pytest.mark.parametrize("numbers", [*ONE_TOKEN, "xval,fone:6,4,bits"])
 @settings(max_examples=examples(20))
 @given(literals=st.lists(half_ways, min_size=1, max_size=20))
-def test_decoded_text_has_the_streams_that_it_was_decoded_from(
-    numbers: str, literals: list[str]
-) -> None:
+def test_decoded_text_has_the_streams_that_it_was_decoded_from(numbers, literals):
     """Also for numbers half-way between two float32, and so near to it that float64 cannot tell."""
     tok = Tokenizer.from_pretrained(None, numbers)
     batch = tok.encode_batch(literals)
     assert tok.encode_batch(tok.decode_batch(batch)).equals(batch)
 
 
-def test_digits_of_fone_are_better_than_a_float64() -> None:
+def test_digits_of_fone_are_better_than_a_float64():
     tok = Tokenizer.from_pretrained(numbers=[XVal(1e-20, 5.0), FoNE(25, 0)])
     text = "it is 1234567890123456789012345 or 7"
     assert tok.decode_batch(tok.encode_batch([text])).to_pylist() == [text]
 
 
-def test_bytes_under_null_rows_are_no_text() -> None:
+def test_bytes_under_null_rows_are_no_text():
     offsets, data = pa.py_buffer(np.array([0, 2, 4, 6], np.int32)), pa.py_buffer(b"12345 ")
     array = pa.StringArray.from_buffers(3, offsets, data, pa.py_buffer(b"\x05"), 1)
     assert array.to_pylist() == ["12", None, "5 "]

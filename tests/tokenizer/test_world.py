@@ -2,10 +2,6 @@
 marks, and saved forms that keep the grammar.
 """
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from numtok import Grammar, Tokenizer
@@ -26,15 +22,13 @@ TEXTS = {
 }
 
 
-def grammar_of(name: str) -> Grammar:
+def grammar_of(name):
     return getattr(Grammar, name)()  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("representation", ["xval", "fone:12,4", "place", "digits:3", "digits:1"])
 @pytest.mark.parametrize("name", TEXTS)
-def test_what_is_written_without_the_text_is_read_as_the_same_numbers(
-    name: str, representation: str
-) -> None:
+def test_what_is_written_without_the_text_is_read_as_the_same_numbers(name, representation):
     """With the default's marks, European 1234.5 would be no number and 1.234 another one."""
     text, _ = TEXTS[name]
     tokenizer = Tokenizer.from_pretrained(None, parse(representation), grammar_of(name))
@@ -43,7 +37,7 @@ def test_what_is_written_without_the_text_is_read_as_the_same_numbers(
     assert again.column("number_value").to_pylist() == batch.column("number_value").to_pylist()
 
 
-def test_numbers_are_written_in_the_marks_of_the_grammar() -> None:
+def test_numbers_are_written_in_the_marks_of_the_grammar():
     tokenizer = Tokenizer.from_pretrained(None, parse("xval"), Grammar.european())
     batch = tokenizer.encode_batch(["1.234,50 kg"])
     assert tokenizer.decode_batch(batch).to_pylist() == ["1234,5 kg"]
@@ -52,10 +46,10 @@ def test_numbers_are_written_in_the_marks_of_the_grammar() -> None:
 
 
 @pytest.mark.parametrize("representation", ["place", "digits:3", "digits:1"])
-def test_digits_have_the_same_tokens_in_every_grammar(representation: str) -> None:
+def test_digits_have_the_same_tokens_in_every_grammar(representation):
     """A model trained on one country's text reads another's."""
 
-    def tokenizer(name: str) -> Tokenizer:
+    def tokenizer(name):
         return Tokenizer.from_pretrained(None, parse(representation), grammar_of(name))
 
     written = {"prose": "1,234.5", "european": "1.234,5", "swiss": "1’234.5"}
@@ -67,7 +61,7 @@ def test_digits_have_the_same_tokens_in_every_grammar(representation: str) -> No
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_saved_tokenizers_and_metadata_keep_the_grammar(name: str, tmp_path: Path) -> None:
+def test_saved_tokenizers_and_metadata_keep_the_grammar(name, tmp_path):
     tokenizer = Tokenizer.from_pretrained(None, parse("xval"), grammar_of(name))
     tokenizer.save_pretrained(tmp_path)
     loaded = Tokenizer.from_pretrained(tmp_path)
@@ -78,7 +72,7 @@ def test_saved_tokenizers_and_metadata_keep_the_grammar(name: str, tmp_path: Pat
     assert Grammar.from_dict(read_metadata(batch.schema)["grammar"]) == grammar_of(name)
 
 
-def test_the_default_is_saved_as_ever() -> None:
+def test_the_default_is_saved_as_ever():
     prose = Tokenizer.from_pretrained(None, parse("xval"), grammar_of("prose"))
     assert not prose.grammar.to_dict().keys() & set(LATER_OPTIONS)
     assert prose.fingerprint == Tokenizer.from_pretrained(None).fingerprint

@@ -8,7 +8,6 @@ import functools
 import itertools
 import json
 import pickle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,18 +54,16 @@ DOCUMENTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
 
 
 @functools.cache
-def tokenizer(name: str) -> numtok.Tokenizer:
+def tokenizer(name):
     return numtok.Tokenizer.from_pretrained(None, [REPRESENTATIONS[name]])
 
 
-def chunked(batch: pa.RecordBatch, rows: int) -> pa.Table:
+def chunked(batch, rows):
     parts = [batch.slice(at, rows) for at in range(0, batch.num_rows, rows)]
     return pa.Table.from_batches(parts, batch.schema)
 
 
-def slow_blocks(
-    tok: numtok.Tokenizer, batch: pa.RecordBatch, size: int, separator: int | None
-) -> tuple[list[dict[str, Any]], int]:
+def slow_blocks(tok, batch, size, separator):
     """Token by token: the blocks, and how many numbers are longer than one."""
     known = NumberTokens.from_schema(tok.batch_schema())
     tokens: list[tuple[int, int, int]] = []  # id, place value, place in the document
@@ -119,9 +116,7 @@ def slow_blocks(
     st.booleans(),
     st.booleans(),
 )
-def test_blocks_are_the_documents_cut_up(
-    name: str, texts: list[str], size: int, rows: int, separated: bool, in_tokens: bool
-) -> None:
+def test_blocks_are_the_documents_cut_up(name, texts, size, rows, separated, in_tokens):
     """In either layout, by number and as a stream."""
     tok = tokenizer(name)
     batch = tok.encode_batch(texts)
@@ -146,7 +141,7 @@ def test_blocks_are_the_documents_cut_up(
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "arrow-plain"])
-def test_blocks_of_files(kind: str, tmp_path: Path) -> None:
+def test_blocks_of_files(kind, tmp_path):
     """From two files of several chunks, at random, after pickling, with null documents."""
     tok = tokenizer("place")
     batch = tok.encode_batch([f"a {n}.5 of -{n * n}" if n % 7 else None for n in range(60)])
@@ -171,7 +166,7 @@ def test_blocks_of_files(kind: str, tmp_path: Path) -> None:
         data[len(data)]
 
 
-def test_one_text_without_documents() -> None:
+def test_one_text_without_documents():
     tok = tokenizer("xval")
     blocks = NumberDataset(tok.encode_batch(["one 2", "three"]), block_size=2, separate=False)
     assert all("position_ids" not in block for block in blocks)
@@ -179,7 +174,7 @@ def test_one_text_without_documents() -> None:
     assert len(NumberDataset(tok.encode_batch(["", ""]), block_size=2, separator=0)) == 0
 
 
-def test_access_reads_only_the_chunks_of_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_access_reads_only_the_chunks_of_the_block(monkeypatch):
     table = chunked(tokenizer("xval").encode_batch(["1 2 3 4 5 6 7 8"] * 50), 5)
     data = NumberDataset(table, block_size=16, cache_bytes=0)
     read: list[int] = []
@@ -193,14 +188,14 @@ def test_access_reads_only_the_chunks_of_the_block(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_shares_and_resuming_of_blocks(shuffle: bool) -> None:
+def test_shares_and_resuming_of_blocks(shuffle):
     table = chunked(tokenizer("p10").encode_batch([f"{n} and {n + 1} more" for n in range(90)]), 8)
 
-    def make(rank: int = 0, world: int = 1, size: int = 12) -> IterableNumberDataset:
+    def make(rank=0, world=1, size=12):
         options: dict[str, Any] = {"shuffle": shuffle, "window": 2, "block_size": size}
         return IterableNumberDataset(table, rank=rank, world_size=world, **options)
 
-    def ids(blocks: Any) -> list[list[int]]:
+    def ids(blocks):
         return [block["input_ids"].tolist() for block in blocks]
 
     everything, running = ids(make()), make()
@@ -216,7 +211,7 @@ def test_shares_and_resuming_of_blocks(shuffle: bool) -> None:
         make(size=13).load_state_dict(state)
 
 
-def test_what_blocks_refuse() -> None:
+def test_what_blocks_refuse():
     tok = tokenizer("xval")
     batch = tok.encode_batch(["1", None], keep_text=True)
     number = NumberTokens.from_schema(batch.schema).ids[0]
@@ -247,7 +242,7 @@ def test_what_blocks_refuse() -> None:
 
 
 @pytest.mark.parametrize("pack", [False, True])
-def test_a_batch_of_blocks_keeps_documents_apart(pack: bool) -> None:
+def test_a_batch_of_blocks_keeps_documents_apart(pack):
     tok = tokenizer("xval")
     encoded = tok.encode_batch(["one two 3", "4 five", "6"])
     data = NumberDataset(encoded, block_size=4, tokenizer=tok)

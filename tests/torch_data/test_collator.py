@@ -30,12 +30,12 @@ from numtok_torch.data import NumberCollator, NumberDataset
 pytestmark = pytest.mark.filterwarnings("ignore:max_length=")
 
 
-def collator(**options: Any) -> NumberCollator:
+def collator(**options):
     return NumberCollator(PAD, **{"objective": "causal", **options})
 
 
 @kept
-def tokenizer(*numbers: Any) -> numtok.Tokenizer:
+def tokenizer(*numbers):
     return numtok.Tokenizer.from_pretrained(None, list(numbers) or None)
 
 
@@ -50,9 +50,7 @@ SOME = st.lists(ROWS, min_size=1, max_size=6)
     st.booleans(),
     st.sampled_from([None, "numpy", "lists", "tensors"]),
 )
-def test_batch_is_the_loop(
-    rows: list[Any], how: Any, max_length: int | None, compact: bool, kind: str | None
-) -> None:
+def test_batch_is_the_loop(rows, how, max_length, compact, kind):
     """And to truncate is to truncate first; from sparse rows, and dense ones of any kind."""
     made = [sparse(row, compact) for row in rows if row[0] or kind is None]
     if not made:  # lists of rows without tokens have no shape to see
@@ -66,7 +64,7 @@ def test_batch_is_the_loop(
 
 
 @given(SOME, st.integers(4, 12), SIDES)
-def test_packing_keeps_every_row(rows: list[Any], max_length: int, side: str) -> None:
+def test_packing_keeps_every_row(rows, max_length, side):
     """Each row lies somewhere in one piece, once, with its streams, and its first label ignored."""
     made = [cut(sparse(row), max_length, "right") for row in rows]
     packer = collator(max_length=max_length, pack=True, pack_attention_mask=True, padding_side=side)
@@ -89,7 +87,7 @@ def test_packing_keeps_every_row(rows: list[Any], max_length: int, side: str) ->
     assert sorted(found) == sorted(one for one in expected if one[0])
 
 
-def test_packing_for_models_that_read_position_ids() -> None:
+def test_packing_for_models_that_read_position_ids():
     rows = [sparse(([1, 2, 3], [0], 1)), sparse(([4, 5], [], 2))]
     batch = collator(max_length=6, pack=True)(rows)
     assert "attention_mask" not in batch
@@ -100,7 +98,7 @@ HARD = [70000.0, 1e-9, 2049.0, 0.1, 1e300]
 TYPED = {"token_type_ids": [0, 1, 1], "special_tokens_mask": [1, 0, 0]}
 
 
-def by_hand(rows: list[list[int]], mask: Any = None, **streams: Any) -> dict[str, Any]:
+def by_hand(rows, mask=None, **streams):
     return {
         "input_ids": rows,
         "attention_mask": mask or [[1] * len(row) for row in rows],
@@ -165,7 +163,7 @@ BY_HAND: dict[str, tuple[Any, list[dict[str, Any]], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", BY_HAND)
-def test_by_hand(case: str) -> None:
+def test_by_hand(case):
     objective, rows, expected = BY_HAND[case]
     batch = NumberCollator(2, objective)(rows)
     assert {name: tensor.tolist() for name, tensor in batch.items()} == expected
@@ -195,7 +193,7 @@ ONE, TWO = {"input_ids": [1], "number_index": [0]}, {"input_ids": [1, 2]}
         ([{"input_ids": [1], "number_index": [], "number_fourier": []}], "from_schema"),
     ],
 )
-def test_rows_that_do_not_fit_together(rows: list[Any], message: str) -> None:
+def test_rows_that_do_not_fit_together(rows, message):
     with pytest.raises(NumtokError, match=message):
         collator()(rows)
 
@@ -222,12 +220,12 @@ MASKED = {"objective": "masked", "mask_token_id": 1, "vocab_size": 9}
         (MASKED | {"vocab_size": 2, "special_token_ids": (0,)}, "no word"),
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
+def test_options_that_make_no_sense(options, message):
     with pytest.raises(SchemaError, match=message):
         collator(**options)
 
 
-def test_rows_without_numbers_as_lists_need_the_schema() -> None:
+def test_rows_without_numbers_as_lists_need_the_schema():
     make = NumberCollator.from_schema(tokenizer(FoNE(6, 4)).batch_schema(), 0, objective=None)
     row = {"input_ids": [1], "number_index": [], "number_value": [], "number_fourier": []}
     assert make([row])["number_fourier"].shape == (1, 1, 10, 2)
@@ -244,9 +242,7 @@ def test_rows_without_numbers_as_lists_need_the_schema() -> None:
     ("representation", "lengths"),
     [(PlaceValue(), [5, 6]), (P10(), [5, 5]), (B1999(), [2, 2]), (Digits(2, places=True), [4, 5])],
 )
-def test_numbers_that_are_cut_lose_their_entry(
-    representation: Any, lengths: list[int], side: str
-) -> None:
+def test_numbers_that_are_cut_lose_their_entry(representation, lengths, side):
     data = NumberDataset(tokenizer(representation).encode_batch(["ab 123 cd 45.6 ef"]))
     row = data[0]
     ids, index = row["input_ids"].astype(np.int64), row["number_index"].astype(np.int64)
@@ -267,7 +263,7 @@ def test_numbers_that_are_cut_lose_their_entry(
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
-def test_truncation_keeps_the_frame(side: str) -> None:
+def test_truncation_keeps_the_frame(side):
     tok = numtok.Tokenizer(config("bert"), [XVal()])
     batch = tok.encode_batch(["The mass 5 is 7 of the sample"], add_special_tokens=True)
     row, options = NumberDataset(batch)[0], {"truncation_side": side, "objective": None}
@@ -280,7 +276,7 @@ def test_truncation_keeps_the_frame(side: str) -> None:
 # --- from a tokenizer
 
 
-def test_from_a_tokenizer() -> None:
+def test_from_a_tokenizer():
     tok = numtok.Tokenizer(config("bert"), [XVal(), FloatBits()])
     made = NumberCollator.from_tokenizer(tok, "[PAD]", objective="masked", mask_token_id="[MASK]")
     added = {token["content"]: token["id"] for token in tok.config["added_tokens"]}
@@ -297,7 +293,7 @@ def test_from_a_tokenizer() -> None:
             NumberCollator.from_tokenizer(*source, objective=None)
 
 
-def test_from_a_transformers_tokenizer() -> None:
+def test_from_a_transformers_tokenizer():
     hf = pytest.importorskip("numtok.hf")
     transformers = pytest.importorskip("transformers")
     names = {"pad_token": "[PAD]", "mask_token": "[MASK]", "cls_token": "[CLS]"}
@@ -311,7 +307,7 @@ def test_from_a_transformers_tokenizer() -> None:
         NumberCollator.from_tokenizer(stock, objective="masked")
 
 
-def test_collator_can_be_pickled() -> None:
+def test_collator_can_be_pickled():
     made = NumberCollator.from_tokenizer(
         tokenizer(P10()), 0, objective="masked", mask_token_id=5, seed=1
     )
@@ -333,7 +329,7 @@ def test_collator_can_be_pickled() -> None:
         (P10(),),
     ],
 )
-def test_rows_of_the_hugging_face_tokenizer(numbers: Any) -> None:
+def test_rows_of_the_hugging_face_tokenizer(numbers):
     """Its dense lists give the batch that the file's rows give."""
     hf = pytest.importorskip("numtok.hf")
     texts = ["It is 28.5 or 10,000", "no number", "7 and -0.5"]
@@ -350,7 +346,7 @@ def test_rows_of_the_hugging_face_tokenizer(numbers: Any) -> None:
 # --- what is lost
 
 
-def test_a_cut_is_told_once_with_what_is_lost() -> None:
+def test_a_cut_is_told_once_with_what_is_lost():
     rows = [sparse(([k] * count, [], 0)) for k, count in ((1, 10), (2, 4), (3, 6))]
     made = collator(max_length=5)
     message = r"max_length=5 cuts 2 of the 3 rows .* 30% of its tokens.*block_size=5"
@@ -373,7 +369,7 @@ def test_a_cut_is_told_once_with_what_is_lost() -> None:
     ],
 )
 @pytest.mark.parametrize("lists", [False, True])
-def test_words_of_64_bits_keep_all_of_them(texts: list[str], lists: bool) -> None:
+def test_words_of_64_bits_keep_all_of_them(texts, lists):
     """As int64 of the same bits, from a file's arrays and from Python's lists, in which NumPy would
     make floats of words with a sign beside those without.
     """
@@ -387,7 +383,7 @@ def test_words_of_64_bits_keep_all_of_them(texts: list[str], lists: bool) -> Non
     assert [repr(value).removesuffix(".0") for value in shown] == written
 
 
-def test_what_is_trained_must_be_said() -> None:
+def test_what_is_trained_must_be_said():
     schema = tokenizer(XVal()).batch_schema()
     for make in (
         lambda **options: NumberCollator(PAD, **options),

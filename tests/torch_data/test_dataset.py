@@ -8,7 +8,6 @@ import copy
 import itertools
 import json
 import pickle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,18 +40,18 @@ TEXTS = ["It is -28.5 or 10,000", "no number", "", "7 and 0 and 1e400", "0.5"] *
 
 
 @kept
-def tokenizer(*numbers: Any) -> numtok.Tokenizer:
+def tokenizer(*numbers):
     return numtok.Tokenizer.from_pretrained(None, list(numbers) or None)
 
 
-def counted(count: int, rows: int) -> pa.Table:
+def counted(count, rows):
     """The numbers up to ``count``, a document each, in chunks of so many rows."""
     batch = tokenizer().encode_batch([str(number) for number in range(count)])
     return pa.Table.from_batches([batch.slice(at, rows) for at in range(0, count, rows)])
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Three Parquet files of 50 documents each, number 0 to 149, in row groups of 8 rows."""
     made = tmp_path_factory.mktemp("encoded")
     table = counted(150, 150)
@@ -64,7 +63,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def stored(kind: str, batch: pa.RecordBatch, folder: Path) -> Any:
+def stored(kind, batch, folder):
     """The batch in a file or in memory, in two chunks."""
     if kind == "table":
         return pa.Table.from_batches([batch.slice(0, 3), batch.slice(3)])
@@ -88,7 +87,7 @@ KINDS = ["parquet", "arrow", "arrow-plain", "arrow-stream", "table", "slice"]
 
 @pytest.mark.parametrize("kind", [*KINDS, "arrow-token", "parquet-token"])
 @pytest.mark.parametrize("compact", [False, True])
-def test_rows_are_those_of_the_batch(kind: str, compact: bool, tmp_path: Path) -> None:
+def test_rows_are_those_of_the_batch(kind, compact, tmp_path):
     both = [FloatBits(compact=compact), FoNE(6, 4, compact=compact)]
     tok = tokenizer(XVal(), *both, ExponentBins(), LogFourier(4))
     data = stored(kind, tok.encode_batch(TEXTS, keep_text=True), tmp_path)
@@ -105,7 +104,7 @@ def test_rows_are_those_of_the_batch(kind: str, compact: bool, tmp_path: Path) -
     assert by_number.metadata["tokenizer"] == by_number.fingerprint == tok.fingerprint
 
 
-def test_texts_come_if_they_are_named() -> None:
+def test_texts_come_if_they_are_named():
     batch = tokenizer().encode_batch(["5 and 07"], keep_text=True)
     row = NumberDataset(batch, columns=["number_text", "number_scaled"])[0]
     assert set(row) == {"input_ids", "number_index", "number_text", "number_scaled"}
@@ -114,7 +113,7 @@ def test_texts_come_if_they_are_named() -> None:
     assert made["number_scaled"].shape == (1, len(row["input_ids"]))
 
 
-def test_rows_by_number(folder: Path) -> None:
+def test_rows_by_number(folder):
     data = NumberDataset(folder)
     assert len(data) == 150
     assert values(data[number] for number in (0, 149, -1, -150, 49, 50)) == [0, 149, 149, 0, 49, 50]
@@ -126,12 +125,12 @@ def test_rows_by_number(folder: Path) -> None:
     assert values(some) == [*range(100, 150), *range(50)]
 
 
-def reading(monkeypatch: pytest.MonkeyPatch, method: str) -> list[int]:
+def reading(monkeypatch, method):
     """The chunks that are read from now on."""
     read: list[int] = []
     own = getattr(Storage, method)
 
-    def noted(storage: Storage, number: int) -> Any:
+    def noted(storage, number):
         read.append(number)
         return own(storage, number)
 
@@ -139,9 +138,7 @@ def reading(monkeypatch: pytest.MonkeyPatch, method: str) -> list[int]:
     return read
 
 
-def test_chunks_are_read_once_and_some_are_kept(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_chunks_are_read_once_and_some_are_kept(folder, monkeypatch):
     read = reading(monkeypatch, "_batch")
     data = NumberDataset(folder, cache_bytes=1)
     assert values(data.__getitems__([17, 149, 16, 3, 16])) == [17, 149, 16, 3, 16]
@@ -151,7 +148,7 @@ def test_chunks_are_read_once_and_some_are_kept(
     assert values([kept[3], kept[149], kept[2]]) == [3, 149, 2] and len(read) == 6
 
 
-def test_null_rows() -> None:
+def test_null_rows():
     batch = tokenizer().encode_batch(["1", None, "", "2", None])
     strict = NumberDataset(batch)
     assert len(strict) == 5
@@ -163,7 +160,7 @@ def test_null_rows() -> None:
     assert [len(row["input_ids"]) for row in IterableNumberDataset(batch)] == [1, 0, 1]
 
 
-def test_no_rows_at_all(tmp_path: Path) -> None:
+def test_no_rows_at_all(tmp_path):
     batch = tokenizer(XVal(), FloatBits()).encode_batch([])
     for data in (batch, stored("parquet", batch, tmp_path)):
         assert len(NumberDataset(data)) == len(NumberDataset(data, nulls="skip")) == 0
@@ -171,7 +168,7 @@ def test_no_rows_at_all(tmp_path: Path) -> None:
 
 
 @BOTH
-def test_files_of_another_tokenizer_are_refused(make: Any, folder: Path, tmp_path: Path) -> None:
+def test_files_of_another_tokenizer_are_refused(make, folder, tmp_path):
     other = tokenizer(XVal(scale=2.0))
     make(folder, tokenizer=tokenizer())
     with pytest.raises(SchemaError, match="another tokenizer"):
@@ -186,7 +183,7 @@ def test_files_of_another_tokenizer_are_refused(make: Any, folder: Path, tmp_pat
         make([folder, tmp_path / "less.parquet"])
 
 
-def test_what_is_no_data_set(folder: Path, tmp_path: Path) -> None:
+def test_what_is_no_data_set(folder, tmp_path):
     whole = (folder / "part-0.parquet").read_bytes()
     pq.write_table(pa.table({"input_ids": [[1]]}), tmp_path / "foreign.parquet")
     (tmp_path / "short.parquet").write_bytes(whole[:100])
@@ -217,7 +214,7 @@ def test_what_is_no_data_set(folder: Path, tmp_path: Path) -> None:
 
 
 @BOTH
-def test_they_can_be_pickled_and_copied(make: Any, folder: Path) -> None:
+def test_they_can_be_pickled_and_copied(make, folder):
     data = make(folder)
     assert values(data) == list(range(150))
     for other in (pickle.loads(pickle.dumps(data)), copy.deepcopy(data)):
@@ -230,12 +227,10 @@ def test_they_can_be_pickled_and_copied(make: Any, folder: Path) -> None:
 
 @settings(max_examples=examples(30))
 @given(st.integers(1, 7), st.booleans(), st.integers(0, 3), st.integers(1, 5), st.booleans())
-def test_shares_are_the_order_cut_up(
-    world: int, shuffle: bool, epoch: int, window: int, even: bool
-) -> None:
+def test_shares_are_the_order_cut_up(world, shuffle, epoch, window, even):
     table = counted(40, 6)
 
-    def share(rank: int, world: int) -> list[int]:
+    def share(rank, world):
         options: dict[str, Any] = {"shuffle": shuffle, "window": window, "even": even}
         data = IterableNumberDataset(table, rank=rank, world_size=world, **options)
         data.set_epoch(epoch)
@@ -249,7 +244,7 @@ def test_shares_are_the_order_cut_up(
     assert max(map(len, shares)) - min(map(len, shares)) <= (not even)
 
 
-def test_epochs_and_seeds_have_their_own_order(folder: Path) -> None:
+def test_epochs_and_seeds_have_their_own_order(folder):
     data = IterableNumberDataset(folder, shuffle=True, seed=3)
     first = values(data)
     assert values(data) == first == values(IterableNumberDataset(folder, shuffle=True, seed=3))
@@ -259,7 +254,7 @@ def test_epochs_and_seeds_have_their_own_order(folder: Path) -> None:
     assert np.abs(np.diff(first)).mean() > 20  # not merely within the row groups of 8
 
 
-def test_chunks_and_windows_are_shuffled_each_by_itself() -> None:
+def test_chunks_and_windows_are_shuffled_each_by_itself():
     data = IterableNumberDataset(counted(80, 8), shuffle=True, window=1)
     orders = []
     for epoch in range(2):
@@ -273,8 +268,8 @@ def test_chunks_and_windows_are_shuffled_each_by_itself() -> None:
 
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("stop", [0, 17, 75])
-def test_resuming(shuffle: bool, stop: int, folder: Path) -> None:
-    def make() -> IterableNumberDataset:
+def test_resuming(shuffle, stop, folder):
+    def make():
         return IterableNumberDataset(folder, shuffle=shuffle, rank=1, world_size=2)
 
     running = make()
@@ -294,7 +289,7 @@ def test_resuming(shuffle: bool, stop: int, folder: Path) -> None:
     assert len(values(resumed)) == 75
 
 
-def test_resuming_reads_only_what_is_left(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resuming_reads_only_what_is_left(folder, monkeypatch):
     data = IterableNumberDataset(folder, shuffle=True, window=1)
     for _ in itertools.islice(iter(data), 140):
         pass
@@ -303,7 +298,7 @@ def test_resuming_reads_only_what_is_left(folder: Path, monkeypatch: pytest.Monk
     assert len(values(data)) == 10 and len(read) <= 3
 
 
-def test_states_that_do_not_belong(folder: Path) -> None:
+def test_states_that_do_not_belong(folder):
     state = IterableNumberDataset(folder, shuffle=True).state_dict()
     for source, shuffle, known, message in (
         (folder, False, state, "shuffle"),
@@ -327,12 +322,12 @@ def test_states_that_do_not_belong(folder: Path) -> None:
         ({"seed": -1}, "seed"),
     ],
 )
-def test_options_of_the_stream(options: dict[str, Any], message: str, folder: Path) -> None:
+def test_options_of_the_stream(options, message, folder):
     with pytest.raises(SchemaError, match=message):
         IterableNumberDataset(folder, **options)
 
 
-def test_ranks_of_torch_distributed(folder: Path, tmp_path: Path) -> None:
+def test_ranks_of_torch_distributed(folder, tmp_path):
     # raises what a process raises
     torch.multiprocessing.start_processes(
         read_share, (str(folder), str(tmp_path)), nprocs=2, start_method="fork"
@@ -347,7 +342,7 @@ def test_ranks_of_torch_distributed(folder: Path, tmp_path: Path) -> None:
 
 @BOTH
 @pytest.mark.parametrize("workers", [0, 2])
-def test_workers_share_the_rows(make: Any, workers: int, folder: Path) -> None:
+def test_workers_share_the_rows(make, workers, folder):
     data = make(folder)
     collate = NumberCollator.from_schema(data.schema, 0, objective="causal")
     loader = DataLoader(data, batch_size=4, num_workers=workers, collate_fn=collate)
@@ -355,7 +350,7 @@ def test_workers_share_the_rows(make: Any, workers: int, folder: Path) -> None:
     assert sorted(torch.cat(found).int().tolist()) == list(range(150))
 
 
-def test_workers_that_stay_see_the_next_epoch(folder: Path) -> None:
+def test_workers_that_stay_see_the_next_epoch(folder):
     data = IterableNumberDataset(folder, shuffle=True)
     loader = DataLoader(data, batch_size=None, num_workers=1, persistent_workers=True)
     first = values(loader)
@@ -368,13 +363,13 @@ def test_workers_that_stay_see_the_next_epoch(folder: Path) -> None:
 
 @pytest.mark.parametrize("block_size", [None, 3])
 @BOTH
-def test_torchs_own_batches_are_refused_by_name(make: Any, block_size: int | None) -> None:
+def test_torchs_own_batches_are_refused_by_name(make, block_size):
     data = make(tokenizer().encode_batch(["5 and 6", "7"]), block_size=block_size)
     with pytest.raises(SchemaError, match=r"collate_fn=NumberCollator\.from_schema"):
         next(iter(DataLoader(data, batch_size=2)))
 
 
-def test_command_line_to_a_spawned_worker(tmp_path: Path) -> None:
+def test_command_line_to_a_spawned_worker(tmp_path):
     """`numtok encode`, then a spawned worker with pinned memory where there is a GPU: every value
     arrives, bit for bit.
     """

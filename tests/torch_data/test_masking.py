@@ -27,24 +27,24 @@ PAD, MASK, VOCAB = 900, 901, 1000
 NUMBERS = NumberTokens(ids=(902, 903), own=(902, 903))
 
 
-def masker(**options: Any) -> NumberCollator:
+def masker(**options):
     known: dict[str, Any] = {"mask_token_id": MASK, "vocab_size": VOCAB, "tokens": NUMBERS}
     return NumberCollator(PAD, "masked", **{"seed": 0} | known | options)
 
 
-def of_schema(data: NumberDataset, **options: Any) -> NumberCollator:
+def of_schema(data, **options):
     known: dict[str, Any] = {"objective": "masked", "mask_token_id": 1, "mlm_probability": 1.0}
     return NumberCollator.from_schema(data.schema, PAD, **known | options)
 
 
-def encoded(representation: Any, texts: list[str]) -> tuple[NumberDataset, list[dict[str, Any]]]:
+def encoded(representation, texts):
     tok = numtok.Tokenizer.from_pretrained(None, [representation])
     data = NumberDataset(tok.encode_batch(texts))
     return data, [data[number] for number in range(len(data))]
 
 
 @kept
-def many_numbers(representation: Any) -> tuple[NumberDataset, list[dict[str, Any]]]:
+def many_numbers(representation):
     return encoded(representation, ["ab 123 cd -45.6, 7 8 ef B2B 0"] * 40)
 
 
@@ -56,9 +56,7 @@ def many_numbers(representation: Any) -> tuple[NumberDataset, list[dict[str, Any
     st.sampled_from([0.0, 0.3, 1.0]),
     st.booleans(),
 )
-def test_what_is_hidden_and_what_is_not(
-    rows: list[Any], seed: int, mask: str, probability: float, as_dense: bool
-) -> None:
+def test_what_is_hidden_and_what_is_not(rows, seed, mask, probability, as_dense):
     made = [sparse(row) for row in rows if row[0]] or [sparse(([1], [0], 0))]
     for row in made:
         row["place_value"][:] = 0
@@ -87,7 +85,7 @@ def test_what_is_hidden_and_what_is_not(
         assert (after[name][~shown] == number_streams()[name][0].fill).all(), name
 
 
-def test_shares_are_80_10_10() -> None:
+def test_shares_are_80_10_10():
     count = 40_000
     ids = np.where(np.arange(count) % 4 == 0, 902, np.arange(count) % 900)
     numbers = np.flatnonzero(ids == 902)
@@ -108,7 +106,7 @@ def test_shares_are_80_10_10() -> None:
     assert (batch["number_scaled"][0].numpy() == np.where(stays, 5.0, 1.0)).all()
 
 
-def test_every_batch_has_something_to_learn() -> None:
+def test_every_batch_has_something_to_learn():
     row = {"input_ids": [1] * 3 + [902], "number_index": [3], "number_value": [0.0]}
     for seed in range(20):
         few: dict[str, Any] = {"seed": seed, "mlm_probability": 1e-9}
@@ -119,7 +117,7 @@ def test_every_batch_has_something_to_learn() -> None:
     assert (masker(mlm_probability=1.0, mask="numbers")([none])["labels"] == -100).all()
 
 
-def test_special_tokens_and_padding_are_never_masked() -> None:
+def test_special_tokens_and_padding_are_never_masked():
     row = {"input_ids": [7, 5, 902, 8, PAD], "special_tokens_mask": [1, 0, 0, 0, 0]}
     row |= {"attention_mask": [1, 1, 1, 1, 0], "number_index": [2], "number_value": [0.0]}
     short = {name: part[:3] for name, part in row.items()}
@@ -128,7 +126,7 @@ def test_special_tokens_and_padding_are_never_masked() -> None:
     assert "special_tokens_mask" not in batch
 
 
-def test_frame_of_the_schema_is_special() -> None:
+def test_frame_of_the_schema_is_special():
     tok = numtok.Tokenizer(config("bert"), [XVal()])
     batch = tok.encode_batch(["The mass 5 is"], add_special_tokens=True)
     data = NumberDataset(batch)
@@ -139,7 +137,7 @@ def test_frame_of_the_schema_is_special() -> None:
 
 @pytest.mark.parametrize("representation", [PlaceValue(), P10(), FP15(), PlaceValue(order="lsd")])
 @pytest.mark.parametrize("mask", ["all", "numbers", "words"])
-def test_spelled_out_numbers_are_masked_as_a_unit(representation: Any, mask: str) -> None:
+def test_spelled_out_numbers_are_masked_as_a_unit(representation, mask):
     data, rows = many_numbers(representation)
     make = of_schema(data, mlm_probability=0.5, mask=mask, seed=3, mask_share=1.0, random_share=0.0)
     batch, tokens = make(rows), NumberTokens.from_schema(data.schema)
@@ -165,7 +163,7 @@ def test_spelled_out_numbers_are_masked_as_a_unit(representation: Any, mask: str
     assert (found == 0) == (mask == "words")
 
 
-def test_what_is_left_of_a_cut_number_is_neither_number_nor_word() -> None:
+def test_what_is_left_of_a_cut_number_is_neither_number_nor_word():
     data, rows = encoded(PlaceValue(), ["12345 ab"])
     options: dict[str, Any] = {"max_length": 5, "truncation_side": "left"}
     options |= {"mask_share": 1.0, "random_share": 0.0}
@@ -178,11 +176,11 @@ def test_what_is_left_of_a_cut_number_is_neither_number_nor_word() -> None:
     assert batch["place_value_labels"].tolist() == [[3, 2, 1, 0, 0]]
 
 
-def test_spans() -> None:
+def test_spans():
     data, (row,) = encoded(P10(), ["ab 123 cd"])
     first, count = int(row["number_index"][0]), len(row["input_ids"])
 
-    def chosen(spans: list[list[int]], **changed: Any) -> list[int]:
+    def chosen(spans, **changed):
         make = of_schema(data, mask="spans", mlm_probability=0.0, **changed)
         return np.flatnonzero((make([row | {"mask_spans": spans}])["labels"] != -100)[0]).tolist()
 
@@ -200,16 +198,16 @@ def test_spans() -> None:
         of_schema(data, mask="spans")([row])
 
 
-def test_labels_in_the_rows_are_refused() -> None:
+def test_labels_in_the_rows_are_refused():
     with pytest.raises(SchemaError, match="labels"):
         masker()([{"input_ids": [1], "labels": [1]}])
     assert masker(drop=("labels",))([{"input_ids": [1], "labels": [1]}])["labels"].shape == (1, 1)
 
 
-def test_masks_repeat_with_their_seed_and_differ_otherwise() -> None:
+def test_masks_repeat_with_their_seed_and_differ_otherwise():
     rows = [{"input_ids": list(range(300))}]
 
-    def labels(seed: int | None) -> list[list[int]]:
+    def labels(seed):
         made = masker(seed=seed)
         return [made(rows)["labels"][0].tolist() for _ in range(2)]
 
@@ -222,7 +220,7 @@ def test_masks_repeat_with_their_seed_and_differ_otherwise() -> None:
     assert labels(None) == first
 
 
-def test_workers_mask_differently() -> None:
+def test_workers_mask_differently():
     text = "the same words and 5 numbers 6 in every row of this data set, over and over again"
     data, _ = encoded(XVal(), [text] * 4)
     for seed in (None, 1):

@@ -5,7 +5,6 @@ another.
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ LENGTH = 48
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """One text packed in each way, and in a file of another kind."""
     folder = tmp_path_factory.mktemp("packed")
     source = write_texts(folder / "in.jsonl", TEXTS)
@@ -40,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", ["sequential.parquet", "best-fit.arrow"])
-def test_rows_say_where_documents_begin(name: str, folder: Path) -> None:
+def test_rows_say_where_documents_begin(name, folder):
     tok, path = numtok.Tokenizer.from_pretrained(None, "xval"), folder / name
     data = NumberDataset(path, nulls="skip")
     assert len(data) == len(list(IterableNumberDataset(path)))
@@ -61,7 +60,7 @@ def test_rows_say_where_documents_begin(name: str, folder: Path) -> None:
         NumberDataset(path, block_size=8)
 
 
-def test_rows_of_datasets_give_the_same_batch(folder: Path) -> None:
+def test_rows_of_datasets_give_the_same_batch(folder):
     """What ``datasets`` reads has lists, and the columns of the file, whatever they are for."""
     datasets = pytest.importorskip("datasets")
     path = folder / "sequential.parquet"
@@ -84,7 +83,7 @@ def test_rows_of_datasets_give_the_same_batch(folder: Path) -> None:
         collate(wrong)
 
 
-def pieces(path: Path, rows: list[int]) -> list[tuple[int, slice]]:
+def pieces(path, rows):
     """The line and the places of every piece, as the file has them."""
     stored = [row for batch in read_encoded(path) for row in batch["seq_lengths"].to_pylist()]
     ends = [list(itertools.accumulate(stored[row], initial=0)) for row in rows]
@@ -95,7 +94,7 @@ def pieces(path: Path, rows: list[int]) -> list[tuple[int, slice]]:
     ]
 
 
-def piece(batch: Any, line: int, place: slice) -> dict[str, torch.Tensor]:
+def piece(batch, line, place):
     """One of them alone."""
     names = batch.keys() - {"position_ids"}
     return {name: batch[name][line : line + 1, place] for name in names}
@@ -103,7 +102,7 @@ def piece(batch: Any, line: int, place: slice) -> dict[str, torch.Tensor]:
 
 @pytest.mark.parametrize("kind", list(tiny.CAUSAL))
 @pytest.mark.parametrize("name", ["sequential.parquet", "best-fit.arrow"])
-def test_hidden_states_are_those_of_the_documents_alone(kind: str, name: str, folder: Path) -> None:
+def test_hidden_states_are_those_of_the_documents_alone(kind, name, folder):
     """In float32 to 1e-4 of states of order 1: of a stock model given the ids, and of a NumberModel
     around it.
     """
@@ -114,7 +113,7 @@ def test_hidden_states_are_those_of_the_documents_alone(kind: str, name: str, fo
     stock = tiny.backbone(kind, vocab_size=data.metadata["vocab_size"])
     number = NumberModel(stock, embedding_from_schema(data.schema, tiny.D)).eval()
 
-    def states(one: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+    def states(one):
         ids = {key: one[key] for key in ("input_ids", "position_ids") if key in one}
         return stock.base_model(**ids, use_cache=False).last_hidden_state, number(**one).hidden
 
@@ -127,9 +126,7 @@ def test_hidden_states_are_those_of_the_documents_alone(kind: str, name: str, fo
 
 @pytest.mark.parametrize("source", ["NumberDataset", "datasets"])
 @pytest.mark.parametrize("model", ["stock", "number"])
-def test_the_trainer_keeps_documents_apart(
-    source: str, model: str, folder: Path, tmp_path: Path
-) -> None:
+def test_the_trainer_keeps_documents_apart(source, model, folder, tmp_path):
     """The loss that the Trainer logs is the mean over the tokens of all pieces alone, as it would
     not be if one saw the one before it.
     """
@@ -167,7 +164,7 @@ def test_the_trainer_keeps_documents_apart(
     assert abs(logged - total / count) < 2e-4 * logged
 
 
-def test_a_model_is_told_what_it_cannot_take() -> None:
+def test_a_model_is_told_what_it_cannot_take():
     tok = numtok.Tokenizer.from_pretrained(None, "xval")
     made = NumberModel(tiny.backbone("llama"), embedding_from_schema(tok.batch_schema(), tiny.D))
     with pytest.raises(

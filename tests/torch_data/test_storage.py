@@ -12,10 +12,8 @@ import pickle
 import resource
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +34,7 @@ POOLS: list[pa.MemoryPool] = []  # never freed, as something may have been alloc
 EVERY = [XVal(), FloatBits(), FoNE(6, 4), ExponentBins()]
 
 
-def texts(start: int = 0) -> list[str | None]:
+def texts(start=0):
     """Documents of up to 40 numbers, some empty, one null; document k begins with number k."""
     values = np.random.default_rng(start).normal(scale=1000, size=(ROWS, 40)).round(4)
     made: list[str | None] = [
@@ -49,7 +47,7 @@ def texts(start: int = 0) -> list[str | None]:
     return made
 
 
-def write(path: Path, numbers: list[Any], start: int = 0, group_bytes: int = 1 << 22) -> None:
+def write(path, numbers, start=0, group_bytes=1 << 22):
     tok = numtok.Tokenizer.from_pretrained(None, numbers)
     batch = tok.encode_batch(texts(start), keep_text=True)
     with open_writer(path, batch.schema, row_group_bytes=group_bytes, overwrite=True) as writer:
@@ -57,7 +55,7 @@ def write(path: Path, numbers: list[Any], start: int = 0, group_bytes: int = 1 <
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def original(tmp_path_factory):
     """Several row groups, each of several pieces."""
     path = tmp_path_factory.mktemp("encoded") / "data.parquet"
     write(path, EVERY)
@@ -65,24 +63,24 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def file(original: Path, tmp_path: Path) -> Path:
+def file(original, tmp_path):
     """A copy, to be changed."""
     return Path(shutil.copy2(original, tmp_path))
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "rows"
 
 
-def same(found: dict[str, Any], expected: dict[str, Any]) -> None:
+def same(found, expected):
     assert list(found) == list(expected)
     for name, values in expected.items():
         np.testing.assert_array_equal(found[name], values, err_msg=name)
 
 
-def check(path: Path, step: int = 11, **options: Any) -> NumberDataset:
+def check(path, step=11, **options):
     """One of ``step`` rows, in a random order, is the one that is read without a cache."""
     plain = NumberDataset(path, nulls="skip", **options | {"disk_bytes": 0})
     cached = NumberDataset(path, nulls="skip", **options)
@@ -92,11 +90,11 @@ def check(path: Path, step: int = 11, **options: Any) -> NumberDataset:
     return cached
 
 
-def files(cache: Path) -> set[Path]:
+def files(cache):
     return set(cache.glob("*.arrow"))
 
 
-def in_children(count: int, work: Callable[[], Any]) -> None:
+def in_children(count, work):
     """In other processes, all at the same time."""
     children = [multiprocessing.get_context("fork").Process(target=work) for _ in range(count)]
     for child in children:
@@ -107,7 +105,7 @@ def in_children(count: int, work: Callable[[], Any]) -> None:
 
 
 @pytest.mark.parametrize("columns", [None, ["number_bits", "number_text"], ["number_fourier"]])
-def test_rows_are_those_of_the_file(columns: list[str] | None, file: Path, cache: Path) -> None:
+def test_rows_are_those_of_the_file(columns, file, cache):
     data = check(file, 1, columns=columns)
     assert len(files(cache)) == 1
     assert len(data._storage.rows) > 2 * pq.read_metadata(file).num_row_groups > 2
@@ -117,15 +115,13 @@ def test_rows_are_those_of_the_file(columns: list[str] | None, file: Path, cache
     check(file, columns=["number_bits"], block_size=700, separator=5, separate=False)
 
 
-def test_values_for_each_token(tmp_path: Path, cache: Path) -> None:
+def test_values_for_each_token(tmp_path, cache):
     write(tmp_path / "data.parquet", [PlaceValue()])
     check(tmp_path / "data.parquet", block_size=50)
     assert files(cache)
 
 
-def test_what_is_read_as_it_is(
-    file: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_read_as_it_is(file, tmp_path, cache, monkeypatch):
     """In order, with small row groups, and where the cache is switched off."""
     groups = pq.read_metadata(file).num_row_groups
     assert len(IterableNumberDataset(file, shuffle=True)._storage.rows) == groups
@@ -137,9 +133,7 @@ def test_what_is_read_as_it_is(
     assert not cache.exists()
 
 
-def test_many_processes_convert_once(
-    file: Path, cache: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_many_processes_convert_once(file, cache, caplog):
     """And later ones read what is cached: not the file, whose pages may be damaged meanwhile."""
     plain = NumberDataset(file, nulls="skip", disk_bytes=0)
     expected = [plain[number] for number in range(0, ROWS - 1, 7)]
@@ -159,9 +153,7 @@ def test_many_processes_convert_once(
         NumberDataset(file, disk_bytes=0)[0]
 
 
-def test_a_changed_file_is_converted_anew(
-    file: Path, cache: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_changed_file_is_converted_anew(file, cache, caplog):
     opened = check(file)
     assert str(cache) in caplog.text and "NUMTOK_CACHE" in caplog.text
     before = files(cache)
@@ -176,7 +168,7 @@ def test_a_changed_file_is_converted_anew(
 
 
 @pytest.mark.parametrize("damage", ["bit", "footer", "head", "cut", "gone"])
-def test_damage_of_what_is_cached_is_made_good(damage: str, file: Path, cache: Path) -> None:
+def test_damage_of_what_is_cached_is_made_good(damage, file, cache):
     """Met when the data set is made, and in one that was made before."""
     data = check(file, columns=["number_fourier"])
     (path,) = files(cache)
@@ -197,11 +189,11 @@ def test_damage_of_what_is_cached_is_made_good(damage: str, file: Path, cache: P
         assert path.read_bytes() == content
 
 
-def test_without_room(file: Path, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_room(file, cache, caplog):
     check(file, disk_bytes=1)
     assert not files(cache) and "disk_bytes" in caplog.text
 
-    def on_a_full_disk() -> None:
+    def on_a_full_disk():
         resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
         check(file)
         assert not files(cache)
@@ -213,14 +205,7 @@ def test_without_room(file: Path, cache: Path, caplog: pytest.LogCaptureFixture)
 
 
 @pytest.mark.parametrize(("free", "converts"), [(19 << 30, True), (1 << 30, False)])
-def test_some_of_the_disk_stays_free(
-    free: int,
-    converts: bool,
-    file: Path,
-    cache: Path,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_some_of_the_disk_stays_free(free, converts, file, cache, caplog, monkeypatch):
     """A gibibyte, not a share: of a large disk that would be more than anyone can spare."""
     usage = SimpleNamespace(total=252 << 30, free=free)
     monkeypatch.setattr(storage.shutil, "disk_usage", lambda folder: usage)
@@ -229,7 +214,7 @@ def test_some_of_the_disk_stays_free(
     assert ("1024 MiB stay so" in caplog.text) != converts
 
 
-def test_what_nobody_opened_makes_room(file: Path, cache: Path) -> None:
+def test_what_nobody_opened_makes_room(file, cache):
     check(file, columns=["number_fourier"])
     check(file)
     first = min(files(cache), key=lambda path: path.stat().st_mtime_ns)
@@ -239,7 +224,7 @@ def test_what_nobody_opened_makes_room(file: Path, cache: Path) -> None:
     assert not first.exists() and len(files(cache)) == 2
 
 
-def test_rows_that_do_not_hold_together_are_not_cached(file: Path, cache: Path) -> None:
+def test_rows_that_do_not_hold_together_are_not_cached(file, cache):
     table = pq.read_table(file)
     place, index = table.schema.get_field_index("number_index"), table["number_index"].to_pylist()
     index[1999] = index[1999][::-1]
@@ -253,7 +238,7 @@ def test_rows_that_do_not_hold_together_are_not_cached(file: Path, cache: Path) 
         data[1998]
 
 
-def test_memory_is_a_part_of_the_row_group(tmp_path: Path, cache: Path) -> None:
+def test_memory_is_a_part_of_the_row_group(tmp_path, cache):
     path = tmp_path / "large.parquet"
     batch = numtok.Tokenizer.from_pretrained(None, [FoNE(6, 4)]).encode_batch(texts()[:600])
     pq.write_table(pa.Table.from_batches([batch] * 80), path, row_group_size=1 << 20)

@@ -2,13 +2,10 @@
 question, and how answers are judged.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,14 +17,14 @@ from numtok_torch.tasks import TASKS, Tasks, is_right
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
-def rounded(value: Fraction, digits: int) -> Fraction:
+def rounded(value, digits):
     """To significant digits, half to even; by 300 digits of the quotient."""
     wide = Context(prec=300)
     quotient = wide.divide(Decimal(value.numerator), Decimal(value.denominator))
     return Fraction(Context(prec=digits, rounding=ROUND_HALF_EVEN).plus(quotient))
 
 
-def recomputed(question: dict[str, Any], digits: int) -> Fraction | None:
+def recomputed(question, digits):
     """The answer by fractions; None for a task without a single exact number."""
     one, *others = map(Fraction, NUMBER.findall(question["prompt"]))
     numbers = [one, *others]
@@ -50,7 +47,7 @@ def recomputed(question: dict[str, Any], digits: int) -> Fraction | None:
 
 
 @given(st.sampled_from(list(TASKS)), st.integers(1, 30), st.integers(1, 30), st.integers(0, 10**9))
-def test_answers_are_right(task: str, level: int, digits: int, seed: int) -> None:
+def test_answers_are_right(task, level, digits, seed):
     question = Tasks(1, [task], [level], digits, seed)[0]
     answer, numbers = question["answer"], list(map(Fraction, NUMBER.findall(question["prompt"])))
     expected = recomputed(question, digits)
@@ -72,7 +69,7 @@ def test_answers_are_right(task: str, level: int, digits: int, seed: int) -> Non
 
 
 @pytest.mark.parametrize("level", [1, 2, 7, 30])
-def test_numbers_have_the_digits_of_their_level(level: int) -> None:
+def test_numbers_have_the_digits_of_their_level(level):
     for question in Tasks(600, levels=[level], seed=level):
         numbers = NUMBER.findall(question["prompt"])
         single = question["task"] in ("add", "subtract", "multiply", "divide", "power")
@@ -82,14 +79,14 @@ def test_numbers_have_the_digits_of_their_level(level: int) -> None:
 
 
 @pytest.mark.parametrize("said", ["B", "It is **B**.", "B: from 1 to below 2", "A value in (B)"])
-def test_letters_are_read_as_models_write_them(said: str) -> None:
+def test_letters_are_read_as_models_write_them(said):
     question = {"task": "interval", "answer": "B"}
     assert is_right(question, said)
     assert not is_right(question, said.replace("B", "C"))
     assert not is_right(question, "1.2E-5") and not is_right(question, "")
 
 
-def test_items_depend_on_the_seed_and_their_number_alone() -> None:
+def test_items_depend_on_the_seed_and_their_number_alone():
     few, many = Tasks(30), Tasks(300)
     assert [few[k] for k in range(30)] == [many[k] for k in range(30)]
     assert few[-1] == few[29] and {one["task"] for one in few} == set(TASKS)  # type: ignore[attr-defined]

@@ -2,10 +2,6 @@
 meanwhile.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -24,7 +20,7 @@ ROW = {
 }
 
 
-def same(found: dict[str, Any], expected: dict[str, Any]) -> None:
+def same(found, expected):
     assert type(found) is dict and list(found) == list(expected)
     for name, values in expected.items():
         assert found[name].dtype == values.dtype and found[name].shape == values.shape, name
@@ -32,7 +28,7 @@ def same(found: dict[str, Any], expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("max_length", [11, 20_000])
-def test_from_a_worker(max_length: int) -> None:
+def test_from_a_worker(max_length):
     """Small and large batches, each in a memory of its own, which can be written to."""
     collator = NumberCollator(0, "causal", max_length=max_length, padding="max_length")
     expected = collator([ROW] * 2)
@@ -43,7 +39,7 @@ def test_from_a_worker(max_length: int) -> None:
         same(batch, expected)
 
 
-def _with_more(rows: Any) -> dict[str, Any]:
+def _with_more(rows):
     """A collator around ours, which replaces, adds and removes."""
     batch = NumberCollator(0, objective=None)(rows)
     batch["number_bits"] = torch.zeros(2, requires_grad=True)
@@ -52,7 +48,7 @@ def _with_more(rows: Any) -> dict[str, Any]:
     return batch
 
 
-def test_a_collator_around_it() -> None:
+def test_a_collator_around_it():
     (found,) = DataLoader([ROW] * 2, batch_size=2, num_workers=1, collate_fn=_with_more)
     assert found.pop("names") == ["row 0", "row 1"] and found.pop("number_bits").requires_grad
     expected = NumberCollator(0, objective=None)([ROW] * 2)

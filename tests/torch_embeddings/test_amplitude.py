@@ -7,8 +7,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -46,12 +44,12 @@ EVERY = pytest.mark.parametrize("name", MAKERS)
 STDS = pytest.mark.parametrize("std", [0.02, 0.125, 1.0])
 
 
-def made(name: str, **options: Any) -> layers.NumberEmbedding:
+def made(name, **options):
     torch.manual_seed(0)
     return MAKERS[name][0](**options)
 
 
-def in_front_of(layer: layers.NumberEmbedding, std: float = 0.02) -> NumberModel:
+def in_front_of(layer, std=0.02):
     """A model whose word vectors have this standard deviation."""
     torch.manual_seed(1)
     sizes = {"vocab_size": 60, "n_embd": D, "n_layer": 1, "n_head": 2, "n_positions": ROWS}
@@ -59,7 +57,7 @@ def in_front_of(layer: layers.NumberEmbedding, std: float = 0.02) -> NumberModel
     return NumberModel(GPT2LMHeadModel(config), layer).eval()
 
 
-def streams(name: str) -> dict[str, torch.Tensor]:
+def streams(name):
     """A row of numbers of many magnitudes, as each layer reads them."""
     torch.manual_seed(2)
     values = 10 ** (8 * torch.rand(1, ROWS) - 3)
@@ -79,7 +77,7 @@ def streams(name: str) -> dict[str, torch.Tensor]:
     return {MAKERS[name][1]: stream, "number_mask": torch.ones(1, ROWS, dtype=torch.bool)}
 
 
-def length(model: NumberModel, name: str) -> float:
+def length(model, name):
     """Root mean square of the norms of what the layer adds, or puts in the words' place."""
     with torch.no_grad():
         vectors = model.embedding(torch.zeros(1, ROWS, D), streams(name))
@@ -88,7 +86,7 @@ def length(model: NumberModel, name: str) -> float:
 
 @EVERY
 @STDS
-def test_a_number_starts_as_long_as_a_word(name: str, std: float) -> None:
+def test_a_number_starts_as_long_as_a_word(name, std):
     model = in_front_of(made(name), std)
     words = model.get_input_embeddings().weight.detach().square().sum(-1).mean().sqrt()
     least = LEAST.get(name, 0.0)
@@ -96,7 +94,7 @@ def test_a_number_starts_as_long_as_a_word(name: str, std: float) -> None:
 
 
 @EVERY
-def test_an_amplitude_that_is_given_is_kept(name: str) -> None:
+def test_an_amplitude_that_is_given_is_kept(name):
     """1.0 is the published start, whatever the word vectors."""
     published = in_front_of(made(name, amplitude=1.0), std=1.0)
     alone = made(name)
@@ -105,12 +103,12 @@ def test_an_amplitude_that_is_given_is_kept(name: str) -> None:
     assert length(double, name) == pytest.approx(2 * length(published, name), rel=1e-4)
 
 
-def length_alone(layer: layers.NumberEmbedding, name: str) -> float:
+def length_alone(layer, name):
     vectors = layer(torch.zeros(1, ROWS, D), streams(name)).detach()
     return float(vectors.square().sum(-1).mean().sqrt())
 
 
-def test_xval_is_as_long_as_its_word_times_its_value() -> None:
+def test_xval_is_as_long_as_its_word_times_its_value():
     layer = layers.XValEmbedding(D)
     model = in_front_of(layer, std=0.5)
     words = model.get_input_embeddings()(torch.arange(3).unsqueeze(0)).detach()
@@ -122,7 +120,7 @@ def test_xval_is_as_long_as_its_word_times_its_value() -> None:
 
 
 @EVERY
-def test_a_layer_is_scaled_once(name: str) -> None:
+def test_a_layer_is_scaled_once(name):
     """Neither a second model nor one that is loaded changes what was trained."""
     first = in_front_of(made(name))
     before = length(first, name)
@@ -130,7 +128,7 @@ def test_a_layer_is_scaled_once(name: str) -> None:
 
 
 @EVERY
-def test_what_is_saved_is_as_long_when_it_is_loaded(name: str, tmp_path: Path) -> None:
+def test_what_is_saved_is_as_long_when_it_is_loaded(name, tmp_path):
     model = in_front_of(made(name), std=0.3)
     model.save_pretrained(tmp_path)
     loaded = NumberModel.from_pretrained(tmp_path)
@@ -141,14 +139,14 @@ def test_what_is_saved_is_as_long_when_it_is_loaded(name: str, tmp_path: Path) -
 
 
 @EVERY
-def test_a_layer_saved_before_there_was_an_amplitude_has_the_published_one(name: str) -> None:
+def test_a_layer_saved_before_there_was_an_amplitude_has_the_published_one(name):
     config = {key: one for key, one in made(name).config().items() if key != "amplitude"}
     loaded = in_front_of(embedding_from_config(config, D), std=1.0)
     loaded.embedding.load_state_dict(made(name).state_dict())
     assert length(loaded, name) == length_alone(made(name), name)
 
 
-def test_each_part_of_a_sum_is_as_long_as_a_word() -> None:
+def test_each_part_of_a_sum_is_as_long_as_a_word():
     parts = [made("bins"), made("fone")]
     model = in_front_of(layers.SumEmbedding(parts), std=0.3)
     words = model.get_input_embeddings().weight.detach().square().sum(-1).mean().sqrt()

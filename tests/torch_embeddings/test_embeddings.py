@@ -55,14 +55,14 @@ MAKERS["sum"] = lambda **o: layers.SumEmbedding(
 EVERY = pytest.mark.parametrize("name", MAKERS)
 
 
-def tensor(column: pa.Array) -> Any:
+def tensor(column):
     is_tensor = hasattr(column, "to_numpy_ndarray")
     array = column.to_numpy_ndarray() if is_tensor else column.to_numpy(zero_copy_only=False)
     wide = array.dtype in (np.uint32, np.int16)
     return torch.from_numpy(array.astype(np.int64) if wide else array.copy())
 
 
-def batch_of(literals: list[str] = LITERALS, seq: int = 7, filler: float = 0.0) -> dict[str, Any]:
+def batch_of(literals=LITERALS, seq=7, filler=0.0):
     """Two rows with numbers here and there, digits (of place values) beside them, and padding at
     the end of the second.
     """
@@ -84,17 +84,17 @@ def batch_of(literals: list[str] = LITERALS, seq: int = 7, filler: float = 0.0) 
     return batch
 
 
-def words(dtype: Any = torch.float32, seed: int = 0) -> Any:
+def words(dtype=torch.float32, seed=0):
     return torch.randn(2, 7, D, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
-def presence(name: str, batch: dict[str, Any]) -> Any:
+def presence(name, batch):
     if name.startswith("fone_digits"):
         return (batch["input_ids"] >= 40) & (batch["input_ids"] < 50)
     return batch["place_value"] != 0 if name == "place" else batch["number_mask"]
 
 
-def made(name: str, **options: Any) -> layers.NumberEmbedding:
+def made(name, **options):
     torch.manual_seed(1)
     return MAKERS[name](**options)
 
@@ -102,13 +102,11 @@ def made(name: str, **options: Any) -> layers.NumberEmbedding:
 # ---- Each layer is its formula
 
 
-def numpy_weights(layer: layers.NumberEmbedding) -> dict[str, Any]:
+def numpy_weights(layer):
     return {name: value.detach().double().numpy() for name, value in layer.named_parameters()}
 
 
-def expected(
-    name: str, layer: layers.NumberEmbedding, e: Any, literal: str, digit: int, place: int
-) -> Any:
+def expected(name, layer, e, literal, digit, place):
     """The vector of one number, or digit, from its text, in float64."""
     w, x = numpy_weights(layer), float(literal)
     if name == "xval":
@@ -147,9 +145,7 @@ def expected(
 
 @EVERY
 @pytest.mark.parametrize("compiled", [False, True])
-def test_values_are_the_formula_and_words_stay_bit_for_bit(
-    name: str, compiled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_values_are_the_formula_and_words_stay_bit_for_bit(name, compiled, monkeypatch):
     """Also for zero, which is a number, though published code masks by x != 0; and with NaN in the
     streams of all other tokens.
     """
@@ -187,7 +183,7 @@ PARAMETERS = {
 
 
 @EVERY
-def test_saved_weights_have_the_names_that_they_always_had(name: str) -> None:
+def test_saved_weights_have_the_names_that_they_always_had(name):
     assert list(made(name).state_dict()) == PARAMETERS.get(name, [])
     gains = {"xval": ["gain"], "bits": ["gain", *PARAMETERS["bits"]]}
     if name in gains:
@@ -195,9 +191,7 @@ def test_saved_weights_have_the_names_that_they_always_had(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*MAKERS, "xval zero", "bits zero"])
-def test_gradients_are_there_and_the_same_on_either_way(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gradients_are_there_and_the_same_on_either_way(name, monkeypatch):
     """At the numbers alone, and at every token: of the word vectors, and of each parameter."""
     zero = {"zero_init": True} if name.endswith("zero") else {}
     layer, batch = made(name.removesuffix(" zero"), **zero), batch_of(filler=float("nan"))
@@ -212,7 +206,7 @@ def test_gradients_are_there_and_the_same_on_either_way(
 
 
 @EVERY
-def test_a_batch_without_numbers_still_has_a_gradient(name: str) -> None:
+def test_a_batch_without_numbers_still_has_a_gradient(name):
     """Or a process of a distributed run would wait for it."""
     layer, batch = made(name), batch_of()
     for stream in ("number_mask", "place_value", "input_ids"):
@@ -225,7 +219,7 @@ def test_a_batch_without_numbers_still_has_a_gradient(name: str) -> None:
 
 
 @EVERY
-def test_state_and_config_come_back(name: str) -> None:
+def test_state_and_config_come_back(name):
     layer, batch, e = made(name), batch_of(), words()
     torch.manual_seed(99)
     other = layers.embedding_from_config(json.loads(json.dumps(layer.config())), D)
@@ -240,7 +234,7 @@ def test_state_and_config_come_back(name: str) -> None:
 
 @EVERY
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_low_precision_rounds_once(name: str, dtype: Any) -> None:
+def test_low_precision_rounds_once(name, dtype):
     """The layer in float32 on the same rounded weights and words, then rounded, is the layer in low
     precision within a few roundings.
     """
@@ -253,13 +247,13 @@ def test_low_precision_rounds_once(name: str, dtype: Any) -> None:
     torch.testing.assert_close(found.float(), high(e.float(), batch), rtol=6 * unit, atol=20 * unit)
 
 
-def test_no_layer_has_a_buffer_of_floats() -> None:
+def test_no_layer_has_a_buffer_of_floats():
     buffers = [buffer for kind in MAKERS for buffer in made(kind).buffers()]
     assert not any(buffer.is_floating_point() for buffer in buffers)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_forty_digits_survive_a_cast_of_the_module(dtype: Any) -> None:
+def test_forty_digits_survive_a_cast_of_the_module(dtype):
     """Frequencies in a buffer, or a float of the number, would not."""
     generator = torch.Generator().manual_seed(3)
     digits = torch.randint(10, (1, 200, 40), generator=generator, dtype=torch.uint8)
@@ -272,12 +266,12 @@ def test_forty_digits_survive_a_cast_of_the_module(dtype: Any) -> None:
     np.testing.assert_allclose(features[0, :, :2], _phi(digits[0, :, 0]), atol=1e-6)
 
 
-def _phi(digits: Any) -> Any:
+def _phi(digits):
     turns = digits.double().numpy() / 10
     return np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], 1)
 
 
-def test_values_beyond_float16_are_multiplied_in_float32() -> None:
+def test_values_beyond_float16_are_multiplied_in_float32():
     """70000 as float16 is infinite, and 2049 is 2048; their products with small word vectors are
     neither.
     """
@@ -291,7 +285,7 @@ def test_values_beyond_float16_are_multiplied_in_float32() -> None:
 
 
 @pytest.mark.slow
-def test_every_layer_compiles_to_one_graph_for_batches_of_any_size() -> None:
+def test_every_layer_compiles_to_one_graph_for_batches_of_any_size():
     """Forward and backward, without a break, and compiled once."""
     # half a second, which a quick run has no use for
     from torch._dynamo.testing import CompileCounterWithBackend
@@ -300,7 +294,7 @@ def test_every_layer_compiles_to_one_graph_for_batches_of_any_size() -> None:
     written = layers.PlaceValueEmbedding(D, zero_init=False, written="lsd")
     every = [*alone, layers.SumEmbedding(alone[:2]), written]
 
-    def embed(e: Any, batch: dict[str, Any]) -> Any:
+    def embed(e, batch):
         return torch.stack([layer(e, batch) for layer in every])
 
     torch.compiler.reset()
@@ -328,7 +322,7 @@ ZERO = [name for name in MAKERS if name != "fone"]  # features that are padded h
 
 
 @pytest.mark.parametrize("name", ZERO)
-def test_zero_init_changes_nothing_and_learns(name: str) -> None:
+def test_zero_init_changes_nothing_and_learns(name):
     layer, batch, e = made(name, zero_init=True), batch_of(), words()
     assert torch.equal(layer(e, batch), e)
     goal = words(seed=5)
@@ -345,12 +339,12 @@ def test_zero_init_changes_nothing_and_learns(name: str) -> None:
 
 @pytest.mark.parametrize("bases", [(10,), (2, 5, 10), (5,), (2, 5), (3, 7)])
 @pytest.mark.parametrize("chunk", [None, 5, 4])
-def test_features_and_digits_are_those_of_numtok(bases: tuple[int, ...], chunk: int | None) -> None:
+def test_features_and_digits_are_those_of_numtok(bases, chunk):
     fone = FoNE(7, 6, bases, chunk=chunk)
 
     @settings(max_examples=30)
     @given(st.lists(st.lists(st.integers(0, 9), min_size=13, max_size=13), min_size=1, max_size=4))
-    def check(rows: list[list[int]]) -> None:
+    def check(rows):
         digits = np.array(rows, np.uint8)
         found = features_of_digits(torch.from_numpy(digits), bases, chunk)
         np.testing.assert_allclose(found.numpy(), fone.features(digits), atol=1e-6, rtol=0)
@@ -364,7 +358,7 @@ def test_features_and_digits_are_those_of_numtok(bases: tuple[int, ...], chunk: 
 
 @pytest.mark.parametrize("chunk", [None, 5])
 @pytest.mark.parametrize("projection", ["pad", "linear"])
-def test_digits_and_features_embed_alike(chunk: int | None, projection: str) -> None:
+def test_digits_and_features_embed_alike(chunk, projection):
     fone = FoNE(8, 4, chunk=chunk)
     numbers = Numbers.parse(["12345678.9012", "0", "7.5"])
     digits = dataclasses.replace(fone, compact=True).encode(numbers)["number_digits"]
@@ -381,7 +375,7 @@ def test_digits_and_features_embed_alike(chunk: int | None, projection: str) -> 
 
 
 @pytest.mark.parametrize("projection", ["pad", "linear"])
-def test_fone_replaces_the_digits_of_abacus(projection: str) -> None:
+def test_fone_replaces_the_digits_of_abacus(projection):
     """FoNE, section 5, Q3: "the embeddings for each digit (0-9) are replaced with their
     corresponding Fourier Number Embeddings".
     """
@@ -403,7 +397,7 @@ def test_fone_replaces_the_digits_of_abacus(projection: str) -> None:
     torch.testing.assert_close(layers.FoNEDigitEmbedding(D, IDS)(e, batch)[at], e[at] + padded)
 
 
-def test_a_sum_does_not_depend_on_its_order() -> None:
+def test_a_sum_does_not_depend_on_its_order():
     batch, e = batch_of(), words()
     parts = [made(name) for name in ("xval", "bits", "fone", "bins")]
     torch.testing.assert_close(
@@ -414,7 +408,7 @@ def test_a_sum_does_not_depend_on_its_order() -> None:
 # ---- Place values
 
 
-def test_places_move_in_training_only_each_row_by_its_own_offset() -> None:
+def test_places_move_in_training_only_each_row_by_its_own_offset():
     torch.manual_seed(0)
     layer = layers.PlaceValueEmbedding(1, max_place=40, max_offset=30)
     with torch.no_grad():
@@ -428,7 +422,7 @@ def test_places_move_in_training_only_each_row_by_its_own_offset() -> None:
     assert torch.equal(layer.eval()(e, {"place_value": place})[..., 0], place.float())
 
 
-def test_coupled_positions_are_those_of_the_authors() -> None:
+def test_coupled_positions_are_those_of_the_authors():
     """``AdditionDatasetWithCoupledPositions`` of src/data/addition.py, which counts them down from
     ``end``, the position of the marks; ours are counted up from it.
     """
@@ -456,14 +450,14 @@ def test_coupled_positions_are_those_of_the_authors() -> None:
     assert isinstance(again, layers.PlaceValueEmbedding) and again.coupled
 
 
-def test_places_beyond_the_table_share_the_last_vector() -> None:
+def test_places_beyond_the_table_share_the_last_vector():
     layer = layers.PlaceValueEmbedding(3, max_place=2, zero_init=False)
     found = layer(torch.zeros(1, 4, 3), {"place_value": torch.tensor([[2, 900, -900, -2]])})
     assert torch.equal(found[0, 0], found[0, 1]) and torch.equal(found[0, 2], found[0, 3])
     assert not torch.equal(found[0, 0], found[0, 2])
 
 
-def test_an_offset_leaves_places_apart() -> None:
+def test_an_offset_leaves_places_apart():
     """Of the longest number that the table has room for, no two digits ever share a place."""
     with pytest.raises(RepresentationError, match="max_offset=100 must be below max_place=64"):
         layers.PlaceValueEmbedding(D, max_offset=100)
@@ -483,7 +477,7 @@ SYMBOLS = {symbol: 10 + k for k, symbol in enumerate(Digits().alphabet)} | {
 }
 
 
-def spelled(literals: list[str], representation: Any) -> tuple[list[int], list[int]]:
+def spelled(literals, representation):
     """(ids, places) of a text of these numbers, with words between."""
     ids, places = [5], [0]
     for literal in literals:
@@ -502,9 +496,7 @@ LITERAL = st.from_regex(r"-?(0|[1-9][0-9]{0,5})(\.[0-9]{1,4})?", fullmatch=True)
 )
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.thorough
-def test_what_is_seen_in_training_is_what_is_seen_when_writing(
-    representation: Any, own: bool
-) -> None:
+def test_what_is_seen_in_training_is_what_is_seen_when_writing(representation, own):
     vocabulary = {
         own_token(name) if own and name.isdigit() else name: number
         for name, number in SYMBOLS.items()
@@ -512,7 +504,7 @@ def test_what_is_seen_in_training_is_what_is_seen_when_writing(
 
     @settings(max_examples=examples(25, thorough=100))
     @given(st.lists(LITERAL, max_size=4))
-    def check(literals: list[str]) -> None:
+    def check(literals):
         ids, places = spelled(literals, representation)
         tracker = layers.PlaceTracker(vocabulary, representation.order)
         written = [int(tracker.step([one])[0]) for one in ids]
@@ -522,7 +514,7 @@ def test_what_is_seen_in_training_is_what_is_seen_when_writing(
     check()
 
 
-def test_least_significant_first_integers_are_known_when_written() -> None:
+def test_least_significant_first_integers_are_known_when_written():
     _, places = spelled(["417", "-20600"], PlaceValue(order="lsd"))
     assert places_when_written(torch.tensor([places]), "lsd")[0].tolist() == places
     _, places = spelled(["417.25"], PlaceValue())
@@ -531,7 +523,7 @@ def test_least_significant_first_integers_are_known_when_written() -> None:
     assert seen == [0, 0, 0, 0, 0, 0, -1, -2, 0, 0]
 
 
-def test_only_digits_with_a_label_are_shown_as_written() -> None:
+def test_only_digits_with_a_label_are_shown_as_written():
     layer = layers.PlaceValueEmbedding(1, max_place=9, written="msd")
     with torch.no_grad():
         layer.vectors.weight.copy_(torch.arange(-9.0, 10).unsqueeze(1))
@@ -545,7 +537,7 @@ def test_only_digits_with_a_label_are_shown_as_written() -> None:
         assert layer(torch.zeros(1, 8, 1), batch)[0, :, 0].tolist() == place[0].tolist()
 
 
-def test_the_tracker_keeps_a_state_for_each_row_and_beam() -> None:
+def test_the_tracker_keeps_a_state_for_each_row_and_beam():
     tracker = layers.PlaceTracker(SYMBOLS, "lsd")
     one, dot, word = SYMBOLS["1"], SYMBOLS["."], 5
     # a digit outside a number has no place
@@ -561,12 +553,12 @@ def test_the_tracker_keeps_a_state_for_each_row_and_beam() -> None:
 # ---- From a file, and errors
 
 
-def schema_of(*numbers: Any) -> pa.Schema:
+def schema_of(*numbers):
     return numtok.Tokenizer.from_pretrained(numbers=list(numbers)).batch_schema()
 
 
 @pytest.mark.parametrize("compact", [False, True])
-def test_the_layer_follows_from_the_file(compact: bool) -> None:
+def test_the_layer_follows_from_the_file(compact):
     bits, fone = FloatBits(compact=compact), FoNE(5, 4, compact=compact, chunk=5)
     schema = schema_of(XVal(0.5, 40.0), bits, fone, ExponentBins(50), LogFourier(4))
     options = {"zero_init": True, "projection": "linear", "depth": 2}
@@ -582,7 +574,7 @@ def test_the_layer_follows_from_the_file(compact: bool) -> None:
         assert options.items() <= one.config().items()
 
 
-def test_the_former_name_in_a_saved_layer_is_read() -> None:
+def test_the_former_name_in_a_saved_layer_is_read():
     layer = layers.embedding_from_config({"name": "bins", "n": 50}, D)
     assert layer.config()["name"] == "exponent_bins"
 
@@ -597,14 +589,12 @@ def test_the_former_name_in_a_saved_layer_is_read() -> None:
         (XVal(), {}, {"name": "xval"}),
     ],
 )
-def test_one_representation_gives_one_layer(
-    one: Any, options: dict[str, Any], expected: dict[str, Any]
-) -> None:
+def test_one_representation_gives_one_layer(one, options, expected):
     layer = layers.embedding_from_schema(schema_of(one), D, **options)
     assert expected.items() <= layer.config().items()
 
 
-def test_a_file_without_anything_to_embed_or_an_unknown_option() -> None:
+def test_a_file_without_anything_to_embed_or_an_unknown_option():
     for one in (P10(), Digits()):
         with pytest.raises(SchemaError, match="tokens alone"):
             layers.embedding_from_schema(schema_of(one), D)
@@ -615,7 +605,7 @@ def test_a_file_without_anything_to_embed_or_an_unknown_option() -> None:
 
 
 @EVERY
-def test_a_missing_stream_is_named(name: str) -> None:
+def test_a_missing_stream_is_named(name):
     layer, batch = made(name), batch_of()
     for stream in layer.streams:
         del batch[stream]
@@ -623,7 +613,7 @@ def test_a_missing_stream_is_named(name: str) -> None:
         layer(words(), batch)
 
 
-def test_streams_of_another_shape_are_refused() -> None:
+def test_streams_of_another_shape_are_refused():
     batch = batch_of()
     cases: list[tuple[Any, Any, dict[str, Any], str]] = [
         (made("xval"), words()[:, :3], {}, "batch and sequence differ"),
@@ -667,6 +657,6 @@ ZERO_REPLACED = {"projection": "linear", "zero_init": True, "combine": "replace"
         (lambda: layers.embedding_from_config({"name": "xval", "colour": 1}, D), "colour"),
     ],
 )
-def test_what_cannot_be_made(make: Callable[[], Any], message: str) -> None:
+def test_what_cannot_be_made(make, message):
     with pytest.raises(RepresentationError, match=message):
         make()

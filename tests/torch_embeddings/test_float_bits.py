@@ -26,20 +26,20 @@ NARROW = [0.0, -28.5, 70000.0, 0.125, 4.17, -0.0, 999.99, 1e-4]
 WIDE = [0.0, -0.0, -28.5, 0.30000000000000004, 5e-324, -1.7976931348623157e308, 9007199254740994.0]
 
 
-def bits_of(values: list[float], form: str = ">f") -> Any:
+def bits_of(values, form=">f"):
     """The IEEE 754 bits, sign first, as the papers make them, with ``struct``: uint8 (n, width)."""
     packed = [struct.pack(form, value) for value in values]
     return torch.tensor([[int(bit) for byte in one for bit in f"{byte:08b}"] for one in packed])
 
 
-def embedded(layer: FloatBitsEmbedding, stream: Any, words: Any = None) -> Any:
+def embedded(layer, stream, words=None):
     """What the layer makes of word vectors, one number after the other in one row: (n, D)."""
     words = torch.randn(1, len(stream), layer.d_model) if words is None else words
     mask = torch.ones(1, len(stream), dtype=torch.bool)
     return layer(words, {"number_mask": mask, "number_bits": stream[None]})[0].detach()
 
 
-def network(layer: Any, x: Any, residual: bool = True) -> Any:
+def network(layer, x, residual=True):
     """The paper, equation 3: x_1 = ReLU(Linear(x, W_1)), x_2 = Linear(ReLU(Linear(x_1, W_2)), W_3),
     x_3 = x_1 + x_2, embedding = ReLU(x_3); with more or fewer layers between, and its ablations.
     """
@@ -57,9 +57,7 @@ def network(layer: Any, x: Any, residual: bool = True) -> Any:
     ("depth", "bias", "residual", "signed_bits", "width"),
     [*itertools.product((1, 2, 3, 4), *[(False, True)] * 3, (32,)), (3, False, True, False, 64)],
 )
-def test_the_network_is_that_of_the_paper(
-    depth: int, bias: bool, residual: bool, signed_bits: bool, width: int
-) -> None:
+def test_the_network_is_that_of_the_paper(depth, bias, residual, signed_bits, width):
     """Its default is equation 3, without a bias; bias and no residual are ablations of table 2."""
     torch.manual_seed(0)
     options: dict[str, Any] = {"bias": bias, "residual": residual, "signed_bits": signed_bits}
@@ -72,12 +70,12 @@ def test_the_network_is_that_of_the_paper(
     assert [tuple(one.shape) for one in default.parameters()] == [(D, 32), (D, D), (D, D)]
 
 
-def test_the_bits_of_the_paper_s_example() -> None:
+def test_the_bits_of_the_paper_s_example():
     written = "".join(map(str, bits_of([-28.5])[0].tolist()))
     assert written == "1" + "10000011" + "11001000000000000000000"
 
 
-def test_plus_zero_is_the_zero_vector_only_in_the_form_of_the_paper() -> None:
+def test_plus_zero_is_the_zero_vector_only_in_the_form_of_the_paper():
     zeros = {"paper": {}, "bias": {"bias": True}, "signed": {"signed_bits": True}}
     found = {
         k: embedded(FloatBitsEmbedding(D, **o), bits_of([0.0, -0.0])) for k, o in zeros.items()
@@ -90,7 +88,7 @@ def test_plus_zero_is_the_zero_vector_only_in_the_form_of_the_paper() -> None:
     assert all(one[1].any() for one in found.values())
 
 
-def test_zeros_in_the_last_layer_are_no_zero_init() -> None:
+def test_zeros_in_the_last_layer_are_no_zero_init():
     """They leave x_1 and not the word vector: the reason that ``zero_init`` is a gain of its own."""
     layer, x = FloatBitsEmbedding(D), bits_of(NARROW)
     torch.nn.init.zeros_(layer.layers[2].weight)  # type: ignore[arg-type]
@@ -101,7 +99,7 @@ def test_zeros_in_the_last_layer_are_no_zero_init() -> None:
 # --- Bits of 64, added
 
 
-def stream_of(values: list[float], compact: bool, reciprocal: bool) -> Any:
+def stream_of(values, compact, reciprocal):
     """``number_bits`` as the collator gives it."""
     if compact:
         return torch.tensor([struct.unpack(">q", struct.pack(">d", value))[0] for value in values])
@@ -113,9 +111,7 @@ def stream_of(values: list[float], compact: bool, reciprocal: bool) -> Any:
 @pytest.mark.parametrize("compact", [False, True])
 @pytest.mark.parametrize("reciprocal", [False, True])
 @pytest.mark.parametrize("projection", ["pad", "linear"])
-def test_bits_are_added_as_minus_one_and_one(
-    compact: bool, reciprocal: bool, projection: str
-) -> None:
+def test_bits_are_added_as_minus_one_and_one(compact, reciprocal, projection):
     """BitTokens, the authors' ``combine_embeds``: "sum", e + pad(2 b - 1), and "weighted_sum", e +
     W (2 b - 1).
     """
@@ -133,7 +129,7 @@ def test_bits_are_added_as_minus_one_and_one(
 
 
 @pytest.mark.parametrize("reciprocal", [False, True])
-def test_zero_pad_is_that_of_the_authors(reciprocal: bool) -> None:
+def test_zero_pad_is_that_of_the_authors(reciprocal):
     """``combine_embeds``: pad(num_encoding * sqrt(n_embed / embedding_size)) for the word vector."""
     d, stream = 136, stream_of(WIDE, False, reciprocal)
     layer = FloatBitsEmbedding(d, width=64, reciprocal=reciprocal, combine="zero_pad")
@@ -145,7 +141,7 @@ def test_zero_pad_is_that_of_the_authors(reciprocal: bool) -> None:
     assert not list(layer.parameters())
 
 
-def test_the_published_form_of_each_width_is_the_default() -> None:
+def test_the_published_form_of_each_width_is_the_default():
     assert FloatBitsEmbedding(D).config()["combine"] == "replace"
     assert FloatBitsEmbedding(64, width=64).config()["combine"] == "add"
     x, e = bits_of(NARROW), torch.randn(1, len(NARROW), D + 8)
@@ -166,13 +162,13 @@ def test_the_published_form_of_each_width_is_the_default() -> None:
         ({"width": 64, "projection": "both"}, "projection='both' is unknown"),
     ],
 )
-def test_what_cannot_be_made(options: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_made(options, message):
     with pytest.raises(RepresentationError, match=message):
         FloatBitsEmbedding(D, **options)
 
 
 @pytest.mark.parametrize("compact", [False, True])
-def test_the_layer_of_a_file(compact: bool) -> None:
+def test_the_layer_of_a_file(compact):
     """``embedding_from_schema``: as wide as the data, with the reciprocal."""
     numbers = FloatBits(width=64, reciprocal=True, compact=compact)
     schema = Tokenizer.from_pretrained(numbers=numbers).batch_schema()
@@ -184,7 +180,7 @@ def test_the_layer_of_a_file(compact: bool) -> None:
     assert layer.config()["combine"] == "replace"
 
 
-def test_words_of_64_bits_are_not_read_as_32() -> None:
+def test_words_of_64_bits_are_not_read_as_32():
     """By a layer or a head that somebody made for the other width."""
     wide, hidden = stream_of(WIDE, True, False), torch.randn(len(WIDE), D)
     with pytest.raises(SchemaError, match=r"more than 32 bits.*width=64"):
@@ -196,7 +192,7 @@ def test_words_of_64_bits_are_not_read_as_32() -> None:
 
 
 @given(st.lists(st.integers(0, 2**32 - 1), max_size=5))
-def test_bits_words_and_values_invert_each_other(words: list[int]) -> None:
+def test_bits_words_and_values_invert_each_other(words):
     exact = torch.tensor(words, dtype=torch.int64)
     bits = bits_of_words(exact)
     assert torch.equal(words_of_bits(bits), exact)

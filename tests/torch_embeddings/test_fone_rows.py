@@ -17,19 +17,19 @@ from numtok.errors import RepresentationError
 from numtok_torch import start_as_fone
 
 
-def features(x: int) -> list[float]:
+def features(x):
     """As fone_features there has them."""
     periods = [2, 5, 10, 20, 50, 100, 200, 500, 1000]
     return [f(2 * np.pi * x / period) for period in periods for f in (np.cos, np.sin)]
 
 
 @pytest.fixture
-def tokenizer() -> Tokenizer:
+def tokenizer():
     """One with a token for each of 0 to 999."""
     return Tokenizer.from_pretrained(numbers=[Digits(3)])
 
 
-def test_rows_are_the_features_of_their_numbers(tokenizer: Tokenizer) -> None:
+def test_rows_are_the_features_of_their_numbers(tokenizer):
     embedding = nn.Embedding(tokenizer.vocab_size, 24)
     before = embedding.weight.detach().clone()
     rows = start_as_fone(embedding, tokenizer)
@@ -44,7 +44,7 @@ def test_rows_are_the_features_of_their_numbers(tokenizer: Tokenizer) -> None:
 
 
 @pytest.mark.parametrize("frozen", [True, False])
-def test_frozen_rows_stay_and_others_learn(frozen: bool, tokenizer: Tokenizer) -> None:
+def test_frozen_rows_stay_and_others_learn(frozen, tokenizer):
     torch.manual_seed(0)
     embedding = nn.Embedding(tokenizer.vocab_size, 24)
     rows = list(start_as_fone(embedding, tokenizer, frozen=frozen))
@@ -60,7 +60,7 @@ def test_frozen_rows_stay_and_others_learn(frozen: bool, tokenizer: Tokenizer) -
     assert moved.all()
 
 
-def test_any_vocabulary(tokenizer: Tokenizer) -> None:
+def test_any_vocabulary(tokenizer):
     source: Any = Plain.from_str(json.dumps(trained.config("gpt2")))
     vocabulary, embedding = source.get_vocab(), nn.Embedding(source.get_vocab_size(), 18)
     plain = start_as_fone(embedding.to(torch.bfloat16), source)
@@ -75,9 +75,7 @@ def test_any_vocabulary(tokenizer: Tokenizer) -> None:
     ("size", "message"),
     [((20000, 17), "18 features do not fit into rows of 17"), ((5, 24), "is not among its 5")],
 )
-def test_an_embedding_that_does_not_fit(
-    size: tuple[int, int], message: str, tokenizer: Tokenizer
-) -> None:
+def test_an_embedding_that_does_not_fit(size, message, tokenizer):
     embedding = nn.Embedding(*size)
     before = embedding.weight.detach().clone()
     with pytest.raises(RepresentationError, match=message):

@@ -1,7 +1,5 @@
 """The layer for QuantileBins: the linear map of the piecewise linear encoding that it says it is."""
 
-from __future__ import annotations
-
 import torch
 
 import numtok
@@ -19,7 +17,7 @@ EDGES = (-3.0, 0.0, 1.4, 3.4, 7.85, 100.0)
 TEXTS = ["-3 and -1.5 and 0 and 1", "3.3 or 8 or 50 or 100"]
 
 
-def layer_and_batch(bins: QuantileBins) -> tuple[QuantileBinsEmbedding, dict[str, torch.Tensor]]:
+def layer_and_batch(bins):
     batch = numtok.Tokenizer.from_pretrained(numbers=[bins]).encode_batch(TEXTS)
     rows = NumberDataset(batch)
     collator = NumberCollator.from_schema(batch.schema, 0, objective=None)
@@ -29,7 +27,7 @@ def layer_and_batch(bins: QuantileBins) -> tuple[QuantileBinsEmbedding, dict[str
     return layer, collator([rows[0], rows[1]])
 
 
-def test_soft_is_a_linear_map_of_the_piecewise_linear_encoding() -> None:
+def test_soft_is_a_linear_map_of_the_piecewise_linear_encoding():
     layer, batch = layer_and_batch(QuantileBins(9, True, EDGES))
     values = torch.tensor([-3, -1.5, 0, 1, 3.3, 8, 50, 100])
     edges = torch.tensor(EDGES)
@@ -45,7 +43,7 @@ def test_soft_is_a_linear_map_of_the_piecewise_linear_encoding() -> None:
     assert layer.vectors.weight.grad[len(EDGES) :].abs().sum() == 0
 
 
-def test_hard_adds_the_vector_of_the_bin() -> None:
+def test_hard_adds_the_vector_of_the_bin():
     layer, batch = layer_and_batch(QuantileBins(9, False, EDGES))
     words = torch.ones(*batch["input_ids"].shape, 8, dtype=torch.bfloat16)
     found = layer(words, batch)[batch["number_mask"]]

@@ -2,13 +2,10 @@
 new one.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import pickle
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -27,7 +24,7 @@ from numtok_torch.auto import NumberConfig, NumberTextGeneration, PreTrainedNumb
 TRUSTED = {"trust_remote_code": True}
 
 
-def saved(name: str, folder: Path, kind: str = "gpt2", backbone: Any = tiny.backbone) -> Any:
+def saved(name, folder, kind="gpt2", backbone=tiny.backbone):
     """The model, its tokenizer, options of generate, and both of them in the folder."""
     model, tokenizer, options = setting(name, kind, backbone)
     tokenizer.save_pretrained(folder)
@@ -38,7 +35,7 @@ def saved(name: str, folder: Path, kind: str = "gpt2", backbone: Any = tiny.back
     return model, tokenizer, options
 
 
-def encoded(folder: Path, prompts: list[str], side: str = "left") -> tuple[Any, Any]:
+def encoded(folder, prompts, side="left"):
     """The drop-in tokenizer of a folder, and a batch of it."""
     tokenizer = AutoTokenizer.from_pretrained(folder, padding_side=side, **TRUSTED)
     return tokenizer, tokenizer(prompts, padding=True, return_tensors="pt", return_numbers=True)
@@ -54,7 +51,7 @@ def encoded(folder: Path, prompts: list[str], side: str = "left") -> tuple[Any, 
         ("place lsd", "llama"),
     ],
 )
-def test_ids_values_and_texts_are_those_of_generate(name: str, kind: str, tmp_path: Path) -> None:
+def test_ids_values_and_texts_are_those_of_generate(name, kind, tmp_path):
     """Greedy, batched: from ids by transformers' generate, and from text by a pipeline."""
     model, tokenizer, options = saved(name, tmp_path, kind)
     expected = generate(model, tokenizer, PROMPTS, details=True, **options)
@@ -80,7 +77,7 @@ def test_ids_values_and_texts_are_those_of_generate(name: str, kind: str, tmp_pa
     assert texts == [prompt + text for prompt, text in zip(PROMPTS, expected.texts, strict=True)]
 
 
-def test_a_chat(tmp_path: Path) -> None:
+def test_a_chat(tmp_path):
     model, tokenizer, options = saved("xval", tmp_path)
     found = pipeline("text-generation", model=str(tmp_path), **TRUSTED)
     found.tokenizer.chat_template = "{% for one in messages %}{{ one['content'] }} is{% endfor %}"
@@ -90,7 +87,7 @@ def test_a_chat(tmp_path: Path) -> None:
     assert written == [*chat, {"role": "assistant", "content": expected}]
 
 
-def test_beams_and_several_sequences(tmp_path: Path) -> None:
+def test_beams_and_several_sequences(tmp_path):
     model, tokenizer, options = saved("xval", tmp_path)
     more = {"num_beams": 3, "num_return_sequences": 2}
     expected = generate(model, tokenizer, PROMPTS[:2], details=True, **options, **more)
@@ -105,7 +102,7 @@ def test_beams_and_several_sequences(tmp_path: Path) -> None:
     assert len(written[0]["number_value"]) == len(tokenizer.encode(PROMPTS[0]).input_ids) + 12
 
 
-def test_a_new_process(tmp_path: Path) -> None:
+def test_a_new_process(tmp_path):
     """That imports nothing of numtok itself, and takes the model from the cache of the Hub; where
     numtok cannot be imported it says so.
     """
@@ -137,7 +134,7 @@ def test_a_new_process(tmp_path: Path) -> None:
     assert texts == generate(model, tokenizer, PROMPTS, full_text=True, **options)
 
 
-def test_the_config_round_trips(tmp_path: Path) -> None:
+def test_the_config_round_trips(tmp_path):
     """Its own, and into a folder that the model is loaded from again."""
     model, *_ = saved("xval", tmp_path, "gpt_neox")
     expected = model(**tiny.batch()).loss
@@ -155,7 +152,7 @@ def test_the_config_round_trips(tmp_path: Path) -> None:
     same(again(**tiny.batch()).loss, expected, 0, 0)
 
 
-def test_each_kind_has_its_auto_class(tmp_path: Path) -> None:
+def test_each_kind_has_its_auto_class(tmp_path):
     """Those of another kind say which."""
     layers = tiny.embedding("fone"), tiny.head("fone")
     bert, labels = transformers.BertConfig(**tiny.SIZES), {"num_labels": 3}
@@ -194,8 +191,8 @@ def test_each_kind_has_its_auto_class(tmp_path: Path) -> None:
     assert not again.can_generate()
 
 
-def test_an_encoder_with_a_decoder_writes(tmp_path: Path) -> None:
-    def t5(_: str, vocab_size: int) -> Any:
+def test_an_encoder_with_a_decoder_writes(tmp_path):
+    def t5(_, vocab_size):
         sizes = {"d_model": tiny.D, "num_layers": 1, "num_heads": 2, "d_kv": 8, "d_ff": 16}
         config = transformers.T5Config(vocab_size=vocab_size, decoder_start_token_id=0, **sizes)
         return tiny.lively(transformers.T5ForConditionalGeneration, config)
@@ -211,14 +208,14 @@ def test_an_encoder_with_a_decoder_writes(tmp_path: Path) -> None:
         assert [one for one in values if not math.isnan(one)] == expected.values[row]
 
 
-def test_push_to_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_push_to_hub(tmp_path, monkeypatch):
     """What would be uploaded is a model that loads. (The hub is a folder; the rest is its code.)"""
 
     class Hub:
-        def create_repo(self, repo_id: str, **_: Any) -> Any:
+        def create_repo(self, repo_id, **_):
             return type("Repository", (), {"repo_id": repo_id})
 
-        def create_commit(self, repo_id: str, operations: list[Any], **_: Any) -> None:
+        def create_commit(self, repo_id, operations, **_):
             for one in operations:
                 path = tmp_path / repo_id / one.path_in_repo
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -238,7 +235,7 @@ def test_push_to_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     same(again(**tiny.batch()).loss, model(**tiny.batch()).loss, 0, 0)
 
 
-def test_adapters_dtypes_and_attention_are_loaded(tmp_path: Path) -> None:
+def test_adapters_dtypes_and_attention_are_loaded(tmp_path):
     peft = pytest.importorskip("peft")
     config = peft.LoraConfig(target_modules=["q_proj"], init_lora_weights=False)
     backbone = peft.get_peft_model(tiny.backbone("llama"), config)
@@ -255,11 +252,11 @@ def test_adapters_dtypes_and_attention_are_loaded(tmp_path: Path) -> None:
     assert next(merged.head.parameters()).dtype is torch.float32
 
 
-def test_a_plain_trainer_writes_whole_folders_and_resumes(tmp_path: Path) -> None:
+def test_a_plain_trainer_writes_whole_folders_and_resumes(tmp_path):
     """Of a model that is transformers' own from the beginning."""
     pytest.importorskip("accelerate")
 
-    def trainer() -> Any:
+    def trainer():
         layers = tiny.embedding("xval"), tiny.head("scalar")
         made = PreTrainedNumberModel(tiny.backbone("gpt2"), *layers)
         steps = {"max_steps": 4, "save_steps": 2, "learning_rate": 1e-2}
@@ -279,7 +276,7 @@ def test_a_plain_trainer_writes_whole_folders_and_resumes(tmp_path: Path) -> Non
     same(again.model.eval()(**tiny.batch()).loss, expected)
 
 
-def test_what_cannot_be_done_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_done_is_told(tmp_path):
     saved("xval", tmp_path)
     found = PreTrainedNumberModel.from_pretrained(tmp_path)
     _, batch = encoded(tmp_path, PROMPTS)
@@ -305,7 +302,7 @@ def test_what_cannot_be_done_is_told(tmp_path: Path) -> None:
         PreTrainedNumberModel.from_pretrained(tmp_path / "empty")
 
 
-def test_how_many_tokens(tmp_path: Path) -> None:
+def test_how_many_tokens(tmp_path):
     """As of transformers: what is given, else the generation config, else 20."""
     *_, options = saved("digits", tmp_path)
     found = AutoModelForCausalLM.from_pretrained(tmp_path, **TRUSTED)

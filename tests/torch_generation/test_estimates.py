@@ -1,10 +1,7 @@
 """One number from many samples: the median or the mean of what was written, with an interval."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,18 +15,18 @@ PROMPTS = ["It weighs", "a b c and"]
 
 
 @pytest.fixture(autouse=True)
-def seeded() -> None:
+def seeded():
     torch.manual_seed(5)
 
 
-def sampled(made: Any, tokenizer: Any, prompts: list[str], **options: Any) -> Generated:
+def sampled(made, tokenizer, prompts, **options):
     found = generate(made, tokenizer, prompts, **({"samples": 200} | options))
     assert isinstance(found, Generated)
     return found
 
 
 @pytest.mark.parametrize(("reduce", "expected"), [("median", 7.0), ("mean", 7.0)])
-def test_values_are_drawn_from_the_head(reduce: str, expected: float) -> None:
+def test_values_are_drawn_from_the_head(reduce, expected):
     made, tokenizer, _ = setting("xval")
     made.head = MixtureHead(made.head.d_model, 1)  # 7 ± 0.5, whatever is before
     with torch.no_grad():
@@ -48,7 +45,7 @@ def test_values_are_drawn_from_the_head(reduce: str, expected: float) -> None:
 
 
 @pytest.mark.parametrize("name", ["xval", "p10"])
-def test_estimates_are_of_the_texts_of_their_prompt(name: str) -> None:
+def test_estimates_are_of_the_texts_of_their_prompt(name):
     made, tokenizer, options = setting(name)
     found = sampled(made, tokenizer, PROMPTS, samples=9, coverage=0.5, **options)
     for prompt, estimate in enumerate(found.estimates):
@@ -60,7 +57,7 @@ def test_estimates_are_of_the_texts_of_their_prompt(name: str) -> None:
     assert len(found.estimates) == len(PROMPTS)
 
 
-def test_what_is_no_number_does_not_count() -> None:
+def test_what_is_no_number_does_not_count():
     assert Estimate.of([[1.0, 9.0], [], [math.nan], [3.0]], "mean", 0.9).samples == [1.0, 3.0]
     nothing = Estimate.of([[], [math.nan]], "median", 0.9)
     assert math.isnan(nothing.value) and math.isnan(nothing.interval[0]) and not nothing.samples
@@ -82,7 +79,7 @@ def test_what_is_no_number_does_not_count() -> None:
         ({"do_sample": False}, "do_sample=False"),
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
+def test_options_that_make_no_sense(options, message):
     made, tokenizer, _ = setting("xval")
     with pytest.raises(ModelError, match=message):
         sampled(made, tokenizer, PROMPTS, **options)

@@ -34,16 +34,14 @@ from numtok_torch import (
     head_from_config,
 )
 from numtok_torch.data import NumberCollator, NumberDataset
-from numtok_torch.generation.generate_texts import Generated, generate, read_prompts
+from numtok_torch.generation.generate_texts import generate, read_prompts
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
 
 KINDS = pytest.mark.parametrize("kind", tiny.CAUSAL)
 COMMON = ("xval", "fone dense", "place lsd")
 
 
-def forced(
-    made: NumberModel, tokenizer: Tokenizer, prompt: str, ids: list[int], values: list[float]
-) -> Any:
+def forced(made, tokenizer, prompt, ids, values):
     """(the output for prompt and continuation at once, without padding or cache; how many tokens
     the prompt has).
     """
@@ -55,14 +53,7 @@ def forced(
         return made(**batch), width
 
 
-def check_forced(
-    made: NumberModel,
-    tokenizer: Tokenizer,
-    found: Generated,
-    per_prompt: int,
-    options: dict[str, Any],
-    greedy: bool,
-) -> int:
+def check_forced(made, tokenizer, found, per_prompt, options, greedy):
     """Each row is what the model says when it reads the row; how many numbers there were."""
     bias, new = bias_of(tokenizer, options), options["max_new_tokens"]
     count = 0
@@ -83,9 +74,7 @@ def check_forced(
     return count
 
 
-def held_to_numbers(
-    tokenizer: Tokenizer, scores: torch.Tensor, prompt: str, ids: list[int], new: int
-) -> torch.Tensor:
+def held_to_numbers(tokenizer, scores, prompt, ids, new):
     """The scores of each of the ids, without those that may not follow the ids before."""
     start = tokenizer.encode(prompt).input_ids.tolist()
     processor = NumberLogitsProcessor(tokenizer, max_length=len(start) + new)
@@ -94,7 +83,7 @@ def held_to_numbers(
     )
 
 
-def as_held(tokenizer: Tokenizer, value: float) -> float:
+def as_held(tokenizer, value):
     """The value as the representation writes it."""
     first = tokenizer.representations[0]
     return round(abs(value), first.frac_digits) if isinstance(first, FoNE) else value
@@ -108,7 +97,7 @@ def as_held(tokenizer: Tokenizer, value: float) -> float:
         *(pytest.param("gpt_neox", name, marks=pytest.mark.slow) for name in COMMON),
     ],
 )
-def test_cached_is_uncached_and_batched_is_one_by_one(kind: str, name: str) -> None:
+def test_cached_is_uncached_and_batched_is_one_by_one(kind, name):
     """And both are greedy: the most likely token of the model that reads it all at once."""
     made, tokenizer, options = setting(name, kind)
     found = generate(made, tokenizer, PROMPTS, details=True, **options)
@@ -139,7 +128,7 @@ def test_cached_is_uncached_and_batched_is_one_by_one(kind: str, name: str) -> N
         ("llama", "fone dense", "sampling"),
     ],
 )
-def test_every_row_and_beam_has_its_own_numbers(kind: str, name: str, way: str) -> None:
+def test_every_row_and_beam_has_its_own_numbers(kind, name, way):
     made, tokenizer, options = setting(name, kind)
     results = []
     for use_cache in (True, False):
@@ -156,13 +145,13 @@ def test_every_row_and_beam_has_its_own_numbers(kind: str, name: str, way: str) 
 
 
 @KINDS
-def test_beams_are_ordered_by_what_the_model_says(kind: str) -> None:
+def test_beams_are_ordered_by_what_the_model_says(kind):
     """Their scores are those of teacher forcing, in falling order."""
     made, tokenizer, options = setting("xval", kind)
     bias, numbers = 5.0, number_ids(tokenizer)  # which is added to the logarithms of probabilities
     options["sequence_bias"] = [[[number], bias] for number in numbers]
 
-    def score(prompt: str, ids: list[int], values: list[float]) -> float:
+    def score(prompt, ids, values):
         output, width = forced(made, tokenizer, prompt, ids, values)
         logits, written = output.logits[0, width - 1 : -1], torch.tensor(ids)
         total = logits.log_softmax(-1).gather(-1, written[:, None]).sum()
@@ -177,7 +166,7 @@ def test_beams_are_ordered_by_what_the_model_says(kind: str) -> None:
         assert scores == sorted(scores, reverse=True)
 
 
-def test_the_value_is_read_where_the_token_was_sampled() -> None:
+def test_the_value_is_read_where_the_token_was_sampled():
     """Also where the most likely token is another: all that top_k=0 and a high temperature draw."""
     made, tokenizer, options = setting("xval")
     options |= {"do_sample": True, "temperature": 50.0, "top_k": 0, "max_new_tokens": 30}
@@ -197,7 +186,7 @@ def test_the_value_is_read_where_the_token_was_sampled() -> None:
     pytest.fail("no number was drawn")
 
 
-def test_drawn_values() -> None:
+def test_drawn_values():
     """Rows with the same tokens have values of their own, and each goes on from its own."""
     made, tokenizer, options = setting("mixture")
     same_tokens = {"do_sample": True, "top_k": 1, "num_return_sequences": 4, "sample_numbers": True}
@@ -214,7 +203,7 @@ def test_drawn_values() -> None:
         generate(setting("xval")[0], tokenizer, PROMPTS, sample_numbers=True)
 
 
-def test_the_prompt_s_numbers_are_read() -> None:
+def test_the_prompt_s_numbers_are_read():
     made, tokenizer, options = setting("xval")
     one, two = (
         generate(made, tokenizer, [f"It is {value} of"], details=True, **options)
@@ -223,7 +212,7 @@ def test_the_prompt_s_numbers_are_read() -> None:
     assert one != two
 
 
-def test_texts() -> None:
+def test_texts():
     """Each number once, where its token is, with the space of its form; behind the prompt as given."""
     made, tokenizer, options = setting("xval")
     found = generate(made, tokenizer, PROMPTS, details=True, **options)
@@ -235,7 +224,7 @@ def test_texts() -> None:
     ]
 
 
-def test_digits_that_no_float_holds() -> None:
+def test_digits_that_no_float_holds():
     """All 30 of them, as the head says them, in the text and fed back."""
     fone = FoNE(30, 0, compact=True)
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [fone])
@@ -262,7 +251,7 @@ def test_digits_that_no_float_holds() -> None:
         assert torch.equal(said[0], batch["number_digits"][0, at])
 
 
-def test_ends() -> None:
+def test_ends():
     """An end token is left out; a number token that ends the text stays, with its value, in beams
     too.
     """
@@ -270,7 +259,7 @@ def test_ends() -> None:
     numbers = number_ids(tokenizer)
     options["sequence_bias"] = [[[number], 4.0] for number in numbers]
 
-    def written(**more: Any) -> Generated:
+    def written(**more):
         return generate(made, tokenizer, PROMPTS, details=True, **options | more)
 
     whole = written()
@@ -291,7 +280,7 @@ def test_ends() -> None:
         check_forced(made, tokenizer, first, len(first.ids) // len(PROMPTS), options, greedy=False)
 
 
-def test_without_a_head_no_number_token_is_written() -> None:
+def test_without_a_head_no_number_token_is_written():
     made, tokenizer, options = setting("xval")
     silent = NumberModel(made.backbone, made.embedding).eval()
     found = generate(silent, tokenizer, PROMPTS, details=True, suppress_tokens=[5], **options)
@@ -308,9 +297,7 @@ def test_without_a_head_no_number_token_is_written() -> None:
     ],
     ids=["msd", "lsd", "threes"],
 )
-def test_training_and_writing_show_the_same_places(
-    representation: Any, seen_in_question: set[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_training_and_writing_show_the_same_places(representation, seen_in_question, monkeypatch):
     """By default: the layer that embedding_from_schema makes, in training on an answer, and while
     that answer is written.
     """
@@ -322,7 +309,7 @@ def test_training_and_writing_show_the_same_places(
     seen: list[Any] = []
     find = layer.find
 
-    def watched(vectors: torch.Tensor, batch: Any) -> Any:
+    def watched(vectors, batch):
         found = find(vectors, batch)
         seen.append(found[1])
         return found
@@ -345,7 +332,7 @@ def test_training_and_writing_show_the_same_places(
         assert torch.equal(shown, trained_on[:, :-1])  # the last token is not read again
 
 
-def test_places_of_another_order_are_refused() -> None:
+def test_places_of_another_order_are_refused():
     made, tokenizer, _ = setting("place lsd")
     with pytest.raises(ModelError, match="written 'lsd', the tokenizer writes them 'msd'"):
         generate(made, setting("place")[1], ["a 417"])
@@ -355,7 +342,7 @@ def test_places_of_another_order_are_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["place", "place lsd"])
-def test_places_follow_their_beam(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_places_follow_their_beam(name, monkeypatch):
     """Each row is shown with the places that a tracker of its own gives, however beams take each
     other's place.
     """
@@ -364,7 +351,7 @@ def test_places_follow_their_beam(name: str, monkeypatch: pytest.MonkeyPatch) ->
     layer: Any = made.embedding
     forward = layer.forward
 
-    def watched(vectors: torch.Tensor, batch: Any) -> Any:
+    def watched(vectors, batch):
         seen.append((batch["input_ids"], batch["place_value"]))
         return forward(vectors, batch)
 
@@ -372,7 +359,7 @@ def test_places_follow_their_beam(name: str, monkeypatch: pytest.MonkeyPatch) ->
     width = len(tokenizer.encode("it is").input_ids)
     symbols = [tokenizer.tokens[c] for c in "0123456789."]
 
-    def allowed(_: int, ids: torch.Tensor) -> list[int]:
+    def allowed(_, ids):
         return [tokenizer.tokens["[NUM]"]] if len(ids) == width else symbols
 
     options = {"num_beams": 6, "max_new_tokens": 12, "use_cache": False}
@@ -387,7 +374,7 @@ def test_places_follow_their_beam(name: str, monkeypatch: pytest.MonkeyPatch) ->
     assert moved >= 3 and digits >= 50
 
 
-def test_spelled_out_numbers_are_ordinary_tokens() -> None:
+def test_spelled_out_numbers_are_ordinary_tokens():
     made, tokenizer, options = setting("p10")
     sequence = [tokenizer.tokens[f"[NUM:{symbol}]"] for symbol in ("-", "6", "0", "2", "E-1", "6")]
     script = scripted(tokenizer, "is", sequence)
@@ -398,7 +385,7 @@ def test_spelled_out_numbers_are_ordinary_tokens() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "metaspace_first", "t5"])
-def test_other_tokenizers(kind: str) -> None:
+def test_other_tokenizers(kind):
     """Those whose decoders put spaces: the continuation is what it adds to the prompt."""
     tokenizer = Tokenizer.from_pretrained(trained.source(kind), [XVal()])
     whole = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size)
@@ -412,7 +399,7 @@ def test_other_tokenizers(kind: str) -> None:
     assert found.texts[0].split() == expected.split()
 
 
-def test_transformers_tokenizer() -> None:
+def test_transformers_tokenizer():
     hf = pytest.importorskip("numtok.hf")
     made, tokenizer, options = setting("xval")
     folder = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.gpt2())
@@ -421,7 +408,7 @@ def test_transformers_tokenizer() -> None:
     assert texts[0] == texts[1]
 
 
-def test_special_tokens_in_front() -> None:
+def test_special_tokens_in_front():
     """Only in front: what ends a text would end the prompt."""
     tokenizer = Tokenizer.from_pretrained(trained.source("bert"), [XVal()])
     framed = read_prompts(tokenizer, ["these 5", "a"], 0, 0, True, torch.device("cpu"))
@@ -432,7 +419,7 @@ def test_special_tokens_in_front() -> None:
         assert ids[1:] == bare["input_ids"][row][bare["attention_mask"][row] > 0].tolist()
 
 
-def test_the_model_is_left_as_it_was() -> None:
+def test_the_model_is_left_as_it_was():
     made, tokenizer, options = setting("xval")
     before = generate(made, tokenizer, PROMPTS, **options)
     made.train()
@@ -443,7 +430,7 @@ def test_the_model_is_left_as_it_was() -> None:
     assert generate(made, tokenizer, [], **options) == []
 
 
-def test_threads() -> None:
+def test_threads():
     """Several at once on one model."""
     made, tokenizer, options = setting("fone")
     prompts = PROMPTS * 3
@@ -461,13 +448,13 @@ def test_threads() -> None:
         (PROMPTS, {"prefill_chunk_size": 2}, "prefill_chunk_size"),
     ],
 )
-def test_mistakes(prompts: Any, options: dict[str, Any], message: str) -> None:
+def test_mistakes(prompts, options, message):
     made, tokenizer, known = setting("xval")
     with pytest.raises((InputError, ModelError), match=message):
         generate(made, tokenizer, prompts, **known | options)
 
 
-def test_what_cannot_write() -> None:
+def test_what_cannot_write():
     made, tokenizer, options = setting("xval")
     small = r"691 tokens.* 60 rows.*vocab_size=tokenizer\.vocab_size"
     for model, known, message in (
@@ -484,7 +471,7 @@ def test_what_cannot_write() -> None:
         generate(made, tokenizer, PROMPTS, **options)
 
 
-def test_the_table_of_positions_ends() -> None:
+def test_the_table_of_positions_ends():
     tok = Tokenizer.from_pretrained()
     whole = tiny.backbone("gpt2", vocab_size=tok.vocab_size, n_positions=8)
     model = NumberModel(whole, XValEmbedding(tiny.D), ScalarHead(tiny.D))

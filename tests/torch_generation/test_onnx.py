@@ -1,13 +1,9 @@
 """A model as an ONNX graph says what it says in torch; its text is written without torch."""
 
-from __future__ import annotations
-
 import functools
 import json
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -39,11 +35,11 @@ NEW = 12
 
 
 @functools.cache
-def made(name: str, kind: str) -> Any:
+def made(name, kind):
     return setting(name, kind)
 
 
-def in_torch(model: Any, batch: Any, past: Any) -> tuple[list[Any], Any]:
+def in_torch(model, batch, past):
     """Logits and readings, as the graph gives them, and the cache."""
     streams = {name: one for name, one in batch.items() if name != "input_ids"}
     mask = streams.pop("attention_mask")
@@ -58,7 +54,7 @@ def in_torch(model: Any, batch: Any, past: Any) -> tuple[list[Any], Any]:
 
 
 @pytest.mark.parametrize(("name", "kind"), [QUICK, *SLOW])
-def test_the_graph_says_what_torch_says(name: str, kind: str) -> None:
+def test_the_graph_says_what_torch_says(name, kind):
     """Any batch and length, with and without a past, beside padding; exact to 1e-4, and digits and
     bits to the last.
     """
@@ -110,7 +106,7 @@ for folder, bias, prompts, new in json.load(sys.stdin):
 @pytest.mark.parametrize(
     "cases", [[QUICK], pytest.param([case.values for case in SLOW], marks=pytest.mark.slow)]
 )
-def test_the_loop_without_torch_writes_what_generate_writes(cases: Any) -> None:
+def test_the_loop_without_torch_writes_what_generate_writes(cases):
     """Greedy, padded, its numbers fed back, also where every other token is one of a number."""
     asked, wanted = [], []
     for name, kind in cases:
@@ -136,7 +132,7 @@ def test_the_loop_without_torch_writes_what_generate_writes(cases: Any) -> None:
     assert [json.loads(line) for line in done.stdout.splitlines()] == wanted
 
 
-def test_what_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_written(tmp_path, monkeypatch):
     model, tokenizer, _ = made(*QUICK)
     bert = NumberModel(tiny.backbone("bert"), None, None)
     with pytest.raises(ModelError, match="BertForMaskedLM writes no text from left to right"):

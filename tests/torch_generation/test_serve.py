@@ -1,7 +1,5 @@
 """The server of the examples, asked by the client of OpenAI over loopback."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import http.client
@@ -10,10 +8,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
 from exported import exported
@@ -40,7 +35,7 @@ while True:
 
 
 @contextlib.contextmanager
-def served(folder: Path, *options: str) -> Iterator[Any]:
+def served(folder, *options):
     """A server of its own process, and a client of it."""
     command = [sys.executable, str(EXAMPLES / "serve.py"), str(folder), "--port", "0", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -54,7 +49,7 @@ def served(folder: Path, *options: str) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def asked(tmp_path_factory):
     """Of a folder of torch, which the server exports itself."""
     folder = tmp_path_factory.mktemp("torch")
     model, tokenizer, _ = setting("xval", "gpt2")
@@ -65,13 +60,13 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @functools.cache
-def wanted(prompt: str) -> str:
+def wanted(prompt):
     model, tokenizer, _ = setting("xval", "gpt2")
     (text,) = generate(model, tokenizer, [prompt], max_new_tokens=NEW)
     return text
 
 
-def test_no_request_of_many_clients_is_lost(asked: Any) -> None:
+def test_no_request_of_many_clients_is_lost(asked):
     """32 at once, every other one streamed, each its own text, numbers whole; also while another client
     is killed in the middle of its text.
     """
@@ -79,7 +74,7 @@ def test_no_request_of_many_clients_is_lost(asked: Any) -> None:
     right = {prompt: wanted(prompt) for prompt in PROMPTS}
     name = client.models.list().data[0].id
 
-    def ask(which: int) -> list[str]:
+    def ask(which):
         wrong = []
         for turn in range(EACH):
             prompt = PROMPTS[(which + turn) % len(PROMPTS)]
@@ -108,7 +103,7 @@ def test_no_request_of_many_clients_is_lost(asked: Any) -> None:
     assert create(prompt="7", max_tokens=NEW, temperature=0).choices[0].text == right["7"]
 
 
-def test_several_prompts_stops_and_draws(asked: Any) -> None:
+def test_several_prompts_stops_and_draws(asked):
     _, create = asked
     greedy = {"max_tokens": NEW, "temperature": 0}
     together = create(prompt=PROMPTS, **greedy).choices
@@ -143,7 +138,7 @@ def test_several_prompts_stops_and_draws(asked: Any) -> None:
         ({"prompt": "7", "model": "other"}, 404, "the model here is"),
     ],
 )
-def test_what_is_refused_says_why(given: Any, status: int, message: str, asked: Any) -> None:
+def test_what_is_refused_says_why(given, status, message, asked):
     _, create = asked
     with pytest.raises(openai.APIStatusError, match=message) as told:
         create(**given)
@@ -151,7 +146,7 @@ def test_what_is_refused_says_why(given: Any, status: int, message: str, asked: 
     assert told.value.body["type"] == "invalid_request_error"
 
 
-def test_bytes_that_are_no_request(asked: Any) -> None:
+def test_bytes_that_are_no_request(asked):
     client, create = asked
     url = str(client.base_url)
     for path, body, status in (
@@ -175,7 +170,7 @@ def test_bytes_that_are_no_request(asked: Any) -> None:
     assert create(prompt="7", max_tokens=1).choices
 
 
-def test_a_queue_that_is_full(asked: Any) -> None:
+def test_a_queue_that_is_full(asked):
     """All of a request's texts wait, or none does."""
     _, create = asked
     with pytest.raises(openai.RateLimitError, match="texts wait already"):
@@ -183,7 +178,7 @@ def test_a_queue_that_is_full(asked: Any) -> None:
     assert len(create(prompt=["7"] * (CLIENTS + 1), max_tokens=1).choices) == CLIENTS + 1
 
 
-def test_time_that_is_over() -> None:
+def test_time_that_is_over():
     with (
         served(exported("p10", "gpt2"), "--timeout", "0") as (_, create),
         pytest.raises(openai.InternalServerError, match="not done in 0 s"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import pytest
 import torch
@@ -24,18 +23,18 @@ from numtok_torch import ModelError, NumberModel, generate
 class Pieces(TextStreamer):
     """The pieces of text, as they come."""
 
-    def __init__(self, tokenizer: Any = None, **options: Any) -> None:
+    def __init__(self, tokenizer=None, **options):
         super().__init__(tokenizer, **options)
         self.pieces: list[str] = []
         self.ended = 0
 
-    def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
+    def on_finalized_text(self, text, stream_end=False):
         assert not self.ended
         self.pieces.append(text)
         self.ended += stream_end
 
 
-def streamed(made: Any, tokenizer: Any, prompt: str, **options: Any) -> tuple[list[str], str]:
+def streamed(made, tokenizer, prompt, **options):
     """The pieces, and the text of the same call without a streamer."""
     pieces = Pieces()
     torch.manual_seed(7)
@@ -47,7 +46,7 @@ def streamed(made: Any, tokenizer: Any, prompt: str, **options: Any) -> tuple[li
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("way", [{}, {"do_sample": True, "top_k": 0, "full_text": True}])
-def test_what_is_streamed_is_what_is_returned(name: str, way: dict[str, Any]) -> None:
+def test_what_is_streamed_is_what_is_returned(name, way):
     made, tokenizer, options = setting(name)
     for prompt in PROMPTS:
         pieces, text = streamed(made, tokenizer, prompt, **options, **way)
@@ -69,9 +68,7 @@ def test_what_is_streamed_is_what_is_returned(name: str, way: dict[str, Any]) ->
     st.integers(0, 3),
     st.booleans(),
 )
-def test_whatever_is_written(
-    source: str, representation: Any, text: str, cut: int, well_formed: bool
-) -> None:
+def test_whatever_is_written(source, representation, text, cut, well_formed):
     """Any tokenizer's ids, also numbers and characters that are cut off at the end."""
     tokenizer = numtok.Tokenizer.from_pretrained(trained.source(source), [representation])
     ids = tokenizer.encode(text).input_ids.tolist()
@@ -87,7 +84,7 @@ def test_whatever_is_written(
 
 
 @pytest.mark.parametrize("name", ["xval", "place", "place lsd", "p10"])
-def test_numbers_come_whole(name: str) -> None:
+def test_numbers_come_whole(name):
     """A piece with a number has all of it: together they hold the numbers of the text."""
     made, tokenizer, options = setting(name)
     word = tokenizer.encode(" of").input_ids.tolist()
@@ -102,7 +99,7 @@ def test_numbers_come_whole(name: str) -> None:
     assert [n.text for piece in pieces for n in numtok.extract(piece)] == numbers
 
 
-def test_streamers_of_transformers() -> None:
+def test_streamers_of_transformers():
     """Of the drop-in tokenizer, of the core, and, in another thread, one that is iterated over."""
     hf = pytest.importorskip("numtok.hf")
     made, tokenizer, options = setting("xval")
@@ -122,15 +119,15 @@ def test_streamers_of_transformers() -> None:
         thread.join()
 
 
-def test_other_streamers_get_ids() -> None:
+def test_other_streamers_get_ids():
     class Ids(BaseStreamer):
-        def __init__(self) -> None:
+        def __init__(self):
             self.ids: list[int] = []
 
-        def put(self, value: torch.Tensor) -> None:
+        def put(self, value):
             self.ids += value.flatten().tolist()
 
-        def end(self) -> None:
+        def end(self):
             self.ids.append(-1)
 
     made, tokenizer, options = setting("place")
@@ -141,7 +138,7 @@ def test_other_streamers_get_ids() -> None:
     assert streamer.ids[-1] == -1
 
 
-def test_one_text_only() -> None:
+def test_one_text_only():
     made, tokenizer, options = setting("xval")
     for prompts, more in ((PROMPTS, {}), (PROMPTS[:1], {"num_beams": 2}), ([], {})):
         with pytest.raises(ModelError, match="one prompt, and neither num_beams nor"):

@@ -60,16 +60,16 @@ PAD = 3
 
 
 @functools.cache
-def tokenizer_of(name: str, source: str = "gpt2", grammar: Grammar | None = None) -> Tokenizer:
+def tokenizer_of(name, source="gpt2", grammar=None):
     return Tokenizer.from_pretrained(trained.source(source), [SPELLED[name]], grammar)
 
 
 @functools.cache
-def model_of(name: str, seed: int) -> Any:
+def model_of(name, seed):
     return tiny.backbone("gpt2", seed, vocab_size=tokenizer_of(name).vocab_size, n_layer=1)
 
 
-def padded(rows: list[list[int]]) -> dict[str, torch.Tensor]:
+def padded(rows):
     """On the left."""
     width = max(map(len, rows))
     ids = [[PAD] * (width - len(row)) + row for row in rows]
@@ -77,11 +77,11 @@ def padded(rows: list[list[int]]) -> dict[str, torch.Tensor]:
     return {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(mask)}
 
 
-def prompt_ids(tokenizer: Tokenizer) -> list[list[int]]:
+def prompt_ids(tokenizer):
     return [tokenizer.encode(prompt).input_ids.tolist() for prompt in PROMPTS]
 
 
-def bias(tokenizer: Tokenizer, amount: float) -> list[Any]:
+def bias(tokenizer, amount):
     """Towards the tokens of numbers, and those that only begin one above all, so that about every
     other one is.
     """
@@ -91,7 +91,7 @@ def bias(tokenizer: Tokenizer, amount: float) -> list[Any]:
     ]
 
 
-def mistakes(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
+def mistakes(tokenizer, ids):
     """What is wrong with the numbers in ids: those that are no whole number, and tokens of numbers
     outside of any.
     """
@@ -114,9 +114,7 @@ def mistakes(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
     return found + [f"{ids[at]} at {at} outside" for at in outside]
 
 
-def written(
-    name: str, seed: int, new: int, amount: float, way: str, prompts: Any = None, **options: Any
-) -> list[list[int]]:
+def written(name, seed, new, amount, way, prompts=None, **options):
     """The rows of a stock model's own generate, prompts included, without the padding."""
     tokenizer, model = tokenizer_of(name), model_of(name, seed)
     batch = padded(prompts or prompt_ids(tokenizer))
@@ -138,9 +136,7 @@ def written(
 @pytest.mark.parametrize("name", SPELLED)
 @given(seed=st.integers(0, 2), new=st.integers(1, 14), amount=st.sampled_from([0.0, 3.0, 8.0]))
 @settings(max_examples=examples(2))
-def test_a_random_model_writes_only_numbers(
-    name: str, way: str, seed: int, new: int, amount: float
-) -> None:
+def test_a_random_model_writes_only_numbers(name, way, seed, new, amount):
     """However many tokens there is room for: no number is begun that would be cut."""
     width = max(map(len, prompt_ids(tokenizer_of(name))))
     processor = NumberLogitsProcessor(tokenizer_of(name), longest=8, max_length=width + new)
@@ -150,7 +146,7 @@ def test_a_random_model_writes_only_numbers(
 
 @pytest.mark.parametrize("way", ["greedy", "beams"])
 @pytest.mark.parametrize("name", [name for name in SPELLED if name != "fp15"])
-def test_a_prompt_that_ends_within_a_number(name: str, way: str) -> None:
+def test_a_prompt_that_ends_within_a_number(name, way):
     """Is written to its end first, at each place where it can be cut, beside prompts that end in
     text.
     """
@@ -166,7 +162,7 @@ def test_a_prompt_that_ends_within_a_number(name: str, way: str) -> None:
     assert not [found for row in rows for found in mistakes(tokenizer, row)]
 
 
-def allowed_by_rule(tokenizer: Tokenizer, ids: list[int], room: int, longest: int) -> set[int]:
+def allowed_by_rule(tokenizer, ids, room, longest):
     """Which tokens may follow, slowly: each is tried, with every way to end a number behind it,
     symbol by symbol.
     """
@@ -179,10 +175,10 @@ def allowed_by_rule(tokenizer: Tokenizer, ids: list[int], room: int, longest: in
     firsts = {int(spelling.ids[k]): k for k in spelling.first}
     firsts |= {int(one): spelling.first[k] for k, one in enumerate(spelling.spaced)}
 
-    def goes_on(state: int, one: int) -> bool:
+    def goes_on(state, one):
         return one in symbol_of and rules.following[state, symbol_of[one]] >= 0
 
-    def run(tokens: list[int]) -> tuple[int | None, int, bool]:
+    def run(tokens):
         """(the state within a number, its tokens so far, whether a number has just ended)"""
         state, count, behind = None, 0, False
         for one in tokens:
@@ -199,7 +195,7 @@ def allowed_by_rule(tokenizer: Tokenizer, ids: list[int], room: int, longest: in
                 behind, state = True, None
         return state, count, behind
 
-    def left(state: int | None) -> int:
+    def left(state):
         return 0 if state is None else int(rules.to_end[state]) + spelling.bracketed
 
     state, count, behind = run(ids)
@@ -226,7 +222,7 @@ def allowed_by_rule(tokenizer: Tokenizer, ids: list[int], room: int, longest: in
 @pytest.mark.parametrize("name", SPELLED)
 @given(data=st.data())
 @settings(max_examples=examples(15))
-def test_the_tables_are_the_rule(name: str, data: Any) -> None:
+def test_the_tables_are_the_rule(name, data):
     """On whatever ids, well-formed or not, and rows in any order, padded or not."""
     tokenizer = tokenizer_of(name)
     numbers = st.sampled_from(sorted(set(tokenizer.tokens.values())))
@@ -244,7 +240,7 @@ def test_the_tables_are_the_rule(name: str, data: Any) -> None:
     assert torch.equal(again.flip(0), held)
 
 
-def test_scores_stay_and_ids_beyond_the_tokenizer_are_text() -> None:
+def test_scores_stay_and_ids_beyond_the_tokenizer_are_text():
     """Of models whose table of words was rounded up."""
     tokenizer = tokenizer_of("place")
     size, of = tokenizer.vocab_size, tokenizer.tokens
@@ -257,13 +253,13 @@ def test_scores_stay_and_ids_beyond_the_tokenizer_are_text() -> None:
     assert kept.sum(1).tolist() == [10 + len(".eE,") + 1, size + 29]
 
 
-def test_other_constraints_hold_too() -> None:
+def test_other_constraints_hold_too():
     """Where they leave nothing that may follow, they alone are kept to."""
     tokenizer, model = tokenizer_of("place"), model_of("place", 0)
     of, processor = tokenizer.tokens, NumberLogitsProcessor(tokenizer, max_length=8)
     prompt, barred = torch.tensor([[5, of["[NUM]"]]]), [of[one] for one in "012345678"]
 
-    def generated(new: int, **options: Any) -> list[int]:
+    def generated(new, **options):
         return list(
             model.generate(prompt, max_new_tokens=new, logits_processor=[processor], **options)[0]
         )
@@ -276,7 +272,7 @@ def test_other_constraints_hold_too() -> None:
 
 
 @pytest.mark.parametrize(("name", "way"), list(zip(SPELLED, itertools.cycle(WAYS), strict=False)))
-def test_generate_writes_only_numbers(name: str, way: str) -> None:
+def test_generate_writes_only_numbers(name, way):
     """By itself: each has a value, none is cut at the end, and without it there would be others."""
     tokenizer = tokenizer_of(name)
     model = NumberModel(model_of(name, 0), None)
@@ -296,7 +292,7 @@ def test_generate_writes_only_numbers(name: str, way: str) -> None:
         assert any(mistakes(tokenizer, ids) for ids in loose.ids)
 
 
-def test_a_decoder_that_is_made_to_end() -> None:
+def test_a_decoder_that_is_made_to_end():
     """BART's last token is always its end token, so a number has one token less."""
     tokenizer = tokenizer_of("place")
     torch.manual_seed(0)
@@ -319,7 +315,7 @@ def test_a_decoder_that_is_made_to_end() -> None:
     ("grammar", "text"),
     [(Grammar(grouping="_"), "1_234.5 and 7e3"), (Grammar.european(), "1.234,5 and 7e3")],
 )
-def test_values_are_those_that_the_grammar_reads(grammar: Grammar, text: str) -> None:
+def test_values_are_those_that_the_grammar_reads(grammar, text):
     tokenizer = tokenizer_of("place", "gpt2", grammar)
     model = NumberModel(tiny.backbone("gpt2", 0, vocab_size=tokenizer.vocab_size), None)
     script = tokenizer.encode(text).input_ids.tolist()
@@ -328,7 +324,7 @@ def test_values_are_those_that_the_grammar_reads(grammar: Grammar, text: str) ->
     assert found.texts == [text] and found.values == [[1234.5, 7000.0]]
 
 
-def test_mistakes_are_told() -> None:
+def test_mistakes_are_told():
     for name, representation in (("gpt2", Subword()), ("bert", XVal())):
         with pytest.raises(ModelError, match="no rules for how numbers go on"):
             NumberLogitsProcessor(Tokenizer.from_pretrained(trained.source(name), [representation]))
@@ -345,7 +341,7 @@ ONE_TOKEN: dict[str, Any] = {"xval": XVal(), "bits": FloatBits(), "place": Place
 
 @pytest.mark.parametrize("source", ["gpt2", "t5", "bert"])
 @pytest.mark.parametrize("name", ONE_TOKEN)
-def test_as_many_numbers_are_read_as_were_written(name: str, source: str) -> None:
+def test_as_many_numbers_are_read_as_were_written(name, source):
     """By a model that would write numbers back to back, in either form, and words."""
     tokenizer = Tokenizer.from_pretrained(trained.source(source), [ONE_TOKEN[name]])
     numbers: Any = None, None
@@ -356,7 +352,7 @@ def test_as_many_numbers_are_read_as_were_written(name: str, source: str) -> Non
     end = tokenizer.tokens.get("[/NUM]", -1)
     digits = [] if name != "place" else [tokenizer.tokens[one] for one in [*"123", "[/NUM]"]]
 
-    def allowed(_: int, ids: Any) -> list[int]:
+    def allowed(_, ids):
         edge = next(one for one in [*ids.tolist()[::-1], end] if one in begins or one == end)
         return digits if name == "place" and edge != end else [*begins, *words]
 

@@ -52,13 +52,11 @@ HEADS: dict[str, dict[str, Any]] = {
 
 
 @functools.cache
-def tokenizer_of(source: str) -> Tokenizer:
+def tokenizer_of(source):
     return Tokenizer.from_pretrained(trained.source("gpt2"), SOURCES[source])
 
 
-def setting(
-    source: str, head: str, seed: int = 0, kind: str = "gpt2"
-) -> tuple[NumberModel, Tokenizer, dict[str, Any]]:
+def setting(source, head, seed=0, kind="gpt2"):
     """A model whose output depends strongly on the numbers; a tokenizer; options under which a
     third of the tokens are numbers.
     """
@@ -74,16 +72,16 @@ def setting(
     return made, tokenizer, {"max_new_tokens": 10, "sequence_bias": biased(tokenizer)}
 
 
-def biased(tokenizer: Tokenizer) -> list[Any]:
+def biased(tokenizer):
     return [[[one], 6.0] for one in number_ids(tokenizer)]
 
 
 @pytest.fixture
-def writings(monkeypatch: pytest.MonkeyPatch) -> list[Writing]:
+def writings(monkeypatch):
     """What is kept while texts are written, from now on."""
     kept: list[Writing] = []
 
-    def noted(*arguments: Any) -> Writing:
+    def noted(*arguments):
         kept.append(Writing(*arguments))
         return kept[-1]
 
@@ -91,7 +89,7 @@ def writings(monkeypatch: pytest.MonkeyPatch) -> list[Writing]:
     return kept
 
 
-def in_turn(source: str) -> list[str]:
+def in_turn(source):
     """Two heads for each source: every head has its turn."""
     turn = list(SOURCES).index(source)
     return [list(HEADS)[(turn + k) % len(HEADS)] for k in (0, len(HEADS) // 2)]
@@ -107,7 +105,7 @@ def in_turn(source: str) -> list[str]:
         ("all", "llama", in_turn("all")[0]),
     ],
 )
-def test_cached_is_uncached_is_batched(source: str, kind: str, head: str) -> None:
+def test_cached_is_uncached_is_batched(source, kind, head):
     """To the last digit: texts, ids and values, of every embedding and every head."""
     made, tokenizer, options = setting(source, head, int(kind == "gpt2"), kind)
     found = []
@@ -126,9 +124,7 @@ def test_cached_is_uncached_is_batched(source: str, kind: str, head: str) -> Non
         *(("all", head) for head in HEADS),
     ],
 )
-def test_what_is_fed_back_is_what_the_text_says(
-    source: str, head: str, writings: list[Writing]
-) -> None:
+def test_what_is_fed_back_is_what_the_text_says(source, head, writings):
     """Every stream at every written number is, bit for bit, that of the tokenizer for its text."""
     made, tokenizer, options = setting(source, head)
     generate(made, tokenizer, PROMPTS, use_cache=False, **options)
@@ -145,7 +141,7 @@ def test_what_is_fed_back_is_what_the_text_says(
         assert torch.equal(fed.to(batch[name].dtype), batch[name][:, 0]), name
 
 
-def test_rounding_that_noise_would_decide_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounding_that_noise_would_decide_is_read_again(monkeypatch):
     """A number next to the middle between two decimals is told by the text alone; others are not
     read twice.
     """
@@ -155,7 +151,7 @@ def test_rounding_that_noise_would_decide_is_read_again(monkeypatch: pytest.Monk
     again: list[int] = []
     read = Writing._read_alone
 
-    def noted(self: Writing, owner: int, ids: Any) -> Any:
+    def noted(self, owner, ids):
         again.append(owner)
         return read(self, owner, ids)
 
@@ -170,14 +166,14 @@ def test_rounding_that_noise_would_decide_is_read_again(monkeypatch: pytest.Monk
     assert len(again) == count
 
 
-def test_noise_is_what_it_is_said_to_be() -> None:
+def test_noise_is_what_it_is_said_to_be():
     """The head's output with and without padding, measured: far below what counts as noise."""
     made, tokenizer, _ = setting("xval", "scalar")
     encoded = tokenizer.encode_batch(PROMPTS)
     rows = list(NumberDataset(encoded))
     collate = NumberCollator.from_schema(encoded.schema, 0, padding_side="left", objective=None)
 
-    def read(some: list[Any]) -> torch.Tensor:
+    def read(some):
         return made.head.network(made(**collate(some)).hidden[:, -1])[:, 0]
 
     with torch.no_grad():
@@ -185,13 +181,13 @@ def test_noise_is_what_it_is_said_to_be() -> None:
     assert ((together - alone).abs() <= NOISE * alone.abs().clamp(min=1) / 8).all()
 
 
-def test_four_digits() -> None:
+def test_four_digits():
     values = np.array([[802.461237, -1e-300, 0.0], [123456789.0, np.inf, 0.1 + 0.2]])
     assert rounded(values).tolist() == [[802.5, -1e-300, 0.0], [123500000.0, np.inf, 0.3]]
     assert np.isnan(rounded(np.array([np.nan])))[0] and DIGITS == 4
 
 
-def test_a_decimal_that_all_representations_hold() -> None:
+def test_a_decimal_that_all_representations_hold():
     several = [XVal(), FloatBits(), ExponentBins(50, 1e-4, 1e6), FoNE(4, 2)]
     numbers = Numbers.parse(["3.14159", "123456789", "0.00001", "12.5", "1e300", "0"])
     found = held(several, numbers)
@@ -203,9 +199,7 @@ def test_a_decimal_that_all_representations_hold() -> None:
 @pytest.mark.parametrize(
     "value", [0.30000000000000004, -5e-324, 1.7976931348623157e308, 9007199254740994.0, -0.0]
 )
-def test_a_float64_is_written_and_shown_to_the_last_bit(
-    value: float, compact: bool, writings: list[Writing]
-) -> None:
+def test_a_float64_is_written_and_shown_to_the_last_bit(value, compact, writings):
     """A head that chose these 64 bits: they are the text, with 17 digits where it takes them, the
     value, and what the model reads from then on.
     """

@@ -2,29 +2,27 @@
 series; each held to its formula, and to what it learns.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
 
 import numtok
-from numtok_torch import FourierHead, NumberHead, QuantileHead, head_from_schema
+from numtok_torch import FourierHead, QuantileHead, head_from_schema
 from numtok_torch.heads.fourier import coefficients, cumulative, density, quantile
 
 D = 12
 
 
 @pytest.fixture(autouse=True)
-def seeded() -> None:
+def seeded():
     torch.manual_seed(3)
 
 
-def hidden(rows: int = 6) -> torch.Tensor:
+def hidden(rows=6):
     return torch.randn(rows, D)
 
 
-def trained(head: NumberHead, target: torch.Tensor, rate: float = 0.05) -> torch.Tensor:
+def trained(head, target, rate=0.05):
     """The one hidden state that the head has learnt the targets from."""
     state = torch.ones(1, D)
     optimizer = torch.optim.Adam(head.parameters(), lr=rate)
@@ -35,7 +33,7 @@ def trained(head: NumberHead, target: torch.Tensor, rate: float = 0.05) -> torch
     return state
 
 
-def test_the_pinball_loss_is_its_formula() -> None:
+def test_the_pinball_loss_is_its_formula():
     shares = (0.1, 0.5, 0.8)
     head, h = QuantileHead(D, shares, scale=0.5), hidden()
     y = torch.tensor([1.0, -2, 0, 7, torch.inf, 3], dtype=torch.float64)
@@ -49,7 +47,7 @@ def test_the_pinball_loss_is_its_formula() -> None:
     assert head.loss(h, y).item() == pytest.approx(np.mean(each), rel=1e-5)
 
 
-def test_quantiles_are_learnt_and_read_in_order() -> None:
+def test_quantiles_are_learnt_and_read_in_order():
     target = torch.randn(4000, dtype=torch.float64) * 2 + 5
     head = QuantileHead(D)
     state = trained(head, target)
@@ -71,7 +69,7 @@ def test_quantiles_are_learnt_and_read_in_order() -> None:
     assert torch.equal(alone.predict(state).values, alone.quantiles(state)[:, 0])
 
 
-def test_the_density_is_the_series_of_the_authors_code() -> None:
+def test_the_density_is_the_series_of_the_authors_code():
     """Their autocorrelation is a convolution, ours a sum; the series is theirs."""
     head, h = FourierHead(D, 5), hidden(3)
     found = head.network(h).double()
@@ -95,7 +93,7 @@ def test_the_density_is_the_series_of_the_authors_code() -> None:
         assert mean.predict(h[row]).values.item() == pytest.approx(exact, abs=0.01)
 
 
-def test_the_likelihood_is_a_density_and_the_penalty_theirs() -> None:
+def test_the_likelihood_is_a_density_and_the_penalty_theirs():
     head, h = FourierHead(D, 5, spread=4.0, scale=2.0), hidden(2)
     y = torch.linspace(-2, 2, 4001, dtype=torch.float64)  # of which 4.0 in the space of y
     total = head.log_prob(h[:1].expand(4001, D), y).double().exp().sum() * (2 * (y[1] - y[0]))
@@ -112,7 +110,7 @@ def test_the_likelihood_is_a_density_and_the_penalty_theirs() -> None:
     assert head.loss(h, target).item() == pytest.approx(-head.log_prob(h[:1], target[:1]).item())
 
 
-def test_two_answers_are_two_peaks() -> None:
+def test_two_answers_are_two_peaks():
     target = torch.tensor([-2.0, 3.0, 3.0] * 40, dtype=torch.float64)
     head = FourierHead(D, 12)
     state = trained(head, target, 0.01)
@@ -131,7 +129,7 @@ def test_two_answers_are_two_peaks() -> None:
 
 
 @pytest.mark.parametrize(("numbers", "space"), [("xval", "linear"), ("fone:6,4", "asinh")])
-def test_any_representation_can_have_them(numbers: str, space: str) -> None:
+def test_any_representation_can_have_them(numbers, space):
     schema = numtok.Tokenizer.from_pretrained(numbers=numbers).batch_schema()
     assert head_from_schema(schema, D, head="quantiles", quantiles=(0.1, 0.9)).config() == {
         "name": "quantiles",

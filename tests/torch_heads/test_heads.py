@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given, settings
@@ -58,16 +57,16 @@ EVERY = pytest.mark.parametrize("name", MAKERS)
 EVERY_OF_VALUES = pytest.mark.parametrize("name", OF_VALUES)
 
 
-def made(name: str) -> heads.NumberHead:
+def made(name):
     torch.manual_seed(1)
     return MAKERS[name]()
 
 
-def hidden(rows: int = N, seed: int = 0) -> Any:
+def hidden(rows=N, seed=0):
     return torch.randn(rows, D, generator=torch.Generator().manual_seed(seed))
 
 
-def target(name: str, rows: int = N) -> Any:
+def target(name, rows=N):
     generator = torch.Generator().manual_seed(2)
     if name == "scalar" or name in OF_VALUES:
         wide = torch.randn(rows, generator=generator, dtype=torch.float64)
@@ -80,26 +79,26 @@ def target(name: str, rows: int = N) -> Any:
     return torch.randint(high, (rows, width), generator=generator, dtype=torch.uint8)
 
 
-def weights(head: Any) -> dict[str, Any]:
+def weights(head):
     return {key: value.detach().double().numpy() for key, value in head.named_parameters()}
 
 
-def mlp(w: dict[str, Any], h: Any) -> Any:
+def mlp(w, h):
     inner = h @ w["network.0.weight"].T + w["network.0.bias"]
     inner = inner * 0.5 * (1 + np.vectorize(math.erf)(inner / math.sqrt(2)))
     return inner @ w["network.2.weight"].T + w["network.2.bias"]
 
 
-def log_softmax(x: Any) -> Any:
+def log_softmax(x):
     x = x - x.max(-1, keepdims=True)
     return x - np.log(np.exp(x).sum(-1, keepdims=True))
 
 
-def softplus(x: Any) -> Any:
+def softplus(x):
     return np.log1p(np.exp(x))
 
 
-def digit_logits(pairs: Any) -> Any:
+def digit_logits(pairs):
     """[n, digits, 2] to [n, digits, 10]."""
     turns = 2 * np.pi * np.arange(10) / 10
     return pairs @ np.stack([np.cos(turns), np.sin(turns)])
@@ -108,7 +107,7 @@ def digit_logits(pairs: Any) -> Any:
 # ---- Losses are their formulas
 
 
-def formula(name: str, head: Any, h: Any, y: Any) -> float:
+def formula(name, head, h, y):
     w = weights(head)
     if name == "scalar":
         return float(np.mean((mlp(w, h)[:, 0] - y) ** 2))
@@ -142,7 +141,7 @@ def formula(name: str, head: Any, h: Any, y: Any) -> float:
 
 
 @EVERY
-def test_the_loss_is_the_formula_and_its_gradients_reach_everything(name: str) -> None:
+def test_the_loss_is_the_formula_and_its_gradients_reach_everything(name):
     """The formulas of quantiles and series are in test_distributions."""
     head, h, y = made(name), hidden().requires_grad_(), target(name)
     found = head.loss(h, y)
@@ -156,7 +155,7 @@ def test_the_loss_is_the_formula_and_its_gradients_reach_everything(name: str) -
 
 
 @EVERY
-def test_no_numbers_are_a_zero_with_a_graph(name: str) -> None:
+def test_no_numbers_are_a_zero_with_a_graph(name):
     head = made(name)
     loss = head.loss(hidden(0).requires_grad_(), target(name, 0))
     loss.backward()
@@ -166,7 +165,7 @@ def test_no_numbers_are_a_zero_with_a_graph(name: str) -> None:
 
 
 @EVERY
-def test_predictions_of_any_shape(name: str) -> None:
+def test_predictions_of_any_shape(name):
     head, h = made(name), hidden(6)
     flat, cube, single = head.predict(h), head.predict(h.view(2, 3, D)), head.predict(h[4])
     assert flat.values.shape == (6,) and flat.values.dtype == torch.float64
@@ -184,7 +183,7 @@ def test_predictions_of_any_shape(name: str) -> None:
 
 
 @EVERY
-def test_state_and_config_come_back(name: str) -> None:
+def test_state_and_config_come_back(name):
     head = made(name)
     torch.manual_seed(9)
     other = heads.head_from_config(json.loads(json.dumps(head.config())), D)
@@ -196,7 +195,7 @@ def test_state_and_config_come_back(name: str) -> None:
 
 
 @EVERY
-def test_low_precision_and_autocast(name: str) -> None:
+def test_low_precision_and_autocast(name):
     head, h = made(name), hidden()
     with torch.autocast("cpu", torch.bfloat16):  # not rounded: a value in bfloat16 has three digits
         assert torch.equal(head.loss(h, target(name)), head.loss(h, target(name)))
@@ -209,9 +208,7 @@ def test_low_precision_and_autocast(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(monkeypatch):
     """Losses, also those of tokens, and predictions: without a break, and compiled once."""
     # half a second, which a quick run has no use for
     from torch._dynamo.testing import CompileCounterWithBackend
@@ -223,7 +220,7 @@ def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(
     whole = NumberValueLoss(DigitTokens(spelled, joints=(21,), opens=(22,), closes=(23,)))
     of_tokens = [NumberTokenLoss([DIGITS]), NumberTokenLoss([DIGITS], "mse", reweigh=True), whole]
 
-    def run(states: Any, targets: dict[str, Any], logits: Any, labels: Any) -> tuple[Any, Any]:
+    def run(states, targets, logits, labels):
         losses = [head.loss(states, targets[name]) for name, head in every.items()]
         losses += [loss(logits, labels, causal=True) for loss in of_tokens]
         predictions = []
@@ -254,7 +251,7 @@ def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(
 # ---- ScalarHead
 
 
-def test_scalar_predictions_are_unscaled() -> None:
+def test_scalar_predictions_are_unscaled():
     head, h = made("scalar"), hidden()
     expected = mlp(weights(head), h.double().numpy())[:, 0] / 0.5
     np.testing.assert_allclose(head.predict(h).values.numpy(), expected, rtol=1e-5)
@@ -264,7 +261,7 @@ def test_scalar_predictions_are_unscaled() -> None:
 # ---- FoNEHead
 
 
-def test_the_head_does_not_invert_the_encoder() -> None:
+def test_the_head_does_not_invert_the_encoder():
     """Digits of the encoder's own features, read one by one, are wrong for nine of ten numbers: so
     targets are digits, never features.
     """
@@ -277,7 +274,7 @@ def test_the_head_does_not_invert_the_encoder() -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(3, 2), (12, 3), (9, 8), (0, 6), (30, 10)])
-def test_values_are_the_nearest_doubles(before: int, after: int) -> None:
+def test_values_are_the_nearest_doubles(before, after):
     """From φ of each digit by itself; not the encoder's features, which the paper's head does not
     invert.
     """
@@ -285,7 +282,7 @@ def test_values_are_the_nearest_doubles(before: int, after: int) -> None:
 
     @settings(max_examples=50)
     @given(st.lists(st.integers(0, 9), min_size=before + after, max_size=before + after))
-    def check(row: list[int]) -> None:
+    def check(row):
         turns = 2 * math.pi * torch.tensor([row]) / 10
         found = head.predict(torch.stack([turns.cos(), turns.sin()], -1).flatten(1))
         text = "".join(map(str, reversed(row)))
@@ -295,7 +292,7 @@ def test_values_are_the_nearest_doubles(before: int, after: int) -> None:
     check()
 
 
-def test_confidence_is_the_probability_of_all_digits() -> None:
+def test_confidence_is_the_probability_of_all_digits():
     head, h = made("fone plain"), hidden()
     p = np.exp(log_softmax(digit_logits(h[:, :18].double().numpy().reshape(N, 9, 2))))
     np.testing.assert_allclose(head.predict(h).confidence.numpy(), p.max(-1).prod(-1), rtol=1e-4)
@@ -304,13 +301,13 @@ def test_confidence_is_the_probability_of_all_digits() -> None:
 # ---- BitsHead
 
 
-def bits_of(values: list[float], width: int = 32) -> Any:
+def bits_of(values, width=32):
     """(n, width), sign first."""
     packed = [struct.pack({32: ">f", 64: ">d"}[width], value) for value in values]
     return torch.tensor([[int(bit) for byte in one for bit in f"{byte:08b}"] for one in packed])
 
 
-def identity(width: int = 32) -> heads.BitsHead:
+def identity(width=32):
     """A head whose logits are the hidden states."""
     head = heads.BitsHead(width, width=width)
     with torch.no_grad():
@@ -326,14 +323,14 @@ FLOATS = {
 
 @pytest.mark.parametrize("width", [32, 64])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_bits_come_back(width: int, dtype: Any) -> None:
+def test_bits_come_back(width, dtype):
     """Minus zero as well, and whatever the precision of the hidden states: each logit is a choice
     of two.
     """
     head = identity(width).to(dtype)
 
     @given(st.lists(FLOATS[width], min_size=1, max_size=5))
-    def check(values: list[float]) -> None:
+    def check(values):
         bits = bits_of(values, width)
         found = head.predict((3.0 * (2 * bits - 1)).to(dtype))
         assert found.values.dtype == torch.float64
@@ -344,9 +341,7 @@ def test_bits_come_back(width: int, dtype: Any) -> None:
 
 
 @given(st.lists(st.floats(-9, 9, width=32), min_size=32, max_size=32), st.booleans())
-def test_any_logits_are_a_finite_number_and_the_most_probable(
-    row: list[float], hostile: bool
-) -> None:
+def test_any_logits_are_a_finite_number_and_the_most_probable(row, hostile):
     logits = torch.tensor([row])
     if hostile:
         logits[0, 1:9] = logits[0, 1:9].abs() + 0.25
@@ -358,7 +353,7 @@ def test_any_logits_are_a_finite_number_and_the_most_probable(
 
 
 @pytest.mark.parametrize("width", [32, 64])
-def test_infinity_and_nan_decode_to_finite_numbers(width: int) -> None:
+def test_infinity_and_nan_decode_to_finite_numbers(width):
     logits = 3.0 * (2 * bits_of([math.inf, -math.inf, math.nan], width) - 1)
     logits[:, 5] = 0.5  # the least sure bit of the exponent
     found = identity(width).predict(logits)
@@ -368,12 +363,12 @@ def test_infinity_and_nan_decode_to_finite_numbers(width: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["bits", "bits of 64"])
-def test_compact_bits_are_the_same_target(name: str) -> None:
+def test_compact_bits_are_the_same_target(name):
     head, h, y = made(name), hidden(), target(name)
     assert torch.equal(head.loss(h, words_of_bits(y)), head.loss(h, y))
 
 
-def test_bits_of_the_reciprocal_are_no_target() -> None:
+def test_bits_of_the_reciprocal_are_no_target():
     head, h, y = heads.BitsHead(D, width=64, reciprocal=True), hidden(), target("bits of 64")
     assert torch.equal(head.loss(h, torch.cat([y, 1 - y], 1)), head.loss(h, words_of_bits(y)))
     with pytest.raises(SchemaError, match="of 128 bits"):
@@ -381,7 +376,7 @@ def test_bits_of_the_reciprocal_are_no_target() -> None:
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.25, -0.25, 30.0])
-def test_weights_of_bits_lie_on_a_line_and_their_mean_is_1(slope: float) -> None:
+def test_weights_of_bits_lie_on_a_line_and_their_mean_is_1(slope):
     weights = heads.BitsHead(D, width=64, slope=slope).bit_weights(
         torch.zeros((), dtype=torch.float64)
     )
@@ -394,9 +389,7 @@ def test_weights_of_bits_lie_on_a_line_and_their_mean_is_1(slope: float) -> None
 # ---- MixtureHead
 
 
-def fixed(
-    log_weights: list[float], means: list[float], stds: list[float], **options: Any
-) -> heads.MixtureHead:
+def fixed(log_weights, means, stds, **options):
     """A head that gives this mixture whatever the hidden state."""
     head = heads.MixtureHead(2, len(means), **options)
     last = head.network[-1]
@@ -417,9 +410,7 @@ def fixed(
         ([0.5, 0.3, 0.2], [0.0, 0.5, -0.5], [2.0, 0.5, 0.3]),
     ],
 )
-def test_mode_mean_and_mass_are_of_the_mixture(
-    shares: list[float], means: list[float], stds: list[float]
-) -> None:
+def test_mode_mean_and_mass_are_of_the_mixture(shares, means, stds):
     """Not of a component: on a grid."""
     logs, h = [math.log(one) for one in shares], torch.zeros(1, 2)
     grid = np.linspace(-12, 12, 240001)
@@ -434,7 +425,7 @@ def test_mode_mean_and_mass_are_of_the_mixture(
 
 
 @pytest.mark.parametrize("space", ["linear", "asinh"])
-def test_samples_follow_the_mixture(space: str) -> None:
+def test_samples_follow_the_mixture(space):
     head = fixed([math.log(0.25), math.log(0.75)], [-3.0, 1.0], [0.05, 0.5], scale=4.0, space=space)
     values = head.sample(torch.zeros(20000, 2), torch.Generator().manual_seed(0)) * 4
     y = torch.asinh(values) if space == "asinh" else values
@@ -447,7 +438,7 @@ def test_samples_follow_the_mixture(space: str) -> None:
     assert head.sample(torch.zeros(2, 3, 2)).shape == (2, 3)
 
 
-def test_the_density_integrates_to_one() -> None:
+def test_the_density_integrates_to_one():
     head, grid = made("mixture"), torch.linspace(-60, 60, 60001, dtype=torch.float64)
     density = head.log_prob(hidden(1), grid).exp()
     # the density is of y = 2 x
@@ -455,7 +446,7 @@ def test_the_density_integrates_to_one() -> None:
 
 
 @EVERY_OF_VALUES
-def test_far_away_targets_are_finite(name: str) -> None:
+def test_far_away_targets_are_finite(name):
     """Densities underflow there; their logarithm does not."""
     head, far = made(name), torch.tensor([0, 1e3, -1e308, 1e308, -1e-300], dtype=torch.float64)
     loss = head.loss(hidden(), far)
@@ -465,7 +456,7 @@ def test_far_away_targets_are_finite(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in OF_VALUES if name != "fourier asinh"])
-def test_infinite_targets_are_left_out(name: str) -> None:
+def test_infinite_targets_are_left_out(name):
     """But for the penalty of a series, which is of no target."""
     head, h = made(name), hidden()
     y = torch.tensor([0.5, math.inf, -1.0, math.nan, 2.0], dtype=torch.float64)
@@ -473,7 +464,7 @@ def test_infinite_targets_are_left_out(name: str) -> None:
     torch.testing.assert_close(head.loss(h, y), head.loss(h[some], y[some]))
 
 
-def test_no_component_collapses_onto_one_number() -> None:
+def test_no_component_collapses_onto_one_number():
     head = fixed([0.0], [0.0], [1.0], min_std=1e-3)
     optimizer = torch.optim.Adam(head.parameters(), lr=0.5)
     for _ in range(200):
@@ -485,7 +476,7 @@ def test_no_component_collapses_onto_one_number() -> None:
     assert loss.item() >= math.log(1e-3) + 0.5 * math.log(2 * math.pi) - 1e-4
 
 
-def test_components_start_apart() -> None:
+def test_components_start_apart():
     _, means, stds = heads.MixtureHead(D, 5, spread=4.0).mixture(torch.zeros(1, D))
     torch.testing.assert_close(means.diff(), torch.full((1, 4), 2.0), atol=0.5, rtol=0)
     assert (stds > 1).all()
@@ -494,7 +485,7 @@ def test_components_start_apart() -> None:
 # ---- From a file, and errors
 
 
-def schema_of(*numbers: Any) -> pa.Schema:
+def schema_of(*numbers):
     return numtok.Tokenizer.from_pretrained(numbers=list(numbers)).batch_schema()
 
 
@@ -511,7 +502,7 @@ def schema_of(*numbers: Any) -> pa.Schema:
         ([LogFourier()], "MixtureHead", "number_value"),
     ],
 )
-def test_the_head_follows_from_the_file(numbers: list[Any], kind: str, target: str) -> None:
+def test_the_head_follows_from_the_file(numbers, kind, target):
     head = heads.head_from_schema(schema_of(*numbers), 32)
     assert type(head).__name__ == kind and head.target == target
     if kind == "ScalarHead":
@@ -520,7 +511,7 @@ def test_the_head_follows_from_the_file(numbers: list[Any], kind: str, target: s
         assert head.config()["chunk"] == numbers[0].chunk
 
 
-def test_another_head_can_be_asked_for() -> None:
+def test_another_head_can_be_asked_for():
     schema = schema_of(XVal(0.5), FoNE(3, 2))
     assert isinstance(heads.head_from_schema(schema, 32, "fone", layer_norm=True), heads.FoNEHead)
     mixture = heads.head_from_schema(schema, 32, "mixture", components=2)
@@ -536,18 +527,16 @@ def test_another_head_can_be_asked_for() -> None:
         (PlaceValue(), None, {}, "spelled out"),
     ],
 )
-def test_a_head_that_cannot_be_had(
-    numbers: Any, head: str | None, options: dict[str, Any], message: str
-) -> None:
+def test_a_head_that_cannot_be_had(numbers, head, options, message):
     with pytest.raises((SchemaError, RepresentationError), match=message):
         heads.head_from_schema(schema_of(numbers), 32, *([head] if head else []), **options)
 
 
 @pytest.mark.parametrize("chunk", [None, 2])
-def test_a_dense_file_gives_the_digits_of_a_compact_one(chunk: int | None) -> None:
+def test_a_dense_file_gives_the_digits_of_a_compact_one(chunk):
     numbers = Numbers.parse(["496.37", "0", "999.99"])
 
-    def loss(compact: bool) -> Any:
+    def loss(compact):
         options: dict[str, Any] = {"compact": compact, "chunk": chunk}
         (column,) = FoNE(3, 2, **options).encode(numbers).values()
         target = torch.from_numpy(column.to_numpy_ndarray().copy())
@@ -576,12 +565,12 @@ def test_a_dense_file_gives_the_digits_of_a_compact_one(chunk: int | None) -> No
         (lambda: heads.FourierHead(D, coverage=1.0), "coverage=1.0 below 1"),
     ],
 )
-def test_what_cannot_be_made(make: Callable[[], Any], message: str) -> None:
+def test_what_cannot_be_made(make, message):
     with pytest.raises(RepresentationError, match=message):
         make()
 
 
-def test_shapes_that_do_not_fit_are_refused() -> None:
+def test_shapes_that_do_not_fit_are_refused():
     for name in MAKERS:
         with pytest.raises(SchemaError, match="d_model=24"):
             made(name).predict(torch.zeros(2, 5))
@@ -594,7 +583,7 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
 # ---- Number token loss
 
 
-def ntl(logits: Any, labels: Any, values: dict[int, float], kind: str) -> float:
+def ntl(logits, labels, values, kind):
     """Zausinger et al. 2025, equations 2 and 3, position by position."""
     found, v = [], np.array(list(values.values()))
     for row, label in zip(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1), strict=True):
@@ -607,7 +596,7 @@ def ntl(logits: Any, labels: Any, values: dict[int, float], kind: str) -> float:
 DIGITS = {11 + k: float(k) for k in range(10)}
 
 
-def text(seed: int = 0, shape: tuple[int, int] = (3, 8)) -> tuple[Any, Any]:
+def text(seed=0, shape=(3, 8)):
     generator = torch.Generator().manual_seed(seed)
     labels = torch.randint(8, 24, shape, generator=generator)
     labels[0, :3] = -100
@@ -615,7 +604,7 @@ def text(seed: int = 0, shape: tuple[int, int] = (3, 8)) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("kind", ["was", "mse"])
-def test_number_token_loss_is_the_formula(kind: str) -> None:
+def test_number_token_loss_is_the_formula(kind):
     logits, labels = text()
     expected = ntl(logits.double().numpy(), labels.numpy(), DIGITS, kind)
     assert NumberTokenLoss([DIGITS], kind)(logits, labels).item() == pytest.approx(
@@ -623,14 +612,14 @@ def test_number_token_loss_is_the_formula(kind: str) -> None:
     )
 
 
-def test_number_token_loss_without_numbers_has_a_graph() -> None:
+def test_number_token_loss_without_numbers_has_a_graph():
     logits = torch.randn(2, 3, 30, requires_grad=True)
     loss = NumberTokenLoss([DIGITS])(logits, torch.full((2, 3), -100))
     loss.backward()
     assert loss.item() == 0 and not logits.grad.any()
 
 
-def test_groups_are_apart_and_share_the_mean() -> None:
+def test_groups_are_apart_and_share_the_mean():
     """Mantissas are compared with mantissas, exponents with exponents."""
     exponents = {25: -1.0, 26: 0.0, 27: 1.0}
     logits, labels = text()
@@ -645,7 +634,7 @@ def test_groups_are_apart_and_share_the_mean() -> None:
 @pytest.mark.parametrize(
     "representation", [P10(), P1000(), B1999(), FP15(2, (-1, 1)), P10(form="decimal")]
 )
-def test_groups_follow_from_the_file(representation: Any) -> None:
+def test_groups_follow_from_the_file(representation):
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=[representation])
     batch = tokenizer.encode_batch(["-6.02 7 and 0.35 6.02"])
     loss = NumberTokenLoss.from_schema(batch.schema)
@@ -663,7 +652,7 @@ def test_groups_follow_from_the_file(representation: Any) -> None:
     assert torch.isfinite(loss(torch.randn(1, len(ids), tokenizer.vocab_size), ids.unsqueeze(0)))
 
 
-def test_place_values_take_the_digits_of_the_vocabulary() -> None:
+def test_place_values_take_the_digits_of_the_vocabulary():
     loss = NumberTokenLoss.from_digits(list(DIGITS))
     logits, labels = text()
     assert torch.equal(loss(logits, labels), NumberTokenLoss([DIGITS])(logits, labels))

@@ -5,8 +5,6 @@ Those of single tokens are in ``test_heads``.
 
 from __future__ import annotations
 
-from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import ntloss
@@ -37,7 +35,7 @@ SPELLED: dict[str, Any] = {
 }
 
 
-def labels_of(text: str) -> list[int]:
+def labels_of(text):
     return [
         11 + int(one)
         if one.isdigit()
@@ -46,18 +44,11 @@ def labels_of(text: str) -> list[int]:
     ]
 
 
-def some_logits(*shape: int, seed: int = 0) -> torch.Tensor:
+def some_logits(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 3
 
 
-def by_hand(
-    logits: torch.Tensor,
-    spans: list[list[int]],
-    labels: list[int],
-    digits: dict[int, str],
-    kind: str,
-    order: str = "msd",
-) -> float:
+def by_hand(logits, spans, labels, digits, kind, order="msd"):
     """The mean over numbers, each given by the places of its digits, in float64."""
     found = []
     for span in spans:
@@ -79,7 +70,7 @@ def by_hand(
 
 @pytest.mark.parametrize("kind", ["symmetric", "relative"])
 @pytest.mark.parametrize("name", SPELLED)
-def test_the_value_is_that_of_the_expected_digits_at_their_places(name: str, kind: str) -> None:
+def test_the_value_is_that_of_the_expected_digits_at_their_places(name, kind):
     """Of every number that was encoded, with its grouping, sign, fraction and exponent; digits of
     the text are no numbers.
     """
@@ -102,7 +93,7 @@ def test_the_value_is_that_of_the_expected_digits_at_their_places(name: str, kin
 
 
 @pytest.mark.parametrize("floats", [False, True])
-def test_whole_numbers_are_those_of_the_authors(floats: bool) -> None:
+def test_whole_numbers_are_those_of_the_authors(floats):
     """Of random labels, of which every other one is a digit, with weights and without."""
     theirs = ntloss.NumberLevelLoss(Vocabulary(), float_level=floats, reweigh=False)  # type: ignore[no-untyped-call]
     ours = NumberValueLoss(DigitTokens(DIGITS, (POINT,) if floats else ()))
@@ -120,7 +111,7 @@ def test_whole_numbers_are_those_of_the_authors(floats: bool) -> None:
 
 @pytest.mark.parametrize("reweigh", [False, True])
 @pytest.mark.parametrize("kind", ["was", "mse"])
-def test_token_losses_are_those_of_the_authors(kind: str, reweigh: bool) -> None:
+def test_token_losses_are_those_of_the_authors(kind, reweigh):
     """With weights and without."""
     made = ntloss.NTLoss if kind == "was" else ntloss.NTLossDotProduct
     theirs = made(Vocabulary(), reweigh=reweigh)
@@ -138,23 +129,23 @@ def test_token_losses_are_those_of_the_authors(kind: str, reweigh: bool) -> None
 class Vocabulary:
     """What the authors' package asks of a tokenizer."""
 
-    def __len__(self) -> int:
+    def __len__(self):
         return 30
 
-    def add_tokens(self, tokens: list[str]) -> int:
+    def add_tokens(self, tokens):
         return 0
 
-    def get_vocab(self) -> dict[str, int]:
+    def get_vocab(self):
         return {DIGITS.get(one, f"w{one}"): one for one in range(30)}
 
-    def convert_tokens_to_ids(self, token: str) -> int:
+    def convert_tokens_to_ids(self, token):
         return {".": POINT}[token]
 
 
 @pytest.mark.parametrize(
     "make", [lambda: NumberTokenLoss.from_digits(list(DIGITS)), lambda: NumberValueLoss(PLAIN)]
 )
-def test_names_are_left_out(make: Any) -> None:
+def test_names_are_left_out(make):
     """A phone number without weight costs as if its labels were none, and has no gradient."""
     loss, labels = make(), torch.tensor([labels_of("call 5551234 it costs 17.50 or 8")])
     counted = torch.ones_like(labels, dtype=torch.bool)
@@ -173,7 +164,7 @@ def test_names_are_left_out(make: Any) -> None:
     torch.testing.assert_close(loss(behind, before, True, weights), found.detach())
 
 
-def test_a_wrong_digit_costs_by_its_place() -> None:
+def test_a_wrong_digit_costs_by_its_place():
     """Which no loss on single digits knows: 3 for 2 at the hundreds, then at the ones."""
     labels = torch.tensor([labels_of("222")])
     first, last = (torch.full((1, 3, 30), -30.0) for _ in range(2))
@@ -191,7 +182,7 @@ def test_a_wrong_digit_costs_by_its_place() -> None:
 @pytest.mark.parametrize(
     "text", ["0", "0.00", "", "e", "-", ".", "1e5", "9" * 60, "0" * 60, "1.2.3,4", "5e-07e7"]
 )
-def test_every_label_has_a_finite_loss_and_gradient(text: str, kind: str) -> None:
+def test_every_label_has_a_finite_loss_and_gradient(text, kind):
     logits = some_logits(2, len(text) + 1, 30).requires_grad_()
     labels = torch.tensor([labels_of(text + "w"), [-100] * (len(text) + 1)])
     loss = NumberValueLoss(PLAIN, kind)(logits, labels)
@@ -201,9 +192,7 @@ def test_every_label_has_a_finite_loss_and_gradient(text: str, kind: str) -> Non
 
 
 @given(st.decimals(0, 10**9, places=3), st.integers(0, 10**9))
-def test_a_sure_prediction_has_the_relative_error_of_its_number(
-    number: Decimal, other: int
-) -> None:
+def test_a_sure_prediction_has_the_relative_error_of_its_number(number, other):
     """Of two numbers written in as many characters."""
     wide = max(len(f"{number:f}"), len(f"{other}.000"))
     right, said = f"{number:f}".zfill(wide), f"{other}.000".zfill(wide)
@@ -214,7 +203,7 @@ def test_a_sure_prediction_has_the_relative_error_of_its_number(
     assert loss == pytest.approx(float(abs(number - other) / total) if total else 0, abs=1e-5)
 
 
-def test_a_file_says_which_tokens_are_digits() -> None:
+def test_a_file_says_which_tokens_are_digits():
     groups = {}
     for name, representation in SPELLED.items():
         tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [representation])
@@ -228,7 +217,7 @@ def test_a_file_says_which_tokens_are_digits() -> None:
     assert [len(group) for group in groups["digits:3"]] == [10, 100, 1000]
 
 
-def test_digits_of_a_plain_vocabulary() -> None:
+def test_digits_of_a_plain_vocabulary():
     """Of a model that knows nothing of numtok, and of numtok's Subword: tokens of one digit, and
     the point.
     """
@@ -244,7 +233,7 @@ def test_digits_of_a_plain_vocabulary() -> None:
     assert loss(some_logits(1, 6, len(plain)), labels) > 0
 
 
-def test_digit_entropy_is_that_of_the_authors() -> None:
+def test_digit_entropy_is_that_of_the_authors():
     """The value that ``DEL`` of their train-qwen-deepseek.py gave of these logits, and the formula,
     digit by digit.
     """
@@ -266,14 +255,14 @@ def test_digit_entropy_is_that_of_the_authors() -> None:
 
 
 @pytest.mark.parametrize("one", [PlaceValue(order="lsd"), Digits(3)])
-def test_digit_entropy_is_of_single_digits_in_their_order(one: Any) -> None:
+def test_digit_entropy_is_of_single_digits_in_their_order(one):
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [one])
     with pytest.raises(RepresentationError, match="the most significant first"):
         DigitEntropyLoss.from_tokenizer(tokenizer)
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_losses_beside_the_cross_entropy_over_batches_of_a_step(count: int) -> None:
+def test_losses_beside_the_cross_entropy_over_batches_of_a_step(count):
     """Of a model that scores more tokens than there are; the cross-entropy is that of all rows at
     once, and each batch's other loss counts by its tokens.
     """
@@ -297,7 +286,7 @@ def test_losses_beside_the_cross_entropy_over_batches_of_a_step(count: int) -> N
         torch.testing.assert_close(together({"logits": logits}, labels), expected)
 
 
-def test_a_stock_model_learns_with_them_in_a_trainer(tmp_path: Path) -> None:
+def test_a_stock_model_learns_with_them_in_a_trainer(tmp_path):
     """With a vocabulary that is padded to a multiple of 64, and steps of two batches."""
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.gpt2())
     size = 64 * (len(tokenizer) // 64 + 1)
@@ -330,7 +319,7 @@ def test_a_stock_model_learns_with_them_in_a_trainer(tmp_path: Path) -> None:
     assert np.isfinite(told).all() and told[-1] < 0.7 * told[0]
 
 
-def test_mistakes() -> None:
+def test_mistakes():
     for representation in (XVal(), B1999()):
         schema = Tokenizer.from_pretrained(trained.source("gpt2"), [representation]).batch_schema()
         with pytest.raises(

@@ -9,7 +9,6 @@ import itertools
 import json
 import math
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,13 +34,13 @@ WAYS = ("wrapped", "wrapped for a task", "added", "injected")
 TARGETS = {"gpt2": ["c_attn"], "llama": ["q_proj", "v_proj"]}
 
 
-def lora(kind: str = "gpt2", **options: Any) -> Any:
+def lora(kind="gpt2", **options):
     return peft.LoraConfig(
         **({"r": 4, "lora_alpha": 16, "target_modules": TARGETS[kind]} | options)
     )
 
 
-def adapted(way: str, backbone: Any, config: Any) -> Any:
+def adapted(way, backbone, config):
     """The backbone with adapters."""
     if way.startswith("wrapped"):
         if way != "wrapped":
@@ -53,13 +52,13 @@ def adapted(way: str, backbone: Any, config: Any) -> Any:
     return peft.inject_adapter_in_model(config, backbone)
 
 
-def made(way: str, kind: str = "gpt2", **options: Any) -> NumberModel:
+def made(way, kind="gpt2", **options):
     torch.manual_seed(4)
     backbone = adapted(way, tiny.backbone(kind), lora(kind, **options))
     return NumberModel(backbone, tiny.embedding("xval"), tiny.head("scalar"))
 
 
-def train(model: Any, steps: int = 8, below: float = 0.8) -> list[float]:
+def train(model, steps=8, below=0.8):
     """The losses of a few steps on one batch."""
     losses = tiny.learn(model.train(), tiny.batch(), steps, 2e-2)
     assert losses[-1] < below * losses[0], losses
@@ -67,7 +66,7 @@ def train(model: Any, steps: int = 8, below: float = 0.8) -> list[float]:
     return losses
 
 
-def outputs(model: Any) -> dict[str, torch.Tensor]:
+def outputs(model):
     with torch.no_grad():
         found = model.eval()(**tiny.batch())
     return {name: found[name] for name in ("loss", "logits", "hidden", "number_predictions")}
@@ -77,7 +76,7 @@ def outputs(model: Any) -> dict[str, torch.Tensor]:
     ("kind", "way"),
     [*(("gpt2", way) for way in WAYS), ("llama", "wrapped for a task"), ("llama", "added")],
 )
-def test_inside_the_model(kind: str, way: str, tmp_path: Path) -> None:
+def test_inside_the_model(kind, way, tmp_path):
     """Trains, changes only what it should, is saved, loaded, and merged into a model without
     adapters.
     """
@@ -113,7 +112,7 @@ def test_inside_the_model(kind: str, way: str, tmp_path: Path) -> None:
         plain.merge_and_unload()
 
 
-def test_by_the_wrapper(tmp_path: Path) -> None:
+def test_by_the_wrapper(tmp_path):
     """What its owner does with the wrapper holds for the number model: adapters off, merged, saved
     by peft alone.
     """
@@ -130,7 +129,7 @@ def test_by_the_wrapper(tmp_path: Path) -> None:
     same(outputs(model), expected, 1e-4, 1e-5)
 
 
-def test_around_the_model(tmp_path: Path) -> None:
+def test_around_the_model(tmp_path):
     """``get_peft_model(NumberModel(...))``; peft compares the ends of names, so that a GPT-2's
     ``lm_head`` is a ``head`` too.
     """
@@ -159,7 +158,7 @@ def test_around_the_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", [*WAYS, "around", "around for a task"])
-def test_generation(way: str, tmp_path: Path) -> None:
+def test_generation(way, tmp_path):
     """With adapters, loaded, and merged: the same text and values, which are not those of the model
     without.
     """
@@ -192,11 +191,11 @@ def test_generation(way: str, tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.*:FutureWarning")
 @pytest.mark.parametrize("way", ["wrapped for a task", "injected", "around"])
-def test_trainer(way: str, tmp_path: Path) -> None:
+def test_trainer(way, tmp_path):
     """Losses fall, checkpoints load, and training resumes from one to the same end."""
     pytest.importorskip("accelerate")
 
-    def trainer() -> Any:
+    def trainer():
         if way == "around":
             base = NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), tiny.head("scalar"))
             model: Any = peft.get_peft_model(base, lora(modules_to_save=["embedding", "head"]))
@@ -227,7 +226,7 @@ def test_trainer(way: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_rows_of_single_tokens(way: str, tmp_path: Path) -> None:
+def test_rows_of_single_tokens(way, tmp_path):
     """``trainable_token_indices``: of the word vectors, only those of ``[NUM]`` are trained, also
     where the output layer is tied to them.
     """
@@ -267,7 +266,7 @@ KINDS: dict[str, Any] = {
     ("name", "way"),
     [*zip(KINDS, itertools.cycle(["wrapped", "added"]), strict=False), ("dora", "added")],
 )
-def test_other_kinds(name: str, way: str, tmp_path: Path) -> None:
+def test_other_kinds(name, way, tmp_path):
     kind = "llama" if name in ("pissa", "loha", "lokr", "oft") else "gpt2"
     backbone = adapted(way, tiny.backbone(kind), KINDS[name]())
     model = NumberModel(backbone, tiny.embedding("xval"), tiny.head("scalar"))
@@ -281,7 +280,7 @@ def test_other_kinds(name: str, way: str, tmp_path: Path) -> None:
     same(outputs(NumberModel.from_pretrained(tmp_path / "merged")), outputs(merged), 0, 0)
 
 
-def test_several_adapters_and_their_state(tmp_path: Path) -> None:
+def test_several_adapters_and_their_state(tmp_path):
     """Which of them is active, and whether they are on, is part of what is saved."""
     model = made("wrapped", init_lora_weights=False)
     first = outputs(model)["logits"]
@@ -308,7 +307,7 @@ def test_several_adapters_and_their_state(tmp_path: Path) -> None:
         model.save_pretrained(tmp_path)
 
 
-def test_refused_and_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_and_damaged(tmp_path, monkeypatch):
     """Prompts change the length of the text; and nothing in a folder is run, imported or looked up
     elsewhere.
     """

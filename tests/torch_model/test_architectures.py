@@ -4,7 +4,6 @@ loaded and generates, or an error names it before the first step.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -143,7 +142,7 @@ REFUSED = {
 }
 
 
-def classes() -> list[str]:
+def classes():
     """The names of the language models, but for those with a part that sees or hears."""
     names: dict[str, None] = {}
     for task in ("CAUSAL_LM", "MASKED_LM", "SEQ_TO_SEQ_CAUSAL_LM"):
@@ -152,13 +151,13 @@ def classes() -> list[str]:
     return [name for name in names if name not in NOT_TINY and not _senses(name)]
 
 
-def _senses(name: str) -> bool:
+def _senses(name):
     parts = getattr(getattr(transformers, name).config_class, "sub_configs", None) or {}
     return any(part.startswith(("vision", "audio", "acoustic", "encoder_config")) for part in parts)
 
 
-def config_of(kind: Any, vocab: int) -> Any:
-    def make(config: Any) -> Any:
+def config_of(kind, vocab):
+    def make(config):
         defaults = config().to_dict()
         own = {key: size for key, size in SIZES.items() if defaults.get(key) is not None}
         own |= {
@@ -184,7 +183,7 @@ def config_of(kind: Any, vocab: int) -> Any:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", classes())
-def test_a_language_model_trains_is_saved_loaded_and_generates(name: str, tmp_path: Path) -> None:
+def test_a_language_model_trains_is_saved_loaded_and_generates(name, tmp_path):
     kind = getattr(transformers, name)
     tokenizer = Tokenizer.from_pretrained(numbers=["xval"])
     rows = tokenizer.encode_batch(TEXTS)
@@ -225,14 +224,14 @@ def test_a_language_model_trains_is_saved_loaded_and_generates(name: str, tmp_pa
             generate(loaded, tokenizer, TEXTS)
 
 
-def _made(kind: Any, vocab: int) -> Any:
+def _made(kind, vocab):
     config = config_of(kind, vocab)
     with torch.device("meta"):
         assert sum(part.numel() for part in kind(config).parameters()) < 3e6
     return kind(config)
 
 
-def _batch(model: NumberModel, rows: Any) -> dict[str, torch.Tensor]:
+def _batch(model, rows):
     data = NumberDataset(rows)
     if model.decodes:
         collate = Seq2SeqNumberCollator.from_schema(rows.schema, 0)
@@ -242,7 +241,7 @@ def _batch(model: NumberModel, rows: Any) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("kind", ["BertLMHeadModel", "RobertaForCausalLM"])
-def test_a_model_that_sees_what_it_is_to_predict_is_refused(kind: str) -> None:
+def test_a_model_that_sees_what_it_is_to_predict_is_refused(kind):
     made = getattr(transformers, kind)
     config = made.config_class(**tiny.SIZES)
     with pytest.raises(ModelError, match=r"is_decoder=False; set config\.is_decoder = True"):
@@ -251,7 +250,7 @@ def test_a_model_that_sees_what_it_is_to_predict_is_refused(kind: str) -> None:
     assert NumberModel(made(config), None).causal
 
 
-def test_what_reads_ids_in_each_layer_gives_what_it_gives_alone() -> None:
+def test_what_reads_ids_in_each_layer_gives_what_it_gives_alone():
     backbone = _made(transformers.Gemma3nForCausalLM, 1000).eval()
     ids = torch.arange(12).reshape(2, 6)
     with torch.no_grad():

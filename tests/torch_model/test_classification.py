@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import copy
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,19 +23,19 @@ SIZES = tiny.SIZES | {"max_position_embeddings": 66, "pad_token_id": tiny.PAD}
 CLASSES = torch.tensor([0, 2, 1])
 
 
-def backbone(kind: str, task: str = "Sequence", **options: Any) -> Any:
+def backbone(kind, task="Sequence", **options):
     name = {"bert": "Bert", "roberta": "Roberta", "gpt2": "GPT2", "llama": "Llama"}[kind]
     config = getattr(transformers, f"{name}Config")(**SIZES, **options)
     return tiny.lively(getattr(transformers, f"{name}For{task}Classification"), config)
 
 
-def inputs(labels: torch.Tensor) -> dict[str, torch.Tensor]:
+def inputs(labels):
     return tiny.batch(labels=False) | {"labels": labels}
 
 
 @TEXTS
 @pytest.mark.parametrize(("left", "right"), [(0, 0), (0, 3), (3, 0)])
-def test_texts(kind: str, left: int, right: int) -> None:
+def test_texts(kind, left, right):
     """Without numbers it is the stock model, with padding too; with them, they matter, and
     gradients reach them; a row's padding does not.
     """
@@ -64,7 +63,7 @@ def test_texts(kind: str, left: int, right: int) -> None:
 
 
 @TEXTS
-def test_the_places_of_digits_do_not_need_labels_of_tokens(kind: str) -> None:
+def test_the_places_of_digits_do_not_need_labels_of_tokens(kind):
     """The classes of texts are no tokens in which a digit's place would have to be found."""
     made = NumberModel(backbone(kind, num_labels=3), tiny.embedding("place", written="msd")).eval()
     found = made(**inputs(CLASSES))
@@ -73,8 +72,8 @@ def test_the_places_of_digits_do_not_need_labels_of_tokens(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_regression_several_labels_and_tokens(kind: str) -> None:
-    def loss(labels: torch.Tensor, task: str = "Sequence", **options: Any) -> tuple[Any, Any]:
+def test_regression_several_labels_and_tokens(kind):
+    def loss(labels, task="Sequence", **options):
         made = NumberModel(backbone(kind, task, **options), tiny.embedding("fone")).eval()
         found = made(**inputs(labels))
         return found.loss, found.logits
@@ -92,7 +91,7 @@ def test_regression_several_labels_and_tokens(kind: str) -> None:
 
 
 @TEXTS
-def test_a_head_beside_it_and_saved(kind: str, tmp_path: Path) -> None:
+def test_a_head_beside_it_and_saved(kind, tmp_path):
     numbers = tiny.embedding("xval"), tiny.head("scalar")
     made = NumberModel(backbone(kind, num_labels=3), *numbers, number_weight=0.5).eval()
     found = made(**inputs(CLASSES))
@@ -104,7 +103,7 @@ def test_a_head_beside_it_and_saved(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", pytest.param("gpt2", marks=pytest.mark.slow)])
-def test_trainer(kind: str, tmp_path: Path) -> None:
+def test_trainer(kind, tmp_path):
     """Whether a number is large: learnt, evaluated, and loaded from a checkpoint."""
     pytest.importorskip("accelerate")
     draw, rows = np.random.default_rng(0), []
@@ -118,7 +117,7 @@ def test_trainer(kind: str, tmp_path: Path) -> None:
     steps = {"max_steps": 60, "save_steps": 60, "logging_steps": 10, "learning_rate": 1e-2}
     arguments = tiny.arguments(tmp_path, per_device_train_batch_size=16, **steps)
 
-    def right(found: Any) -> dict[str, float]:
+    def right(found):
         answers = np.asarray(found.predictions).argmax(-1)
         return {"right": float((answers == found.label_ids).mean())}
 
@@ -141,7 +140,7 @@ def test_trainer(kind: str, tmp_path: Path) -> None:
         ("BartForSequenceClassification", "to classify, take an encoder or a decoder alone"),
     ],
 )
-def test_what_is_refused(name: str, expected: str) -> None:
+def test_what_is_refused(name, expected):
     kind: Any = getattr(transformers, name)
     heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
     layers = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16}
@@ -149,7 +148,7 @@ def test_what_is_refused(name: str, expected: str) -> None:
         NumberModel(kind(kind.config_class(**SIZES | heads | layers)), None)
 
 
-def test_the_end_of_a_text_is_found_by_its_padding() -> None:
+def test_the_end_of_a_text_is_found_by_its_padding():
     nameless = NumberModel(backbone("gpt2", num_labels=2), tiny.embedding("fone"))
     nameless.config.pad_token_id = None
     with pytest.raises(ModelError, match="has no pad_token_id"):

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,16 +42,16 @@ SIZES: dict[str, Any] = {
 }
 
 
-def gpt2(vocabulary: int) -> GPT2LMHeadModel:
+def gpt2(vocabulary):
     torch.manual_seed(0)
     return GPT2LMHeadModel(GPT2Config(vocab_size=vocabulary, **SIZES))
 
 
-def small() -> NumberModel:
+def small():
     return NumberModel(gpt2(VOCABULARY), XValEmbedding(D), ScalarHead(D))
 
 
-def batch_of(value: float = 2.0) -> dict[str, Any]:
+def batch_of(value=2.0):
     ids = torch.arange(12).reshape(2, 6) + 3
     mask = torch.zeros(2, 6, dtype=torch.bool)
     mask[:, 3] = mask[:, 5] = True
@@ -64,7 +63,7 @@ def batch_of(value: float = 2.0) -> dict[str, Any]:
 # The layer warns
 
 
-def test_the_layer_warns_once_and_names_the_way_out() -> None:
+def test_the_layer_warns_once_and_names_the_way_out():
     layer, batch, words = XValEmbedding(D), batch_of(6.02e23), torch.randn(2, 6, D)
     with pytest.warns(UserWarning, match=r"number_scaled reaches 6\.02e\+23.*fitted scale.*XVal"):
         layer(words, batch)
@@ -87,14 +86,14 @@ def test_the_layer_warns_once_and_names_the_way_out() -> None:
 @pytest.mark.filterwarnings("ignore:number_scaled reaches")
 @pytest.mark.parametrize("mode", [True, False])
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_a_stream_that_is_not_finite_is_named(value: float, mode: bool) -> None:
+def test_a_stream_that_is_not_finite_is_named(value, mode):
     """At the last token no loss depends on it; the gradient of its word vector is NaN all the same."""
     expected = r"number_scaled is not finite at 1 places.*encode the text again"
     with pytest.raises(ModelError, match=expected):
         small().train(mode)(**batch_of(value))
 
 
-def test_what_is_no_number_may_be_anything() -> None:
+def test_what_is_no_number_may_be_anything():
     batch = batch_of()
     batch["number_scaled"][0, 0] = float("nan")
     assert torch.isfinite(small()(**batch).loss)
@@ -109,7 +108,7 @@ def test_what_is_no_number_may_be_anything() -> None:
         ("logits", r"token_loss is nan.*the logits are not finite although all parameters are"),
     ],
 )
-def test_what_made_a_loss_not_finite_is_named(what: str, expected: str) -> None:
+def test_what_made_a_loss_not_finite_is_named(what, expected):
     """A number too large, parameters that an earlier step destroyed, a backbone that overflows."""
     model, batch = small(), batch_of()
     if what == "input":
@@ -123,7 +122,7 @@ def test_what_made_a_loss_not_finite_is_named(what: str, expected: str) -> None:
         model(**batch)
 
 
-def test_infinite_gradients_under_a_scaler_are_no_error() -> None:
+def test_infinite_gradients_under_a_scaler_are_no_error():
     """Under float16 a GradScaler tries how far it can go: it skips steps with infinite gradients,
     and the losses stay finite.
     """
@@ -144,9 +143,7 @@ def test_infinite_gradients_under_a_scaler_are_no_error() -> None:
 # From a corpus to losses
 
 
-def losses_of(
-    folder: Path, numbers: XVal, fit: ScaleFit | None, steps: int = 5
-) -> tuple[list[float], NumberModel]:
+def losses_of(folder, numbers, fit, steps=5):
     """The losses of some steps on the sample, which holds an Avogadro number."""
     path, tokenizer = folder / "a.parquet", numtok.Tokenizer.from_pretrained(numbers=[numbers])
     encode_corpus([SAMPLE], path, tokenizer, fit=fit)
@@ -158,7 +155,7 @@ def losses_of(
 
 
 @pytest.mark.parametrize("log", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_a_fitted_scale_trains(log: bool, tmp_path: Path) -> None:
+def test_a_fitted_scale_trains(log, tmp_path):
     found, model = losses_of(tmp_path, XVal(log=log), ScaleFit())
     assert found[-1] < found[0] - 0.5
     assert found[0] < 100
@@ -178,7 +175,7 @@ def test_a_fitted_scale_trains(log: bool, tmp_path: Path) -> None:
     torch.testing.assert_close(head.predict(stream.unsqueeze(-1)).values, values, rtol=1e-5, atol=0)
 
 
-def test_raw_values_end_in_an_error_and_not_in_nan(tmp_path: Path) -> None:
+def test_raw_values_end_in_an_error_and_not_in_nan(tmp_path):
     with (
         pytest.warns(UserWarning, match=r"number_scaled reaches"),
         pytest.raises(ModelError, match=r"number_scaled reaches.*XVal"),

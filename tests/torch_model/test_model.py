@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,9 +25,7 @@ EVERY_HEAD = pytest.mark.parametrize("name", tiny.HEADS)
 EMBEDDING_OF = {"scalar": "xval", "mixture": "logfourier", "fone": "fone", "bits": "bits"}
 
 
-def model(
-    kind: str = "gpt2", embedding: str | None = "xval", head: str | None = "scalar", **options: Any
-) -> NumberModel:
+def model(kind="gpt2", embedding="xval", head="scalar", **options):
     layers = tiny.embedding(embedding) if embedding else None, tiny.head(head) if head else None
     return NumberModel(tiny.backbone(kind), *layers, **options).eval()
 
@@ -38,7 +35,7 @@ def model(
 
 @EVERY
 @pytest.mark.parametrize("name", [*tiny.EMBEDDINGS, "sum"])
-def test_zero_initialised_embeddings_change_nothing(kind: str, name: str) -> None:
+def test_zero_initialised_embeddings_change_nothing(kind, name):
     """Bit for bit, with padding on the right as the stock model takes it, and without."""
     stock, batch = tiny.backbone(kind), tiny.padded(tiny.batch(), 0, 3)
     made = NumberModel(copy.deepcopy(stock), tiny.embedding(name, zero_init=True)).eval()
@@ -51,7 +48,7 @@ def test_zero_initialised_embeddings_change_nothing(kind: str, name: str) -> Non
 
 @EVERY
 @EVERY_HEAD
-def test_the_number_loss_is_that_of_the_right_hidden_states(kind: str, name: str) -> None:
+def test_the_number_loss_is_that_of_the_right_hidden_states(kind, name):
     """Causal: of the state one before; else of the state at the number.
 
     The stock model gives the states, a loop picks them.
@@ -77,7 +74,7 @@ def test_the_number_loss_is_that_of_the_right_hidden_states(kind: str, name: str
 
 
 @EVERY
-def test_the_token_loss_is_that_of_the_stock_model(kind: str) -> None:
+def test_the_token_loss_is_that_of_the_stock_model(kind):
     stock, batch = tiny.backbone(kind), tiny.batch()
     batch["labels"][:, 4] = -100
     batch["number_mask"][:] = False
@@ -91,11 +88,11 @@ def test_the_token_loss_is_that_of_the_stock_model(kind: str) -> None:
     same(found.loss, expected.loss)
 
 
-def test_no_label_is_a_loss_of_zero() -> None:
+def test_no_label_is_a_loss_of_zero():
     assert token_loss(torch.randn(2, 4, 5), torch.full((2, 4), -100), True) == 0
 
 
-def test_weights_of_the_losses() -> None:
+def test_weights_of_the_losses():
     batch = tiny.batch()
     found = model(number_weight=0.25, token_weight=2.0)(**batch)
     same(found.loss, 2.0 * found.token_loss + 0.25 * found.number_loss)
@@ -108,7 +105,7 @@ def test_weights_of_the_losses() -> None:
     same(found.loss, found.number_loss)
 
 
-def test_numbers_without_a_label_are_no_targets() -> None:
+def test_numbers_without_a_label_are_no_targets():
     """Those of a prompt; a number at the very beginning has nothing before it."""
     made, batch = model(), tiny.batch()
     batch["number_mask"][:, 0] = True
@@ -121,7 +118,7 @@ def test_numbers_without_a_label_are_no_targets() -> None:
 
 
 @pytest.mark.parametrize("kind", tiny.MASKED)
-def test_masked_numbers(kind: str) -> None:
+def test_masked_numbers(kind):
     """Targets are where ``number_labels_mask`` says, in ``S_labels``; what the stream shows there
     does not matter to the target.
     """
@@ -142,7 +139,7 @@ def test_masked_numbers(kind: str) -> None:
 
 @EVERY
 @pytest.mark.parametrize("name", ["xval", "sum"])
-def test_padding_never_changes_a_row(kind: str, name: str) -> None:
+def test_padding_never_changes_a_row(kind, name):
     """Neither its own nor that of a neighbour, on either side, whatever is in the padding."""
     made, batch = model(kind, name), tiny.batch()
     alone = made(**batch)
@@ -167,7 +164,7 @@ def test_padding_never_changes_a_row(kind: str, name: str) -> None:
 
 
 @EVERY_CAUSAL
-def test_a_number_at_the_beginning_of_a_packed_text_is_not_predicted(kind: str) -> None:
+def test_a_number_at_the_beginning_of_a_packed_text_is_not_predicted(kind):
     """It follows from nothing, although a token stands before it; and losses are as of rows."""
     made, batch = model(kind), tiny.batch(2, 6)
     batch["number_mask"][1, 0] = True
@@ -181,7 +178,7 @@ def test_a_number_at_the_beginning_of_a_packed_text_is_not_predicted(kind: str) 
 
 
 @EVERY
-def test_packed_rows_are_as_alone(kind: str) -> None:
+def test_packed_rows_are_as_alone(kind):
     """What the collator's ``pack=True`` gives, by default, to the model as it is by default: each
     row's hidden states are its own.
     """
@@ -209,7 +206,7 @@ def test_packed_rows_are_as_alone(kind: str) -> None:
     assert (made(**collate(rows)).hidden - found.hidden).abs().max() > 0.1
 
 
-def test_packed_rows_need_a_backbone_that_takes_positions() -> None:
+def test_packed_rows_need_a_backbone_that_takes_positions():
     batch, made = tiny.batch(1, 6, labels=False), NumberModel(tiny.Plain(), tiny.embedding("xval"))
     del batch["attention_mask"]
     with pytest.raises(ModelError, match=r"takes no position_ids.*pack_attention_mask=True"):
@@ -218,7 +215,7 @@ def test_packed_rows_need_a_backbone_that_takes_positions() -> None:
 
 @EVERY
 @EVERY_HEAD
-def test_gradients_reach_every_parameter(kind: str, name: str) -> None:
+def test_gradients_reach_every_parameter(kind, name):
     """In a batch without any number too, there of zeros, as DDP waits for each."""
     made, batch = model(kind, EMBEDDING_OF[name], name).train(), tiny.batch()
     made(**batch).loss.backward()
@@ -234,7 +231,7 @@ def test_gradients_reach_every_parameter(kind: str, name: str) -> None:
     )
 
 
-def test_a_batch_without_labels_and_numbers_has_no_loss() -> None:
+def test_a_batch_without_labels_and_numbers_has_no_loss():
     batch = tiny.batch(labels=False) | {"number_mask": torch.zeros(3, 9, dtype=torch.bool)}
     found = model()(**batch)
     assert found.token_loss is None and found.number_loss == 0
@@ -246,7 +243,7 @@ def test_a_batch_without_labels_and_numbers_has_no_loss() -> None:
 
 
 @EVERY
-def test_vocabulary_grows_and_stays_tied(kind: str) -> None:
+def test_vocabulary_grows_and_stays_tied(kind):
     stock, size = tiny.backbone(kind), tiny.VOCAB + 3
     old = stock.get_input_embeddings().weight.detach().clone()
     tied = stock.get_output_embeddings().weight is stock.get_input_embeddings().weight
@@ -260,7 +257,7 @@ def test_vocabulary_grows_and_stays_tied(kind: str) -> None:
     assert len(NumberModel(stock, None, vocab_size=10).get_input_embeddings().weight) == size
 
 
-def test_mean_resizing() -> None:
+def test_mean_resizing():
     """Around the mean of the old rows, or as at the initialisation."""
     stock = tiny.backbone("gpt2")
     with torch.no_grad():
@@ -274,7 +271,7 @@ def test_mean_resizing() -> None:
     assert (near.mean() - 5).abs() < 0.1 and far.abs().max() < 0.2
 
 
-def test_frozen_backbone() -> None:
+def test_frozen_backbone():
     """It gets no gradient and no dropout; the rest learns, and the loss falls."""
     layers = tiny.embedding("bits"), tiny.head("bits")
     made = NumberModel(tiny.backbone("bert"), *layers, freeze_backbone=True).train()
@@ -287,7 +284,7 @@ def test_frozen_backbone() -> None:
     assert all(one.grad is not None for one in made.embedding.parameters())
 
 
-def test_causal_is_known() -> None:
+def test_causal_is_known():
     encoder = transformers.BertModel(transformers.BertConfig(**tiny.SIZES))
     decoder = transformers.GPTNeoXModel(transformers.GPTNeoXConfig(**tiny.SIZES))
     kinds = [encoder, decoder, tiny.backbone("roberta"), tiny.Plain()]
@@ -299,7 +296,7 @@ def test_causal_is_known() -> None:
         NumberModel(unknown, None)
 
 
-def test_bare_encoder() -> None:
+def test_bare_encoder():
     """Numbers only: no logits, so no labels; every parameter that is trained gets its gradient."""
     encoder = transformers.BertModel(transformers.BertConfig(**tiny.SIZES))
     layers, batch = (tiny.embedding("xval"), tiny.head("scalar")), tiny.batch()
@@ -312,7 +309,7 @@ def test_bare_encoder() -> None:
     assert all(one.grad is not None for one in made.parameters() if one.requires_grad)
 
 
-def test_plain_module(tmp_path: Path) -> None:
+def test_plain_module(tmp_path):
     torch.manual_seed(0)
     made, batch = NumberModel(tiny.Plain(), tiny.embedding("fone"), tiny.head("fone")), tiny.batch()
     alone = made.eval()(**batch)
@@ -330,7 +327,7 @@ def test_plain_module(tmp_path: Path) -> None:
         NumberModel(tiny.Plain(), None, vocab_size=tiny.VOCAB + 1)
 
 
-def test_what_does_not_fit_together() -> None:
+def test_what_does_not_fit_together():
     gpt2 = tiny.backbone("gpt2")
     small = tiny.embedding_from_config({"name": "xval"}, 8)
     short = tiny.head_from_config({"name": "scalar"}, 8)
@@ -364,9 +361,7 @@ def test_what_does_not_fit_together() -> None:
 @pytest.mark.parametrize(
     ("embedding", "head"), [("sum", "mixture"), ("fone", "fone"), ("place", None), (None, "bits")]
 )
-def test_saved_and_loaded(
-    kind: str, embedding: str | None, head: str | None, tmp_path: Path
-) -> None:
+def test_saved_and_loaded(kind, embedding, head, tmp_path):
     options = {"number_weight": 0.5, "token_weight": 0.25, "vocab_size": tiny.VOCAB + 2}
     made, batch = model(kind, embedding, head, **options), tiny.batch()
     made.save_pretrained(tmp_path)
@@ -387,7 +382,7 @@ def test_saved_and_loaded(
 
 
 @EVERY
-def test_state_dicts_round_trip(kind: str) -> None:
+def test_state_dicts_round_trip(kind):
     """A tied parameter is there once, so that safetensors takes the state dict, and any loader of
     state dicts gives it back.
     """
@@ -405,7 +400,7 @@ def test_state_dicts_round_trip(kind: str) -> None:
         other.load_state_dict(some)
 
 
-def test_dtypes_are_kept(tmp_path: Path) -> None:
+def test_dtypes_are_kept(tmp_path):
     made, batch = model("gpt2", "fone", "scalar"), tiny.batch()
     made.backbone.to(torch.bfloat16)
     made.save_pretrained(tmp_path)
@@ -417,7 +412,7 @@ def test_dtypes_are_kept(tmp_path: Path) -> None:
     assert whole.backbone.dtype == torch.float32
 
 
-def test_what_was_frozen_stays_frozen(tmp_path: Path) -> None:
+def test_what_was_frozen_stays_frozen(tmp_path):
     xval = xval_gpt2(tiny.VOCAB, tiny.D, 2, 2)
     NumberModel(xval, tiny.embedding("xval"), tiny.head("scalar")).save_pretrained(tmp_path)
     back = NumberModel.from_pretrained(tmp_path)
@@ -430,14 +425,14 @@ def test_what_was_frozen_stays_frozen(tmp_path: Path) -> None:
     assert not any(one.requires_grad for one in back.backbone.parameters())
 
 
-def test_generation_settings_are_kept(tmp_path: Path) -> None:
+def test_generation_settings_are_kept(tmp_path):
     made = model()
     made.backbone.generation_config.eos_token_id = [3, 4]
     made.save_pretrained(tmp_path)
     assert NumberModel.from_pretrained(tmp_path).backbone.generation_config.eos_token_id == [3, 4]
 
 
-def test_a_folder_cannot_run_code(tmp_path: Path) -> None:
+def test_a_folder_cannot_run_code(tmp_path):
     """Neither code beside it, nor kernels from elsewhere, nor a class that is no model."""
     model().save_pretrained(tmp_path)
     path = tmp_path / "config.json"
@@ -460,10 +455,10 @@ def test_a_folder_cannot_run_code(tmp_path: Path) -> None:
             NumberModel.from_pretrained(tmp_path)
 
 
-def test_damaged_folders(tmp_path: Path) -> None:
+def test_damaged_folders(tmp_path):
     weights, settings = tmp_path / "model.safetensors", tmp_path / "config.json"
 
-    def refused(message: str, **options: Any) -> None:
+    def refused(message, **options):
         with pytest.raises(ModelError, match=message):
             NumberModel.from_pretrained(tmp_path, **options)
 
@@ -492,7 +487,7 @@ def test_damaged_folders(tmp_path: Path) -> None:
 # xVal's transformer
 
 
-def test_a_gpt2_as_xval_starts_it() -> None:
+def test_a_gpt2_as_xval_starts_it():
     """Weights of standard deviation (2 · fan_in · n_layers)^-1/2, also in GPT-2's own layers, which
     have them the other way round; no bias before and after training; the stock class loads it.
     """
@@ -516,7 +511,7 @@ def test_a_gpt2_as_xval_starts_it() -> None:
 
 
 @EVERY
-def test_gradient_checkpointing_gives_the_same_gradients(kind: str) -> None:
+def test_gradient_checkpointing_gives_the_same_gradients(kind):
     made, batch = tiny.still(model(kind, "fone", "fone")), tiny.batch()
     made.train()(**batch).loss.backward()
     expected = {key: one.grad.clone() for key, one in made.named_parameters()}
@@ -532,7 +527,7 @@ def test_gradient_checkpointing_gives_the_same_gradients(kind: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
-def test_the_whole_model_can_be_compiled(kind: str) -> None:
+def test_the_whole_model_can_be_compiled(kind):
     made, batch = tiny.still(model(kind, "fone", "fone")), tiny.batch()
     for mode in (True, False):
         found = torch.compile(made.train(mode), backend="eager")(**batch)

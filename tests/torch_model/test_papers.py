@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,12 +26,12 @@ from numtok_torch.data.dataset import NumberDataset
 TEXTS = ["at 12.5 and 30 is 0.5", "It was -60.2 degrees, then 4.25 or 17", "no number here"] * 8
 
 
-def data(numbers: Any) -> tuple[Tokenizer, NumberDataset]:
+def data(numbers):
     tokenizer = Tokenizer.from_pretrained(trained.source("bert"), [numbers])
     return tokenizer, NumberDataset(tokenizer.encode_batch(TEXTS))
 
 
-def xval() -> tuple[NumberModel, dict[str, Any]]:
+def xval():
     """Model and batch as in the paper."""
     tokenizer, rows = data(XVal(0.1))
     mask = tokenizer.config["model"]["vocab"]["[MASK]"]
@@ -45,7 +44,7 @@ def xval() -> tuple[NumberModel, dict[str, Any]]:
     return NumberModel(backbone, *layers).eval(), batch | {"mask": mask}
 
 
-def test_xval_masks_a_fifth_and_sets_values_to_one() -> None:
+def test_xval_masks_a_fifth_and_sets_values_to_one():
     """xVal, section 2.1: "if the token being masked is a [NUM] token, we replace the corresponding
     number in h_num with 1"; B.4: "default is 20%".
     """
@@ -60,7 +59,7 @@ def test_xval_masks_a_fifth_and_sets_values_to_one() -> None:
     assert (batch["number_scaled_labels"][batch["number_labels_mask"]] != 1).all()
 
 
-def test_xval_sees_both_sides_and_no_value_that_it_predicts(tmp_path: Path) -> None:
+def test_xval_sees_both_sides_and_no_value_that_it_predicts(tmp_path):
     made, batch = xval()
     del batch["mask"]
     assert not made.causal
@@ -80,7 +79,7 @@ def test_xval_sees_both_sides_and_no_value_that_it_predicts(tmp_path: Path) -> N
         generate(made, data(XVal(0.1))[0], ["a"])
 
 
-def test_xval_s_heads_and_losses() -> None:
+def test_xval_s_heads_and_losses():
     """Section A: "we promote both heads (number and token) to be MLPs with one hidden layer of
     width equal to the embedding dimension", "we tie this weight to that of the embedding matrix",
     biases "for the number-head and not in the token-head"; both losses count alike."""
@@ -102,7 +101,7 @@ def test_xval_s_heads_and_losses() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2"])
-def test_float_embedding_trains_word_head_and_number_module_only(kind: str, tmp_path: Path) -> None:
+def test_float_embedding_trains_word_head_and_number_module_only(kind, tmp_path):
     """Floating-Point Embedding, 4.3: "We retrained the classification head and the corresponding
     numerical embedding module of an encoder-only language model while keeping the parameters of the
     language model itself frozen"; 4: "we randomly masked 15% of non-numerical tokens"."""
@@ -148,7 +147,7 @@ def test_float_embedding_trains_word_head_and_number_module_only(kind: str, tmp_
 
 
 @pytest.mark.parametrize("other", [{"reciprocal": True}, {"compact": True}])
-def test_bits_of_float64_are_learnt_and_written_with_17_digits(other: dict[str, Any]) -> None:
+def test_bits_of_float64_are_learnt_and_written_with_17_digits(other):
     """BitTokens: bits added to the word vector of the number's token, a binary cross-entropy of
     each bit with a weight. What a model learns by heart from a text, through the collator, and
     writes through its head, is that text, to the last digit."""
@@ -171,14 +170,14 @@ def test_bits_of_float64_are_learnt_and_written_with_17_digits(other: dict[str, 
     assert values == [9.1093837139000001e-31]
 
 
-def test_mistakes() -> None:
+def test_mistakes():
     with pytest.raises(ModelError, match="'head' is unknown"):
         NumberModel(tiny.backbone("bert"), None, freeze_backbone="head")
     with pytest.raises(ModelError, match="'deep' is unknown"):
         xval_gpt2(50, 16, 1, 2, token_head="deep")
 
 
-def test_place_values_train_every_place() -> None:
+def test_place_values_train_every_place():
     """Place values: "in the number 123, the digit 1 is assigned a positional embedding of 3", "for
     123.45, the digit 4 ... is assigned -1"; the language modelling loss of the extended pretraining
     reaches the vectors of all of them."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import copy
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ LIKE = (
 )
 
 
-def backbone(kind: str, vocab_size: int = tiny.VOCAB, seed: int = 0, d: int = tiny.D) -> Any:
+def backbone(kind, vocab_size=tiny.VOCAB, seed=0, d=tiny.D):
     names = {"t5": "T5", "longt5": "LongT5", "mbart": "MBart", "bart": "Bart", "scaled": "Bart"}
     ends = {"pad_token_id": tiny.PAD, "decoder_start_token_id": tiny.PAD, "eos_token_id": 2}
     sizes: dict[str, Any] = {"d_model": d, "vocab_size": vocab_size, **ends}
@@ -59,7 +58,7 @@ def backbone(kind: str, vocab_size: int = tiny.VOCAB, seed: int = 0, d: int = ti
     return tiny.lively(model, config, seed)
 
 
-def batch(rows: int = 3, source: int = 9, target: int = 7) -> dict[str, torch.Tensor]:
+def batch(rows=3, source=9, target=7):
     """Random sources, and random targets by the names of labels."""
     found, written = tiny.batch(rows, source, labels=False), tiny.batch(rows, target, seed=1)
     found["labels"] = written["labels"]
@@ -67,9 +66,7 @@ def batch(rows: int = 3, source: int = 9, target: int = 7) -> dict[str, torch.Te
     return found | {f"{name}_labels": written[name] for name in LIKE}
 
 
-def model(
-    kind: str, embedding: str | None = "xval", head: str | None = "scalar", **options: Any
-) -> NumberModel:
+def model(kind, embedding="xval", head="scalar", **options):
     layers = tiny.embedding(embedding) if embedding else None, tiny.head(head) if head else None
     return NumberModel(backbone(kind), *layers, **options).eval()
 
@@ -78,7 +75,7 @@ def model(
 
 
 @KINDS
-def test_without_numbers_it_is_the_stock_model(kind: str) -> None:
+def test_without_numbers_it_is_the_stock_model(kind):
     """Logits and loss, with labels that are ignored, padding, and the decoder's start."""
     stock, given = backbone(kind), batch()
     given["attention_mask"][1, 6:] = 0
@@ -99,7 +96,7 @@ def test_without_numbers_it_is_the_stock_model(kind: str) -> None:
 
 
 @KINDS
-def test_numbers_of_both_sides(kind: str) -> None:
+def test_numbers_of_both_sides(kind):
     """State t, which has seen the targets before t, predicts the number at t.
 
     By hand: the decoder's ids and numbers one to the right.
@@ -133,7 +130,7 @@ def test_numbers_of_both_sides(kind: str) -> None:
     ("embedding", "head"),
     [("xval", "scalar"), ("fone", "fone"), ("bits", "bits"), ("sum", "mixture"), ("place", None)],
 )
-def test_what_depends_on_what(kind: str, embedding: str, head: str | None) -> None:
+def test_what_depends_on_what(kind, embedding, head):
     """The source's numbers reach all; a target's number what comes behind it, never itself; every
     gradient is finite.
     """
@@ -166,7 +163,7 @@ def test_what_depends_on_what(kind: str, embedding: str, head: str | None) -> No
     assert all(one.grad.isfinite().all() for one in made.parameters() if one.grad is not None)
 
 
-def test_errors() -> None:
+def test_errors():
     given = batch()
     for made, left_out, message in (
         (model("t5"), "number_labels_mask", "no number_labels_mask"),
@@ -185,7 +182,7 @@ def test_errors() -> None:
         NumberModel(nameless, None)(given["input_ids"], labels=given["labels"])
 
 
-def test_an_encoder_alone() -> None:
+def test_an_encoder_alone():
     """Of T5: as it is, and as T5EncoderModel."""
     given = tiny.batch(labels=False)
     whole = backbone("t5")
@@ -198,7 +195,7 @@ def test_an_encoder_alone() -> None:
 
 
 @KINDS
-def test_saved_and_loaded(kind: str, tmp_path: Path) -> None:
+def test_saved_and_loaded(kind, tmp_path):
     made, given = model(kind, "fone", "fone", vocab_size=tiny.VOCAB + 2), batch()
     made.save_pretrained(tmp_path)
     back = NumberModel.from_pretrained(tmp_path)
@@ -206,7 +203,7 @@ def test_saved_and_loaded(kind: str, tmp_path: Path) -> None:
     same(back(**given).loss, made(**given).loss, 0, 0)
 
 
-def test_adapters(tmp_path: Path) -> None:
+def test_adapters(tmp_path):
     peft = pytest.importorskip("peft")
     task = {"target_modules": ["q", "v"], "task_type": "SEQ_2_SEQ_LM"}
     adapted = peft.get_peft_model(backbone("t5"), peft.LoraConfig(init_lora_weights=False, **task))
@@ -218,13 +215,13 @@ def test_adapters(tmp_path: Path) -> None:
     same(made.merge_and_unload()(**batch()).logits, expected, 1e-4, 1e-4)
 
 
-def pairs(texts: list[tuple[str, str]], tokenizer: Tokenizer) -> tuple[StackDataset[Any], Any]:
+def pairs(texts, tokenizer):
     """(pairs of rows, their schema)."""
     sides = [NumberDataset(tokenizer.encode_batch(list(side))) for side in zip(*texts, strict=True)]
     return StackDataset(*sides), sides[0].schema
 
 
-def test_the_collator() -> None:
+def test_the_collator():
     """Each side as its own collator makes it; the targets by the names of labels, and an end behind
     each.
     """
@@ -256,7 +253,7 @@ def test_the_collator() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bart", pytest.param("t5", marks=pytest.mark.slow)])
-def test_it_learns_to_copy(kind: str, tmp_path: Path) -> None:
+def test_it_learns_to_copy(kind, tmp_path):
     """Through the Trainer: the loss falls; what it then writes is the number it was given, in the
     target's own words.
     """
@@ -292,15 +289,13 @@ def test_it_learns_to_copy(kind: str, tmp_path: Path) -> None:
 # Generation
 
 
-def setting(name: str, kind: str) -> tuple[NumberModel, Tokenizer, dict[str, Any]]:
+def setting(name, kind):
     """The model of an encoder with a decoder, its tokenizer, and options."""
     made, tokenizer, options = torch_generators.setting(name, kind, backbone)
     return made, tokenizer, options | {"max_new_tokens": 10, "details": True}
 
 
-def forced(
-    made: NumberModel, tokenizer: Tokenizer, prompt: str, ids: list[int], values: list[float]
-) -> Any:
+def forced(made, tokenizer, prompt, ids, values):
     """What the model says of all that it wrote at once."""
     given = read_prompts(tokenizer, [prompt], 0, 0, False, torch.device("cpu"), False)
     labels = streams_written(made, tokenizer, given, ids, values)
@@ -317,7 +312,7 @@ def forced(
         *(("mbart", "xval"), ("longt5", "xval")),
     ],
 )
-def test_cached_is_uncached_is_teacher_forced(kind: str, name: str) -> None:
+def test_cached_is_uncached_is_teacher_forced(kind, name):
     made, tokenizer, options = setting(name, kind)
     found = generate(made, tokenizer, PROMPTS, **options)
     for other in ({"use_cache": False}, {"batch_size": 1}):
@@ -347,9 +342,7 @@ def test_cached_is_uncached_is_teacher_forced(kind: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])
-def test_a_number_read_again_is_read_behind_its_own_prompt(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_number_read_again_is_read_behind_its_own_prompt(kind, monkeypatch):
     """Where float noise decides how a number is rounded; here for all of them."""
     made, tokenizer, options = setting("xval", kind)
     found = generate(made, tokenizer, PROMPTS, **options)
@@ -362,7 +355,7 @@ def test_a_number_read_again_is_read_behind_its_own_prompt(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_other_ways_to_generate(way: str) -> None:
+def test_other_ways_to_generate(way):
     """Text that has its numbers in it, of as many rows as asked for; the same with and without a
     cache.
     """
@@ -378,7 +371,7 @@ def test_other_ways_to_generate(way: str) -> None:
     assert any(found.values)
 
 
-def test_limits_of_generation() -> None:
+def test_limits_of_generation():
     made, tokenizer, options = setting("xval", "bart")
     endless = options | {"max_new_tokens": 100, "eos_token_id": 10**6}
     long = generate(made, tokenizer, ["7"], **endless)

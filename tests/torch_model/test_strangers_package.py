@@ -2,12 +2,9 @@
 trained, saved, loaded and decoded.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -166,7 +163,7 @@ for choose in (embedding_from_schema, head_from_schema):
 '''
 
 
-def test_a_representation_with_its_layers_comes_from_an_entry_point(tmp_path: Path) -> None:
+def test_a_representation_with_its_layers_comes_from_an_entry_point(tmp_path):
     """The package is built and installed as a user would, into a folder of its own."""
     project, installed = tmp_path / "project", tmp_path / "installed"
     package = project / "roots"

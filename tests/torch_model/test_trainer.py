@@ -35,7 +35,7 @@ CAUSAL = NumberCollator(tiny.PAD, objective="causal")
 class Uneven(SparseRows):
     """Rows of very different lengths, with as different counts of numbers."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(4)
         for stop, row in zip((8, 3, 5, 4), self.rows, strict=True):
             count = int((row["number_index"] < stop).sum())
@@ -43,7 +43,7 @@ class Uneven(SparseRows):
                 row[name] = row[name][: stop if name == "input_ids" else count]
 
 
-def made(kind: str = "gpt2", head: str | None = "scalar", **options: Any) -> NumberModel:
+def made(kind="gpt2", head="scalar", **options):
     backbone = tiny.still(tiny.backbone(kind))
     numbers = (tiny.embedding("xval"), tiny.head(head)) if head else (None, None)
     return NumberModel(backbone, *numbers, **options)
@@ -52,7 +52,7 @@ def made(kind: str = "gpt2", head: str | None = "scalar", **options: Any) -> Num
 GIVEN = ("compute_metrics", "preprocess_logits_for_metrics", "callbacks", "data_collator")
 
 
-def trainer(folder: Path, model: Any, kind: Any = transformers.Trainer, **options: Any) -> Any:
+def trainer(folder, model, kind=transformers.Trainer, **options):
     given = {name: options.pop(name) for name in GIVEN if name in options}
     still = {"max_grad_norm": 0.0, "learning_rate": 0.0, "max_steps": 1}
     arguments = tiny.arguments(folder, **{"per_device_eval_batch_size": 4} | still | options)
@@ -61,7 +61,7 @@ def trainer(folder: Path, model: Any, kind: Any = transformers.Trainer, **option
 
 
 class Gradients(transformers.TrainerCallback):
-    def on_pre_optimizer_step(self, *_: Any, model: Any, **__: Any) -> None:
+    def on_pre_optimizer_step(self, *_, model, **__):
         self.found = {
             name.removeprefix("module.").removeprefix("backbone."): one.grad.clone()
             for name, one in model.named_parameters()
@@ -69,9 +69,7 @@ class Gradients(transformers.TrainerCallback):
         }
 
 
-def step(
-    folder: Path, model: Any, kind: Any, batches: int, share: int = 1, **options: Any
-) -> tuple[float, Any]:
+def step(folder, model, kind, batches, share=1, **options):
     """The loss and the gradients of one step over the four rows, in so many batches; ``share``
     processes share them.
     """
@@ -86,9 +84,7 @@ def step(
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
-def test_a_step_of_four_batches_is_a_step_of_one(
-    kind: str, smoothing: float, tmp_path: Path
-) -> None:
+def test_a_step_of_four_batches_is_a_step_of_one(kind, smoothing, tmp_path):
     options = {"label_smoothing_factor": smoothing}
     one, ones = step(tmp_path, made(kind, "fone"), NumberTrainer, 1, **options)
     four, fours = step(tmp_path, made(kind, "fone"), NumberTrainer, 4, **options)
@@ -101,9 +97,7 @@ def test_a_step_of_four_batches_is_a_step_of_one(
 
 @pytest.mark.parametrize("batches", [1, 4])
 @pytest.mark.parametrize(("smoothing", "kind"), [(0.0, transformers.Trainer), (0.1, NumberTrainer)])
-def test_tokens_are_trained_as_of_the_stock_model(
-    kind: Any, smoothing: float, batches: int, tmp_path: Path
-) -> None:
+def test_tokens_are_trained_as_of_the_stock_model(kind, smoothing, batches, tmp_path):
     options, model = {"label_smoothing_factor": smoothing}, made("llama", head=None)
     plain = made("llama", head=None).backbone
     ours = step(tmp_path, model, kind, batches, **options)
@@ -112,7 +106,7 @@ def test_tokens_are_trained_as_of_the_stock_model(
     same(ours[1], stock[1], rtol=1e-5, atol=1e-6)
 
 
-def test_a_plain_trainer_says_that_numbers_are_not_counted(tmp_path: Path) -> None:
+def test_a_plain_trainer_says_that_numbers_are_not_counted(tmp_path):
     with pytest.warns(UserWarning, match=r"NumberTrainer"):
         four, _ = step(tmp_path, made(), transformers.Trainer, 4)
     one, _ = step(tmp_path, made(), transformers.Trainer, 1)
@@ -121,10 +115,8 @@ def test_a_plain_trainer_says_that_numbers_are_not_counted(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 @pytest.mark.parametrize("head", ["scalar", "mixture", "fone", "bits"])
-def test_a_plain_trainer_is_exact_with_a_loss_per_token(
-    head: str, kind: str, tmp_path: Path
-) -> None:
-    def new() -> NumberModel:
+def test_a_plain_trainer_is_exact_with_a_loss_per_token(head, kind, tmp_path):
+    def new():
         return made(kind, head, number_loss_per="token", number_weight=3.0)
 
     one, ones = step(tmp_path, new(), transformers.Trainer, 1)
@@ -139,7 +131,7 @@ def test_a_plain_trainer_is_exact_with_a_loss_per_token(
     same(output.number_loss, numbers * new().count_numbers(batch) / tokens, rtol=1e-6)
 
 
-def test_a_loss_per_token_is_saved_and_other_ones_are_refused(tmp_path: Path) -> None:
+def test_a_loss_per_token_is_saved_and_other_ones_are_refused(tmp_path):
     made(number_loss_per="token").save_pretrained(tmp_path)
     assert NumberModel.from_pretrained(tmp_path).number_loss_per == "token"
     with pytest.raises(ModelError, match=r"'number' or 'token'"):
@@ -147,7 +139,7 @@ def test_a_loss_per_token_is_saved_and_other_ones_are_refused(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("batches", [1, 4])
-def test_numbers_alone(batches: int, tmp_path: Path) -> None:
+def test_numbers_alone(batches, tmp_path):
     rows = NumberCollator(tiny.PAD, objective=None)
     model = made()
     loss = model.train()(**rows([Uneven()[row] for row in range(4)])).loss
@@ -158,7 +150,7 @@ def test_numbers_alone(batches: int, tmp_path: Path) -> None:
     same(found.state.log_history[0]["loss"], loss.item(), rtol=1e-6)
 
 
-def test_label_smoothing_is_refused_where_it_would_be_wrong(tmp_path: Path) -> None:
+def test_label_smoothing_is_refused_where_it_would_be_wrong(tmp_path):
     found = trainer(tmp_path, made(), label_smoothing_factor=0.1)
     with pytest.raises(ModelError, match=r"taken out of the batch.*NumberTrainer"):
         found.train()
@@ -166,7 +158,7 @@ def test_label_smoothing_is_refused_where_it_would_be_wrong(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("plain", [False, True])
-def test_number_metrics(plain: bool, tmp_path: Path) -> None:
+def test_number_metrics(plain, tmp_path):
     """In batches of different widths: what is padded is no number."""
     options: dict[str, Any] = {"per_device_eval_batch_size": 1}
     if plain:
@@ -185,7 +177,7 @@ def test_number_metrics(plain: bool, tmp_path: Path) -> None:
     assert {"eval_log_error", "eval_r_squared", "eval_exact_match"} <= found.keys()
 
 
-def test_too_few_rows_and_no_collator_are_told_before_the_first_step(tmp_path: Path) -> None:
+def test_too_few_rows_and_no_collator_are_told_before_the_first_step(tmp_path):
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=[XVal()])
     data = NumberDataset(tokenizer.encode_batch(["no number", "and 5"] * 2))
     collator = NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal")
@@ -204,13 +196,13 @@ def test_too_few_rows_and_no_collator_are_told_before_the_first_step(tmp_path: P
 
 @pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.*:FutureWarning")
 @pytest.mark.parametrize("kind", ["gpt2", pytest.param("gpt_neox", marks=pytest.mark.slow)])
-def test_trainer(kind: str, tmp_path: Path) -> None:
+def test_trainer(kind, tmp_path):
     """It keeps the columns, trains, evaluates, writes checkpoints that load as models, and resumes
     from them.
     """
     seen: list[Any] = []
 
-    def trainer(steps: int) -> Any:
+    def trainer(steps):
         sizes = {"per_device_train_batch_size": 4, "per_device_eval_batch_size": 4}
         every = {"save_steps": 4, "logging_steps": 4, "gradient_accumulation_steps": 2}
         options = {"learning_rate": 1e-2, "gradient_checkpointing": True, "max_steps": steps}
@@ -246,7 +238,7 @@ def test_trainer(kind: str, tmp_path: Path) -> None:
         same(one, other)
 
 
-def test_trainer_with_a_column_dataset(tmp_path: Path) -> None:
+def test_trainer_with_a_column_dataset(tmp_path):
     """Columns that the model does not name would be dropped before the collator sees them."""
     datasets = pytest.importorskip("datasets")
     columns = {
@@ -276,7 +268,7 @@ if os.environ["RANK"] == "0":
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batches", [1, 2])
-def test_two_processes_are_one(batches: int, tmp_path: Path) -> None:
+def test_two_processes_are_one(batches, tmp_path):
     script = tmp_path / "worker.py"
     script.write_text(WORKER.format(paths=[str(Path(__file__).parent), str(SUPPORT)]))
     with socket.socket() as free:

@@ -26,7 +26,7 @@ LOW = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 # --- zero is a number
 
 
-def silenced(head: ScalarHead, bias: float) -> ScalarHead:
+def silenced(head, bias):
     """A head that says this whatever it is given."""
     with torch.no_grad():
         for parameter in head.parameters():
@@ -35,14 +35,14 @@ def silenced(head: ScalarHead, bias: float) -> ScalarHead:
     return head
 
 
-def writer_of(value: float) -> tuple[NumberModel, Tokenizer, dict[str, Any], list[dict[str, Any]]]:
+def writer_of(value):
     """A model that writes this number again and again, and the batches that its embedding has seen."""
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [XVal()])
     whole = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size)
     made = NumberModel(whole, XValEmbedding(tiny.D), silenced(ScalarHead(tiny.D), value)).eval()
     seen: list[dict[str, Any]] = []
 
-    def noted(_: Any, given: Any) -> None:
+    def noted(_, given):
         seen.append({name: stream.clone() for name, stream in given[1].items()})
 
     made.embedding.register_forward_pre_hook(noted)
@@ -50,7 +50,7 @@ def writer_of(value: float) -> tuple[NumberModel, Tokenizer, dict[str, Any], lis
     return made, tokenizer, {"max_new_tokens": 4, "sequence_bias": bias, "details": True}, seen
 
 
-def test_a_zero_that_is_written_is_a_number() -> None:
+def test_a_zero_that_is_written_is_a_number():
     """It is in the text, and the next step sees a number that is 0, not the filler 1.
 
     So near to zero noise has a say: each is read again, alone.
@@ -69,7 +69,7 @@ def test_a_zero_that_is_written_is_a_number() -> None:
     ]
 
 
-def test_a_literal_number_token_in_a_prompt_takes_no_value() -> None:
+def test_a_literal_number_token_in_a_prompt_takes_no_value():
     """Each value stays with its own number, and the text is given back as it was."""
     made, tokenizer, options, _ = writer_of(8.0)
     prompt = "Write [NUM] for 5 and [NUM][/NUM] for 7 ¬ or"
@@ -86,7 +86,7 @@ def test_a_literal_number_token_in_a_prompt_takes_no_value() -> None:
 
 
 @LOW
-def test_predictions_of_a_module_in_low_precision_are_not_rounded_to_it(dtype: Any) -> None:
+def test_predictions_of_a_module_in_low_precision_are_not_rounded_to_it(dtype):
     """70000 is infinite in float16, and 1e-9 is 0: the number's own scale comes after the cast
     back.
     """
@@ -104,7 +104,7 @@ def test_predictions_of_a_module_in_low_precision_are_not_rounded_to_it(dtype: A
 
 
 @LOW
-def test_a_model_in_low_precision_keeps_every_digit(dtype: Any) -> None:
+def test_a_model_in_low_precision_keeps_every_digit(dtype):
     """Its streams are not cast along, and neither are periods: 30 digits in are 30 digits at the
     backbone, and come out of the head.
     """
