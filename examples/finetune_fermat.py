@@ -115,7 +115,7 @@ def measure(answers: Sequence[str], asked: Sequence[Problem]) -> tuple[float, fl
     """Share of the same decimals, of right digits, and of answers that are no number."""
     right = [problem.answer for problem in asked]
     return (
-        metrics.exact_match(answers, right, canonical=True),
+        metrics.exact_match(answers, right),
         metrics.digit_accuracy(answers, right),
         metrics.share_unparseable(answers),
     )

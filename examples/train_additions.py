@@ -196,7 +196,7 @@ def evaluate(
     answers, right = [whole_number(text) for text in texts], [str(a + b) for a, b in pairs]
     unparseable = metrics.share_unparseable(answers)
     return {
-        "exact": metrics.exact_match(answers, right, canonical=True),
+        "exact": metrics.exact_match(answers, right),
         "digits": metrics.digit_accuracy(answers, right),
         "r2": metrics.r_squared(answers, right, invalid="skip") if unparseable < 1 else math.nan,
         "unparseable": unparseable,

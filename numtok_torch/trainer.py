@@ -19,7 +19,7 @@ import torch
 
 from numtok.errors import MissingDependencyError, SchemaError
 from numtok_torch.data.dataset import Encoded
-from numtok_torch.metrics.metrics import number_metrics, numbers_only
+from numtok_torch.metrics import number_metrics, numbers_only
 from numtok_torch.model.backbone import ModelError, check_rows, unwrapped
 from numtok_torch.model.model import NumberModel
 from numtok_torch.model.saving import write_settings

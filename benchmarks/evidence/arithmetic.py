@@ -133,7 +133,7 @@ def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[Question]) -> dic
     unparseable = metrics.share_unparseable(answers)
     return {
         "asked": len(unseen),
-        "exact": metrics.exact_match(answers, right, canonical=True),
+        "exact": metrics.exact_match(answers, right),
         "digits_right": metrics.digit_accuracy(answers, right),
         "r2": metrics.r_squared(answers, right, invalid="skip") if unparseable < 1 else None,
         "unparseable": unparseable,

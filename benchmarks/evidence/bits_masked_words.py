@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 from transformers import BertConfig, BertForMaskedLM
 
 import numtok
@@ -28,7 +29,7 @@ from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
 from benchmarks.evidence.plots import dots, shown
 from benchmarks.evidence.store import Result, Settings, Store
-from numtok_torch import NumberCollator, NumberModel, embedding_from_schema, metrics
+from numtok_torch import NumberCollator, NumberModel, embedding_from_schema
 
 NAME = "bits_masked_words"
 CONSTANT, COUNTED = "constant", "counts of pairs of words"
@@ -219,7 +220,7 @@ def ask(model: NumberModel, unseen: Encoded) -> Result:
         batch["input_ids"][at] = mask
         with torch.no_grad():
             logits = model(**batch).logits[at]
-        losses += metrics.token_losses(logits, labels).tolist()
+        losses += cross_entropy(logits.double(), labels, reduction="none").tolist()
         near += [abs(place - number) <= NEAR for place in words]
         right += (logits.argmax(-1) == labels).tolist()
     return summed(losses, near, right)
@@ -259,7 +260,7 @@ def summed(losses: list[float], near: list[bool], right: list[bool]) -> Result:
     return {
         "words": len(of),
         **{
-            f"perplexity{name}": round(metrics.perplexity(of[which]), 4)
+            f"perplexity{name}": round(float(np.exp(of[which].mean())), 4)
             for name, which in chosen.items()
         },
         "top_1": round(float(np.mean(right)), 5),

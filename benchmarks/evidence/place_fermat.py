@@ -193,9 +193,7 @@ def ask(
         aspects.setdefault(INVERSE if inverse[index] else NO_INVERSE, []).append(index)
     right = [one.answer for one in unseen]
     exact = {
-        name: metrics.exact_match(
-            [said[i] for i in which], [right[i] for i in which], canonical=True
-        )
+        name: metrics.exact_match([said[i] for i in which], [right[i] for i in which])
         for name, which in aspects.items()
     }
     guess = max(right.count(answer) for answer in set(right)) / len(right)

@@ -16,21 +16,17 @@ from numtok.errors import InputError
 
 torch = pytest.importorskip("torch")
 
-from numtok_torch.metrics.metrics import (
+from numtok_torch.metrics import (
     digit_accuracy,
     exact_match,
     log_error,
     mean_absolute_error,
-    mean_squared_error,
-    perplexity,
     r_squared,
     share_unparseable,
-    token_losses,
-    top_k_accuracy,
 )
 
 BIG = 10**60
-OF_VALUES = [mean_squared_error, mean_absolute_error, log_error, r_squared]
+OF_VALUES = [mean_absolute_error, log_error, r_squared]
 PLAIN = st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6)), min_size=2, max_size=20)
 DECIMALS = st.from_regex(r"-?[0-9]{1,12}(\.[0-9]{1,8})?", fullmatch=True)
 
@@ -38,12 +34,11 @@ DECIMALS = st.from_regex(r"-?[0-9]{1,12}(\.[0-9]{1,8})?", fullmatch=True)
 # --- texts
 
 
-def test_exact_match_has_no_tolerance() -> None:
+def test_exact_match_has_no_tolerance():
     """The published code accepts a difference below 10^-digits: 0.12 for 0.11."""
     assert exact_match(["0.12", "5"], ["0.11", "5"]) == 0.5
-    assert exact_match(["0.12"], ["0.11"], canonical=True) == 0.0
-    assert exact_match([str(BIG + 1)], [str(BIG)], canonical=True) == 0.0
-    assert exact_match([BIG + 1, BIG], [BIG, BIG], canonical=True) == 0.5
+    assert exact_match([str(BIG + 1)], [str(BIG)]) == 0.0
+    assert exact_match([BIG + 1, BIG], [BIG, BIG]) == 0.5
 
 
 SAME = [
@@ -60,21 +55,19 @@ NOT_SAME = [
     ("one", "other", "same"),
     [*((*pair, True) for pair in SAME), *((*pair, False) for pair in NOT_SAME)],
 )
-def test_exact_match_of_values(one: str, other: str, same: bool) -> None:
-    assert exact_match([one], [other], canonical=True) == same
-    assert exact_match([one], [other]) == 0.0
-    assert exact_match([one], [one]) == 1.0
+def test_exact_match_of_values(one, other, same):
+    assert exact_match([one], [other]) == same
 
 
 @given(DECIMALS, DECIMALS)
 @example("0.10", "0.1")
-def test_exact_match_is_decimal_equality(one: str, other: str) -> None:
-    assert exact_match([one], [other], canonical=True) == (Decimal(one) == Decimal(other))
+def test_exact_match_is_decimal_equality(one, other):
+    assert exact_match([one], [other]) == (Decimal(one) == Decimal(other))
 
 
-def test_a_million_digits() -> None:
+def test_a_million_digits():
     long = "7" * 1_000_000
-    assert exact_match([long, long], [long, long[:-1] + "8"], canonical=True) == 0.5
+    assert exact_match([long, long], [long, long[:-1] + "8"]) == 0.5
     assert digit_accuracy([long[:-1] + "8"], [long]) == 1 - 1e-6
 
 
@@ -90,9 +83,7 @@ ALIGNED = [  # prediction, reference, digits that are right, digits in all
 
 
 @pytest.mark.parametrize(("prediction", "reference", "right", "places"), ALIGNED)
-def test_digits_are_aligned_at_the_point(
-    prediction: str, reference: str, right: int, places: int
-) -> None:
+def test_digits_are_aligned_at_the_point(prediction, reference, right, places):
     assert digit_accuracy([prediction], [reference]) == pytest.approx(right / places)
 
 
@@ -100,11 +91,11 @@ WHOLE, PLACES = st.text("0123456789", min_size=1, max_size=9), st.integers(0, 4)
 
 
 @given(WHOLE, WHOLE, PLACES, PLACES)
-def test_digit_accuracy_is_the_loop(one: str, other: str, p: int, q: int) -> None:
+def test_digit_accuracy_is_the_loop(one, other, p, q):
     """Place by place, over a stretch that holds all digits."""
     prediction, reference = one + "." + "1" * p if p else one, other + "." + "2" * q if q else other
 
-    def digit(text: str, place: int) -> str | None:
+    def digit(text, place):
         whole, _, fraction = text.partition(".")
         whole = whole.lstrip("0") or "0"
         if place >= 0:
@@ -121,11 +112,13 @@ def test_digit_accuracy_is_the_loop(one: str, other: str, p: int, q: int) -> Non
     assert digit_accuracy([prediction], [reference]) == pytest.approx(share)
 
 
-def test_pairs_weigh_the_same() -> None:
+def test_pairs_weigh_the_same():
     assert digit_accuracy(["1111111111", "2"], ["1111111111", "3"]) == 0.5
 
 
-def test_share_unparseable() -> None:
+def test_share_unparseable():
+    with pytest.raises(InputError, match="nothing to measure"):
+        share_unparseable([])
     texts = ["5", "", "five", "nan", "inf", "1e5", "1,234", "-.5", "5 6", "0x1F"]
     assert share_unparseable(texts) == pytest.approx(0.6)
     assert share_unparseable(np.array([1.0, np.nan, np.inf, -np.inf])) == 0.75
@@ -136,15 +129,12 @@ def test_share_unparseable() -> None:
 
 
 @given(PLAIN)
-def test_values_are_the_plain_formulas(pairs: list[tuple[float, float]]) -> None:
+def test_values_are_the_plain_formulas(pairs):
     p, r = (np.array(part) for part in zip(*pairs, strict=True))
     exact = [Fraction(a) - Fraction(b) for a, b in pairs]
     squares = sum(d * d for d in exact)
-    for metric, total in (
-        (mean_squared_error, squares),
-        (mean_absolute_error, sum(map(abs, exact))),
-    ):
-        assert metric(p, r) == pytest.approx(float(total / len(exact)), rel=1e-9, abs=1e-300)
+    expected = float(sum(map(abs, exact)) / len(exact))
+    assert mean_absolute_error(p, r) == pytest.approx(expected, rel=1e-9, abs=1e-300)
     mean = sum(map(Fraction, r.tolist())) / len(exact)
     spread = sum((Fraction(value) - mean) ** 2 for value in r.tolist())
     if not spread:
@@ -156,7 +146,7 @@ def test_values_are_the_plain_formulas(pairs: list[tuple[float, float]]) -> None
 
 
 @pytest.mark.parametrize("metric", OF_VALUES)
-def test_every_kind_of_input_gives_the_same(metric: Any) -> None:
+def test_every_kind_of_input_gives_the_same(metric):
     p, r = [1.5, 2.0, 4.25], [1.0, 2.5, 4.0]
     kinds: list[Any] = [
         np.array,
@@ -173,20 +163,18 @@ def test_every_kind_of_input_gives_the_same(metric: Any) -> None:
         assert metric(kind(p), kind(r)) == metric(kind(p), r) == metric(p, r)
 
 
-def test_integers_of_60_digits_do_not_pass_through_floats() -> None:
+def test_integers_of_60_digits_do_not_pass_through_floats():
     p, r = [BIG + 1, BIG + 2, BIG + 3], [BIG + 1, BIG + 3, BIG + 5]
-    assert mean_squared_error(p, r) == pytest.approx(5 / 3)
     assert mean_absolute_error([*map(str, p)], [*map(str, r)]) == pytest.approx(1.0)
     assert r_squared(p, r) == pytest.approx(1 - 5 / 8)
     assert r_squared(r, r) == 1.0
 
 
-def test_values_beyond_float64() -> None:
+def test_values_beyond_float64():
     assert log_error(["1e400"], ["1e-400"]) == pytest.approx(800.0)
     assert log_error(["1e99999999"], ["1"]) == pytest.approx(99999999.0)
     assert mean_absolute_error(["1e400"], ["1e400"]) == 0.0
     assert mean_absolute_error(["1e400"], ["0"]) == math.inf
-    assert mean_squared_error([1e200], [0]) == math.inf
     assert mean_absolute_error([1.7e308] * 3, [0] * 3) == pytest.approx(1.7e308)
     assert r_squared([1.7e308, 0, 1e308], [1.7e308, 0.0, 1e308]) == 1.0
     assert r_squared([1e300, 0], [0, 1]) == -math.inf
@@ -194,7 +182,7 @@ def test_values_beyond_float64() -> None:
         r_squared(["1e400", "0"], ["1e400", "0"])
 
 
-def test_logarithms_by_hand() -> None:
+def test_logarithms_by_hand():
     assert log_error([1, 100, 0.1], [10, 1, 0.1]) == pytest.approx(1.0)
     assert log_error([-10], [1000]) == pytest.approx(2.0)
     assert log_error(["0", "-0.0"], ["0", "0"]) == 0.0  # zeros have none
@@ -203,7 +191,7 @@ def test_logarithms_by_hand() -> None:
 
 
 @pytest.mark.parametrize("metric", OF_VALUES)
-def test_predictions_that_are_no_number(metric: Any) -> None:
+def test_predictions_that_are_no_number(metric):
     p, r = ["1.5", "five", "2", "nan", "4.25"], ["1", "2", "2.5", "3", "4"]
     with pytest.raises(InputError, match=r"prediction 1 .*skip.*share_unparseable"):
         metric(p, r)
@@ -217,7 +205,7 @@ def test_predictions_that_are_no_number(metric: Any) -> None:
 
 
 @pytest.mark.parametrize("metric", [*OF_VALUES, exact_match, digit_accuracy])
-def test_mismatches(metric: Any) -> None:
+def test_mismatches(metric):
     with pytest.raises(InputError, match="2 predictions, but 1 references"):
         metric(["1", "2"], ["1"])
     with pytest.raises(InputError, match="nothing to measure"):
@@ -226,82 +214,7 @@ def test_mismatches(metric: Any) -> None:
         metric("12", "12")
     with pytest.raises(InputError):
         metric([object()], ["1"])
-    if metric is not exact_match:
-        with pytest.raises(InputError, match="reference 1"):
-            metric(["1", "2"], ["1", "inf"])
-        with pytest.raises(InputError, match="shape"):
-            metric(np.ones((2, 2)), np.ones((2, 2)))
-
-
-def test_exact_match_of_texts_takes_texts() -> None:
-    with pytest.raises(InputError, match="canonical=True"):
-        exact_match([1.5], [1.5])
-    with pytest.raises(InputError, match="nothing to measure"):
-        share_unparseable([])
-
-
-# --- tokens
-
-
-@given(st.integers(1, 30), st.integers(2, 20), st.integers(0, 2**20))
-def test_token_metrics_are_the_loop(count: int, classes: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    logits = rng.integers(-3, 4, (count, classes)) * 0.5  # with ties
-    labels = rng.integers(0, classes, count)
-    labels[rng.random(count) < 0.2] = -100
-    kept = [(row, label) for row, label in zip(logits, labels, strict=True) if label != -100]
-    if not kept:
-        with pytest.raises(InputError, match="nothing to measure"):
-            token_losses(logits, labels)
-        return
-    losses = [math.log(sum(map(math.exp, row))) - row[label] for row, label in kept]
-    found = token_losses(logits, labels)
-    np.testing.assert_allclose(found, losses, rtol=1e-9, atol=1e-12)
-    assert perplexity(found) == pytest.approx(math.exp(sum(losses) / len(losses)))
-    tensors = torch.tensor(logits), torch.tensor(labels)
-    reference = torch.nn.functional.cross_entropy(*tensors).exp()
-    assert perplexity(token_losses(*tensors)) == pytest.approx(float(reference))
-    for k in (1, 3, classes):
-        hits = [
-            label in sorted(range(classes), key=lambda c: (-row[c], c))[:k] for row, label in kept
-        ]
-        assert top_k_accuracy(logits, labels, k) == pytest.approx(sum(hits) / len(hits))
-
-
-def test_token_metrics_take_batches_of_any_dtype() -> None:
-    logits = torch.tensor([[[5.0, 0.0], [0.0, 5.0]]], dtype=torch.bfloat16, requires_grad=True)
-    labels = torch.tensor([[0, -100]])
-    assert top_k_accuracy(logits, labels, k=1) == 1.0
-    assert token_losses(logits, labels) == pytest.approx([math.log1p(math.exp(-5))])
-
-
-def test_logits_that_overflow() -> None:
-    assert token_losses([[1e308, -1e308]], [0]).tolist() == [0.0]
-    assert token_losses([[1000.0, -np.inf]], [1]).tolist() == [np.inf]
-    assert perplexity([np.inf]) == perplexity([1e5]) == math.inf
-    assert top_k_accuracy(np.zeros((4, 4)), np.arange(4), k=1) == 0.25  # equal logits know nothing
-
-
-@pytest.mark.parametrize("metric", [token_losses, top_k_accuracy])
-@pytest.mark.parametrize(
-    ("logits", "labels", "message"),
-    [
-        (np.zeros((2, 3)), [0], "shape"),
-        (np.zeros((1, 3)), [3], "from 0 to 2"),
-        (np.zeros((1, 3)), [-1], "from 0 to 2"),
-        (np.zeros((1, 3)), [0.5], "integers"),
-        (np.array([[0, np.nan]]), [0], "label 0"),
-        (np.array([[0, np.inf]]), [0], "label 0"),
-        (np.array([[-np.inf, -np.inf]]), [0], "label 0"),
-    ],
-)
-def test_tokens_that_do_not_fit(metric: Any, logits: Any, labels: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        metric(logits, labels)
-
-
-def test_options_of_tokens_that_do_not_fit() -> None:
-    with pytest.raises(InputError, match="k=0"):
-        top_k_accuracy(np.zeros((1, 3)), [0], k=0)
-    with pytest.raises(InputError, match="loss 1 is nan"):
-        perplexity([1.0, np.nan])
+    with pytest.raises(InputError, match="reference 1"):
+        metric(["1", "2"], ["1", "inf"])
+    with pytest.raises(InputError, match="shape"):
+        metric(np.ones((2, 2)), np.ones((2, 2)))

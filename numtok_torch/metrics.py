@@ -1,9 +1,9 @@
-"""How well numbers are predicted: as texts, digit by digit, as values; and perplexity and top-k
-accuracy of tokens.
+"""How well numbers are predicted: as decimals, digit by digit, as values; and the metrics of a Trainer.
 
 In: predictions and references of equal length n, each texts, numbers, a numpy array or a torch
-tensor of one axis (:mod:`numtok_torch.metrics.decimals`). Out: one float. Texts and integers are
-compared as exact decimals, never through floats.
+tensor of one axis. Out: one float. Texts are read by numtok's grammar, and all are compared as exact
+decimals, never through floats: integers of 60 digits stay what they are, and a float stands for the
+shortest decimal that reads back as it, in its own precision.
 
 A prediction is **unparseable** if it is not one finite number from end to end: ``"5 apples"``,
 ``""``, nan, inf. :func:`exact_match` and :func:`digit_accuracy` count it as wrong. The metrics of
@@ -16,6 +16,9 @@ Errors are ``InputError`` (a ``ValueError``), and say which value is wrong.
 
 from __future__ import annotations
 
+import decimal
+import math
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -24,32 +27,36 @@ import numpy.typing as npt
 import torch
 
 from numtok.errors import InputError
-from numtok_torch.metrics.decimals import Floats, decimals, differences, log10
+from numtok.numbers.grammar import Grammar
+from numtok.numbers.scan import scan
 
-IGNORED = -100
+__all__ = [
+    "digit_accuracy",
+    "exact_match",
+    "log_error",
+    "mean_absolute_error",
+    "number_metrics",
+    "numbers_only",
+    "r_squared",
+    "share_unparseable",
+]
+Floats = npt.NDArray[np.float64]
+
+# To more digits than a float has; its time goes by these 40 digits, not by the exponents, so that
+# 1e999999 - 1 is no attack.
+_CONTEXT = decimal.Context(prec=40, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[])
 
 
-def exact_match(predictions: Any, references: Any, canonical: bool = False) -> float:
+def exact_match(predictions: Any, references: Any) -> float:
     """The share of predictions that are the reference, without tolerance: 1/n · Σ [p_i = r_i]. FoNE
     (Zhou et al. 2025) calls it number accuracy.
 
-    (The published code accepts a difference below 10^-digits, which lets answers pass that are off
-    by one in the last digit.)
-
-    Args:
-        predictions: n texts; any values if ``canonical``.
-        references: n of the same kind.
-        canonical: compare exact values, so that ``1.50``, ``1.5``, ``15e-1`` and ``+1.5`` are one,
-            and ``1,234`` is 1234; minus zero is zero. Else the texts have to be the same, character
-            by character.
+    Exact values are compared, so that ``1.50``, ``1.5``, ``15e-1`` and ``+1.5`` are one, and
+    ``1,234`` is 1234; minus zero is zero. (The published code accepts a difference below
+    10^-digits, which lets answers pass that are off by one in the last digit.)
     """
-    if canonical:
-        pairs = _read(predictions, references)
-    else:
-        pairs = _equally_long(
-            _text_list(predictions, "predictions"), _text_list(references, "references")
-        )
-    return float(np.mean([one == right for one, right in zip(*pairs, strict=True)]))
+    pairs = zip(*_read(predictions, references), strict=True)
+    return float(np.mean([one == right for one, right in pairs]))
 
 
 def digit_accuracy(predictions: Any, references: Any) -> float:
@@ -75,21 +82,14 @@ def digit_accuracy(predictions: Any, references: Any) -> float:
 
 def share_unparseable(predictions: Any) -> float:
     """The share of predictions that are not one finite number: 1 - 1/n · Σ [p_i is a number]."""
-    predicted = decimals(predictions, "predictions")
+    predicted = _decimals(predictions, "predictions")
     _something(len(predicted))
     return float(np.mean([one is None for one in predicted]))
 
 
-def mean_squared_error(predictions: Any, references: Any, invalid: str = "error") -> float:
-    """1/n · Σ (p_i - r_i)², in squared units of the values; infinite beyond the range of float64."""
-    difference = differences(*_values(predictions, references, invalid))
-    with np.errstate(over="ignore", under="ignore"):
-        return float(np.mean(difference**2))
-
-
 def mean_absolute_error(predictions: Any, references: Any, invalid: str = "error") -> float:
     """1/n · Σ |p_i - r_i|, in units of the values; infinite beyond the range of float64."""
-    difference = np.abs(differences(*_values(predictions, references, invalid)))
+    difference = np.abs(_differences(*_values(predictions, references, invalid)))
     return float(np.sum(difference / len(difference)))  # a sum of all would overflow sooner
 
 
@@ -101,7 +101,7 @@ def log_error(predictions: Any, references: Any, invalid: str = "error") -> floa
     have their true logarithm. The log-MAE of Berg-Kirkpatrick and Spokoyny (2020), section 5.
     """
     pairs = zip(*_values(predictions, references, invalid), strict=True)
-    logs = [(log10(one), log10(right)) for one, right in pairs]
+    logs = [(_log10(one), _log10(right)) for one, right in pairs]
     # equal infinities would give nan
     return float(np.mean([0.0 if one == right else abs(one - right) for one, right in logs]))
 
@@ -111,8 +111,8 @@ def r_squared(predictions: Any, references: Any, invalid: str = "error") -> floa
     are equal (Draper and Smith 1998, section 1.3).
     """
     predicted, expected = _values(predictions, references, invalid)
-    spread = differences(expected, expected[:1] * len(expected))
-    residuals = differences(predicted, expected)
+    spread = _differences(expected, expected[:1] * len(expected))
+    residuals = _differences(predicted, expected)
     scale = np.abs(spread).max()
     if scale == 0:
         return float("nan")
@@ -126,24 +126,6 @@ def r_squared(predictions: Any, references: Any, invalid: str = "error") -> floa
     spread /= scale
     with np.errstate(over="ignore", under="ignore"):
         return float(1 - np.sum((residuals / scale) ** 2) / np.sum((spread - spread.mean()) ** 2))
-
-
-def token_losses(logits: Any, labels: Any, ignore_index: int = IGNORED) -> Floats:
-    """-log softmax(logits)[label] of each token that has a label, in nats.
-
-    Args:
-        logits: (..., vocabulary).
-        labels: (...), integers. Both are aligned: shift the labels of a causal model first,
-            ``token_losses(logits[:, :-1], labels[:, 1:])``.
-        ignore_index: labels that are this are left out.
-
-    Shape: float64 (labels that are not ignored,). Losses of several batches are concatenated.
-    """
-    scores, chosen = _scores(logits, labels, ignore_index)
-    losses = torch.nn.functional.cross_entropy(
-        torch.from_numpy(scores), torch.from_numpy(chosen), reduction="none"
-    )
-    return np.asarray(losses.numpy())
 
 
 def number_metrics(evaluated: Any) -> dict[str, float]:
@@ -168,7 +150,7 @@ def number_metrics(evaluated: Any) -> dict[str, float]:
     measured = (mean_absolute_error, log_error, r_squared)
     return {
         "numbers": float(len(right)),
-        "exact_match": exact_match(predicted, right, canonical=True),
+        "exact_match": exact_match(predicted, right),
         **{metric.__name__: metric(predicted, right) for metric in measured},
     }
 
@@ -185,40 +167,54 @@ def numbers_only(outputs: Any, labels: Any) -> torch.Tensor:
     return torch.stack([predicted, right, there.to(predicted.dtype)], -1)
 
 
-def perplexity(losses: Any) -> float:
-    """exp(1/n · Σ loss_i), of losses in nats such as :func:`token_losses` gives; infinite from a
-    mean of 709.8 on (Jelinek et al. 1977).
+def _decimals(values: Any, name: str) -> list[Decimal | None]:
+    """Texts, ints, floats, ``Decimal``, a numpy array or a tensor, as exact decimals; None for what
+    is not one finite number. InputError if they are neither texts nor numbers, or have more than
+    one axis.
     """
-    values = _array(losses).astype(np.float64).reshape(-1)
-    _something(len(values))
-    if np.isnan(values).any():
+    if isinstance(values, str | bytes):
+        raise InputError(f"{name} is a single text; give a list of them")
+    if isinstance(values, torch.Tensor):
+        values = values.detach().cpu()
+        values = (values.float() if values.dtype is torch.bfloat16 else values).numpy()
+    if isinstance(values, np.ndarray) and values.ndim != 1:
         raise InputError(
-            f"loss {_first(np.isnan(values))} is nan; leave out tokens without a label before"
+            f"{name} has shape {values.shape}; give one axis, such as values.reshape(-1)"
         )
-    with np.errstate(over="ignore"):
-        return float(np.exp(values.mean()))
+    if not isinstance(values, Sequence | np.ndarray):
+        raise InputError(
+            f"{name} is {type(values).__name__}; give a list, a numpy array or a tensor"
+        )
+    texts = [_text(value, name, number) for number, value in enumerate(values)]
+    numbers = scan(texts, Grammar())
+    sizes = np.array([len(text.encode()) for text in texts], np.int64)
+    whole = (numbers.start == 0) & (numbers.stop == sizes[numbers.document])
+    found: list[Decimal | None] = [None] * len(texts)
+    read = zip(numbers.document[whole].tolist(), numbers.select(whole).to_decimal(), strict=True)
+    for document, value in read:
+        found[document] = value
+    return found
 
 
-def top_k_accuracy(logits: Any, labels: Any, k: int = 5, ignore_index: int = IGNORED) -> float:
-    """The share of labels that are among the k classes with the highest logits: 1/n · Σ [#{c before
-    l_i} < k].
-
-    Class c is before label l if its logit is higher, or equal with c < l: of equal ones only as
-    many count as fit, so that constant logits do not score 1. Arguments as in :func:`token_losses`.
-    """
-    if k < 1:
-        raise InputError(f"k={k} must be positive")
-    scores, chosen = _scores(logits, labels, ignore_index)
-    own = np.take_along_axis(scores, chosen[:, None], axis=-1)  # (n, 1)
-    # (n, vocabulary)
-    before = (scores > own) | ((scores == own) & (np.arange(scores.shape[-1]) < chosen[:, None]))
-    return float(np.mean(before.sum(axis=-1) < k))
+def _text(value: Any, name: str, number: int) -> str:
+    if isinstance(value, str):
+        # a lone surrogate, which a decoder may give, is no number
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, torch.Tensor):
+        value = value.item()
+    if type(value) is int:
+        return str(Decimal(value))  # str(int) refuses more than 4300 digits
+    if isinstance(value, float | Decimal | np.integer | np.floating):
+        return str(value)
+    if value is None:
+        return ""
+    raise InputError(f"{name}: value {number} is {type(value).__name__}; give texts or numbers")
 
 
 def _read(predictions: Any, references: Any) -> tuple[list[Decimal | None], list[Decimal]]:
     """Both as decimals; every reference is one."""
     predicted, expected = _equally_long(
-        decimals(predictions, "predictions"), decimals(references, "references")
+        _decimals(predictions, "predictions"), _decimals(references, "references")
     )
     if None in expected:
         raise InputError(
@@ -243,6 +239,21 @@ def _values(predictions: Any, references: Any, invalid: str) -> tuple[list[Decim
     return [one for one, _ in kept], [right for _, right in kept]
 
 
+def _equally_long(predictions: Any, references: Any) -> tuple[Any, Any]:
+    if len(predictions) != len(references):
+        raise InputError(
+            f"there are {len(predictions)} predictions, but {len(references)} references; each"
+            " prediction needs its own"
+        )
+    _something(len(references))
+    return predictions, references
+
+
+def _something(count: int) -> None:
+    if not count:
+        raise InputError("there is nothing to measure: no prediction is left")
+
+
 def _digits(value: Decimal) -> tuple[dict[int, int], int, int]:
     """({power of ten: digit, if not 0}, the first digit's power, the last one's)."""
     _, written, power = value.as_tuple()
@@ -264,65 +275,15 @@ def _same_digits(prediction: Decimal, reference: Decimal) -> float:
     return (common - last + 1 - wrong) / (max(given_first, right_first) - last + 1 + below)
 
 
-def _text_list(values: Any, name: str) -> list[str]:
-    if isinstance(values, np.ndarray):
-        values = values.tolist()
-    if isinstance(values, str) or not all(isinstance(value, str) for value in values):
-        raise InputError(
-            f"{name} must be a list of texts, as these are compared character by character; give"
-            " canonical=True to compare values"
-        )
-    return list(values)
+def _differences(minuends: Sequence[Decimal], subtrahends: Sequence[Decimal]) -> Floats:
+    """float64[n], rounded once; infinite beyond the range."""
+    pairs = zip(minuends, subtrahends, strict=True)
+    return np.array([float(_CONTEXT.subtract(a, b)) for a, b in pairs], np.float64)
 
 
-def _equally_long(predictions: Any, references: Any) -> tuple[Any, Any]:
-    if len(predictions) != len(references):
-        raise InputError(
-            f"there are {len(predictions)} predictions, but {len(references)} references; each"
-            " prediction needs its own"
-        )
-    _something(len(references))
-    return predictions, references
-
-
-def _something(count: int) -> None:
-    if not count:
-        raise InputError("there is nothing to measure: no prediction is left")
-
-
-def _first(mask: npt.NDArray[np.bool_]) -> int:
-    return int(np.flatnonzero(mask)[0])
-
-
-def _array(values: Any) -> npt.NDArray[Any]:
-    if isinstance(values, torch.Tensor):
-        values = values.detach().cpu()
-        return np.asarray((values.double() if values.is_floating_point() else values).numpy())
-    return np.asarray(values)
-
-
-def _scores(logits: Any, labels: Any, ignore_index: int) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """((n, vocabulary), (n,)) of the labels that count."""
-    scores, chosen = _array(logits), _array(labels)
-    if scores.ndim < 1 or scores.shape[:-1] != chosen.shape:
-        raise InputError(
-            f"logits have shape {scores.shape}, labels {chosen.shape}; labels need the shape of the"
-            " logits without the last axis"
-        )
-    if chosen.size and chosen.dtype.kind not in "iu":
-        raise InputError(f"labels are {chosen.dtype}; give integers")
-    kept = chosen != ignore_index
-    _something(int(kept.sum()))
-    scores, chosen = scores[kept].astype(np.float64), chosen[kept].astype(np.int64)
-    highest = scores.max(axis=-1)  # (n,); -inf is a logit, if there are others
-    if not np.isfinite(highest).all():
-        raise InputError(
-            f"the logits of label {_first(~np.isfinite(highest))} of those measured are nan or"
-            " infinite"
-        )
-    if ((chosen < 0) | (chosen >= scores.shape[-1])).any():
-        raise InputError(
-            f"labels must be from 0 to {scores.shape[-1] - 1}, the classes of the logits, or"
-            f" {ignore_index}"
-        )
-    return scores, chosen
+def _log10(value: Decimal) -> float:
+    """Of the magnitude: -inf for zero, finite for every other, however large."""
+    if not value:
+        return -math.inf
+    leading = _CONTEXT.scaleb(_CONTEXT.plus(value), -value.adjusted())  # from 1 to 10
+    return math.log10(abs(float(leading))) + value.adjusted()
