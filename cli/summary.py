@@ -69,9 +69,6 @@ def print_summary(summary: Summary, numbers: str | None, pack: int | None = None
         rows.append(("rows", f"{summary.rows:,}", f"of at most {pack:,} tokens, {share}"))
     if summary.fit is not None:
         rows += _fitted(summary.fit)
-    if summary.tokens_before is not None and summary.tokens_after is not None:
-        before = f"{summary.tokens_before:.2f} by the tokenizer alone"
-        rows.append(("tokens per number", f"{summary.tokens_after:.2f}", before))
     rows += _lost(summary)
     rows += [(f"of {name}", f"{count:,}", "documents") for name, count in summary.splits.items()]
     if summary.shards:

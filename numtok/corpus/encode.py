@@ -24,7 +24,6 @@ from numtok.corpus.read.sources import identify
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.shuffle import in_random_order, shuffled
 from numtok.corpus.summary import (
-    SAMPLE_BYTES,
     Progress,
     Run,
     Summary,
@@ -115,24 +114,18 @@ def encode_sources(
     check_inputs: Callable[[], None] = lambda: None,
 ) -> tuple[Summary, Reader]:
     """:func:`encode_corpus` for sources that are found and options that are checked; with
-    ``settled``, what numbers cost is not measured, and the digest of the file is.
+    ``settled``, the digest of the file is taken.
     """
-    summary, reader = Summary(), Reader(run.sources, settings, 0 if settled else SAMPLE_BYTES)
+    summary, reader = Summary(), Reader(run.sources, settings)
     pieces, kept = reader.with_kept_columns(settings.keep_columns, settled and settled.kept)
     if fit is not None:
         tokenizer, pieces, summary.fit = _fitted(fit, tokenizer, reader, pieces)
     summary.representations = tuple(tokenizer.representations)
     encoder = _Encoder(tokenizer, settings, kept, settled.metadata if settled else {})
 
-    def before_the_end() -> None:
-        """Before the output gets its name: an error or an interrupt then leaves nothing."""
-        check_inputs()
-        if not settled:
-            summary.costs(reader.sampled, tokenizer)
-
     if settings.shuffle is not None:
         pieces = shuffled(pieces, settings.shuffle, settings.batch_bytes)
-    sink = functools.partial(_sink, encoder, run, summary, before_the_end, settled is not None)
+    sink = functools.partial(_sink, encoder, run, summary, check_inputs, settled is not None)
     workers = settings.workers or processors()
     budget = (workers + ON_THE_WAY) * settings.batch_bytes
     run_ordered(
@@ -205,7 +198,7 @@ def _sink(
     encoder: _Encoder,
     run: Run,
     summary: Summary,
-    before_the_end: Callable[[], None],
+    check_inputs: Callable[[], None],
     for_receipt: bool,
 ) -> Iterator[Sink[EncodedBatch]]:
     """The output, and the counts of what is in it; for a receipt, also its digest."""
@@ -226,7 +219,7 @@ def _sink(
         for batch in rows.rest():
             writer.write(batch)
         summary.rows, summary.cut_numbers = writer.rows, rows.cut_numbers
-        before_the_end()
+        check_inputs()  # before the output gets its name: an error then leaves nothing
         writer.finish()
         run.written = writer.bytes_written
         if for_receipt:

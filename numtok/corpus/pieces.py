@@ -16,7 +16,6 @@ from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch
 from numtok.corpus.read.documents import Source, read_batches, rows_before
 from numtok.corpus.read.template import Template
 from numtok.corpus.settings import EncodeSettings
-from numtok.corpus.summary import SAMPLE_BYTES, front
 from numtok.errors import NumtokError
 
 
@@ -30,9 +29,7 @@ class Piece(NamedTuple):
 class Reader:
     """All batches of all sources, and what is counted of them."""
 
-    def __init__(
-        self, sources: Sequence[Source], settings: EncodeSettings, sample_bytes: int = SAMPLE_BYTES
-    ) -> None:
+    def __init__(self, sources: Sequence[Source], settings: EncodeSettings) -> None:
         self.sources = sources
         self.how = ReadOptions(
             settings.text_column,
@@ -42,12 +39,10 @@ class Reader:
             template=None if settings.template is None else Template(settings.template),
         )
         self.text_column = ""  # of the first file that has one
-        self.sampled: list[pa.Array] = []  # the first ``sample_bytes`` of text
         self.rows: dict[Source, int] = {}  # read so far, those that were skipped too
         self.bad: list[tuple[Source, SkippedRow]] = []  # those that were skipped
         self.without_text = 0  # documents
         self.first_null: tuple[Source, int] | None = None  # the first of them, its row from 1
-        self._sample_left = sample_bytes
         self._sample = settings.documents
 
     def with_kept_columns(
@@ -88,11 +83,6 @@ class Reader:
             self.without_text += texts.null_count
             null = int(memory.from_arrow(texts.is_null()).argmax())
             self.first_null = self.first_null or (source, int(batch.where.rows[null]) + 1)
-        if self._sample_left > 0 and len(texts):
-            # A slice would keep the whole batch in memory.
-            copied = pa.concat_arrays([front(texts, self._sample_left)])
-            self.sampled.append(copied)
-            self._sample_left -= copied.nbytes
 
 
 @contextmanager

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from numtok import locations
 from numtok.arrays import memory
+from numtok.arrays.text_rows import TextRows
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.jobs.folder import read_manifest
 from numtok.corpus.pieces import Piece, located
@@ -27,7 +28,7 @@ from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import Source, check_text_unit, find_inputs, read_batches
 from numtok.corpus.read.tables import columns_with_numbers
 from numtok.corpus.read.template import Template
-from numtok.corpus.summary import BATCH_BYTES, Progress, Run, front, processors
+from numtok.corpus.summary import BATCH_BYTES, Progress, Run, processors
 from numtok.corpus.unpack import EncodedPiece, encoded_pieces
 from numtok.errors import InputError, NumtokError
 from numtok.numbers.grammar import Grammar, check_grammar
@@ -159,8 +160,19 @@ def _counted_piece(tokenizer: Tokenizer, piece: Piece | EncodedPiece) -> tuple[S
 def counted(texts: pa.Array, tokenizer: Tokenizer) -> Statistics:
     """Of one batch, by the tokenizer's grammar; tokens are counted on a part of it."""
     made = Statistics.of_batch(texts, tokenizer.grammar)
-    tokens = TokenCosts.of(front(texts, max(TOKEN_BYTES, texts.nbytes // TOKEN_SHARE)), tokenizer)
+    tokens = TokenCosts.of(_front(texts, max(TOKEN_BYTES, texts.nbytes // TOKEN_SHARE)), tokenizer)
     return dataclasses.replace(made, tokens=tokens)
+
+
+def _front(texts: pa.Array, limit: int) -> pa.Array:
+    """The first rows of up to ``limit`` bytes; or the front of the first, up to a space."""
+    rows = TextRows.of(texts)
+    count = int(np.searchsorted(rows.offsets, rows.offsets[0] + limit, side="right")) - 1
+    if count > 0 or not len(rows):
+        return rows.array.slice(0, count)
+    first = rows.text[rows.offsets[0] : rows.offsets[0] + limit].tobytes()
+    text = first.decode("utf-8", "ignore")
+    return TextRows.of([text[: text.rfind(" ") + 1] or text]).array
 
 
 def _pieces(sources: Sequence[Source], how: ReadOptions) -> Iterator[Piece | EncodedPiece]:

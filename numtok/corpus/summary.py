@@ -1,6 +1,4 @@
-"""What the pipelines tell: ``Progress`` while they run, ``Summary`` at the end, and the tokens that
-numbers cost before and after.
-"""
+"""What the pipelines tell: ``Progress`` while they run, ``Summary`` at the end."""
 
 from __future__ import annotations
 
@@ -14,20 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-import pyarrow as pa
-
 from numtok import locations
-from numtok.arrays.text_rows import TextRows
 from numtok.corpus.fit import Fit
 from numtok.corpus.read.batches import SKIP_HINT
 from numtok.corpus.read.sources import Source
 from numtok.errors import OutputError
-from numtok.numbers.scan import scan
 from numtok.representations import Representation
 from numtok.tokenizer.find import EncodeReport
-from numtok.tokenizer.inspect import subword_spans, token_counts
-from numtok.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from numtok.statistics import Statistics
@@ -37,7 +28,6 @@ if TYPE_CHECKING:
 BATCH_BYTES = 4 << 20
 # Of jobs: a few percent more work, but each of their processes has 100 MiB less on its way.
 SHARD_BATCH_BYTES = 2 << 20
-SAMPLE_BYTES = 1 << 20
 
 
 class Progress(NamedTuple):
@@ -75,8 +65,6 @@ class Summary(EncodeReport):
         first_without_text: the file and the row of the first of them, or nothing.
         representations: those of the numbers, with the scale that was fitted.
         fit: what xVal's scale was found on; None if none was fitted.
-        tokens_before, tokens_after: mean tokens per number, by the source tokenizer and now, on the
-            first megabyte; None without numbers.
         text_column: of the inputs; empty if they have none, or a template tells the text.
         number_columns: those that hold numbers, if the texts hold none.
         rows: of the file; as many as documents, unless they are packed.
@@ -97,8 +85,6 @@ class Summary(EncodeReport):
     first_without_text: str = ""
     representations: tuple[Representation, ...] = ()
     fit: Fit | None = None
-    tokens_before: float | None = None
-    tokens_after: float | None = None
     text_column: str = ""
     number_columns: tuple[str, ...] = ()
     rows: int = 0
@@ -132,13 +118,6 @@ class Summary(EncodeReport):
         total.output, total.quarantine = output, ""
         total.splits = {name: one.documents for name, one in made.items()}
         return total
-
-    def costs(self, sampled: Sequence[pa.Array], tokenizer: Tokenizer) -> None:
-        """Measure ``tokens_before`` and ``tokens_after`` on some texts."""
-        # of one type, if there are several; `cast` loads what takes longer than most starts may
-        alike = sampled if len(sampled) < 2 else [one.cast(pa.large_string()) for one in sampled]
-        if alike and (costs := tokens_per_number(pa.concat_arrays(alike), tokenizer)):
-            self.tokens_before, self.tokens_after = costs
 
 
 @dataclass
@@ -198,32 +177,3 @@ def refuse_input_as_output(sources: Sequence[Source], output: str | Path) -> Non
         source.path != "-" and locations.same_file(source.path, output) for source in sources
     ):
         raise OutputError(f"{output} is also an input; choose another name")
-
-
-def front(texts: pa.Array, limit: int) -> pa.Array:
-    """The first rows of up to ``limit`` bytes; or the front of the first, up to a space."""
-    rows = TextRows.of(texts)
-    count = int(np.searchsorted(rows.offsets, rows.offsets[0] + limit, side="right")) - 1
-    if count > 0 or not len(rows):
-        return rows.array.slice(0, count)
-    first = rows.text[rows.offsets[0] : rows.offsets[0] + limit].tobytes()
-    text = first.decode("utf-8", "ignore")
-    return TextRows.of([text[: text.rfind(" ") + 1] or text]).array
-
-
-def tokens_per_number(texts: pa.Array, tokenizer: Tokenizer) -> tuple[float, float] | None:
-    """(before, after): the mean number of tokens that overlap a number, by the source tokenizer alone
-    and now; None if there is no number. One that is left as text costs the same.
-    """
-    numbers = scan(texts, tokenizer.grammar)
-    if not len(numbers):
-        return None
-    first, last = subword_spans(tokenizer, numbers)
-    before = last - first + 1
-    after = before.copy()
-    taken = tokenizer.finder.find(numbers.rows)
-    if not tokenizer.representations[0].stays_text:
-        after[taken.taken] = token_counts(tokenizer, taken.numbers)
-        if not tokenizer.carries_sign:  # it is a token of text, or a part of one
-            after[taken.taken] += taken.numbers.start > numbers.start[taken.taken]
-    return float(before.mean()), float(after.mean())

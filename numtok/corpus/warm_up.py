@@ -87,5 +87,5 @@ def _use(tokenizer: Tokenizer) -> None:
         tokenizer.decode_batch(tokenizer.encode_batch(texts, keep_text=keep_text))
     tokenizer.finder.in_short_text(SELF_CHECK[0].encode())  # as the drop-in does
     numbers = scan(SELF_CHECK, tokenizer.grammar)[::2]
-    subword_spans(tokenizer, numbers)  # as the summary of a run and ``inspect`` do
+    subword_spans(tokenizer, numbers)  # as ``inspect`` does
     numbers.format()

@@ -123,7 +123,7 @@ def test_every_option_has_a_help_text_and_the_examples_run(
 def test_the_sample_comes_back_and_the_summary_says_what_it_came_to(folder: Path) -> None:
     before = logging.getLogger("numtok").level
     told = ok("encode sample.jsonl -o a.parquet --numbers xval,bits --keep-text --keep-column id")
-    assert re.search(r"documents +31\n", told.stdout) and "tokens per number" in told.stdout
+    assert re.search(r"documents +31\n", told.stdout)
     assert re.search(r"text .* of 'text'; ", told.stdout)
     assert ok("decode a.parquet -o back.jsonl -q").output == ""
     assert run("decode a.parquet -q").exit_code == 2

@@ -239,7 +239,7 @@ def test_an_empty_input_gives_a_file_without_rows(
 ) -> None:
     source, out = write_texts(tmp_path / "empty.jsonl", []), tmp_path / "o.parquet"
     summary = encode_corpus([source], out, tokenizer, keep_columns=keep)
-    assert (summary.documents, summary.tokens_before) == (0, None)
+    assert summary.documents == 0
     assert pq.read_metadata(out).num_rows == 0 and decoded(out, tokenizer) == []
 
 
@@ -248,14 +248,8 @@ def test_summary_counts(tmp_path: Path) -> None:
     made = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
     summary = encode_corpus([source], tmp_path / "o.parquet", made)
     assert (summary.documents, summary.numbers, summary.left_as_text) == (3, 3, {"xval": 1})
-    # digits are single tokens in the default tokenizer
-    assert summary.tokens_before == pytest.approx((4 + 5 + 2) / 3)
-    assert summary.tokens_after == pytest.approx((1 + 5 + 1) / 3)
     with_clip = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(overflow="clip")])
     assert encode_corpus([source], tmp_path / "c.parquet", with_clip).clipped == {"xval": 1}
-    places = numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue()])
-    spelled = encode_corpus([source], tmp_path / "s.parquet", places)
-    assert spelled.tokens_after == pytest.approx(((4 + 2) + (5 + 2) + (2 + 2)) / 3)
 
 
 def test_progress_is_told_from_the_calling_thread_and_ends_complete(

@@ -295,8 +295,6 @@ def _summarize(folder: Folder, plan: Plan, done: Done) -> Summary:
         summary.fit = Fit.from_json(plan.fit)
         representations = tuple(summary.fit.put_into(representations))
     summary.representations = representations
-    if plan.costs is not None:
-        summary.tokens_before, summary.tokens_after = plan.costs
     return summary
 
 

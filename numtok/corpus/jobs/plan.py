@@ -107,7 +107,6 @@ class Plan:
     versions: dict[str, str]  # of the packages that the bytes depend on
     kept: str  # Arrow schema of the kept columns, as an IPC message in base64
     fit: dict[str, Any] | None  # :class:`numtok.corpus.fit.Fit` as JSON
-    costs: tuple[float, float] | None  # tokens per number before and after, on a sample
     format: Literal[2] = 2
 
     def __post_init__(self) -> None:

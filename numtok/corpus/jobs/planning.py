@@ -41,8 +41,7 @@ from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.jsonl import columns_of_head
 from numtok.corpus.read.sources import Source, identify
 from numtok.corpus.shuffle import in_random_order
-from numtok.corpus.summary import SAMPLE_BYTES, Summary
-from numtok.errors import InputError, JobError, OutputError, RepresentationError
+from numtok.errors import InputError, JobError, OutputError
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Item = TypeVar("Item")
@@ -126,7 +125,6 @@ def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
         versions=versions(),
         kept=kept,
         fit=None if fit is None else fit.to_json(),
-        costs=_costs(request, tokenizer),
     )
     tokenizer.save_pretrained(folder.file(TOKENIZER))
     folder.write_json(PLAN, as_json(plan))
@@ -246,18 +244,3 @@ def _kept_fields(request: Request) -> list[pa.Field]:
     if first is not None:
         raise first
     return [pa.field(name, pa.string()) for name in request.settings.keep_columns]
-
-
-def _costs(request: Request, tokenizer: Tokenizer) -> tuple[float, float] | None:
-    """Tokens per number before and after, on the first megabyte."""
-    reader, texts = _reader(request, request.sources[:FIT_FILES]), 0
-    for piece in _readable(reader.with_kept_columns(())[0]):
-        texts += piece.batch.texts.nbytes
-        if texts >= SAMPLE_BYTES:
-            break
-    summary = Summary()
-    with contextlib.suppress(RepresentationError):
-        summary.costs(reader.sampled, tokenizer)
-    if summary.tokens_before is None or summary.tokens_after is None:
-        return None
-    return summary.tokens_before, summary.tokens_after
