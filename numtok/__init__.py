@@ -45,30 +45,13 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_MODULES = {
+_MODULES = {  # of all names but the representations
     "numtok.errors": ("NumtokError",),
     "numtok.numbers.extract": ("extract",),
     "numtok.numbers.grammar": ("Grammar",),
     "numtok.numbers.number": ("Number",),
     "numtok.numbers.numbers": ("Numbers",),
     "numtok.numbers.scan": ("scan",),
-    "numtok.representations": (
-        "B1999",
-        "Digits",
-        "ExponentBins",
-        "FP15",
-        "FloatBits",
-        "FloatDigits",
-        "FoNE",
-        "LogFourier",
-        "NumeroLogic",
-        "P10",
-        "P1000",
-        "PlaceValue",
-        "QuantileBins",
-        "Subword",
-        "XVal",
-    ),
     "numtok.tokenizer.decode_stream": ("DecodeStream",),
     "numtok.tokenizer.encode": ("Encoding",),
     "numtok.tokenizer.find": ("EncodeReport",),
@@ -124,9 +107,10 @@ def __getattr__(name: str) -> Any:
     """A public name, from where it is, or the version."""
     if name == "__version__":
         return _version()
-    if name not in _FOUND_IN:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(_FOUND_IN[name]), name)
+    module = importlib.import_module(_FOUND_IN.get(name, "numtok.representations"))
+    value = globals()[name] = getattr(module, name)
     return value
 
 

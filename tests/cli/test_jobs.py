@@ -111,14 +111,12 @@ def test_a_file_of_options(corpus: Path) -> None:
 
 
 def test_a_manifest_repeats_its_job(corpus: Path) -> None:
-    """And so does a plan."""
     default = str(Path(jobs.__file__).parents[2] / "numtok" / "default")
     how = "--numbers fone:6,4,xval --grammar data --keep-column id --keep-text --shards 4 --fit-quantile 0.9"
     ok("encode", "in", "-o", "out/", "--tokenizer", default, "-q", *how.split())
-    for name in ("manifest", "plan"):
-        ok("encode", "--config", f"out/__numtok/{name}.json", "-o", f"{name}/", "-q")
-        assert jobs.shards(Path(name)) == jobs.shards(Path("out"))
-        assert jobs.manifest(Path(name)) == jobs.manifest(Path("out"))
+    ok("encode", "--config", "out/__numtok/manifest.json", "-o", "again/", "-q")
+    assert jobs.shards(Path("again")) == jobs.shards(Path("out"))
+    assert jobs.manifest(Path("again")) == jobs.manifest(Path("out"))
 
 
 @pytest.mark.parametrize(
@@ -128,8 +126,8 @@ def test_a_manifest_repeats_its_job(corpus: Path) -> None:
         ("a.toml", "config = 'b.toml'", "'config', which is no option"),
         ("a.toml", "numbers = ", "is no TOML"),
         ("a.toml", "shards = 0", "0 is not in the range"),
-        ("a.json", "[1]", "is not the manifest.json or the plan.json of a job"),
-        ("a.json", '{"options": {}}', "is not the manifest.json or the plan.json of a job"),
+        ("a.json", "[1]", "is not the manifest.json of a job"),
+        ("a.json", '{"options": {}}', "is not the manifest.json of a job"),
         ("a.json", "{", "is no TOML"),
         ("none.toml", None, "cannot be read: No such file"),
     ],

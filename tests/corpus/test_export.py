@@ -15,7 +15,7 @@ from numtok_cli.main import cli
 
 import numtok
 from numtok.corpus.read.encoded import read_encoded
-from numtok.corpus.write.indexed import open_indexed
+from numtok.corpus.write.indexed import open_streams
 from numtok.errors import InputError, OutputError, SchemaError, TokenizerError
 from numtok.tokenizer.layout import to_token_layout
 
@@ -156,9 +156,9 @@ def test_files_appear_whole_or_not_at_all(folder: Path, tmp_path: Path) -> None:
 def test_a_sequence_has_a_limit(tmp_path: Path) -> None:
     with (
         pytest.raises(OutputError, match="2,147,483,648 values, more than the format can tell"),
-        open_indexed(str(tmp_path / "a"), "uint8", "megatron", False) as file,
+        open_streams(str(tmp_path / "a"), "megatron", {"a": np.dtype("u1")}, False) as files,
     ):
-        file.write(np.zeros(0, np.uint8), np.array([1 << 31]))
+        files.write({"a": np.zeros(0, np.uint8)}, np.array([1 << 31]))
     assert list(tmp_path.iterdir()) == []
 
 

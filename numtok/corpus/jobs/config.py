@@ -1,6 +1,4 @@
-"""Options of encoding in a file: ``job.toml``, or the manifest or the plan of a job, which repeats
-it.
-"""
+"""Options of encoding in a file: ``job.toml``, or the manifest of a job, which repeats it."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from numtok import locations
-from numtok.corpus.jobs.plan import FORMAT, Part, Plan, TokenizerName, numbers_of
+from numtok.corpus.jobs.plan import FORMAT, Part, TokenizerName, numbers_of
 from numtok.corpus.jobs.shards import content_of
 from numtok.corpus.read.find import suffixes
 from numtok.corpus.settings import FileOptions
@@ -42,14 +40,10 @@ class _Manifest:
     def __post_init__(self) -> None:
         numbers_of(self.options)
 
-    @property
-    def paths(self) -> list[str]:
-        return [one.path for one in self.inputs]
-
 
 def read_config(path: str | Path) -> dict[str, Any]:
     """The options in a file, with values that :func:`numtok.encode_files` takes; those of a
-    manifest or a plan name the inputs one by one, and no output.
+    manifest name the inputs one by one, and no output.
     """
     name = str(path)
     is_json = name.lower().endswith(".json")
@@ -65,25 +59,22 @@ def read_config(path: str | Path) -> dict[str, Any]:
             f"is no TOML (or, if it ends in .json, no manifest): {error}", name
         ) from None
     if is_json:
-        return _of_job(content, name)
+        return _of_manifest(content, name)
     named = {key.replace("-", "_"): value for key, value in content.items()}
     options = {_ALIASES.get(key, key): value for key, value in named.items()}
     conform(options, FileOptions, name, InputError)
     return content
 
 
-def _of_job(content: Any, path: str) -> dict[str, Any]:
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
+def _of_manifest(content: Any, path: str) -> dict[str, Any]:
+    known = isinstance(content, dict) and content.get("format") == FORMAT
+    if not known or "inputs" not in content:
         raise InputError(
-            "is not the manifest.json or the plan.json of a job of this version; give one of these,"
-            " or a .toml file",
-            path,
+            "is not the manifest.json of a job of this version; give that, or a .toml file", path
         )
-    kind: Any = _Manifest if "inputs" in content else Plan
-    job: _Manifest | Plan = conform(content, kind, path, InputError)
-    if isinstance(job, _Manifest):
-        for one in job.inputs:
-            _tell_if_changed(one)
+    job = conform(content, _Manifest, path, InputError)
+    for one in job.inputs:
+        _tell_if_changed(one)
     given = {
         name: value
         for name, value in job.options.items()
@@ -97,7 +88,7 @@ def _of_job(content: Any, path: str) -> dict[str, Any]:
         **({} if source is None else {"tokenizer": source}),
         "numbers": numbers,
         "grammar": grammar,
-        "inputs": job.paths,
+        "inputs": [one.path for one in job.inputs],
     }
 
 

@@ -22,7 +22,6 @@ CODES = {  # of dtypes; those of the two floats are not the same in the two prog
 }
 # What the format has no code for, as the type that holds the same bits.
 STORED = {"bool": "uint8", "uint32": "int32", "uint64": "int64"}
-_AT_ONCE = 1 << 20  # entries of an index that are made at once
 
 
 class IndexedFile:
@@ -56,14 +55,9 @@ class IndexedFile:
         header = MAGIC + struct.pack("<QBQQ", 1, code, count, count + 1)
         self._put(self._index, np.frombuffer(header, np.uint8))
         self._put(self._index, sizes.astype("<i4", copy=False))
-        begin = 0
-        for at in range(0, count, _AT_ONCE):
-            lengths = sizes[at : at + _AT_ONCE].astype(np.int64) * self.dtype.itemsize
-            ends = begin + np.cumsum(lengths)
-            self._put(self._index, np.append(begin, ends[:-1]).astype("<i8", copy=False))
-            begin = int(ends[-1])
-        for at in range(0, count + 1, _AT_ONCE):
-            self._put(self._index, np.arange(at, min(at + _AT_ONCE, count + 1), dtype="<i8"))
+        ends = np.cumsum(sizes, dtype=np.int64)
+        self._put(self._index, ((ends - sizes) * self.dtype.itemsize).astype("<i8", copy=False))
+        self._put(self._index, np.arange(count + 1, dtype="<i8"))
         for file in (self._values, self._index):
             os.fsync(file.fileno())
 
@@ -83,18 +77,6 @@ def put(file: BinaryIO, data: Any, path: str) -> None:
             f"cannot write {path}: {error.strerror or error}; nothing is left under that name: make"
             " room, then run again"
         ) from error
-
-
-@contextlib.contextmanager
-def open_indexed(
-    name: str, dtype: npt.DTypeLike, to: str, overwrite: bool
-) -> Iterator[IndexedFile]:
-    """A pair to ``write`` to, whose files get their names at the end, the index last."""
-    path = f"{name}.bin"
-    with new_file(f"{name}.idx", overwrite) as index, new_file(path, overwrite) as values:
-        file = IndexedFile(name, values, index, dtype, to)
-        yield file
-        file.finish()
 
 
 class IndexedFiles:
@@ -130,12 +112,19 @@ def stream_name(prefix: str, stream: str) -> str:
 def open_streams(
     prefix: str, to: str, dtypes: Mapping[str, np.dtype[Any]], overwrite: bool
 ) -> Iterator[IndexedFiles]:
-    """All pairs; none of the files is left after an error."""
+    """All pairs, whose files get their names at the end, the index last; none is left after an
+    error.
+    """
     with contextlib.ExitStack() as stack:
-        about = stack.enter_context(new_file(f"{prefix}.json", overwrite))
-        opened = {
-            name: open_indexed(stream_name(prefix, name), dtype, to, overwrite)
-            for name, dtype in dtypes.items()
-        }
-        pairs = {name: stack.enter_context(pair) for name, pair in opened.items()}
+
+        def opened(path: str) -> BinaryIO:
+            return stack.enter_context(new_file(path, overwrite))
+
+        about, pairs = opened(f"{prefix}.json"), {}
+        for name, dtype in dtypes.items():
+            base = stream_name(prefix, name)
+            index, values = opened(f"{base}.idx"), opened(f"{base}.bin")
+            pairs[name] = IndexedFile(base, values, index, dtype, to)
         yield IndexedFiles(prefix, about, pairs)
+        for pair in pairs.values():
+            pair.finish()
