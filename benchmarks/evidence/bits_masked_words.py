@@ -27,7 +27,7 @@ from benchmarks.evidence import learning, tables
 from benchmarks.evidence.corpus import Encoded, encode, train
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
-from benchmarks.evidence.plots import dots, shown
+from benchmarks.evidence.plots import dots, learning_curves, shown
 from benchmarks.evidence.store import Result, Settings, Store
 from numtok_torch import NumberCollator, NumberModel, embedding_from_schema
 
@@ -301,7 +301,13 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     near = {trunk: values for trunk, values in near.items() if values}
     dots(picture, near, f"perplexity of words within {NEAR} tokens of the number")
     what = "Perplexity of masked words near a number, with its spread over seeds"
-    return f"{table}\n\n{shown(picture, what, near)}"
+    losses = {
+        f"{name}, {trunk}": [learning.loss_curve(one, STEPS["small"]) for one in found]
+        for (trunk, name), found in by.items()
+    }
+    path = plots / f"{NAME}_curves.svg"
+    drawn = learning_curves(path, losses, "Loss in training", "loss in training", share=False)
+    return "\n\n".join([table, shown(picture, what, near), drawn])
 
 
 def counted(results: list[tuple[Settings, Result]]) -> list[Result]:

@@ -16,7 +16,7 @@ from benchmarks.evidence import arithmetic, tables
 from benchmarks.evidence.arithmetic import WATCHED, Row, Task
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
-from benchmarks.evidence.plots import learning_curves, shown
+from benchmarks.evidence.plots import learning_curves
 from benchmarks.evidence.store import Result, Settings, Store, reported
 
 NAME = "fone_arithmetic"
@@ -100,9 +100,10 @@ def _longer() -> list[list[Settings]]:
         MULTIPLY: (*SEEDED, "subword"),
     }
     longer = [
-        _settings("small", task, row, 0 if task == MULTIPLY else 1) | {"times": LONGER}
+        _settings("small", task, row, seed) | {"times": LONGER}
         for task, of_task in rows.items()
         for row in of_task
+        for seed in ((0,) if task == MULTIPLY else seeds(task) if task == DECIMALS else (1,))
     ]
     longest = [_settings("small", MULTIPLY, row) | {"times": LONGEST} for row in SEEDED]
     return [starts, longer, longest]
@@ -159,13 +160,10 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
             "start",
         ]
         picture = plots / f"{NAME}_{task.replace(' ', '_')}.svg"
-        learning_curves(
-            picture, {name: [one["curve"] for one in found] for name, found in by.items()}, "exact"
-        )
         point = f", of which {title.behind} behind the point" * (title.behind > 0)
         parts.append(f"### {task.capitalize()}, {title.digits} digits{point}")
         parts.append(tables.markdown(heads, rows))
-        parts.append(shown(picture, f"Exact {task} against steps and against CPU seconds", by))
+        parts.append(learning_curves(picture, by, f"Exact {task}", "exact"))
     return "\n\n".join(parts)
 
 

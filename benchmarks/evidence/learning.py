@@ -141,6 +141,15 @@ def train(
     }
 
 
+def loss_curve(found: dict[str, Any], steps: int) -> dict[str, Any]:
+    """The losses that a training of so many steps kept, as its ``curve``: each at the end of its
+    part of the steps, and of the seconds.
+    """
+    parts = len(found["losses"])
+    points = enumerate(found["losses"], 1)
+    return {"curve": [[steps * k / parts, found["seconds"] * k / parts, one] for k, one in points]}
+
+
 def orders(count: int, course: Course) -> Iterator[Tensor]:
     """Which rows are in each batch, int64 (batch,): every row once before any comes again."""
     if not count:

@@ -20,6 +20,7 @@ from benchmarks.evidence.arithmetic import first_value
 from benchmarks.evidence.corpus import Encoded, encode
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
+from benchmarks.evidence.plots import learning_curves
 from benchmarks.evidence.store import Result, Settings, Store
 from numtok.representations import ExponentBins
 from numtok_torch import NumberModel, head_from_schema
@@ -43,6 +44,7 @@ STEPS = {"smoke": 10, "small": 600, "full": 10_000}
 SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
 SAMPLES = {"smoke": 500, "small": 20_000, "full": 200_000}
 HELD_OUT = {"smoke": 50, "small": 1000, "full": 10_000}
+WATCHED = 200  # questions for a point of a learning curve
 
 
 def phases(size: str) -> list[list[Settings]]:
@@ -85,7 +87,10 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     )
     course = Course(STEPS[size], 128, 0.002, seed)
     found = learning.train(
-        model, learning.shuffled(encoded.batch(objective="causal"), course), course
+        model,
+        learning.shuffled(encoded.batch(objective="causal"), course),
+        course,
+        lambda: float(ask(model, encoded, unseen[:WATCHED])["within_10_percent"]),
     )
     return {**found, **ask(model, encoded, unseen)}
 
@@ -127,19 +132,35 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
         for settings, result in results
         if settings["size"] == "small"
     )
+    every = [(task, *pair) for task, pairs in TASKS.items() for pair in pairs]
     rows = [
         [
-            f"{task}: `{numbers}`, {head}",
-            *(tables.mean((one[key] for one in found), ".3f") for key in columns),
-            str(len(found)),
+            "{}: `{}`, {}".format(*key),
+            *(tables.mean((one[of] for one in by[key]), ".3f") for of in columns),
+            str(len(by[key])),
+            verdict(by, *key),
         ]
-        for (task, numbers, head), found in (
-            (key, by[key])
-            for key in ((task, *pair) for task, pairs in TASKS.items() for pair in pairs)
-            if key in by
-        )
+        for key in every
+        if key in by
     ]
-    return tables.markdown(["", *columns.values(), "seeds"], rows)
+    heads = ["", *columns.values(), "seeds", "verdict: better than the scalar"]
+    named = {"{}: {}, {}".format(*key): by[key] for key in every if key in by}
+    picture, what = plots / f"{NAME}.svg", "Answers within 10%"
+    drawn = learning_curves(picture, named, what, "within 10% of an answer")
+    return "\n\n".join(filter(None, [tables.markdown(heads, rows), drawn]))
+
+
+def verdict(
+    by: dict[tuple[str, str, str], list[Result]], task: str, numbers: str, head: str
+) -> str:
+    """Whether a mixture is oftener near an answer than a scalar behind the same numbers."""
+    if head == "scalar" or (task, numbers, "scalar") not in by:
+        return ""
+    ours, others = (
+        [one["within_10_percent"] for one in by[task, numbers, of]] for of in (head, "scalar")
+    )
+    budget = f"more than {STEPS['small']:,} steps were not tried"
+    return tables.verdict(ours, others, HELD_OUT["small"], budget)
 
 
 def seen(results: list[tuple[Settings, Result]]) -> str:

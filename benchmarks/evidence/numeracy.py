@@ -23,7 +23,7 @@ from benchmarks.evidence.arithmetic import END
 from benchmarks.evidence.corpus import Encoded, encode
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
-from benchmarks.evidence.plots import dots, shown
+from benchmarks.evidence.plots import dots, learning_curves, shown
 from benchmarks.evidence.store import Result, Settings, Store
 from numtok_torch import NumberModel
 from numtok_torch.tasks import TASKS, Tasks, is_right
@@ -33,20 +33,30 @@ GUESSES = "guesses"
 REPRESENTATIONS = ("xval:log", "quantile_bins:64,soft", "fone:8,8", "bits", "digits:1", "subword")
 STEPS = {"smoke": 10, "small": 1000, "full": 100_000}
 LEVELS = {"smoke": (1,), "small": (1,), "full": (1, 2, 3, 5, 8)}
+SEEDS = (0, 1, 2)  # of the weights and of the order of the training
 DRAWN = {"smoke": 1000, "small": 15_000, "full": 1_000_000}
 ASKED = {"smoke": 2, "small": 100, "full": 500}  # of each task, at most
 TRUNK = {"smoke": (32, 1), "small": (64, 2), "full": (384, 6)}
+WATCHED = 20  # questions of each task for a point of a learning curve
 BATCH, RATE, DIGITS = 64, 0.0025, 3
 UNSEEN = 8  # one set of numbers of so many is asked about
 NEAR = 0.05
 
 Question = dict[str, Any]
+Rows = dict[str, list[Result]]
 
 
 def phases(size: str) -> list[list[Settings]]:
     """The guesses, then every representation."""
     names = ("xval:log", "digits:1") if size == "smoke" else REPRESENTATIONS
-    return [[{"size": size, "numbers": numbers, "seed": 0} for numbers in (GUESSES, *names)]]
+    return [
+        [
+            {"size": size, "numbers": numbers, "seed": seed}
+            for seed in (SEEDS if size == "small" else SEEDS[:1])
+            for numbers in (GUESSES, *names)
+            if seed == 0 or numbers != GUESSES
+        ]
+    ]
 
 
 def questions(size: str) -> tuple[list[Question], dict[str, list[Question]]]:
@@ -80,7 +90,13 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     model = learning.llama(encoded, *TRUNK[size], positions=256)
     course = Course(STEPS[size], BATCH, RATE, settings["seed"])
     batch = encoded.batch(labels=encoded.labels_behind("1 ="), objective="causal")
-    found = learning.train(model, of_one_length(batch, course), course)
+    few = {task: some[:WATCHED] for task, some in asked.items()}
+
+    def right() -> float:
+        said = {task: answers(model, encoded, some) for task, some in few.items()}
+        return float(np.mean([*scores(few, said)["exact"].values()]))
+
+    found = learning.train(model, of_one_length(batch, course), course, right)
     of = {task: answers(model, encoded, some) for task, some in asked.items()}
     examples = [f"{asked[task][0]['prompt']} = {said[0]}" for task, said in of.items()]
     return counts | found | scores(asked, of) | {"examples": examples}
@@ -160,43 +176,48 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
         parts.append(tables.markdown([title, *tasks], [_row(by, name, key, tasks) for name in by]))
     picture = plots / f"{NAME}.svg"
     values = {
-        name: {task: [share] for task, share in one["exact"].items()} for name, one in by.items()
+        name: {task: [one["exact"][task] for one in found] for task in TASKS}
+        for name, found in by.items()
     }
     dots(picture, values, "exact", share=True)
     parts.append("Bold: above all guesses by more than twice the standard error of the difference.")
-    return "\n\n".join([*parts, shown(picture, "Exact answers by task", by)])
+    parts.append(shown(picture, "Exact answers by task", by))
+    curves = plots / f"{NAME}_curves.svg"
+    parts.append(learning_curves(curves, by, "Exact answers of all tasks", "exact, mean of tasks"))
+    return "\n\n".join(filter(None, parts))
 
 
-def _row(by: dict[str, Result], name: str, key: str, tasks: Sequence[str]) -> list[str]:
-    guess = "questions" not in by[name]
-    cells = [f"{by[name][key][task]:.0%}" for task in tasks]
+def _row(by: Rows, name: str, key: str, tasks: Sequence[str]) -> list[str]:
+    guess = "questions" not in by[name][0]
+    cells = [tables.mean((one[key][task] for one in by[name]), ".0%") for task in tasks]
     if not guess:
         above = better(by, name, key)
         pairs = zip(cells, tasks, strict=True)
         cells = [f"**{cell}**" if task in above else cell for cell, task in pairs]
-    return [f"guess: {name}" if guess else f"`{name}`", *cells]
+    return [f"guess: {name}" if guess else f"`{name}` {tables.seeds(by[name])}", *cells]
 
 
-def better(by: dict[str, Result], name: str, key: str) -> list[str]:
+def better(by: Rows, name: str, key: str) -> list[str]:
     """The tasks in which a row has more right answers than every guess has, by twice the standard
-    error of the difference.
+    error of the difference; the questions, and so what is known of it, are those of every seed.
     """
     found = []
-    for task, count in by[name]["questions"].items():
-        share = by[name][key][task]
-        best = max(one[key][task] for one in by.values() if "questions" not in one)
-        error = ((share * (1 - share) + best * (1 - best)) / count) ** 0.5
-        if share - best > 2 * error:
+    for task, count in by[name][0]["questions"].items():
+        share = float(np.mean([one[key][task] for one in by[name]]))
+        best = max(one[key][task] for (one, *_) in by.values() if "questions" not in one)
+        if tables.clearly(share, best, count):
             found.append(task)
     return found
 
 
-def by_row(results: list[tuple[Settings, Result]]) -> dict[str, Result]:
-    """By representation, then by guess; nothing without the guesses."""
-    by = {one["numbers"]: found for one, found in results if one["size"] == "small"}
+def by_row(results: list[tuple[Settings, Result]]) -> Rows:
+    """By representation, one for each seed, then by guess; nothing without the guesses."""
+    by = tables.gathered(
+        (one["numbers"], found) for one, found in results if one["size"] == "small"
+    )
     if GUESSES not in by:
         return {}
-    guessed: dict[str, Result] = by[GUESSES]["guesses"]
+    guessed = {name: [one] for name, one in by[GUESSES][0]["guesses"].items()}
     return {name: by[name] for name in REPRESENTATIONS if name in by} | guessed
 
 
@@ -221,7 +242,7 @@ EXPERIMENT = Experiment(
     differs=(
         f"Numbers of one significant digit, of two or three in lists. One Llama of width {TRUNK['small'][0]}"
         f" with {TRUNK['small'][1]} layers for each representation, for all tasks at once:"
-        f" {STEPS['small']:,} steps of {BATCH}, one rate, one seed. One set of numbers of {UNSEEN} is"
+        f" {STEPS['small']:,} steps of {BATCH}, one rate. One set of numbers of {UNSEEN} is"
         f" put aside and asked about, {ASKED['small']} questions of a task where there are so many."
         f" Answers are rounded to {DIGITS} digits. `power` has 135 questions in all."
     ),

@@ -30,7 +30,7 @@ from benchmarks.evidence.bits_masked_words import sentences
 from benchmarks.evidence.corpus import Encoded, encode, train
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
-from benchmarks.evidence.plots import dots, shown
+from benchmarks.evidence.plots import dots, learning_curves, shown
 from benchmarks.evidence.store import Result, Settings, Store
 from numtok_torch import NumberModel, embedding_from_schema, metrics
 
@@ -50,6 +50,7 @@ TRUNK = {"smoke": (32, 1), "small": (128, 2), "full": (512, 6)}
 VOCABULARY, BATCH, RATE, LONGEST = 2000, 64, 0.001, 256
 EASY = re.compile(r"(\d{1,3})([+-])(\d{1,3})")
 PROMPT = "{}\nAnswer:"
+WATCHED = 200  # problems for a point of a learning curve
 UNSEEN = 8  # one equation of so many is put aside
 INVERSE, NO_INVERSE = "inverse in the training", "no inverse there"
 HARDEST = ("+, 3 digits", "-, 3 digits")
@@ -120,8 +121,10 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Extended pretraining, fine-tuning, and questions."""
     size, variant, seed = settings["size"], settings["variant"], settings["seed"]
     unseen, seen = split(size, seed)
+    inverse = inverse_known(unseen, seen)
     if variant == QUESTIONS:
-        return {"asked": len(unseen), "inverse": sum(inverse_known(unseen, seen))}
+        counts = {name: len(which) for name, which in aspects_of(unseen, inverse).items()}
+        return {"asked": len(unseen), "inverse": sum(inverse), "aspects": counts}
     texts = sentences()[: 200 if size == "smoke" else None]
     solved = [f"{PROMPT.format(one.question)} {one.answer}\n" for one in seen]
     tokenizer = train([*texts, *solved], folder / "tokenizer", VOCABULARY)
@@ -140,11 +143,11 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
             encoded.batch(labels=encoded.labels_behind(PROMPT.format("")), **cut), course
         ),
         course,
+        lambda: float(ask(model, encoded, unseen[:WATCHED], inverse)["exact"]),
     )
     equations = len({one.equation for one in unseen})
-    return {**found, "problems": len(solved), "equations": equations} | ask(
-        model, encoded, unseen, inverse_known(unseen, seen)
-    )
+    about = {"problems": len(solved), "equations": equations}
+    return {**found, **about, **ask(model, encoded, unseen, inverse)}
 
 
 def build(encoded: Encoded, places: bool, width: int, layers: int) -> NumberModel:
@@ -168,6 +171,17 @@ def build(encoded: Encoded, places: bool, width: int, layers: int) -> NumberMode
     )
 
 
+def aspects_of(unseen: Sequence[Any], inverse: Sequence[bool]) -> dict[str, list[int]]:
+    """The indices of all, by operation and digits of the larger operand, and by inverse."""
+    found: dict[str, list[int]] = {"all": list(range(len(unseen)))}
+    for index, one in enumerate(unseen):
+        if parts := EASY.fullmatch(one.equation):
+            digits = max(len(parts[1]), len(parts[3]))
+            found.setdefault(f"{parts[2]}, {digits} digits", []).append(index)
+        found.setdefault(INVERSE if inverse[index] else NO_INVERSE, []).append(index)
+    return found
+
+
 def ask(
     model: NumberModel, encoded: Encoded, unseen: Sequence[Any], inverse: Sequence[bool]
 ) -> Result:
@@ -184,17 +198,10 @@ def ask(
     )
     numbers = [numtok.extract(text) for text in texts]
     said = [some[0].text if some else text for some, text in zip(numbers, texts, strict=True)]
-    aspects: dict[str, list[int]] = {"all": list(range(len(unseen)))}
-    for index, one in enumerate(unseen):
-        if found := EASY.fullmatch(one.equation):
-            aspects.setdefault(
-                f"{found[2]}, {max(len(found[1]), len(found[3]))} digits", []
-            ).append(index)
-        aspects.setdefault(INVERSE if inverse[index] else NO_INVERSE, []).append(index)
     right = [one.answer for one in unseen]
     exact = {
         name: metrics.exact_match([said[i] for i in which], [right[i] for i in which])
-        for name, which in aspects.items()
+        for name, which in aspects_of(unseen, inverse).items()
     }
     guess = max(right.count(answer) for answer in set(right)) / len(right)
     return {
@@ -218,13 +225,22 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
         key=lambda name: (name != "all", name),
     )
     rows = [
-        [aspect, *(tables.mean(found.get(aspect, [])) for found in aspects.values())]
+        [
+            aspect,
+            *(tables.mean(found.get(aspect, [])) for found in aspects.values()),
+            verdict(aspects, aspect, results),
+        ]
         for aspect in names
     ]
     guesses = [one["guess"] for found in by.values() for one in found]
     parts = [
         tables.markdown(
-            ["exact", *(f"{name} {tables.seeds(found)}" for name, found in by.items())], rows
+            [
+                "exact",
+                *(f"{name} {tables.seeds(found)}" for name, found in by.items()),
+                "verdict: better than no places",
+            ],
+            rows,
         ),
         f"Always the most frequent answer: {max(guesses, default=0):.1%}.",
     ]
@@ -240,7 +256,27 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
             share=True,
         )
         parts.append(shown(picture, "Exact answers by aspect, with their spread over seeds", by))
-    return "\n\n".join(parts)
+        losses = {
+            name: [learning.loss_curve(one, STEPS["small"]) for one in found]
+            for name, found in by.items()
+        }
+        path, y = plots / f"{NAME}_losses.svg", "loss in training"
+        parts.append(learning_curves(path, losses, "Loss in training", y, log=True, share=False))
+        path = plots / f"{NAME}_curves.svg"
+        parts.append(learning_curves(path, by, "Exact answers", "exact"))
+    return "\n\n".join(filter(None, parts))
+
+
+def verdict(
+    aspects: dict[str, dict[str, list[float]]], aspect: str, results: list[tuple[Settings, Result]]
+) -> str:
+    """Whether the models with places are better than those without, with each seed."""
+    ours, others = (aspects.get(name, {}).get(aspect, []) for name in ("places", "no places"))
+    if not ours or len(ours) != len(others):
+        return ""
+    counts = [one["aspects"][aspect] for of, one in results if of["variant"] == QUESTIONS]
+    budget = f"more than {STEPS['small']:,} steps were not tried"
+    return tables.verdict(ours, others, min(counts), budget)
 
 
 def by_variant(results: list[tuple[Settings, Result]]) -> dict[str, list[Result]]:
@@ -270,10 +306,15 @@ def seen(results: list[tuple[Settings, Result]]) -> str:
     if not said:
         return ""
     known = [one for settings, one in results if settings["variant"] == QUESTIONS]
+    least = [
+        (found["exact"] * one["asked"] - one["inverse"]) / (one["asked"] - one["inverse"])
+        for one, found in zip(known, by_variant(results).get("places", []), strict=False)
+    ]
     inverse = " and ".join(f"{one['inverse']}" for one in known)
     also = (
-        f" Of {known[0]['asked']} problems of a seed, {inverse} have an inverse in the training."
-        if known
+        f" Of {known[0]['asked']} problems of a seed, {inverse} have an inverse in the training; were"
+        f" all of these right with places, {min(least):.0%} of the others would be, at the least."
+        if least
         else ""
     )
     return f"Exact of {' and of '.join(HARDEST)}: {'; '.join(said)}.{also}"

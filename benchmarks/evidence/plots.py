@@ -16,8 +16,9 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
+from matplotlib.ticker import LogLocator, NullFormatter
 
+from benchmarks.evidence.store import Result
 from numtok.files import write_file
 
 INK, FAINT = "#768390", "#76839040"  # between black and white, so that both are a ground for it
@@ -82,27 +83,46 @@ def curves(path: Path, values: Values, x: str, y: str, *, log: bool = False) -> 
 
 
 def learning_curves(
-    path: Path, runs: Mapping[str, Sequence[Sequence[Sequence[float]]]], y: str
-) -> None:
-    """A line for each name through the means of its runs, ``[[step, seconds, share], ...]`` each,
-    against steps and against seconds; what lies between the least and the largest is shaded.
+    path: Path,
+    found: Mapping[str, Sequence[Result]],
+    what: str,
+    y: str,
+    *,
+    log: bool = False,
+    share: bool = True,
+) -> str:
+    """A line for each name through the means of its runs' ``curve``, ``[[step, seconds, value],
+    ...]`` each, against steps and against seconds; what lies between the least and the largest is
+    shaded. Markdown that shows it; empty if no run has one.
     """
+    runs = {
+        name: curves
+        for name, some in found.items()
+        if (curves := [one["curve"] for one in some if "curve" in one])
+    }
+    if not runs:
+        return ""
     with _figure(path, 3.4, panels=2) as both:
         for index, (name, of_name) in enumerate(runs.items()):
-            found = np.array(of_name)  # (runs, points, 3)
-            means = found.mean(0)
+            points = np.array(of_name)  # (runs, points, 3)
+            means = points.mean(0)
             for axes, x in zip(both, means.T[:2], strict=True):
                 style: Any = {"color": COLOURS[index], "marker": MARKERS[index], "markersize": 3.5}
                 axes.plot(x, means[:, 2], label=name, **style)
-                low, high = found[..., 2].min(0), found[..., 2].max(0)
+                low, high = points[..., 2].min(0), points[..., 2].max(0)
                 axes.fill_between(x, low, high, color=COLOURS[index], alpha=0.15, linewidth=0)
         for axes, label in zip(both, ("steps", "CPU seconds"), strict=True):
-            axes.set_ylim(-0.03, 1.03)
-            axes.yaxis.set_major_formatter(_percent)
+            if share:
+                axes.set_ylim(-0.03, 1.03)
+                axes.yaxis.set_major_formatter(_percent)
+            if log:
+                axes.set_yscale("log")
             axes.set(xlabel=label, ylabel=y)
             axes.set_xscale("log")
+            axes.xaxis.set_minor_formatter(NullFormatter())  # of short axes they overlap
             axes.grid(axis="y")
         _legend(both[-1])
+    return shown(path, f"{what} against steps and against CPU seconds", runs)
 
 
 def dots(path: Path, values: Values, x: str, *, log: bool = False, share: bool = False) -> None:

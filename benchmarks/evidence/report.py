@@ -24,7 +24,8 @@ deviation over seeds; a figure without it is of one seed. CPU seconds are of a c
 
 **The budget is small**: models of 50,000 to 900,000 weights, a minute of one core for most runs, one to three seeds. A paper's finding that needs more is
 said not to be shown, with the budget that would settle it. What is shown at this size is no proof for a larger one. Runs that are missing in the list below
-were not made for want of time.
+were not made for want of time. A learning curve has ten points on the way of a training; how many trainings kept one stands beside each experiment, as older
+ones did not. Where all rows have the same kind of loss, it is drawn in place of the missing ones.
 """
 
 
@@ -42,12 +43,13 @@ def _runs(one: Experiment, results: list[tuple[Settings, Result]], store: Store)
     """How many, which seeds, how long, and on what."""
     seeds = sorted({settings["seed"] for settings, _ in results if "seed" in settings})
     hours = sum(result.get("seconds", 0) for _, result in results) / 3600
-    curves = any("curve" in result for _, result in results)
+    trained = [result for _, result in results if "seconds" in result]
+    curves = sum("curve" in result for result in trained)
     said = [
         f"{len(results)}",
         *([f"seeds {', '.join(map(str, seeds))}" if seeds[1:] else "one seed"] if seeds else []),
         *([f"{hours:.1f} hours of training"] if hours else []),
-        *(["no learning curves were kept"] if hours and not curves else []),
+        *([f"learning curves of {curves} of {len(trained)} trainings"] if trained else []),
         *(
             f"{name} {', '.join(versions)}"
             for name, versions in store.made_with(one.results).items()

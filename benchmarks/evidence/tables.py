@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -29,6 +30,28 @@ def mean(values: Iterable[float | None], form: str = ".1%") -> str:
 def seeds(found: Sequence[Any]) -> str:
     """How many, as a word after a name."""
     return f"({len(found)} seed{'s' * (len(found) != 1)})"
+
+
+def clearly(share: float, other: float, count: int) -> bool:
+    """Whether a share of so many is larger than another by more than twice the standard error of
+    their difference.
+    """
+    error = math.sqrt((share * (1 - share) + other * (1 - other)) / count)
+    return share - other > 2 * error
+
+
+def verdict(ours: Sequence[float], others: Sequence[float], count: int, budget: str) -> str:
+    """Whether a row has clearly larger shares than another, seed by seed; if not, what of the budget
+    was not tried.
+    """
+    pairs = list(zip(ours, others, strict=True))
+    better = sum(clearly(a, b, count) for a, b in pairs)
+    if better == len(pairs):
+        return "shown"
+    if all(clearly(b, a, count) for a, b in pairs):
+        return f"contradicted; {budget}"
+    name = "shown in part" if 2 * better > len(pairs) else "not shown"
+    return f"{name}: better with {better} of {len(pairs)} seeds; {budget}"
 
 
 def gathered(pairs: Iterable[tuple[Key, Any]]) -> dict[Key, list[Any]]:

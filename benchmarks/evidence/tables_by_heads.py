@@ -6,6 +6,7 @@ trained on four folds writes the number behind the ``=`` for the fifth.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from benchmarks.evidence.arithmetic import END, first_value
 from benchmarks.evidence.corpus import encode
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
-from benchmarks.evidence.plots import dots, shown
+from benchmarks.evidence.plots import dots, learning_curves, shown
 from benchmarks.evidence.store import Result, Settings, Store
 from numtok_torch import NumberModel, head_from_schema
 
@@ -93,19 +94,20 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
         seen = folds != fold
         if numbers in YARDSTICKS:
             said = by_columns(numbers, values[seen], answers[seen], values[~seen])
+            scores.append(scored(said, answers[~seen], answers[seen]))
         else:
             lines = [line(names, one, y) for one, y in zip(values, answers, strict=True)]
             some = np.array(lines, dtype=object)
             parts = list(some[seen]), list(some[~seen])
-            said, found = written(numbers, *parts, size, seed, folder)
+            score = functools.partial(scored, right=answers[~seen], known=answers[seen])
+            found = written(numbers, *parts, score, (size, seed), folder)
             about.append(found)
-        said = np.where(np.isnan(said), answers[seen].mean(), said)
-        said = said.clip(answers[seen].min(), answers[seen].max())
-        scores.append(scored(said, answers[~seen], answers[seen]))
+            scores.append(found["scores"])
     found = {key: [round(one[key], 4) for one in scores] for key in ("error", "r2")}
     if about:
         found["losses"] = list(np.mean([one["losses"] for one in about], axis=0).round(5))
         found["seconds"] = round(sum(one["seconds"] for one in about), 1)
+        found["curve"] = np.mean([one["curve"] for one in about], axis=0).round(4).tolist()
     return {"rows": len(values), **found}
 
 
@@ -125,9 +127,15 @@ def by_columns(name: str, values: Floats, answers: Floats, unseen: Floats) -> Fl
 
 
 def written(
-    numbers: str, seen: list[str], unseen: list[str], size: str, seed: int, folder: Path
-) -> tuple[Floats, Result]:
-    """What a model writes behind the ``=``; NaN where it is no number."""
+    numbers: str,
+    seen: list[str],
+    unseen: list[str],
+    score: Callable[[Floats], dict[str, float]],
+    size_and_seed: tuple[str, int],
+    folder: Path,
+) -> Result:
+    """Train, and score what the model writes behind the ``=``."""
+    size, seed = size_and_seed
     encoded = encode(seen, numbers.removesuffix(", mixture"), folder)
     torch.manual_seed(seed)
     model = learning.llama(encoded, *TRUNK[size], positions=512)
@@ -136,14 +144,23 @@ def written(
         model = NumberModel(model.backbone, model.embedding, head)
     course = Course(STEPS[size], BATCH, RATE, seed)
     batch = encoded.batch(labels=encoded.labels_behind("1 ="), objective="causal")
-    found = learning.train(model, learning.shuffled(batch, course), course)
     prompts = [one[: one.index("=") + 1] for one in unseen]
-    said = learning.say(model, encoded, prompts, f"= 1{END}", 12)
-    return np.array([first_value(one) for one in said]), found
+
+    def scores() -> dict[str, float]:
+        said = learning.say(model, encoded, prompts, f"= 1{END}", 12)
+        return score(np.array([first_value(one) for one in said]))
+
+    found = learning.train(
+        model, learning.shuffled(batch, course), course, lambda: scores()["error"]
+    )
+    return {**found, "scores": scores()}
 
 
 def scored(said: Floats, right: Floats, known: Floats) -> dict[str, float]:
-    """The mean absolute error over that of always saying the median of what is known, and R²."""
+    """The mean absolute error over that of always saying the median of what is known, and R², of
+    what is said; it is held to the range of what is known, whose mean is taken for NaN.
+    """
+    said = np.where(np.isnan(said), known.mean(), said).clip(known.min(), known.max())
     error = np.abs(said - right).mean() / np.abs(np.median(known) - right).mean()
     return {
         "error": float(error),
@@ -177,7 +194,14 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
         for numbers, found in by.items()
     }
     dots(picture, values, "mean absolute error, 1 for always saying the median")
-    return f"{table_of_all}\n\n{shown(picture, 'Errors by table, with their spread', by)}"
+    parts = [table_of_all, shown(picture, "Errors by table, with their spread", by)]
+    for name in TABLES:
+        of = tables.gathered(
+            (one["numbers"], found) for one, found in results if one["table"] == name
+        )
+        curves = plots / f"{NAME}_{name.replace(' ', '_')}.svg"
+        parts.append(learning_curves(curves, of, f"Error on {name}", "error", share=False))
+    return "\n\n".join(filter(None, parts))
 
 
 def _cells(found: Result | None) -> list[str]:

@@ -26,6 +26,7 @@ from benchmarks.evidence.corpus import Encoded, encode
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.expressions import WITHIN, Expression, expressions
 from benchmarks.evidence.learning import Course
+from benchmarks.evidence.plots import learning_curves
 from benchmarks.evidence.store import Result, Settings, Store
 from numtok.representations import SingleToken
 from numtok_torch import XVAL_MASKING, NumberModel, metrics, xval_gpt2
@@ -54,6 +55,7 @@ PAPER = {  # R², by operands
     "p10": {2: 0.998, 3: 0.996},
     "p1000": {2: 0.991, 3: 0.990},
 }
+WATCHED = 200  # expressions for a point of a learning curve
 SCALE = 0.2  # xVal is made for values within ±5: those of two operands, ±25, then are
 CLOSE = 0.01  # losses that say nothing of which rate is better
 TIMES = 3  # the steps of a second training with xVal, which then reads as many tokens as with P10
@@ -95,7 +97,13 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     torch.manual_seed(course.seed)
     model = build(encoded, *TRUNK[size])
     batch = masked(encoded)
-    found = learning.train(model, learning.shuffled(batch, course), course)
+    few = unseen["seen"][:WATCHED]
+    found = learning.train(
+        model,
+        learning.shuffled(batch, course),
+        course,
+        lambda: unexplained(ask(model, encoded, few)),
+    )
     found["tokens_per_sample"] = round(int(batch["attention_mask"].sum()) / len(seen), 2)
     found["unseen_loss"] = learning.loss_of(
         model, masked(encoded.like([whole(one) for one in unseen["seen"]]))
@@ -178,6 +186,11 @@ def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[Expression]) -> R
     }
 
 
+def unexplained(found: Result) -> float:
+    """1 - R²; NaN where no answer is a number."""
+    return float("nan") if found["r2"] is None else float(1 - found["r2"])
+
+
 def masked_values(
     model: NumberModel, encoded: Encoded, output: Any, batch: dict[str, Tensor]
 ) -> list[str]:
@@ -212,7 +225,11 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
         if one["size"] == "small" and "rate" in one
     ]
     search = ["search, 2 operands", "rate", "loss at the end", "R²", "no number, left out"]
-    return f"{tables.markdown(heads, rows)}\n\n{tables.markdown(search, searched)}"
+    of_two = {row: found for (row, count), found in by_operands(results).items() if count == 2}
+    picture, what = plots / f"{NAME}.svg", "1 - R² on 2 operands"
+    drawn = learning_curves(picture, of_two, what, "1 - R²", log=True, share=False)
+    both = [tables.markdown(heads, rows), tables.markdown(search, searched)]
+    return "\n\n".join(filter(None, [*both, drawn]))
 
 
 def _row(numbers: str, operands: int, found: list[Result]) -> list[str]:

@@ -26,6 +26,7 @@ from benchmarks.evidence import (
     numeracy,
     place_fermat,
     report,
+    tables,
     xval_expressions,
 )
 from benchmarks.evidence.__main__ import main
@@ -254,5 +255,9 @@ def test_a_curve_gets_the_verdict_that_it_gives() -> None:
     assert verdict(0.5, 0.0, 0.5, 1200).startswith("says nothing: more than in the paper")
     assert verdict(0.3, 0.99, 0.4, 1200) == "not shown in 1,200 steps; more were not tried"
     assert verdict(0.6, 0.99, 0.6, 4800) == "shown in part in 4,800 steps; more were not tried"
+    assert tables.verdict([0.5, 0.6], [0.1, 0.2], 100, "more") == "shown"
+    assert tables.verdict([0.1, 0.2], [0.5, 0.6], 100, "more") == "contradicted; more"
+    seeds = "not shown: better with 1 of 2 seeds; more"
+    assert tables.verdict([0.5, 0.6], [0.1, 0.59], 100, "more") == seeds
     assert xval_expressions.verdict(0.99997, 0.99998) == "shown"
     assert xval_expressions.verdict(0.98, 0.998) == "not shown: 1 - R² is 10 times the paper's"
