@@ -123,12 +123,14 @@ def _is_file(text: str) -> bool:
     if text == "" or any(map(str.isspace, text)):
         return False
     from numtok.corpus import look
+    from numtok.locations import is_url
 
-    if look.is_url_of_file(text):
-        return True
+    named = look.is_name_of_file(text)
+    if "://" in text:
+        return named and is_url(text)
     folder = os.path.dirname(text)
     is_path = text.startswith(("/", "./", "../", "~/")) or (folder and os.path.isdir(folder))
-    if "://" not in text and (is_path or look.has_known_suffix(text)):
+    if is_path or named:
         raise click.UsageError(
             f"no such file: {text}; check the path, or give a text with --text, or - for standard"
             " input"

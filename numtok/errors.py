@@ -7,8 +7,6 @@ otherwise expect.
 
 from __future__ import annotations
 
-from typing import TypedDict, Unpack
-
 
 class NumtokError(Exception):
     """The base class of all errors that numtok raises. The command line prints them without a
@@ -29,10 +27,10 @@ class NumtokError(Exception):
     def __init__(
         self,
         message: str = "",
-        *,
         path: str | None = None,
         line: int | None = None,
         column: int | None = None,
+        *,
         row: int | None = None,
         document: int | None = None,
         byte: int | None = None,
@@ -87,33 +85,8 @@ class SchemaError(NumtokError, ValueError):
     """A record batch or file that does not follow ``FORMAT.md``, or lacks what the call needs."""
 
 
-class _Within(TypedDict, total=False):
-    row: int | None
-    document: int | None
-    byte: int | None
-    character: int | None
-
-
 class InputError(NumtokError, ValueError):
-    """Input that cannot be read; ``str()`` of it starts with ``file:line:column``, as far as known.
-
-    Args:
-        message: what is wrong and the way out.
-        path: the file, or ``<stdin>``.
-        line: 1-based line (or row) number.
-        column: 1-based column, in characters of that line.
-        place: ``row``, ``document``, ``byte``, ``character``, as of :class:`NumtokError`.
-    """
-
-    def __init__(
-        self,
-        message: str = "",
-        path: str | None = None,
-        line: int | None = None,
-        column: int | None = None,
-        **place: Unpack[_Within],
-    ) -> None:
-        super().__init__(message, path=path, line=line, column=column, **place)
+    """Input that cannot be read; ``str()`` of it starts with ``file:line:column``, as far as known."""
 
 
 class MissingInputError(InputError):

@@ -5,7 +5,6 @@ the formats.
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +17,12 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.corpus.decode import tokenizer_of
-from numtok.corpus.read.encoded import open_encoded, schema_of
+from numtok.corpus.read.encoded import schema_of
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import check_choice
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run
+from numtok.corpus.unpack import EncodedPiece, encoded_rows
 from numtok.corpus.write import indexed, samples
 from numtok.errors import SchemaError
 from numtok.representations.columns import Column
@@ -98,7 +98,7 @@ def export_files(
     dtypes = {name: _stored(one, metadata, kind.STORED) for name, one in columns.items()}
     with kind.open_streams(str(prefix), to, dtypes, overwrite) as out:
         exported = Exported(out.files)
-        for batch, of, run.read in _batches(sources, metadata, end):
+        for batch, of, run.read in _in_token_layout(sources, metadata, end):
             ends = _write(batch, of, columns, dtypes, out)
             sizes = np.diff(ends, prepend=0)
             exported.left_out += int(np.count_nonzero(sizes == 0))
@@ -151,28 +151,22 @@ def _stored(column: Column, metadata: dict[str, Any], others: Mapping[str, str])
     return np.dtype(others.get(dtype, dtype))
 
 
-def _batches(
+def _in_token_layout(
     sources: Sequence[Source], first: dict[str, Any], end: int | None
-) -> Iterator[tuple[pa.RecordBatch, str, int]]:
-    """(rows in token layout, their file, bytes read so far)."""
-    done = 0
-    for source in sources:
-        rows, size = 0, source.size or 0
-        with contextlib.closing(open_encoded(source.path)) as file:
-            metadata = read_metadata(file.schema, source.path)
+) -> Iterator[EncodedPiece]:
+    """All rows, with the end token after each, if there is one."""
+    path = ""
+    for piece in encoded_rows(sources, BATCH_BYTES):
+        if piece.path != path:
+            path, metadata = piece.path, read_metadata(piece.batch.schema, piece.path)
             for key in ("tokenizer", "numbers", "pack", "frame"):
                 if metadata[key] != first[key]:
                     raise SchemaError(
                         f"its {key} is not that of {sources[0].path}; export what belongs together",
-                        path=source.path,
+                        path=path,
                     )
-            for batch in file.batches(BATCH_BYTES):
-                rows += batch.num_rows
-                if end is not None:
-                    batch = with_ends(to_number_layout(batch), end)
-                read = done + size * rows // max(file.rows or rows, 1)
-                yield to_token_layout(batch), source.path, read
-        done += size
+        rows = piece.batch if end is None else with_ends(to_number_layout(piece.batch), end)
+        yield piece._replace(batch=to_token_layout(rows))
 
 
 def _write(

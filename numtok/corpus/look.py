@@ -21,7 +21,6 @@ from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.corpus.read.encoded import SUFFIXES, open_encoded
 from numtok.corpus.read.find import suffixes
 from numtok.errors import InputError
-from numtok.locations import is_url
 from numtok.representations import from_dict
 from numtok.tokenizer import schema
 from numtok.tokenizer.inspect import Token, tokens_of
@@ -45,14 +44,9 @@ class StoredRow:
     columns: dict[str, npt.NDArray[Any]]  # a value per number each
 
 
-def has_known_suffix(name: str) -> bool:
-    """Whether a name ends as one of a file that can be read does."""
-    return suffixes(name)[0] is not None
-
-
-def is_url_of_file(text: str) -> bool:
-    """Whether it is a URL, and of a file that can be read; another one is a text."""
-    return is_url(text) and not any(map(str.isspace, text)) and has_known_suffix(text)
+def is_name_of_file(text: str) -> bool:
+    """Whether it ends as a file or a URL that can be read does; another one is a text."""
+    return not any(map(str.isspace, text)) and suffixes(text)[0] is not None
 
 
 def is_encoded(path: str | Path) -> bool:

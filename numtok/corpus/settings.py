@@ -113,6 +113,12 @@ _CHOICES: dict[str, Sequence[Any]] = {
     "on_error": ("raise", "skip"),
     "pack_mode": ("sequential", "best-fit"),
 }
+_WHOLE = (  # (name, least, most)
+    ("workers", 1, 1 << 16),
+    ("batch_bytes", 1, 1 << 40),
+    ("shuffle", 0, (1 << 32) - 1),
+    ("split_seed", 0, (1 << 32) - 1),
+)
 
 
 @dataclass(frozen=True)
@@ -154,23 +160,17 @@ class EncodeSettings:
     def __post_init__(self) -> None:
         if isinstance(self.keep_columns, str):
             raise InputError(f"keep_columns={self.keep_columns!r} must be a list of names")
-        for name, largest in (("workers", 1 << 16), ("batch_bytes", 1 << 40)):
+        for name, least, most in _WHOLE:
             value = getattr(self, name)
-            if name == "workers" and value is None:
-                continue
-            if type(value) is not int or not 0 < value <= largest:
-                raise InputError(f"{name}={value!r} must be a whole number from 1 to {largest:,}")
+            wrong = type(value) is not int or not least <= value <= most
+            if wrong and not (value is None and name in ("workers", "shuffle")):
+                allowed = f"a whole number from {least} to {most:,}"
+                raise InputError(f"{name}={value!r} must be {allowed}")
         if self.template is not None:
             Template(self.template)
             if self.text_column is not None:
                 raise InputError("template and text_column both tell the text; leave out one")
-        for name in ("shuffle", "split_seed"):
-            value = getattr(self, name)
-            whole = type(value) is int and 0 <= value < 1 << 32
-            if not whole and not (name == "shuffle" and value is None):
-                raise InputError(f"{name}={value!r} must be a whole number from 0 to 4,294,967,295")
-        documents = self.documents
-        if self.split_seed and documents is None:
+        if self.split_seed and self.documents is None:
             raise InputError(
                 f"split_seed={self.split_seed} is of the hash that sample=... or split=... goes by;"
                 " give one of these too"

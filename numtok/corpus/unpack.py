@@ -5,6 +5,7 @@ memory: a long document where rows were packed in sequence, else the documents o
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import NamedTuple
@@ -44,24 +45,34 @@ class EncodedPiece(NamedTuple):
     read: int
 
 
+def encoded_rows(
+    sources: Sequence[Source], batch_bytes: int, read: int = 0
+) -> Iterator[EncodedPiece]:
+    """The rows of encoded files, as they are stored, in order; ``read`` bytes were read before."""
+    for source in sources:
+        size, rows = source.size or 0, 0
+        with closing(open_encoded(source.path)) as file:
+            for batch in file.batches(batch_bytes):
+                rows += batch.num_rows
+                done = read + size * rows // max(file.rows or rows, 1)
+                yield EncodedPiece(batch, source.name, done)
+        read += size
+
+
 def encoded_pieces(
     sources: Sequence[Source], batch_bytes: int, read: int = 0
 ) -> Iterator[EncodedPiece]:
-    """The documents of encoded files, packed or not, in order; ``read`` bytes were read before.
-    SchemaError for rows that do not hold together.
-    """
-    for source in sources:
-        with closing(open_encoded(source.path)) as file:
-            unpacker = Unpacker(file.schema, file.path) if is_packed(file.schema) else None
-            size, rows = source.size or 0, 0
-            for stored in file.batches(batch_bytes):
-                rows += stored.num_rows
-                done = read + size * rows // max(file.rows or rows, 1)
-                for batch in unpacker.documents(stored) if unpacker else [stored]:
-                    yield EncodedPiece(batch, source.name, done)
-            if unpacker is not None:
-                unpacker.finish()
-        read += size
+    """The same with packed rows as documents. SchemaError for rows that do not hold together."""
+    rows = encoded_rows(sources, batch_bytes, read)
+    for path, pieces in itertools.groupby(rows, lambda piece: piece.path):
+        unpacker: Unpacker | None = None
+        for piece in pieces:
+            if unpacker is None and is_packed(piece.batch.schema):
+                unpacker = Unpacker(piece.batch.schema, path)
+            for batch in unpacker.documents(piece.batch) if unpacker else [piece.batch]:
+                yield piece._replace(batch=batch)
+        if unpacker is not None:
+            unpacker.finish()
 
 
 class Unpacker:

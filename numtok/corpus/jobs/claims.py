@@ -16,6 +16,7 @@ import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from numtok import locations
 from numtok.corpus.jobs.folder import OWN, Folder
 from numtok.corpus.summary import Progress
 from numtok.errors import JobError, NumtokError
@@ -117,7 +118,7 @@ class Claims:
     def among(self, names: Collection[str]) -> dict[str, Claim]:
         """Every claim among the files of a job, by what it is on."""
         claimed = [name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)]
-        found = zip(claimed, self.folder.each(self.read, claimed), strict=True)
+        found = zip(claimed, locations.each(self.read, claimed, self.folder.remote), strict=True)
         with self._lock:
             return {name: self._held.get(name, claim) for name, claim in found if claim is not None}
 

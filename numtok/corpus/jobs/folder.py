@@ -5,12 +5,13 @@ Whoever made the folder may have put links and pipes there: a job follows none.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,8 +20,6 @@ from numtok.errors import InputError, JobError, OutputError
 from numtok.files import is_temporary, remove_leftovers, write_file
 from numtok.options import conform
 
-Item = TypeVar("Item")
-Answer = TypeVar("Answer")
 Kind = TypeVar("Kind")
 
 # all that is not data; other programs skip such a name: datasets for its two underscores, pyarrow
@@ -57,17 +56,13 @@ class Folder:
         if self.remote:
             stores.check_writable(self.path)
             return
-        try:
+        with self._refused("make the folder"):
             os.makedirs(self.file(OWN), exist_ok=True)
-        except OSError as error:
-            raise self._refusal("make the folder", error) from error
 
     def names(self, inner: str = "") -> list[str]:
         """What is in the folder or in one below it, sorted; nothing if it is not there."""
-        try:
+        with self._refused("list the folder"):
             return locations.names(self.file(inner))
-        except OSError as error:
-            raise self._refusal("list the folder", error) from error
 
     def size(self, name: str) -> int | None:
         """Bytes of a plain file; None if it is not there."""
@@ -86,10 +81,8 @@ class Folder:
 
     def remove(self, name: str) -> None:
         """Remove a file or a folder, if it is there."""
-        try:
+        with self._refused(f"remove {name}"):
             locations.remove(self.file(name))
-        except OSError as error:
-            raise self._refusal(f"remove {name}", error) from error
 
     def make_way(self, name: str) -> None:
         """Remove a link or a pipe: what is to be written replaces it, and not what it names."""
@@ -111,22 +104,15 @@ class Folder:
         if not self.remote:
             remove_leftovers(Path(self.path))
 
-    def each(self, ask: Callable[[Item], Answer], items: Iterable[Item]) -> list[Answer]:
-        """The answer about each item, several at once where each takes a while."""
-        return locations.each(ask, items, self.remote)
-
     def create(self, name: str, content: bytes) -> bool:
         """Make a small file; False if there is one of that name. Only one of several can."""
         if self.remote:
             return stores.create(self.file(name), content)
-        try:
+        with self._refused(f"write {name}"), contextlib.suppress(FileExistsError):
             with open(self.file(name), "xb") as file:
                 file.write(content)
-        except FileExistsError:
-            return False
-        except OSError as error:
-            raise self._refusal(f"write {name}", error) from error
-        return True
+            return True
+        return False
 
     def refresh(self, name: str, content: bytes) -> None:
         """Write as many bytes over those of a small file."""
@@ -156,13 +142,18 @@ class Folder:
         """
         return _verified(self.read(name), self.file(name), kind)
 
-    def _refusal(self, what: str, error: OSError) -> OutputError:
-        refusal = OutputError(
-            f"{self.path}: cannot {what}: {error.strerror or error}; check the folder and its"
-            " permissions"
-        )
-        refusal.errno = error.errno
-        return refusal
+    @contextlib.contextmanager
+    def _refused(self, what: str) -> Iterator[None]:
+        """What the system refuses, as OutputError."""
+        try:
+            yield
+        except OSError as error:
+            refusal = OutputError(
+                f"{self.path}: cannot {what}: {error.strerror or error}; check the folder and its"
+                " permissions"
+            )
+            refusal.errno = error.errno
+            raise refusal from error
 
 
 # how files are opened, as far as the system knows: any, and those of a job itself, not through links

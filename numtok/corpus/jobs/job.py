@@ -5,6 +5,7 @@ one; this puts them together, and adds up.
 
 from __future__ import annotations
 
+import functools
 import os
 import secrets
 from collections import Counter
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from numtok import locations
 from numtok.corpus.fit import Fit
 from numtok.corpus.jobs.card import remove_card, write_card
 from numtok.corpus.jobs.claims import Claim, Claims
@@ -101,7 +103,8 @@ def _receipts(folder: Folder, plan: Plan) -> Done:
     """Of the shards that are done; what vouches for something else is removed."""
     names = set(folder.names(OWN))
     there = [shard for shard in plan.shards if f"{shard.name}.json" in names]
-    found = folder.each(lambda shard: read_receipt(folder, plan, shard), there)
+    ask = functools.partial(read_receipt, folder, plan)
+    found = locations.each(ask, there, folder.remote)
     done = []
     for shard, receipt in zip(there, found, strict=True):
         if receipt is None:
@@ -161,7 +164,7 @@ def finish_job(output: str | Path, *, check: bool = False) -> Summary:
         )
     if check:
         saved_tokenizer(folder, plan)
-        found = folder.each(lambda one: check_shard(folder, plan, *one), done)
+        found = locations.each(lambda one: check_shard(folder, plan, *one), done, folder.remote)
         if wrong := [(shard, why) for (shard, _), why in zip(done, found, strict=True) if why]:
             for shard, _ in wrong:
                 folder.remove(shard.receipt)

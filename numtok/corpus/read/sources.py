@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import io
 import lzma
-import os
 import shutil
 import sys
 import tempfile
@@ -17,9 +16,8 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from numtok import locations, stores
+from numtok import locations
 from numtok.errors import InputError, MissingInputError
-from numtok.locations import is_url
 
 COMPRESSIONS = {"gz": "gzip", "zst": "zstd", "bz2": "bz2", "xz": "xz"}
 
@@ -43,16 +41,10 @@ class Source:
 
 def identify(path: str) -> tuple[int, str]:
     """(size, a tag that changes with the content) of an input; MissingInputError without one."""
-    if is_url(path):
-        found = stores.status(path)
-        if found is None:
-            raise MissingInputError("is not there; check the URL", path)
-        return found.size or 0, found.tag
-    try:
-        file = os.stat(path)
-    except OSError as error:
-        raise MissingInputError(f"cannot be read: {error.strerror}; check the path", path) from None
-    return file.st_size, str(file.st_mtime_ns)
+    found = locations.status(path)
+    if found is None:
+        raise MissingInputError("is not there any more; check the path", path)
+    return found.size or 0, found.tag
 
 
 @contextlib.contextmanager
