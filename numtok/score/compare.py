@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import numbers
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
@@ -45,10 +46,11 @@ def equal(
     if found is None or wanted is None or not _same_kind(found, wanted, chosen):
         return False
     relative, fixed = _tolerance(tolerance), _tolerance(absolute)
+    readings = _readings(found, chosen), _readings(wanted, chosen)
+    both = found.percent and wanted.percent  # these are read in one and the same way
     return any(
         _close(one, other, relative, fixed)
-        for one in _readings(found, chosen)
-        for other in _readings(wanted, chosen)
+        for one, other in (zip(*readings, strict=True) if both else itertools.product(*readings))
     )
 
 

@@ -94,6 +94,8 @@ def test_numbers_are_those_of_extract() -> None:
         ("-5", "5", {"tolerance": 1}, False),
         ("25%", "0.25", {"policy": "finance"}, True),
         ("25%", "25", {"policy": "finance"}, True),
+        ("0.25%", "25%", {"policy": "finance"}, False),
+        ("25 percent", "25%", {"policy": "finance"}, True),
         ("25%", "0.25", {}, False),
         ("25%", "0.25", {"policy": Policy(percent="divide")}, True),
         ("25%", "25", {"policy": Policy(percent="match")}, False),
