@@ -26,7 +26,8 @@ ROWS: dict[str, Row] = {
     "digits, reversed": Row("place:lsd", places=False),
     "digits, reversed, places": Row("place:lsd"),
     "subword": Row("subword"),
-    "xval": Row("xval:log"),  # so in the authors' code
+    "xval": Row("xval"),
+    "xval:log": Row("xval:log"),  # the paper's xVal, by the authors' code
     "bits": Row("bits"),
 }
 SEEDED = ("fone", "digits", "digits, reversed, places")
@@ -49,9 +50,9 @@ TASKS = {
 }
 PAPER = {  # exact, as the paper has it
     ADD: {"fone": 1.0},
-    DECIMALS: {"fone": 1.0, "digits": 0.9985, "subword": 0.9794, "xval": 0.0044},
-    SUBTRACT: {"fone": 1.0, "digits": 0.9971, "subword": 0.9166, "xval": 0.0341},
-    MULTIPLY: {"fone": 0.9856, "digits": 0.8121, "subword": 0.0805, "xval": 0.0},
+    DECIMALS: {"fone": 1.0, "digits": 0.9985, "subword": 0.9794, "xval:log": 0.0044},
+    SUBTRACT: {"fone": 1.0, "digits": 0.9971, "subword": 0.9166, "xval:log": 0.0341},
+    MULTIPLY: {"fone": 0.9856, "digits": 0.8121, "subword": 0.0805, "xval:log": 0.0},
 }
 RATES = (0.0025, 0.001)
 STEPS = {"smoke": 250, "small": 1200, "full": 140_600}  # full: 100 epochs of 720,000
@@ -80,14 +81,14 @@ def phases(size: str) -> list[list[Settings]]:
         _settings(size, task, row, seed)
         for task in TASKS[size]
         for row in names
-        for seed in seeds(task)[: 3 if row in SEEDED else 1]
+        for seed in seeds(task)[: None if row in SEEDED else 1]
     ]
     return [search, runs, *(_longer() if size == "small" else [])]
 
 
 def seeds(task: str) -> tuple[int, ...]:
     """Of the tables: other ones than that of the search, which draws the same sums."""
-    return (1, 2, 3) if task in (ADD, DECIMALS) else (0, 1, 2)
+    return {ADD: (1, 2, 3, 4), DECIMALS: (1, 2, 3)}.get(task, (0, 1, 2))
 
 
 def _longer() -> list[list[Settings]]:
@@ -187,14 +188,16 @@ def verdict(exact: float, claimed: float, best: float, steps: int) -> str:
     """What a run says to a share of right answers that the paper has. Where its curve ends says
     nothing of more steps: the rate falls to a tenth in every run.
     """
+    untried = f"in {steps:,} steps; more were not tried"
     if max(exact, claimed) < FAILS:
-        return "shown" if best < FAILS else "shown at the end, not on the way"
+        where = "" if best < FAILS else " at the end, not on the way,"
+        return f"says nothing: fails{where} as in the paper, {untried}"
     if abs(exact - claimed) <= 0.02:
         return "shown"
     if exact > claimed:
         return "says nothing: more than in the paper, whose numbers are longer"
     shown_in_part = "shown in part" if exact > claimed / 2 else "not shown"
-    return f"{shown_in_part} in {steps:,} steps; more were not tried"
+    return f"{shown_in_part} {untried}"
 
 
 def _by_row(results: list[tuple[Settings, Result]], task: str) -> dict[str, list[Result]]:
@@ -221,7 +224,13 @@ def seen(results: list[tuple[Settings, Result]]) -> str:
                 good.append(f"`{name}` from step {curve[after, 0]:,.0f} on")
         if by:
             said.append(f"{task}: {', '.join(good) or 'none'}")
-    return f"Exact in {100 * LEARNT:.0f} of 100: {'; '.join(said)}." if said else ""
+    losses = tables.gathered(
+        (one["numbers"], found["unseen_loss"])
+        for one, found in results
+        if one["size"] == "small" and "rate" in one and "start" not in one
+    )
+    hardly = tables.undecided(losses)
+    return f"Exact in {100 * LEARNT:.0f} of 100: {'; '.join(said)}.{hardly}" if said else ""
 
 
 EXPERIMENT = Experiment(
@@ -242,7 +251,10 @@ EXPERIMENT = Experiment(
         " place of 720,000. Every row has the same search, rates 0.0025 and 0.001 on sums of whole"
         " numbers at seed 0, which is not in the table of these, and a warm-up of a fifth of the"
         " steps. `digits, reversed` writes the least significant digit first; `places` adds each"
-        f" digit's place. Rows with ×{LONGER} and ×{LONGEST} have so many times the steps and one"
+        f" digit's place; `xval:log` is the paper's xVal, which in the authors' code is in log scale."
+        " A verdict is `shown` within 2 points of the paper's share, and `shown in part` above half of"
+        " it; 500 questions cannot tell 100% from 99.8%."
+        f" Rows with ×{LONGER} and ×{LONGEST} have so many times the steps and one"
         " seed; for differences, they have a search for a start too, word vectors of 0.02"
         " or of width^-0.5, 0.125, at seed 0, and are shown at seed 1. `best on the way` is the highest"
         f" of the ten points of a curve, each of {WATCHED} of the {HELD_OUT['small']} questions. The"
@@ -256,8 +268,12 @@ EXPERIMENT = Experiment(
         " same run, as those of whole numbers.) That digits end below it is not shown: reversed, with"
         " places, they have all the differences and sums of decimals after four times the steps; and"
         " subword, with hardly any sum of decimals at first, has most of them then, but no differences."
-        " Plain digits learn sums of decimals first, reversed ones with places the others; why was not looked into. When they"
-        " begin hangs on the seed: at that of the search, plain digits have most sums in these steps."
+        " Plain digits learn sums of decimals first, reversed ones with places the others; why was not"
+        " looked into. (Places of a fraction are counted as of a whole number until its point is"
+        " written.) When they begin hangs on the seed: at that of the search, plain digits have 80% of"
+        " the sums in these steps, and the deviation of the others says little. `xval:log` fails as in"
+        " the paper, but so do others in as many steps; `xval`, without the logarithm, has a fifth of"
+        " the sums, and its curve still rises."
         " Products: reversed digits with places learn them; FoNE ends knowing by heart the pairs of its"
         " training, and little more than half of the others. The paper's 160 times as many samples, of"
         " longer numbers, may settle it: the full run."

@@ -104,14 +104,13 @@ def questions(size: str, seed: int) -> tuple[list[tuple[int, int]], list[tuple[i
     return [pair for pair in seen if pair not in aside], asked
 
 
-def known(seed: int) -> dict[int, float]:
-    """Of the small runs' questions, by the digits of the longer operand, the share that stands in
-    the training in one order or the other.
+def known(seed: int) -> dict[int, list[bool]]:
+    """Of the small runs' questions, by the digits of the longer operand, whether each stands in the
+    training in one order or the other.
     """
     seen, asked = questions("small", seed)
     both = {*seen, *((b, a) for a, b in seen)}
-    found = tables.gathered((len(str(max(pair))), pair in both) for pair in asked)
-    return {length: float(np.mean(some)) for length, some in found.items()}
+    return tables.gathered((len(str(max(pair))), pair in both) for pair in asked)
 
 
 def run(settings: Settings, store: Store, folder: Path) -> Result:
@@ -233,8 +232,10 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
         for name, points in values.items()
     ]
     of_seeds = [known(seed) for seed in SEEDS["small"]]
-    shares = [f"{np.mean([one[length] for one in of_seeds]):.0%}" for length in lengths]
+    shares = [f"{np.mean([np.mean(one[length]) for one in of_seeds]):.0%}" for length in lengths]
+    counts = [f"{np.mean([len(one[length]) for one in of_seeds]):.0f}" for length in lengths]
     rows.append(["asked that the training has", *shares, "", ""])
+    rows.append(["asked with a seed", *counts, "", ""])
     farther = f"verdict: better than Abacus, {SHORT['small'] + 1} digits"
     heads = ["exact, by digits of the longer operand", *map(str, lengths), farther, "start"]
     parts = [

@@ -244,7 +244,7 @@ EXPERIMENT = Experiment(
         f" with {TRUNK['small'][1]} layers for each representation, for all tasks at once:"
         f" {STEPS['small']:,} steps of {BATCH}, one rate. One set of numbers of {UNSEEN} is"
         f" put aside and asked about, {ASKED['small']} questions of a task where there are so many."
-        f" Answers are rounded to {DIGITS} digits. `power` has 135 questions in all."
+        f" Answers are rounded to {DIGITS} digits. Of `power`, 18 are asked."
     ),
     seen=seen,
     verdict=(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 Key = TypeVar("Key", bound=Hashable)
+CLOSE = 0.01  # losses that say nothing of which rate is better
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -24,7 +25,9 @@ def mean(values: Iterable[float | None], form: str = ".1%") -> str:
     found = [value for value in values if value is not None]
     if not found:
         return ""
-    return f"{np.mean(found):{form}}" + (f" ± {np.std(found):{form}}" if len(found) > 1 else "")
+    return f"{np.mean(found):{form}}" + (
+        f" ± {np.std(found, ddof=1):{form}}" if len(found) > 1 else ""
+    )
 
 
 def seeds(found: Sequence[Any]) -> str:
@@ -52,6 +55,13 @@ def verdict(ours: Sequence[float], others: Sequence[float], count: int, budget: 
         return f"contradicted; {budget}"
     name = "shown in part" if 2 * better > len(pairs) else "not shown"
     return f"{name}: better with {better} of {len(pairs)} seeds; {budget}"
+
+
+def undecided(losses: Mapping[str, Sequence[float]]) -> str:
+    """The rows for which a search of two rates hardly chose."""
+    close = [f"`{name}`" for name, some in losses.items() if max(some) < (1 + CLOSE) * min(some)]
+    told = f" The losses of its two rates differ by less than {CLOSE:.0%} for"
+    return f"{told} {', '.join(close)}." if close else ""
 
 
 def gathered(pairs: Iterable[tuple[Key, Any]]) -> dict[Key, list[Any]]:

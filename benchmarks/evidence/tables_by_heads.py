@@ -103,7 +103,7 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
             found = written(numbers, *parts, score, (size, seed), folder)
             about.append(found)
             scores.append(found["scores"])
-    found = {key: [round(one[key], 4) for one in scores] for key in ("error", "r2")}
+    found = {key: [round(one[key], 4) for one in scores] for key in scores[0]}
     if about:
         found["losses"] = list(np.mean([one["losses"] for one in about], axis=0).round(5))
         found["seconds"] = round(sum(one["seconds"] for one in about), 1)
@@ -160,10 +160,12 @@ def scored(said: Floats, right: Floats, known: Floats) -> dict[str, float]:
     """The mean absolute error over that of always saying the median of what is known, and R², of
     what is said; it is held to the range of what is known, whose mean is taken for NaN.
     """
+    no_number = float(np.isnan(said).mean())
     said = np.where(np.isnan(said), known.mean(), said).clip(known.min(), known.max())
     error = np.abs(said - right).mean() / np.abs(np.median(known) - right).mean()
     return {
         "error": float(error),
+        "no_number": no_number,
         "r2": float(1 - np.square(said - right).mean() / np.square(right - right.mean()).mean()),
     }
 
@@ -271,14 +273,15 @@ EXPERIMENT = Experiment(
         f" A Llama of width {TRUNK['small'][0]} with {TRUNK['small'][1]} layers and random weights,"
         f" {STEPS['small']:,} steps of {BATCH}, one rate, {FOLDS['small']} folds by"
         " each seed; ± is the standard deviation over all of these. What is"
-        " said is held to the range of the answers in training; quantile bins are fitted to all"
+        " said is held to the range of the answers in training, and what is no number counts as their"
+        " mean; how often that was so the kept runs do not say. Quantile bins are fitted to all"
         " numbers together."
     ),
     seen=seen,
     verdict=(
         "Not shown: no model is as good as a straight line through the columns. On diabetes, soft"
-        " quantile bins come near to boosting, xVal is a little better than the median in most folds,"
-        " and the others are not. The bins' lead is not that of their head, a mixture, alone: with it, xVal is"
+        " quantile bins come near to boosting, xVal, with log and without, is a little better than the"
+        " median in most folds, and the others are not. The bins' lead is not that of their head, a mixture, alone: with it, xVal is"
         " worse than the median. On breast cancer `xval:log`, bins and FoNE are better than the median,"
         " in this order, and the others are not. One rate: more rows and longer training may change it."
     ),

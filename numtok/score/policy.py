@@ -26,8 +26,8 @@ class Policy:
             "answer is", "Answer:" and their like in eleven languages; ``auto``: the first of
             boxed, hash, marker, last that the text has.
         thousands: ``comma``: 1,234.5; ``point``: 1.234,5; ``none``: no digits are grouped.
-        percent: ``ignore``: 25% is 25; ``divide``: 25% is 0.25; ``either``: it equals both, and another per cent only as such;
-            ``match``: 25% equals only a per cent.
+        percent: ``ignore``: 25% is 25; ``divide``: 25% is 0.25; ``either``: it equals both,
+            and another per cent only as such; ``match``: 25% equals only a per cent.
         fractions: read ``3/4``, ``2 1/2``, ``½`` and ``\\frac{3}{4}`` as one number.
         scales: read ``3.5 million`` and ``$20k`` as 3,500,000 and 20,000.
         latex: read ``\\times 10^{5}``, ``10^{5}``, ``{,}`` and ``\\frac``.

@@ -41,7 +41,7 @@ _AGAINST = {
     "fone": "it needs a layer and a head of its own, and did not learn products from few pairs, of two"
     " digits, as place:lsd did; digits:1 is for models that see tokens only.",
     "place": "it takes a token for each digit and mark; without its column of places it is digits:1.",
-    "xval": "it says values that are near and hardly ever exact ones, and bins were well ahead of it"
+    "xval": "it says values that are near and seldom exact ones, and bins were well ahead of it"
     " in models of clinical events (arXiv 2604.16775): compare quantile_bins:64,soft, fitted to one"
     " kind of numbers.",
     "bits": "sums were not learnt with it in short training, and a wrong bit of the exponent is wrong"
