@@ -39,15 +39,13 @@ class Budget(NamedTuple):
 
 BYTE_LEVEL = Budget((10, 30), (8, 15), (2, 7))
 OTHERS = Budget((2, 6), (2, 5), (1, 2))
-# Each stretch of text between numbers goes through their normalizers by itself.
-SENTENCEPIECE = OTHERS._replace(sentence=(0.33, 0.5))
 BUDGETS = {
     "GPT-2": BYTE_LEVEL,
     "GPT-NeoX": BYTE_LEVEL,
     "RoBERTa": BYTE_LEVEL,
     "BERT": OTHERS,
-    "T5": SENTENCEPIECE,
-    "Phi-3": SENTENCEPIECE,
+    "T5": OTHERS,
+    "Phi-3": OTHERS,
 }
 
 

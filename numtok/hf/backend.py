@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tokenizers
-from tokenizers import normalizers
+from tokenizers.normalizers import Precompiled
+from tokenizers.normalizers import Sequence as Steps
 from transformers import PreTrainedTokenizerFast
 
 from numtok.engines.offsets import TokenForms
@@ -77,11 +78,11 @@ def _normalizer_state(normalizer: Any) -> Any:
     """Likewise of a normalizer: the tables of SentencePiece take half a millisecond to write out, so
     what they make of some characters stands for them.
     """
-    if isinstance(normalizer, normalizers.Precompiled):
+    kind = type(normalizer)
+    if kind is Precompiled:
         return normalizer.normalize_str(PROBE)
-    if isinstance(normalizer, normalizers.Sequence):
-        steps: Any = normalizer
-        return [*map(_normalizer_state, steps)]
+    if kind is Steps:  # not iterated, which ends in an exception
+        return [_normalizer_state(normalizer[k]) for k in range(len(normalizer))]
     return state_of(normalizer)
 
 

@@ -34,6 +34,15 @@ class LazyBatchEncoding(BatchEncoding[Any]):
         super().__init__(*args, **kwargs)
         self._make = make
 
+    @classmethod
+    def of(
+        cls, data: dict[str, Any], n_sequences: int, make: Callable[[], list[Any]]
+    ) -> LazyBatchEncoding:
+        """One that takes ``data`` as they are, where the constructor copies them name by name."""
+        made = cls.__new__(cls)
+        vars(made).update(data=data, _n_sequences=n_sequences, _make=make)
+        return made
+
     @property
     def _encodings(self) -> Any:
         if self._made is None and self._make is not None:

@@ -25,6 +25,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 Ints = npt.NDArray[np.int64]
 
 MOST_CACHED = 2  # copies of a tokenizer, each with other marks
+MOST_REMEMBERED = 1 << 14  # numbers of short texts, and what stands between two
 
 
 class Piece(NamedTuple):
@@ -46,6 +47,7 @@ class Marks:
             the vocabulary (``6`` in GPT-2).
         mark_ids: the ids of the marks in the copy.
         probe: the encoding of some text, without special tokens.
+        sure: what stands for a number that is surely one token.
         pieces: what stands for each number that a short text held.
     """
 
@@ -63,7 +65,9 @@ class Marks:
         self.probe = self.tokenizer.encode("a", add_special_tokens=False)
         self.contents = {mark: content for content, mark in mark_of.items()}
         self.number = mark_of.get(NUM, "")
+        self.sure = Piece(self.number.encode(), b"", [])
         self.pieces: dict[bytes, Piece] = {}
+        self._after_mark: dict[bytes, list[int]] = {}
         self._by_id = {id: mark_of[content] for content, id in marked.items()}
         find = self.tokenizer.token_to_id
         self.renamed = {find(mark): id for id, mark in self._by_id.items() if find(mark) != id}
@@ -81,6 +85,22 @@ class Marks:
         marks = [self._by_id[id].encode() for id in ids]
         return Piece(sign + marks[0], b"".join(marks[1:]), ids[1:])
 
+    def ids_after_mark(self, text: bytes) -> list[int] | None:
+        """Ids of a short text that ends in a number's first mark, behind another; None if a call at
+        the same time has it cut or padded.
+        """
+        known = self._after_mark.get(text)
+        if known is None:
+            written = text.decode()
+            encoding = self.tokenizer.encode(written[-1] + written, add_special_tokens=False)
+            first, *ids = encoding.ids or [-1]
+            if not ids or not self.mark_ids.issuperset((first, ids[-1])):
+                return None
+            if len(self._after_mark) > MOST_REMEMBERED:
+                self._after_mark = {}
+            known = self._after_mark[text] = ids
+        return known
+
     def source_ids(self, ids: list[int]) -> list[int]:
         """What the source has for ids of the copy."""
         return [self.renamed.get(id, id) for id in ids] if self.renamed else ids
@@ -96,7 +116,10 @@ class Marks:
 
     def occur_in(self, texts: Sequence[str]) -> bool:
         """Whether one of the characters is in one of the texts."""
-        return not all(text.isascii() or self.contents.keys().isdisjoint(text) for text in texts)
+        for text in texts:  # not a generator, which costs more than the rest
+            if not (text.isascii() or self.contents.keys().isdisjoint(text)):
+                return True
+        return False
 
 
 def _spaced(numtok: Tokenizer) -> set[str]:

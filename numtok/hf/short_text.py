@@ -23,19 +23,19 @@ from numtok.hf.general import (
     set_truncation_and_padding,
     take_settings,
 )
-from numtok.hf.marks import Marks, Piece
+from numtok.hf.marks import MOST_REMEMBERED, Marks, Piece
 
 SHORT = 1 << 10  # characters; beyond, the general way costs little more
-MOST_PIECES = 1 << 14  # numbers that are remembered
+CLOSE = 4  # bytes between two numbers that are encoded once, as in 12:30 and 2020-01-02
 NOT_HERE = (
     "is_split_into_words", "split_special_tokens", "return_overflowing_tokens",
     "return_offsets_mapping",
 )  # fmt: skip
 
 KINDS = (
-    ("type_ids", "token_type_ids"),
-    ("attention_mask", "attention_mask"),
-    ("special_tokens_mask", "special_tokens_mask"),
+    ("type_ids", "token_type_ids", "return_token_type_ids"),
+    ("attention_mask", "attention_mask", "return_attention_mask"),
+    ("special_tokens_mask", "special_tokens_mask", "return_special_tokens_mask"),
 )
 
 
@@ -45,24 +45,28 @@ def encode_shortly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call
     texts = (text,) if pair is None else (text, pair)
     if call.with_streams or tokenizer.split_special_tokens or any(map(options.get, NOT_HERE)):
         return None
-    if not all(type(one) is str and 0 < len(one) < SHORT for one in texts):
-        return None
-    if not state.is_named_in(texts) and (state.numbers_stay or not state.may_hold_number(texts)):
+    for one in texts:
+        if type(one) is not str or not 0 < len(one) < SHORT:
+            return None
+    stay = state.numbers_stay
+    if (stay or not state.may_hold_number(texts)) and not state.is_named_in(texts):
         return encode_as_base(tokenizer, call)
-    marks, stay = state.marks_for(texts), state.numbers_stay
+    marks = state.marks_for(texts)
     others: list[list[int]] = []
+    fitted, backend = _is_cut_or_padded(options), tokenizer.backend_tokenizer
+    if fitted or backend.truncation or backend.padding:
+        set_truncation_and_padding(tokenizer, options)
+    backend.encode_special_tokens = False
+    take_settings(marks.tokenizer, backend)
     # Other tokens than the first go in afterwards, unless they count for the length.
-    later = None if state.one_token or stay or _is_cut_or_padded(options) else others
-    marked = [one if stay else _marked(state, marks, one, later) for one in texts]
+    later = None if fitted else others
+    marked = texts if stay else tuple([_marked(state, marks, one, later) for one in texts])
     if None in marked:
         return None
-    if tuple(marked) != texts:
+    if state.one_token and marked != texts:
         advise_streams(tokenizer.deprecation_warnings, state.numtok)
-    set_truncation_and_padding(tokenizer, options)
-    tokenizer.backend_tokenizer.encode_special_tokens = False
-    take_settings(marks.tokenizer, tokenizer.backend_tokenizer)
     (encoding,) = marks.tokenizer.encode_batch_fast(
-        [marked[0] if pair is None else tuple(marked)],
+        [marked[0] if pair is None else marked],
         add_special_tokens=options.get("add_special_tokens", True),
     )
     data = _data(tokenizer, marks, encoding, others, options)
@@ -70,8 +74,8 @@ def encode_shortly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call
     rows: Any = data if tensors is None else {name: [row] for name, row in data.items()}
     if options.get("return_length"):
         rows["length"] = [len(data["input_ids"])]
-    make = encodings_later(tokenizer, state, call)
-    return LazyBatchEncoding(rows, tensor_type=tensors, n_sequences=len(texts), make=make)
+    out = LazyBatchEncoding.of(rows, len(texts), encodings_later(tokenizer, state, call))
+    return out.convert_to_tensors(tensors)
 
 
 def _is_cut_or_padded(options: Any) -> bool:
@@ -90,31 +94,48 @@ def _data(
     options: Any,
 ) -> dict[str, list[int]]:
     """What the base class returns, in its order, with the ``others`` of each number behind its mark."""
-    ids = marks.source_ids(encoding.ids)
-    behind = []
-    if others:
-        found = [k for k, id in enumerate(encoding.ids) if id in marks.mark_ids]
-        behind = list(zip(reversed(found), reversed(others), strict=True))
-    for k, more in behind:
-        ids[k + 1 : k + 1] = more
+    marked: list[int] = encoding.ids
+    ids = _with_others(marks, marked, others) if others else marks.source_ids(marked)
     tokenizer._eventual_warn_about_too_long_sequence(
         ids, options.get("max_length"), options.get("verbose", True)
     )
     data = {"input_ids": ids}
-    for own, name in KINDS:
-        asked = options.get(f"return_{name}")
+    for own, name, option in KINDS:
+        asked = options.get(option)
         if asked or (asked is None and name in tokenizer.model_input_names):
-            data[name] = getattr(encoding, own)
-            for k, more in behind:
-                data[name][k + 1 : k + 1] = data[name][k : k + 1] * len(more)
+            row = getattr(encoding, own)
+            data[name] = row if len(ids) == len(row) else _widened(marks, row, marked, others)
     return data
+
+
+def _with_others(marks: Marks, ids: list[int], others: list[list[int]]) -> list[int]:
+    """The ids, and behind each mark the others of its number, whose first has the same id in the
+    source.
+    """
+    out: list[int] = []
+    left = iter(others)
+    for id in ids:
+        out.append(id)
+        if id in marks.mark_ids:
+            out += next(left)
+    return out
+
+
+def _widened(marks: Marks, row: list[int], ids: list[int], others: list[list[int]]) -> list[int]:
+    """What ``row`` has for each of the ids, and for a mark as often as it has others again."""
+    if min(row) == max(row):
+        return row[:1] * (len(row) + sum(map(len, others)))
+    left = iter(others)
+    times = [1 + len(next(left)) if id in marks.mark_ids else 1 for id in ids]
+    return [one for one, many in zip(row, times, strict=True) for _ in range(many)]
 
 
 def _marked(
     state: BackendState, marks: Marks, text: str, others: list[list[int]] | None
 ) -> str | None:
     """The text with marks in place of its numbers; None if only the general way can tell. With
-    ``others``, each number is one mark, and the ids of its other tokens go there.
+    ``others``, each number is one mark, or a few that stand close together are, and all ids behind
+    the first go there.
     """
     try:
         data = text.encode()
@@ -123,25 +144,30 @@ def _marked(
     found = state.numtok.finder.in_short_text(data, parse_special=True)
     if not found:
         return None if found is None else text
-    sure_mark = marks.number.encode() if state.one_token else None
     known, at = marks.pieces, 0
     parts: list[bytes] = []
+    last: list[int] | None = None  # the others of a mark that ends at ``at``
     for start, stop, sure in found:
-        parts.append(data[at:start])
+        before, number = data[at:start], data[start:stop]
         at = stop
-        if sure and sure_mark:
-            parts.append(sure_mark)
-            continue
-        number = data[start:stop]
-        own = known.get(number)
+        own = marks.sure if sure else known.get(number)
         if own is None:
             known = _learnt(state, marks, data, found)
             own = known[number]
-        parts.append(own.first)
-        if others is None:
-            parts.append(own.others)
-        elif own.first != number:
-            others.append(own.ids)
+        if others is None or own.first == number:
+            parts += (before, own.first, own.others)
+            last = None
+            continue
+        close = None
+        if last is not None and len(before) <= CLOSE:
+            close = marks.ids_after_mark(before + own.first)
+        if last is None or close is None:
+            parts += (before, own.first)
+            last = []
+            others.append(last)
+        else:
+            last += close
+        last += own.ids
     return b"".join([*parts, data[at:]]).decode()
 
 
@@ -149,7 +175,7 @@ def _learnt(
     state: BackendState, marks: Marks, text: bytes, found: list[tuple[int, int, bool]]
 ) -> dict[bytes, Piece]:
     """``marks.pieces``, with what stands for each number of the text."""
-    if len(marks.pieces) > MOST_PIECES:
+    if len(marks.pieces) > MOST_REMEMBERED:
         marks.pieces = {}
     known, begin = marks.pieces, {stop: start for start, stop, _ in found}
     for stop, start in begin.items():  # what some representation does not hold stays text

@@ -117,18 +117,18 @@ class _Room(threading.local):
 _room = _Room()
 
 
-def scan_short(text: bytes, grammar: Grammar) -> list[list[int]]:
+def scan_short(text: bytes, rules: tuple[npt.NDArray[Any], ...]) -> list[list[int]]:
     """Of each number in one text of valid UTF-8, at most ``SHORT`` bytes: start, stop, the place of
-    its last digit, the place above its first.
+    its last digit, the place above its first. ``rules`` are the grammar's :func:`rule_arrays`.
     """
-    _room.offsets[1] = len(text)
-    count = _scan_short(np.frombuffer(text, np.uint8), *_rule_arrays(grammar), *_room.arrays)
-    found: list[list[int]] = _room.found[:count].tolist()
+    room = _room
+    room.offsets[1] = len(text)
+    count = _scan_short(np.frombuffer(text, np.uint8), *rules, *room.arrays)
+    found: list[list[int]] = room.found[:count].tolist()
     return found
 
 
-@functools.lru_cache(maxsize=64)
-def _rule_arrays(grammar: Grammar) -> tuple[npt.NDArray[Any], ...]:
+def rule_arrays(grammar: Grammar) -> tuple[npt.NDArray[Any], ...]:
     """The rules in arrays alone, which are handed over several times as fast as tuples of them."""
     rules = _rules(grammar)
     separators, decimal, lakhs, exponent = rules.notation

@@ -22,7 +22,7 @@ from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
-from numtok.numbers.scanner import SHORT, scan_short
+from numtok.numbers.scanner import SHORT, rule_arrays, scan_short
 from numtok.representations import Representation, SingleToken
 
 Mask = npt.NDArray[np.bool_]
@@ -127,10 +127,10 @@ class NumberFinder:
         tokens = self._with_digits[parse_special].spans_in(text)
         if not 0 < len(text) <= SHORT or self.grammar.pattern is not None or tokens is None:
             return None
-        held = self._surely_held
+        low, high = self._surely_held
         found = [
-            (start, stop, held.start <= lowest and top <= held.stop)
-            for start, stop, lowest, top in scan_short(text, self.grammar)
+            (start, stop, low <= lowest and top <= high)
+            for start, stop, lowest, top in scan_short(text, self._rules)
         ]
         if not tokens:
             return found
@@ -139,15 +139,19 @@ class NumberFinder:
         ]
 
     @functools.cached_property
-    def _surely_held(self) -> range:
-        """Places whose digits all representations hold; empty if only they can tell."""
+    def _rules(self) -> Any:
+        return rule_arrays(self.grammar)
+
+    @functools.cached_property
+    def _surely_held(self) -> tuple[int, int]:
+        """Between which places all representations hold digits; (0, 0) if only they can tell."""
         if not self.carries_sign:
-            return range(0)
+            return 0, 0
         held = [
             one.surely_held if isinstance(one, SingleToken) else range(0)
             for one in self.representations
         ]
-        return range(max(one.start for one in held), min(one.stop for one in held))
+        return max(one.start for one in held), min(one.stop for one in held)
 
     def numbers(self, rows: TextRows, parse_special: bool = False) -> Numbers:
         """Those of :meth:`find` alone, which costs half as much for a short text."""

@@ -144,16 +144,20 @@ SENTENCES = [
     "In 2019 the 3 of them had 1,234 or 3.5.", "-5 or 5-6, A330 and 5e3",
     "<mask> 5 [NUM] 6 <|endoftext|>", "no number", "7", "\ue000 \U00100000 5", "٤٢ 5 \ud800",
 ]  # fmt: skip
+CLOSE = ["1-2", "12:30  1, 2\u30003", "_4 1e40 [NUM] 5<s>6"]
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"),
+    ("kind", "name", "sentences"),
     [
-        *(("gpt2", name) for name in (*REPRESENTATIONS, "fone")),
-        *((kind, "xval and bits") for kind in ("roberta", "bert", "t5", "legacy")),
+        *(("gpt2", name, SENTENCES) for name in (*REPRESENTATIONS, "fone")),
+        *((kind, "xval and bits", SENTENCES) for kind in ("roberta", "bert", "t5", "legacy")),
+        *((kind, name, CLOSE) for kind in ("bert", "t5", "llama") for name in ("p10", "fone")),
     ],
 )
-def test_short_is_general(kind: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_is_general(
+    kind: str, name: str, sentences: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A short text or pair alone, encoded the short way and the general one: what is returned, and
     encodings made later; a second time as its numbers are known.
     """
@@ -168,9 +172,10 @@ def test_short_is_general(kind: str, name: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(tokenizer_module, "encode_shortly", shortly)
     cut = {"max_length": 9, "truncation": True}
     padded = cut | {"padding": "max_length"}
-    calls = [{}, cut | {"return_length": True}, padded, padded | {"return_tensors": "np"}]
-    calls += [{"return_special_tokens_mask": True, "add_special_tokens": False}]
-    for case in itertools.product([*SENTENCES, *SENTENCES], calls, (None, SENTENCES[0])):
+    calls = [{}, padded, padded | {"return_tensors": "np"}]
+    calls += [cut | {"return_length": True, "add_special_tokens": False}]
+    calls += [{"return_special_tokens_mask": True, "return_token_type_ids": True}]
+    for case in itertools.product([*sentences, *sentences], calls, (None, sentences[0])):
         text, options, pair = case
         compare(ours, general, lambda one: one(text, pair, **options), case)
 
@@ -186,6 +191,20 @@ def test_the_short_way_is_taken() -> None:
         assert is_short("The 5 of 1,234") and is_short("1e40") and is_short("a 5", "b")
         assert not is_short("a 5", streams=True) and not is_short(["a 5"])
         assert not is_short("a 5", return_offsets_mapping=True)
+
+
+def test_what_stands_between_numbers_is_not_learnt_from_a_text_that_was_cut() -> None:
+    ours = NumberTokenizer.from_tokenizer(build_source("t5"), numbers=REPRESENTATIONS["p10"])
+    marks = ours.backend_state().marks_for([])
+    text = f" - {next(iter(marks.contents))}".encode()
+    for side in ("left", "right"):  # as a call in another thread may have it
+        marks.tokenizer.enable_truncation(2, direction=side)
+        assert marks.ids_after_mark(text) is None
+        marks.tokenizer.no_truncation()
+        marks.tokenizer.enable_padding(direction=side, length=12)
+        assert marks.ids_after_mark(text) is None
+        marks.tokenizer.no_padding()
+    assert len(marks.ids_after_mark(text) or []) > 1
 
 
 @pytest.mark.filterwarnings("ignore:using the slower engine")
