@@ -1,10 +1,11 @@
-"""Read, work, write: an ordered pipeline with bounded memory. The calling thread reads and writes,
-threads work. What is read but not yet written has a budget in bytes, whatever each stage's speed;
+"""Read, work, write: an ordered pipeline with bounded memory. The calling thread reads, threads
+work, one more writes. What is read but not yet written has a budget in bytes, whatever each stage's speed;
 an item larger than the budget passes alone. The first failure in the order of the items is raised.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -32,21 +33,32 @@ def run_ordered(
     writer, ``tick`` after each item and every ``TICK`` seconds. The writer's context is left with
     the error that ends the run.
     """
-    waiting: deque[tuple[Future[Result], int]] = deque()
-    source, failed, used = iter(items), None, 0
+    waiting: deque[tuple[Future[None], int]] = deque()
+    source, failed, used, stopped = iter(items), None, 0, threading.Event()
     pool = ThreadPoolExecutor(workers, "numtok-worker")
+    writer = ThreadPoolExecutor(1, "numtok-writer")
 
-    def write_next(sink: Sink[Result]) -> int:
-        """Write the oldest result; its size."""
-        future, size = waiting.popleft()
-        while not wait([future], TICK).done:
+    def write(result: Future[Result], sink: Sink[Result]) -> None:
+        """Nothing is written behind a failure."""
+        if stopped.is_set():
+            return
+        try:
+            sink(result.result())
+        except BaseException:
+            stopped.set()
+            raise
+
+    def oldest() -> int:
+        """The size of the oldest item, once it is written."""
+        written, size = waiting.popleft()
+        while not wait([written], TICK).done:
             tick()
-        sink(future.result())
+        written.result()
         tick()
         return size
 
-    try:
-        with open_sink() as sink:
+    with open_sink() as sink:
+        try:
             while failed is None:
                 try:
                     item = next(source)
@@ -56,18 +68,18 @@ def run_ordered(
                     failed = error
                     break
                 size = size_of(item)
-                while waiting and used + size > budget:
-                    used -= write_next(sink)
-                waiting.append((pool.submit(work, item), size))
+                while waiting and (used + size > budget or waiting[0][0].done()):
+                    used -= oldest()
+                waiting.append((writer.submit(write, pool.submit(work, item), sink), size))
                 used += size
                 del item
-                while waiting and waiting[0][0].done():
-                    used -= write_next(sink)
                 tick()
             while waiting:
-                write_next(sink)
+                oldest()
             if failed is not None:
                 raise failed
-    finally:
-        pool.shutdown(cancel_futures=True)
+        finally:
+            stopped.set()
+            pool.shutdown(cancel_futures=True)
+            writer.shutdown(cancel_futures=True)
     tick()

@@ -132,9 +132,23 @@ def test_the_first_failure_in_order_is_raised_and_threads_end() -> None:
             raise KeyError("twenty-one")
         return item
 
+    taken: list[int] = []
     with pytest.raises(ValueError, match="twenty"):
-        flow(range(1000), work, lambda: into([]))
-    assert threading.active_count() == before
+        flow(range(1000), work, lambda: into(taken))
+    assert taken == list(range(20)) and threading.active_count() == before
+
+
+def test_nothing_is_written_behind_a_refusal() -> None:
+    taken: list[int] = []
+
+    def take(item: int) -> None:
+        if item == 7:
+            raise OutputError("disk full")
+        taken.append(item)
+
+    with pytest.raises(OutputError, match="disk full"):
+        flow(range(1000), same, lambda: nullcontext(take))
+    assert taken == list(range(7))
 
 
 @contextmanager

@@ -138,20 +138,30 @@ def test_short_texts_in_threads() -> None:
 def given_to_gigatoken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The bytes of each document that gigatoken is given from now on."""
     sizes: list[int] = []
+    source: Any = gigatoken.BytesSource
+
+    def count(documents: Any) -> None:
+        listed = [documents] if isinstance(documents, bytes) else documents
+        listed = listed if isinstance(listed, list) else listed.to_list()
+        sizes.extend(len(one if isinstance(one, bytes) else one.encode()) for one in listed)
 
     def counted(name: str) -> Any:
         encode = getattr(gigatoken.Tokenizer, name)
 
         def encode_and_count(self: Any, documents: Any, *given: Any, **options: Any) -> Any:
-            listed = [documents] if isinstance(documents, bytes) else documents
-            listed = listed if isinstance(listed, list) else listed.to_list()
-            sizes.extend(len(one if isinstance(one, bytes) else one.encode()) for one in listed)
+            if not isinstance(documents, source):  # which was counted when it was made
+                count(documents)
             return encode(self, documents, *given, **options)
 
         return encode_and_count
 
+    def counted_source(documents: Any) -> Any:
+        count(documents)
+        return source(documents)
+
     for name in ("encode", "encode_batch", "encode_batch_list", "encode_batch_padded"):
         monkeypatch.setattr(gigatoken.Tokenizer, name, counted(name))
+    monkeypatch.setattr(gigatoken, "BytesSource", counted_source)
     return sizes
 
 

@@ -33,8 +33,11 @@ SMALL_TEXT = 1 << 16
 FEW, MANY = 50, 1000  # documents
 MOST_CACHED = 1 << 28  # bytes that all tokenizers of a process may keep of the pieces they saw
 LEAST_CACHED = 1 << 26  # and that each may, however many they are
-SAMPLED = 256  # one id of so many is looked at
-STRETCH = 1 << 10  # ids that are due before any is: a short run needs no kernel for it
+STRETCH = 1 << 12  # ids that wait until they are looked at: a short run needs no kernel for it
+SAMPLED = 64  # one pair of tokens of so many is looked at
+RARE = np.uint64(64 - 6)  # its hash has as many leading zeros
+MIXED = np.uint64(0x9E3779B97F4A7C15)
+FAR = 64  # tokens on each side that are taken for the same piece
 SLOTS = 1 << 24  # bits, each for the pieces with one hash
 WHITE, LETTER, OTHER = range(3)  # kinds of bytes
 
@@ -42,23 +45,24 @@ WHITE, LETTER, OTHER = range(3)  # kinds of bytes
 class _Encoder:
     """A tokenizer of gigatoken, and about how many bytes it keeps of the pieces it saw.
 
-    Estimated from stretches of the ids, so rather too high. Pieces of one token do not count: there
-    are no more than tokens.
+    Pieces of one token do not count: there are no more than tokens.
     """
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer: Any = tokenizer
         self.cached = 0
-        self._due = 0
+        self._waiting: list[npt.NDArray[np.uint32]] = []
+        self._due = 0  # ids that wait
         self._seen = np.zeros(SLOTS >> 3, np.uint8)
 
-    def note(self, ids: npt.NDArray[np.uint32], forms: npt.NDArray[np.uint32]) -> None:
+    def note(self, rows: list[npt.NDArray[np.uint32]], forms: npt.NDArray[np.uint32]) -> None:
         """These ids were given; uint32 ``forms`` of each token are those of :func:`_forms_of`."""
-        self._due += len(ids)
-        if self._due >= STRETCH * SAMPLED:
-            stretch = ids[: self._due // SAMPLED]
-            self._due -= len(stretch) * SAMPLED
-            self.cached += SAMPLED * _new_bytes(stretch, forms, self._seen)
+        self._waiting += rows
+        self._due += sum(map(len, rows))
+        if self._due >= STRETCH:
+            ids = self._waiting[0] if len(self._waiting) == 1 else np.concatenate(self._waiting)
+            self._waiting, self._due = [], 0
+            self.cached += _new_bytes(ids, forms, self._seen)
 
 
 _encoders: weakref.WeakSet[_Encoder] = weakref.WeakSet()
@@ -106,27 +110,31 @@ class GigatokenPool:
             return _of_rows(np.concatenate([np.empty(0, np.uint32), *rows]), rows)
         with self._lent() as encoder:
             tokens = _encode(encoder.tokenizer, text, offsets)
-            encoder.note(tokens.ids, self._forms)
+            encoder.note([tokens.ids], self._forms)
         return tokens
 
     def one_by_one(self, documents: list[bytes]) -> list[npt.NDArray[np.uint32]]:
         """The ids of each: quickest for a few short ones, as awkward is not imported."""
         with self._lent() as encoder:
             rows = [encoder.tokenizer.encode(document) for document in documents]
-            for ids in rows:
-                encoder.note(ids, self._forms)
+            encoder.note(rows, self._forms)
         return rows
 
 
 def _encode(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
-    """In whichever way costs gigatoken the least beside encoding."""
+    """In whichever way costs gigatoken the least beside encoding; all let other threads run, which
+    its ``encode`` does not.
+    """
     count, small = len(offsets) - 1, len(text) <= SMALL_TEXT
     if len(text) > memory.MOST_KEPT or (count > MANY and not small):
         return _of_layout(tokenizer.encode_batch(_array(text, offsets), parallel=False).layout)
-    if count == 1:
-        ids = tokenizer.encode(text.tobytes())
-        return Tokens(ids, np.array([0, len(ids)]))
     documents = _documents(text, offsets)
+    if count == 1:  # there is nothing to pad; awkward is not imported
+        import gigatoken
+
+        source = gigatoken.BytesSource(documents)
+        rows, lengths = tokenizer.encode_batch_padded(source, 0, parallel=False)
+        return Tokens(rows[0], memory.offsets_of(lengths))
     if small:  # lists then cost less than awkward arrays
         rows = tokenizer.encode_batch_list(documents, parallel=False)
         return _of_rows(np.fromiter(itertools.chain.from_iterable(rows), np.uint32), rows)
@@ -166,25 +174,37 @@ def _forms_of(vocabulary: dict[int, bytes]) -> npt.NDArray[np.uint32]:
 def _new_bytes(ids, forms, seen):  # type: ignore[no-untyped-def]
     """About how many bytes gigatoken keeps anew for these ids, by the pieces of several tokens
     whose bits in ``seen`` are not set, which are set. A piece is taken to end where the kind of
-    bytes changes.
+    bytes changes. Only those are looked at that have a pair of tokens with a rare hash: a piece
+    always or never, so that what comes again and again does not count again.
     """
-    nothing = np.int64(0)
-    cached, piece, count, size, last = nothing, np.uint64(0), nothing, nothing, np.uint32(WHITE)
-    for k in range(ids.size + 1):
-        form = forms[ids[k]] if k < ids.size else np.uint32(WHITE)
-        if form & 3 == WHITE or form & 3 != last:
-            slot = piece >> np.uint64(40)
-            bit = np.uint8(1) << np.uint8(slot & np.uint64(7))
-            if count > 1 and not seen[slot >> np.uint64(3)] & bit:
-                seen[slot >> np.uint64(3)] |= bit
-                cached += np.int64(64) + np.int64(2) * (size + count)
-            piece, count, size = np.uint64(0), nothing, nothing
-        if k < ids.size:
-            piece = (piece ^ np.uint64(ids[k])) * np.uint64(0x9E3779B97F4A7C15)
-            count += np.int64(1)
-            size += np.int64(form >> 4)
-            last = form >> 2 & 3
+    cached = np.int64(0)
+    for k in range(ids.size - 1):
+        pair = np.uint64(ids[k]) << np.uint64(32) | np.uint64(ids[k + 1])
+        if pair * MIXED >> RARE or _apart(ids, forms, k):
+            continue
+        first, last = k, k + 1
+        while first > max(0, k - FAR) and not _apart(ids, forms, first - 1):
+            first -= 1
+        while last < min(ids.size - 1, k + FAR) and not _apart(ids, forms, last):
+            last += 1
+        piece, size = np.uint64(k - first), np.int64(0)
+        for j in range(first, last + 1):
+            piece = (piece ^ np.uint64(ids[j])) * MIXED
+            size += np.int64(forms[ids[j]] >> 4)
+        slot = piece >> np.uint64(40)
+        bit = np.uint8(1) << np.uint8(slot & np.uint64(7))
+        if not seen[slot >> np.uint64(3)] & bit:
+            seen[slot >> np.uint64(3)] |= bit
+            count = last - first + 1
+            cached += SAMPLED * (64 + 2 * (size + count)) // (count - 1)
     return cached
+
+
+@kernel
+def _apart(ids, forms, k):  # type: ignore[no-untyped-def]
+    """Whether token ``k`` and the next one stand in two pieces."""
+    first = forms[ids[k + 1]] & 3
+    return first == WHITE or first != forms[ids[k]] >> 2 & 3
 
 
 _pools: weakref.WeakValueDictionary[str, GigatokenPool] = weakref.WeakValueDictionary()
