@@ -29,6 +29,7 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.file_cache import make_private, user_folder
+from numtok.corpus.flow import Sink, run_ordered
 from numtok.corpus.jobs.folder import shards_of
 from numtok.corpus.read.encoded import SUFFIXES, EncodedFile, open_encoded
 from numtok.corpus.read.parquet import identity
@@ -347,19 +348,33 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _convert(file: EncodedFile, columns: Sequence[str], place: Path) -> None:
+    """Not forced to the disk: what a power cut leaves is damaged, and made again."""
     schema = pa.schema([file.schema.field(name) for name in columns], file.schema.metadata)
-    first = 0
-    with open_writer(place, schema, "arrow", "none", overwrite=True) as writer:
+
+    def batches() -> Iterator[tuple[pa.RecordBatch, int]]:
+        first = 0
         for number, rows in enumerate(file.chunk_rows()):
-            size = max(1, file.chunk_bytes(number, columns))
-            step = max(1, rows * BATCH_BYTES // size)
+            step = max(1, rows * BATCH_BYTES // max(1, file.chunk_bytes(number, columns)))
             for batch in file.parts(number, columns, step * READ_BATCHES):
                 check_rows(batch, file.path, first)
                 first += batch.num_rows
-                for start in range(0, batch.num_rows, step):
-                    writer.write(batch.slice(start, step))
+                yield batch, step
         if identity(file.path) != file.identity:
             raise InputError("was changed while it was read; begin again", file.path)
+
+    @contextlib.contextmanager
+    def sink() -> Iterator[Sink[tuple[pa.RecordBatch, int]]]:
+        with open_writer(place, schema, "arrow", "none", overwrite=True, durable=False) as writer:
+
+            def write(one: tuple[pa.RecordBatch, int]) -> None:
+                batch, step = one
+                for start in range(0, batch.num_rows, step):
+                    writer.write(batch.slice(start, step))
+
+            yield write
+
+    budget = 3 * READ_BATCHES * BATCH_BYTES
+    run_ordered(batches(), lambda one: one, sink, lambda one: one[0].nbytes, 1, budget)
 
 
 def _make_room(folder: Path, size: int, disk_bytes: int) -> None:

@@ -30,11 +30,18 @@ class BatchWriter:
     """An open output: ``write`` record batches; ``rows`` and ``bytes_written`` tell how far it is."""
 
     def __init__(
-        self, path: str, file: Any, schema: pa.Schema, kind: str, options: SinkOptions
+        self,
+        path: str,
+        file: Any,
+        schema: pa.Schema,
+        kind: str,
+        options: SinkOptions,
+        durable: bool,
     ) -> None:
         """Start the file; use ``open_writer``, which also finishes or removes it."""
         self.path, self.schema, self.rows = path, schema, 0
         self._file, self._to_stdout, self._finished = file, options.stream, False
+        self._durable = durable and not options.stream
         self._counted = _Counted(file, options.stream)
         with self._named_errors():
             self._sink: Sink = FORMATS[kind].sink(self._counted, schema, options)  # type: ignore[arg-type]  # all that is asked of it
@@ -56,12 +63,12 @@ class BatchWriter:
         self.rows += batch.num_rows
 
     def finish(self) -> None:
-        """Write the rest and the footer, and force all of it to the disk; once."""
+        """Write the rest and the footer, and, if ``durable``, force all to the disk; once."""
         if self._finished:
             return
         with self._named_errors():
             self._sink.finish()
-            if not self._to_stdout:
+            if self._durable:
                 os.fsync(self._file.fileno())
         self._finished = True
 
@@ -134,11 +141,12 @@ def open_writer(
     row_group_bytes: int = ROW_GROUP_BYTES,
     tensors: str = "lists",
     texts: bool = False,
+    durable: bool = True,
 ) -> Iterator[BatchWriter]:
     """A context in which to ``write`` record batches; the file appears under its name when the
     context ends well, and after any exception nothing is left of it. The options are those of
     :class:`numtok.corpus.settings.EncodeOptions`; ``texts``: the first column is all that has to be
-    written. OutputError if the file exists, the options make no sense, or the disk refuses.
+    written; ``durable``: a complete file outlasts a power cut. OutputError if the file exists, the options make no sense, or the disk refuses.
     """
     path = str(locations.place(path))
     kind, codec = check_options(path, format, compression, tensors, texts)
@@ -147,7 +155,7 @@ def open_writer(
         file: Any = (
             sys.stdout.buffer if options.stream else stack.enter_context(new_file(path, overwrite))
         )
-        writer = BatchWriter(path, file, schema, kind, options)
+        writer = BatchWriter(path, file, schema, kind, options, durable)
         try:
             yield writer
             writer.finish()
