@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -18,6 +18,33 @@ Sink = Callable[[Result], None]  # what the writer's context yields
 
 TICK = 0.1  # seconds between two looks at the clock while waiting
 ON_THE_WAY = 2  # batches between reader and writer, besides one for each worker
+
+
+class _Writer(Generic[Result]):
+    """A thread that writes results in the order in which they were asked for; nothing behind a
+    failure, or once it is stopped.
+    """
+
+    def __init__(self, sink: Sink[Result]) -> None:
+        self._sink, self._stopped = sink, threading.Event()
+        self._thread = ThreadPoolExecutor(1, "numtok-writer")
+
+    def submit(self, result: Future[Result]) -> Future[None]:
+        return self._thread.submit(self._write, result)
+
+    def _write(self, result: Future[Result]) -> None:
+        if self._stopped.is_set():
+            return
+        try:
+            self._sink(result.result())
+        except BaseException:
+            self._stopped.set()
+            raise
+
+    def stop(self) -> None:
+        """Once it returns, the sink is no longer in use."""
+        self._stopped.set()
+        self._thread.shutdown(cancel_futures=True)
 
 
 def run_ordered(
@@ -34,19 +61,8 @@ def run_ordered(
     the error that ends the run.
     """
     waiting: deque[tuple[Future[None], int]] = deque()
-    source, failed, used, stopped = iter(items), None, 0, threading.Event()
+    source, failed, used = iter(items), None, 0
     pool = ThreadPoolExecutor(workers, "numtok-worker")
-    writer = ThreadPoolExecutor(1, "numtok-writer")
-
-    def write(result: Future[Result], sink: Sink[Result]) -> None:
-        """Nothing is written behind a failure."""
-        if stopped.is_set():
-            return
-        try:
-            sink(result.result())
-        except BaseException:
-            stopped.set()
-            raise
 
     def oldest() -> int:
         """The size of the oldest item, once it is written."""
@@ -58,6 +74,7 @@ def run_ordered(
         return size
 
     with open_sink() as sink:
+        writer = _Writer(sink)
         try:
             while failed is None:
                 try:
@@ -70,7 +87,7 @@ def run_ordered(
                 size = size_of(item)
                 while waiting and (used + size > budget or waiting[0][0].done()):
                     used -= oldest()
-                waiting.append((writer.submit(write, pool.submit(work, item), sink), size))
+                waiting.append((writer.submit(pool.submit(work, item)), size))
                 used += size
                 del item
                 tick()
@@ -79,7 +96,7 @@ def run_ordered(
             if failed is not None:
                 raise failed
         finally:
-            stopped.set()
-            pool.shutdown(cancel_futures=True)
-            writer.shutdown(cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+            writer.stop()
+            pool.shutdown()
     tick()

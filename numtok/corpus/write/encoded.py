@@ -138,6 +138,7 @@ def open_writer(
     format: str | None = None,
     compression: str | None = "zstd",
     overwrite: bool = False,
+    *,
     row_group_bytes: int = ROW_GROUP_BYTES,
     tensors: str = "lists",
     texts: bool = False,
