@@ -121,7 +121,7 @@ def learning_curves(
             axes.set_xscale("log")
             axes.xaxis.set_minor_formatter(NullFormatter())  # of short axes they overlap
             axes.grid(axis="y")
-        _legend(both[-1])
+        _legend(both[-1], least=1)
     return shown(path, f"{what} against steps and against CPU seconds", runs)
 
 
@@ -203,8 +203,8 @@ def _rows(axes: Any, places: Sequence[str]) -> None:
     _legend(axes)
 
 
-def _legend(axes: Any) -> None:
-    if len(axes.get_legend_handles_labels()[1]) > 1:
+def _legend(axes: Any, least: int = 2) -> None:
+    if len(axes.get_legend_handles_labels()[1]) >= least:
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
 
 
