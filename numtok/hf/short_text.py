@@ -32,6 +32,8 @@ NOT_HERE = (
     "return_offsets_mapping",
 )  # fmt: skip
 
+NOT_CUT = None, TruncationStrategy.DO_NOT_TRUNCATE
+NOT_PADDED = None, PaddingStrategy.DO_NOT_PAD
 KINDS = (
     ("type_ids", "token_type_ids", "return_token_type_ids"),
     ("attention_mask", "attention_mask", "return_attention_mask"),
@@ -75,15 +77,12 @@ def encode_shortly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call
     if options.get("return_length"):
         rows["length"] = [len(data["input_ids"])]
     out = LazyBatchEncoding.of(rows, len(texts), encodings_later(tokenizer, state, call))
-    return out.convert_to_tensors(tensors)
+    return out if tensors is None else out.convert_to_tensors(tensors)
 
 
 def _is_cut_or_padded(options: Any) -> bool:
     cut, padded = options.get("truncation_strategy"), options.get("padding_strategy")
-    return not (
-        cut in (None, TruncationStrategy.DO_NOT_TRUNCATE)
-        and padded in (None, PaddingStrategy.DO_NOT_PAD)
-    )
+    return cut not in NOT_CUT or padded not in NOT_PADDED
 
 
 def _data(
@@ -104,7 +103,9 @@ def _data(
         asked = options.get(option)
         if asked or (asked is None and name in tokenizer.model_input_names):
             row = getattr(encoding, own)
-            data[name] = row if len(ids) == len(row) else _widened(marks, row, marked, others)
+            if len(row) < len(ids):
+                row = _widened(marks, row, marked, others)
+            data[name] = row
     return data
 
 
@@ -123,7 +124,7 @@ def _with_others(marks: Marks, ids: list[int], others: list[list[int]]) -> list[
 
 def _widened(marks: Marks, row: list[int], ids: list[int], others: list[list[int]]) -> list[int]:
     """What ``row`` has for each of the ids, and for a mark as often as it has others again."""
-    if min(row) == max(row):
+    if row.count(row[0]) == len(row):
         return row[:1] * (len(row) + sum(map(len, others)))
     left = iter(others)
     times = [1 + len(next(left)) if id in marks.mark_ids else 1 for id in ids]

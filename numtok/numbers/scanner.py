@@ -105,12 +105,12 @@ class _Room(threading.local):
     """Where a short text's numbers go: to make such arrays takes longer than to scan it."""
 
     def __init__(self) -> None:
-        self.offsets = np.zeros(2, np.int64)
-        offsets = self.offsets.view()
+        edges = np.zeros(2, np.int64)
+        offsets = edges.view()
         offsets.flags.writeable = False
         self.found = np.empty((SHORT, 4), np.int64)
         flags, marks = np.empty(SHORT + 64, np.uint8), np.empty(SHORT // 64 + 2, np.uint64)
-        rows = (offsets, ONE_ROW, flags, flags.view(np.uint64), marks.view(np.uint8), marks)
+        rows = (edges, offsets, ONE_ROW, flags, flags.view(np.uint64), marks.view(np.uint8), marks)
         self.arrays = (self.found, *rows, *empty_columns(SHORT, SHORT + SPARE))
 
 
@@ -122,8 +122,7 @@ def scan_short(text: bytes, rules: tuple[npt.NDArray[Any], ...]) -> list[list[in
     its last digit, the place above its first. ``rules`` are the grammar's :func:`rule_arrays`.
     """
     room = _room
-    room.offsets[1] = len(text)
-    count = _scan_short(np.frombuffer(text, np.uint8), *rules, *room.arrays)
+    count = _scan_short.compiled(np.frombuffer(text, np.uint8), *rules, *room.arrays)
     found: list[list[int]] = room.found[:count].tolist()
     return found
 
@@ -139,10 +138,11 @@ def rule_arrays(grammar: Grammar) -> tuple[npt.NDArray[Any], ...]:
 @kernel
 def _scan_short(  # type: ignore[no-untyped-def]
     text, classes, neighbours, separators, switches,
-    found, offsets, valid, flags, words, eights, marks,
+    found, edges, offsets, valid, flags, words, eights, marks,
     document, start, stop, negative, digits, digit_offsets, exponent
 ):  # fmt: skip
-    """How much of ``found`` is filled."""
+    """How much of ``found`` is filled. ``edges`` are the offsets, to be written."""
+    edges[1] = text.size
     notation = Notation(separators, switches[0], switches[1] != 0, switches[2] != 0)
     rules = Rules(classes, neighbours, notation, switches[3] != 0, switches[4], switches[5] != 0)
     columns = Columns(document, start, stop, negative, digits, digit_offsets, exponent)

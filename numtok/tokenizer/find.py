@@ -132,11 +132,9 @@ class NumberFinder:
             (start, stop, low <= lowest and top <= high)
             for start, stop, lowest, top in scan_short(text, self._rules)
         ]
-        if not tokens:
-            return found
-        return [
-            one for one in found if all(last <= one[0] or one[1] <= first for first, last in tokens)
-        ]
+        for first, last in tokens:
+            found = [one for one in found if last <= one[0] or one[1] <= first]
+        return found
 
     @functools.cached_property
     def _rules(self) -> Any:
