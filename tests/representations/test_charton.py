@@ -2,8 +2,6 @@
 not.
 """
 
-from __future__ import annotations
-
 import json
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
@@ -16,9 +14,8 @@ from spelling import decoded, read, same, symbols
 
 from numtok import Numbers
 from numtok.representations import B1999, FP15, P10, P1000
-from numtok.representations.charton import Charton
 
-KINDS: list[type[Charton]] = [P10, P1000, B1999, FP15]
+KINDS = [P10, P1000, B1999, FP15]
 
 
 ANY_DIGITS = st.text("0123456789", min_size=1, max_size=30) | st.from_regex(

@@ -1,7 +1,5 @@
 """Every representation holds to what the others do, by the kit that is there for everybody's own."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest
@@ -16,7 +14,6 @@ from numtok.representations import (
     FoNE,
     PlaceValue,
     QuantileBins,
-    Representation,
     SpelledOut,
     XVal,
     parse,
@@ -30,7 +27,7 @@ NAMES = (
     " float_digits:2,8,24 float_digits:10,3,18"
 )
 EDGES = (-3.0, 0.0, 1.4, 3.4, 7.85, 100.0)
-KINDS: list[Representation] = [
+KINDS = [
     *(one for name in NAMES.split() for one in parse(name)),
     XVal(scale=0.25, clip=5.0, overflow="clip"),
     FloatBits(compact=True, overflow="clip"),

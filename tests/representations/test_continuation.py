@@ -2,10 +2,7 @@
 that passes is a number and encodes to the same.
 """
 
-from __future__ import annotations
-
 import itertools
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +18,7 @@ from numtok.numbers.to_text import in_marks_of
 from numtok.representations import B1999, FP15, P10, P1000, Digits, NumeroLogic, PlaceValue, Spelled
 from numtok.representations.base import NEVER
 
-SPELLED: dict[str, Any] = {
+SPELLED = {
     "p10": P10(),
     "p10 one digit": P10(1, (-2, 3), "decimal"),
     "p10 long": P10(18),

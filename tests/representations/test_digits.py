@@ -2,8 +2,6 @@
 groups' places.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest
@@ -23,13 +21,13 @@ EDGES += ["1e-1000", "1E+0012", "1,234,567.8901"]
 
 def cut(surface, group, align):
     """The oracle: the runs of digits, each cut by itself."""
-    runs: list[str] = []
+    runs = []
     for character in surface:
         if runs and character.isdigit() and runs[-1].isdigit():
             runs[-1] += character
         else:
             runs.append(character)
-    out: list[str] = []
+    out = []
     for at, run in enumerate(runs):
         from_left = align == "left" or (at > 0 and runs[at - 1] == ".")
         first = group if from_left or len(run) % group == 0 else len(run) % group

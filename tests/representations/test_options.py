@@ -1,10 +1,6 @@
 """Names and options of representations: what is read and written, and what is refused."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -22,7 +18,6 @@ from numtok.representations import (
     FoNE,
     LogFourier,
     PlaceValue,
-    Representation,
     Subword,
     XVal,
     from_dict,
@@ -30,7 +25,7 @@ from numtok.representations import (
 )
 from numtok.representations.parse import name_of
 
-NAMES: dict[str, tuple[Representation, ...]] = {
+NAMES = {
     "xval": (XVal(),),
     "xval:log": (XVal(log=True),),
     "bits:64,reciprocal": (FloatBits(width=64, reciprocal=True),),
@@ -50,7 +45,7 @@ NAMES: dict[str, tuple[Representation, ...]] = {
     "bits:64,xval": (FloatBits(width=64), XVal()),
     "subword": (Subword(),),
 }
-OTHERWISE: dict[str, tuple[Representation, ...]] = {
+OTHERWISE = {
     " xval , bits,": (XVal(), FloatBits()),
     " fone: 6 , 4 , logfourier:8 ": (FoNE(6, 4), LogFourier(8)),
     "bits:32": (FloatBits(),),
@@ -127,7 +122,7 @@ def test_names_that_cannot_be(text, message):
         parse(text)
 
 
-WRONG: list[tuple[Callable[[], Any], str]] = [
+WRONG = [
     (lambda: XVal(scale=0.0), "scale=0.0 must be a positive, finite number"),
     (lambda: XVal(scale=-1.0), "scale=-1.0"),
     (lambda: XVal(scale=math.inf), "scale=inf"),

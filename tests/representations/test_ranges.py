@@ -2,8 +2,6 @@
 what it is clipped to.
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 
@@ -20,7 +18,6 @@ from numtok.representations import (
     FloatBits,
     FoNE,
     LogFourier,
-    Representation,
     SingleToken,
     SpelledOut,
     XVal,
@@ -93,7 +90,7 @@ BINS = [  # the middle of the bin
     ("0", True, "0"),
 ]
 clip = {"overflow": "clip"}
-CASES: list[tuple[Representation, str, bool, str]] = [
+CASES = [
     *((kind, *row) for kind in (XVal(**clip), FloatBits(**clip)) for row in FLOAT32),
     *((FoNE(3, 2, **clip), *row) for row in FONE),
     *((kind(**clip), *row) for kind in (P10, P1000, B1999, FP15) for row in CHARTON),

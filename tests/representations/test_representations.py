@@ -2,10 +2,6 @@
 what happens just outside them.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -160,7 +156,7 @@ def test_clip():
 )
 def test_what_is_no_number_is_refused(representation, value):
     floats = np.array([1.0, value], np.float32)
-    column: Any = pa.array(floats)
+    column = pa.array(floats)
     if isinstance(representation, FloatBits):
         column = pa.array(floats.view(np.uint32))
         if not representation.compact:

@@ -1,11 +1,9 @@
 """How many examples of a property hypothesis looks at."""
 
-from __future__ import annotations
-
 from hypothesis import settings
 
 
-def examples(count: int, thorough: int | None = None) -> int:
+def examples(count, thorough=None):
     """For a property whose examples are costly: ``count`` where others have 100, and as many times
     more as they have in the slow part, or ``thorough``.
     """

@@ -1,7 +1,5 @@
 """Models as ONNX graphs, each made once for all tests of a process."""
 
-from __future__ import annotations
-
 import functools
 import tempfile
 from pathlib import Path
@@ -12,12 +10,12 @@ from numtok_torch import to_onnx
 
 
 @functools.cache
-def _root() -> tempfile.TemporaryDirectory[str]:
+def _root():
     return tempfile.TemporaryDirectory()
 
 
 @functools.cache
-def exported(name: str, kind: str) -> Path:
+def exported(name, kind):
     """The folder of a model of :mod:`torch_generators`."""
     model, tokenizer, _ = setting(name, kind)
     return to_onnx(model, Path(_root().name) / f"{name} {kind}".replace(" ", "_"), tokenizer).parent

@@ -2,8 +2,6 @@
 how the text around them is cut.
 """
 
-from __future__ import annotations
-
 import regex
 from hypothesis import strategies as st
 
@@ -50,7 +48,7 @@ rows = st.lists(st.one_of(texts, texts, texts, st.none()), max_size=4)
 many_rows = st.lists(st.one_of(texts, texts, texts, st.none()), max_size=12)
 
 
-def triples(numbers: list[str] = NUMBERS) -> list[str]:
+def triples(numbers=NUMBERS):
     """Every fragment before and after every number: all there is to know about one number's
     surroundings, two fragments deep.
     """
@@ -62,7 +60,7 @@ def triples(numbers: list[str] = NUMBERS) -> list[str]:
     ]
 
 
-def matching(pattern: str) -> list[str]:
+def matching(pattern):
     """Every character that matches."""
     match = regex.compile(f"(?V1){pattern}").match
     return [

@@ -4,24 +4,20 @@ when the module is done.
 An engine takes some 17 MB, of a real vocabulary a hundred: kept to the end of the run they would
 fill the memory of a small machine."""
 
-from __future__ import annotations
-
 import functools
 import gc
-from collections.abc import Callable
-from typing import Any
 
-_KEPT: list[Any] = []
+_KEPT = []
 
 
-def kept(function: Callable[..., Any]) -> Any:
+def kept(function):
     """A function whose last dozen results are kept to the end of the module that runs."""
     cached = functools.lru_cache(12)(function)
     _KEPT.append(cached)
     return cached
 
 
-def drop() -> None:
+def drop():
     """Let everything go that is kept."""
     if any(cached.cache_info().currsize for cached in _KEPT):
         for cached in _KEPT:

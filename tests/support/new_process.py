@@ -1,18 +1,15 @@
 """A Python script in a process of its own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any
 
 SUPPORT = Path(__file__).parent
 
 
-def run(script: str, folder: Path, *arguments: Any) -> str:
+def run(script, folder, *arguments):
     """Standard output of a new Python process, whose caches are in ``folder``."""
     environment = os.environ | {
         "HF_HOME": str(folder / "home"),

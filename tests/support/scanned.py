@@ -4,23 +4,17 @@ are given.
 In: texts and a grammar. Out: rows of plain values.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
-
 import numtok
-from numtok import Grammar, Numbers
 from numtok.numbers.extract import read
 
 UUID = "12345678-1234-1234-1234-123456789012"
 
 
-def surfaces(text: str, grammar: Grammar | None = None) -> list[str]:
+def surfaces(text, grammar=None):
     return [str(surface) for surface in numtok.scan([text], grammar).text().to_pylist()]
 
 
-def rows_of(numbers: Numbers) -> list[tuple[Any, ...]]:
+def rows_of(numbers):
     """All that was found, comparable: a decimal's tuple tells 1.0 from 1.00 and 0 from -0."""
     columns = (
         numbers.document.tolist(),
@@ -32,7 +26,7 @@ def rows_of(numbers: Numbers) -> list[tuple[Any, ...]]:
     return [(*place, value.as_tuple()) for *place, value in zip(*columns, strict=True)]
 
 
-def rows_of_oracle(texts: Sequence[str | None], grammar: Grammar) -> list[tuple[Any, ...]]:
+def rows_of_oracle(texts, grammar):
     return [
         (
             document,

@@ -1,10 +1,7 @@
 """Numbers spelled out, as symbols that can be read."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +16,7 @@ SURFACE = (
 )
 
 
-def symbols(representation: Any, numbers: Numbers | list[str]) -> list[list[str]]:
+def symbols(representation, numbers):
     """The symbols of each number."""
     numbers = numbers if isinstance(numbers, Numbers) else Numbers.parse(numbers)
     found = representation.encode(numbers)
@@ -27,14 +24,14 @@ def symbols(representation: Any, numbers: Numbers | list[str]) -> list[list[str]
     return [alphabet[found.symbols[a:b]].tolist() for a, b in pairwise(found.offsets.tolist())]
 
 
-def places(representation: Any, numbers: Numbers | list[str]) -> list[list[int]]:
+def places(representation, numbers):
     """The indices of places beside the symbols of each number."""
     numbers = numbers if isinstance(numbers, Numbers) else Numbers.parse(numbers)
     found = representation.encode(numbers)
     return [found.stream[a:b].tolist() for a, b in pairwise(found.offsets.tolist())]
 
 
-def read(representation: Any, rows: list[list[str]]) -> list[str]:
+def read(representation, rows):
     """The text that is read from symbols."""
     number = {symbol: k for k, symbol in enumerate(representation.alphabet)}
     ids = np.array([number[symbol] for row in rows for symbol in row], np.uint16)
@@ -42,18 +39,18 @@ def read(representation: Any, rows: list[list[str]]) -> list[str]:
     return list(representation.decode(spelled).to_pylist())
 
 
-def decoded(representation: Any, literals: list[str]) -> list[Decimal]:
+def decoded(representation, literals):
     """What comes back of numbers."""
     spelled = representation.encode(Numbers.parse(literals))
     return [Decimal(text) for text in representation.decode(spelled).to_pylist()]
 
 
-def same(a: Decimal, b: Decimal) -> bool:
+def same(a, b):
     """Equal, and zeros of equal sign."""
     return a == b and a.is_signed() == b.is_signed()
 
 
-def accepts(continuation: Any, ids: list[int]) -> bool:
+def accepts(continuation, ids):
     """Whether these symbols, one after another, are a whole number."""
     state = 0
     for symbol in ids:

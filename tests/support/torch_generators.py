@@ -2,10 +2,7 @@
 for them.
 """
 
-from __future__ import annotations
-
 import functools
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,13 +20,13 @@ PROMPTS = [
     "It was -60.2 degrees, then 1,234 or so: about 0.5 of",
     "No number here",
 ]
-WAYS: dict[str, dict[str, Any]] = {
+WAYS = {
     "greedy": {},
     "sampling": {"do_sample": True, "num_return_sequences": 2, "top_k": 0},
     "beams": {"num_beams": 4, "num_return_sequences": 3},
     "sampled beams": {"num_beams": 3, "do_sample": True, "num_return_sequences": 3},
 }
-CASES: dict[str, tuple[Any, dict[str, Any] | None, dict[str, Any] | None]] = {
+CASES = {
     "xval": (XVal(0.1), {"name": "xval", "scale": 0.1}, {"name": "scalar", "scale": 0.1}),
     "bits": (FloatBits(), {"name": "bits", "bias": True}, {"name": "bits"}),
     "bits compact": (FloatBits(compact=True), {"name": "bits", "bias": True}, {"name": "bits"}),
@@ -60,7 +57,7 @@ CASES: dict[str, tuple[Any, dict[str, Any] | None, dict[str, Any] | None]] = {
 }
 
 
-def scripted(tokenizer: Tokenizer, prompt: str, ids: list[int]) -> dict[str, Any]:
+def scripted(tokenizer, prompt, ids):
     """Options under which a model writes these ids behind the prompt."""
     width = len(tokenizer.encode(prompt).input_ids)
     return {
@@ -70,13 +67,11 @@ def scripted(tokenizer: Tokenizer, prompt: str, ids: list[int]) -> dict[str, Any
 
 
 @functools.cache
-def _tokenizer(name: str) -> Tokenizer:
+def _tokenizer(name):
     return Tokenizer.from_pretrained(trained.source("gpt2"), [CASES[name][0]])
 
 
-def setting(
-    name: str, kind: str = "gpt2", backbone: Any = tiny.backbone
-) -> tuple[NumberModel, Tokenizer, dict[str, Any]]:
+def setting(name, kind="gpt2", backbone=tiny.backbone):
     """A model whose output depends strongly on the numbers, a tokenizer, and options under which a
     third of the tokens are of numbers.
     """
@@ -99,7 +94,7 @@ def setting(
     return made, tokenizer, options
 
 
-def bias_of(tokenizer: Tokenizer, options: dict[str, Any]) -> torch.Tensor:
+def bias_of(tokenizer, options):
     """What ``sequence_bias`` adds to the scores, (vocabulary,)."""
     bias = torch.zeros(tokenizer.vocab_size)
     for (number,), amount in options["sequence_bias"]:
@@ -107,13 +102,7 @@ def bias_of(tokenizer: Tokenizer, options: dict[str, Any]) -> torch.Tensor:
     return bias
 
 
-def streams_written(
-    made: NumberModel,
-    tokenizer: Tokenizer,
-    prompt: dict[str, torch.Tensor],
-    ids: list[int],
-    values: list[float],
-) -> dict[str, torch.Tensor]:
+def streams_written(made, tokenizer, prompt, ids, values):
     """The streams that the prompt has, (1, ids, ...), of ids with these values at their numbers."""
     new = torch.tensor([ids])
     mask = torch.isin(new, torch.tensor(number_ids(tokenizer)))

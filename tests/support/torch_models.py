@@ -2,10 +2,7 @@
 numbers for them.
 """
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable
 from typing import Any
 
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
@@ -21,54 +18,51 @@ torch.set_num_threads(1)
 transformers.logging.set_verbosity_error()
 
 D, VOCAB, PAD, NUM = 16, 60, 1, 50
-SIZES: dict[str, Any] = {
+SIZES = {
     "hidden_size": D,
     "num_hidden_layers": 2,
     "num_attention_heads": 2,
     "intermediate_size": 32,
     "vocab_size": VOCAB,
 }
-ENDS: dict[str, Any] = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": PAD}
+ENDS = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": PAD}
 
 
-POSITIONS: dict[str, Any] = {"max_position_embeddings": 64}
+POSITIONS = {"max_position_embeddings": 64}
 
 
-def _gpt2(**sizes: Any) -> Any:
+def _gpt2(**sizes):
     own = {"vocab_size": VOCAB, "n_embd": D, "n_layer": 2, "n_head": 2, "n_positions": 64}
     return transformers.GPT2Config(**(own | ENDS | sizes))
 
 
-def _neox(**sizes: Any) -> Any:
+def _neox(**sizes):
     own = SIZES | ENDS | POSITIONS | {"tie_word_embeddings": False}
     return transformers.GPTNeoXConfig(**(own | sizes))
 
 
-def _llama(**sizes: Any) -> Any:
+def _llama(**sizes):
     return transformers.LlamaConfig(**(SIZES | ENDS | POSITIONS | sizes))
 
 
-def _bert(**sizes: Any) -> Any:
+def _bert(**sizes):
     return transformers.BertConfig(**(SIZES | POSITIONS | {"pad_token_id": PAD} | sizes))
 
 
-def _roberta(**sizes: Any) -> Any:
+def _roberta(**sizes):
     own = SIZES | {"max_position_embeddings": 66, "pad_token_id": PAD}
     return transformers.RobertaConfig(**(own | sizes))
 
 
-CAUSAL: dict[str, tuple[str, Callable[..., Any]]] = {
+CAUSAL = {
     "gpt2": ("GPT2LMHeadModel", _gpt2),
     "gpt_neox": ("GPTNeoXForCausalLM", _neox),
     "llama": ("LlamaForCausalLM", _llama),
 }
-MASKED: dict[str, tuple[str, Callable[..., Any]]] = {
-    "bert": ("BertForMaskedLM", _bert),
-    "roberta": ("RobertaForMaskedLM", _roberta),
-}
+MASKED = {"bert": ("BertForMaskedLM", _bert), "roberta": ("RobertaForMaskedLM", _roberta)}
 ALL = CAUSAL | MASKED
 
-EMBEDDINGS: dict[str, dict[str, Any]] = {
+EMBEDDINGS = {
     "xval": {"name": "xval"},
     "bits": {"name": "bits"},
     "fone": {"name": "fone", "int_digits": 3, "frac_digits": 2, "projection": "linear"},
@@ -76,7 +70,7 @@ EMBEDDINGS: dict[str, dict[str, Any]] = {
     "logfourier": {"name": "logfourier", "n_frequencies": 3},
     "place": {"name": "place"},
 }
-HEADS: dict[str, dict[str, Any]] = {
+HEADS = {
     "scalar": {"name": "scalar"},
     "mixture": {"name": "mixture", "components": 3},
     "fone": {"name": "fone", "int_digits": 3, "frac_digits": 2},
@@ -84,7 +78,7 @@ HEADS: dict[str, dict[str, Any]] = {
 }
 
 
-def lively(kind: Any, config: Any, seed: int = 0) -> Any:
+def lively(kind, config, seed=0):
     """Weights of order 1: at the usual standard deviation of 0.02 a tiny model hardly depends on
     its input.
     """
@@ -97,12 +91,12 @@ def lively(kind: Any, config: Any, seed: int = 0) -> Any:
     return model
 
 
-def backbone(kind: str, seed: int = 0, **sizes: Any) -> Any:
+def backbone(kind, seed=0, **sizes):
     name, config = ALL[kind]
     return lively(getattr(transformers, name), config(**sizes), seed)
 
 
-def still(model: Any) -> Any:
+def still(model):
     """Without dropout."""
     for module in model.modules():
         if isinstance(module, nn.Dropout):
@@ -110,21 +104,19 @@ def still(model: Any) -> Any:
     return model
 
 
-def embedding(name: str, **options: Any) -> Any:
+def embedding(name, **options):
     torch.manual_seed(1)
     if name == "sum":
         return SumEmbedding([embedding(one, **options) for one in EMBEDDINGS])
     return embedding_from_config(EMBEDDINGS[name] | options, D)
 
 
-def head(name: str) -> Any:
+def head(name):
     torch.manual_seed(2)
     return head_from_config(HEADS[name], D)
 
 
-def batch(
-    rows: int = 3, seq: int = 9, seed: int = 0, labels: bool = True
-) -> dict[str, torch.Tensor]:
+def batch(rows=3, seq=9, seed=0, labels=True):
     """Random ids and streams, with a number in about a third of the places and a zero among them;
     no padding.
     """
@@ -155,7 +147,7 @@ def batch(
 FILL = {"input_ids": PAD, "labels": -100, "number_value": 1.0, "number_scaled": 1.0}
 
 
-def padded(one: dict[str, torch.Tensor], left: int, right: int) -> dict[str, torch.Tensor]:
+def padded(one, left, right):
     """With so many tokens of padding on either side."""
     found = {}
     for name, stream in one.items():
@@ -172,33 +164,31 @@ class Plain(nn.Module):
 
     causal = True
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.words = nn.Embedding(VOCAB, D)
         self.mix = nn.Linear(D, D)
         self.out = nn.Linear(D, VOCAB, bias=False)
         self.out.weight = self.words.weight
 
-    def get_input_embeddings(self) -> nn.Module:
+    def get_input_embeddings(self):
         return self.words
 
-    def get_output_embeddings(self) -> nn.Module:
+    def get_output_embeddings(self):
         return self.out
 
-    def forward(
-        self, inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None = None
-    ) -> torch.Tensor:
+    def forward(self, inputs_embeds, attention_mask=None):
         shown = torch.ones(inputs_embeds.shape[:2]) if attention_mask is None else attention_mask
         weights = shown.to(inputs_embeds.dtype).unsqueeze(-1)
         mean = (inputs_embeds * weights).cumsum(1) / weights.cumsum(1).clamp(min=1)
         return torch.tanh(self.mix(mean)) + inputs_embeds
 
 
-def same(one: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-6) -> None:
+def same(one, other, rtol=1e-5, atol=1e-6):
     torch.testing.assert_close(one, other, rtol=rtol, atol=atol, equal_nan=True)
 
 
-def arguments(folder: Any, **options: Any) -> Any:
+def arguments(folder, **options):
     """Of a quiet Trainer on the CPU, which saves nothing if not told to."""
     quiet = {"use_cpu": True, "report_to": [], "disable_tqdm": True, "seed": 0}
     saves = "steps" if "save_steps" in options else "no"
@@ -209,7 +199,7 @@ def arguments(folder: Any, **options: Any) -> Any:
 class SparseRows(torch.utils.data.Dataset[Any]):
     """Rows as they come out of a file: sparse, by the names of its columns."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count):
         dense = batch(count, 8)
         self.rows = []
         for r in range(count):
@@ -226,14 +216,14 @@ class SparseRows(torch.utils.data.Dataset[Any]):
                 }
             )
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self.rows)
 
-    def __getitem__(self, index: int) -> dict[str, Any]:
+    def __getitem__(self, index):
         return dict(self.rows[index])
 
 
-def learn(model: Any, batch: Any, steps: int, rate: float = 1e-2, of: str = "loss") -> list[float]:
+def learn(model, batch, steps, rate=1e-2, of="loss"):
     """The losses of a few steps of AdamW on one batch."""
     trained = [one for one in model.parameters() if one.requires_grad]
     optimizer, losses = torch.optim.AdamW(trained, rate), []

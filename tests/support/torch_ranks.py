@@ -2,18 +2,15 @@
 processes can import.
 """
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
-from typing import Any
 
 
-def values(rows: Any) -> list[int]:
+def values(rows):
     return [int(row["number_value"][0]) for row in rows]
 
 
-def read_share(rank: int, folder: str, meeting: str) -> None:
+def read_share(rank, folder, meeting):
     """Read the share of one of two ranks, and again after a pickle; write both to a file in
     ``meeting``.
     """

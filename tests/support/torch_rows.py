@@ -2,10 +2,6 @@
 into a batch.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 from hypothesis import strategies as st
 
@@ -32,7 +28,7 @@ ROWS = st.integers(0, 9).flatmap(
 )
 
 
-def sparse(row: Any, compact: bool = False) -> dict[str, np.ndarray]:
+def sparse(row, compact=False):
     """As :class:`NumberDataset` gives it."""
     ids, places, seed = row
     rng, made = np.random.default_rng(seed), {}
@@ -54,12 +50,12 @@ def sparse(row: Any, compact: bool = False) -> dict[str, np.ndarray]:
     }
 
 
-def dense(row: dict[str, np.ndarray], kind: str = "numpy") -> dict[str, Any]:
+def dense(row, kind="numpy"):
     """The same row with one value per token, and rubbish where there is no number."""
     import torch
 
     count = len(row["input_ids"])
-    made: dict[str, Any] = {"input_ids": row["input_ids"], "place_value": row["place_value"]}
+    made = {"input_ids": row["input_ids"], "place_value": row["place_value"]}
     made["number_mask"] = np.zeros(count, np.bool_)
     made["number_mask"][row["number_index"]] = True
     for name in SHAPES:
@@ -79,7 +75,7 @@ def dense(row: dict[str, np.ndarray], kind: str = "numpy") -> dict[str, Any]:
     )
 
 
-def cut(row: dict[str, np.ndarray], max_length: int, side: str) -> dict[str, np.ndarray]:
+def cut(row, max_length, side):
     """Truncate first: a row whose numbers are one token each."""
     count = len(row["input_ids"])
     first = max(0, count - max_length) if side == "left" else 0
@@ -93,9 +89,7 @@ def cut(row: dict[str, np.ndarray], max_length: int, side: str) -> dict[str, np.
     return made
 
 
-def slow_batch(
-    rows: list[dict[str, np.ndarray]], side: str = "right", multiple: int = 1
-) -> dict[str, np.ndarray]:
+def slow_batch(rows, side="right", multiple=1):
     """Token by token."""
     width = -(-max(len(row["input_ids"]) for row in rows) // multiple) * multiple
     out = {
@@ -122,7 +116,7 @@ def slow_batch(
     return out
 
 
-def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
+def assert_same(found, expected):
     assert set(found) == set(expected)
     for name, values in expected.items():
         values = np.asarray(values)

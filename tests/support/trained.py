@@ -4,12 +4,8 @@ every part that can go wrong is in one.
 ``config(kind)`` is the tokenizer.json of a kind as a dict (a fresh copy), ``BYTE_LEVEL`` and
 ``OTHERS`` are the kinds."""
 
-from __future__ import annotations
-
 import functools
 import json
-from collections.abc import Callable
-from typing import Any
 
 from tokenizers import (
     AddedToken,
@@ -94,19 +90,14 @@ RUNS_OF_SPACES = [
 ]
 
 
-def _bpe(size: int, special: list[str], byte_alphabet: bool) -> Any:
+def _bpe(size, special, byte_alphabet):
     alphabet = pre_tokenizers.ByteLevel.alphabet() if byte_alphabet else []
     return trainers.BpeTrainer(
         vocab_size=size, special_tokens=special, initial_alphabet=alphabet, show_progress=False
     )
 
 
-def _byte_level(
-    pre_tokenizer: Any,
-    normalizer: Any = None,
-    added: list[AddedToken] | None = None,
-    **options: Any,
-) -> Tokenizer:
+def _byte_level(pre_tokenizer, normalizer=None, added=None, **options):
     tokenizer = Tokenizer(models.BPE(**options))
     tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = pre_tokenizer
@@ -117,21 +108,21 @@ def _byte_level(
     return tokenizer
 
 
-def gpt2() -> Tokenizer:
+def gpt2():
     return _byte_level(pre_tokenizers.ByteLevel(add_prefix_space=False))
 
 
-def gpt2_prefix_space() -> Tokenizer:
+def gpt2_prefix_space():
     return _byte_level(pre_tokenizers.ByteLevel(add_prefix_space=True))
 
 
-def neox() -> Tokenizer:
+def neox():
     return _byte_level(
         pre_tokenizers.ByteLevel(add_prefix_space=False), normalizers.NFC(), RUNS_OF_SPACES
     )
 
 
-def _split(pattern: str) -> Any:
+def _split(pattern):
     return pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(pattern), "isolated"),
@@ -140,7 +131,7 @@ def _split(pattern: str) -> Any:
     )
 
 
-def llama3() -> Tokenizer:
+def llama3():
     tokenizer = _byte_level(_split(CL100K), ignore_merges=True)
     begin = tokenizer.token_to_id("<|endoftext|>")
     template = processors.TemplateProcessing(
@@ -152,15 +143,15 @@ def llama3() -> Tokenizer:
     return tokenizer
 
 
-def qwen() -> Tokenizer:
+def qwen():
     return _byte_level(_split(QWEN), normalizers.NFC())
 
 
-def gpt4o() -> Tokenizer:
+def gpt4o():
     return _byte_level(_split(O200K))
 
 
-def roberta() -> Tokenizer:
+def roberta():
     tokenizer = _byte_level(
         pre_tokenizers.ByteLevel(add_prefix_space=False),
         added=[AddedToken("<mask>", lstrip=True, normalized=False, special=True)],
@@ -172,7 +163,7 @@ def roberta() -> Tokenizer:
     return tokenizer
 
 
-def lstrip_token() -> Tokenizer:
+def lstrip_token():
     """An added token that is not special and eats the white space before it, and one that eats what
     follows.
     """
@@ -183,7 +174,7 @@ def lstrip_token() -> Tokenizer:
     return _byte_level(pre_tokenizers.ByteLevel(add_prefix_space=False), added=strippers)
 
 
-def _bert(lowercase: bool) -> Tokenizer:
+def _bert(lowercase):
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=100))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -202,15 +193,15 @@ def _bert(lowercase: bool) -> Tokenizer:
     return tokenizer
 
 
-def bert() -> Tokenizer:
+def bert():
     return _bert(lowercase=False)
 
 
-def bert_lower() -> Tokenizer:
+def bert_lower():
     return _bert(lowercase=True)
 
 
-def _sentencepiece(normalizer: Any, pre_tokenizer: Any, decoder: Any) -> Tokenizer:
+def _sentencepiece(normalizer, pre_tokenizer, decoder):
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
     tokenizer.normalizer, tokenizer.decoder = normalizer, decoder
     if pre_tokenizer is not None:
@@ -236,26 +227,26 @@ def _sentencepiece(normalizer: Any, pre_tokenizer: Any, decoder: Any) -> Tokeniz
     return tokenizer
 
 
-def _metaspace(scheme: str) -> Tokenizer:
+def _metaspace(scheme):
     decoder = decoders.Sequence(
         [decoders.ByteFallback(), decoders.Metaspace(prepend_scheme=scheme)]
     )
     return _sentencepiece(None, pre_tokenizers.Metaspace(prepend_scheme=scheme), decoder)
 
 
-def metaspace_first() -> Tokenizer:
+def metaspace_first():
     return _metaspace("first")
 
 
-def metaspace_always() -> Tokenizer:
+def metaspace_always():
     return _metaspace("always")
 
 
-def metaspace_never() -> Tokenizer:
+def metaspace_never():
     return _metaspace("never")
 
 
-def llama_legacy() -> Tokenizer:
+def llama_legacy():
     normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     steps = [
         decoders.Replace("▁", " "),
@@ -266,7 +257,7 @@ def llama_legacy() -> Tokenizer:
     return _sentencepiece(normalizer, None, decoders.Sequence(steps))
 
 
-def t5() -> Tokenizer:
+def t5():
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.Sequence(
         [normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")]
@@ -287,11 +278,11 @@ def t5() -> Tokenizer:
     return tokenizer
 
 
-BYTE_LEVEL: dict[str, Callable[[], Tokenizer]] = {
+BYTE_LEVEL = {
     builder.__name__: builder
     for builder in (gpt2, gpt2_prefix_space, neox, llama3, qwen, roberta, lstrip_token)
 }
-OTHERS: dict[str, Callable[[], Tokenizer]] = {
+OTHERS = {
     builder.__name__: builder
     for builder in (
         bert,
@@ -305,19 +296,19 @@ OTHERS: dict[str, Callable[[], Tokenizer]] = {
 }
 KINDS = [*BYTE_LEVEL, *OTHERS]
 # differs from llama3 in its pattern alone, so only where patterns matter
-MORE: dict[str, Callable[[], Tokenizer]] = {"gpt4o": gpt4o}
+MORE = {"gpt4o": gpt4o}
 
 
 @functools.cache
-def _json(kind: str) -> str:
+def _json(kind):
     return str((BYTE_LEVEL | OTHERS | MORE)[kind]().to_str())
 
 
-def config(kind: str) -> dict[str, Any]:
+def config(kind):
     """The tokenizer.json of one kind."""
     return dict(json.loads(_json(kind)))
 
 
-def source(kind: str) -> Tokenizer:
+def source(kind):
     """A ``tokenizers.Tokenizer`` of one kind."""
     return Tokenizer.from_str(_json(kind))

@@ -2,13 +2,9 @@
 numtok that says what was wanted.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import re
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -81,7 +77,7 @@ def test_what_is_not_texts(function, texts):
 
 
 NUM_ID = tok().tokens["[NUM]"]
-REFUSED: dict[str, Callable[[], Any]] = {
+REFUSED = {
     **{f"encode({text!r})": lambda text=text: tok().encode(text) for text in (None, b"x", 5, ["a"])},
     **{f"extract({text!r})": lambda text=text: extract(text) for text in (None, b"5", 5, ["5"])},
     **{f"decode({ids!r})": lambda ids=ids: tok().decode(ids) for ids in ("abc", None, [1.5], ["a"], [[1, 2]], [[1], [1, 2]], [2**70], [None])},
@@ -114,7 +110,7 @@ def test_what_is_refused(call):
     assert len(str(caught.value)) > 20
 
 
-REQUIRED: dict[str, dict[str, Any]] = {
+REQUIRED = {
     "fone": {"int_digits": 6, "frac_digits": 4},
     "quantile_bins": {"edges": (-10.0, 0.0, 10.0)},
 }
@@ -124,7 +120,7 @@ OPTIONS = [
     (name, field.name)
     for name, kind in REPRESENTATIONS.items()
     for field in dataclasses.fields(kind)
-]  # type: ignore[arg-type]
+]
 
 
 @pytest.mark.parametrize(("name", "option"), OPTIONS)

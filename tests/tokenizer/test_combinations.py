@@ -2,8 +2,6 @@
 with both engines, into files and back.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
@@ -13,7 +11,6 @@ import sys
 import time
 import warnings
 from decimal import Decimal
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -45,7 +42,6 @@ from numtok.representations import (
     FoNE,
     LogFourier,
     PlaceValue,
-    Representation,
     Subword,
     XVal,
     parse,
@@ -53,7 +49,7 @@ from numtok.representations import (
 from numtok.representations.charton import Charton
 from numtok.tokenizer.tokenizer import Tokenizer
 
-CASES: dict[str, list[Representation]] = {
+CASES = {
     "xval": [XVal()],
     "xval scaled": [XVal(scale=1e-3, clip=5.0)],
     "bits": [FloatBits()],
@@ -213,9 +209,7 @@ def test_decode_of_garbage(kind, case, data):
 
 # Overflow
 
-OVERFLOWS: list[
-    tuple[Representation, str, str]
-] = [  # one number beyond the range, and what it is clipped to
+OVERFLOWS = [  # one number beyond the range, and what it is clipped to
     (XVal(), "1e400", "3.4028235e+38"),
     (FloatBits(), "-1e400", "-3.4028235e+38"),
     (FoNE(3, 2), "1234.5", "999.99"),
@@ -237,7 +231,7 @@ OVERFLOWS: list[
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_overflow(kind, representation, literal, clipped):
     def policy(overflow):
-        return make(kind, dataclasses.replace(representation, overflow=overflow))  # type: ignore[type-var, call-arg]
+        return make(kind, dataclasses.replace(representation, overflow=overflow))
 
     text, counted = f"a {literal} and 2", {representation.name: 1}
     left, report = policy("text").encode_with_report([text], keep_text=True)
@@ -315,11 +309,11 @@ def test_one_folder_for_all_representations(kind, tmp_path):
     """Each adds its tokens behind what is there; ids never change, and tokens not in use do not
     turn up in text.
     """
-    ids: dict[str, int] = {}
-    chain: list[Representation] = [P10(), PlaceValue(), Digits(2), P10(digits=4, decades=(-9, 9))]
+    ids = {}
+    chain = [P10(), PlaceValue(), Digits(2), P10(digits=4, decades=(-9, 9))]
     chain += [FoNE(6, 4), B1999(digits=2), FP15(digits=1), Subword()]
     chain += [FP15(digits=1, decades=(-8, 8)), XVal(), P10()]
-    source: Any = trained.source(kind)
+    source = trained.source(kind)
     plain = make(kind, Subword()).encode_batch([TEXT])
     for step, representation in enumerate(chain):
         tok, slow = (

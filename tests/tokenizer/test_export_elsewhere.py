@@ -2,15 +2,12 @@
 ``tokenizers``; ``AutoTokenizer`` in a process that knows no numtok; and JavaScript.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import shutil
 import subprocess
 from itertools import islice
 from types import SimpleNamespace
-from typing import Any
 
 import hf_cases
 import new_process
@@ -50,7 +47,7 @@ def pages(documents):
 @pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
 def test_a_thousand_pages_of_each_kind_have_our_ids(wiki_texts, gpt2_json, tmp_path):
     corpus = SimpleNamespace(texts=wiki_texts)  # what the kinds of text of benchmarks are made from
-    made: Any = {kind.name: kind.documents for kind in KINDS}
+    made = {kind.name: kind.documents for kind in KINDS}
     made |= {"prose": lambda corpus, _: corpus.texts, "other scripts": in_other_scripts}
     Tokenizer.from_pretrained(gpt2_json, [Digits(3)]).export(tmp_path)
     ours = Tokenizer.from_pretrained(tmp_path)

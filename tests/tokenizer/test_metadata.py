@@ -2,13 +2,9 @@
 every extreme, through every reader.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,7 +23,6 @@ from numtok.representations import (
     FoNE,
     LogFourier,
     PlaceValue,
-    Representation,
     Subword,
     XVal,
 )
@@ -41,7 +36,7 @@ from numtok_torch import (
 )
 
 TEXTS = ["is 28.5 or 1,234", None, "none", "7"]
-KINDS: dict[str, list[Representation]] = {
+KINDS = {
     "single": [XVal(), FloatBits(), FoNE(6, 4, chunk=5), ExponentBins(), LogFourier(4)],
     "place": [PlaceValue()],
     "p10": [P10()],
@@ -53,13 +48,13 @@ TOKENIZERS = {
 BATCHES = {
     name: tokenizer.encode_batch(TEXTS, keep_text=True) for name, tokenizer in TOKENIZERS.items()
 }
-METADATA: dict[str, dict[str, Any]] = {
+METADATA = {
     name: json.loads(batch.schema.metadata[METADATA_KEY]) for name, batch in BATCHES.items()
 }
-DEEP: Any = json.loads("[" * 700 + "]" * 700)
+DEEP = json.loads("[" * 700 + "]" * 700)
 # fmt: off
-OF_EACH_TYPE: list[Any] = [None, True, -1, 2**63, 10**400, 1.5, float("nan"), "x", [], {}, DEEP]
-WRONG: list[Any] = [
+OF_EACH_TYPE = [None, True, -1, 2**63, 10**400, 1.5, float("nan"), "x", [], {}, DEEP]
+WRONG = [
     *OF_EACH_TYPE, 0, 3, 2**24, 2**31, 10**30, 1e300, float("inf"), "", "\x1b[31m" * 100,
     [0], [[]], [[], [], []], [[-1], []], [[10**12], []], [["a"], []], [[None], []],
     [[1] * 5000, []], [[5, 6], [7]], {"x": 1}, {"[NUM]": -1}, {"[NUM]": 2**40}, {"[NUM]": "a"},
@@ -239,7 +234,7 @@ def test_an_encoded_file_says_by_what_tokenizer(kind, tmp_path):
     batch = made.encode_batch(TEXTS)
     named = f"{model or 'byte-level BPE'} of {source.get_vocab_size():,} tokens"
     pq.write_table(pa.Table.from_batches([batch]), path)
-    readers: list[tuple[Callable[[Any], Any], Any]] = [
+    readers = [
         (tokenizer_of, path),
         (TOKENIZERS["single"].decode_batch, batch),
         (functools.partial(NumberDataset, tokenizer=TOKENIZERS["single"]), path),

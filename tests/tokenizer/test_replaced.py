@@ -1,7 +1,5 @@
 """The numbers of one short text: those that are found in many texts."""
 
-from __future__ import annotations
-
 import pytest
 import trained
 from hostile import texts
@@ -51,7 +49,7 @@ def in_short_text(finder, text, special):
         data = text.encode()
     except UnicodeEncodeError:
         return None
-    found: list[tuple[int, int, bool]] | None = finder.in_short_text(data, parse_special=special)
+    found = finder.in_short_text(data, parse_special=special)
     return found
 
 

@@ -1,7 +1,5 @@
 """The Arrow schema: what another program finds in a batch or a file, without numtok."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import warnings
@@ -17,21 +15,12 @@ from hypothesis import given, settings
 
 from numtok import Grammar
 from numtok.errors import SchemaError
-from numtok.representations import (
-    NUM,
-    Digits,
-    FloatBits,
-    PlaceValue,
-    Representation,
-    Subword,
-    XVal,
-    from_dict,
-)
+from numtok.representations import NUM, Digits, FloatBits, PlaceValue, Subword, XVal, from_dict
 from numtok.tokenizer import schema
 from numtok.tokenizer.tokenizer import Tokenizer
 
 BITS = pa.fixed_shape_tensor(pa.uint8(), [32])
-CASES: list[tuple[list[Representation], dict[str, pa.DataType]]] = [
+CASES = [
     ([XVal()], {"number_scaled": pa.float32()}),
     ([FloatBits()], {"number_bits": BITS}),
     ([FloatBits(compact=True)], {"number_bits": pa.uint32()}),

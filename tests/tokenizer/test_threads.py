@@ -1,10 +1,7 @@
 """Several threads give the batch that one gives, to the byte."""
 
-from __future__ import annotations
-
 import functools
 import multiprocessing
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,7 +15,7 @@ from numtok.errors import InputError, RepresentationError
 from numtok.representations import P10, FloatBits, FoNE, PlaceValue, Subword, XVal
 from numtok.tokenizer import encode, schema
 
-REPRESENTATIONS: dict[str, Any] = {
+REPRESENTATIONS = {
     "two": [XVal(), FloatBits()],
     "fone": [FoNE(3, 2, overflow="clip")],
     "place": [PlaceValue(max_offset=9)],
@@ -118,7 +115,7 @@ def test_a_thread_has_a_gigatoken_of_its_own(texts):
     """Encoding subwords of small batches with several workers ended in "Already mutably borrowed"."""
     tok = Tokenizer.from_pretrained(None, [Subword()])
     expected = tok.encode_batch(texts)
-    pool = tok.engine._bare  # type: ignore[attr-defined]
+    pool = tok.engine._bare
     with pool._lent() as mine, pool._lent() as another:
         assert mine is not another
         assert tok.encode_batch(texts).equals(expected)  # a third one

@@ -2,17 +2,13 @@
 numbers that do not fit.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle
 import time
 import warnings
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +37,6 @@ from numtok.representations import (
     FoNE,
     LogFourier,
     PlaceValue,
-    Representation,
     Subword,
     XVal,
 )
@@ -49,7 +44,7 @@ from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer.find import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
 
-REPRESENTATIONS: list[list[Representation]] = [
+REPRESENTATIONS = [
     [XVal()],
     [FloatBits()],
     [FloatBits(compact=True), XVal()],
@@ -296,7 +291,7 @@ def test_sources_are_equal(kind, tmp_path):
     file = tmp_path / "tokenizer.json"
     source.save(str(file))
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=source)
-    sources: list[Any] = [tmp_path, str(tmp_path), file, str(file), source, fast]
+    sources = [tmp_path, str(tmp_path), file, str(file), source, fast]
     made = [Tokenizer.from_pretrained(one) for one in sources]
     assert len({tok.fingerprint for tok in made}) == 1
     assert len({str(ids_of(tok.encode_batch([TEXT]))) for tok in made}) == 1
@@ -426,7 +421,7 @@ def test_report():
 def test_decode_ids_with_values(kind):
     tok = make(kind)
     ids = tok.encode("a 5 b 6 c 7").input_ids.tolist()
-    values: Sequence[Any] = [-1.5, Decimal("0.10"), "1,000"]
+    values = [-1.5, Decimal("0.10"), "1,000"]
     assert tok.decode(ids, values) == "a -1.5 b 0.10 c 1000"
     assert tok.decode(np.array(ids, np.int64), np.array([1, 2, 3])) == "a 1 b 2 c 3"
     assert tok.decode(ids, np.array([0.1, 2, 1e30], np.float32).tolist()).startswith("a 0.1")

@@ -23,7 +23,7 @@ TEXTS = {
 
 
 def grammar_of(name):
-    return getattr(Grammar, name)()  # type: ignore[no-any-return]
+    return getattr(Grammar, name)()
 
 
 @pytest.mark.parametrize("representation", ["xval", "fone:12,4", "place", "digits:3", "digits:1"])

@@ -2,13 +2,10 @@
 every kind, in any order, and through a real training.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json
 import pickle
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +25,7 @@ from numtok_torch.data import IterableNumberDataset, NumberCollator, NumberDatas
 from numtok_torch.data.rows import NumberTokens
 from numtok_torch.data.storage import Storage
 
-REPRESENTATIONS: dict[str, Any] = {
+REPRESENTATIONS = {
     "xval": XVal(),
     "place": PlaceValue(),
     "p10": P10(),
@@ -66,8 +63,8 @@ def chunked(batch, rows):
 def slow_blocks(tok, batch, size, separator):
     """Token by token: the blocks, and how many numbers are longer than one."""
     known = NumberTokens.from_schema(tok.batch_schema())
-    tokens: list[tuple[int, int, int]] = []  # id, place value, place in the document
-    numbers: list[tuple[int, int, dict[str, Any]]] = []  # first token, end, values
+    tokens = []  # id, place value, place in the document
+    numbers = []  # first token, end, values
     for row in NumberDataset(batch):
         begin, ids = len(tokens), row["input_ids"].tolist()
         places = row.get("place_value", np.zeros(len(ids), int)).tolist()
@@ -90,7 +87,7 @@ def slow_blocks(tok, batch, size, separator):
         for k, (_, _, local) in enumerate(tokens[begin:end]):
             offset = k if local == 0 else offset
             positions.append(k - offset)
-        block: dict[str, Any] = {
+        block = {
             "input_ids": [token for token, _, _ in tokens[begin:end]],
             "number_index": [first - begin for first, _, _ in inside],
             "position_ids": positions,
@@ -123,8 +120,8 @@ def test_blocks_are_the_documents_cut_up(name, texts, size, rows, separated, in_
     added = {token["content"]: token["id"] for token in tok.config["added_tokens"]}
     separator = added[END] if separated else None
     table = chunked(to_token_layout(batch) if in_tokens else batch, rows)
-    given: Any = END if separated and rows % 2 else separator
-    options: dict[str, Any] = {"block_size": size, "tokenizer": tok, "separator": given}
+    given = END if separated and rows % 2 else separator
+    options = {"block_size": size, "tokenizer": tok, "separator": given}
     data = NumberDataset(table, **options)
     expected, long = slow_blocks(tok, batch, size, separator)
     assert data.cut_numbers == long
@@ -151,7 +148,7 @@ def test_blocks_of_files(kind, tmp_path):
         with open_writer(path, batch.schema, compression=compression) as writer:
             for at in range(part * 30, part * 30 + 30, 6):
                 writer.write(batch.slice(at, 6))
-    options: dict[str, Any] = {"block_size": 11, "nulls": "skip"}
+    options = {"block_size": 11, "nulls": "skip"}
     data = NumberDataset(tmp_path, tokenizer=tok, cache_bytes=1, **options)
     expected = list(NumberDataset(batch, **options))
     assert len(data) == len(expected) > 30
@@ -177,7 +174,7 @@ def test_one_text_without_documents():
 def test_access_reads_only_the_chunks_of_the_block(monkeypatch):
     table = chunked(tokenizer("xval").encode_batch(["1 2 3 4 5 6 7 8"] * 50), 5)
     data = NumberDataset(table, block_size=16, cache_bytes=0)
-    read: list[int] = []
+    read = []
     own = Storage.read
     monkeypatch.setattr(
         Storage, "read", lambda storage, number: read.append(number) or own(storage, number)
@@ -192,7 +189,7 @@ def test_shares_and_resuming_of_blocks(shuffle):
     table = chunked(tokenizer("p10").encode_batch([f"{n} and {n + 1} more" for n in range(90)]), 8)
 
     def make(rank=0, world=1, size=12):
-        options: dict[str, Any] = {"shuffle": shuffle, "window": 2, "block_size": size}
+        options = {"shuffle": shuffle, "window": 2, "block_size": size}
         return IterableNumberDataset(table, rank=rank, world_size=world, **options)
 
     def ids(blocks):
@@ -246,7 +243,7 @@ def test_a_batch_of_blocks_keeps_documents_apart(pack):
     tok = tokenizer("xval")
     encoded = tok.encode_batch(["one two 3", "4 five", "6"])
     data = NumberDataset(encoded, block_size=4, tokenizer=tok)
-    options: dict[str, Any] = {"objective": "causal", "max_length": 4, "pack": pack}
+    options = {"objective": "causal", "max_length": 4, "pack": pack}
     batch = NumberCollator.from_schema(data.schema, 0, **options)(list(data))
     assert "attention_mask" not in batch
     assert batch["position_ids"].tolist() == [[0, 1, 2, 0], [0, 0, 0, 0]]

@@ -1,13 +1,10 @@
 """NumberCollator: every stream padded, truncated and packed together, from rows of either kind."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import pickle
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -106,7 +103,7 @@ def by_hand(rows, mask=None, **streams):
     }
 
 
-BY_HAND: dict[str, tuple[Any, list[dict[str, Any]], dict[str, Any]]] = {
+BY_HAND = {
     "labels of the rows are kept": (
         "causal",
         [{"input_ids": [1, 2, 3], "labels": [-100, 2, 3], **TYPED}],

@@ -2,13 +2,10 @@
 DataLoader.
 """
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json
 import pickle
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -127,7 +124,7 @@ def test_rows_by_number(folder):
 
 def reading(monkeypatch, method):
     """The chunks that are read from now on."""
-    read: list[int] = []
+    read = []
     own = getattr(Storage, method)
 
     def noted(storage, number):
@@ -192,7 +189,7 @@ def test_what_is_no_data_set(folder, tmp_path):
     batch = tokenizer().encode_batch(["5 and 6"])
     field = batch.schema.field("number_value")
     damaged = batch.set_column(2, field, pa.array([[1.0]], field.type))
-    cases: list[tuple[Any, str]] = [
+    cases = [
         (tmp_path / "none.parquet", "no such file"),
         (tmp_path / "empty", "holds no"),
         (tmp_path / "foreign.parquet", "not written by numtok"),
@@ -231,7 +228,7 @@ def test_shares_are_the_order_cut_up(world, shuffle, epoch, window, even):
     table = counted(40, 6)
 
     def share(rank, world):
-        options: dict[str, Any] = {"shuffle": shuffle, "window": window, "even": even}
+        options = {"shuffle": shuffle, "window": window, "even": even}
         data = IterableNumberDataset(table, rank=rank, world_size=world, **options)
         data.set_epoch(epoch)
         found = values(data)
@@ -382,7 +379,7 @@ def test_command_line_to_a_spawned_worker(tmp_path):
     collate = NumberCollator.from_schema(data.schema, 0, objective="causal")
     spawned = {"num_workers": 1, "multiprocessing_context": "spawn"}
     pinned = {"pin_memory": torch.cuda.is_available()}
-    found: list[float] = []
+    found = []
     for batch in DataLoader(data, batch_size=8, collate_fn=collate, **spawned, **pinned):
         assert batch["number_bits"].shape == batch["input_ids"].shape  # the compact form
         found += batch["number_value"][batch["number_mask"]].tolist()

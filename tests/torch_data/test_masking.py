@@ -2,10 +2,6 @@
 the labels are.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -28,12 +24,12 @@ NUMBERS = NumberTokens(ids=(902, 903), own=(902, 903))
 
 
 def masker(**options):
-    known: dict[str, Any] = {"mask_token_id": MASK, "vocab_size": VOCAB, "tokens": NUMBERS}
+    known = {"mask_token_id": MASK, "vocab_size": VOCAB, "tokens": NUMBERS}
     return NumberCollator(PAD, "masked", **{"seed": 0} | known | options)
 
 
 def of_schema(data, **options):
-    known: dict[str, Any] = {"objective": "masked", "mask_token_id": 1, "mlm_probability": 1.0}
+    known = {"objective": "masked", "mask_token_id": 1, "mlm_probability": 1.0}
     return NumberCollator.from_schema(data.schema, PAD, **known | options)
 
 
@@ -109,7 +105,7 @@ def test_shares_are_80_10_10():
 def test_every_batch_has_something_to_learn():
     row = {"input_ids": [1] * 3 + [902], "number_index": [3], "number_value": [0.0]}
     for seed in range(20):
-        few: dict[str, Any] = {"seed": seed, "mlm_probability": 1e-9}
+        few = {"seed": seed, "mlm_probability": 1e-9}
         assert (masker(**few)([row, row])["labels"] != -100).sum() == 1
         assert masker(**few, mask="numbers")([row, row])["number_labels_mask"].sum() == 1
     assert (masker(mlm_probability=0.0)([row])["labels"] == -100).all()
@@ -165,7 +161,7 @@ def test_spelled_out_numbers_are_masked_as_a_unit(representation, mask):
 
 def test_what_is_left_of_a_cut_number_is_neither_number_nor_word():
     data, rows = encoded(PlaceValue(), ["12345 ab"])
-    options: dict[str, Any] = {"max_length": 5, "truncation_side": "left"}
+    options = {"max_length": 5, "truncation_side": "left"}
     options |= {"mask_share": 1.0, "random_share": 0.0}
     for mask, chosen in (("numbers", 0), ("words", 1), ("all", 5)):
         batch = of_schema(data, mask=mask, **options)(rows)

@@ -2,10 +2,7 @@
 another.
 """
 
-from __future__ import annotations
-
 import itertools
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -32,7 +29,7 @@ def folder(tmp_path_factory):
     """One text packed in each way, and in a file of another kind."""
     folder = tmp_path_factory.mktemp("packed")
     source = write_texts(folder / "in.jsonl", TEXTS)
-    options: dict[str, Any] = {"numbers": "xval", "scale": 0.05, "keep_text": True, "pack": LENGTH}
+    options = {"numbers": "xval", "scale": 0.05, "keep_text": True, "pack": LENGTH}
     numtok.encode_files(source, folder / "sequential.parquet", **options)
     numtok.encode_files(source, folder / "best-fit.arrow", **options, pack_mode="best-fit")
     return folder
@@ -132,9 +129,9 @@ def test_the_trainer_keeps_documents_apart(source, model, folder, tmp_path):
     """
     datasets = pytest.importorskip("datasets")
     path = folder / "sequential.parquet"
-    data: Any = NumberDataset(path)
+    data = NumberDataset(path)
     collate = NumberCollator.from_schema(data.schema, 0, objective="causal")
-    made: Any = tiny.backbone("llama", vocab_size=data.metadata["vocab_size"])
+    made = tiny.backbone("llama", vocab_size=data.metadata["vocab_size"])
     if model == "number":
         made = NumberModel(made, embedding_from_schema(data.schema, tiny.D))
     arguments = tiny.arguments(

@@ -2,8 +2,6 @@
 whatever becomes of them.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 import multiprocessing
@@ -30,14 +28,14 @@ pytest.importorskip("torch")
 from numtok_torch.data import IterableNumberDataset, NumberDataset, storage
 
 ROWS = 2400
-POOLS: list[pa.MemoryPool] = []  # never freed, as something may have been allocated from them
+POOLS = []  # never freed, as something may have been allocated from them
 EVERY = [XVal(), FloatBits(), FoNE(6, 4), ExponentBins()]
 
 
 def texts(start=0):
     """Documents of up to 40 numbers, some empty, one null; document k begins with number k."""
     values = np.random.default_rng(start).normal(scale=1000, size=(ROWS, 40)).round(4)
-    made: list[str | None] = [
+    made = [
         " and ".join([str(start + row), *map(repr, values[row, : row % 40].tolist())])
         if row % 9
         else ""

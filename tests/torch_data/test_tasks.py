@@ -89,10 +89,10 @@ def test_letters_are_read_as_models_write_them(said):
 def test_items_depend_on_the_seed_and_their_number_alone():
     few, many = Tasks(30), Tasks(300)
     assert [few[k] for k in range(30)] == [many[k] for k in range(30)]
-    assert few[-1] == few[29] and {one["task"] for one in few} == set(TASKS)  # type: ignore[attr-defined]
+    assert few[-1] == few[29] and {one["task"] for one in few} == set(TASKS)
     assert few[3] != Tasks(30, seed=1)[3]
     with pytest.raises(IndexError):
         few[30]
     for wrong in ({"tasks": ["sum"]}, {"levels": [0]}, {"digits": 31}, {"tasks": []}):
         with pytest.raises(InputError):
-            Tasks(1, **wrong)  # type: ignore[arg-type]
+            Tasks(1, **wrong)

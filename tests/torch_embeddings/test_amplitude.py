@@ -2,10 +2,7 @@
 layer is put in front of.
 """
 
-from __future__ import annotations
-
 import copy
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -18,7 +15,7 @@ from numtok_torch.embeddings.choose import embedding_from_config
 
 D, ROWS = 64, 120
 BITS, DIGITS = "number_bits", "number_digits"
-MAKERS: dict[str, tuple[Callable[..., layers.NumberEmbedding], str]] = {
+MAKERS = {
     "bits": (partial(layers.FloatBitsEmbedding, D), BITS),
     "bits, bias": (partial(layers.FloatBitsEmbedding, D, bias=True), BITS),
     "bits:64": (partial(layers.FloatBitsEmbedding, D, width=64), BITS),

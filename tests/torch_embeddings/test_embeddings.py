@@ -2,13 +2,9 @@
 happen to a word vector.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +35,7 @@ from numtok_torch.embeddings.place_values import places_when_written
 D, IDS = 24, list(range(40, 50))
 LITERALS = ["0", "-28.5", "70000", "0.125", "4.17", "-0.0", "999.99", "1e-4"]
 SINGLES = [XVal(0.5, 40.0), FloatBits(), FoNE(5, 4), ExponentBins(50), LogFourier(4)]
-MAKERS: dict[str, Callable[..., layers.NumberEmbedding]] = {
+MAKERS = {
     "xval": lambda **o: layers.XValEmbedding(D, 0.5, 40.0, **o),
     "bits": lambda **o: layers.FloatBitsEmbedding(D, **o),
     "fone": lambda **o: layers.FoNEEmbedding(D, 5, 4, **o),
@@ -68,7 +64,7 @@ def batch_of(literals=LITERALS, seq=7, filler=0.0):
     """
     where = [(0, 0), (0, 2), (0, 3), (0, 6), (1, 1), (1, 2), (1, 3), (1, 4)][: len(literals)]
     at = tuple(torch.tensor(where).T)
-    batch: dict[str, Any] = {"number_mask": torch.zeros(2, seq, dtype=torch.bool)}
+    batch = {"number_mask": torch.zeros(2, seq, dtype=torch.bool)}
     batch["number_mask"][at] = True
     for representation in (*SINGLES, FoNE(5, 4, compact=True)):
         clipped = dataclasses.replace(representation, overflow="clip")
@@ -562,7 +558,7 @@ def test_the_layer_follows_from_the_file(compact):
     bits, fone = FloatBits(compact=compact), FoNE(5, 4, compact=compact, chunk=5)
     schema = schema_of(XVal(0.5, 40.0), bits, fone, ExponentBins(50), LogFourier(4))
     options = {"zero_init": True, "projection": "linear", "depth": 2}
-    layer: Any = layers.embedding_from_schema(schema, 32, **options)
+    layer = layers.embedding_from_schema(schema, 32, **options)
     expected = [
         {"name": "xval", "scale": 0.5, "clip": 40.0, "zero_init": True},
         {"name": "bits", "compact": compact, "depth": 2},
@@ -615,7 +611,7 @@ def test_a_missing_stream_is_named(name):
 
 def test_streams_of_another_shape_are_refused():
     batch = batch_of()
-    cases: list[tuple[Any, Any, dict[str, Any], str]] = [
+    cases = [
         (made("xval"), words()[:, :3], {}, "batch and sequence differ"),
         (made("xval"), torch.zeros(2, 7, 5), {}, "made for d_model=24"),
         (layers.FoNEEmbedding(32, 6, 6), torch.zeros(2, 7, 32), {}, "made for 12 digits"),

@@ -2,12 +2,9 @@
 lines, written out in plain torch.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import struct
-from typing import Any
 
 import numpy as np
 import pytest
@@ -60,7 +57,7 @@ def network(layer, x, residual=True):
 def test_the_network_is_that_of_the_paper(depth, bias, residual, signed_bits, width):
     """Its default is equation 3, without a bias; bias and no residual are ablations of table 2."""
     torch.manual_seed(0)
-    options: dict[str, Any] = {"bias": bias, "residual": residual, "signed_bits": signed_bits}
+    options = {"bias": bias, "residual": residual, "signed_bits": signed_bits}
     layer = FloatBitsEmbedding(D, depth, **options, width=width, combine="replace")
     x = bits_of(NARROW) if width == 32 else bits_of(WIDE, ">d")
     b = 2.0 * x - 1 if signed_bits else x.float()
@@ -91,8 +88,8 @@ def test_plus_zero_is_the_zero_vector_only_in_the_form_of_the_paper():
 def test_zeros_in_the_last_layer_are_no_zero_init():
     """They leave x_1 and not the word vector: the reason that ``zero_init`` is a gain of its own."""
     layer, x = FloatBitsEmbedding(D), bits_of(NARROW)
-    torch.nn.init.zeros_(layer.layers[2].weight)  # type: ignore[arg-type]
-    first: Any = layer.layers[0]
+    torch.nn.init.zeros_(layer.layers[2].weight)
+    first = layer.layers[0]
     torch.testing.assert_close(embedded(layer, x), relu(linear(x.float(), first.weight)).detach())
 
 
@@ -172,7 +169,7 @@ def test_the_layer_of_a_file(compact):
     """``embedding_from_schema``: as wide as the data, with the reciprocal."""
     numbers = FloatBits(width=64, reciprocal=True, compact=compact)
     schema = Tokenizer.from_pretrained(numbers=numbers).batch_schema()
-    layer: Any = embedding_from_schema(schema, D, projection="linear")
+    layer = embedding_from_schema(schema, D, projection="linear")
     assert layer.projection.weight.shape == (D, 128) and layer.config()["width"] == 64
     narrow = Tokenizer.from_pretrained(numbers="bits").batch_schema()
     # what other layers take does not disturb it

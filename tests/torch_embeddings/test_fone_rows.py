@@ -1,9 +1,6 @@
 """Rows of whole numbers that start as FoNE's features, held to fone-pretrain's formula."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -61,7 +58,7 @@ def test_frozen_rows_stay_and_others_learn(frozen, tokenizer):
 
 
 def test_any_vocabulary(tokenizer):
-    source: Any = Plain.from_str(json.dumps(trained.config("gpt2")))
+    source = Plain.from_str(json.dumps(trained.config("gpt2")))
     vocabulary, embedding = source.get_vocab(), nn.Embedding(source.get_vocab_size(), 18)
     plain = start_as_fone(embedding.to(torch.bfloat16), source)
     assert set(plain) == {vocabulary[str(n)] for n in range(1000) if str(n) in vocabulary}

@@ -2,12 +2,9 @@
 the whole text at once.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import pytest
@@ -306,7 +303,7 @@ def test_training_and_writing_show_the_same_places(representation, seen_in_quest
     encoded = tokenizer.encode_batch([question + answer])
     layer = embedding_from_schema(encoded.schema, tiny.D)
     made = NumberModel(tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), layer)
-    seen: list[Any] = []
+    seen = []
     find = layer.find
 
     def watched(vectors, batch):
@@ -347,8 +344,8 @@ def test_places_follow_their_beam(name, monkeypatch):
     other's place.
     """
     made, tokenizer, _ = setting(name)
-    seen: list[Any] = []
-    layer: Any = made.embedding
+    seen = []
+    layer = made.embedding
     forward = layer.forward
 
     def watched(vectors, batch):

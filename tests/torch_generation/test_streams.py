@@ -1,7 +1,5 @@
 """Text as it is written: what a streamer is given is what ``generate`` returns, numbers whole."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest
@@ -25,7 +23,7 @@ class Pieces(TextStreamer):
 
     def __init__(self, tokenizer=None, **options):
         super().__init__(tokenizer, **options)
-        self.pieces: list[str] = []
+        self.pieces = []
         self.ended = 0
 
     def on_finalized_text(self, text, stream_end=False):
@@ -122,7 +120,7 @@ def test_streamers_of_transformers():
 def test_other_streamers_get_ids():
     class Ids(BaseStreamer):
         def __init__(self):
-            self.ids: list[int] = []
+            self.ids = []
 
         def put(self, value):
             self.ids += value.flatten().tolist()

@@ -2,11 +2,8 @@
 that it writes is one.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +36,7 @@ from numtok.tokenizer.written import number_ids
 from numtok_torch import ModelError, NumberModel, generate
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
 
-SPELLED: dict[str, Any] = {
+SPELLED = {
     "p10": P10(2, (-3, 3)),
     "p1000": P1000(1, (-3, 3)),
     "b1999": B1999(1, (-3, 3), "decimal"),
@@ -49,7 +46,7 @@ SPELLED: dict[str, Any] = {
     "place lsd": PlaceValue(order="lsd"),
     "digits": Digits(2),
 }
-WAYS: dict[str, dict[str, Any]] = {
+WAYS = {
     "greedy": {},
     "sampling": {"do_sample": True, "num_return_sequences": 3, "top_k": 0, "temperature": 2.0},
     "beams": {"num_beams": 4, "num_return_sequences": 4},
@@ -296,7 +293,7 @@ def test_a_decoder_that_is_made_to_end():
     """BART's last token is always its end token, so a number has one token less."""
     tokenizer = tokenizer_of("place")
     torch.manual_seed(0)
-    sizes: dict[str, Any] = {"d_model": 16, "bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1}
+    sizes = {"d_model": 16, "bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1}
     for side in ("encoder", "decoder"):
         sizes |= {f"{side}_layers": 1, f"{side}_attention_heads": 2, f"{side}_ffn_dim": 16}
     config = transformers.BartConfig(vocab_size=tokenizer.vocab_size, **sizes)
@@ -336,7 +333,7 @@ def test_mistakes_are_told():
         NumberLogitsProcessor(tokenizer_of("p10"))(torch.tensor([[1]]), torch.zeros(1, 600))
 
 
-ONE_TOKEN: dict[str, Any] = {"xval": XVal(), "bits": FloatBits(), "place": PlaceValue()}
+ONE_TOKEN = {"xval": XVal(), "bits": FloatBits(), "place": PlaceValue()}
 
 
 @pytest.mark.parametrize("source", ["gpt2", "t5", "bert"])
@@ -344,7 +341,7 @@ ONE_TOKEN: dict[str, Any] = {"xval": XVal(), "bits": FloatBits(), "place": Place
 def test_as_many_numbers_are_read_as_were_written(name, source):
     """By a model that would write numbers back to back, in either form, and words."""
     tokenizer = Tokenizer.from_pretrained(trained.source(source), [ONE_TOKEN[name]])
-    numbers: Any = None, None
+    numbers = None, None
     if name != "place":
         numbers = tiny.embedding(name), tiny.head({"xval": "scalar", "bits": "bits"}[name])
     model = NumberModel(tiny.backbone("gpt2", 0, vocab_size=tokenizer.vocab_size), *numbers)
@@ -356,7 +353,7 @@ def test_as_many_numbers_are_read_as_were_written(name, source):
         edge = next(one for one in [*ids.tolist()[::-1], end] if one in begins or one == end)
         return digits if name == "place" and edge != end else [*begins, *words]
 
-    options: dict[str, Any] = {"do_sample": True, "num_return_sequences": 12, "details": True}
+    options = {"do_sample": True, "num_return_sequences": 12, "details": True}
     options |= {"prefix_allowed_tokens_fn": allowed, "max_new_tokens": 32, "temperature": 3.0}
     for well_formed in (True, False):
         torch.manual_seed(1)

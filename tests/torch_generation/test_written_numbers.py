@@ -2,11 +2,8 @@
 alone and in a batch.
 """
 
-from __future__ import annotations
-
 import functools
 import struct
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +24,7 @@ from numtok_torch.generation.state import Writing
 from numtok_torch.heads.base import NOISE
 
 PROMPTS = ["The sum of 12.5 and 30 is", "7", "It was 60.2 degrees, then 1,234 or so: about 0.5 of"]
-SOURCES: dict[str, list[Any]] = {
+SOURCES = {
     "xval": [XVal(0.1)],
     "bits": [FloatBits(compact=True)],
     "fone": [FoNE(4, 2, compact=True)],
@@ -42,7 +39,7 @@ SOURCES: dict[str, list[Any]] = {
         LogFourier(4),
     ],
 }
-HEADS: dict[str, dict[str, Any]] = {
+HEADS = {
     "scalar": {"name": "scalar", "scale": 0.1},
     "mean": {"name": "mixture", "point": "mean", "scale": 0.1},
     "mode": {"name": "mixture", "components": 4, "space": "asinh"},
@@ -79,7 +76,7 @@ def biased(tokenizer):
 @pytest.fixture
 def writings(monkeypatch):
     """What is kept while texts are written, from now on."""
-    kept: list[Writing] = []
+    kept = []
 
     def noted(*arguments):
         kept.append(Writing(*arguments))
@@ -148,7 +145,7 @@ def test_rounding_that_noise_would_decide_is_read_again(monkeypatch):
     bounds = np.array([[1.2344, 1.2346], [1.2341, 1.2342], [-8e-7, 8e-7]])
     assert doubtful(Reading(bounds.mean(-1), {}, bounds)).tolist() == [True, False, True]
     made, tokenizer, options = setting("xval fone bits", "scalar")
-    again: list[int] = []
+    again = []
     read = Writing._read_alone
 
     def noted(self, owner, ids):
@@ -207,14 +204,14 @@ def test_a_float64_is_written_and_shown_to_the_last_bit(value, compact, writings
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [numbers])
     word, schema = struct.pack(">d", value), tokenizer.batch_schema()
     bits = torch.from_numpy(np.unpackbits(np.frombuffer(word, np.uint8)))
-    head: Any = head_from_schema(schema, tiny.D)
+    head = head_from_schema(schema, tiny.D)
     with torch.no_grad():
         head.network.weight.zero_()
         head.network.bias.copy_(6.0 * bits - 3)
     layer = embedding_from_schema(schema, tiny.D, projection="linear")
     whole = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size)
     made = NumberModel(whole, layer, head).eval()
-    options: dict[str, Any] = {"max_new_tokens": 4, "sequence_bias": biased(tokenizer)}
+    options = {"max_new_tokens": 4, "sequence_bias": biased(tokenizer)}
     found = generate(made, tokenizer, PROMPTS, details=True, **options)
     told = np.concatenate(found.values)
     assert len(told) >= 3 and told.tobytes() == np.full(len(told), value).tobytes()

@@ -28,7 +28,7 @@ def trained(head, target, rate=0.05):
     optimizer = torch.optim.Adam(head.parameters(), lr=rate)
     for _ in range(300):
         optimizer.zero_grad()
-        head.loss(state.expand(len(target), D), target).backward()  # type: ignore[no-untyped-call]
+        head.loss(state.expand(len(target), D), target).backward()
         optimizer.step()
     return state
 

@@ -1,12 +1,8 @@
 """The heads and the number token loss, held to formulas in numpy, on the numbers' own scale."""
 
-from __future__ import annotations
-
 import json
 import math
 import struct
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +32,7 @@ from numtok_torch.heads import mixture
 from numtok_torch.heads.digit_tokens import DigitTokens
 
 D, N = 24, 5
-MAKERS: dict[str, Callable[[], heads.NumberHead]] = {
+MAKERS = {
     "scalar": lambda: heads.ScalarHead(D, 16, scale=0.5),
     "mixture": lambda: heads.MixtureHead(D, 3, 16, scale=2.0),
     "mixture asinh": lambda: heads.MixtureHead(D, 3, 16, space="asinh"),
@@ -537,7 +533,7 @@ def test_a_dense_file_gives_the_digits_of_a_compact_one(chunk):
     numbers = Numbers.parse(["496.37", "0", "999.99"])
 
     def loss(compact):
-        options: dict[str, Any] = {"compact": compact, "chunk": chunk}
+        options = {"compact": compact, "chunk": chunk}
         (column,) = FoNE(3, 2, **options).encode(numbers).values()
         target = torch.from_numpy(column.to_numpy_ndarray().copy())
         return heads.FoNEHead(10, 3, 2, **options).loss(hidden(3)[:, :10], target)

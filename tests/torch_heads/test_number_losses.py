@@ -3,10 +3,6 @@
 Those of single tokens are in ``test_heads``.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import ntloss
 import numpy as np
 import pytest
@@ -26,7 +22,7 @@ from numtok_torch.heads.digit_tokens import DigitTokens
 DIGITS = {11 + k: str(k) for k in range(10)}
 POINT, COMMA, POWER, MINUS, WORD = 21, 22, 23, 24, 25
 PLAIN = DigitTokens(DIGITS, (POINT, COMMA), (MINUS,), (POWER,), points=(POINT,))
-SPELLED: dict[str, Any] = {
+SPELLED = {
     "place": PlaceValue(),
     "place lsd": PlaceValue(order="lsd"),
     "digits:1": Digits(1),
@@ -95,9 +91,9 @@ def test_the_value_is_that_of_the_expected_digits_at_their_places(name, kind):
 @pytest.mark.parametrize("floats", [False, True])
 def test_whole_numbers_are_those_of_the_authors(floats):
     """Of random labels, of which every other one is a digit, with weights and without."""
-    theirs = ntloss.NumberLevelLoss(Vocabulary(), float_level=floats, reweigh=False)  # type: ignore[no-untyped-call]
+    theirs = ntloss.NumberLevelLoss(Vocabulary(), float_level=floats, reweigh=False)
     ours = NumberValueLoss(DigitTokens(DIGITS, (POINT,) if floats else ()))
-    close: Any = {"rtol": 1e-4, "atol": 1e-6}
+    close = {"rtol": 1e-4, "atol": 1e-6}
     for seed in range(5):
         generator = torch.Generator().manual_seed(seed)
         labels = torch.randint(9, 27, (3, 12), generator=generator)
@@ -154,8 +150,8 @@ def test_names_are_left_out(make):
     found = loss(logits, labels, weights=counted)
     torch.testing.assert_close(found, loss(logits, torch.where(counted, labels, -100)))
     assert abs(found.item() - loss(logits, labels).item()) > 1e-3
-    found.backward()  # type: ignore[no-untyped-call]
-    assert not logits.grad[0, 5:12].any() and logits.grad[0, 22:27].any()  # type: ignore[index]
+    found.backward()
+    assert not logits.grad[0, 5:12].any() and logits.grad[0, 22:27].any()
     assert loss(logits, labels, weights=torch.zeros_like(labels)).item() == 0
     # of a causal model: the state one before
     before = torch.cat([torch.full((1, 1), -100), labels], 1)
@@ -187,7 +183,7 @@ def test_every_label_has_a_finite_loss_and_gradient(text, kind):
     labels = torch.tensor([labels_of(text + "w"), [-100] * (len(text) + 1)])
     loss = NumberValueLoss(PLAIN, kind)(logits, labels)
     loss.backward()
-    assert torch.isfinite(loss) and torch.isfinite(logits.grad).all()  # type: ignore[arg-type]
+    assert torch.isfinite(loss) and torch.isfinite(logits.grad).all()
     assert (loss.item() > 0) == any(one.isdigit() for one in text.split("e")[0])
 
 
@@ -274,8 +270,8 @@ def test_losses_beside_the_cross_entropy_over_batches_of_a_step(count):
     logits = some_logits(3, 11, 64)
     tokens = int((labels[:, 1:] != -100).sum())
     shown, wanted = logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten()
-    expected: Any = torch.nn.functional.cross_entropy(shown, wanted)
-    found: Any = 0
+    expected = torch.nn.functional.cross_entropy(shown, wanted)
+    found = 0
     for some in torch.arange(3).chunk(count):
         found += together({"logits": logits[some]}, labels[some], tokens)
         share = (labels[some, 1:] != -100).sum() / tokens

@@ -2,14 +2,11 @@
 model.
 """
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json
 import math
 import warnings
-from typing import Any
 
 import pytest
 import safetensors.torch
@@ -169,7 +166,7 @@ def test_generation(way, tmp_path):
     if way.startswith("around"):
         model.save_pretrained(tmp_path / "base")
         config.task_type = "CAUSAL_LM" if way != "around" else None
-        wrapped: Any = peft.get_peft_model(model, config)
+        wrapped = peft.get_peft_model(model, config)
         wrapped.save_pretrained(tmp_path / "adapters")
         back = peft.PeftModel.from_pretrained(
             NumberModel.from_pretrained(tmp_path / "base"), tmp_path / "adapters"
@@ -198,7 +195,7 @@ def test_trainer(way, tmp_path):
     def trainer():
         if way == "around":
             base = NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), tiny.head("scalar"))
-            model: Any = peft.get_peft_model(base, lora(modules_to_save=["embedding", "head"]))
+            model = peft.get_peft_model(base, lora(modules_to_save=["embedding", "head"]))
         else:
             model = made(way)
         steps = {"max_steps": 8, "save_steps": 4, "per_device_train_batch_size": 4}
@@ -216,7 +213,7 @@ def test_trainer(way, tmp_path):
     checkpoint = tmp_path / "checkpoint-8"
     if way == "around":
         base = NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), tiny.head("scalar"))
-        loaded: Any = peft.PeftModel.from_pretrained(base, checkpoint)
+        loaded = peft.PeftModel.from_pretrained(base, checkpoint)
     else:
         loaded = NumberModel.from_pretrained(checkpoint)
     same(outputs(loaded), outputs(first.model))
@@ -247,7 +244,7 @@ def test_rows_of_single_tokens(way, tmp_path):
     assert merged.get_output_embeddings().weight is merged.get_input_embeddings().weight
 
 
-KINDS: dict[str, Any] = {
+KINDS = {
     "dora": lambda: lora(use_dora=True),
     "pissa": lambda: lora("llama", init_lora_weights="pissa"),
     "words": lambda: lora(target_modules=["wte"]),

@@ -2,10 +2,6 @@
 loaded and generates, or an error names it before the first step.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 import torch
 import torch_models as tiny
@@ -25,7 +21,7 @@ from numtok_torch import (
 )
 
 TEXTS = ["It is 3.5 m and -2.", "Pay 17 now, 4 later 99."]
-SIZES: dict[str, Any] = {
+SIZES = {
     **dict.fromkeys(("hidden_size", "d_model", "n_embd", "hidden_dim", "dim", "emb_dim"), 32),
     **dict.fromkeys(("embedding_size", "word_embed_proj_dim", "d_embed"), 32),
     **dict.fromkeys(("input_embedding_size", "output_embedding_size"), 32),
@@ -50,7 +46,7 @@ LINEAR = {"linear_head_dim": 8, "linear_num_heads": 4, "num_experts_per_token": 
 MAMBA = {"mamba_n_heads": 8, "mamba_d_head": 8, "mamba_d_state": 8, "mamba_d_ssm": 64}
 GEMMA = {"vocab_size_per_layer_input": 1000, "hidden_size_per_layer_input": 4}
 SLIDING = {"layer_types": ["sliding_attention", "full_attention"]}
-OWN: dict[str, dict[str, Any]] = {  # what the sizes above do not make fit, by kind of config
+OWN = {  # what the sizes above do not make fit, by kind of config
     "bailing_hybrid": LINEAR,
     "bamba": MAMBA | {"attn_layer_indices": [1]},
     "cohere_compass_text": FULL
@@ -144,7 +140,7 @@ REFUSED = {
 
 def classes():
     """The names of the language models, but for those with a part that sees or hears."""
-    names: dict[str, None] = {}
+    names = {}
     for task in ("CAUSAL_LM", "MASKED_LM", "SEQ_TO_SEQ_CAUSAL_LM"):
         for name in getattr(auto, f"MODEL_FOR_{task}_MAPPING_NAMES").values():
             names |= dict.fromkeys([name] if isinstance(name, str) else name)

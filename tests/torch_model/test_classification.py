@@ -2,11 +2,8 @@
 disk, and in the Trainer.
 """
 
-from __future__ import annotations
-
 import copy
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -141,7 +138,7 @@ def test_trainer(kind, tmp_path):
     ],
 )
 def test_what_is_refused(name, expected):
-    kind: Any = getattr(transformers, name)
+    kind = getattr(transformers, name)
     heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
     layers = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16}
     with pytest.raises(ModelError, match=expected):

@@ -2,11 +2,8 @@
 go on.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
-from typing import Any
 
 import pytest
 import torch
@@ -33,13 +30,7 @@ from numtok_torch import (
 D, VOCABULARY = 16, 50
 
 
-SIZES: dict[str, Any] = {
-    "n_embd": D,
-    "n_layer": 1,
-    "n_head": 2,
-    "bos_token_id": 0,
-    "eos_token_id": 0,
-}
+SIZES = {"n_embd": D, "n_layer": 1, "n_head": 2, "bos_token_id": 0, "eos_token_id": 0}
 
 
 def gpt2(vocabulary):

@@ -1,11 +1,8 @@
 """NumberModel: around five architectures and a plain module, in training, padded, and saved."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math
-from typing import Any
 
 import pytest
 import safetensors.torch
@@ -492,7 +489,7 @@ def test_a_gpt2_as_xval_starts_it():
     have them the other way round; no bias before and after training; the stock class loads it.
     """
     torch.manual_seed(0)
-    gpt2: Any = xval_gpt2(tiny.VOCAB, 64, 2, 2, n_positions=32, initializer_range=0.3)
+    gpt2 = xval_gpt2(tiny.VOCAB, 64, 2, 2, n_positions=32, initializer_range=0.3)
     block = gpt2.transformer.h[0]
     for weight, fan_in in ((block.attn.c_attn.weight, 64), (block.mlp.c_proj.weight, 256)):
         assert weight.std().item() == pytest.approx((2 * fan_in * 2) ** -0.5, rel=0.05)

@@ -1,9 +1,5 @@
 """The papers' settings, each held to the line of the paper that says so."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 import torch
 import torch_models as tiny
@@ -85,14 +81,14 @@ def test_xval_s_heads_and_losses():
     biases "for the number-head and not in the token-head"; both losses count alike."""
     made, batch = xval()
     del batch["mask"]
-    head: Any = made.backbone.lm_head
+    head = made.backbone.lm_head
     assert head.hidden.weight.shape == (16, 16) and head.hidden.bias is None and head.bias is None
     assert head.weight is made.backbone.transformer.wte.weight
     found = made(**batch)
     torch.testing.assert_close(
         found.logits, torch.nn.functional.gelu(found.hidden @ head.hidden.weight.T) @ head.weight.T
     )
-    number: Any = made.head
+    number = made.head
     assert number.network[0].weight.shape == (16, 16) and number.network[0].bias is not None
     torch.testing.assert_close(found.loss, found.token_loss + found.number_loss)
     made.train()
@@ -183,7 +179,7 @@ def test_place_values_train_every_place():
     reaches the vectors of all of them."""
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [PlaceValue()])
     rows = NumberDataset(tokenizer.encode_batch(["it is 123.45 of"]))
-    layer: Any = embedding_from_schema(rows.schema, tiny.D, written=None)
+    layer = embedding_from_schema(rows.schema, tiny.D, written=None)
     made = NumberModel(tiny.backbone("gpt_neox", vocab_size=tokenizer.vocab_size), layer)
     batch = NumberCollator.from_schema(rows.schema, 0, objective="causal")(list(rows))
     assert [place for place in batch["place_value"][0].tolist() if place] == [3, 2, 1, -1, -2]

@@ -2,11 +2,8 @@
 in generation.
 """
 
-from __future__ import annotations
-
 import copy
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -44,7 +41,7 @@ LIKE = (
 def backbone(kind, vocab_size=tiny.VOCAB, seed=0, d=tiny.D):
     names = {"t5": "T5", "longt5": "LongT5", "mbart": "MBart", "bart": "Bart", "scaled": "Bart"}
     ends = {"pad_token_id": tiny.PAD, "decoder_start_token_id": tiny.PAD, "eos_token_id": 2}
-    sizes: dict[str, Any] = {"d_model": d, "vocab_size": vocab_size, **ends}
+    sizes = {"d_model": d, "vocab_size": vocab_size, **ends}
     if kind in ("t5", "longt5"):
         sizes |= {"num_layers": 2, "num_heads": 2, "d_kv": d // 2, "d_ff": 2 * d}
         sizes |= {"dropout_rate": 0.0} | ({"local_radius": 3} if kind == "longt5" else {})

@@ -2,8 +2,6 @@
 checkpoints, and what is refused before the first step.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import socket
@@ -11,7 +9,6 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -160,7 +157,7 @@ def test_label_smoothing_is_refused_where_it_would_be_wrong(tmp_path):
 @pytest.mark.parametrize("plain", [False, True])
 def test_number_metrics(plain, tmp_path):
     """In batches of different widths: what is padded is no number."""
-    options: dict[str, Any] = {"per_device_eval_batch_size": 1}
+    options = {"per_device_eval_batch_size": 1}
     if plain:
         options |= {
             "compute_metrics": number_metrics,
@@ -200,7 +197,7 @@ def test_trainer(kind, tmp_path):
     """It keeps the columns, trains, evaluates, writes checkpoints that load as models, and resumes
     from them.
     """
-    seen: list[Any] = []
+    seen = []
 
     def trainer(steps):
         sizes = {"per_device_train_batch_size": 4, "per_device_eval_batch_size": 4}

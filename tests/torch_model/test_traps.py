@@ -2,10 +2,6 @@
 part has its own traps in its own file.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -40,7 +36,7 @@ def writer_of(value):
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [XVal()])
     whole = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size)
     made = NumberModel(whole, XValEmbedding(tiny.D), silenced(ScalarHead(tiny.D), value)).eval()
-    seen: list[dict[str, Any]] = []
+    seen = []
 
     def noted(_, given):
         seen.append({name: stream.clone() for name, stream in given[1].items()})
@@ -113,7 +109,7 @@ def test_a_model_in_low_precision_keeps_every_digit(dtype):
     )
     backbone = tiny.backbone("gpt2", n_embd=60)
     model = NumberModel(backbone, FoNEEmbedding(60, 30, 0), FoNEHead(60, 30, 0)).to(dtype).eval()
-    got: list[Any] = []
+    got = []
     backbone.transformer.register_forward_pre_hook(
         lambda _, args, kwargs: got.append(kwargs["inputs_embeds"]), with_kwargs=True
     )
