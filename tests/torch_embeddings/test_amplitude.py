@@ -105,17 +105,6 @@ def length_alone(layer, name):
     return float(vectors.square().sum(-1).mean().sqrt())
 
 
-def test_xval_is_as_long_as_its_word_times_its_value():
-    layer = layers.XValEmbedding(D)
-    model = in_front_of(layer, std=0.5)
-    words = model.get_input_embeddings()(torch.arange(3).unsqueeze(0)).detach()
-    batch = {"number_mask": torch.ones(1, 3, dtype=torch.bool)}
-    batch["number_scaled"] = torch.tensor([[1.0, -5.0, 0.5]])
-    torch.testing.assert_close(
-        layer(words, batch).norm(dim=-1), words.norm(dim=-1) * torch.tensor([1.0, 5.0, 0.5])
-    )
-
-
 @EVERY
 def test_a_layer_is_scaled_once(name):
     """Neither a second model nor one that is loaded changes what was trained."""

@@ -26,6 +26,7 @@ from numtok.representations import (
     FoNE,
     LogFourier,
     PlaceValue,
+    QuantileBins,
     XVal,
     own_token,
 )
@@ -34,7 +35,9 @@ from numtok_torch.embeddings.place_values import places_when_written
 
 D, IDS = 24, list(range(40, 50))
 LITERALS = ["0", "-28.5", "70000", "0.125", "4.17", "-0.0", "999.99", "1e-4"]
-SINGLES = [XVal(0.5, 40.0), FloatBits(), FoNE(5, 4), ExponentBins(50), LogFourier(4)]
+EDGES = (-30.0, 0.0, 1.4, 3.4, 7.85, 80000.0)
+BINS = [QuantileBins(9, soft, EDGES) for soft in (False, True)]
+SINGLES = [XVal(0.5, 40.0), FloatBits(), FoNE(5, 4), ExponentBins(50), LogFourier(4), *BINS]
 MAKERS = {
     "xval": lambda **o: layers.XValEmbedding(D, 0.5, 40.0, **o),
     "bits": lambda **o: layers.FloatBitsEmbedding(D, **o),
@@ -42,6 +45,8 @@ MAKERS = {
     "fone linear": lambda **o: layers.FoNEEmbedding(D, 5, 4, projection="linear", **o),
     "bins": lambda **o: layers.ExponentBinsEmbedding(D, 50, **o),
     "logfourier": lambda **o: layers.LogFourierEmbedding(D, 4, **o),
+    "quantile bins": lambda **o: layers.QuantileBinsEmbedding(D, 9, **o),
+    "quantile bins soft": lambda **o: layers.QuantileBinsEmbedding(D, 9, soft=True, **o),
     "place": lambda **o: layers.PlaceValueEmbedding(D, max_place=6, **({"zero_init": False} | o)),
     "fone_digits": lambda **o: layers.FoNEDigitEmbedding(D, IDS, projection="linear", **o),
 }
@@ -121,6 +126,12 @@ def expected(name, layer, e, literal, digit, place):
         edges = 1e-4 * (1e10) ** (np.arange(51) / 50)
         index = 0 if x == 0 else int(np.searchsorted(edges, abs(x) * (1 + 1e-12), "right"))
         return e + w["vectors.weight"][index]
+    if name == "quantile bins":
+        return e + w["vectors.weight"][min(np.searchsorted(EDGES, x, "right"), 5) - 1]
+    if name == "quantile bins soft":  # a linear map of the piecewise linear encoding
+        parts = np.clip((x - np.array(EDGES[:-1])) / np.diff(EDGES), 0, 1)
+        vectors = w["vectors.weight"][: len(EDGES)]
+        return e + vectors[0] + parts @ np.diff(vectors, axis=0)
     if name == "logfourier":
         periods = 1000.0 ** (1 - np.arange(4) / 3)
         turns = np.log10(abs(x)) / periods if x else np.zeros(4)
@@ -169,6 +180,8 @@ PARAMETERS = {
     "fone linear": ["projection.weight"],
     "bins": ["vectors.weight"],
     "logfourier": ["projection.weight"],
+    "quantile bins": ["vectors.weight"],
+    "quantile bins soft": ["vectors.weight"],
     "place": ["vectors.weight"],
     "fone_digits": ["projection.weight"],
     "sum": [
@@ -583,6 +596,7 @@ def test_the_former_name_in_a_saved_layer_is_read():
         (PlaceValue(order="lsd"), {}, {"written": "lsd"}),
         (PlaceValue(order="lsd"), {"written": None}, {"written": None}),
         (XVal(), {}, {"name": "xval"}),
+        (BINS[1], {}, {"name": "quantile_bins", "n": 9, "soft": True}),
     ],
 )
 def test_one_representation_gives_one_layer(one, options, expected):

@@ -67,11 +67,6 @@ def test_the_network_is_that_of_the_paper(depth, bias, residual, signed_bits, wi
     assert [tuple(one.shape) for one in default.parameters()] == [(D, 32), (D, D), (D, D)]
 
 
-def test_the_bits_of_the_paper_s_example():
-    written = "".join(map(str, bits_of([-28.5])[0].tolist()))
-    assert written == "1" + "10000011" + "11001000000000000000000"
-
-
 def test_plus_zero_is_the_zero_vector_only_in_the_form_of_the_paper():
     zeros = {"paper": {}, "bias": {"bias": True}, "signed": {"signed_bits": True}}
     found = {
@@ -83,14 +78,6 @@ def test_plus_zero_is_the_zero_vector_only_in_the_form_of_the_paper():
         "signed": True,
     }
     assert all(one[1].any() for one in found.values())
-
-
-def test_zeros_in_the_last_layer_are_no_zero_init():
-    """They leave x_1 and not the word vector: the reason that ``zero_init`` is a gain of its own."""
-    layer, x = FloatBitsEmbedding(D), bits_of(NARROW)
-    torch.nn.init.zeros_(layer.layers[2].weight)
-    first = layer.layers[0]
-    torch.testing.assert_close(embedded(layer, x), relu(linear(x.float(), first.weight)).detach())
 
 
 # --- Bits of 64, added
