@@ -145,12 +145,6 @@ def _brought(name: str) -> type[Representation] | None:
     return _by_name().get(name)
 
 
-def present_name(name: str) -> str:
-    """The present name of a representation, for one that it had before; other names as they are."""
-    kind = _by_name().get(name)
-    return name if kind is None else kind.name
-
-
 def _by_name() -> dict[str, type[Representation]]:
     return {
         alias: kind for kind in REPRESENTATIONS.values() for alias in kind.aliases

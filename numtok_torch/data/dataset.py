@@ -314,8 +314,6 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
         rank, world_size: which share of the work this process has; None for what
             ``torch.distributed`` says, if it is initialised, when the iteration starts (or when the
             data set is pickled for a worker), else all of it.
-        even: leave out up to ``world_size - 1`` rows at the end of the order, so that all ranks
-            have equally many (null rows counted) and none waits for another.
         blocks: ``block_size``, ``separator`` and ``separate``, as in :class:`Encoded`. A block
             belongs to the chunk it begins in; for its end the next one is read too.
     """
@@ -331,7 +329,6 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
         window: int = 4,
         rank: int | None = None,
         world_size: int | None = None,
-        even: bool = False,
         **blocks: Unpack[BlockOptions],
     ) -> None:
         super().__init__(source, columns, tokenizer, True, **blocks)
@@ -345,7 +342,7 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
             raise SchemaError(
                 f"window={window} must be positive, and seed={seed} must not be negative"
             )
-        self.shuffle, self.seed, self.window, self.even = shuffle, seed, window, even
+        self.shuffle, self.seed, self.window = shuffle, seed, window
         self._rank = None if rank is None or world_size is None else (rank, world_size)
         # in shared memory, so that workers see set_epoch
         self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()
@@ -367,16 +364,15 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
         # a spawned worker does not know of torch.distributed
         return vars(self) | {"_rank": self._rank or _distributed()}
 
-    def _stretch(self, number: int, shares: int, world_size: int) -> tuple[int, int]:
+    def _stretch(self, number: int, shares: int) -> tuple[int, int]:
         """The first and the last row of a share."""
         total = self._total_rows
-        total = total // world_size * world_size if self.even else total
         return number * total // shares, (number + 1) * total // shares
 
     def __len__(self) -> int:
         """Rows of this rank, null rows included."""
         rank, world_size = self._rank or _distributed() or (0, 1)
-        first, last = self._stretch(rank, world_size, world_size)
+        first, last = self._stretch(rank, world_size)
         return last - first
 
     def __iter__(self) -> Iterator[Row]:
@@ -393,7 +389,7 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
                 f" share {share[0]} of {share[1]}; resume with as many ranks and workers as before"
             )
         self._progress = resume
-        return self._rows(*self._stretch(share[0], share[1], world_size), resume)
+        return self._rows(*self._stretch(*share), resume)
 
     def _rows(self, first: int, last: int, progress: _Progress) -> Iterator[Row]:
         """The rows from ``first`` to ``last`` of the epoch's order that are left."""
@@ -430,7 +426,7 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
 
     def _order(self) -> dict[str, Any]:
         """What the order depends on."""
-        names = ("fingerprint", "shuffle", "seed", "window", "even", "block_size")
+        names = ("fingerprint", "shuffle", "seed", "window", "block_size")
         options = {name: getattr(self, name) for name in names}
         return {"version": STATE_VERSION, "rows": self._total_rows, **options}
 

@@ -40,7 +40,7 @@ from numtok.representations import (
     from_dict,
     register,
 )
-from numtok.representations.registry import layer_of, present_name
+from numtok.representations.registry import layer_of
 from numtok.tokenizer.schema import read_metadata
 from numtok_torch.embeddings.base import (
     NumberEmbedding,
@@ -77,7 +77,7 @@ def embedding_from_config(config: dict[str, Any], d_model: int) -> NumberEmbeddi
     Raises:
         RepresentationError: for an unknown name or option.
     """
-    name = present_name(str(config.get("name")))
+    name = str(config.get("name"))
     if name == SumEmbedding.name:
         return SumEmbedding([embedding_from_config(part, d_model) for part in config["embeddings"]])
     known: dict[str, type[NumberEmbedding]] = layers("embedding")

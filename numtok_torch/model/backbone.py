@@ -34,7 +34,7 @@ class PlainBackbone(Protocol):
 
     - ``get_output_embeddings()``: the layer from hidden states (..., d_hidden) to logits (...,
       vocab); without it there is no token loss;
-    - ``resize_token_embeddings(size, mean_resizing=...)``: for ``vocab_size``.
+    - ``resize_token_embeddings(size)``: for ``vocab_size``.
     """
 
     def get_input_embeddings(self) -> nn.Module:
@@ -236,7 +236,7 @@ def trunks(backbone: Any) -> list[nn.Module]:
     return [part for part in inner if part is not backbone and is_pretrained(part)]
 
 
-def add_rows(backbone: Any, vocab_size: int, mean_resizing: bool) -> None:
+def add_rows(backbone: Any, vocab_size: int) -> None:
     """Give the word embedding, and the output layer, at least ``vocab_size`` rows."""
     rows = word_embedding(backbone).weight.shape[0]
     if vocab_size <= rows:
@@ -245,11 +245,9 @@ def add_rows(backbone: Any, vocab_size: int, mean_resizing: bool) -> None:
         raise ModelError(
             f"the word embedding of {type(backbone).__name__} has {rows} rows, the tokenizer needs"
             f" {vocab_size}; make it larger, or give the module a method"
-            " resize_token_embeddings(size, mean_resizing)"
+            " resize_token_embeddings(size)"
         )
-    takes = inspect.signature(backbone.resize_token_embeddings).parameters
-    options = {"mean_resizing": mean_resizing} if {"mean_resizing", "kwargs"} & {*takes} else {}
-    backbone.resize_token_embeddings(vocab_size, **options)
+    backbone.resize_token_embeddings(vocab_size)
     if is_pretrained(backbone):
         _check_config(backbone, vocab_size)
 

@@ -77,10 +77,6 @@ class NumberModel(nn.Module):
         causal: whether a token sees only those before it; None: as the backbone's kind says.
         vocab_size: rows that the word embedding must have, ``tokenizer.vocab_size``; more are added
             if needed, never removed.
-        mean_resizing: new rows are drawn around the mean of the old ones, with their covariance, so
-            that the new tokens start out about as likely as the others; False draws them as at the
-            model's own initialisation, which is faster, but for a pretrained model with tied
-            weights may make them far more likely.
         freeze_backbone: train the embedding and the head only. The backbone, new rows included,
             gets no gradient, and no dropout. ``"trunk"``: its word head, untied from the word
             vectors, is trained too (Floating-Point Embedding, section 4.3).
@@ -113,7 +109,6 @@ class NumberModel(nn.Module):
         number_loss_per: str = "number",
         causal: bool | None = None,
         vocab_size: int | None = None,
-        mean_resizing: bool = True,
         freeze_backbone: bool | str = False,
     ) -> None:
         nn.Module.__init__(self)  # alone, whatever else a derived class is
@@ -121,7 +116,7 @@ class NumberModel(nn.Module):
         self._told_of_shares = self._checked_ids = False
         check_backbone(backbone)
         if vocab_size is not None:
-            add_rows(unwrapped(backbone), vocab_size, mean_resizing)
+            add_rows(unwrapped(backbone), vocab_size)
         self.backbone, self.embedding, self.head = backbone, embedding, head
         self.number_weight, self.token_weight = number_weight, token_weight
         self.number_loss_per = number_loss_per

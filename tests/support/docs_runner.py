@@ -42,17 +42,17 @@ class Block:
     language: str
     source: str
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.document.relative_to(ROOT)}:{self.line}"
 
 
-def documents() -> list[Path]:
+def documents():
     """All that a user is given to read and may copy from."""
     pages = sorted((ROOT / "docs").rglob("*.md"))
     return [ROOT / "README.md", *pages, ROOT / "numtok" / "FORMAT.md"]
 
 
-def blocks(document: Path) -> list[Block]:
+def blocks(document):
     """The fenced blocks of a document, in order."""
     text = document.read_text("utf-8")
     found = []
@@ -73,7 +73,7 @@ class Session:
     folder: Path
     names: dict[str, Any]
 
-    def run(self, block: Block) -> str:
+    def run(self, block):
         """What the block printed, for a text the text itself; raises if it fails, or if a result
         that it states is another.
         """
@@ -91,16 +91,16 @@ class Session:
             " or text if it cannot run"
         )
 
-    def _shell(self, block: Block, source: str) -> str:
+    def _shell(self, block, source):
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         own = {"PATH": path, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "80"}
         command = ["bash", "-euo", "pipefail", "-c", source]
-        how: dict[str, Any] = {"cwd": self.folder, "env": {**os.environ, **own}, "timeout": 600}
+        how = {"cwd": self.folder, "env": {**os.environ, **own}, "timeout": 600}
         done = subprocess.run(command, capture_output=True, text=True, **how)
         assert done.returncode == 0, f"{block}: exit code {done.returncode}\n{done.stderr}"
         return done.stdout
 
-    def _console(self, block: Block) -> str:
+    def _console(self, block):
         first, *rest = re.split(r"^\$ ", block.source, flags=re.M)
         assert not first and rest, f"{block}: begins with no command after '$ '"
         for part in rest:
@@ -110,7 +110,7 @@ class Session:
             assert same, f"{block}: {command} prints something else\n{found}"
         return block.source
 
-    def _python(self, block: Block) -> str:
+    def _python(self, block):
         source = "\n" * block.line + block.source  # tracebacks then name the lines of the document
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(compile(source, str(block.document), "exec"), self.names)
@@ -124,12 +124,12 @@ class Session:
         return printed.getvalue()
 
 
-def _visible(printed: str) -> list[str]:
+def _visible(printed):
     """The lines without the spaces at their ends, which no page shows."""
     return [line.rstrip() for line in printed.rstrip().splitlines()]
 
 
-def _is_expression(source: str) -> bool:
+def _is_expression(source):
     try:
         ast.parse(source, mode="eval")
     except SyntaxError:

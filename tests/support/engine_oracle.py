@@ -4,8 +4,6 @@ It shares nothing with numtok but the places of the numbers: it puts a character
 not hold in place of each of them, makes that character an added token of the source, and lets
 Hugging Face's ``tokenizers`` encode the result."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re
@@ -20,7 +18,7 @@ from numtok.representations import NUM
 Config = dict[str, Any]
 
 
-def inside_added_tokens(source: Source, text: str) -> list[tuple[int, int]]:
+def inside_added_tokens(source, text):
     """Where the source itself sees one of its added tokens that holds a digit."""
     added = {
         number
@@ -36,14 +34,14 @@ def inside_added_tokens(source: Source, text: str) -> list[tuple[int, int]]:
 class Oracle:
     """The ids of texts with numbers, by ``tokenizers`` alone."""
 
-    def __init__(self, config: Config, tokens: dict[str, int], parse_special: bool = False) -> None:
+    def __init__(self, config, tokens, parse_special=False):
         self.config = json.dumps(config | {"truncation": None, "padding": None})
         self.tokens, self.parse_special = tokens, parse_special
         self.plain_source = Source.from_str(self.config)
         self.plain_source.encode_special_tokens = not parse_special
 
     @functools.lru_cache(2)  # lives as long as the oracle  # noqa: B019
-    def with_token(self, content: str) -> tuple[Source, dict[int, int]]:
+    def with_token(self, content):
         source = Source.from_str(self.config)
         forms = [name for name in (NUM, f" {NUM}") if name in self.tokens]
         contents = [name.replace(NUM, content) for name in forms]
@@ -54,9 +52,7 @@ class Oracle:
             for one, name in zip(contents, forms, strict=True)
         }
 
-    def encode(
-        self, documents: list[str | None], add_special_tokens: bool = False
-    ) -> list[list[int] | None]:
+    def encode(self, documents, add_special_tokens=False):
         stand_in = next(
             chr(code)
             for code in range(0x10FFFD, 0x100000, -1)
@@ -74,10 +70,10 @@ class Oracle:
             for text, one in zip(documents, encodings, strict=True)
         ]
 
-    def numbers(self, documents: list[str | None]) -> list[list[tuple[int, int]]]:
+    def numbers(self, documents):
         """Places of the numbers, in characters."""
         found = numtok.scan(documents)
-        places: list[list[tuple[int, int]]] = [[] for _ in documents]
+        places = [[] for _ in documents]
         for row, start, stop in zip(
             found.document.tolist(), found.start.tolist(), found.stop.tolist(), strict=True
         ):
@@ -95,7 +91,7 @@ class Oracle:
         return places
 
 
-def replace(text: str, places: list[tuple[int, int]], content: str) -> str:
+def replace(text, places, content):
     for start, stop in reversed(places):
         text = text[:start] + content + text[stop:]
     return text

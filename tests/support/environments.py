@@ -4,8 +4,6 @@ pip is set up for.
 uv links packages out of a cache, where pip unpacks and copies each again for every environment:
 seconds instead of minutes."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import os
@@ -14,7 +12,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from places import ROOT
 from uv import find_uv_bin
@@ -25,7 +22,7 @@ FROM_OUTSIDE = (
 )  # fmt: skip
 
 
-def repository_files() -> list[str]:
+def repository_files():
     """What belongs to the repository, relative to its root: tracked files, and new ones that git
     does not ignore.
 
@@ -51,7 +48,7 @@ def repository_files() -> list[str]:
     )
 
 
-def interpreter(version: str) -> str | None:
+def interpreter(version):
     """A Python of this version, such as ``3.12``, that runs: on the path, or one that pyenv keeps."""
     kept = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
     for candidate in (shutil.which(f"python{version}"), *map(str, kept)):
@@ -76,7 +73,7 @@ UV_OPTIONS = {
 
 
 @functools.cache
-def index_variables() -> dict[str, str]:
+def index_variables():
     """The variables by which uv, or a build that uses it, finds what pip would find; those of uv
     that are set stay as they are.
     """
@@ -101,7 +98,7 @@ class Environment:
     It finds the kernels that the checkout compiled: they are kept by content, so those of the same
     content and the same Python are loaded."""
 
-    def __init__(self, folder: Path, python: str = sys.executable) -> None:
+    def __init__(self, folder, python=sys.executable):
         self.home, self.work = folder / "environment", folder / "work"
         self.work.mkdir(parents=True)
         self.variables = {
@@ -119,25 +116,25 @@ class Environment:
         (folder / "kernels" / "numtok").symlink_to(compiled)
         self.uv("venv", "--quiet", "--no-project", "--python", python, str(self.home))
 
-    def install(self, requirement: str) -> None:
+    def install(self, requirement):
         """With the tested versions."""
         tested = ("--constraint", str(ROOT / "constraints.txt"))
         self.uv("pip", "install", "--quiet", "--python", str(self.home), *tested, requirement)
 
-    def uv(self, *words: str) -> None:
+    def uv(self, *words):
         """Have uv do something; a failure shows what it said."""
-        how: dict[str, Any] = {"cwd": self.work, "env": self.variables}
+        how = {"cwd": self.work, "env": self.variables}
         done = subprocess.run([find_uv_bin(), *words], capture_output=True, text=True, **how)
         said = f"uv {' '.join(words)} fails; this test needs a package index\n{done.stdout}"
         assert done.returncode == 0, said + done.stderr
 
-    def start(self, *words: str, input: str | None = None) -> subprocess.CompletedProcess[str]:
+    def start(self, *words, input=None):
         """A command of the environment, in the working folder."""
         command = [str(self.home / "bin" / words[0]), *words[1:]]
-        how: dict[str, Any] = {"cwd": self.work, "env": self.variables, "input": input}
+        how = {"cwd": self.work, "env": self.variables, "input": input}
         return subprocess.run(command, capture_output=True, text=True, timeout=400, **how)
 
-    def run(self, *words: str) -> str:
+    def run(self, *words):
         """What it prints."""
         done = self.start(*words)
         assert done.returncode == 0, (
@@ -145,7 +142,7 @@ class Environment:
         )
         return done.stdout
 
-    def advised(self, program: str) -> str:
+    def advised(self, program):
         """The requirement that the MissingDependencyError of a program says to install."""
         done = self.start("python", "-c", program)
         assert done.returncode != 0 and "MissingDependencyError" in done.stderr, done.stderr

@@ -3,8 +3,6 @@ an input, within seconds and in 8 GiB. What compiles (Numba, Rust, C++) shows no
 branches, so mutations know the inputs' structure instead. See CONTRIBUTING.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import copy
@@ -21,8 +19,6 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any
 
 from places import ROOT
 
@@ -45,7 +41,7 @@ class Slow(BaseException):
     """An input took too long."""
 
 
-def mutate(generator: random.Random, seeds: list[bytes], pieces: list[bytes]) -> bytes:
+def mutate(generator, seeds, pieces):
     """One of the seeds, changed in a few places; JSON half of the time as JSON."""
     data = bytearray(generator.choice(seeds))
     if data.startswith(b"{") and generator.random() < 0.7:
@@ -58,7 +54,7 @@ def mutate(generator: random.Random, seeds: list[bytes], pieces: list[bytes]) ->
     return bytes(data)
 
 
-def _change_json(generator: random.Random, content: Any) -> None:
+def _change_json(generator, content):
     """Replace, drop or repeat something in it."""
     while True:
         keys = list(content) if isinstance(content, dict) else list(range(len(content)))
@@ -81,9 +77,7 @@ def _change_json(generator: random.Random, content: Any) -> None:
         content[key] = copy.deepcopy(generator.choice(VALUES))
 
 
-def _change_bytes(
-    generator: random.Random, data: bytearray, seeds: list[bytes], pieces: list[bytes]
-) -> None:
+def _change_bytes(generator, data, seeds, pieces):
     """Flip a bit, overwrite, insert, drop, repeat, or splice in a piece of another seed."""
     start = generator.randrange(len(data) + 1)
     stop = min(len(data), start + generator.choice((1, 2, 4, 8, 64)))
@@ -108,10 +102,10 @@ def _change_bytes(
 
 
 @contextlib.contextmanager
-def in_time(seconds: int) -> Iterator[None]:
+def in_time(seconds):
     """Slow is raised in what takes longer."""
 
-    def stop(*_: object) -> None:
+    def stop(*_):
         raise Slow(f"took more than {seconds} s")
 
     before = signal.signal(signal.SIGPROF, stop)
@@ -123,7 +117,7 @@ def in_time(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def failure(target: Callable[[bytes], None], data: bytes) -> str | None:
+def failure(target, data):
     """What an input does that it must not; a panic of Rust is no Exception."""
     try:
         with in_time(SECONDS), warnings.catch_warnings():
@@ -137,7 +131,7 @@ def failure(target: Callable[[bytes], None], data: bytes) -> str | None:
     return None
 
 
-def run(name: str, seed: int, seconds: float) -> int:
+def run(name, seed, seconds):
     """Fuzz one target; how many failures it has. The input of a crash is left as NAME.current."""
     target, generator = fuzz_targets.TARGETS[name], random.Random(seed)
     target.check(target.seeds[0])  # compiles
@@ -159,7 +153,7 @@ def run(name: str, seed: int, seconds: float) -> int:
     return len(found)
 
 
-def _in_process(name: str, seed: int, seconds: float) -> bool:
+def _in_process(name, seed, seconds):
     """Fuzz a target in a process that may die or hang; whether anything was found."""
     command = [sys.executable, __file__, name, "--here", f"--seed={seed}", f"--time={seconds}"]
     try:
@@ -175,7 +169,7 @@ def _in_process(name: str, seed: int, seconds: float) -> bool:
     return died or code > 0
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("targets", nargs="*", default=list(fuzz_targets.TARGETS))
     parser.add_argument("--time", type=float, default=60, help="seconds for each")

@@ -6,9 +6,9 @@ import contextlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,7 +38,7 @@ class Target(NamedTuple):
     pieces: list[bytes]
 
 
-def scan(data: bytes) -> None:
+def scan(data):
     """All grammars find what the oracle finds; broken UTF-8 is an error or found nothing in."""
     text = data.decode("utf-8", "replace")
     for grammar in GRAMMARS:
@@ -48,7 +48,7 @@ def scan(data: bytes) -> None:
         numtok.scan(pa.StringArray.from_buffers(1, sizes, pa.py_buffer(data)))
 
 
-def encoded(data: bytes) -> None:
+def encoded(data):
     """A file of either kind is decoded, or refused."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.parquet" if data.startswith(b"PAR1") else "a.arrow")
@@ -59,7 +59,7 @@ def encoded(data: bytes) -> None:
             numtok.corpus_stats(path)
 
 
-def metadata(data: bytes) -> None:
+def metadata(data):
     """What a file says of itself, in a file that is whole."""
     with tempfile.TemporaryDirectory() as folder:
         table = pq.read_table(GOLDEN / "format2" / "dense.parquet")
@@ -68,7 +68,7 @@ def metadata(data: bytes) -> None:
             numtok.decode_files(f"{folder}/a.parquet", f"{folder}/out.jsonl", workers=1)
 
 
-def tokenizer(data: bytes) -> None:
+def tokenizer(data):
     """A tokenizer.json is loaded and used, or refused."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "tokenizer.json").write_bytes(data)
@@ -77,7 +77,7 @@ def tokenizer(data: bytes) -> None:
             loaded.decode(loaded.encode("a -5.2 é7 <s> 1,234", keep_text=True))
 
 
-def job(data: bytes) -> None:
+def job(data):
     """The JSON files of a folder of shards by name, their digests made anew; else a plan."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(shutil.copytree(JOB, f"{folder}/job"))
@@ -93,7 +93,7 @@ def job(data: bytes) -> None:
                 use()
 
 
-def _files(data: bytes) -> Iterator[tuple[str, bytes]]:
+def _files(data):
     try:
         given = json.loads(data)
         named = {name: content for name, content in given.items() if name in _job_files()}
@@ -107,7 +107,7 @@ def _files(data: bytes) -> Iterator[tuple[str, bytes]]:
         yield name, json.dumps(content).encode()
 
 
-def _job_files() -> dict[str, Any]:
+def _job_files():
     return {
         str(path.relative_to(JOB)): json.loads(path.read_bytes())
         for path in sorted(JOB.rglob("*.json"))
@@ -115,7 +115,7 @@ def _job_files() -> dict[str, Any]:
     }
 
 
-def statistics(data: bytes) -> None:
+def statistics(data):
     """Statistics as JSON."""
     with contextlib.suppress(ValueError, RecursionError):
         content = json.loads(data)
@@ -123,7 +123,7 @@ def statistics(data: bytes) -> None:
             Statistics.from_json(content).to_json()
 
 
-def score(data: bytes) -> None:
+def score(data):
     """No exception; an answer equals itself."""
     text = data.decode("utf-8", "replace")
     for policy in POLICIES.values():
@@ -134,7 +134,7 @@ def score(data: bytes) -> None:
             digits_right(answer, other)
 
 
-def _plain_files() -> Iterator[bytes]:
+def _plain_files():
     """Golden tables as other writers have them: nothing is compressed, nothing has a checksum."""
     for path in sorted(GOLDEN.glob("format2/*.parquet")):
         table, sink = pq.read_table(path), pa.BufferOutputStream()

@@ -5,11 +5,7 @@ and ours made from them.
 templates for pairs; ``ours(kind)`` is the drop-in made from it. Both are shared between tests;
 ``build_source`` and ``build_ours`` make new ones, for tests that change them."""
 
-from __future__ import annotations
-
 import copy
-from pathlib import Path
-from typing import Any
 
 import pytest
 import trained
@@ -54,14 +50,14 @@ CHAT_TEMPLATE = """{{ bos_token }}{% for message in messages %}{% if message['ro
 {% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"""
 
 
-def shared_tokenizer(name: str) -> Path:
+def shared_tokenizer(name):
     path = shared_folder() / "tokenizers" / name
     if not path.is_file():
         pytest.skip(f"the shared data lack {path}")
     return path
 
 
-def _template(tokenizer: Tokenizer, single: str, pair: str, *special: str) -> Tokenizer:
+def _template(tokenizer, single, pair, *special):
     names = [(name, tokenizer.token_to_id(name)) for name in special]
     tokenizer.post_processor = processors.TemplateProcessing(
         single=single, pair=pair, special_tokens=names
@@ -73,7 +69,7 @@ IDS = ["input_ids", "attention_mask"]
 TYPED_IDS = ["input_ids", "token_type_ids", "attention_mask"]
 
 
-def _plain(kind: str) -> PreTrainedTokenizerFast:
+def _plain(kind):
     """As GPT-2 and Pythia are used, the latter with runs of spaces as added tokens: one special
     token for everything.
     """
@@ -83,31 +79,31 @@ def _plain(kind: str) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=backend, model_input_names=IDS, **names)
 
 
-def _with(backend: Tokenizer, **options: Any) -> PreTrainedTokenizerFast:
+def _with(backend, **options):
     """With a special token that holds a digit."""
     options = {"extra_special_tokens": [SPECIAL_WITH_DIGITS], "model_input_names": IDS} | options
     return PreTrainedTokenizerFast(tokenizer_object=backend, **options)
 
 
-def _bert() -> PreTrainedTokenizerFast:
+def _bert():
     """WordPiece, lower-casing, with token types."""
     names = {f"{name}_token": f"[{name.upper()}]" for name in ("unk", "sep", "cls", "pad", "mask")}
     options = {"model_max_length": 64, "model_input_names": TYPED_IDS}
     return _with(trained.source("bert_lower"), **names, **options)
 
 
-def _t5() -> PreTrainedTokenizerFast:
+def _t5():
     """Unigram with Metaspace: every piece of text begins with a space."""
     backend = _template(trained.source("t5"), "$A </s>", "$A </s> $B </s>", "</s>")
     return _with(backend, eos_token="</s>", unk_token="<unk>", pad_token="<pad>")
 
 
-def _sentencepiece(kind: str, **options: Any) -> PreTrainedTokenizerFast:
+def _sentencepiece(kind, **options):
     backend = _template(trained.source(kind), "<s> $A", "<s> $A <s>:1 $B:1", "<s>")
     return _with(backend, bos_token="<s>", eos_token="</s>", unk_token="<unk>", **options)
 
 
-def _llama() -> PreTrainedTokenizerFast:
+def _llama():
     """SentencePiece BPE with Metaspace and byte fallback, padded on the left, with a chat template."""
     roles = ["<|user|>", "<|system|>", "<|assistant|>"]
     return _sentencepiece(
@@ -120,7 +116,7 @@ def _llama() -> PreTrainedTokenizerFast:
     )
 
 
-def _legacy() -> PreTrainedTokenizerFast:
+def _legacy():
     """SentencePiece BPE whose normalizer prepends a space and replaces all others; cut off on the
     left.
     """
@@ -128,7 +124,7 @@ def _legacy() -> PreTrainedTokenizerFast:
     return _sentencepiece("llama_legacy", pad_token="</s>", **options)
 
 
-def _roberta() -> PreTrainedTokenizerFast:
+def _roberta():
     """Byte-level BPE with a prefix space, offsets without the spaces, and a mask token that eats
     the space before it.
     """
@@ -144,7 +140,7 @@ def _roberta() -> PreTrainedTokenizerFast:
     return _with(backend, add_prefix_space=True, model_max_length=128, **names)
 
 
-def _llama3() -> PreTrainedTokenizerFast:
+def _llama3():
     """Byte-level BPE with a pattern of its own and a token in front."""
     begin, end = "<|endoftext|>", "<|reserved_12|>"
     backend = trained.source("llama3")
@@ -154,7 +150,7 @@ def _llama3() -> PreTrainedTokenizerFast:
     return _with(backend, bos_token=begin, eos_token=end, pad_token=end)
 
 
-def build_source(kind: str) -> PreTrainedTokenizerFast:
+def build_source(kind):
     """A new stock tokenizer; skips the test if it needs shared data that are not there."""
     makers = {"bert": _bert, "t5": _t5, "llama": _llama, "legacy": _legacy}
     makers |= {"roberta": _roberta, "llama3": _llama3}
@@ -162,18 +158,12 @@ def build_source(kind: str) -> PreTrainedTokenizerFast:
 
 
 @kept
-def source(kind: str) -> PreTrainedTokenizerFast:
+def source(kind):
     """The stock tokenizer of a kind, shared: calls only."""
     return build_source(kind)
 
 
-def build_ours(
-    kind: str,
-    numbers: tuple[Representation, ...] = (TAKES_ALL,),
-    grammar: Grammar | None = None,
-    leading_space: str = "auto",
-    **options: Any,
-) -> Any:
+def build_ours(kind, numbers=(TAKES_ALL,), grammar=None, leading_space="auto", **options):
     """A new drop-in tokenizer."""
     from numtok.hf import NumberTokenizer
 
@@ -187,12 +177,7 @@ def build_ours(
 
 
 @kept
-def ours(
-    kind: str,
-    numbers: tuple[Representation, ...] = (TAKES_ALL,),
-    grammar: Grammar | None = None,
-    leading_space: str = "auto",
-) -> Any:
+def ours(kind, numbers=(TAKES_ALL,), grammar=None, leading_space="auto"):
     """The drop-in tokenizer of a kind, shared: calls only."""
     return build_ours(kind, numbers, grammar, leading_space)
 
@@ -201,7 +186,7 @@ def ours(
 # ------------------------------------------------------------------------------------
 
 Numbers = tuple[Representation, ...]
-SINGLE: dict[str, Numbers] = {
+SINGLE = {
     "xval": (XVal(scale=0.5, clip=5.0),),
     "bits": (FloatBits(),),
     "compact bits": (FloatBits(compact=True),),
@@ -217,7 +202,7 @@ SINGLE: dict[str, Numbers] = {
         LogFourier(3, overflow="clip"),
     ),
 }
-SPELLED: dict[str, Numbers] = {
+SPELLED = {
     "place value": (PlaceValue(overflow="clip"),),
     "digits": (Digits(2, places=True, overflow="clip"),),
     "p10": (P10(overflow="clip"),),
@@ -225,7 +210,7 @@ SPELLED: dict[str, Numbers] = {
     "b1999": (B1999(digits=2),),
     "fp15": (FP15(digits=2, overflow="clip"),),
 }
-REPRESENTATIONS: dict[str, list[Any]] = {
+REPRESENTATIONS = {
     "xval and bits": [XVal(scale=0.5), FloatBits(compact=True)],
     "bits and fone": [FloatBits(), FoNE(6, 4)],
     "place": [PlaceValue()],
@@ -233,7 +218,7 @@ REPRESENTATIONS: dict[str, list[Any]] = {
     "fp15": [FP15(digits=2)],
     "subword": [Subword()],
 }
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS = {
     "default": {},
     "combined": {"numbers": (XVal(scale=0.5), FoNE(6, 4, overflow="clip")), "return_numbers": True},
     "spelled": {"numbers": (PlaceValue(overflow="clip"),), "grammar": Grammar.data()},
@@ -255,16 +240,11 @@ MIXED_TEXTS = [
 
 
 @kept
-def oracle(
-    kind: str,
-    numbers: Numbers = (TAKES_ALL,),
-    grammar: Grammar | None = None,
-    leading_space: str = "auto",
-) -> Oracle:
+def oracle(kind, numbers=(TAKES_ALL,), grammar=None, leading_space="auto"):
     return Oracle(source(kind), ours(kind, numbers, grammar, leading_space).numtok)
 
 
-def stock_with_numbers(kind: str) -> Any:
+def stock_with_numbers(kind):
     """A new source with the number tokens added in the way that everybody adds tokens."""
     stock = build_source(kind)
     for token in ours(kind).numtok.tokens:
@@ -272,7 +252,7 @@ def stock_with_numbers(kind: str) -> Any:
     return stock
 
 
-def stock_without_numbers(tok: Any, kind: str) -> Any:
+def stock_without_numbers(tok, kind):
     """A source whose added tokens are those of ``tok``; the stand-ins of the oracle come after
     them.
     """

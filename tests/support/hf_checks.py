@@ -4,36 +4,30 @@ each raises AssertionError if ``tok`` does otherwise.
 The oracle is the source tokenizer itself. Text with numbers: :mod:`hf_number_checks`.
 """
 
-from __future__ import annotations
-
 import pickle
 import warnings
-from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 import torch
 import transformers
-from hf_compare import FLAGS, Options, compare, outcome, same
+from hf_compare import FLAGS, compare, outcome, same
 from hf_shapes import attributes
 from tokenizers.decoders import DecodeStream
 
 from numtok.engines.choose import EngineWarning
 
 
-def check_call(
-    tok: Any, source: Any, text: Any, pair: Any = None, sides: Options | None = None, **options: Any
-) -> None:
+def check_call(tok, source, text, pair=None, sides=None, **options):
     """A call returns what it returns on the source, in every field, type and encoding."""
     with attributes(tok, sides or {}), attributes(source, sides or {}):
         compare(tok, source, lambda one: one(text, pair, **options), (text, pair, options))
 
 
-def check_other_ways_in(tok: Any, source: Any, text: str, pair: str, **options: Any) -> None:
+def check_other_ways_in(tok, source, text, pair, **options):
     """``encode``, ``tokenize``, keywords, ``text_target`` and the rest of what makes token ids of
     text.
     """
-    ways: list[Callable[[Any], Any]] = [
+    ways = [
         lambda one: one.encode(text),
         lambda one: one.encode(text, pair, **options),
         lambda one: one.encode(text, add_special_tokens=False),
@@ -65,9 +59,9 @@ def check_other_ways_in(tok: Any, source: Any, text: str, pair: str, **options: 
         compare(tok, source, way, (k, text, pair, options))
 
 
-def check_batch_encoding(tok: Any, source: Any, texts: list[str]) -> None:
+def check_batch_encoding(tok, source, texts):
     """What can be done with the result: items, slices, conversion, pickle, copies."""
-    ways: list[Callable[[Any], Any]] = [
+    ways = [
         lambda one: one[0],
         lambda one: one["input_ids"],
         lambda one: one.input_ids,
@@ -90,24 +84,22 @@ def check_batch_encoding(tok: Any, source: Any, texts: list[str]) -> None:
             compare(tok, source, lambda one: way(one(texts, **options)), (k, texts, options))
 
 
-def check_pad(tok: Any, source: Any, features: Any, **options: Any) -> None:
+def check_pad(tok, source, features, **options):
     """``pad`` on features that hold no number streams."""
 
-    def copied(one: Any) -> Any:  # `pad` changes what it is given
+    def copied(one):  # `pad` changes what it is given
         return pickle.loads(pickle.dumps(one))
 
     compare(tok, source, lambda one: one.pad(copied(features), **options), (features, options))
 
 
-def check_bad_input(
-    tok: Any, source: Any, text: Any, text_pair: Any = None, **options: Any
-) -> None:
+def check_bad_input(tok, source, text, text_pair=None, **options):
     """The same type of exception, and none where there is none; afterwards it works as before."""
     compare(tok, source, lambda one: one(text, text_pair, **options), (text, text_pair, options))
     compare(tok, source, lambda one: one("a text"))
 
 
-def check_decode(tok: Any, source: Any, ids: list[int]) -> None:
+def check_decode(tok, source, ids):
     """``decode`` and ``batch_decode`` of ids without numbers, in every form and with every flag."""
     array, tensor = np.array(ids, np.int64), torch.tensor(ids, dtype=torch.int64)
     batch = [ids, ids[:1], ids[::-1]]
@@ -120,7 +112,7 @@ def check_decode(tok: Any, source: Any, ids: list[int]) -> None:
             compare(tok, source, lambda one: one.batch_decode(form, **options), (form, options))
         compare(tok, source, lambda one: one.decode(token_ids=ids, **options), (ids, options))
 
-    def through_tokens(one: Any) -> Any:
+    def through_tokens(one):
         return one.convert_tokens_to_string(one.convert_ids_to_tokens(ids))
 
     compare(tok, source, through_tokens, ids)
@@ -132,7 +124,7 @@ def check_decode(tok: Any, source: Any, ids: list[int]) -> None:
         compare(tok, source, lambda one: one.decode(ids), ids)
 
 
-def check_decode_stream(tok: Any, source: Any, ids: list[int]) -> None:
+def check_decode_stream(tok, source, ids):
     """Token by token: ``DecodeStream`` as servers use it, and the streamers of transformers."""
     for skip in (False, True):
         flag = {"skip_special_tokens": skip}
@@ -144,12 +136,12 @@ def check_decode_stream(tok: Any, source: Any, ids: list[int]) -> None:
         assert stream_text(tok, ids, **flag) == stream_text(source, ids, **flag), ids
 
 
-def stream_text(tok: Any, ids: list[int], **options: Any) -> list[str]:
+def stream_text(tok, ids, **options):
     """The pieces that a ``TextStreamer`` prints."""
-    pieces: list[str] = []
+    pieces = []
 
     class Streamer(transformers.TextStreamer):
-        def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
+        def on_finalized_text(self, text, stream_end=False):
             pieces.append(text)
 
     streamer = Streamer(tok, **options)
@@ -159,7 +151,7 @@ def stream_text(tok: Any, ids: list[int], **options: Any) -> list[str]:
     return pieces
 
 
-def check_vocabulary(tok: Any, source: Any, number_tokens: dict[str, int]) -> None:
+def check_vocabulary(tok, source, number_tokens):
     """Names and ids: those of the source, and the number tokens."""
     vocabulary = source.get_vocab() | number_tokens
     assert tok.get_vocab() == vocabulary and tok.vocab == vocabulary
@@ -216,7 +208,7 @@ def check_vocabulary(tok: Any, source: Any, number_tokens: dict[str, int]) -> No
         compare(tok, source, lambda one: getattr(one, name), name)
     tokens = [*list(source.get_vocab())[::29], "nowhere in it", "", source.unk_token]
     ids = [*range(0, len(source), 31), len(source) + 1000]
-    ways: list[Callable[[Any], Any]] = [
+    ways = [
         lambda one: [one.convert_tokens_to_ids(token) for token in tokens],
         lambda one: one.convert_tokens_to_ids(tokens),
         lambda one: one.convert_tokens_to_ids(None),
@@ -239,9 +231,7 @@ def check_vocabulary(tok: Any, source: Any, number_tokens: dict[str, int]) -> No
         compare(tok, source, way, k)
 
 
-def check_added_tokens(
-    tok: Any, stock: Any, add: Callable[[Any], Any], texts: Callable[[], Iterable[str]]
-) -> None:
+def check_added_tokens(tok, stock, add, texts):
     """Adding tokens to both does the same; ``stock`` is the source with the number tokens added.
 
     Changes both; then takes the texts.
@@ -270,7 +260,7 @@ def check_added_tokens(
         assert core == tok.encode(text, add_special_tokens=False), text
 
 
-def check_same_ids_as_core(tok: Any, texts: list[str]) -> None:
+def check_same_ids_as_core(tok, texts):
     """``tok.numtok`` is the tokenizer of the core with the same ids."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EngineWarning)  # of tokens that strip spaces
@@ -278,7 +268,7 @@ def check_same_ids_as_core(tok: Any, texts: list[str]) -> None:
     assert tok(texts)["input_ids"] == core["input_ids"].to_pylist(), texts
 
 
-def check_same_tokenizer(tok: Any, other: Any, texts: list[str]) -> None:
+def check_same_tokenizer(tok, other, texts):
     """Two drop-in tokenizers that are to be equal: class, settings, vocabulary and what they
     return.
     """

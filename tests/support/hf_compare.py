@@ -2,12 +2,9 @@
 their encodings.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import tokenizers
@@ -15,7 +12,7 @@ import transformers
 
 Options = dict[str, Any]
 
-RIGHT: Options = {"truncation_side": "right", "padding_side": "right"}
+RIGHT = {"truncation_side": "right", "padding_side": "right"}
 
 ENCODING = ["ids", "type_ids", "tokens", "offsets", "attention_mask", "special_tokens_mask"]
 ENCODING += ["word_ids", "sequence_ids", "n_sequences"]
@@ -30,7 +27,7 @@ FLAGS = [
 ]
 
 
-def outcome(call: Callable[[], Any]) -> Any:
+def outcome(call):
     """What a call returns, or the exception that it raises; a panic in Rust is no ``Exception``."""
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
@@ -42,7 +39,7 @@ def outcome(call: Callable[[], Any]) -> Any:
             return error
 
 
-def same(ours: Any, theirs: Any, where: Any = "") -> None:
+def same(ours, theirs, where=""):
     """Equal in value, type, and as far as it goes in dtype and shape; two exceptions if ours is of
     the type of theirs.
     """
@@ -86,7 +83,7 @@ def same(ours: Any, theirs: Any, where: Any = "") -> None:
         )
 
 
-def same_batch(ours: Any, theirs: transformers.BatchEncoding, where: Any = "") -> None:
+def same_batch(ours, theirs, where=""):
     assert isinstance(ours, transformers.BatchEncoding), f"{where}: {type(ours)}"
     same(dict(ours), dict(theirs), where)
     for name in ("is_fast", "n_sequences"):  # the latter is lost in a pickle
@@ -94,7 +91,7 @@ def same_batch(ours: Any, theirs: transformers.BatchEncoding, where: Any = "") -
     same(ours.encodings, theirs.encodings, f"{where}.encodings")
 
 
-def same_encoding(ours: Any, theirs: tokenizers.Encoding, where: Any = "", depth: int = 0) -> None:
+def same_encoding(ours, theirs, where="", depth=0):
     assert isinstance(ours, tokenizers.Encoding), f"{where}: {type(ours)}"
     for name in ENCODING:
         assert getattr(ours, name) == getattr(theirs, name), (
@@ -107,6 +104,6 @@ def same_encoding(ours: Any, theirs: tokenizers.Encoding, where: Any = "", depth
             same_encoding(one, other, f"{where}.overflowing[{k}]", depth + 1)
 
 
-def compare(ours: Any, theirs: Any, call: Callable[[Any], Any], where: Any = "") -> None:
+def compare(ours, theirs, call, where=""):
     """The same call on both."""
     same(outcome(lambda: call(ours)), outcome(lambda: call(theirs)), where)

@@ -4,28 +4,18 @@ raises AssertionError if ``tok`` does otherwise.
 The oracle is :class:`hf_oracle.Oracle`.
 """
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import tokenizers
 import torch
 import transformers
-from hf_compare import ENCODING, FLAGS, Options, outcome, same
-from hf_oracle import NEUTRAL, Expected, Oracle, Row
+from hf_compare import ENCODING, FLAGS, outcome, same
+from hf_oracle import NEUTRAL
 from hf_shapes import attributes
 
 
-def check_numbers(
-    tok: Any,
-    oracle: Oracle,
-    text: Any,
-    text_pair: Any = None,
-    sides: Options | None = None,
-    **options: Any,
-) -> None:
+def check_numbers(tok, oracle, text, text_pair=None, sides=None, **options):
     """Ids, masks, offsets, words and streams of text with numbers; off, the streams are not there."""
     expected = outcome(lambda: oracle.call(text, text_pair, sides, **options))
     with attributes(tok, sides or {}):
@@ -48,7 +38,7 @@ def check_numbers(
     check_streams(on, expected, oracle, where)
 
 
-def check_streams(got: Any, expected: Expected, oracle: Oracle, where: Any = "") -> None:
+def check_streams(got, expected, oracle, where=""):
     """The number streams, row for row."""
     tensors = type(expected.data["input_ids"])
     wanted = {
@@ -76,7 +66,7 @@ def check_streams(got: Any, expected: Expected, oracle: Oracle, where: Any = "")
             same_stream(ours, theirs, name, where)
 
 
-def same_stream(ours: Any, theirs: Any, name: str, where: Any = "") -> None:
+def same_stream(ours, theirs, name, where=""):
     """One row of a stream: equal, also in the sign of zero; an empty row may have any shape."""
     assert len(ours) == len(theirs), (
         f"{where}[{name!r}]: {len(ours)} tokens instead of {len(theirs)}"
@@ -98,7 +88,7 @@ def same_stream(ours: Any, theirs: Any, name: str, where: Any = "") -> None:
         assert good, f"{where}[{name!r}][{k}]: {one} instead of {other}"
 
 
-def _equal(ours: Any, theirs: Any) -> bool:
+def _equal(ours, theirs):
     """Whether a row is equal as a whole, which nearly all are; if not, it is looked at token by
     token.
     """
@@ -111,7 +101,7 @@ def _equal(ours: Any, theirs: Any) -> bool:
     return one.dtype.kind != "f" or bool((np.signbit(one) == np.signbit(other)).all())
 
 
-def same_rows(got: Any, expected: Expected, where: Any = "") -> None:
+def same_rows(got, expected, where=""):
     """The encodings, with all their methods."""
     assert isinstance(got, transformers.BatchEncoding) and got.is_fast, where
     assert len(got.encodings) == len(expected.rows), (
@@ -127,7 +117,7 @@ def same_rows(got: Any, expected: Expected, where: Any = "") -> None:
         same(got.sequence_ids(k), row.sequence_ids, where)
 
 
-def same_row(encoding: Any, row: Row, where: Any = "") -> None:
+def same_row(encoding, row, where=""):
     assert isinstance(encoding, tokenizers.Encoding), f"{where}: {type(encoding)}"
     spelled = any(one is not None and len(one[0].tokens) > 1 for one in row.numbers)
     for name in ENCODING:
@@ -140,7 +130,7 @@ def same_row(encoding: Any, row: Row, where: Any = "") -> None:
         same_spelled_offsets(encoding, row, where)
 
 
-def same_spelled_offsets(encoding: Any, row: Row, where: Any) -> None:
+def same_spelled_offsets(encoding, row, where):
     """Text tokens are where they are; those of a number lie within it, or on the space before it."""
     for k, (ours, theirs) in enumerate(zip(encoding.offsets, row.offsets, strict=True)):
         if row.numbers[k] is None:
@@ -151,7 +141,7 @@ def same_spelled_offsets(encoding: Any, row: Row, where: Any) -> None:
             )
 
 
-def check_surfaces(tok: Any, oracle: Oracle, text: str) -> None:
+def check_surfaces(tok, oracle, text):
     """The offsets of each number token are the number's, whatever the normalizer does: the text
     there reads as its value.
     """
@@ -172,9 +162,7 @@ def check_surfaces(tok: Any, oracle: Oracle, text: str) -> None:
         )
 
 
-def check_number_padding(
-    tok: Any, oracle: Oracle, texts: list[str], side: str, **options: Any
-) -> None:
+def check_number_padding(tok, oracle, texts, side, **options):
     """``pad`` pads every stream as it pads the ids, and gives what padding within the call gives."""
     flags = {"return_numbers": True, "return_special_tokens_mask": True}
     with attributes(tok, {"padding_side": side}):
@@ -200,7 +188,7 @@ def check_number_padding(
         assert [one.removeprefix("torch.") for one in dtypes] == ["float64", "bool"]
 
 
-def check_number_decode(tok: Any, oracle: Oracle, texts: list[str]) -> None:
+def check_number_decode(tok, oracle, texts):
     """Ids and values back to text, with every flag, one by one and in batches; without values the
     tokens show as themselves.
     """

@@ -17,12 +17,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hf_shapes import Leaf, Options, Place, attributes, characters, like, rebuild, samples, strings
-from tokenizers import AddedToken, Encoding
-from transformers import PreTrainedTokenizerFast
+from hf_shapes import Leaf, Place, attributes, characters, like, rebuild, samples, strings
+from tokenizers import AddedToken
 
 import numtok
-from numtok.numbers.numbers import Numbers
 from numtok.representations import END_NUM, NUM, SpelledOut, Subword, own_token
 from numtok.representations.values import numbers_from_floats
 
@@ -48,7 +46,7 @@ class Row:
     overflowing: list[Row]
     stand_in_ids: list[int]
 
-    def stream(self, name: str) -> list[Any]:
+    def stream(self, name):
         if name == "number_value":
             return [
                 one[0].value if one is not None and one[1] == 0 else 1.0 for one in self.numbers
@@ -76,7 +74,7 @@ class Expected:
 class Oracle:
     """Stock transformers for one source tokenizer and one setting of ``numtok.Tokenizer``."""
 
-    def __init__(self, source: PreTrainedTokenizerFast, settings: numtok.Tokenizer) -> None:
+    def __init__(self, source, settings):
         self.source, self.settings = source, settings
         self.tokens = dict(settings.tokens)
         self.two_forms = f" {NUM}" in self.tokens or any(
@@ -87,9 +85,9 @@ class Oracle:
     # Numbers
     # ----------------------------------------------------------------------------------------------------------------
 
-    def places(self, texts: list[str], split_special_tokens: bool = False) -> list[list[Place]]:
+    def places(self, texts, split_special_tokens=False):
         """The numbers of each text."""
-        found: list[list[Place]] = [[] for _ in texts]
+        found = [[] for _ in texts]
         numbers = numtok.scan(texts, self.settings.grammar)
         if isinstance(self.settings.representations[0], Subword) or not len(numbers):
             return found
@@ -108,9 +106,7 @@ class Oracle:
             found[row].append(Place(start, stop, *(column[k] for column in columns)))
         return found
 
-    def _outside_added_tokens(
-        self, texts: list[str], numbers: Numbers, split_special_tokens: bool
-    ) -> Numbers:
+    def _outside_added_tokens(self, texts, numbers, split_special_tokens):
         """Without those where the source itself sees one of its added tokens that holds a digit."""
         added = {
             number
@@ -138,9 +134,7 @@ class Oracle:
         ]
         return numbers.select(np.array(outside, np.bool_))
 
-    def _columns(
-        self, numbers: Numbers
-    ) -> tuple[list[float], list[dict[str, Any]], list[list[str]], list[list[int]], list[str]]:
+    def _columns(self, numbers):
         values = numbers.to_float64().tolist()
         count = len(numbers)
         first = self.settings.representations[0]
@@ -164,7 +158,7 @@ class Oracle:
                 per_token,
                 first.decode(spelled).to_pylist(),
             )
-        streams: list[dict[str, Any]] = [{} for _ in values]
+        streams = [{} for _ in values]
         for representation in self.settings.representations:
             for name, column in representation.encode(numbers).items():
                 dense = (
@@ -176,14 +170,14 @@ class Oracle:
                     streams[k][name] = dense[k]
         return values, streams, [[NUM]] * count, [[0]] * count, canonical(values)
 
-    def strip_numbers(self, text: str, split_special_tokens: bool = False) -> str:
+    def strip_numbers(self, text, split_special_tokens=False):
         """The text with its numbers cut out, until it has none."""
         while places := self.places([text], split_special_tokens)[0]:
             for place in reversed(places):
                 text = text[: place.start] + text[place.stop :]
         return text
 
-    def extra_streams(self) -> dict[str, Any]:
+    def extra_streams(self):
         """Names and numpy dtypes of the streams besides values and mask."""
         columns = [
             column
@@ -196,9 +190,7 @@ class Oracle:
     # -------------------------------------------------------------------------------------------
 
     @functools.lru_cache(2)  # lives as long as the oracle  # noqa: B019
-    def stock(
-        self, base: int
-    ) -> tuple[PreTrainedTokenizerFast, dict[int, int], dict[int, str], dict[str, str]]:
+    def stock(self, base):
         """(a copy of the source that knows the stand-ins, their ids to ours, their ids to our
         tokens, symbols to stand-ins).
         """
@@ -214,7 +206,7 @@ class Oracle:
         ids = {stock.convert_tokens_to_ids(content): token for token, content in contents.items()}
         return stock, {number: self.tokens[token] for number, token in ids.items()}, ids, stand_in
 
-    def base(self, texts: list[str]) -> int:
+    def base(self, texts):
         """A run of characters from here on is in none of the texts."""
         used = {ord(character) for text in texts for character in text}
         count = len(self.symbols)
@@ -224,7 +216,7 @@ class Oracle:
             if not used.intersection(range(at, at + count))
         )
 
-    def leaf(self, text: str, places: list[Place], stand_in: dict[str, str]) -> Leaf:
+    def leaf(self, text, places, stand_in):
         leaf, at = Leaf(text, places), 0
         for k, place in enumerate(places):
             leaf.append_text(at, place.start)
@@ -233,9 +225,7 @@ class Oracle:
         leaf.append_text(at, len(text))
         return leaf
 
-    def call(
-        self, text: Any, text_pair: Any = None, sides: Options | None = None, **options: Any
-    ) -> Expected:
+    def call(self, text, text_pair=None, sides=None, **options):
         """What ``tokenizer(text, text_pair, **options)`` should return; ``sides``: truncation_side
         and padding_side of the instance.
 
@@ -284,9 +274,7 @@ class Oracle:
             )
         return Expected(data, rows, single)
 
-    def _row(
-        self, encoding: Encoding, pieces: list[Any], ids: dict[int, int], depth: int = 0
-    ) -> Row:
+    def _row(self, encoding, pieces, ids, depth=0):
         offsets, numbers, tokens = [], [], []
         names = {self.tokens[token]: token for token in self.tokens}
         for token, number, place, sequence, word in zip(
@@ -324,7 +312,7 @@ class Oracle:
             encoding.ids,
         )
 
-    def decode(self, texts: list[str], row: Row, numbers: list[str] | None, **options: Any) -> str:
+    def decode(self, texts, row, numbers, **options):
         """The text of a row that came from ``call(texts)``, with these surfaces in place of the
         numbers; None: of the tokens themselves.
         """
@@ -347,7 +335,7 @@ class Oracle:
         )
 
 
-def canonical(values: list[float]) -> list[str]:
+def canonical(values):
     """Values as numtok writes them."""
     written = iter(
         numbers_from_floats(np.array([value for value in values if math.isfinite(value)]), "value")

@@ -4,13 +4,10 @@ while.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
-from numtok.numbers.numbers import Numbers
 
 Options = dict[str, Any]
 
@@ -45,14 +42,14 @@ class Leaf:
     stops: list[int] = field(default_factory=lambda: [0])
     owner: list[tuple[int, int] | None] = field(default_factory=list)
 
-    def append_text(self, start: int, stop: int) -> None:
+    def append_text(self, start, stop):
         self.replaced += self.text[start:stop]
         for offset in range(start + 1, stop + 1):
             self.starts.append(offset)
             self.stops.append(offset)
             self.owner.append(None)
 
-    def append_number(self, number: int, stand_ins: str) -> None:
+    def append_number(self, number, stand_ins):
         place = self.places[number]
         self.replaced += stand_ins
         for ordinal in range(len(stand_ins)):
@@ -62,7 +59,7 @@ class Leaf:
         self.starts[-1] = place.stop  # of what follows it
 
 
-def characters(texts: list[str], numbers: Numbers) -> list[tuple[int, int]]:
+def characters(texts, numbers):
     """The numbers' places in characters."""
     raw = [text.encode() for text in texts]
     return [
@@ -73,7 +70,7 @@ def characters(texts: list[str], numbers: Numbers) -> list[tuple[int, int]]:
     ]
 
 
-def strings(value: Any) -> Iterator[str]:
+def strings(value):
     """All strings in nested lists and tuples."""
     if isinstance(value, str):
         yield value
@@ -82,14 +79,14 @@ def strings(value: Any) -> Iterator[str]:
             yield from strings(one)
 
 
-def rebuild(value: Any, change: Callable[[Any], Any]) -> Any:
+def rebuild(value, change):
     """Nested lists and tuples with every leaf changed."""
     if isinstance(value, list | tuple):
         return type(value)([rebuild(one, change) for one in value])
     return None if value is None else change(value)
 
 
-def samples(text: Any, text_pair: Any, is_split_into_words: bool) -> tuple[list[list[Any]], bool]:
+def samples(text, text_pair, is_split_into_words):
     """(for each sample its one or two sequences, whether it is a batch), by the rules of
     transformers.
     """
@@ -114,7 +111,7 @@ def samples(text: Any, text_pair: Any, is_split_into_words: bool) -> tuple[list[
     return [list(one) if isinstance(one, list | tuple) else [one] for one in text], True
 
 
-def like(value: Any, rows: list[Any], single: bool) -> Any:
+def like(value, rows, single):
     """The rows in the form of ``value``: one row, a list, a numpy array or a torch tensor."""
     if isinstance(value, list):
         return rows[0] if single else rows
@@ -134,14 +131,14 @@ def like(value: Any, rows: list[Any], single: bool) -> Any:
 class attributes:  # a context manager
     """Sets attributes of a tokenizer, and puts back those it had."""
 
-    def __init__(self, subject: Any, values: Options) -> None:
+    def __init__(self, subject, values):
         self.subject, self.values = subject, values
 
-    def __enter__(self) -> None:
+    def __enter__(self):
         self.before = {name: getattr(self.subject, name) for name in self.values}
         for name, value in self.values.items():
             setattr(self.subject, name, value)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         for name, value in self.before.items():
             setattr(self.subject, name, value)

@@ -2,18 +2,14 @@
 tokenizer.json, text of numtok.json).
 """
 
-from __future__ import annotations
-
 import copy
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import trained
 
 from numtok import Tokenizer
 
-WRONG: list[Any] = [None, 5, -1, 1.5, True, "a", [], {}, [None], [[]], {"type": None}]
+WRONG = [None, 5, -1, 1.5, True, "a", [], {}, [None], [[]], {"type": None}]
 WRONG += [{"type": "Nope"}]
 PARTS = {
     "normalizer": "normalizers",
@@ -22,7 +18,7 @@ PARTS = {
     "decoder": "decoders",
 }
 TEMPLATE = {"single": [{"SpecialToken": {"id": "no", "type_id": 0}}], "pair": []}
-COMPONENTS: list[dict[str, Any]] = [
+COMPONENTS = [
     {"type": "Sequence"},
     {"type": "Precompiled", "precompiled_charsmap": "AAAA"},
     {"type": "Precompiled", "precompiled_charsmap": "/////w=="},
@@ -33,11 +29,11 @@ COMPONENTS: list[dict[str, Any]] = [
 Variant = tuple[str, str, str]
 
 
-def deep(depth: int = 100_000, kind: str = "[]") -> str:
+def deep(depth=100_000, kind="[]"):
     return kind[:-1] * depth + kind[-1] * depth
 
 
-def with_one(content: Any, path: list[Any], value: Any) -> Any:
+def with_one(content, path, value):
     """A copy with another value at the path; without it, if the value is ``...``."""
     # a vocabulary is long: only what leads to the place is copied
     changed = inner = copy.copy(content)
@@ -51,7 +47,7 @@ def with_one(content: Any, path: list[Any], value: Any) -> Any:
     return changed
 
 
-def changes(content: Any, path: list[Any]) -> Iterator[tuple[str, Any]]:
+def changes(content, path):
     """Every key of the object at the path missing, and of every wrong type."""
     inner = content
     for step in path:
@@ -61,7 +57,7 @@ def changes(content: Any, path: list[Any]) -> Iterator[tuple[str, Any]]:
             yield f"{path} {key}={value}", with_one(content, [*path, key], value)
 
 
-def of_tokenizer(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def of_tokenizer(config):
     """What is done to a tokenizer.json."""
     model = config["model"]
     for path in ([], ["model"], ["added_tokens", 0]):
@@ -86,7 +82,7 @@ def of_tokenizer(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield from of_any_json(json.dumps(config))
 
 
-def of_any_json(text: str) -> Iterator[tuple[str, str]]:
+def of_any_json(text):
     """What is done to any file."""
     inside = {"deep": deep(3000), "huge integer": "1" * 5000, "huge float": "1e999999999"}
     for name, value in (inside | {"not a number": "NaN"}).items():
@@ -98,7 +94,7 @@ def of_any_json(text: str) -> Iterator[tuple[str, str]]:
     yield "surrogate", '{"model": {"vocab": {"a": 0}}, "added_tokens": [{"content": "\\ud800"}]}'
 
 
-def of_settings(settings: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def of_settings(settings):
     """What is done to a numtok.json."""
     for path in ([], ["grammar"], ["numbers", 0]):
         yield from ((name, json.dumps(changed)) for name, changed in changes(settings, path))
@@ -117,7 +113,7 @@ def of_settings(settings: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield from of_any_json(json.dumps(settings))
 
 
-def variants(kind: str, folder: Any) -> Iterator[Variant]:
+def variants(kind, folder):
     """Of the folder of one kind of tokenizer, which is saved to ``folder`` first."""
     Tokenizer(trained.config(kind), "xval").save_pretrained(folder)
     config, settings = (

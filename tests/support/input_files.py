@@ -2,30 +2,25 @@
 them.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 import numtok
-from numtok.corpus.read.batches import ReadOptions, TextBatch
+from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.corpus.read.template import Template
 from numtok.errors import InputError
 
 
-def batches_of(path: Path | str, **options: Any) -> list[TextBatch]:
+def batches_of(path, **options):
     if "template" in options:
         options["template"] = Template(options["template"])
     how = ReadOptions(**options)
     return [batch for source in find_inputs([path]) for batch in read_batches(source, how)]
 
 
-def read_all(path: Path | str, **options: Any) -> list[str | None]:
+def read_all(path, **options):
     batches = batches_of(path, **options)
     for batch in batches:
         batch.texts.validate(full=True)
@@ -33,32 +28,32 @@ def read_all(path: Path | str, **options: Any) -> list[str | None]:
     return [text for batch in batches for text in batch.texts.to_pylist()]
 
 
-def write(folder: Path, name: str, data: bytes | str) -> Path:
+def write(folder, name, data):
     path = folder / name
     path.write_bytes(data.encode() if isinstance(data, str) else data)
     return path
 
 
-def write_texts(path: Path, texts: Iterable[str | None]) -> Path:
+def write_texts(path, texts):
     """JSON lines, with a number for each row."""
     rows = (json.dumps({"id": number, "text": text}) for number, text in enumerate(texts))
     path.write_text("".join(f"{row}\n" for row in rows), "utf-8")
     return path
 
 
-def lines_of(path: Path) -> list[Any]:
+def lines_of(path):
     """The values of JSON lines."""
     return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
 
 
-def decoded(path: Path, tokenizer: Any = None) -> list[str | None]:
+def decoded(path, tokenizer=None):
     """The texts of an encoded file or folder."""
     back = path.with_name(f"{path.name}-back.jsonl")
     numtok.decode_files(path, back, tokenizer, overwrite=True)
     return [row["text"] for row in lines_of(back)]
 
 
-def failure(path: Path | str, **options: Any) -> InputError:
+def failure(path, **options):
     with pytest.raises(InputError) as caught:
         read_all(path, **options)
     assert str(caught.value).startswith(str(path)), "an input error begins with the file"

@@ -2,27 +2,23 @@
 a shell or under nohup, which ignore them there; and the wait for what they do.
 """
 
-from __future__ import annotations
-
 import contextlib
 import resource
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import psutil
 
 LONG = 300.0
 
 
-def start(command: Sequence[str], **options: Any) -> subprocess.Popen[str]:
+def start(command, **options):
     """``subprocess.Popen`` with text pipes for output, and the signals of a terminal at their
     defaults.
     """
 
-    def as_in_a_terminal() -> None:  # one thread, and nothing but this
+    def as_in_a_terminal():  # one thread, and nothing but this
         for sent in (signal.SIGINT, signal.SIGHUP):
             signal.signal(sent, signal.SIG_DFL)
 
@@ -36,7 +32,7 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[str]:
     )
 
 
-def end(process: subprocess.Popen[str], sent: signal.Signals) -> int:
+def end(process, sent):
     """Send the signal until the process ends, as it may be lost just before a read that blocks; its
     return code.
     """
@@ -48,18 +44,18 @@ def end(process: subprocess.Popen[str], sent: signal.Signals) -> int:
     raise AssertionError(f"{sent!r} did not end it")
 
 
-def children(process: subprocess.Popen[str]) -> list[psutil.Process]:
+def children(process):
     """Those that a process has started, and that live."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return [child for child in psutil.Process(process.pid).children() if not _ended(child)]
     return []
 
 
-def _ended(process: psutil.Process) -> bool:
+def _ended(process):
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
-def kill_with_children(process: subprocess.Popen[str]) -> None:
+def kill_with_children(process):
     """Kill a process, and wait for its children to end by themselves."""
     there = children(process)
     process.kill()
@@ -68,7 +64,7 @@ def kill_with_children(process: subprocess.Popen[str]) -> None:
 
 
 @contextlib.contextmanager
-def largest_file(size: int) -> Iterator[None]:
+def largest_file(size):
     """As a full disk has it: no file can grow beyond so many bytes."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
@@ -78,7 +74,7 @@ def largest_file(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def wait_for(holds: Callable[[], bool]) -> None:
+def wait_for(holds):
     """Until it holds."""
     begin = time.monotonic()
     while not holds():

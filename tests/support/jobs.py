@@ -1,11 +1,7 @@
 """Corpora of mixed formats, and folders of shards to look into."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,19 +9,19 @@ import pyarrow.parquet as pq
 ROWS = 240
 
 
-def row(name: str, number: int) -> dict[str, Any]:
+def row(name, number):
     """A document, some without a number, a null one now and then."""
-    text: str | None = f"{name}: {number * 1.5} of 1,234.{number} or -{number}e-3 é"
+    text = f"{name}: {number * 1.5} of 1,234.{number} or -{number}e-3 é"
     if number % 5 == 0:
         text = f"{name} row {number}"
     return {"id": f"{name}{number}", "text": None if number % 97 == 13 else text}
 
 
-def make_corpus(folder: Path, rows: int = ROWS) -> Path:
+def make_corpus(folder, rows=ROWS):
     """A file of each kind that can be cut, and some that cannot."""
     folder.mkdir(parents=True)
 
-    def lines(name: str) -> bytes:
+    def lines(name):
         """With a blank one after every seventh."""
         ends = ("\n\n" if number % 7 == 0 else "\n" for number in range(rows))
         written = (json.dumps(row(name, number)) + end for number, end in enumerate(ends))
@@ -42,29 +38,29 @@ def make_corpus(folder: Path, rows: int = ROWS) -> Path:
     return folder
 
 
-def shards(folder: Path) -> dict[str, str]:
+def shards(folder):
     """The SHA-256 of every shard."""
     paths = [path for path in sorted(folder.iterdir()) if path.is_file()]
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 
-def files(folder: Path) -> dict[str, bytes]:
+def files(folder):
     """All that a job leaves, by its names in the folder."""
     found = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
-def everything(folder: Path) -> dict[str, str]:
+def everything(folder):
     """The SHA-256 of every file that a job leaves."""
     own = shards(folder / "__numtok")
     return shards(folder) | {f"__numtok/{name}": digest for name, digest in own.items()}
 
 
-def table(folder: Path) -> pa.Table:
+def table(folder):
     """All rows of all shards."""
     return pa.concat_tables([pq.read_table(path) for path in sorted(folder.glob("*.parquet"))])
 
 
-def manifest(folder: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((folder / "__numtok" / "manifest.json").read_bytes())
+def manifest(folder):
+    content = json.loads((folder / "__numtok" / "manifest.json").read_bytes())
     return content

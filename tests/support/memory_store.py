@@ -2,15 +2,10 @@
 test.
 """
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import fsspec
 
 
-def empty() -> Any:
+def empty():
     """The store, with nothing in it."""
     store = fsspec.filesystem("memory")
     store.store.clear()
@@ -18,7 +13,7 @@ def empty() -> Any:
     return store
 
 
-def upload(store: Any, folder: Path, name: str) -> str:
+def upload(store, folder, name):
     """A copy of all files below a folder; its URL."""
     for path in folder.rglob("*"):
         if path.is_file():
@@ -26,6 +21,6 @@ def upload(store: Any, folder: Path, name: str) -> str:
     return f"memory://{name}"
 
 
-def contents(store: Any, name: str) -> dict[str, bytes]:
+def contents(store, name):
     """Of all objects below a folder, by their names in it."""
     return {path.removeprefix(f"/{name}/"): store.cat_file(path) for path in store.find(f"/{name}")}

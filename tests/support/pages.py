@@ -1,13 +1,9 @@
 """The pages of ``--html``: the data in them, and what a browser draws of it, where there is one."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 import subprocess
-from pathlib import Path
-from typing import Any
 
 BROWSER = shutil.which("chromium")
 HOSTILE = [
@@ -17,7 +13,7 @@ HOSTILE = [
 ]
 
 
-def page_data(path: Path) -> Any:
+def page_data(path):
     """What a page was made of; it must be whole, load nothing, and make HTML of no data."""
     page = path.read_text("utf-8")
     (held,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
@@ -28,7 +24,7 @@ def page_data(path: Path) -> Any:
     return json.loads(held)
 
 
-def drawn(page: Path | str, folder: Path) -> str:
+def drawn(page, folder):
     """The HTML of a page, a file or a URL, once its script has run and has its answers."""
     options = "--headless --no-sandbox --disable-gpu --disable-background-networking --dump-dom"
     options += " --virtual-time-budget=5000"

@@ -1,7 +1,5 @@
 """Where things lie: the repository's root and what the tests read of it, and the shared data."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -12,7 +10,7 @@ EXAMPLES = ROOT / "examples"
 SAMPLE = EXAMPLES / "sample.jsonl"
 
 
-def shared_folder() -> Path:
+def shared_folder():
     """The corpora and tokenizers that are too large for the repository; may be absent."""
     named = os.environ.get("NUMTOK_SHARED")
     return Path(named) if named else ROOT.parent / "shared"

@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 import numtok
 
@@ -25,16 +24,14 @@ class PlainStatistics:
     numbers: int = 0
     number_bytes: int = 0
 
-    def count(self, what: str, label: Any) -> None:
+    def count(self, what, label):
         self.counts.setdefault(what, Counter())[str(label)] += 1
 
-    def __getitem__(self, what: str) -> dict[str, int]:
+    def __getitem__(self, what):
         return dict(self.counts.get(what, {}))
 
 
-def plain_statistics(
-    texts: list[str | None], grammar: numtok.Grammar | None = None
-) -> PlainStatistics:
+def plain_statistics(texts, grammar=None):
     made = PlainStatistics()
     for text in texts:
         numbers = numtok.extract(text or "", grammar)
@@ -47,7 +44,7 @@ def plain_statistics(
     return made
 
 
-def _digits(made: PlainStatistics, value: Any) -> None:
+def _digits(made, value):
     sign, digits, exponent = value
     written = "".join(map(str, digits)).lstrip("0")
     significant = written.rstrip("0")
@@ -67,7 +64,7 @@ def _digits(made: PlainStatistics, value: Any) -> None:
         made.count("values", f"{mark}{significant}e{lowest}" if significant else "0")
 
 
-def _form(made: PlainStatistics, text: str) -> None:
+def _form(made, text):
     mantissa, exponent = [*re.split("[eE]", text), None][:2]
     assert mantissa is not None
     for sign, name in {"-": "minus", "+": "plus", "−": "minus U+2212", "(": "parentheses"}.items():

@@ -2,16 +2,12 @@
 as networks and stores do.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import random
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
@@ -43,44 +39,44 @@ class Server:
         failed: how many of them did.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
         from werkzeug.serving import make_server
 
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
-        self.fault: Fault = lambda method, path: None
-        self.requests: list[tuple[str, str]] = []
+        self.fault = lambda method, path: None
+        self.requests = []
         self.failed = 0
-        self._store: Any = DomainDispatcherApplication(create_backend_app)
+        self._store = DomainDispatcherApplication(create_backend_app)
         self._server = make_server("127.0.0.1", 0, self, threaded=True)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
+    def stop(self):
         self._server.shutdown()
         self._thread.join()
 
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    def __call__(self, environ, start_response):
         method, query = environ["REQUEST_METHOD"], environ["QUERY_STRING"]
         path = f"{environ['PATH_INFO']}?{query}".removesuffix("?")
         self.requests.append((method, path))
         own = OWN in environ.get("HTTP_USER_AGENT", "")
         how = None if own else self.fault(method, path)
         if how is None:
-            return self._store(environ, start_response)  # type: ignore[no-any-return]
+            return self._store(environ, start_response)
         self.failed += 1
         if how.isdigit():
             code = CODES.get(how, "InternalError")
             start_response(f"{how} {code}", [("Content-Type", "text/xml")])
             told = ERROR.format(code, "as it was told to").encode()
             return [] if method == "HEAD" else [told]
-        connection: socket.socket = environ["werkzeug.socket"]
+        connection = environ["werkzeug.socket"]
         if how == "drop":
             return _hang_up(connection, start_response)
-        answer: list[Any] = []
+        answer = []
 
-        def keep(status: str, headers: Any, info: Any = None) -> None:
+        def keep(status, headers, info=None):
             answer.extend((status, headers))
 
         body = b"".join(self._store(environ, keep))
@@ -89,18 +85,18 @@ class Server:
         start_response(*answer)
         return _cut(body, connection)
 
-    def at_random(self, rate: float, seed: int) -> Fault:
+    def at_random(self, rate, seed):
         """A fault that so many requests have, each kind alike."""
         chance, lock = random.Random(seed), threading.Lock()
 
-        def fault(method: str, path: str) -> str | None:
+        def fault(method, path):
             with lock:
                 return chance.choice(FAULTS) if chance.random() < rate else None
 
         return fault
 
     @contextlib.contextmanager
-    def failing(self, fault: Fault) -> Iterator[None]:
+    def failing(self, fault):
         """For a while."""
         self.failed, before, self.fault = 0, self.fault, fault
         try:
@@ -109,7 +105,7 @@ class Server:
             self.fault = before
 
 
-def _hang_up(connection: socket.socket, start_response: Any = None) -> list[bytes]:
+def _hang_up(connection, start_response=None):
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
     if start_response is not None:  # for what does not know that nobody hears it
@@ -117,12 +113,12 @@ def _hang_up(connection: socket.socket, start_response: Any = None) -> list[byte
     return [b""]
 
 
-def _cut(body: bytes, connection: socket.socket) -> Iterator[bytes]:
+def _cut(body, connection):
     yield body[: len(body) // 2]
     _hang_up(connection)
 
 
-def environment(server: Server) -> Mapping[str, str]:
+def environment(server):
     """Of a process that is to find the store; the retries are those of its package."""
     return CREDENTIALS | {
         "AWS_ENDPOINT_URL": server.url,
@@ -132,7 +128,7 @@ def environment(server: Server) -> Mapping[str, str]:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[tuple[Server, Any]]:
+def running():
     """(the server, s3fs for the test's own use), with an empty bucket named ``bucket``; this
     process finds it by its environment.
     """
@@ -154,19 +150,19 @@ def running() -> Iterator[tuple[Server, Any]]:
             s3fs.S3FileSystem.clear_instance_cache()
 
 
-def uploads(store: Any) -> list[str]:
+def uploads(store):
     """The objects whose upload began, but is neither complete nor abandoned."""
     found = store.call_s3("list_multipart_uploads", Bucket="bucket").get("Uploads", [])
     return [upload["Key"] for upload in found]
 
 
-def contents(store: Any, name: str) -> dict[str, bytes]:
+def contents(store, name):
     """Of all objects below a folder of the bucket, by their names in it."""
     folder = f"bucket/{name}"
     return {path.removeprefix(f"{folder}/"): store.cat_file(path) for path in store.find(folder)}
 
 
-def upload(store: Any, folder: Path, name: str) -> str:
+def upload(store, folder, name):
     """A copy of the files in a folder; its URL."""
     for path in folder.iterdir():
         store.pipe_file(f"bucket/{name}/{path.name}", path.read_bytes())

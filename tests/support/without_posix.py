@@ -5,8 +5,6 @@ Windows refuses: to open a folder, and to rename or remove a file that this proc
 import os
 import signal
 import sys
-from collections.abc import Callable
-from typing import Any
 
 import pyarrow.parquet  # noqa: F401  # others may use what is taken away, and have ways around it
 import torch  # noqa: F401
@@ -16,7 +14,7 @@ NAMES = (
 )
 
 for module in ("fcntl", "resource", "pwd", "grp", "termios"):
-    sys.modules[module] = None  # type: ignore[assignment]  # to import it then fails
+    sys.modules[module] = None  # to import it then fails
 for name in NAMES.split():
     delattr(os, name)
 del signal.SIGHUP, signal.SIGKILL
@@ -24,8 +22,8 @@ del signal.SIGHUP, signal.SIGKILL
 _open, _listdir, _readlink = os.open, os.listdir, os.readlink
 
 
-def _refuse_open_ones(of: Callable[..., Any]) -> Callable[..., Any]:
-    def checked(path: Any, *more: Any, **options: Any) -> Any:
+def _refuse_open_ones(of):
+    def checked(path, *more, **options):
         paths = [
             os.path.realpath(one) for one in (path, *more) if isinstance(one, str | os.PathLike)
         ]
@@ -41,7 +39,7 @@ def _refuse_open_ones(of: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
-def _open_no_folder(path: Any, flags: int, *more: Any, **options: Any) -> int:
+def _open_no_folder(path, flags, *more, **options):
     if os.path.isdir(path):
         raise PermissionError(13, "Permission denied", path)
     return _open(path, flags, *more, **options)

@@ -583,11 +583,6 @@ def test_the_layer_follows_from_the_file(compact):
         assert options.items() <= one.config().items()
 
 
-def test_the_former_name_in_a_saved_layer_is_read():
-    layer = layers.embedding_from_config({"name": "bins", "n": 50}, D)
-    assert layer.config()["name"] == "exponent_bins"
-
-
 @pytest.mark.parametrize(
     ("one", "options", "expected"),
     [

@@ -254,20 +254,6 @@ def test_vocabulary_grows_and_stays_tied(kind):
     assert len(NumberModel(stock, None, vocab_size=10).get_input_embeddings().weight) == size
 
 
-def test_mean_resizing():
-    """Around the mean of the old rows, or as at the initialisation."""
-    stock = tiny.backbone("gpt2")
-    with torch.no_grad():
-        stock.get_input_embeddings().weight += 5.0
-    near, far = (
-        NumberModel(copy.deepcopy(stock), None, vocab_size=tiny.VOCAB + 20, mean_resizing=mean)
-        .get_input_embeddings()
-        .weight[tiny.VOCAB :]
-        for mean in (True, False)
-    )
-    assert (near.mean() - 5).abs() < 0.1 and far.abs().max() < 0.2
-
-
 def test_frozen_backbone():
     """It gets no gradient and no dropout; the rest learns, and the loss falls."""
     layers = tiny.embedding("bits"), tiny.head("bits")
