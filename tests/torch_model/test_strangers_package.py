@@ -35,20 +35,29 @@ from numtok.representations import Column, SingleToken, register
 @register(embedding="roots.layers:RootEmbedding", head="roots.layers:RootHead")
 @dataclass(frozen=True)
 class Root(SingleToken):
-    """The cube root of a number's float64, as a float32: small for large numbers."""
+    """The cube root of a number's float64, and further powers of it: small for large numbers."""
 
-    name = "root"
-    declared = (Column("number_root", pa.float32(), np.float32),)
+    powers: int = 2
     overflow: str = "text"
+    name = "root"
+    positional = ("powers",)
+    declared = (Column("number_root", pa.float32(), np.float32, (0,), fill=-1.0),)
 
     def fits(self, numbers):
         return np.isfinite(numbers.to_float64())
 
+    def columns(self):
+        return {"number_root": self.declared[0].shaped(self.powers)}
+
     def encode(self, numbers):
-        return {"number_root": pa.array(np.cbrt(numbers.to_float64()).astype(np.float32))}
+        roots = np.cbrt(numbers.to_float64())[:, None] ** np.arange(1, self.powers + 1)
+        flat = pa.array(roots.astype(np.float32).ravel())
+        kind = self.columns()["number_root"].type
+        lists = pa.FixedSizeListArray.from_arrays(flat, type=kind.storage_type)
+        return {"number_root": pa.ExtensionArray.from_storage(kind, lists)}
 
     def decode(self, columns):
-        roots = np.asarray(columns["number_root"], np.float64)
+        roots = np.array(columns["number_root"].to_pylist()).reshape(-1, self.powers)[:, 0]
         return Numbers.parse([repr(float(root) ** 3) for root in roots])
 '''
 LAYERS = """
@@ -64,10 +73,12 @@ class RootEmbedding(NumberEmbedding):
 
     def __init__(self, d_model: int) -> None:
         super().__init__(d_model)
-        self.vector = nn.Parameter(torch.randn(d_model))
+        self.linear = nn.Linear(2, d_model)
+        self.shown = []
 
     def embed(self, words, rows):
-        return words + rows[:, None] * self.vector
+        self.shown.append(rows)
+        return words + self.linear(rows)
 
 
 class RootHead(NumberHead):
@@ -79,7 +90,7 @@ class RootHead(NumberHead):
         self.layer = nn.Linear(d_model, 1)
 
     def loss(self, hidden, target):
-        return (self.layer(self.checked(hidden, target)).squeeze(-1) - target).square().mean()
+        return (self.layer(self.checked(hidden, target)) - target[:, :1]).square().mean()
 
     @torch.no_grad()
     def predict(self, hidden):
@@ -99,16 +110,40 @@ except RepresentationError as error:
 tokenizer = numtok.Tokenizer.from_pretrained(numbers="root")
 assert "roots" in sys.modules and "torch" not in sys.modules
 rows = tokenizer.encode_batch(["It weighs 8 kg.", "Here we owe -27 of them."])
-assert rows["number_root"].to_pylist() == [[2.0], [-3.0]]
+assert rows["number_root"].to_pylist() == [[[2.0, 4.0]], [[-3.0, 9.0]]]
+assert numtok.representations.parse("xval,root:3")[1].powers == 3
 
+import inspect
+
+import numpy as np
 import torch
 import transformers
 
 from numtok.testing import check_representation
+from numtok.hf import NumberTokenizer
 from numtok_torch import NumberCollator, NumberDataset, NumberModel, generate
 from numtok_torch import embedding_from_schema, head_from_schema
 
 check_representation(tokenizer.representations[0], examples=20)
+
+# Into files, blocks, batches and the drop-in, as it is declared.
+texts = ["It weighs 8 kg, not -27", "none", "0 and 64e3"]
+roots = [[2, 4], [-3, 9], [0, 0], [40, 1600]]
+with open(sys.argv[1] + ".txt", "w") as file:
+    print(*texts, sep=chr(10), file=file)
+numtok.encode_files(sys.argv[1] + ".txt", sys.argv[1] + ".parquet", numbers="root,xval")
+for options in ({}, {"block_size": 8}):
+    data = NumberDataset(sys.argv[1] + ".parquet", **options)
+    found = np.concatenate([row["number_root"].reshape(-1, 2) for row in data])
+    assert found.tolist() == roots, found
+batch = NumberCollator.from_schema(data.schema, 0, objective="causal")(list(data))
+drop_in = NumberTokenizer.from_pretrained(None, numbers="root")
+drop_in.pad_token = drop_in.convert_ids_to_tokens(0)
+for given in (batch, drop_in(texts, padding=True, return_tensors="pt", return_numbers=True)):
+    stream, mask = given["number_root"], given["number_mask"]
+    assert stream.dtype == torch.float32 and stream.shape == (*mask.shape, 2)
+    assert stream[mask].tolist() == roots and (stream[~mask] == -1).all()
+
 torch.manual_seed(0)
 config = transformers.GPT2Config(
     vocab_size=tokenizer.vocab_size, n_embd=16, n_layer=1, n_head=2, n_positions=32, bos_token_id=None, eos_token_id=None,
@@ -117,6 +152,8 @@ config = transformers.GPT2Config(
 embedding, head = embedding_from_schema(rows.schema, 16), head_from_schema(rows.schema, 16)
 assert type(embedding).__module__ == type(head).__module__ == "roots.layers"
 model = NumberModel(transformers.GPT2LMHeadModel(config), embedding, head)
+# a Trainer drops what is not in the signature
+assert "number_root" in inspect.signature(model.forward).parameters
 data = NumberDataset(rows)
 batch = NumberCollator.from_schema(rows.schema, 0, objective="causal")([data[0], data[1]])
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
@@ -130,8 +167,17 @@ for _ in range(30):
 assert losses[-1] < losses[0] / 2, losses
 model.save_pretrained(sys.argv[1])
 loaded = NumberModel.from_pretrained(sys.argv[1])
-written = generate(loaded, tokenizer, ["It weighs"], max_new_tokens=1, details=True, eos_token_id=-1)
-assert len(numtok.extract("It weighs" + written.texts[0])) == 1, written
+
+# What it writes it reads: the stream of each number that it wrote, with a cache and without.
+words = sorted({*range(len(tokenizer))} - {*tokenizer.tokens.values()})  # all but [NUM]
+for use_cache in (True, False):
+    loaded.embedding.shown.clear()
+    options = {"max_new_tokens": 4, "suppress_tokens": words, "use_cache": use_cache}
+    written = generate(loaded, tokenizer, ["It weighs 8 and"], details=True, **options)
+    shown = loaded.embedding.shown[-3:] if use_cache else loaded.embedding.shown[-1:]
+    read = (torch.cat(shown)[-3:, 0].double() ** 3).tolist()
+    assert np.allclose(read, written.values[0][:3], rtol=1e-5)
+    assert [float(one.value) for one in numtok.extract(written.texts[0])] == written.values[0]
 print("decoded", written.values)
 
 from dataclasses import dataclass
@@ -144,8 +190,9 @@ class Lost(type(tokenizer.representations[0])):
     name = "lost"
 
     def encode(self, numbers):
-        found = super().encode(numbers)["number_root"].to_pylist()
-        return {"number_root": __import__("pyarrow").array(found[:1] + [0.0] * len(found[1:]), "float32")}
+        count = min(len(numbers), 1)
+        kept = numtok.Numbers.parse(numbers.format().to_pylist()[:count] + ["0"] * (len(numbers) - count))
+        return super().encode(kept)
 
 register(Lost)
 try:
