@@ -74,22 +74,14 @@ def test_bins_hold_their_error_bound(bins):
 def test_bins_are_half_open_and_high_is_in_the_last():
     bins = ExponentBins(2, 1.0, 100.0)
     assert bins.edges.tolist() == [1.0, 10.0, 100.0]
-    literals = ["0", "1", "9.99", "10", "10.0000000000000000000001", "100"]
-    assert bins_of(bins, literals) == [0, 1, 1, 2, 2, 2]
+    literals = ["0", "-0.00", "1", "9.99", "10", "10.0000000000000000000001", "100", "-100"]
+    assert bins_of(bins, literals) == [0, 0, 1, 1, 2, 2, 2, 2]
+    assert decoded(bins, ["0"]) == [0] and not bins.carries_sign
     np.testing.assert_allclose(bins.centres, [0, 10**0.5, 10**1.5])
     default, exact = ExponentBins(), Context(prec=30)
     for k in (1, 57, 200):
         power = exact.power(10, Decimal(k) / 20)
         assert default.edges[k] == float(exact.multiply(Decimal(default.low), power))
-
-
-def test_every_number_has_its_own_bin_of_zero_or_magnitude():
-    """Zero is no magnitude; a minus stays in the text."""
-    bins = ExponentBins()
-    assert not bins.carries_sign
-    assert bins_of(bins, ["0", "-0", "0.0000"]) == [0, 0, 0]
-    assert bins_of(bins, ["-5", "5"]) == [bins_of(bins, ["5"])[0]] * 2
-    assert decoded(bins, ["0"]) == [0]
 
 
 def test_bins_that_cannot_be():

@@ -5,7 +5,7 @@ import re
 import pytest
 from spelling import accepts, read, symbols
 
-from numtok import Grammar, NumeroLogic, Tokenizer
+from numtok import Grammar, NumeroLogic
 from numtok.representations.numerologic import MOST_WRITTEN
 
 ONE = NumeroLogic()
@@ -52,13 +52,3 @@ def test_only_what_was_announced_may_follow():
     bad = ["2:7", "2:711", "02:71", "2:7.1", "1.1:5", "1.1:0.55", "71", "2:", "0:", "2.:71"]
     bad += [f"{MOST_WRITTEN + 1}:{longest}9"]
     assert [text for text in good + bad if passes(text)] == good
-
-
-def test_a_text_and_its_tokens():
-    tokenizer = Tokenizer.from_pretrained(numbers="numerologic")
-    ids = tokenizer.encode("It is -60.2 kg").input_ids
-    (number,) = tokenizer.numbers_in(ids)
-    names = {one: name for name, one in tokenizer.tokens.items()}
-    start, stop, text = number
-    assert [names[one] for one in ids[start:stop].tolist()] == [" [NUM]", *"2.1:-60.2", "[/NUM]"]
-    assert text == "-60.2" and tokenizer.decode(ids) == "It is -60.2 kg"

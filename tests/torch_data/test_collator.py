@@ -84,13 +84,6 @@ def test_packing_keeps_every_row(rows, max_length, side):
     assert sorted(found) == sorted(one for one in expected if one[0])
 
 
-def test_packing_for_models_that_read_position_ids():
-    rows = [sparse(([1, 2, 3], [0], 1)), sparse(([4, 5], [], 2))]
-    batch = collator(max_length=6, pack=True)(rows)
-    assert "attention_mask" not in batch
-    assert batch["position_ids"].tolist() == [[0, 1, 2, 0, 1, 0]]
-
-
 HARD = [70000.0, 1e-9, 2049.0, 0.1, 1e300]
 TYPED = {"token_type_ids": [0, 1, 1], "special_tokens_mask": [1, 0, 0]}
 

@@ -258,18 +258,6 @@ def test_scalar_predictions_are_unscaled():
 # ---- FoNEHead
 
 
-def test_the_head_does_not_invert_the_encoder():
-    """Digits of the encoder's own features, read one by one, are wrong for nine of ten numbers: so
-    targets are digits, never features.
-    """
-    every = torch.arange(100_000)
-    digits = every.unsqueeze(-1) // 10 ** torch.arange(5) % 10  # (100000, 5)
-    features = torch.from_numpy(FoNE(5, 0).features(digits.numpy().astype(np.uint8)))
-    found = heads.FoNEHead(10, 5, 0).predict(features.flatten(1)).streams["number_digits"]
-    wrong = (found != digits).any(-1).float().mean().item()
-    assert wrong == pytest.approx(0.92, abs=0.03)
-
-
 @pytest.mark.parametrize(("before", "after"), [(3, 2), (12, 3), (9, 8), (0, 6), (30, 10)])
 def test_values_are_the_nearest_doubles(before, after):
     """From φ of each digit by itself; not the encoder's features, which the paper's head does not

@@ -191,27 +191,6 @@ def test_an_encoder_alone():
 # On disk and in the Trainer
 
 
-@KINDS
-def test_saved_and_loaded(kind, tmp_path):
-    made, given = model(kind, "fone", "fone", vocab_size=tiny.VOCAB + 2), batch()
-    made.save_pretrained(tmp_path)
-    back = NumberModel.from_pretrained(tmp_path)
-    assert type(back.backbone) is type(made.backbone) and not back.causal
-    same(back(**given).loss, made(**given).loss, 0, 0)
-
-
-def test_adapters(tmp_path):
-    peft = pytest.importorskip("peft")
-    task = {"target_modules": ["q", "v"], "task_type": "SEQ_2_SEQ_LM"}
-    adapted = peft.get_peft_model(backbone("t5"), peft.LoraConfig(init_lora_weights=False, **task))
-    made = NumberModel(adapted, tiny.embedding("xval"), tiny.head("scalar")).eval()
-    expected = made(**batch()).logits
-    assert not torch.allclose(expected, model("t5")(**batch()).logits)
-    made.save_pretrained(tmp_path)
-    same(NumberModel.from_pretrained(tmp_path)(**batch()).logits, expected)
-    same(made.merge_and_unload()(**batch()).logits, expected, 1e-4, 1e-4)
-
-
 def pairs(texts, tokenizer):
     """(pairs of rows, their schema)."""
     sides = [NumberDataset(tokenizer.encode_batch(list(side))) for side in zip(*texts, strict=True)]
