@@ -26,32 +26,18 @@ WAYS = {
     "beams": {"num_beams": 4, "num_return_sequences": 3},
     "sampled beams": {"num_beams": 3, "do_sample": True, "num_return_sequences": 3},
 }
-CASES = {
+FONE = {"name": "fone", "int_digits": 4, "frac_digits": 2}
+PLACE = {"name": "place", "zero_init": False}
+CASES = {  # representation, embedding, head
     "xval": (XVal(0.1), {"name": "xval", "scale": 0.1}, {"name": "scalar", "scale": 0.1}),
     "bits": (FloatBits(), {"name": "bits", "bias": True}, {"name": "bits"}),
     "bits compact": (FloatBits(compact=True), {"name": "bits", "bias": True}, {"name": "bits"}),
     "mixture": (XVal(), {"name": "xval"}, {"name": "mixture", "point": "mean"}),
-    "fone": (
-        FoNE(4, 2, compact=True),
-        {"name": "fone", "int_digits": 4, "frac_digits": 2},
-        {"name": "fone", "int_digits": 4, "frac_digits": 2},
-    ),
-    "fone dense": (
-        FoNE(4, 2),
-        {"name": "fone", "int_digits": 4, "frac_digits": 2},
-        {"name": "fone", "int_digits": 4, "frac_digits": 2},
-    ),
-    "fone chunks": (
-        FoNE(4, 2, compact=True, chunk=4),
-        {"name": "fone", "int_digits": 4, "frac_digits": 2, "chunk": 4},
-        {"name": "fone", "int_digits": 4, "frac_digits": 2},
-    ),
-    "place": (PlaceValue(), {"name": "place", "zero_init": False, "written": "msd"}, None),
-    "place lsd": (
-        PlaceValue(order="lsd"),
-        {"name": "place", "zero_init": False, "written": "lsd"},
-        None,
-    ),
+    "fone": (FoNE(4, 2, compact=True), FONE, FONE),
+    "fone dense": (FoNE(4, 2), FONE, FONE),
+    "fone chunks": (FoNE(4, 2, compact=True, chunk=4), FONE | {"chunk": 4}, FONE),
+    "place": (PlaceValue(), PLACE | {"written": "msd"}, None),
+    "place lsd": (PlaceValue(order="lsd"), PLACE | {"written": "lsd"}, None),
     "p10": (P10(), None, None),
     "digits": (Digits(1), None, None),
 }

@@ -6,7 +6,7 @@ import torch_models as tiny
 import trained
 
 from numtok import Tokenizer
-from numtok.representations import FloatBits, PlaceValue, XVal
+from numtok.representations import FloatBits, XVal
 from numtok_torch import (
     XVAL_MASKING,
     ModelError,
@@ -142,47 +142,8 @@ def test_float_embedding_trains_word_head_and_number_module_only(kind, tmp_path)
     ) - trunk
 
 
-@pytest.mark.parametrize("other", [{"reciprocal": True}, {"compact": True}])
-def test_bits_of_float64_are_learnt_and_written_with_17_digits(other):
-    """BitTokens: bits added to the word vector of the number's token, a binary cross-entropy of
-    each bit with a weight. What a model learns by heart from a text, through the collator, and
-    writes through its head, is that text, to the last digit."""
-    numbers = FloatBits(width=64, **other)
-    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [numbers])
-    texts = ["it is -28.5 or 0.30000000000000004", "the mass is 9.1093837139000001e-31"]
-    rows = NumberDataset(tokenizer.encode_batch(texts))
-    torch.manual_seed(0)
-    embedding = embedding_from_schema(rows.schema, tiny.D, projection="linear")
-    whole = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size)
-    made = NumberModel(whole, embedding, head_from_schema(rows.schema, tiny.D, slope=0.05)).train()
-    batch = NumberCollator.from_schema(rows.schema, 0, objective="causal")(list(rows))
-    losses = tiny.learn(made, batch, 100, 2e-2, "number_loss")
-    assert losses[-1] < losses[50] < losses[10] < losses[0]
-    assert losses[-1] < losses[0] / 10
-    made.eval()
-    written = generate(made, tokenizer, ["it is"], max_new_tokens=3, full_text=True)
-    assert written == ["it is -28.5 or 0.30000000000000004"]
-    (values,) = generate(made, tokenizer, ["the mass is"], max_new_tokens=1, details=True).values
-    assert values == [9.1093837139000001e-31]
-
-
 def test_mistakes():
     with pytest.raises(ModelError, match="'head' is unknown"):
         NumberModel(tiny.backbone("bert"), None, freeze_backbone="head")
     with pytest.raises(ModelError, match="'deep' is unknown"):
         xval_gpt2(50, 16, 1, 2, token_head="deep")
-
-
-def test_place_values_train_every_place():
-    """Place values: "in the number 123, the digit 1 is assigned a positional embedding of 3", "for
-    123.45, the digit 4 ... is assigned -1"; the language modelling loss of the extended pretraining
-    reaches the vectors of all of them."""
-    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [PlaceValue()])
-    rows = NumberDataset(tokenizer.encode_batch(["it is 123.45 of"]))
-    layer = embedding_from_schema(rows.schema, tiny.D, written=None)
-    made = NumberModel(tiny.backbone("gpt_neox", vocab_size=tokenizer.vocab_size), layer)
-    batch = NumberCollator.from_schema(rows.schema, 0, objective="causal")(list(rows))
-    assert [place for place in batch["place_value"][0].tolist() if place] == [3, 2, 1, -1, -2]
-    made(**batch).loss.backward()
-    trained_places = layer.vectors.weight.grad.abs().sum(1).nonzero()[:, 0] - layer.max_place
-    assert trained_places.tolist() == [-2, -1, 1, 2, 3]
