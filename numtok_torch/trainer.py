@@ -1,13 +1,4 @@
-"""The Trainer of transformers, for a :class:`~numtok_torch.NumberModel`.
-
-Any Trainer trains a number model; this one also
-
-- averages the loss of numbers over all batches of a step, in every process: transformers counts
-  tokens alone;
-- smooths labels (``TrainingArguments(label_smoothing_factor=...)``), those of tokens;
-- reports :func:`~numtok_torch.metrics.number_metrics` when it evaluates a model with a head;
-- writes checkpoints that transformers' Auto classes load (:mod:`numtok_torch.auto`).
-"""
+"""The Trainer of transformers, for a :class:`~numtok_torch.NumberModel`. Any Trainer trains one."""
 
 from __future__ import annotations
 
@@ -35,9 +26,10 @@ except ImportError as error:
 class NumberTrainer(Trainer):
     """A Trainer of transformers for a :class:`~numtok_torch.NumberModel`, with the same arguments.
 
-    It averages the loss of numbers over all batches of a step, smooths the labels of tokens with
-    ``label_smoothing_factor``, reports number metrics in ``evaluate()``, and writes checkpoints
-    that transformers' Auto classes load.
+    It averages the loss of numbers over all batches of a step, in every process, where transformers
+    counts tokens alone; smooths the labels of tokens with ``label_smoothing_factor``; reports
+    :func:`~numtok_torch.metrics.number_metrics` in ``evaluate()`` of a model with a head; and writes
+    checkpoints that transformers' Auto classes load (:mod:`numtok_torch.auto`).
 
     Raises:
         ModelError: for another model, or one without a word vector for each token of the data.

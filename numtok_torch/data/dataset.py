@@ -11,10 +11,6 @@ int32 (numbers,), and per number ``number_value`` float64 (numbers,), ``number_b
 FORMAT.md; the same for files in token layout. Rows of packed files, which are pieces of documents,
 and blocks (:mod:`numtok_torch.data.blocks`) have ``position_ids`` int64 (tokens,) that begin at 0
 with each document.
-
-**Null rows**, documents that were null, are no rows for a model. The stream leaves them out. By
-number, where the count has to be known, asking for one is a ``SchemaError`` unless
-``nulls="skip"``, which looks for them once, when the data set is made, and does not count them.
 """
 
 from __future__ import annotations
@@ -222,7 +218,8 @@ class NumberDataset(Encoded, Dataset[Row]):
 
     Args:
         source, columns, tokenizer: as in :class:`Encoded`.
-        nulls: what to do about null rows: ``"error"`` when one is asked for, or ``"skip"`` them
+        nulls: what to do about null rows, of documents that were null and are no rows for a model:
+            ``"error"`` when one is asked for, or ``"skip"`` them
             after one pass over the data. Blocks ask for all.
         cache_bytes: how much Arrow data each process keeps in memory.
         disk_bytes: how much room all converted files in the cache folder may take, those of other
@@ -288,7 +285,7 @@ class _Progress:
 
 class IterableNumberDataset(Encoded, IterableDataset[Row]):
     """Rows that are read one after the other, for data of any size. Each row comes once, in exactly
-    one of the processes that share the work. The order depends on ``seed`` and the epoch only.
+    one of the processes that share the work; null rows are left out. The order depends on ``seed`` and the epoch only.
 
     **Sharing.** The order is cut into one stretch for each DataLoader worker of each rank, equally
     long to within one row, and each reads little more than the chunks its stretch lies in.

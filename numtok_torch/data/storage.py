@@ -1,11 +1,7 @@
 """Encoded files as chunks that are read on demand: row groups of Parquet, record batches of Arrow
-IPC, batches in memory; all in number layout, in numpy arrays.
-
-**Rows of Parquet at random.** All of a row group takes reading for one row. So a file is converted
-once, to an uncompressed Arrow file of small batches in ``rows`` in the user's cache folder, which
-is mapped by this process and others. It is found by a digest of the Parquet file's footer, its size
-and time of change, and of the columns: a file that was changed is converted anew. What is damaged
-or gone there is made again; without room, row groups are read whole.
+IPC, batches in memory; all in number layout, in numpy arrays. Parquet whose rows are read at random
+is converted once, to Arrow files in the cache, found by a digest of the footer, size, time of change
+and columns; what is damaged or gone there is made again.
 """
 
 from __future__ import annotations

@@ -1,23 +1,5 @@
-"""The layer for the tensors of each representation, and the layer that fits a file.
-
-=======================  ============================  ==================================================================
-class                    reads                         word vector e of a number becomes
-=======================  ============================  ==================================================================
-XValEmbedding            number_scaled                 e · x
-FloatBitsEmbedding       number_bits, either form      R(bits), a small ReLU network; e + bits as -1 and 1
-FoNEEmbedding            number_digits or _fourier     e + features, padded with zeros or through a linear map
-ExponentBinsEmbedding    number_bin                    e + the bin's vector
-QuantileBinsEmbedding    number_quantile_bin           e + the bin's vector; ``soft`` number_quantile: between those of two edges
-LogFourierEmbedding      number_log_fourier            e + a linear map of the features
-PlaceValueEmbedding      place_value                   e + the vector of the place, for each digit or group of digits
-FoNEDigitEmbedding       input_ids                     e + φ(digit, 10), or φ(digit, 10), for each digit
-SumEmbedding             those of its parts            e + what each of them adds
-=======================  ============================  ==================================================================
-
-In a ``NumberModel`` all start as long as the word vectors; ``amplitude=1.0`` is the published
-length. ``zero_init=True`` gives each a variant that leaves a pretrained model's output as it is
-before the first step, in which every layer learns. No layer has a buffer of floats: ``.half()``,
-``.to(torch.bfloat16)`` and FSDP round parameters, never constants.
+"""The layer for the tensors of each representation, and the layer that fits a file. No layer has a
+buffer of floats: ``.half()``, ``.to(torch.bfloat16)`` and FSDP round parameters, never constants.
 """
 
 from __future__ import annotations

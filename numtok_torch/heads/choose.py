@@ -1,16 +1,4 @@
-"""The head for the tensors of each representation, and the head that fits a file.
-
-=============  =============================  =============================================  ==================================
-class          target                         loss, the mean over numbers                    confidence
-=============  =============================  =============================================  ==================================
-ScalarHead     number_scaled                  squared error                                  none
-MixtureHead    number_value                   negative log-likelihood                        probability around the value
-QuantileHead   number_value                   pinball loss, the mean over quantiles          none; an interval
-FourierHead    number_value                   negative log-likelihood                        probability around the value
-FoNEHead       number_digits                  cross-entropy, mean over digits                probability of all digits together
-BitsHead       number_bits, either form       binary cross-entropy, mean over the bits       probability of all bits together
-=============  =============================  =============================================  ==================================
-"""
+"""The head for the tensors of each representation, and the head that fits a file."""
 
 from __future__ import annotations
 

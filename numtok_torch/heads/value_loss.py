@@ -1,20 +1,6 @@
 """Number value loss: for whole numbers of several tokens, how far the number that was predicted is
-from the right one, relative to it.
-
-A number is a run of digits in the labels, with the points and separators among them. What is
-predicted for it is the sum of the expected digits at their places: at each token, the mean of the
-values of all digits, by the softmax over them alone; so a wrong digit costs by its place.
-``"symmetric"`` is ``NumberLevelLoss`` of ``ntloss``, the package of Zausinger et al. (2025).
-
-With ŷ the value predicted and y that of the label, the sign and the power of ten left out, as they
-are tokens of their own:
-
-============  =======================  ======================================================================================
-kind          loss                     range
-============  =======================  ======================================================================================
-symmetric     |ŷ - y| / (ŷ + y)        0 to 1; without a gradient where y is 0, so that digits need another loss
-relative      |ŷ - y| / max(y, u)      u is one in the last place as written; large where a number begins with zeros
-============  =======================  ======================================================================================
+from the right one, relative to it. ``"symmetric"`` is ``NumberLevelLoss`` of ``ntloss``, the package
+of Zausinger et al. (2025).
 """
 
 from __future__ import annotations
@@ -89,9 +75,14 @@ class NumberValueLoss(DigitLoss):
     """How far the expected value of each number is from the right one, relative to it, as a mean
     over numbers. To be added to the cross-entropy.
 
-    With ŷ the sum of the expected digits at their places, and y the number of the labels, without
-    sign and power of ten: ``"symmetric"`` is |ŷ - y| / (ŷ + y), ``"relative"`` |ŷ - y| / max(y, u),
-    where u is one in the last place as written.
+    A number is a run of digits in the labels, with the points and separators among them. ŷ is the
+    sum of the expected digits at their places: at each token, the mean of the values of all digits,
+    by the softmax over them alone; so a wrong digit costs by its place. y is the number of the
+    labels; sign and power of ten are left out, as they are tokens of their own.
+
+    ``"symmetric"`` is |ŷ - y| / (ŷ + y), 0 to 1; without a gradient where y is 0, so that digits
+    need another loss. ``"relative"`` is |ŷ - y| / max(y, u), where u is one in the last place as
+    written; large where a number begins with zeros.
 
     Args:
         tokens: which tokens are digits, and how numbers are made of them; :meth:`from_schema` and
