@@ -248,7 +248,8 @@ EXPERIMENT = Experiment(
     ),
     seen=seen,
     verdict=(
-        "Says nothing: after these steps hardly a model is better than a guess at anything. Ten times"
-        " the steps, a quarter of an hour of a core for a row, and more seeds may tell."
+        "Says nothing: after these steps hardly a model is better than a guess at anything, and seeds"
+        " differ widely. Ten times the steps, a quarter of an hour of a core for a row, may"
+        " tell."
     ),
 )

@@ -20,7 +20,7 @@ answers. Tables and sections of xVal are those of its first version. `make evide
 `--full` takes the settings of the papers. Every row of a table gets the same trunk, data and steps, and the same search where there is one, but for rows that
 say otherwise (`×4`, `longer`). Vectors start as long as the word vectors they are added to, but for features that do not learn, which are never shorter than
 published. What stands behind ± is the standard deviation over seeds (divided by n - 1); a figure without it is of one seed. CPU seconds are of a core that had
-other work beside; hours of training are those too, but for `mixture` and the first seed of `xval_expressions`, where they are by the clock.
+other work beside; hours of training are those too, but for some of `mixture` and the first seed of `xval_expressions`, where they are by the clock.
 
 **The budget is small**: models of 50,000 to 930,000 weights, a minute of one core for most runs, one to three seeds. A paper's finding that needs more is
 said not to be shown, with the budget that would settle it. What is shown at this size is no proof for a larger one. Runs that are missing in the list below
