@@ -170,7 +170,8 @@ class EncodeSettings:
             Template(self.template)
             if self.text_column is not None:
                 raise InputError("template and text_column both tell the text; leave out one")
-        if self.split_seed and self.documents is None:
+        documents = self.documents  # or an error
+        if self.split_seed and documents is None:
             raise InputError(
                 f"split_seed={self.split_seed} is of the hash that sample=... or split=... goes by;"
                 " give one of these too"
