@@ -56,18 +56,9 @@ def main() -> int:
         columns = ", ".join(pq.read_schema(encoded).names)
         decode_files([encoded], back, tokenizer)
         same = texts_of(back) == original
-    before, after, left = (
-        summary.tokens_before,
-        summary.tokens_after,
-        sum(summary.left_as_text.values()),
-    )
     print(
         f"{summary.documents} documents with {summary.numbers} numbers became {summary.tokens:,}"
-        f" tokens. A number takes {after:.2f} of them on average,"
-    )
-    print(
-        f"where the tokenizer alone spends {before:.2f}. Left as text, being outside float32:"
-        f" {left}."
+        f" tokens. Left as text, being outside float32: {sum(summary.left_as_text.values())}."
     )
     print(f"Columns: {columns}")
     print("Decoded: every byte is the same." if same else "Decoded: THE TEXT CHANGED.")
