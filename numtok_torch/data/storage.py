@@ -111,7 +111,7 @@ class Chunk:
 
 class Storage:
     """The chunks of one data set. It can be pickled: files are opened again in the other process,
-    the cache stays behind. It does not use Arrow's threads, which do not survive a fork.
+    the cache stays behind. It reads without Arrow's threads, and converts with them.
 
     Attributes:
         schema: of the columns that are read, with its metadata.

@@ -1,7 +1,7 @@
 """Encoded files as record batches in the types of ``FORMAT.md``: the inverse of
 ``write/encoded.py``. All of them in order, of bounded size and their rows checked; or any chunk,
-which is a row group of Parquet or a record batch of Arrow IPC, and any columns of it. Nothing here
-uses Arrow's threads, which do not survive a fork.
+which is a row group of Parquet or a record batch of Arrow IPC, and any columns of it, without
+Arrow's threads, as data loaders have processes of their own.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class EncodedFile(ABC):
             return self._conformed(self._chunk(number, list(columns)))
 
     def parts(self, number: int, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """The same, so many rows at a time."""
+        """The same, so many rows at a time, by Arrow's threads."""
         with named_errors(Source(self.path, _KIND)):
             yield from (
                 self._conformed(stored) for stored in self._parts(number, list(columns), rows)
@@ -124,7 +124,7 @@ class _Parquet(EncodedFile):
 
     def _parts(self, number: int, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         for batch in self._file.iter_batches(
-            batch_size=rows, row_groups=[number], columns=columns, use_threads=False
+            batch_size=rows, row_groups=[number], columns=columns, use_threads=True
         ):
             yield batch.select(columns)
 
