@@ -34,8 +34,9 @@ FEW, MANY = 50, 1000  # documents
 MOST_CACHED = 1 << 28  # bytes that all tokenizers of a process may keep of the pieces they saw
 LEAST_CACHED = 1 << 26  # and that each may, however many they are
 STRETCH = 1 << 12  # ids that wait until they are looked at: a short run needs no kernel for it
-SAMPLED = 64  # one pair of tokens of so many is looked at
-RARE = np.uint64(64 - 6)  # its hash has as many leading zeros
+SAMPLED = 256  # one pair of tokens of so many is looked at
+RARE = np.uint32((1 << 32) // SAMPLED)  # its hash is below
+FIRST, SECOND = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77)
 MIXED = np.uint64(0x9E3779B97F4A7C15)
 FAR = 64  # tokens on each side that are taken for the same piece
 SLOTS = 1 << 24  # bits, each for the pieces with one hash
@@ -62,7 +63,9 @@ class _Encoder:
         if self._due >= STRETCH:
             ids = self._waiting[0] if len(self._waiting) == 1 else np.concatenate(self._waiting)
             self._waiting, self._due = [], 0
-            self.cached += _new_bytes(ids, forms, self._seen)
+            rare = np.empty(len(ids) - 1, np.bool_)
+            _rare_pairs(ids, rare)
+            self.cached += _new_bytes(ids, np.flatnonzero(rare), forms, self._seen)
 
 
 _encoders: weakref.WeakSet[_Encoder] = weakref.WeakSet()
@@ -171,16 +174,22 @@ def _forms_of(vocabulary: dict[int, bytes]) -> npt.NDArray[np.uint32]:
 
 
 @kernel
-def _new_bytes(ids, forms, seen):  # type: ignore[no-untyped-def]
+def _rare_pairs(ids, rare):  # type: ignore[no-untyped-def]
+    """Sets bool[ids - 1] ``rare``: whether a token and the next have a rare hash."""
+    for k in range(rare.size):
+        rare[k] = np.uint32(ids[k] * FIRST + ids[k + 1] * SECOND) < RARE
+
+
+@kernel
+def _new_bytes(ids, places, forms, seen):  # type: ignore[no-untyped-def]
     """About how many bytes gigatoken keeps anew for these ids, by the pieces of several tokens
     whose bits in ``seen`` are not set, which are set. A piece is taken to end where the kind of
-    bytes changes. Only those are looked at that have a pair of tokens with a rare hash: a piece
-    always or never, so that what comes again and again does not count again.
+    bytes changes. Only those are looked at that have a pair with a rare hash, at ``places``: a
+    piece always or never, so that what comes again and again does not count again.
     """
     cached = np.int64(0)
-    for k in range(ids.size - 1):
-        pair = np.uint64(ids[k]) << np.uint64(32) | np.uint64(ids[k + 1])
-        if pair * MIXED >> RARE or _apart(ids, forms, k):
+    for k in places:
+        if _apart(ids, forms, k):
             continue
         first, last = k, k + 1
         while first > max(0, k - FAR) and not _apart(ids, forms, first - 1):
