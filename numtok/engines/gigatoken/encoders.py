@@ -63,7 +63,7 @@ class _Encoder:
         if self._due >= STRETCH:
             ids = self._waiting[0] if len(self._waiting) == 1 else np.concatenate(self._waiting)
             self._waiting, self._due = [], 0
-            rare = np.empty(len(ids) - 1, np.bool_)
+            rare = memory.empty(len(ids) - 1, np.bool_)
             _rare_pairs(ids, rare)
             self.cached += _new_bytes(ids, np.flatnonzero(rare), forms, self._seen)
 
