@@ -439,8 +439,9 @@ def test_what_gigatoken_keeps_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     free.clear()  # what other tests had it keep
     known = rng.integers(97, 123, (200, 8), np.uint8)
     for turn in range(20):
-        letters = known if turn < 10 else rng.integers(97, 123, (200, 8), np.uint8)
-        words = [word.tobytes().decode() for word in rng.choice(letters, 4_000)]
+        new = rng.integers(97, 123, (200, 8), np.uint8)
+        letters, count = (known, 40_000) if turn < 10 else (new, 4_000)
+        words = [word.tobytes().decode() for word in rng.choice(letters, count)]
         rows = TextRows.of([" ".join(words), "a b"])
         engine.encode(rows, no_slots(scan(rows)))
         made.append(free[-1] if free else None)
