@@ -32,8 +32,7 @@ class Piece(NamedTuple):
     """What stands for a number in a short text."""
 
     first: bytes  # its first mark, behind a sign that stays; the number itself if it stays
-    others: bytes  # the other marks
-    ids: list[int]  # theirs
+    others: list[int]  # the ids of its other marks
 
 
 class Marks:
@@ -65,7 +64,7 @@ class Marks:
         self.probe = self.tokenizer.encode("a", add_special_tokens=False)
         self.contents = {mark: content for content, mark in mark_of.items()}
         self.number = mark_of.get(NUM, "")
-        self.sure = Piece(self.number.encode(), b"", [])
+        self.sure = Piece(self.number.encode(), [])
         self.pieces: dict[bytes, Piece] = {}
         self._after_mark: dict[bytes, list[int]] = {}
         self._by_id = {id: mark_of[content] for content, id in marked.items()}
@@ -82,8 +81,17 @@ class Marks:
 
     def piece(self, sign: bytes, ids: list[int]) -> Piece:
         """What stands for a number of these tokens."""
-        marks = [self._by_id[id].encode() for id in ids]
-        return Piece(sign + marks[0], b"".join(marks[1:]), ids[1:])
+        return Piece(sign + self.written(ids[:1]), ids[1:])
+
+    def written(self, ids: list[int]) -> bytes:
+        """The marks of these tokens."""
+        return "".join([self._by_id[id] for id in ids]).encode()
+
+    def room_for_pieces(self) -> dict[bytes, Piece]:
+        """:attr:`pieces`, emptied if they are too many."""
+        if len(self.pieces) > MOST_REMEMBERED:
+            self.pieces = {}
+        return self.pieces
 
     def ids_after_mark(self, text: bytes) -> list[int] | None:
         """Ids of a short text that ends in a number's first mark, behind another; None if a call at

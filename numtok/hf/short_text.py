@@ -23,7 +23,7 @@ from numtok.hf.general import (
     set_truncation_and_padding,
     take_settings,
 )
-from numtok.hf.marks import MOST_REMEMBERED, Marks, Piece
+from numtok.hf.marks import Marks, Piece
 
 SHORT = 1 << 10  # characters; beyond, the general way costs little more
 CLOSE = 4  # bytes between two numbers that are encoded once, as in 12:30 and 2020-01-02
@@ -151,12 +151,12 @@ def _marked(
     for start, stop, sure in found:
         before, number = data[at:start], data[start:stop]
         at = stop
-        own = marks.sure if sure else known.get(number)
+        own = marks.sure if sure and state.one_token else known.get(number)
         if own is None:
-            known = _learnt(state, marks, data, found)
+            known = _learnt(state, marks, number, sure) or _all_learnt(state, marks, data, found)
             own = known[number]
         if others is None or own.first == number:
-            parts += (before, own.first, own.others)
+            parts += (before, own.first, marks.written(own.others))
             last = None
             continue
         close = None
@@ -168,19 +168,29 @@ def _marked(
             others.append(last)
         else:
             last += close
-        last += own.ids
+        last += own.others
     return b"".join([*parts, data[at:]]).decode()
 
 
 def _learnt(
+    state: BackendState, marks: Marks, number: bytes, sure: bool
+) -> dict[bytes, Piece] | None:
+    """``marks.pieces``, with what stands for the number; None if its text does not tell."""
+    ids = state.numtok.spell_one(number) if sure else None
+    if ids is None:
+        return None
+    known = marks.room_for_pieces()
+    known[number] = marks.piece(b"", ids)
+    return known
+
+
+def _all_learnt(
     state: BackendState, marks: Marks, text: bytes, found: list[tuple[int, int, bool]]
 ) -> dict[bytes, Piece]:
-    """``marks.pieces``, with what stands for each number of the text."""
-    if len(marks.pieces) > MOST_REMEMBERED:
-        marks.pieces = {}
-    known, begin = marks.pieces, {stop: start for start, stop, _ in found}
+    """Likewise of each number of the text."""
+    known, begin = marks.room_for_pieces(), {stop: start for start, stop, _ in found}
     for stop, start in begin.items():  # what some representation does not hold stays text
-        known[text[start:stop]] = Piece(text[start:stop], b"", [])
+        known[text[start:stop]] = Piece(text[start:stop], [])
     numbers = state.numtok.finder.numbers(TextRows.of([text.decode()]), parse_special=True)
     slots = state.numtok.encode_numbers(numbers)[1]
     edges = itertools.pairwise(slots.offsets.tolist())

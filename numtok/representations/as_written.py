@@ -28,7 +28,7 @@ from numtok.arrays.kernels import allocating_kernel, inner_kernel, merged_kernel
 from numtok.arrays.unicode_classes import DIGIT, character_classes
 from numtok.arrays.utf8 import class_at
 from numtok.numbers.numbers import Numbers
-from numtok.representations.base import Mask, Spelled
+from numtok.representations.base import Mask, Spelled, Symbols
 
 LIMIT = 32767  # of the index of a place
 MARKS = tuple("-+.eE,_'")
@@ -38,8 +38,7 @@ MINUS, PLUS, POINT, LOWER_E, UPPER_E, COMMA = (10 + MARKS.index(mark) for mark i
 _GROUPS_OF_TWO = 10 + len(MARKS)
 _GROUPS_OF_THREE = _GROUPS_OF_TWO + 100
 _NONE = 2**16 - 1
-
-Symbols = npt.NDArray[np.uint16]
+_ZERO, _FIRST_ROW = np.zeros(1, np.int64), np.zeros(1, np.int32)
 
 
 @functools.lru_cache(maxsize=LONGEST_GROUP)
@@ -85,6 +84,19 @@ def spell(numbers: Numbers, group: int = 1, left: bool = False, places: bool = T
     return Spelled(symbols, offsets, indices if places else None)
 
 
+def spell_one(written: bytes, decimal: str, group: int = 1, left: bool = False) -> Symbols:
+    """:func:`spell` for one number, without places: its text alone, with that decimal mark."""
+    if group == 1 and written.isascii():  # ten times as fast for one
+        return np.frombuffer(written.translate(_bytes_of(decimal), b")"), np.uint8).astype(
+            np.uint16
+        )
+    text, length = np.frombuffer(bytearray(written), np.uint8), np.array([len(written)])
+    surface = _Surfaces(text, _ZERO, _FIRST_ROW, _ZERO, length, _ZERO, _ZERO)
+    symbols: Symbols
+    symbols, _, _ = _spell(surface, character_classes(), _symbol_of(decimal), group, left, False)
+    return symbols
+
+
 def text_of(
     symbols: Symbols, offsets: npt.NDArray[np.int64], group: int = 1
 ) -> pa.LargeStringArray:
@@ -107,6 +119,15 @@ def _symbol_of(decimal: str) -> Symbols:
     table[[ord(" "), ord(".")]] = COMMA
     table[ord(decimal)] = POINT
     return table
+
+
+@functools.cache
+def _bytes_of(decimal: str) -> bytes:
+    """256 symbols: those of ASCII's digits and of what :func:`_mark` writes."""
+    table = _symbol_of(decimal).copy()
+    table[ord("0") : ord("9") + 1] = range(10)
+    table[ord("(")] = MINUS
+    return table.astype(np.uint8).tobytes().ljust(256)
 
 
 @functools.cache

@@ -37,6 +37,7 @@ NEVER = -1
 Rules = Mapping[str, Sequence[tuple[Iterable[int], str]]]
 
 Mask = npt.NDArray[np.bool_]
+Symbols = npt.NDArray[np.uint16]
 
 
 class AddedTokens(NamedTuple):
@@ -120,6 +121,14 @@ class Representation(ABC):
         """The same, fitted to float64[n]; one that is never :attr:`unfitted` as it is."""
         return self
 
+    @property
+    def surely_held(self) -> range:
+        """Powers of ten: a number all of whose digits stand at these fits, whatever they are.
+
+        Empty if only :meth:`fits` can tell.
+        """
+        return range(0)
+
     @abstractmethod
     def fits(self, numbers: Numbers) -> Mask:
         """bool[n]: which numbers it can hold, exactly or within its documented precision."""
@@ -175,14 +184,6 @@ class SingleToken(Representation):
     @abstractmethod
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         """The inverse of :meth:`encode`, as far as the representation holds the numbers."""
-
-    @property
-    def surely_held(self) -> range:
-        """Powers of ten: a number all of whose digits stand at these fits, whatever they are.
-
-        Empty if only :meth:`fits` can tell.
-        """
-        return range(0)
 
     def vanishing(self, numbers: Numbers) -> Mask:
         """bool[n]: which numbers come out so near to zero, without being zero, that a model can
@@ -261,7 +262,7 @@ class Continuation:
 class Spelled:
     """n numbers as symbols."""
 
-    symbols: npt.NDArray[np.uint16]  # uint16[total], indices into the representation's ``alphabet``
+    symbols: Symbols  # uint16[total], indices into the representation's ``alphabet``
     offsets: npt.NDArray[np.int64]  # int64[n + 1]
     # one value per symbol for the representation's column per token, or None
     stream: npt.NDArray[Any] | None = None
@@ -296,6 +297,12 @@ class SpelledOut(Representation):
     @abstractmethod
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
         """The inverse: each number as text; what is no number, as its symbols."""
+
+    def encode_one(self, written: bytes, decimal: str) -> Symbols | None:
+        """:meth:`encode` for one number that is surely held, from how it is written alone; None if
+        that is not enough.
+        """
+        return None
 
     def continuation(self, grammar: Grammar) -> Continuation | None:
         """Which symbols may follow which, the brackets not included, in numbers that ``grammar``

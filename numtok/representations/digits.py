@@ -40,7 +40,14 @@ import pyarrow as pa
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import as_written
-from numtok.representations.base import AddedTokens, Continuation, Mask, Spelled, SpelledOut
+from numtok.representations.base import (
+    AddedTokens,
+    Continuation,
+    Mask,
+    Spelled,
+    SpelledOut,
+    Symbols,
+)
 from numtok.representations.columns import Column
 from numtok.representations.continuation import continuation_of, in_groups
 from numtok.representations.place_value import PlaceValue
@@ -91,6 +98,13 @@ class Digits(SpelledOut):
 
     def encode(self, numbers: Numbers) -> Spelled:
         return as_written.spell(numbers, self.group, self.align == "left", self.places)
+
+    @property
+    def surely_held(self) -> range:
+        return range(-as_written.LIMIT, as_written.LIMIT)
+
+    def encode_one(self, written: bytes, decimal: str) -> Symbols:
+        return as_written.spell_one(written, decimal, self.group, self.align == "left")
 
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
         return as_written.text_of(spelled.symbols, spelled.offsets, self.group)

@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays.kernels import allocating_kernel
@@ -43,7 +44,7 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import as_written
 from numtok.representations.as_written import LIMIT, LOWER_E, MINUS, PLUS, UPPER_E
-from numtok.representations.base import Continuation, Mask, Spelled, SpelledOut
+from numtok.representations.base import Continuation, Mask, Spelled, SpelledOut, Symbols
 from numtok.representations.columns import Column
 from numtok.representations.continuation import continuation_of
 
@@ -88,6 +89,17 @@ class PlaceValue(SpelledOut):
             return spelled
         order = _mantissas_backwards(spelled.symbols, spelled.offsets)
         return Spelled(spelled.symbols[order], spelled.offsets, spelled.stream[order])
+
+    @property
+    def surely_held(self) -> range:
+        return range(self.max_offset - LIMIT, LIMIT - self.max_offset)
+
+    def encode_one(self, written: bytes, decimal: str) -> Symbols:
+        symbols = as_written.spell_one(written, decimal)
+        if self.order == "msd":
+            return symbols
+        order: npt.NDArray[np.int64] = _mantissas_backwards(symbols, np.array([0, len(symbols)]))
+        return symbols[order]
 
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
         symbols = spelled.symbols

@@ -145,10 +145,7 @@ class NumberFinder:
         """Between which places all representations hold digits; (0, 0) if only they can tell."""
         if not self.carries_sign:
             return 0, 0
-        held = [
-            one.surely_held if isinstance(one, SingleToken) else range(0)
-            for one in self.representations
-        ]
+        held = [one.surely_held for one in self.representations]
         return max(one.start for one in held), min(one.stop for one in held)
 
     def numbers(self, rows: TextRows, parse_special: bool = False) -> Numbers:

@@ -22,7 +22,7 @@ from numtok.engines.tokenizer_json import load_source
 from numtok.errors import InputError, SchemaError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
-from numtok.representations import Representation, Subword, representations_of
+from numtok.representations import Representation, SpelledOut, Subword, representations_of
 from numtok.representations.parse import Representations, choose
 from numtok.tokenizer import saving, schema
 from numtok.tokenizer.decode import Decoder, TokenIds
@@ -40,7 +40,7 @@ from numtok.tokenizer.encode import (
 )
 from numtok.tokenizer.find import EncodeReport, NumberFinder
 from numtok.tokenizer.metadata import LEADING_SPACE, tokenizer_told
-from numtok.tokenizer.vocabulary import NumberVocabulary, share_tokens
+from numtok.tokenizer.vocabulary import NumberVocabulary, ids_of_one, share_tokens
 
 
 class EncodeOptions(TypedDict, total=False):
@@ -386,6 +386,16 @@ class Tokenizer:
         return number_tokens(
             numbers, self.representations, self._vocabulary.spelling, self._vocabulary.in_text
         )
+
+    def spell_one(self, written: bytes) -> list[int] | None:
+        """The ids of one number that is surely held, from how it is written alone, without the
+        space before it; None if that is not enough.
+        """
+        first, spelling = self.representations[0], self._vocabulary.spelling
+        if not isinstance(first, SpelledOut) or spelling is None:
+            return None
+        symbols = first.encode_one(written, self.grammar.decimal)
+        return None if symbols is None else ids_of_one(symbols, spelling)
 
     def batch_schema(
         self, keep_text: bool = False, add_special_tokens: bool = False, large: bool = False

@@ -27,6 +27,7 @@ from numtok.representations import (
     SpelledOut,
     own_token,
 )
+from numtok.representations.base import Symbols
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
@@ -102,6 +103,13 @@ def token_ids(spelled: Spelled, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
     with_space = flat.copy()
     with_space[offsets[:-1]] = spaced
     return flat, with_space, offsets
+
+
+def ids_of_one(symbols: Symbols, spelling: Spelling) -> list[int]:
+    """The ids, without space, of one number."""
+    ids: list[int] = spelling.ids[symbols].tolist()
+    plain, _, end = spelling.brackets
+    return [plain, *ids, end] if spelling.bracketed else ids
 
 
 def symbol_stream(

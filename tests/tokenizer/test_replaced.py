@@ -10,12 +10,15 @@ from kept import kept
 import numtok
 from numtok.arrays.text_rows import TextRows
 from numtok.numbers.grammar import Grammar
-from numtok.representations import FloatBits, FoNE, LogFourier, XVal
+from numtok.representations import Digits, FloatBits, FoNE, LogFourier, PlaceValue, XVal
 from numtok.tokenizer.tokenizer import Tokenizer
 
 GRAMMARS = [Grammar(), Grammar.data(), Grammar.european(), Grammar(accounting=True)]
 
 WIDE = FloatBits(width=64)
+SPELLED = [Digits(1), Digits(1, places=True), Digits(2, "left"), Digits(3), PlaceValue()]
+SPELLED += [PlaceValue(order="lsd"), PlaceValue(max_offset=32_740)]
+HELD = [FloatBits(), WIDE, LogFourier(), *SPELLED]
 
 
 @kept
@@ -44,6 +47,30 @@ def test_found_as_in_many_texts(kind, grammar, text, special):
     assert set(places) <= {(start, stop) for start, stop, _ in found}
 
 
+@kept
+def spelling(representation, grammar):
+    return Tokenizer(trained.config("gpt2"), SPELLED[representation], GRAMMARS[grammar])
+
+
+@given(st.integers(0, len(SPELLED) - 1), st.integers(0, len(GRAMMARS) - 1), texts)
+@example(0, 3, "(1,234.5) -5 +7.e3 \u22125 １２ 1_000 .5E-05 007")
+@example(2, 0, "-1,234,567.8901e-1000 12345.6789")
+@example(5, 0, "-123.45e6 +5 0")
+@example(6, 0, "1234567 1e-29 1e27 1e26 " + "9" * 28)
+def test_one_number_is_spelled_as_in_many_texts(representation, grammar, text):
+    ours = spelling(representation, grammar)
+    found = in_short_text(ours.finder, text, False) or []
+    numbers = ours.finder.numbers(TextRows.of([text]))
+    slots = ours.encode_numbers(numbers).slots
+    many = {
+        stop: slots.plain[slots.offsets[k] : slots.offsets[k + 1]].tolist()
+        for k, stop in enumerate(numbers.stop.tolist())
+    }
+    for start, stop, sure in found:
+        if sure:
+            assert ours.spell_one(text.encode()[start:stop]) == many[stop]
+
+
 def in_short_text(finder, text, special):
     try:
         data = text.encode()
@@ -63,7 +90,7 @@ def test_most_texts_can_be_told():
 
 @pytest.mark.parametrize(
     "representation",
-    [XVal(), XVal(1e-12), XVal(7e9, log=True), XVal(clip=2.0), FloatBits(), WIDE, LogFourier()],
+    [XVal(), XVal(1e-12), XVal(7e9, log=True), XVal(clip=2.0), *HELD],
     ids=repr,
 )
 def test_what_is_surely_held_fits(representation):
