@@ -60,8 +60,8 @@ def encode_shortly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call
         set_truncation_and_padding(tokenizer, options)
     backend.encode_special_tokens = False
     take_settings(marks.tokenizer, backend)
-    # Other tokens than the first go in afterwards, unless they count for the length.
-    later = None if fitted else others
+    # Other tokens than the first go in afterwards, if there are any, unless they count for the length.
+    later = None if fitted or state.one_token else others
     marked = texts if stay else tuple([_marked(state, marks, one, later) for one in texts])
     if None in marked:
         return None
@@ -156,7 +156,9 @@ def _marked(
             known = _learnt(state, marks, number, sure) or _all_learnt(state, marks, data, found)
             own = known[number]
         if others is None or own.first == number:
-            parts += (before, own.first, marks.written(own.others))
+            parts += (before, own.first)
+            if own.others:
+                parts.append(marks.written(own.others))
             last = None
             continue
         close = None
