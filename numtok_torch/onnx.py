@@ -99,6 +99,11 @@ def _check(model: Any, tokenizer: Tokenizer) -> None:
             f"{type(backbone).__name__} writes no text from left to right; to_onnx takes causal"
             " Hugging Face models (...ForCausalLM)"
         )
+    if any(getattr(layer, "read_as_written", False) for layer in model.modules()):
+        raise ModelError(
+            "to_onnx has no operation for read_as_written; write with numtok_torch.generate or"
+            " examples/serve.py"
+        )
     check_rows(backbone, tokenizer.vocab_size)
     check_places(model, tokenizer)
 

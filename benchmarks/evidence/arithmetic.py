@@ -17,15 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 import numtok
 from benchmarks.evidence import learning
 from benchmarks.evidence.corpus import Encoded, encode
 from benchmarks.evidence.learning import Course
 from numtok_torch import NumberModel, PlaceValueEmbedding, metrics
-from numtok_torch.embeddings.base import Batch
-from numtok_torch.embeddings.place_values import places_when_written
 
 END = ";"
 WATCHED = 200  # questions for a point of a learning curve
@@ -62,15 +59,6 @@ class Row:
     numbers: str
     places: bool = True
     as_written: bool = False
-
-
-class PlacesAsWritten(PlaceValueEmbedding):
-    """Shows the digits of a question as those of an answer; the least significant comes first."""
-
-    def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        place = self.read(inputs_embeds, batch, *self.streams).to(torch.int64)
-        place = places_when_written(place, "lsd")
-        return place != 0, place
 
 
 @dataclass(frozen=True)
@@ -122,7 +110,8 @@ def run(
     torch.manual_seed(course.seed)
     model = learning.llama(encoded, *size, places=row.places, start=start)
     if row.as_written:
-        model = NumberModel(model.backbone, PlacesAsWritten(size[0], written="lsd"), model.head)
+        places = PlaceValueEmbedding(size[0], written="lsd", read_as_written=True)
+        model = NumberModel(model.backbone, places, model.head)
     batch = encoded.batch(labels=answers_only, objective="causal")
     some = unseen[:WATCHED]
     found = learning.train(

@@ -27,7 +27,9 @@ fraction is not known to be one until its point.
 In training, the true places of the digits to be predicted would tell the model how many digits are
 still to come. ``written="msd"`` or ``"lsd"`` shows these digits (``labels`` other than -100) as
 they will be seen when written; the others, of a prompt, keep their places.
-``embedding_from_schema`` chooses the order of the file. With ``written=None`` the layer takes the
+``embedding_from_schema`` chooses the order of the file. With ``read_as_written`` a prompt's digits
+are shown as they would be seen when written too, so that a fraction's places are the same in a
+question and in its answer. With ``written=None`` the layer takes the
 stream as it is, which is right for texts that are only read; ``generate`` then warns. A masked
 language model writes nothing from left to right: a batch of the masked objective, known by its
 ``place_value_labels``, is taken as it is. In exponent notation (``1.5e3``) the place also hangs on
@@ -63,6 +65,9 @@ class PlaceValueEmbedding(NumberEmbedding):
             model writes in this order. Most significant first, the place of an integer's digit is
             not known yet, and no vector is added. None: all places are true, so that all vectors
             are trained, those of positive places too.
+        read_as_written: with ``written``: show so the digits without a label too, those of a
+            prompt. Least significant first, a fraction then has the same places in a question as
+            in its answer; most significant first, no integer digit has a place.
         coupled: position coupling, for sums and the like: every token gets a position, o + p for a
             digit of place p, o for all others, with o the row's offset; the backbone is to have no
             positions of its own. In the authors' code (HanseulJo/position-coupling) they are
@@ -84,10 +89,12 @@ class PlaceValueEmbedding(NumberEmbedding):
         written: str | None = None,
         coupled: bool = False,
         amplitude: float | None = None,
+        read_as_written: bool = False,
     ) -> None:
         options = {"max_place": max_place, "max_offset": max_offset, "written": written}
         start = {"zero_init": zero_init, "amplitude": amplitude}
-        super().__init__(d_model, **options, **start, coupled=coupled)
+        shown = {"coupled": coupled, "read_as_written": read_as_written}
+        super().__init__(d_model, **options, **start, **shown)
         if max_place < 1 or max_offset < 0:
             raise RepresentationError(
                 f"place: max_place={max_place} must be positive, max_offset={max_offset} not"
@@ -103,8 +110,12 @@ class PlaceValueEmbedding(NumberEmbedding):
                 f"place: written={written!r} is unknown; use one of {', '.join(map(repr, ORDERS))},"
                 " or None"
             )
+        if read_as_written and written is None:
+            raise RepresentationError(
+                "place: read_as_written needs an order of writing; give written='lsd' or 'msd'"
+            )
         self.max_place, self.max_offset, self.written = max_place, max_offset, written
-        self.coupled = coupled
+        self.coupled, self.read_as_written = coupled, read_as_written
         # the row of place 0 stays zero, unless it is a position like others
         fixed = None if coupled else max_place
         self.vectors = nn.Embedding(2 * max_place + 1, d_model, padding_idx=fixed)
@@ -130,8 +141,11 @@ class PlaceValueEmbedding(NumberEmbedding):
     def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         place = self.read(inputs_embeds, batch, *self.streams).to(torch.int64)  # (batch, seq)
         labels, masked = batch.get("labels"), batch.get("place_value_labels")
-        if self.written is not None and labels is not None and masked is None:
-            place = torch.where(labels != -100, places_when_written(place, self.written), place)
+        if self.written is not None and masked is None:
+            if self.read_as_written:
+                place = places_when_written(place, self.written)
+            elif labels is not None:
+                place = torch.where(labels != -100, places_when_written(place, self.written), place)
         if self.training and self.max_offset:
             size = (len(place), 1)  # one offset a row
             offset = torch.randint(self.max_offset + 1, size, device=place.device)

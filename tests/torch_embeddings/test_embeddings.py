@@ -546,6 +546,31 @@ def test_only_digits_with_a_label_are_shown_as_written():
         assert layer(torch.zeros(1, 8, 1), batch)[0, :, 0].tolist() == place[0].tolist()
 
 
+def test_a_question_is_shown_as_its_answer_if_asked_for():
+    """12.5 and 9.25, least significant first, as they are while they are written: with labels or
+    none, token by token, and in a masked model not.
+    """
+    with pytest.raises(RepresentationError, match="read_as_written needs an order of writing"):
+        layers.PlaceValueEmbedding(1, read_as_written=True)
+    options = {"max_place": 9, "written": "lsd", "read_as_written": True}
+    layer = layers.embedding_from_config({"name": "place"} | options, 1)
+    assert isinstance(layer, layers.PlaceValueEmbedding)
+    assert layers.embedding_from_config(layer.config(), 1).config() == layer.config()
+    with torch.no_grad():
+        layer.vectors.weight.copy_(torch.arange(-9.0, 10).unsqueeze(1))
+    place = torch.tensor([[-1, 0, 1, 2, 0, -2, -1, 0, 1]])
+    shown = torch.tensor([[1, 0, 1, 2, 0, 1, 2, 0, 1]])
+    labels = torch.tensor([[-100] * 5 + [7] * 4])
+    for batch in (
+        {"place_value": place},
+        {"place_value": shown},
+        {"place_value": place, "labels": labels},
+    ):
+        assert torch.equal(layer(torch.zeros(1, 9, 1), batch)[..., 0], shown)
+    masked = {"place_value": place, "labels": labels, "place_value_labels": place}
+    assert torch.equal(layer(torch.zeros(1, 9, 1), masked)[..., 0], place)
+
+
 def test_the_tracker_keeps_a_state_for_each_row_and_beam():
     tracker = layers.PlaceTracker(SYMBOLS, "lsd")
     one, dot, word = SYMBOLS["1"], SYMBOLS["."], 5

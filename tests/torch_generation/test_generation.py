@@ -286,22 +286,25 @@ def test_without_a_head_no_number_token_is_written():
 
 
 @pytest.mark.parametrize(
-    ("representation", "seen_in_question"),
+    ("representation", "seen_in_question", "options"),
     [
-        (PlaceValue(), {-1, *range(8)}),
-        (PlaceValue(order="lsd"), {-1, *range(8)}),
-        (Digits(places=True), {-1, 0, 1, 4, 7}),
+        (PlaceValue(), {-1, *range(8)}, {}),
+        (PlaceValue(order="lsd"), {-1, *range(8)}, {}),
+        (Digits(places=True), {-1, 0, 1, 4, 7}, {}),
+        (PlaceValue(order="lsd"), {*range(8)}, {"read_as_written": True}),
     ],
-    ids=["msd", "lsd", "threes"],
+    ids=["msd", "lsd", "threes", "lsd, read as written"],
 )
-def test_training_and_writing_show_the_same_places(representation, seen_in_question, monkeypatch):
-    """By default: the layer that embedding_from_schema makes, in training on an answer, and while
-    that answer is written.
+def test_training_and_writing_show_the_same_places(
+    representation, seen_in_question, options, monkeypatch
+):
+    """The layer that embedding_from_schema makes, in training on an answer, and while that answer
+    is written.
     """
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [representation])
     question, answer = "add 4,170,417 and 20.5:", " 437.5525 or -12,600 or 0.0712"
     encoded = tokenizer.encode_batch([question + answer])
-    layer = embedding_from_schema(encoded.schema, tiny.D)
+    layer = embedding_from_schema(encoded.schema, tiny.D, **options)
     made = NumberModel(tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), layer)
     seen = []
     find = layer.find
