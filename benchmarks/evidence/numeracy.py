@@ -249,7 +249,8 @@ EXPERIMENT = Experiment(
     seen=seen,
     verdict=(
         "Says nothing: after these steps hardly a model is better than a guess at anything, and seeds"
-        " differ widely. Ten times the steps, a quarter of an hour of a core for a row, may"
+        " differ widely. Nor is FoNE, which learns sums alone in about as many steps"
+        " (`fone_arithmetic`). Ten times the steps, a quarter of an hour of a core for a row, may"
         " tell."
     ),
 )
