@@ -94,7 +94,7 @@ def conform(batch: pa.RecordBatch, where: str = "") -> pa.RecordBatch:
 def _conformed(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if not isinstance(column, pa.ListArray | pa.LargeListArray):
         return column if column.type.equals(kind) else column.cast(kind)
-    if np.diff(memory.from_arrow(column.offsets))[~valid_rows(column)].any():
+    if column.null_count and np.diff(memory.from_arrow(column.offsets))[~valid_rows(column)].any():
         column = column.take(pa.array(np.arange(len(column))))
     if column.type.equals(kind):
         return column

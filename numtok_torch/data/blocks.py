@@ -56,10 +56,7 @@ class Laid:
 
     def __init__(self, chunk: Chunk, cutting: Cutting) -> None:
         self._arrays = [(name, values) for name, values, _ in chunk.arrays]
-        arrays = {
-            name: (values, np.array(chunk.offsets[which], np.int64))
-            for name, values, which in chunk.arrays
-        }
+        arrays = {name: (values, chunk.offsets[which]) for name, values, which in chunk.arrays}
         (ids, offsets), (index, number_offsets) = arrays["input_ids"], arrays["number_index"]
         lengths, counts = np.diff(offsets), np.diff(number_offsets)
         separated = (lengths > 0) & (cutting.separator is not None)
@@ -111,8 +108,8 @@ class Blocks:
         begin, block, rows = 0, 0, 0  # of the chunk, of the block that is open, and rows so far
         for number in range(len(storage.rows)):
             chunk = storage.read(number)
-            if not skip_nulls and not all(chunk.valid):
-                raise null_row(rows + chunk.valid.index(False))
+            if not skip_nulls and not chunk.valid.all():
+                raise null_row(rows + int(chunk.valid.argmin()))
             laid = Laid(chunk, cutting)
             section = np.array([[block - begin, laid.total + 1]])  # an open block may begin before
             cut = row_ends(section, laid.begins, laid.stops, cutting.size)

@@ -213,7 +213,7 @@ class NumberDataset(Encoded, Dataset[Row]):
     One row of Parquet takes reading its whole row group. So each Parquet file is converted once, to
     an uncompressed Arrow file in the user's cache folder, and that is mapped into memory.
     ``NUMTOK_CACHE`` names the folder; ``NUMTOK_CACHE=0`` converts nothing. For data larger than
-    ``disk_bytes``, use Arrow files without compression, which are mapped as they are, or an
+    ``disk_bytes``, use Arrow files without compression, which are read as they are, or an
     :class:`IterableNumberDataset`, which reads row groups in order.
 
     Args:

@@ -14,7 +14,7 @@ import os
 import shutil
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,17 +35,18 @@ from numtok.files import lock
 from numtok.locations import is_url
 from numtok.representations.columns import SEQ_LENGTHS
 from numtok.tokenizer.layout import conform, conform_schema, to_number_layout
-from numtok.tokenizer.schema import METADATA_KEY, check_rows, flat, read_metadata
+from numtok.tokenizer.schema import METADATA_KEY, check_rows, flat, read_metadata, valid_rows
 from numtok_torch.data.rows import Ints, stored_columns
 
 OPEN_FILES = 16
 DISK_BYTES = 32 << 30
-BATCH_BYTES = 1 << 18  # of a converted file: little to check for one row
-READ_BATCHES = 16  # that are read at a time while a file is converted
+BATCH_BYTES = 1 << 20  # of a converted file: little to check for one row
+READ_BATCHES = 4  # that are read at a time while a file is converted
+GROUP_BYTES = 1 << 25  # of row groups that are then read whole, two at a time
 LEAST_BYTES = 1 << 20  # of a row group; files of smaller ones are read as they are
 DAY = 86400.0  # seconds
 FREE_BYTES = 1 << 30  # of the disk stay free, or a tenth of a small one
-FORMAT = f"numtok rows 3\0{BATCH_BYTES}"
+FORMAT = f"numtok rows 4\0{BATCH_BYTES}"
 NOTE = (
     "numtok: rows at random: %s is converted to Arrow, once, in %s; NUMTOK_CACHE names another"
     " folder, disk_bytes=0 converts nothing"
@@ -66,11 +67,11 @@ class Chunk:
     # (column, values, which of ``offsets``): row r has ``values[offsets[r]:offsets[r + 1]]``
     arrays: list[tuple[str, npt.NDArray[Any], int]]
     texts: list[tuple[str, pa.Array, int]]  # the same for columns that are no arrays
-    # each [rows + 1]. Mostly there are two: columns with one value per token share one, and those
-    # with one per number.
-    offsets: list[list[int]]
+    # int64[rows + 1] each. Mostly there are two: columns with one value per token share one, and
+    # those with one per number.
+    offsets: list[Ints]
     scalars: dict[str, pa.Array]  # columns with one value per row
-    valid: list[bool]  # [rows]; a row that is not is null
+    valid: npt.NDArray[np.bool_]  # [rows]; a row that is not is null
     nbytes: int  # of the Arrow data
     laid: Any = None  # its documents end to end, once :mod:`numtok_torch.data.blocks` has laid them
 
@@ -78,9 +79,8 @@ class Chunk:
     def of(cls, batch: pa.RecordBatch) -> Chunk:
         """Of a batch in either layout whose rows hold together."""
         batch = to_number_layout(batch)
-        ids = batch.column("input_ids")
-        valid: list[bool] = ids.is_valid().to_pylist() if ids.null_count else [True] * len(ids)
-        chunk, shared = cls([], [], [], {}, valid, batch.nbytes), list[Ints]()
+        shared: list[Ints] = []
+        chunk = cls([], [], shared, {}, valid_rows(batch.column("input_ids")), batch.nbytes)
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             if not isinstance(column, pa.ListArray | pa.LargeListArray):
                 chunk.scalars[name] = column
@@ -95,7 +95,6 @@ class Chunk:
                 chunk.arrays.append((name, memory.from_arrow(values), which))
             else:
                 chunk.texts.append((name, values, which))
-        chunk.offsets = [offsets.tolist() for offsets in shared]
         return chunk
 
     def row(self, number: int) -> Row:
@@ -111,7 +110,7 @@ class Chunk:
 
 class Storage:
     """The chunks of one data set. It can be pickled: files are opened again in the other process,
-    the cache stays behind. It reads without Arrow's threads, and converts with them.
+    the cache stays behind. It reads without Arrow's threads, and converts large row groups with them.
 
     Attributes:
         schema: of the columns that are read, with its metadata.
@@ -161,8 +160,11 @@ class Storage:
             if path == paths[0]:
                 self.schema = schema
             _check_same(self.schema, schema, paths[0], path)
-            if (place := as_arrow(file, schema.names, self._disk_bytes)) is not None:
+            place, is_new = as_arrow(file, schema.names, self._disk_bytes)
+            if place:
                 self._converted[path] = place
+            if is_new:
+                self._new.add(path)
             first = 0
             for number, rows in enumerate(self._ask(path, lambda one: one.chunk_rows())):
                 if rows:
@@ -190,10 +192,13 @@ class Storage:
         self._open = functools.lru_cache(OPEN_FILES)(self._opened)
         self._cache: OrderedDict[int, Chunk] = OrderedDict()
         self._cached_bytes = 0
+        self._new: set[str] = set()  # those whose Arrow files this process wrote: it knows them
         self._process = os.getpid()
 
     def _opened(self, path: str) -> EncodedFile:
-        return open_encoded(self._converted.get(path, path), at_random=True)
+        if (place := self._converted.get(path)) is None:
+            return open_encoded(path, at_random=True)
+        return open_encoded(place, mapped=True, verified=path not in self._new)
 
     def read(self, number: int) -> Chunk:
         """A chunk, from the cache if it is there."""
@@ -230,7 +235,7 @@ class Storage:
         place = self._converted[path]
         Path(place).unlink(missing_ok=True)
         file = open_encoded(path, at_random=True)
-        if as_arrow(file, self.schema.names, self._disk_bytes) != place:
+        if as_arrow(file, self.schema.names, self._disk_bytes)[0] != place:
             raise InputError("was changed, or cannot be converted any more; begin again", path)
         return what(self._open(path))
 
@@ -306,32 +311,32 @@ def _check_same(schema: pa.Schema, other: pa.Schema, path: str, other_path: str)
         )
 
 
-def as_arrow(file: EncodedFile, columns: Sequence[str], disk_bytes: int) -> str | None:
-    """The path of the Arrow file for a Parquet file, converted now if need be; None if it is read
-    as it is: another kind of file, one with small row groups, without a cache folder or room, or
-    with damage, which whoever reads there is told of.
+def as_arrow(file: EncodedFile, columns: Sequence[str], disk_bytes: int) -> tuple[str, bool]:
+    """The path of the Arrow file for a Parquet file, and whether it was converted now. An empty one
+    if it is read as it is: another kind of file, one with small row groups, without a cache folder
+    or room, or with damage, which whoever reads there is told of.
     """
     folder = user_folder() if disk_bytes > 0 else None
     sizes = [file.chunk_bytes(number, columns) for number in range(len(file.chunk_rows()))]
     if folder is None or not file.identity or max(sizes, default=0) < LEAST_BYTES:
-        return None
+        return "", False
     name = "\0".join([FORMAT, file.identity, *columns])
     place = folder / "rows" / f"{hashlib.sha256(name.encode()).hexdigest()[:40]}.arrow"
     try:
         make_private(folder)
         place.parent.mkdir(mode=0o700, exist_ok=True)
         with _locked(place.parent):
-            if not place.exists():
+            if is_new := not place.exists():
                 logging.getLogger("numtok").warning(NOTE, file.path, place.parent)
                 _make_room(place.parent, sum(sizes), disk_bytes)
                 _convert(file, columns, place)
         os.utime(place)  # when it was last of use
     except (OSError, OutputError) as error:
         logging.getLogger("numtok").warning(NO_ROOM, place.parent, file.path, error)
-        return None
+        return "", False
     except (InputError, SchemaError):
-        return None
-    return str(place)
+        return "", False
+    return str(place), is_new
 
 
 @contextlib.contextmanager
@@ -347,30 +352,36 @@ def _convert(file: EncodedFile, columns: Sequence[str], place: Path) -> None:
     """Not forced to the disk: what a power cut leaves is damaged, and made again."""
     schema = pa.schema([file.schema.field(name) for name in columns], file.schema.metadata)
 
-    def batches() -> Iterator[tuple[pa.RecordBatch, int]]:
-        first = 0
+    def checked(parts: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+        for part in parts:
+            check_rows(part)
+            yield from (part.slice(first, rows) for first in range(0, part.num_rows, rows))
+
+    def pieces() -> Iterator[tuple[Iterator[pa.RecordBatch], int]]:
+        """Row groups that are not read yet, and parts of those that are too large for that."""
         for number, rows in enumerate(file.chunk_rows()):
-            step = max(1, rows * BATCH_BYTES // max(1, file.chunk_bytes(number, columns)))
-            for batch in file.parts(number, columns, step * READ_BATCHES):
-                check_rows(batch, file.path, first)
-                first += batch.num_rows
-                yield batch, step
+            size = file.chunk_bytes(number, columns)
+            is_large, few = size > GROUP_BYTES, max(1, rows * BATCH_BYTES // max(1, size))
+            parts = file.parts(number, columns, few * READ_BATCHES, use_threads=is_large)
+            if is_large:
+                yield from ((checked([part], few), part.nbytes) for part in parts)
+            else:
+                yield checked(parts, few), size
         if identity(file.path) != file.identity:
             raise InputError("was changed while it was read; begin again", file.path)
 
     @contextlib.contextmanager
-    def sink() -> Iterator[Sink[tuple[pa.RecordBatch, int]]]:
+    def sink() -> Iterator[Sink[list[pa.RecordBatch]]]:
         with open_writer(place, schema, "arrow", "none", overwrite=True, durable=False) as writer:
 
-            def write(one: tuple[pa.RecordBatch, int]) -> None:
-                batch, step = one
-                for start in range(0, batch.num_rows, step):
-                    writer.write(batch.slice(start, step))
+            def write(batches: list[pa.RecordBatch]) -> None:
+                for batch in batches:
+                    writer.write(batch)
 
             yield write
 
-    budget = 3 * READ_BATCHES * BATCH_BYTES
-    run_ordered(batches(), lambda one: one, sink, lambda one: one[0].nbytes, 1, budget)
+    # two are read, one is written
+    run_ordered(pieces(), lambda one: list(one[0]), sink, lambda one: one[1], 2, 3 * GROUP_BYTES)
 
 
 def _make_room(folder: Path, size: int, disk_bytes: int) -> None:

@@ -102,11 +102,14 @@ def in_children(count, work):
     assert [child.exitcode for child in children] == [0] * count
 
 
+@pytest.mark.parametrize("whole", [storage.GROUP_BYTES, 0])
 @pytest.mark.parametrize("columns", [None, ["number_bits", "number_text"], ["number_fourier"]])
-def test_rows_are_those_of_the_file(columns, file, cache):
+def test_rows_are_those_of_the_file(columns, whole, file, cache, monkeypatch):
+    """Whether row groups are small enough to be converted several at a time, or not."""
+    monkeypatch.setattr(storage, "GROUP_BYTES", whole)
     data = check(file, 1, columns=columns)
     assert len(files(cache)) == 1
-    assert len(data._storage.rows) > 2 * pq.read_metadata(file).num_row_groups > 2
+    assert len(data._storage.rows) > pq.read_metadata(file).num_row_groups > 1
     same(pickle.loads(pickle.dumps(data))[7], data[7])
     with pytest.raises(SchemaError, match="row 700 is null"):
         NumberDataset(file, columns=columns)[700]

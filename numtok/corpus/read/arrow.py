@@ -9,10 +9,8 @@ import functools
 import itertools
 import json
 import math
-import os
 import struct
 import sys
-import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -49,22 +47,20 @@ def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
 
 class ArrowFile:
     """An IPC file or stream, ``size`` bytes long, called ``name`` in messages. Read piece by piece;
-    or ``mapped``, so that columns that are not compressed are views of it: as a file that is cut
-    short would kill the process, each read looks at its size before. InputError for a column that
-    does not have its checksum.
+    or ``mapped``, so that columns that are not compressed are views of it: only for a file that
+    nobody cuts short, as touching what is gone would kill the process. InputError for a column that
+    does not have its checksum, if that is to be ``verified``.
     """
 
-    def __init__(self, path: str, mapped: bool = False, name: str | None = None) -> None:
-        self.name = name or path
+    def __init__(
+        self, path: str, name: str | None = None, mapped: bool = False, verified: bool = True
+    ) -> None:
+        self.name, self._mapped, self._verified = name or path, mapped, verified
         if locations.is_url(path):
             self._source = locations.for_arrow(path)
         else:
             self._source = pa.memory_map(path) if mapped else pa.OSFile(path)
         self.size: int = self._source.size()
-        # of the same file, whatever becomes of its name
-        self._descriptor = os.open(path, os.O_RDONLY) if mapped else None
-        if self._descriptor is not None:
-            weakref.finalize(self, os.close, self._descriptor)
         self._checked: set[tuple[int, str]] = set()
         self._projected: tuple[tuple[str, ...], Any] | None = None
         self._is_stream = self._source.read(6) != b"ARROW1"
@@ -150,7 +146,6 @@ class ArrowFile:
 
     def _stored(self, number: int, names: list[str]) -> tuple[pa.RecordBatch, Any]:
         """These columns of a batch, and its custom metadata."""
-        self.check_size()
         if self._is_stream:
             batch, custom = self._stream_batches[number]
         else:
@@ -165,9 +160,9 @@ class ArrowFile:
         return self._projected[1]
 
     def _only(self, names: Sequence[str]) -> pa.ipc.IpcReadOptions:
-        return pa.ipc.IpcReadOptions(
-            included_fields=[self.schema.get_field_index(name) for name in names], use_threads=False
-        )
+        # which would be copied; there are views of all
+        fields = [] if self._mapped else [self.schema.get_field_index(name) for name in names]
+        return pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
 
     def _trusted(self, batch: pa.RecordBatch, custom: Any, number: int) -> pa.RecordBatch:
         """The batch, looked at once."""
@@ -176,7 +171,7 @@ class ArrowFile:
             return batch
         for name, column in zip(names, batch.columns, strict=True):
             check_column(column, name, self.name)
-        if (sums := self._sums(custom)) is not None:
+        if self._verified and (sums := self._sums(custom)) is not None:
             if (sums.get("batch"), sums.get("rows")) != (number, batch.num_rows):
                 raise self._damaged(f"batch {number} is not the one that was written there")
             for name, column in zip(names, batch.columns, strict=True):
@@ -187,11 +182,6 @@ class ArrowFile:
                     )
         self._checked.update((number, name) for name in names)
         return batch
-
-    def check_size(self) -> None:
-        """Refuse to touch a mapped file that has become shorter."""
-        if self._descriptor is not None and os.fstat(self._descriptor).st_size < self.size:
-            raise self._damaged("it was cut short while it was being read")
 
     def close(self) -> None:
         """Close the file; views of a map stay valid."""

@@ -45,12 +45,15 @@ class EncodedFile(ABC):
         with named_errors(Source(self.path, _KIND)):
             return self._conformed(self._chunk(number, list(columns)))
 
-    def parts(self, number: int, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """The same, so many rows at a time, by Arrow's threads."""
+    def parts(
+        self, number: int, columns: Sequence[str], rows: int, use_threads: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """The same, so many rows at a time, ``use_threads`` for Arrow's. Several chunks may be read
+        at the same time.
+        """
         with named_errors(Source(self.path, _KIND)):
-            yield from (
-                self._conformed(stored) for stored in self._parts(number, list(columns), rows)
-            )
+            for stored in self._parts(number, list(columns), rows, use_threads):
+                yield self._conformed(stored)
 
     def batches(self, batch_bytes: int) -> Iterator[pa.RecordBatch]:
         """All rows, checked: see :func:`read_encoded`."""
@@ -76,7 +79,9 @@ class EncodedFile(ABC):
         """Of these columns of a chunk, about, once they are decoded; 0 if they need not be."""
         return 0
 
-    def _parts(self, number: int, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+    def _parts(
+        self, number: int, columns: list[str], rows: int, use_threads: bool
+    ) -> Iterator[pa.RecordBatch]:
         chunk = self._chunk(number, columns)
         yield from (chunk.slice(first, rows) for first in range(0, chunk.num_rows, rows))
 
@@ -122,11 +127,13 @@ class _Parquet(EncodedFile):
                 )
         return size
 
-    def _parts(self, number: int, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        for batch in self._file.iter_batches(
-            batch_size=rows, row_groups=[number], columns=columns, use_threads=True
-        ):
-            yield batch.select(columns)
+    def _parts(
+        self, number: int, columns: list[str], rows: int, use_threads: bool
+    ) -> Iterator[pa.RecordBatch]:
+        # a reader is not made for several threads
+        with open_parquet(self.path, metadata=self._metadata) as file:
+            for batch in file.iter_batches(rows, [number], columns, use_threads):
+                yield batch.select(columns)
 
     def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
         table = self._file.read_row_group(number, columns=columns, use_threads=False).select(
@@ -146,8 +153,8 @@ class _Parquet(EncodedFile):
 class _Arrow(EncodedFile):
     """An IPC file or stream: only the columns asked for are decompressed."""
 
-    def __init__(self, path: str, at_random: bool) -> None:
-        self._file = ArrowFile(path, mapped=at_random)
+    def __init__(self, path: str, mapped: bool, verified: bool) -> None:
+        self._file = ArrowFile(path, mapped=mapped, verified=verified)
         super().__init__(path, self._file.schema)
 
     def chunk_rows(self) -> list[int]:
@@ -168,10 +175,13 @@ class _Arrow(EncodedFile):
         self._file.close()
 
 
-def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:
+def open_encoded(
+    path: str | Path, at_random: bool = False, mapped: bool = False, verified: bool = True
+) -> EncodedFile:
     """Open a file by what it begins with: for one pass in bounded memory, or for chunks, again and
-    again, ``at_random``: Arrow files are then mapped. InputError if it is neither of the two, or
-    damaged, SchemaError if its metadata are.
+    again, ``at_random``; an Arrow file ``mapped`` or not ``verified``: see
+    :class:`numtok.corpus.read.arrow.ArrowFile`. InputError if it is neither of the two, or damaged,
+    SchemaError if its metadata are.
     """
     path = str(path)
     with named_errors(Source(path, _KIND)):
@@ -180,7 +190,7 @@ def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:
         if magic.startswith(b"PAR1"):
             return _Parquet(path, at_random)
         if magic == b"ARROW1" or magic.startswith(b"\xff\xff\xff\xff"):
-            return _Arrow(path, at_random)
+            return _Arrow(path, mapped, verified)
     raise InputError(
         "neither a Parquet nor an Arrow IPC file; give a file that numtok encoded", path
     )
