@@ -228,7 +228,7 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     rows = [
         [
             aspect,
-            *(_cell(found.get(aspect, []), by[name]) for name, found in aspects.items()),
+            *(tables.mean(found.get(aspect, [])) for found in aspects.values()),
             verdict(aspects, aspect, results),
         ]
         for aspect in names
@@ -266,11 +266,6 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
         path = plots / f"{NAME}_curves.svg"
         parts.append(learning_curves(path, by, "Exact answers", "exact"))
     return "\n\n".join(filter(None, parts))
-
-
-def _cell(shares: list[float], found: list[Result]) -> str:
-    """The mean, and of how many seeds it is where not of all: older runs kept fewer aspects."""
-    return f"{tables.mean(shares)} {tables.seeds(shares) * (0 < len(shares) < len(found))}".strip()
 
 
 def verdict(
