@@ -1,7 +1,8 @@
 """The ten tasks of ``numtok_torch.tasks``, which are those of BitTokens, at the lowest level.
 
 One model for each representation learns all tasks at once. No set of numbers that is asked about
-stands in the training, in any order or task. Beside the models stand three guesses that need none.
+stands in the training, in any order or task; the same digits with another sign or power of ten do.
+Beside the models stand three guesses that need none.
 """
 
 from __future__ import annotations
@@ -244,13 +245,17 @@ EXPERIMENT = Experiment(
         f" with {TRUNK['small'][1]} layers for each representation, for all tasks at once:"
         f" {STEPS['small']:,} steps of {BATCH}, one rate. One set of numbers of {UNSEEN} is"
         f" put aside and asked about, {ASKED['small']} questions of a task where there are so many."
-        f" Answers are rounded to {DIGITS} digits. Of `power`, 18 are asked."
+        " The same digits with another sign or power of ten stand in the training for all products and"
+        " quotients, and the same question with all signs turned for half of the sums and differences."
+        f" Right answers are rounded to {DIGITS} digits, what is said is not, so that heads of real"
+        " numbers are hardly ever exact; theirs is the table of answers that are near. Of `power`, 18"
+        " are asked."
     ),
     seen=seen,
     verdict=(
         "Says nothing: after these steps hardly a model is better than a guess at anything, and seeds"
-        " differ widely. Nor is FoNE, which learns sums alone in about as many steps"
-        " (`fone_arithmetic`). Ten times the steps, a quarter of an hour of a core for a row, may"
+        " differ widely. FoNE saw as many sums here as in the first 100 steps of `fone_arithmetic`, where"
+        " it has 1% of them. Ten times the steps, a quarter of an hour of a core for a row, may"
         " tell."
     ),
 )

@@ -22,7 +22,7 @@ say otherwise (`×4`, `longer`). Vectors start as long as the word vectors they 
 published. What stands behind ± is the standard deviation over seeds (divided by n - 1); a figure without it is of one seed. CPU seconds are of a core that had
 other work beside; hours of training are those too, but for some of `mixture` and the first seed of `xval_expressions`, where they are by the clock.
 
-**The budget is small**: models of 50,000 to 930,000 weights, a minute of one core for most runs, one to three seeds. A paper's finding that needs more is
+**The budget is small**: models of 50,000 to 930,000 weights, a minute of one core for most runs, one to four seeds. A paper's finding that needs more is
 said not to be shown, with the budget that would settle it. What is shown at this size is no proof for a larger one. Runs that are missing in the list below
 were not made for want of time. A learning curve has ten points on the way of a training; how many trainings kept one stands beside each experiment, as older
 ones did not. Where all rows have the same kind of loss, it is drawn in place of the missing ones.
