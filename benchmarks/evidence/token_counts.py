@@ -168,7 +168,7 @@ EXPERIMENT = Experiment(
     ),
     seen=seen,
     verdict=(
-        "Follows from how a number is written: without the tokens around a number, about as much as in"
+        "Shown, as follows from how a number is written: without the tokens around a number, about as much as in"
         " the paper; with them, as this package writes digits, twice as much."
     ),
 )
