@@ -35,6 +35,7 @@ __all__ = [
     "exact_match",
     "log_error",
     "mean_absolute_error",
+    "median_log_error",
     "number_metrics",
     "numbers_only",
     "r_squared",
@@ -100,10 +101,21 @@ def log_error(predictions: Any, references: Any, invalid: str = "error") -> floa
     Two zeros differ by 0, zero and another number by infinity. Values beyond the range of float64
     have their true logarithm. The log-MAE of Berg-Kirkpatrick and Spokoyny (2020), section 5.
     """
+    return float(np.mean(_log_errors(predictions, references, invalid)))
+
+
+def median_log_error(predictions: Any, references: Any, invalid: str = "error") -> float:
+    """The median in place of the mean of :func:`log_error`, which one zero does not make infinite:
+    half of the predictions are off by no more decades than this.
+    """
+    return float(np.median(_log_errors(predictions, references, invalid)))
+
+
+def _log_errors(predictions: Any, references: Any, invalid: str) -> list[float]:
     pairs = zip(*_values(predictions, references, invalid), strict=True)
     logs = [(_log10(one), _log10(right)) for one, right in pairs]
     # equal infinities would give nan
-    return float(np.mean([0.0 if one == right else abs(one - right) for one, right in logs]))
+    return [0.0 if one == right else abs(one - right) for one, right in logs]
 
 
 def r_squared(predictions: Any, references: Any, invalid: str = "error") -> float:
@@ -137,8 +149,8 @@ def number_metrics(evaluated: Any) -> dict[str, float]:
             :func:`numbers_only` left: (rows, seq, 3).
 
     Returns:
-        ``numbers``, how many there were; :func:`mean_absolute_error`, :func:`log_error`,
-        :func:`r_squared`, and as ``exact_match`` the share that is exactly right.
+        ``numbers``, how many there were; :func:`mean_absolute_error`,
+        :func:`median_log_error`, :func:`r_squared`, and as ``exact_match`` the share that is exactly right.
     """
     values = np.asarray(evaluated.predictions)
     if values.ndim != 3 or values.shape[-1] != 3:
@@ -147,7 +159,7 @@ def number_metrics(evaluated: Any) -> dict[str, float]:
     predicted, right = predicted[there == 1], right[there == 1]
     if not len(right):
         return {"numbers": 0.0}
-    measured = (mean_absolute_error, log_error, r_squared)
+    measured = (mean_absolute_error, median_log_error, r_squared)
     return {
         "numbers": float(len(right)),
         "exact_match": exact_match(predicted, right),

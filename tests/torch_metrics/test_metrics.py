@@ -18,12 +18,13 @@ from numtok_torch.metrics import (
     exact_match,
     log_error,
     mean_absolute_error,
+    median_log_error,
     r_squared,
     share_unparseable,
 )
 
 BIG = 10**60
-OF_VALUES = [mean_absolute_error, log_error, r_squared]
+OF_VALUES = [mean_absolute_error, log_error, median_log_error, r_squared]
 PLAIN = st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6)), min_size=2, max_size=20)
 DECIMALS = st.from_regex(r"-?[0-9]{1,12}(\.[0-9]{1,8})?", fullmatch=True)
 
@@ -184,6 +185,7 @@ def test_logarithms_by_hand():
     assert log_error([-10], [1000]) == pytest.approx(2.0)
     assert log_error(["0", "-0.0"], ["0", "0"]) == 0.0  # zeros have none
     assert log_error(["0"], ["5"]) == log_error(["5"], ["0"]) == math.inf
+    assert median_log_error(["0", "100", "3"], ["5", "1", "3"]) == pytest.approx(2.0)
     assert math.isnan(r_squared([1, 2], [3, 3])) and math.isnan(r_squared([1], [3]))
 
 
