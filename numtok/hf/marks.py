@@ -31,7 +31,7 @@ MOST_REMEMBERED = 1 << 14  # numbers of short texts, and what stands between two
 class Piece(NamedTuple):
     """What stands for a number in a short text."""
 
-    first: bytes  # its first mark, behind a sign that stays; the number itself if it stays
+    first: bytes  # its first mark; the number itself if it stays
     others: list[int]  # the ids of its other marks
 
 
@@ -79,9 +79,9 @@ class Marks:
         edges = itertools.pairwise(slots.offsets.tolist())
         return ["".join(marks[first:last]) for first, last in edges]
 
-    def piece(self, sign: bytes, ids: list[int]) -> Piece:
+    def piece(self, ids: list[int]) -> Piece:
         """What stands for a number of these tokens."""
-        return Piece(sign + self.written(ids[:1]), ids[1:])
+        return Piece(self.written(ids[:1]), ids[1:])
 
     def written(self, ids: list[int]) -> bytes:
         """The marks of these tokens."""

@@ -182,7 +182,7 @@ def _learnt(
     if ids is None:
         return None
     known = marks.room_for_pieces()
-    known[number] = marks.piece(b"", ids)
+    known[number] = marks.piece(ids)
     return known
 
 
@@ -190,8 +190,8 @@ def _all_learnt(
     state: BackendState, marks: Marks, text: bytes, found: list[tuple[int, int, bool]]
 ) -> dict[bytes, Piece]:
     """Likewise of each number of the text."""
-    known, begin = marks.room_for_pieces(), {stop: start for start, stop, _ in found}
-    for stop, start in begin.items():  # what some representation does not hold stays text
+    known = marks.room_for_pieces()
+    for start, stop, _ in found:  # what some representation does not hold stays text
         known[text[start:stop]] = Piece(text[start:stop], [])
     numbers = state.numtok.finder.numbers(TextRows.of([text.decode()]), parse_special=True)
     slots = state.numtok.encode_numbers(numbers)[1]
@@ -199,6 +199,5 @@ def _all_learnt(
     for (first, last), start, stop in zip(
         edges, numbers.start.tolist(), numbers.stop.tolist(), strict=True
     ):
-        sign = text[begin[stop] : start]  # one that stays in the text
-        known[text[begin[stop] : stop]] = marks.piece(sign, slots.plain[first:last].tolist())
+        known[text[start:stop]] = marks.piece(slots.plain[first:last].tolist())
     return known

@@ -84,6 +84,12 @@ class ExponentBins(SingleToken):
         """The largest there is: √r - 1."""
         return float((Decimal(self.high) / Decimal(self.low)) ** (Decimal(1) / (2 * self.n)) - 1)
 
+    @property
+    def surely_held(self) -> range:
+        low, high = Decimal(repr(self.low)), Decimal(repr(self.high))
+        above = low > Decimal(1).scaleb(low.adjusted())  # the power of ten that it begins with
+        return range(low.adjusted() + above, high.adjusted())
+
     def fits(self, numbers: Numbers) -> Mask:
         magnitude = np.abs(numbers.to_float64())
         return ((magnitude >= self.low) & (magnitude <= self.high)) | numbers.is_zero()

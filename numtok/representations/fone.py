@@ -134,6 +134,10 @@ class FoNE(SingleToken):
     def _chunks(self) -> int:
         return -(-self.n_digits // (self.chunk or self.n_digits))
 
+    @property
+    def surely_held(self) -> range:
+        return range(-self.frac_digits, self.int_digits)
+
     def fits(self, numbers: Numbers) -> Mask:
         return decimals.fit(numbers, self.int_digits, self.frac_digits)
 

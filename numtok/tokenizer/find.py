@@ -121,8 +121,8 @@ class NumberFinder:
         self, text: bytes, parse_special: bool = False
     ) -> list[tuple[int, int, bool]] | None:
         """The numbers of :meth:`find` in one short text of valid UTF-8, and those that a
-        representation may not hold: (start, stop, whether all surely hold it) of each, with its
-        sign; None if only :meth:`find` can tell.
+        representation may not hold: (start, stop, whether all surely hold it) of each, without a
+        sign that stays in the text; None if only :meth:`find` can tell.
         """
         tokens = self._with_digits[parse_special].spans_in(text)
         if not 0 < len(text) <= SHORT or self.grammar.pattern is not None or tokens is None:
@@ -134,7 +134,9 @@ class NumberFinder:
         ]
         for first, last in tokens:
             found = [one for one in found if last <= one[0] or one[1] <= first]
-        return found
+        if self.carries_sign:
+            return found
+        return [(*_without_sign(text, start, stop), sure) for start, stop, sure in found]
 
     @functools.cached_property
     def _rules(self) -> Any:
@@ -143,8 +145,6 @@ class NumberFinder:
     @functools.cached_property
     def _surely_held(self) -> tuple[int, int]:
         """Between which places all representations hold digits; (0, 0) if only they can tell."""
-        if not self.carries_sign:
-            return 0, 0
         held = [one.surely_held for one in self.representations]
         return max(one.start for one in held), min(one.stop for one in held)
 
@@ -183,6 +183,13 @@ class NumberFinder:
                 continue
             if vanishing := int(np.count_nonzero(representation.vanishing(numbers))):
                 report.vanishing[representation.name] = vanishing
+
+
+def _without_sign(text: bytes, start: int, stop: int) -> tuple[int, int]:
+    """:meth:`Numbers.without_sign` for one number: (start, stop)."""
+    first = text[start]
+    width = 1 if first in b"+-(" else 3 if first == 0xE2 else 0
+    return start + width, stop - (first == 0x28)
 
 
 def _overflow_error(representation: Representation, beyond: Numbers) -> RepresentationError:
