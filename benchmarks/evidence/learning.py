@@ -24,6 +24,7 @@ from numtok_torch import NumberModel, embedding_from_schema, generate, head_from
 
 WARM_UP = 0.2  # of the steps; then a cosine to a tenth of the rate
 WATCHED = 10  # points of a learning curve
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 SHOWN = 20  # losses that are kept, means over equal parts of the training
 
 
@@ -94,7 +95,7 @@ def train(
 
     Args:
         model: its parameters that need a gradient are trained.
-        batches: at least one for each step; see :func:`shuffled`.
+        batches: at least one for each step, on the CPU; see :func:`shuffled`.
         course: how.
         watch: what is looked at after each :data:`WATCHED` part of the steps, such as the share of
             right answers.
@@ -107,6 +108,7 @@ def train(
     Raises:
         FloatingPointError: if the loss is not finite.
     """
+    model.to(DEVICE)
     trained = [one for one in model.parameters() if one.requires_grad]
     optimizer = torch.optim.AdamW(
         trained, lr=course.rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True
@@ -116,7 +118,7 @@ def train(
     looked = {round(course.steps * part / WATCHED) for part in range(1, WATCHED + 1)}
     model.train()
     for rows in itertools.islice(batches, course.steps):
-        loss = model(**rows).loss
+        loss = model(**placed(rows)).loss
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(trained, 1.0)
@@ -139,6 +141,11 @@ def train(
         "parameters": parameters,
         **({"curve": curve} if curve else {}),
     }
+
+
+def placed(rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Where models are trained."""
+    return {name: stream.to(DEVICE) for name, stream in rows.items()}
 
 
 def loss_curve(found: dict[str, Any], steps: int) -> dict[str, Any]:
@@ -201,7 +208,9 @@ def loss_of(model: NumberModel, batch: dict[str, Tensor], rows: int = 500) -> fl
     with torch.no_grad():
         found = [
             model(
-                **cut({name: stream[first : first + rows] for name, stream in batch.items()})
+                **placed(
+                    cut({name: stream[first : first + rows] for name, stream in batch.items()})
+                )
             ).loss.item()
             for first in parts
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,29 +15,45 @@ from numtok.files import write_file
 DOCS = Path(__file__).parents[2] / "docs"
 INTRODUCTION = """# Evidence
 
-What the papers report, and what this package shows of it on a CPU core. Each section is one command, `python -m benchmarks.evidence NAME`, which makes the
-runs that are missing; their results are kept in `benchmarks/evidence/results`, one file per run with settings, seed, losses, versions and examples of
-answers. Tables and sections of xVal are those of its first version. `make evidence` runs everything, `python -m benchmarks.evidence report` writes this page,
-`--full` takes the settings of the papers. Every row of a table gets the same trunk, data and steps, and the same search where there is one, but for rows that
-say otherwise (`×4`, `longer`). Vectors start as long as the word vectors they are added to, but for features that do not learn, which are never shorter than
-published. What stands behind ± is the standard deviation over seeds (divided by n - 1); a figure without it is of one seed. CPU seconds are of a core that had
-other work beside; hours of training are those too, but for some of `mixture` and the first seed of `xval_expressions`, where they are by the clock.
+What do papers on numbers find, and does it show in small models on one core of a CPU? In short:
 
-**The budget is small**: models of 50,000 to 930,000 weights, a minute of one core for most runs, one to four seeds. A paper's finding that needs more is
-said not to be shown, with the budget that would settle it. What is shown at this size is no proof for a larger one. Runs that are missing in the list below
-were not made for want of time. A learning curve has ten points on the way of a training; how many trainings kept one stands beside each experiment, as older
-ones did not. Where all rows have the same kind of loss, it is drawn in place of the missing ones.
+"""
+READING = """
+How to read this page:
+
+- **The models are small**: 50,000 to 930,000 weights, mostly a minute of training. `Shown` is no proof for larger ones, `not shown` none against the paper.
+- **±** is the standard deviation over seeds (divided by n - 1). A figure without it is of one seed.
+- **Every row** of a table gets the same trunk, data, steps and search, unless it says otherwise (`×4`, `longer`).
+- **Vectors start** as long as the word vectors that they are added to; features that do not learn are never shorter than published.
+- **CPU seconds** are of a core that had other work beside.
+- **Once more**: `python -m benchmarks.evidence NAME` makes the runs of an experiment that are missing. Each is a file in `benchmarks/evidence/results`,
+  with settings, seed, losses, versions and examples of answers. `report` writes this page. Tables and sections of xVal are those of its first version.
+"""
+GPU = """## What would one hour of one GPU settle?
+
+`--full` takes the papers' settings. Models are then trained on a GPU, where PyTorch finds one. None has been yet: times are estimated, from 15 to 25 ms a step.
+
+| question | command | takes |
+| --- | --- | --- |
+| Five encodings, width 768, 100,000 steps: whose R² is the paper's? | `xval_expressions --full --match=-2-0-0.001 --jobs 5` | an hour |
+| 720,000 sums, width 384, 140,600 steps: do digits end below FoNE? | `fone_arithmetic --full --jobs 5` | an hour for a run; a day for sums |
+| BERT-base: does a value help the words around it? | `bits_masked_words --full` | hours, and more than these 420 pages |
+
+So an hour settles the first. The small models of this page are no faster on a GPU.
 """
 
 
 def overview(experiments: Iterable[Experiment], store: Store, size: str) -> str:
-    """How many runs there are of each experiment, and how many of them are done."""
+    """How many runs there are of each experiment, how many of them are done, and in a word what
+    they say.
+    """
     rows = []
     for one in experiments:
         runs = [settings for phase in one.phases(size) for settings in phase]
         done = sum(store.get(one.results, settings) is not None for settings in runs)
-        rows.append([f"`{one.name}`", one.paper, f"{done} of {len(runs)}"])
-    return tables.markdown(["", "paper", "runs done"], rows)
+        said = re.split("[.:,]| of ", one.verdict)[0]
+        rows.append([f"`{one.name}`", one.paper, said, f"{done} of {len(runs)}"])
+    return tables.markdown(["", "paper", "verdict", "runs done"], rows)
 
 
 def _runs(one: Experiment, results: list[tuple[Settings, Result]], store: Store) -> str:
@@ -64,12 +81,9 @@ def _cheapest(one: Experiment, results: list[tuple[Settings, Result]]) -> str:
     if not made:
         return ""
     name = min(made, key=lambda name: made[name].get("seconds", math.inf))
-    took = (
-        f", {made[name]['seconds'] / 60:.1f} minutes of training" if "seconds" in made[name] else ""
-    )
     return (
-        f"`python -m benchmarks.evidence {one.name} --match {name.removeprefix('small')} --into"
-        f" again`{took}.".replace("--match -", "--match=-")
+        f" The quickest once more: `python -m benchmarks.evidence {one.name} --match"
+        f" {name.removeprefix('small')} --into again`.".replace("--match -", "--match=-")
     )
 
 
@@ -85,28 +99,25 @@ def write(experiments: Iterable[Experiment], store: Store, docs: Path) -> Path:
         / 3600
     )
     parts = [
-        INTRODUCTION,
-        overview(experiments, store, "small")
-        + f"\n\nAll of it is {hours:.1f} hours of training on one core.\n",
+        INTRODUCTION
+        + overview(experiments, store, "small")
+        + f"\n\nAll of it is {hours:.1f} hours of training on one core.\n"
+        + READING
     ]
     for one in experiments:
         results = store.all(one.results)
         if results:
-            about = {
-                "The paper": one.claim,
-                "What differs": one.differs,
-                "Runs": _runs(one, results, store),
-                "Once more": _cheapest(one, results),
-                "Seen": one.seen(results),
+            said = {
                 "Verdict": one.verdict,
+                "The paper": one.claim,
+                "": one.section(results, docs / "images"),
+                "Seen": one.seen(results),
+                "What differs": one.differs,
+                "Runs": _runs(one, results, store) + _cheapest(one, results),
             }
-            said = [f"**{name}:** {text}" for name, text in about.items() if text]
-            parts.append(
-                "\n\n".join(
-                    [f"## `{one.name}`: {one.paper}", *said, one.section(results, docs / "images")]
-                )
-                + "\n"
-            )
+            told = [f"**{name}:** {text}" if name else text for name, text in said.items() if text]
+            parts.append("\n\n".join([f"## `{one.name}`: {one.paper}", *told]) + "\n")
+    parts.append(GPU)
     path = docs / "evidence.md"
     write_file(path, "\n".join(parts))
     return path

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 Key = TypeVar("Key", bound=Hashable)
-CLOSE = 0.01  # losses that say nothing of which rate is better
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -43,25 +42,16 @@ def clearly(share: float, other: float, count: int) -> bool:
     return share - other > 2 * error
 
 
-def verdict(ours: Sequence[float], others: Sequence[float], count: int, budget: str) -> str:
-    """Whether a row has clearly larger shares than another, seed by seed; if not, what of the budget
-    was not tried.
-    """
+def verdict(ours: Sequence[float], others: Sequence[float], count: int) -> str:
+    """Whether a row has clearly larger shares than another, seed by seed."""
     pairs = list(zip(ours, others, strict=True))
     better = sum(clearly(a, b, count) for a, b in pairs)
     if better == len(pairs):
         return "shown"
     if all(clearly(b, a, count) for a, b in pairs):
-        return f"contradicted; {budget}"
+        return "contradicted"
     name = "shown in part" if 2 * better > len(pairs) else "not shown"
-    return f"{name}: better with {better} of {len(pairs)} seeds; {budget}"
-
-
-def undecided(losses: Mapping[str, Sequence[float]]) -> str:
-    """The rows for which a search of two rates hardly chose."""
-    close = [f"`{name}`" for name, some in losses.items() if max(some) < (1 + CLOSE) * min(some)]
-    told = f" The losses of its two rates differ by less than {CLOSE:.0%} for"
-    return f"{told} {', '.join(close)}." if close else ""
+    return f"{name}: better with {better} of {len(pairs)} seeds"
 
 
 def gathered(pairs: Iterable[tuple[Key, Any]]) -> dict[Key, list[Any]]:

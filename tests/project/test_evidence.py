@@ -27,6 +27,7 @@ from benchmarks.evidence import (
     place_fermat,
     report,
     tables,
+    tables_by_heads,
     xval_expressions,
 )
 from benchmarks.evidence.__main__ import main
@@ -248,17 +249,29 @@ def test_no_table_reports_a_seed_by_which_a_rate_was_chosen() -> None:
 
 
 def test_a_curve_gets_the_verdict_that_it_gives() -> None:
-    """And none that no run can give: of more steps than there were."""
+    """And none of too few seeds."""
     verdict = fone_arithmetic.verdict
-    assert verdict(0.99, 1.0, 1.0, 1200) == "shown"
-    assert verdict(0.0, 0.04, 0.0, 1200).startswith("says nothing: fails as in the paper")
-    assert "fails at the end, not on the way," in verdict(0.0, 0.004, 0.1, 1200)
-    assert verdict(0.5, 0.0, 0.5, 1200).startswith("says nothing: more than in the paper")
-    assert verdict(0.3, 0.99, 0.4, 1200) == "not shown in 1,200 steps; more were not tried"
-    assert verdict(0.6, 0.99, 0.6, 4800) == "shown in part in 4,800 steps; more were not tried"
-    assert tables.verdict([0.5, 0.6], [0.1, 0.2], 100, "more") == "shown"
-    assert tables.verdict([0.1, 0.2], [0.5, 0.6], 100, "more") == "contradicted; more"
-    seeds = "not shown: better with 1 of 2 seeds; more"
-    assert tables.verdict([0.5, 0.6], [0.1, 0.59], 100, "more") == seeds
+    assert verdict([0.99] * 3, 1.0, 1200) == "shown"
+    assert verdict([0.99] * 2, 1.0, 1200) == "none: too few seeds"
+    assert verdict([0.0] * 3, 0.04, 1200).startswith("says nothing: fails as in the paper")
+    assert verdict([0.5] * 3, 0.0, 1200).startswith("says nothing: more than in the paper")
+    assert verdict([0.3] * 3, 0.99, 1200) == "not shown in 1,200 steps"
+    assert verdict([0.6] * 3, 0.99, 4800) == "shown in part in 4,800 steps"
+    assert tables.verdict([0.5, 0.6], [0.1, 0.2], 100) == "shown"
+    assert tables.verdict([0.1, 0.2], [0.5, 0.6], 100) == "contradicted"
+    seeds = "not shown: better with 1 of 2 seeds"
+    assert tables.verdict([0.5, 0.6], [0.1, 0.59], 100) == seeds
     assert xval_expressions.verdict(0.99997, 0.99998) == "shown"
-    assert xval_expressions.verdict(0.98, 0.998) == "not shown: 1 - R² is 10 times the paper's"
+    assert xval_expressions.verdict(0.98, 0.998) == "not shown: 1 - R² is 10 times as large"
+
+
+def test_a_row_of_a_table_holds_its_numbers() -> None:
+    """FoNE leaves what it has no digits for to the text: the widest row has digits for all."""
+    pytest.importorskip("sklearn")
+    for name, wide in (("diabetes", "fone:4,4"), ("breast cancer", "fone:4,7")):
+        assert wide in tables_by_heads.rows_of(name)
+        columns, values, answers = tables_by_heads.table(name)
+        rows = zip(values, answers, strict=True)
+        lines = [tables_by_heads.line(columns, one, answer) for one, answer in rows]
+        batch = numtok.Tokenizer.from_pretrained(numbers=wide).encode_batch(lines)
+        assert {len(row) for row in batch["number_index"].to_pylist()} == {len(columns) + 1}
