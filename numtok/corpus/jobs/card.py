@@ -45,42 +45,37 @@ def write_card(folder: Folder, manifests: Mapping[str, dict[str, Any]]) -> None:
     """Write the card of finished jobs, unless somebody has written another; ``manifests`` are by the
     folder within, which is the name of the split, and empty for the folder itself.
     """
-    if is_free(folder):
-        columns = _columns(folder, manifests)
-        shown = {re.sub(r"[\s|`]+", " ", name): kind for name, kind in columns.items()}
-        rows = "".join(f"| `{name}` | {kind} |\n" for name, kind in shown.items())
-        head = "".join(_yaml(name, value) for name, value in _head(manifests, columns).items())
-        folder.replace(CARD, f"---\n{head}---\n{_BODY}{rows}")
+    if not _is_free(folder):
+        return
+    columns: dict[str, str] = {}
+    for split, manifest in manifests.items():
+        for shard in manifest["shards"][: not columns]:  # the first of all
+            path = locations.join(folder.path, f"{split}/{shard['file']}".lstrip("/"))
+            columns = {field.name: str(field.type) for field in schema_of(path)}
+    shown = {re.sub(r"[\s|`]+", " ", name): kind for name, kind in columns.items()}
+    rows = "".join(f"| `{name}` | {kind} |\n" for name, kind in shown.items())
+    head = "".join(_yaml(name, value) for name, value in _head(manifests, columns).items())
+    folder.replace(CARD, f"---\n{head}---\n{_BODY}{rows}")
 
 
 def remove_card(folder: Folder) -> None:
     """Remove it, unless it is somebody else's."""
-    if folder.size(CARD) is not None and is_free(folder):
+    if folder.size(CARD) is not None and _is_free(folder):
         folder.remove(CARD)
 
 
-def is_free(folder: Folder) -> bool:
+def _is_free(folder: Folder) -> bool:
     """Whether there is no such file, or one of ours; JobError for a link or a pipe."""
     if (folder.size(CARD) or 0) > _LONGEST:
         return False
     return OURS.encode() in (folder.read(CARD) or OURS.encode())
 
 
-def _columns(folder: Folder, manifests: Mapping[str, dict[str, Any]]) -> dict[str, str]:
-    """The type of each column, by the first shard."""
-    for split, manifest in manifests.items():
-        for shard in manifest["shards"]:
-            path = locations.join(folder.path, f"{split}/{shard['file']}".lstrip("/"))
-            return {field.name: str(field.type) for field in schema_of(path)}
-    return {}
-
-
 def _head(manifests: Mapping[str, dict[str, Any]], columns: dict[str, str]) -> dict[str, Any]:
     first = next(iter(manifests.values()))
     options, defaults = first["options"], vars(EncodeSettings.of_shards())
-    suffix = options["output_format"]
     files = [
-        {"split": split or "train", "path": f"{split}/*.{suffix}".lstrip("/")}
+        {"split": split or "train", "path": f"{split}/*.{options['output_format']}".lstrip("/")}
         for split in manifests
     ]
     given = {
@@ -88,17 +83,16 @@ def _head(manifests: Mapping[str, dict[str, Any]], columns: dict[str, str]) -> d
         for name, value in options.items()
         if name not in _ELSEWHERE and value not in (None, defaults.get(name))
     }
-    tokenizer = {name: first["tokenizer"][name] for name in ("source", "fingerprint")}
     return {
         "tags": ["numtok"],
         "size_categories": [_size_category(sum(one["rows"] for one in manifests.values()))],
         "configs": [{"config_name": "default", "data_files": files}],
         "numtok": {
             "versions": first["versions"],
-            "tokenizer": {name: value for name, value in tokenizer.items() if value is not None},
+            "tokenizer": {name: first["tokenizer"][name] for name in ("source", "fingerprint")},
             "numbers": options["numbers"],
             "grammar": options["grammar"],
-            "fit": first["fit"] or {},
+            "fit": first["fit"],
             "options": given,
             "rows": {split or "train": manifest["rows"] for split, manifest in manifests.items()},
             "report": summed([manifest["report"] for manifest in manifests.values()]),

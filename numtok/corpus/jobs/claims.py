@@ -1,7 +1,7 @@
 """Who works on what: a claim is a file that only one process can make. Its maker refreshes it, and
-says in it how far it is; that a maker is dead is known at once on its machine, and elsewhere once
-``LEASE`` seconds went by without that. Should two ever have the same claim, both write the same
-bytes.
+says in it how far it is; that a maker is dead is known at once on its machine if that runs Linux,
+and elsewhere once ``LEASE`` seconds went by without that. Should two ever have the same claim, both
+write the same bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Claim:
     """Who has it, and how far it is."""
 
     host: str  # for people
-    machine: str  # where the number of the process means something
+    machine: str  # where the number of the process means something; empty if nobody can tell
     pid: int
     started: str  # when the process was, as the system counts it
     run: str  # the command that it works for
@@ -44,7 +44,8 @@ class Claim:
 
     def is_dead(self) -> bool:
         """Whether it is known that its process is gone."""
-        return self.machine == _machine() and _start_of(self.pid) != self.started
+        here = self.machine != "" and self.machine == _machine()
+        return here and _start_of(self.pid) != self.started
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}, since {self.since}"
@@ -88,16 +89,15 @@ class Claims:
         if error is None:
             self.folder.remove(_file(name))
         else:
-            self.folder.replace(
-                _file(name), _content(dataclasses.replace(claim, error=error, stop=stop))
-            )
+            failed = dataclasses.replace(claim, error=error, stop=stop)
+            self.folder.replace(_file(name), _content(failed))
 
     @contextlib.contextmanager
     def hold(self, name: str) -> Iterator[None]:
         """Have it, once those who have it are done."""
         while not self.take(name):
             there = self.read(name)
-            if there is not None and self.is_over(name, there):
+            if there is not None and self._is_over(name, there):
                 self.folder.remove(_file(name))
             time.sleep(0.1)
         try:
@@ -122,24 +122,22 @@ class Claims:
         with self._lock:
             return {name: self._held.get(name, claim) for name, claim in found if claim is not None}
 
-    def is_over(self, name: str, claim: Claim) -> bool:
-        """Whether nobody works on it any more: its process is gone, or it failed in another run."""
-        if claim.error is not None:
-            return claim.run != self.run
-        if claim.is_dead():
-            return True
-        now = time.monotonic()
-        if self._seen.get(name, (None, 0.0))[0] != claim:
-            self._seen[name] = claim, now
-        return now - self._seen[name][1] > LEASE
-
     def sweep(self, names: Collection[str]) -> tuple[dict[str, Claim], dict[str, Claim]]:
         """Remove claims that are over: (those that stay, those that were removed)."""
         there = self.among(names)
-        over = {name: claim for name, claim in there.items() if self.is_over(name, claim)}
+        over = {name: claim for name, claim in there.items() if self._is_over(name, claim)}
         for name in over:
             self.folder.remove(_file(name))
         return {name: claim for name, claim in there.items() if name not in over}, over
+
+    def _is_over(self, name: str, claim: Claim) -> bool:
+        """Whether nobody works on it any more: its process is gone, or it failed in another run."""
+        if claim.error is not None:
+            return claim.run != self.run
+        now = time.monotonic()
+        if self._seen.get(name, (None, 0.0))[0] != claim:
+            self._seen[name] = claim, now
+        return claim.is_dead() or now - self._seen[name][1] > LEASE
 
     def _beat(self) -> None:
         """Refresh what is held, as long as anything is."""
@@ -165,27 +163,15 @@ def _content(claim: Claim) -> bytes:
 
 
 def _machine() -> str:
-    """Where numbers of processes mean something: the start of the system, and the container."""
+    """The start of the system, and the container; nothing on systems other than Linux."""
     with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id", "rb") as file:
         return f"{file.read().strip().decode()} {os.readlink('/proc/self/ns/pid')}"
-    return socket.gethostname()
+    return ""
 
 
 def _start_of(pid: int) -> str:
     """When the process started, as Linux counts it; nothing if there is none."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
+        fields = file.read().rpartition(b")")[2].split()
         return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
-    except OSError:
-        if os.path.exists("/proc/self/stat"):
-            return ""
-    if os.name == "nt":  # where that signal is a Ctrl-C; the lease alone counts
-        return "there"
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return ""
-    except PermissionError:
-        pass
-    return "there"
+    return ""

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from numtok import locations
-from numtok.corpus.jobs.plan import FORMAT, Part, TokenizerName, numbers_of
-from numtok.corpus.jobs.shards import content_of
+from numtok.corpus.jobs.folder import FORMAT
+from numtok.corpus.jobs.plan import Part, TokenizerName, content_of, numbers_of
 from numtok.corpus.read.find import suffixes
 from numtok.corpus.settings import FileOptions
 from numtok.errors import InputError
@@ -29,6 +29,15 @@ class _Input:
     size: int
     tag: str
     parts: list[tuple[int, int | None, int, str]]  # start, stop, bytes, SHA-256
+
+    def has_changed(self) -> bool:
+        """Whether it is there, with another content."""
+        kind, compression = suffixes(self.path)
+        name = (self.path, kind or "jsonl", compression, self.size, self.tag)
+        return locations.exists(self.path) and any(
+            content_of(Part(*name, start, stop, length))[0] != sha256
+            for start, stop, length, sha256 in self.parts
+        )
 
 
 @dataclass(frozen=True)
@@ -50,14 +59,12 @@ def read_config(path: str | Path) -> dict[str, Any]:
     try:
         with locations.open_file(name) as file:
             data = file.read()
+        content = json.loads(data) if is_json else tomllib.loads(data.decode())
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}; check the path", name) from None
-    try:
-        content = json.loads(data) if is_json else tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
-        raise InputError(
-            f"is no TOML (or, if it ends in .json, no manifest): {error}", name
-        ) from None
+    except (ValueError, RecursionError) as error:
+        told = f"is no TOML (or, if it ends in .json, no manifest): {error}"
+        raise InputError(told, name) from None
     if is_json:
         return _of_manifest(content, name)
     named = {key.replace("-", "_"): value for key, value in content.items()}
@@ -74,7 +81,12 @@ def _of_manifest(content: Any, path: str) -> dict[str, Any]:
         )
     job = conform(content, _Manifest, path, InputError)
     for one in job.inputs:
-        _tell_if_changed(one)
+        if one.has_changed():
+            warnings.warn(
+                f"{one.path} is not what it was when this job was done: its content has another"
+                " SHA-256, and so the output will be another",
+                stacklevel=3,
+            )
     given = {
         name: value
         for name, value in job.options.items()
@@ -90,18 +102,3 @@ def _of_manifest(content: Any, path: str) -> dict[str, Any]:
         "grammar": grammar,
         "inputs": [one.path for one in job.inputs],
     }
-
-
-def _tell_if_changed(given: _Input) -> None:
-    """A warning, as what comes of the job will be another."""
-    kind, compression = suffixes(given.path)
-    name = (given.path, kind or "jsonl", compression, given.size, given.tag)
-    if locations.exists(given.path) and any(
-        content_of(Part(*name, start, stop, length))[0] != sha256
-        for start, stop, length, sha256 in given.parts
-    ):
-        warnings.warn(
-            f"{given.path} is not what it was when this job was done: its content has another"
-            " SHA-256, and so the output will be another",
-            stacklevel=4,
-        )

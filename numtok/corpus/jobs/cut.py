@@ -13,8 +13,10 @@ from collections.abc import Iterator, Sequence
 
 from numtok import locations
 from numtok.corpus.jobs.plan import Part
+from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import group_sizes, line_start
 from numtok.corpus.read.formats import FORMATS
+from numtok.corpus.read.jsonl import columns_of_head
 from numtok.corpus.read.sources import Source
 from numtok.errors import InputError
 
@@ -25,7 +27,11 @@ Stretch = tuple[int, int | None, int]  # start, stop, bytes
 
 
 def cut(
-    sources: Sequence[Source], tags: Sequence[str], count: int, text_unit: str
+    sources: Sequence[Source],
+    tags: Sequence[str],
+    count: int,
+    text_unit: str,
+    text_column: str | None = None,
 ) -> list[list[Part]]:
     """The parts of each of at most ``count`` shards, which together hold each input exactly once;
     ``text_unit="file"`` keeps text files whole.
@@ -35,7 +41,8 @@ def cut(
     done = 0
     for source, tag in zip(sources, tags, strict=True):
         stop = done + (source.size or 0)
-        ends = _ends_within(total, count, done, stop)
+        numbers = range(done * count // total, stop * count // total + 2) if total else ()
+        ends = [end for k in numbers if done < (end := total * k // count) < stop]
         pieces: dict[int, list[Stretch]] = {}
         for stretch in _stretches(source, [end - done for end in ends], text_unit):
             twice_middle = 2 * done + stretch[2]
@@ -44,24 +51,8 @@ def cut(
             pieces.setdefault(place, []).append(stretch)
         for place, some in pieces.items():
             joined = (some[0][0], some[-1][1], sum(length for _, _, length in some))
-            shards.setdefault(place, []).append(_part(source, tag, joined))
-        done = stop
+            shards.setdefault(place, []).append(_part(source, tag, joined, text_column))
     return [shards[place] for place in sorted(shards)]
-
-
-def _part(source: Source, tag: str, stretch: Stretch) -> Part:
-    (start, stop, length), size = stretch, source.size or 0
-    mark = _mark(source.path, start) if start and FORMATS[source.format].cut == "lines" else 0
-    kind = (source.format, source.compression)
-    return Part(source.path, *kind, size, tag, start, stop, length, mark)
-
-
-def _ends_within(total: int, count: int, start: int, stop: int) -> list[int]:
-    """Where, between two bytes, shards of one size would end."""
-    if not total:
-        return []
-    numbers = range(start * count // total, stop * count // total + 2)
-    return [end for k in numbers if start < (end := total * k // count) < stop]
 
 
 def _stretches(source: Source, inner: Sequence[int], text_unit: str) -> list[Stretch]:
@@ -88,14 +79,34 @@ def _group_ends(source: Source) -> list[int]:
     return [0]
 
 
-def cut_again(parts: Sequence[Part], source: Source, tag: str) -> list[Part | None]:
-    """The parts of a file that has other bytes now, about as it was cut before; None for one that
-    is gone. Where a cut was is told by the bytes after it, so that what lies between two changes
-    keeps its bounds.
+def _part(source: Source, tag: str, stretch: Stretch, text_column: str | None) -> Part:
+    (start, stop, length), size = stretch, source.size or 0
+    part = Part(source.path, source.format, source.compression, size, tag, start, stop, length)
+    if not start or FORMATS[source.format].cut != "lines":
+        return part
+    with locations.open_file(source.path, 1 << 16) as file:
+        file.seek(start)
+        part = part._replace(mark=zlib.crc32(file.read(_MARK)))
+    if source.format == "jsonl":  # what lies before the part says which column is the text
+        with contextlib.suppress(InputError):
+            columns = columns_of_head(part.source, ReadOptions(text_column, on_error="skip"))
+            return part._replace(column=columns.text if columns else None)
+    return part
+
+
+def cut_again(
+    parts: Sequence[Part], source: Source, tag: str, text_column: str | None = None
+) -> list[Part | None]:
+    """The parts of a file as it is now: the same if it is as it was, else about as it was cut
+    before; None for one that is gone. Where a cut was is told by the bytes after it, so that what
+    lies between two changes keeps its bounds.
     """
-    size, kind = source.size or 0, FORMATS[source.format].cut
-    if parts[0].stop is None or kind is None or source.compression:
-        return [_part(source, tag, (0, None, size)), *[None] * (len(parts) - 1)]
+    first, size, kind = parts[0], source.size or 0, FORMATS[source.format].cut
+    now = (source.format, source.compression, size, tag)
+    if (first.format, first.compression, first.size, first.tag) == now:
+        return list(parts)
+    if first.stop is None or kind is None or source.compression:
+        return [_part(source, tag, (0, None, size), text_column), *[None] * (len(parts) - 1)]
     if kind == "lines":
         place: Sequence[int]
         starts = list(_starts_again(parts, source.path, size))
@@ -105,9 +116,11 @@ def cut_again(parts: Sequence[Part], source: Source, tag: str) -> list[Part | No
         starts = [0, *(one.start if one.start < len(ends) - 1 else None for one in parts[1:])]
         place, end = ends, len(ends) - 1
     there = [start for start in starts if start is not None]
-    bounds = itertools.pairwise([*there, end])
-    stretches = iter([(start, stop, place[stop] - place[start]) for start, stop in bounds])
-    return [None if start is None else _part(source, tag, next(stretches)) for start in starts]
+    made = {
+        start: _part(source, tag, (start, stop, place[stop] - place[start]), text_column)
+        for start, stop in itertools.pairwise([*there, end])
+    }
+    return [None if start is None else made[start] for start in starts]
 
 
 def _starts_again(parts: Sequence[Part], path: str, size: int) -> Iterator[int | None]:
@@ -137,10 +150,3 @@ def _found_again(path: str, part: Part, shifts: Sequence[int], size: int) -> int
             if zlib.crc32(data[place : place + _MARK]) == part.mark:
                 return begin + place
     return line_start(path, min(max(part.start + shifts[0], 1), size), size)
-
-
-def _mark(path: str, start: int) -> int:
-    """Of the bytes from ``start`` on."""
-    with locations.open_file(path, 1 << 16) as file:
-        file.seek(start)
-        return zlib.crc32(file.read(_MARK))

@@ -29,13 +29,16 @@ PLAN, MANIFEST, TOKENIZER = f"{OWN}/plan.json", f"{OWN}/manifest.json", f"{OWN}/
 QUARANTINE = f"{OWN}/quarantine.jsonl"
 DATA = (".parquet", ".arrow", ".feather", ".ipc")  # what readers take for a part of the corpus
 SHARD = re.compile(r"\d{5,}(-of-\d{5,})?\.(parquet|arrow)")
-FORMATS = (1, 2)  # of what is read; 2 is written
+FORMAT = 2
 _CHECK = "check"
+# how files are opened, as far as the system knows: any, and those of a job itself, not through links
+_ANY = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_OWN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Folder:
-    """A folder of this machine, or of an object store, where folders come and go with what is in
-    them; JobError if the inner folder is a link.
+    """On this machine, or in an object store, where folders come and go with what is in them;
+    JobError if the inner folder is a link.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -53,11 +56,9 @@ class Folder:
 
     def make(self) -> None:
         """Make the folder, and the one of the job's own files in it."""
-        if self.remote:
-            stores.check_writable(self.path)
-            return
-        with self._refused("make the folder"):
-            os.makedirs(self.file(OWN), exist_ok=True)
+        if not self.remote:
+            with self._refused("make the folder"):
+                os.makedirs(self.file(OWN), exist_ok=True)
 
     def names(self, inner: str = "") -> list[str]:
         """What is in the folder or in one below it, sorted; nothing if it is not there."""
@@ -73,11 +74,6 @@ class Folder:
         except OSError:
             return None
         return found.st_size if stat.S_ISREG(found.st_mode) else None
-
-    def sha256(self, name: str) -> str:
-        """Of a file."""
-        with locations.open_file(self.file(name)) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # it can be read into
 
     def remove(self, name: str) -> None:
         """Remove a file or a folder, if it is there."""
@@ -156,12 +152,7 @@ class Folder:
             raise refusal from error
 
 
-# how files are opened, as far as the system knows: any, and those of a job itself, not through links
-_ANY = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-_OWN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-
-
-def _plain(path: str, how: int = 0) -> bytes | None:
+def _plain(path: str, how: int) -> bytes | None:
     """All of a plain file: nobody may ever write to a pipe."""
     if locations.is_url(path):
         return stores.read(path)
@@ -192,7 +183,9 @@ def digest(content: Any) -> str:
     ).hexdigest()
 
 
-def _verified(stored: bytes | None, path: str, kind: type[Kind]) -> Kind | None:
+def _verified(
+    stored: bytes | None, path: str, kind: type[Kind], formats: tuple[int, ...] = (FORMAT,)
+) -> Kind | None:
     if stored is None:
         return None
     try:
@@ -202,7 +195,7 @@ def _verified(stored: bytes | None, path: str, kind: type[Kind]) -> Kind | None:
         content, check = {}, None
     if check != digest(content):
         raise JobError("is damaged or was changed by hand; put it back, or begin anew", path)
-    if content.get("format") not in FORMATS:
+    if content.get("format") not in formats:
         raise JobError(
             f"is of another version of numtok (format {content.get('format')}); go on with that"
             " version, or begin anew with overwrite=True",
@@ -218,7 +211,7 @@ def _verified(stored: bytes | None, path: str, kind: type[Kind]) -> Kind | None:
 def read_manifest(folder: str | Path) -> dict[str, Any] | None:
     """What a finished job has made; None if there is none, JobError as for :meth:`Folder.read_json`."""
     path = locations.join(folder, MANIFEST)
-    return _verified(_plain(path), path, dict)
+    return _verified(_plain(path, 0), path, dict, (1, FORMAT))
 
 
 def shards_of(folder: str | Path) -> list[str] | None:

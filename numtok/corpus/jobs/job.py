@@ -1,6 +1,6 @@
 """A corpus into a folder of shards: planned once, amended and resumed by the same call, finished
-when every shard is done. ``planning`` says what is to be done, ``run`` has it done, ``shards`` does
-one; this puts them together, and adds up.
+when every shard is done. ``planning`` says what is to be done, ``run`` has it done; this puts them
+together, and adds up.
 """
 
 from __future__ import annotations
@@ -18,36 +18,43 @@ from numtok import locations
 from numtok.corpus.fit import Fit
 from numtok.corpus.jobs.card import remove_card, write_card
 from numtok.corpus.jobs.claims import Claim, Claims
-from numtok.corpus.jobs.folder import DATA, MANIFEST, OWN, PLAN, QUARANTINE, Folder, read_manifest
-from numtok.corpus.jobs.plan import (
+from numtok.corpus.jobs.folder import (
+    DATA,
     FORMAT,
+    MANIFEST,
+    OWN,
+    PLAN,
+    QUARANTINE,
+    Folder,
+    read_manifest,
+)
+from numtok.corpus.jobs.plan import (
     Part,
     Plan,
     Read,
     Receipt,
-    Shard,
     as_json,
-    numbers_of,
-    read_plan,
-    summed,
-)
-from numtok.corpus.jobs.planning import planned
-from numtok.corpus.jobs.request import Encoder, Sharding, make_request, refuse_inputs_within
-from numtok.corpus.jobs.run import JobRun
-from numtok.corpus.jobs.shards import (
-    Task,
     check_shard,
+    numbers_of,
     read_receipt,
     saved_tokenizer,
+    summed,
 )
+from numtok.corpus.jobs.planning import (
+    Encoder,
+    Sharding,
+    make_request,
+    planned,
+    refuse_inputs_within,
+)
+from numtok.corpus.jobs.run import JobRun
+from numtok.corpus.jobs.work import Task
 from numtok.corpus.settings import EncodeSettings
 from numtok.corpus.summary import Progress, Summary, quarantine
 from numtok.errors import JobError
 from numtok.statistics import Statistics
 
 _TOLD = 10  # numbers of shards that an error lists
-
-Done = list[tuple[Shard, Receipt]]
 
 
 def encode_folder(
@@ -81,7 +88,7 @@ def encode_folder(
     run()
     own = {shard.number for shard in run.shards}
     found = _receipts(folder, plan) if run.resumed < len(own) else before
-    lost = sorted(own - {shard.number for shard, _ in found})
+    lost = sorted(own - {receipt.shard for receipt in found})
     if run.failures:
         raise _failed(folder, plan, run.failures, len(lost))
     if lost:
@@ -93,27 +100,21 @@ def encode_folder(
     if len(found) == len(plan.shards):
         summary = _complete(folder, plan, found)
     else:
-        summary = _summarize(folder, plan, [one for one in found if one[0].number in own])
+        summary = _summarize(folder, plan, [one for one in found if one.shard in own])
         summary.share, summary.shards_done = True, len(found)
     summary.resumed, summary.seconds = run.resumed, run.seconds
     return summary
 
 
-def _receipts(folder: Folder, plan: Plan) -> Done:
-    """Of the shards that are done; what vouches for something else is removed."""
+def _receipts(folder: Folder, plan: Plan) -> list[Receipt]:
+    """Of the shards that are done, in their order; what vouches for something else is removed."""
     names = set(folder.names(OWN))
     there = [shard for shard in plan.shards if f"{shard.name}.json" in names]
-    ask = functools.partial(read_receipt, folder, plan)
-    found = locations.each(ask, there, folder.remote)
-    done = []
+    found = locations.each(functools.partial(read_receipt, folder, plan), there, folder.remote)
     for shard, receipt in zip(there, found, strict=True):
         if receipt is None:
             folder.remove(shard.receipt)
-            continue
-        if receipt.parts is shard.parts:  # the same content at other places
-            folder.write_json(shard.receipt, as_json(receipt))
-        done.append((shard, receipt))
-    return done
+    return [receipt for receipt in found if receipt is not None]
 
 
 def _failed(folder: Folder, plan: Plan, failures: dict[int, str], left: int) -> JobError:
@@ -156,7 +157,7 @@ def finish_job(output: str | Path, *, check: bool = False) -> Summary:
     """
     folder, plan = _job_in(output)
     done = _receipts(folder, plan)
-    if missing := {shard.number for shard in plan.shards} - {shard.number for shard, _ in done}:
+    if missing := {shard.number for shard in plan.shards} - {receipt.shard for receipt in done}:
         raise JobError(
             f"{len(missing)} of {len(plan.shards)} shards are not done: {_listed(sorted(missing))};"
             " run the same job again, which does them",
@@ -164,10 +165,11 @@ def finish_job(output: str | Path, *, check: bool = False) -> Summary:
         )
     if check:
         saved_tokenizer(folder, plan)
-        found = locations.each(lambda one: check_shard(folder, plan, *one), done, folder.remote)
-        if wrong := [(shard, why) for (shard, _), why in zip(done, found, strict=True) if why]:
-            for shard, _ in wrong:
-                folder.remove(shard.receipt)
+        found = locations.each(functools.partial(check_shard, folder), done, folder.remote)
+        if wrong := [(one.shard, why) for one, why in zip(done, found, strict=True) if why]:
+            for shard in plan.shards:
+                if shard.number in dict(wrong):
+                    folder.remove(shard.receipt)
             folder.remove(MANIFEST)
             raise JobError(
                 f"{wrong[0][1]}. {len(wrong)} of {len(done)} shards are to be made again, which"
@@ -189,7 +191,7 @@ def finish_splits(output: str | Path, names: Sequence[str], card: bool) -> None:
 
 def _job_in(output: str | Path) -> tuple[Folder, Plan]:
     folder = Folder(output)
-    plan = read_plan(folder)
+    plan = folder.read_json(PLAN, Plan)
     if plan is None:
         raise JobError(
             f"is not the folder of a job: it has no {PLAN}; give the one that it wrote to",
@@ -198,17 +200,16 @@ def _job_in(output: str | Path) -> tuple[Folder, Plan]:
     return folder, plan
 
 
-def _complete(folder: Folder, plan: Plan, done: Done) -> Summary:
+def _complete(folder: Folder, plan: Plan, done: Sequence[Receipt]) -> Summary:
     """The manifest and what goes with it, the same whoever writes them."""
-    own = {receipt.file for _, receipt in done}
+    own = {receipt.file for receipt in done}
     if strangers := [name for name in folder.names() if name.endswith(DATA) and name not in own]:
         raise JobError(
             "is no shard of this job, but would be read as one; move it away",
             folder.file(strangers[0]),
         )
     folder.remove_leftovers()
-    left_out = list(_left_out(done))
-    if left_out:
+    if left_out := list(_left_out(done)):
         folder.replace(QUARANTINE, quarantine(left_out))
     else:
         folder.remove(QUARANTINE)
@@ -221,20 +222,18 @@ def _complete(folder: Folder, plan: Plan, done: Done) -> Summary:
     return _summarize(folder, plan, done)
 
 
-def _left_out(done: Done) -> Iterator[tuple[str, int | None, str]]:
+def _left_out(done: Sequence[Receipt]) -> Iterator[tuple[str, int | None, str]]:
     """(file, line, error) of each row that was left out."""
     before = _before(done)
-    for shard, receipt in done:
+    for receipt in done:
         for number, line, error in receipt.left_out:
-            part = shard.parts[number]
+            part = receipt.parts[number]
             yield part.path, None if line is None else before[part].lines + line, error
 
 
-def _before(done: Done) -> dict[Part, Read]:
+def _before(done: Sequence[Receipt]) -> dict[Part, Read]:
     """The lines and the rows of each input that lie before the part."""
-    read = {
-        part: one for shard, got in done for part, one in zip(shard.parts, got.read, strict=True)
-    }
+    read = {part: one for got in done for part, one in zip(got.parts, got.read, strict=True)}
     before = {}
     lines: Counter[str] = Counter()
     rows: Counter[str] = Counter()
@@ -245,26 +244,25 @@ def _before(done: Done) -> dict[Part, Read]:
     return before
 
 
-def _manifest(plan: Plan, done: Done) -> dict[str, Any]:
+def _manifest(plan: Plan, done: Sequence[Receipt]) -> dict[str, Any]:
     """What a job has made, of what, and how."""
-    ordered = [receipt for _, receipt in done]
     inputs: dict[str, dict[str, Any]] = {}
-    for receipt in ordered:
+    for receipt in done:
         for part, read in zip(receipt.parts, receipt.read, strict=True):
             described = {"path": part.path, "size": part.size, "tag": part.tag, "parts": []}
             given = inputs.setdefault(part.path, described)
             given["parts"].append([part.start, part.stop, part.length, read.sha256])
-    statistics, settled = _statistics(ordered), as_json(plan)
+    statistics, settled = _statistics(done), as_json(plan)
     return {
         "format": FORMAT,
         **{name: settled[name] for name in ("tokenizer", "versions", "options", "fit")},
         "inputs": [inputs[path] for path in sorted(inputs)],
-        "rows": sum(receipt.rows for receipt in ordered),
-        "report": _total(ordered),
+        "rows": sum(receipt.rows for receipt in done),
+        "report": _total(done),
         **({} if statistics is None else {"statistics": statistics.to_json()}),
         "shards": [
             {name: getattr(receipt, name) for name in ("file", "bytes", "sha256", "rows")}
-            for receipt in ordered
+            for receipt in done
         ],
     }
 
@@ -283,32 +281,23 @@ def _statistics(done: Sequence[Receipt]) -> Statistics | None:
     return Statistics.merge(map(Statistics.from_json, parts)) if parts else None
 
 
-def _summarize(folder: Folder, plan: Plan, done: Done) -> Summary:
+def _summarize(folder: Folder, plan: Plan, done: Sequence[Receipt]) -> Summary:
     """What became of the shards that these receipts are of."""
-    ordered = [receipt for _, receipt in done]
-    summary = Summary(**_total(ordered))
+    summary = Summary(**_total(done))
     summary.quarantine = folder.file(QUARANTINE) if summary.skipped else ""
-    summary.first_without_text = _first_without_text(done)
-    summary.rows = sum(receipt.rows for receipt in ordered)
-    summary.output, summary.output_bytes = str(folder), sum(one.bytes for one in ordered)
-    summary.shards, summary.shards_done = len(plan.shards), len(ordered)
-    summary.statistics = _statistics(ordered)
-    representations = tuple(numbers_of(plan.options)[0])
+    if without := [one for one in done if one.report.first_without_text]:
+        place, row = without[0].report.first_without_text or (0, 0)
+        part = without[0].parts[place]
+        summary.first_without_text = f"{part.path}, row {_before(done)[part].rows + row}"
+    summary.rows = sum(receipt.rows for receipt in done)
+    summary.output, summary.output_bytes = str(folder), sum(receipt.bytes for receipt in done)
+    summary.shards, summary.shards_done = len(plan.shards), len(done)
+    summary.statistics = _statistics(done)
+    summary.representations = tuple(numbers_of(plan.options)[0])
     if plan.fit is not None:
         summary.fit = Fit.from_json(plan.fit)
-        representations = tuple(summary.fit.put_into(representations))
-    summary.representations = representations
+        summary.representations = tuple(summary.fit.put_into(summary.representations))
     return summary
-
-
-def _first_without_text(done: Done) -> str:
-    """The file and the row; nothing if every document has a text."""
-    for shard, receipt in done:
-        if receipt.report.first_without_text is not None:
-            place, row = receipt.report.first_without_text
-            part = shard.parts[place]
-            return f"{part.path}, row {_before(done)[part].rows + row}"
-    return ""
 
 
 # How far it is

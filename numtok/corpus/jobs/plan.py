@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import functools
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,22 +18,25 @@ from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.ipc
+import pyarrow.parquet as pq
 
+from numtok import locations
 from numtok.corpus.fit import Fit
-from numtok.corpus.jobs.folder import OWN, PLAN, Folder, digest
+from numtok.corpus.jobs.folder import FORMAT, OWN, TOKENIZER, Folder, digest
 from numtok.corpus.read.formats import FORMATS
-from numtok.corpus.read.sources import COMPRESSIONS, Source, identify
+from numtok.corpus.read.sources import COMPRESSIONS, Source, identify, named_errors
 from numtok.corpus.settings import EncodeSettings
 from numtok.errors import JobError, MissingInputError, NumtokError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import Representation, from_dict
+from numtok.tokenizer.tokenizer import Tokenizer
 
-FORMAT = 2
 METADATA_KEY = b"numtok_job"
 FILE_SUFFIXES = {"parquet": ".parquet", "arrow": ".arrow"}
 # options that do not change a byte of a shard that is done
 FREE = ("on_error", "card", "shards", "shard_size", "engine", "fit", "fit_quantile", "clip")
 _LARGEST = 1 << 62
+_CHUNK = 1 << 20
 
 
 class Part(NamedTuple):
@@ -87,13 +91,22 @@ class Shard(NamedTuple):
     def check_inputs(self) -> None:
         """``MissingInputError`` for the first that is not what it was when it was planned."""
         for part in self.parts:
-            size, tag = identify(part.path)
-            if (size, tag) != (part.size, part.tag):
+            if identify(part.path) != (part.size, part.tag):
                 raise MissingInputError(
                     "changed since the job was planned; run the same command again, which encodes"
                     " anew what has changed",
                     part.path,
                 )
+
+
+@dataclass(frozen=True)
+class TokenizerName:
+    """What the tokenizer was made of."""
+
+    source: str | None  # its name, None for the default one
+    given: bool  # whether it was an object instead
+    fingerprint: str
+    before_fit: str  # the fingerprint
 
 
 @dataclass(frozen=True)
@@ -174,15 +187,62 @@ class Plan:
         """What a shard's file says about how it was made."""
         return {METADATA_KEY: json.dumps(self.bound, sort_keys=True).encode()}
 
+    def differences(self, options: Mapping[str, Any], before_fit: str) -> Iterator[str]:
+        """What a call asks for that would make other bytes of every shard, for people."""
+        asked = json.loads(json.dumps(dict(options)))
+        for name in sorted({*self.options, *asked} - {"on_error", "card", "engine"}):
+            old, new = (json.dumps(one.get(name), sort_keys=True) for one in (self.options, asked))
+            if old != new:
+                yield f"{name} was {old:.80}, now it is {new:.80}"
+        if before_fit != self.tokenizer.before_fit:
+            yield "the tokenizer gives other ids"
+        for package, found in versions().items():
+            if found != self.versions.get(package):
+                yield f"{package} was version {self.versions.get(package)}, now it is {found}"
 
-@dataclass(frozen=True)
-class TokenizerName:
-    """What the tokenizer was made of."""
 
-    source: str | None  # its name, None for the default one
-    given: bool  # whether it was an object instead
-    fingerprint: str
-    before_fit: str  # the fingerprint
+def as_json(content: Any) -> dict[str, Any]:
+    """JSON-ready."""
+    import msgspec  # takes longer to load than most starts may
+
+    return msgspec.to_builtins(content)  # type: ignore[no-any-return,unused-ignore]
+
+
+def numbers_of(options: Mapping[str, Any]) -> tuple[list[Representation], Grammar]:
+    """The representations and the grammar of a job; ValueError if they make no sense."""
+    try:
+        numbers = [from_dict(one) for one in options["numbers"]]
+        return numbers, Grammar.from_dict(options["grammar"])
+    except (NumtokError, TypeError, LookupError, AttributeError) as error:
+        raise ValueError(f"holds options that make no sense ({error})") from None
+
+
+def versions() -> dict[str, str]:
+    """Of the packages that ids and files depend on."""
+    found = {}
+    for package in ("numtok", "pyarrow", "tokenizers", "gigatoken"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "unknown"
+    return found
+
+
+def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
+    """The tokenizer of a job, with its scale; JobError if it is not the one that was planned with."""
+    path = folder.file(TOKENIZER)
+    tokenizer = Tokenizer.from_pretrained(path, engine=plan.options["engine"])
+    if tokenizer.fingerprint != plan.tokenizer.fingerprint:
+        raise JobError(
+            "is not the tokenizer that the job was planned with; put it back, or begin the job anew"
+            " with overwrite=True",
+            path,
+        )
+    return tokenizer
+
+
+# Receipts
+# -------------------------------------------------------------------------------------------------
 
 
 class Read(NamedTuple):
@@ -222,8 +282,8 @@ class Counts:
 
 @dataclass(frozen=True)
 class Receipt:
-    """That a shard is done: what it read, and the file that came of it. It holds no time and no
-    name of a machine, so that it is the same whoever wrote it.
+    """That a shard is done: what it read, and the file that came of it; no time and no name of a
+    machine, so that it is the same whoever wrote it.
     """
 
     shard: int
@@ -248,34 +308,6 @@ class Receipt:
             raise ValueError("read: not one for each part")
 
 
-def read_plan(folder: Folder) -> Plan | None:
-    """The plan of the job in a folder; None if there is none, JobError if it is damaged."""
-    found = folder.read_json(PLAN, dict)
-    if found is not None and found["format"] != FORMAT:
-        raise JobError(
-            "was begun by an earlier version of numtok; go on with that version, or begin anew"
-            " with overwrite=True",
-            str(folder),
-        )
-    return None if found is None else folder.read_json(PLAN, Plan)
-
-
-def as_json(content: Plan | Receipt) -> dict[str, Any]:
-    """JSON-ready."""
-    import msgspec  # takes longer to load than most starts may
-
-    return msgspec.to_builtins(content)  # type: ignore[no-any-return,unused-ignore]
-
-
-def numbers_of(options: Mapping[str, Any]) -> tuple[list[Representation], Grammar]:
-    """The representations and the grammar of a job; ValueError if they make no sense."""
-    try:
-        numbers = [from_dict(one) for one in options["numbers"]]
-        return numbers, Grammar.from_dict(options["grammar"])
-    except (NumtokError, TypeError, LookupError, AttributeError) as error:
-        raise ValueError(f"holds options that make no sense ({error})") from None
-
-
 def summed(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The counts added up, those by representation for each."""
     totals: dict[str, Any] = {}
@@ -286,32 +318,78 @@ def summed(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return totals
 
 
-def versions() -> dict[str, str]:
-    """Of the packages that ids and files depend on."""
-    found = {}
-    for package in ("numtok", "pyarrow", "tokenizers", "gigatoken"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "unknown"
-    return found
+def content_of(part: Part) -> tuple[str, int]:
+    """(SHA-256, line breaks) of the bytes of a part; of an object in a store, of its tag."""
+    if locations.is_url(part.path):
+        told = f"{part.size} {part.tag} {part.start} {part.stop}"
+        return hashlib.sha256(told.encode()).hexdigest(), 0
+    made, lines, cut = hashlib.sha256(), 0, FORMATS[part.format].cut
+    stretches = [(part.start, _LARGEST if part.stop is None else part.stop - part.start)]
+    with named_errors(part.source), open(part.path, "rb") as file:
+        if part.stop is not None and cut == "row groups":
+            metadata = pq.read_metadata(part.path)
+            made.update(metadata.schema.to_arrow_schema().serialize())
+            stretches = [
+                _stretch(metadata.row_group(group).column(column))
+                for group in range(part.start, min(part.stop, metadata.num_row_groups))
+                for column in range(metadata.num_columns)
+            ]
+        for start, left in stretches:
+            file.seek(start)
+            while chunk := file.read(min(_CHUNK, left)):
+                made.update(chunk)
+                lines += chunk.count(b"\n") if cut == "lines" else 0
+                left -= len(chunk)
+    return made.hexdigest(), lines
 
 
-def differences(plan: Plan, options: Mapping[str, Any], before_fit: str) -> Iterator[str]:
-    """What a call asks for that would make other bytes of every shard, for people."""
-    asked = json.loads(json.dumps(dict(options)))
-    defaults = vars(EncodeSettings.of_shards())
-    later = {name for name, value in asked.items() if value == defaults.get(name)} - {*plan.options}
-    for name in sorted({*plan.options, *asked} - {"on_error", "card", "engine"} - later):
-        old, new = (json.dumps(given.get(name), sort_keys=True) for given in (plan.options, asked))
-        if old != new:
-            yield f"{name} was {_short(old)}, now it is {_short(new)}"
-    if before_fit != plan.tokenizer.before_fit:
-        yield "the tokenizer gives other ids"
-    for package, found in versions().items():
-        if found != plan.versions.get(package):
-            yield f"{package} was version {plan.versions.get(package)}, now it is {found}"
+def _stretch(chunk: pq.ColumnChunkMetaData) -> tuple[int, int]:
+    """Where a column of a row group lies in its file, and its bytes."""
+    pages = [chunk.data_page_offset, chunk.dictionary_page_offset]
+    return min(page for page in pages if page), chunk.total_compressed_size
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 80 else f"{text[:77]}..."
+def read_receipt(folder: Folder, plan: Plan, shard: Shard) -> Receipt | None:
+    """The receipt of a shard; None if it is not done, or what there is belongs to other inputs,
+    other options, or another file than the one that lies there. If the same content lies at other
+    places now, the receipt is written anew.
+    """
+    try:
+        receipt = folder.read_json(shard.receipt, Receipt)
+    except JobError:
+        return None
+    expected = (plan.recipe, shard.number, plan.file(shard))
+    if receipt is None or (receipt.recipe, receipt.shard, receipt.file) != expected:
+        return None
+    skipped = bool(receipt.left_out) and plan.options["on_error"] != "skip"
+    if skipped or folder.size(receipt.file) != receipt.bytes:
+        return None
+    if receipt.parts != shard.parts:
+        if len(receipt.parts) != len(shard.parts) or not all(
+            map(_same_content, receipt.parts, receipt.read, shard.parts)
+        ):
+            return None
+        receipt = dataclasses.replace(receipt, parts=shard.parts)
+        folder.write_json(shard.receipt, as_json(receipt))
+    return receipt
+
+
+def _same_content(old: Part, read: Read, new: Part) -> bool:
+    """Whether a part holds what was read, be it at another place of its file, or touched."""
+    fixed = ("path", "format", "compression", "length", "column")
+    return all(getattr(old, name) == getattr(new, name) for name in fixed) and (
+        old == new or content_of(new)[0] == read.sha256
+    )
+
+
+def check_shard(folder: Folder, receipt: Receipt) -> str | None:
+    """What is wrong with a shard that is done, or with its inputs; None if nothing is."""
+    path = folder.file(receipt.file)
+    with locations.open_file(path) as file:
+        found = hashlib.file_digest(file, "sha256")  # type: ignore[arg-type]  # it can be read into
+    if found.hexdigest() != receipt.sha256:
+        return f"{path}: is damaged: it does not have the SHA-256 of its receipt"
+    for part, read in zip(receipt.parts, receipt.read, strict=True):
+        if locations.exists(part.path) and content_of(part)[0] != read.sha256:
+            return f"{part.path}: is not what was encoded: its content has another SHA-256"
+    return None

@@ -1,51 +1,197 @@
-"""From a request to the plan on the disk: a new one, or the one in the folder, amended where inputs
-were added, dropped or mended. All that depends on the whole corpus is settled here, once: where it
-is cut, the types of the kept columns, xVal's scale.
+"""What a call on a folder asks for, checked before anything is written; and the plan on the disk that
+comes of it: a new one, or the one in the folder, amended where inputs were added, dropped or mended.
+All that depends on the whole corpus is settled here, once: where it is cut, the types of the kept
+columns, xVal's scale.
 """
 
 from __future__ import annotations
 
 import base64
-import contextlib
 import dataclasses
 import itertools
+import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from numtok import locations
-from numtok.corpus.fit import FIT_FILES, Fit, sample_files
-from numtok.corpus.jobs import folder as names
+from numtok.corpus.encode import refuse_own_names, rows_for
+from numtok.corpus.fit import FIT_FILES, Fit, ScaleFit, sample_files
 from numtok.corpus.jobs.card import remove_card
 from numtok.corpus.jobs.claims import Claims
 from numtok.corpus.jobs.cut import cut, cut_again
-from numtok.corpus.jobs.folder import MANIFEST, OWN, PLAN, TOKENIZER, Folder
+from numtok.corpus.jobs.folder import (
+    DATA,
+    MANIFEST,
+    OWN,
+    PLAN,
+    QUARANTINE,
+    SHARD,
+    TOKENIZER,
+    Folder,
+)
 from numtok.corpus.jobs.plan import (
+    FILE_SUFFIXES,
     Part,
     Plan,
     Shard,
     TokenizerName,
     as_json,
-    differences,
-    read_plan,
+    saved_tokenizer,
     versions,
 )
-from numtok.corpus.jobs.request import Request
-from numtok.corpus.jobs.shards import saved_tokenizer
 from numtok.corpus.pieces import Reader
-from numtok.corpus.read.batches import ReadOptions
-from numtok.corpus.read.jsonl import columns_of_head
+from numtok.corpus.read.documents import check_text_unit
+from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source, identify
+from numtok.corpus.sample import Sample
+from numtok.corpus.settings import EncodeSettings
 from numtok.corpus.shuffle import in_random_order
+from numtok.corpus.write.encoded import check_options
 from numtok.errors import InputError, JobError, OutputError
 from numtok.tokenizer.tokenizer import Tokenizer
 
-Item = TypeVar("Item")
+SHARD_SIZE = 256 << 20
 STRETCHES = 16  # of the inputs in each shard, from random places, where documents are shuffled
+_NOT_SETTLED = ("workers", "overwrite")  # how it is done, not what
+
+
+class Sharding(NamedTuple):
+    """How a corpus is cut, and whose share this is."""
+
+    shards: int | None = None  # how many there should be
+    shard_size: int | None = None  # or how many bytes of input in each
+    share: tuple[int, int] | None = None  # (i, n): every n-th from the i-th on, counted from 1
+    ray: str | None = None  # the address of the Ray cluster that does them
+    card: bool = False  # whether the folder gets a README.md
+
+    def check(self) -> None:
+        """Raise InputError if it makes no sense."""
+        for name in ("shards", "shard_size"):
+            value = getattr(self, name)
+            if value is not None and (type(value) is not int or not 0 < value < 1 << 62):
+                raise InputError(f"{name}={value!r} must be a whole number from 1 on")
+        if self.shards is not None and self.shard_size is not None:
+            raise InputError(
+                "shards and shard_size both say how large a shard is; leave out one of them"
+            )
+        if self.share is not None and not 1 <= self.share[0] <= self.share[1]:
+            i, n = self.share
+            raise InputError(f"shard={i}/{n} must be one of 1/{n} to {n}/{n}")
+
+    def for_sample(self, sample: Sample | None) -> Sharding:
+        """For some of the documents: no card, and files of about the same size."""
+        share = float(sample.high - sample.low) if sample else 1.0
+        if self.shards is not None:
+            return self._replace(card=False, shards=max(1, round(self.shards * share)))
+        size = min(int((self.shard_size or SHARD_SIZE) / share), (1 << 62) - 1)
+        return self._replace(card=False, shard_size=size)
+
+
+class Encoder(NamedTuple):
+    """What encodes."""
+
+    tokenizer: Tokenizer  # with the representations that were asked for
+    source: Any = None  # that it was made of: a name, an object, or None for the default one
+    engine: str = "auto"
+    fit: ScaleFit | None = None  # how to find its scale, if it has none
+
+
+def is_folder(output: str | Path, sharding: Sharding, settings: EncodeSettings) -> bool:
+    """Whether the output is a folder of shards: its name ends in a slash, it is there, or the
+    options say so; OutputError if they do, but it is named like a file.
+    """
+    name, asked = os.fspath(output), sharding != Sharding()
+    named_like_one = name.lower().endswith(DATA)
+    if name.endswith(("/", os.sep)):
+        return True
+    if not (locations.is_url(name) and named_like_one) and locations.is_folder(name):
+        return True
+    like_a_file = name == "-" or named_like_one or locations.is_file(name)
+    if asked and like_a_file:
+        raise OutputError(
+            f"{name} is a file, or named like one, but the options for shards are for a folder;"
+            " name one, as in out/"
+        )
+    by_workers = settings.workers is not None and settings.output_format is None
+    return asked or (by_workers and not like_a_file)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What encodes which inputs, in the order of their paths, into which shards."""
+
+    sources: Sequence[Source]
+    encoder: Encoder
+    settings: EncodeSettings
+    sharding: Sharding
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All that changes the output, JSON-ready, by the names of encode_files."""
+        given = dataclasses.asdict(self.settings)
+        tokenizer, fit = self.encoder.tokenizer, self.encoder.fit
+        return {name: value for name, value in given.items() if name not in _NOT_SETTLED} | {
+            "keep_columns": list(self.settings.keep_columns),
+            "output_format": self.settings.output_format or "parquet",
+            "numbers": [representation.to_dict() for representation in tokenizer.representations],
+            "grammar": tokenizer.grammar.to_dict(),
+            "leading_space": tokenizer.leading_space,
+            "engine": self.encoder.engine,
+            "fit": fit is not None,
+            "fit_quantile": fit and fit.quantile,
+            "clip": fit and fit.clip,
+            "card": self.sharding.card,
+            "shards": self.sharding.shards,
+            "shard_size": None if self.sharding.shards else self.sharding.shard_size or SHARD_SIZE,
+        }
+
+
+def make_request(
+    inputs: Sequence[str | Path], encoder: Encoder, settings: EncodeSettings, sharding: Sharding
+) -> Request:
+    """The request, checked as far as that goes without reading the inputs."""
+    sharding.check()
+    kind = settings.output_format or "parquet"
+    if kind not in FILE_SUFFIXES:
+        raise OutputError(f"unknown output format {kind!r}; choose {' or '.join(FILE_SUFFIXES)}")
+    check_options(f"shard{FILE_SUFFIXES[kind]}", kind, settings.compression, settings.tensors)
+    refuse_own_names(settings.keep_columns, encoder.tokenizer)
+    schema = encoder.tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens)
+    rows_for(settings, schema, encoder.tokenizer)
+    sources = sorted(find_inputs(inputs, settings.input_format), key=lambda source: source.path)
+    check_text_unit(sources, settings.text_unit)
+    for source in sources:
+        if source.path == "-" or source.size is None:
+            message = (
+                "cannot be cut into shards, nor read again after a kill; save it to a file first,"
+                " or write one file instead of a folder"
+            )
+            raise InputError(message, source.name)
+    return Request(sources, encoder, settings, sharding)
+
+
+def refuse_inputs_within(sources: Sequence[Source], folder: str) -> None:
+    """``OutputError`` if an input lies in the folder that is written."""
+
+    def resolved(path: str) -> str:
+        return path if locations.is_url(path) else os.path.realpath(path)
+
+    for source in sources:
+        if resolved(source.path).startswith(resolved(folder).rstrip("/") + "/"):
+            raise OutputError(
+                f"{source.path} is an input, but lies in the output folder {folder}; choose another"
+                " folder"
+            )
+
+
+# The plan
+# -------------------------------------------------------------------------------------------------
 
 
 def planned(
@@ -57,10 +203,11 @@ def planned(
     if overwrite:
         _refuse_beside_others(folder, claims)
         _clear(folder)
-    plan = read_plan(folder)
+    plan = folder.read_json(PLAN, Plan)
     if plan is None:
         return _new(folder, request)
-    if different := list(differences(plan, request.options, request.encoder.tokenizer.fingerprint)):
+    before_fit = request.encoder.tokenizer.fingerprint
+    if different := list(plan.differences(request.options, before_fit)):
         raise JobError(
             f"holds another job: {'; '.join(different)}. Choose another folder, or begin this one"
             " anew with overwrite=True",
@@ -80,7 +227,6 @@ def planned(
 
 
 def _refuse_beside_others(folder: Folder, claims: Claims) -> None:
-    """``JobError`` if somebody works in the folder."""
     for name, claim in claims.sweep(folder.names(OWN))[0].items():
         if claim.error is None and name != "plan":
             raise JobError(
@@ -91,16 +237,16 @@ def _refuse_beside_others(folder: Folder, claims: Claims) -> None:
 
 
 def _clear(folder: Folder) -> None:
-    """Remove what a job left; the plan last, so that it can be resumed up to there."""
+    """Remove what a job left; the plan late, so that it can be resumed up to there."""
     receipts = [f"{OWN}/{name}" for name in folder.names(OWN) if re.fullmatch(r"\d+\.json", name)]
-    shards = [name for name in folder.names() if names.SHARD.fullmatch(name)]
+    shards = [name for name in folder.names() if SHARD.fullmatch(name)]
     remove_card(folder)
-    for name in (MANIFEST, names.QUARANTINE, *receipts, *shards, PLAN, TOKENIZER):
+    for name in (MANIFEST, QUARANTINE, *receipts, *shards, PLAN, TOKENIZER):
         folder.remove(name)
 
 
 def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
-    if strangers := [name for name in folder.names() if name.endswith(names.DATA)]:
+    if strangers := [name for name in folder.names() if name.endswith(DATA)]:
         raise OutputError(
             f"{folder} holds {strangers[0]}, which would be read as a part of the corpus, but there"
             " is no plan of a job; choose another folder, move the file away, or remove shards of"
@@ -109,7 +255,7 @@ def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
     sources, options, encoder = request.sources, request.options, request.encoder
     total = sum(source.size or 0 for source in sources)
     count = options["shards"] or max(1, -(-total // options["shard_size"]))
-    kept = base64.b64encode(pa.schema(_kept_fields(request)).serialize().to_pybytes()).decode()
+    kept = pa.schema(_kept_fields(request)).serialize().to_pybytes()
     tokenizer, fit = _fitted(request)
     named = isinstance(encoder.source, str | Path)
     plan = Plan(
@@ -123,7 +269,7 @@ def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
             before_fit=encoder.tokenizer.fingerprint,
         ),
         versions=versions(),
-        kept=kept,
+        kept=base64.b64encode(kept).decode(),
         fit=None if fit is None else fit.to_json(),
     )
     tokenizer.save_pretrained(folder.file(TOKENIZER))
@@ -132,69 +278,42 @@ def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
 
 
 def _amended(plan: Plan, request: Request) -> Plan:
-    """The plan for the inputs as they are now: mended ones are cut again where they were cut
-    before, dropped ones leave their shards, new ones get shards after all others.
-    """
-    before: dict[str, list[Part]] = defaultdict(list)
+    """The plan for the inputs as they are now: new ones in shards of their own behind the others."""
+    before = defaultdict(list)
     for shard in plan.shards:
         for part in shard.parts:
             before[part.path].append(part)
-    for parts in before.values():
-        parts.sort(key=lambda part: part.start)
-    added, tags = [], []
-    now: dict[Part, Part] = {}
+    now: dict[Part, Part | None] = {}
+    added: dict[Source, str] = {}
     for source, tag in zip(request.sources, _tags(request.sources), strict=True):
-        parts = before.get(source.path, [])
-        if not parts:
-            added.append(source)
-            tags.append(tag)
-        elif _as_planned(parts[0], source, tag):
-            now.update(zip(parts, parts, strict=True))
+        if parts := sorted(before[source.path], key=lambda part: part.start):
+            again = cut_again(parts, source, tag, request.settings.text_column)
+            now.update(zip(parts, again, strict=True))
         else:
-            again = zip(parts, cut_again(parts, source, tag), strict=True)
-            now.update({old: _with_column(new, request) for old, new in again if new is not None})
+            added[source] = tag
     shards = []
     for shard in plan.shards:
-        if kept := [now[part] for part in shard.parts if part in now]:
-            shards.append(Shard(shard.number, kept))
+        if there := [new for old in shard.parts if (new := now.get(old)) is not None]:
+            shards.append(Shard(shard.number, there))
     if added:
         count = max(1, -(-sum(source.size or 0 for source in added) // plan.shard_bytes))
         first = 1 + max((shard.number for shard in plan.shards), default=-1)
-        shards += _shards(first, request, added, tags, count)
+        shards += _shards(first, request, list(added), list(added.values()), count)
     options = plan.options | {name: request.options[name] for name in ("on_error", "card")}
     return dataclasses.replace(plan, shards=shards, options=options)
-
-
-def _as_planned(part: Part, source: Source, tag: str) -> bool:
-    now = (source.format, source.compression, source.size, tag)
-    return (part.format, part.compression, part.size, part.tag) == now
 
 
 def _shards(
     first: int, request: Request, sources: Sequence[Source], tags: Sequence[str], count: int
 ) -> list[Shard]:
-    seed = request.settings.shuffle
+    how, seed = request.settings, request.settings.shuffle
     stretches = 1 if seed is None else STRETCHES
-    made = cut(sources, tags, count * stretches, request.settings.text_unit)
+    made = cut(sources, tags, count * stretches, how.text_unit, how.text_column)
     if seed is not None:
         order = in_random_order(made, seed)
         dealt = (order[place::count] for place in range(min(count, len(order))))
         made = [list(itertools.chain.from_iterable(some)) for some in dealt]
-    return [
-        Shard(first + place, [_with_column(part, request) for part in parts])
-        for place, parts in enumerate(made)
-    ]
-
-
-def _with_column(part: Part, request: Request) -> Part:
-    """The same with the text column, where that is settled by what lies before the part."""
-    if part.format != "jsonl" or not part.start:
-        return part
-    with contextlib.suppress(InputError):
-        options = ReadOptions(request.settings.text_column, on_error="skip")
-        columns = columns_of_head(part.source, options)
-        return part._replace(column=columns.text if columns else None)
-    return part
+    return [Shard(first + place, parts) for place, parts in enumerate(made)]
 
 
 def _tags(sources: Sequence[Source]) -> list[str]:
@@ -202,27 +321,12 @@ def _tags(sources: Sequence[Source]) -> list[str]:
     return locations.each(lambda source: identify(source.path)[1], sources, remote)
 
 
-# What is settled on a sample; the shard that has a row that cannot be read says why
-# -------------------------------------------------------------------------------------------------
-
-
-def _reader(request: Request, sources: Sequence[Source]) -> Reader:
-    return Reader(sources, dataclasses.replace(request.settings, on_error="skip"))
-
-
-def _readable(items: Iterable[Item]) -> Iterator[Item]:
-    """The items up to one that cannot be read."""
-    with contextlib.suppress(InputError):
-        yield from items
-
-
 def _fitted(request: Request) -> tuple[Tokenizer, Fit | None]:
     """The tokenizer with its scale, and what that was found on."""
     tokenizer, fit = request.encoder.tokenizer, request.encoder.fit
     if fit is None:
         return tokenizer, None
-    how = _reader(request, request.sources).how
-    texts = _readable(sample_files(request.sources, how))
+    texts = sample_files(request.sources, _reader(request).how)
     scaled, found = fit(tokenizer.representations, tokenizer.grammar, texts)
     return tokenizer.with_options(scaled), found
 
@@ -231,16 +335,12 @@ def _kept_fields(request: Request) -> list[pa.Field]:
     """The types of the kept columns, by the first input that can be read; a column that is not
     there is an error now, not one in every shard.
     """
-    first: InputError | None = None
-    for source in request.sources[:FIT_FILES]:
-        try:
-            pieces, kept = _reader(request, [source]).with_kept_columns(
-                request.settings.keep_columns
-            )
-            if any(len(piece.batch.texts) for piece in pieces):
-                return kept
-        except InputError as error:
-            first = first or error
-    if first is not None:
-        raise first
-    return [pa.field(name, pa.string()) for name in request.settings.keep_columns]
+    pieces, kept = _reader(request).with_kept_columns(request.settings.keep_columns)
+    next((piece for piece in pieces if len(piece.batch.texts)), None)
+    return kept
+
+
+def _reader(request: Request) -> Reader:
+    """Of what is settled on a sample; the shard that has a row that cannot be read says why."""
+    how = dataclasses.replace(request.settings, on_error="skip")
+    return Reader(request.sources[:FIT_FILES], how)

@@ -24,10 +24,9 @@ from numtok import locations
 from numtok.arrays import memory
 from numtok.corpus.jobs.claims import Claim, Claims
 from numtok.corpus.jobs.folder import OWN
-from numtok.corpus.jobs.plan import Receipt, Shard
-from numtok.corpus.jobs.request import Request
-from numtok.corpus.jobs.shards import Task, read_receipt
-from numtok.corpus.jobs.work import do_share, work
+from numtok.corpus.jobs.plan import Receipt, Shard, read_receipt
+from numtok.corpus.jobs.planning import Request
+from numtok.corpus.jobs.work import Task, do_share, work
 from numtok.corpus.summary import Progress, processors
 from numtok.errors import JobError
 
@@ -49,24 +48,25 @@ class JobRun:
         task: Task,
         request: Request,
         claims: Claims,
-        before: Sequence[tuple[Shard, Receipt]],
+        before: Sequence[Receipt],
         progress: Callable[[Progress], None] | None,
     ) -> None:
         self.task, self.claims, self._progress = task, claims, progress
         self.share = request.sharding.share or (1, 1)
         self.ray, self.workers = request.sharding.ray, request.settings.workers
-        self.shards = task.plan.share(self.share)
-        own = {shard.number for shard in self.shards}
-        self._done = {one.number: _made(one, got) for one, got in before if one.number in own}
-        self._total = sum(shard.size for shard in self.shards)
+        self.left = self.shards = task.plan.share(self.share)
+        self.failures: dict[int, str] = {}  # shards that failed, with the reason
+        self._done: dict[int, Progress] = {}
+        receipts = {receipt.shard: receipt for receipt in before}
+        for shard in self.shards:
+            if shard.number in receipts:
+                self._finish(shard, receipts[shard.number])
         self.resumed = len(self._done)  # how many were done before
         self._resumed_bytes = sum(one.read for one in self._done.values())
-        self.left = [shard for shard in self.shards if shard.number not in self._done]
-        self.failures: dict[int, str] = {}  # shards that failed, with the reason
-        self.last_words = "was killed"
         self._claimed: dict[str, Claim] = {}
-        self._deaths: Counter[str] = Counter()
+        self._deaths: Counter[str] = Counter()  # of workers, by the shard that they were at
         self._dead: set[int] = set()
+        self._last_words = "was killed"
         self._stopped = False
         self._pause = LOOK_AWAY if task.folder.remote else LOOK
         self._started, self._next_look = time.perf_counter(), 0.0
@@ -84,7 +84,7 @@ class JobRun:
             if not free:
                 time.sleep(self._pause)  # others work on them, or have died
             elif self.ray is not None:
-                _on_ray(self, len(free))
+                self._on_ray(self.ray, len(free))
             else:
                 self._here(free)
             self.look()
@@ -95,35 +95,39 @@ class JobRun:
         names = set(folder.names(OWN))
         self._claimed, over = self.claims.sweep(names)
         for name, dead in over.items():
-            self._bury(name, dead)
-        left = []
+            if dead.run == self.claims.run:
+                self._bury(name, dead)
         for shard in self.left:
             claim = self._claimed.get(shard.name)
             if f"{shard.name}.json" in names:
-                self._done[shard.number] = _made(shard, read_receipt(folder, plan, shard))
+                self._finish(shard, read_receipt(folder, plan, shard))
             elif claim is not None and claim.error is not None:
                 self.failures[shard.number] = claim.error
                 self._stopped = self._stopped or claim.stop
-            else:
-                left.append(shard)
-        self.left = left
+        ended = self._done.keys() | self.failures.keys()
+        self.left = [shard for shard in self.left if shard.number not in ended]
         self._next_look = self.seconds + self._pause
         self._tell()
 
+    def _finish(self, shard: Shard, receipt: Receipt | None) -> None:
+        """Count what is done; without a receipt nothing vouches for it, as the end of the run tells."""
+        counts = (
+            (receipt.report.documents, receipt.report.tokens, receipt.bytes)
+            if receipt
+            else (0, 0, 0)
+        )
+        self._done[shard.number] = Progress(shard.size, None, *counts, 0.0)
+
     def _bury(self, name: str, claim: Claim) -> None:
         """A worker of this run died over a shard; after so many, the shard has failed."""
-        if claim.run != self.claims.run:
-            return
         self._dead.add(claim.pid)
         self._deaths[name] += 1
         if self._deaths[name] >= TRIES and self.claims.take(name):
             error = (
-                f"its worker {self.last_words}, {TRIES} times; if there was too little memory,"
+                f"its worker {self._last_words}, {TRIES} times; if there was too little memory,"
                 " take fewer workers"
             )
             self.claims.release(name, error)
-            if (failed := self.claims.read(name)) is not None:
-                self._claimed[name] = failed
 
     def _tell(self) -> None:
         if self._progress is None:
@@ -131,16 +135,33 @@ class JobRun:
         running = [self._claimed[one.name] for one in self.left if one.name in self._claimed]
         every = [*self._done.values(), *(claim.progress for claim in running if claim.progress)]
         counts = ("read", "documents", "tokens", "written")
-        totals = {name: sum(getattr(one, name) for one in every) for name in counts}
-        shards, resumed = (len(self._done), len(self.shards)), self._resumed_bytes
-        seconds = self.seconds
-        self._progress(
-            Progress(**totals, total=self._total, seconds=seconds, shards=shards, resumed=resumed)
-        )
+        totals: dict[str, Any] = {name: sum(getattr(one, name) for one in every) for name in counts}
+        totals |= {"total": sum(shard.size for shard in self.shards), "seconds": self.seconds}
+        totals |= {"shards": (len(self._done), len(self.shards)), "resumed": self._resumed_bytes}
+        self._progress(Progress(**totals))
 
     def _watch(self, ended: bool) -> None:
         if ended or self.seconds >= self._next_look:
             self.look()
+
+    def _given(self, here: str, threads: int) -> dict[str, Any]:
+        """What :func:`do_share` is told elsewhere."""
+        folder = self.task.folder
+        return {
+            "folder": folder.path if folder.remote else os.path.abspath(folder.path),
+            "here": here,
+            "modules": self._modules,
+            "run": self.claims.run,
+            "share": self.share,
+            "threads": threads,
+        }
+
+    @property
+    def _modules(self) -> list[str]:
+        """Where representations are defined."""
+        return sorted({type(one).__module__ for one in self.task.tokenizer.representations})
+
+    # On this machine
 
     def _here(self, free: Sequence[Shard]) -> None:
         """By this process, or by several. Without a number, no more are started than pay. A
@@ -150,30 +171,13 @@ class JobRun:
         most = len(free) if self.workers else sum(shard.size for shard in free) // WORTH_A_PROCESS
         workers = self.workers or processors()
         places = (self.task.folder.path, *self.task.plan.paths)
-        alone = "__main__" in self.modules or any(map(locations.only_here, places))
+        alone = "__main__" in self._modules or any(map(locations.only_here, places))
         processes = 1 if alone else min(workers, len(free), most)
         threads = max(1, workers // max(processes, 1))
         if processes <= 1:
             work(self.task, free, self.claims, threads, self._watch)
         else:
-            self._in_processes(processes, self.given(os.getcwd(), threads))
-
-    @property
-    def modules(self) -> list[str]:
-        """Where representations are defined."""
-        return sorted({type(one).__module__ for one in self.task.tokenizer.representations})
-
-    def given(self, here: str, threads: int) -> dict[str, Any]:
-        """What :func:`do_share` is told elsewhere."""
-        folder = str(self.task.folder)
-        return {
-            "folder": folder if self.task.folder.remote else os.path.abspath(folder),
-            "here": here,
-            "modules": self.modules,
-            "run": self.claims.run,
-            "share": self.share,
-            "threads": threads,
-        }
+            self._in_processes(processes, self._given(os.getcwd(), threads))
 
     def _in_processes(self, processes: int, given: dict[str, Any]) -> None:
         """Until all have ended; one that dies is begun again."""
@@ -181,15 +185,15 @@ class JobRun:
         workers: list[_Worker] = []
         try:
             for _ in range(processes):
-                workers.append(_start(given))
+                workers.append(_Worker.start(given))
             while workers:
+                time.sleep(self._pause)
                 ended = [worker for worker in workers if worker.process.poll() is not None]
                 self.look()
                 for worker in ended:
                     workers.remove(worker)
                     if self._has_died(worker) and self.left and not self._stopped:
-                        workers.append(_start(given))
-                time.sleep(self._pause if workers else 0)
+                        workers.append(_Worker.start(given))
         finally:
             for worker in workers:  # an error or an interrupt
                 worker.process.terminate()
@@ -199,23 +203,45 @@ class JobRun:
 
     def _has_died(self, worker: _Worker) -> bool:
         """Whether it ended without having done all; JobError if too many did before they began."""
+        how = worker.close()
         if worker.process.returncode == 0:
-            worker.close()
             return False
-        self.last_words = worker.close()
+        self._last_words = how
         if worker.process.pid not in self._dead:
             self._deaths[""] += 1
             if self._deaths[""] >= TRIES:
-                raise JobError(f"a worker {self.last_words}, before it could begin")
+                raise JobError(f"a worker {how}, before it could begin")
         return True
 
+    # On a Ray cluster
 
-def _made(shard: Shard, receipt: Receipt | None) -> Progress:
-    """How far a shard is that is done."""
-    if receipt is None:  # it vouches for something else, which the end of the run will tell
-        return Progress(shard.size, None, 0, 0, 0, 0.0)
-    report = receipt.report
-    return Progress(shard.size, None, report.documents, report.tokens, receipt.bytes, 0.0)
+    def _on_ray(self, address: str, free: int) -> None:
+        """By tasks, twice as many as the cluster has processors: those that wait begin on nodes that
+        come later, or find nothing left. Every node must see the folder and the inputs.
+        """
+        places = (self.task.folder.path, *self.task.plan.paths)
+        if any(map(locations.only_here, places)):
+            raise JobError(
+                "memory:// is the memory of one process, and no node of a cluster sees it; use a"
+                " store that all of them reach",
+                places[0],
+            )
+        given = self._given("/" if all(map(locations.is_url, places)) else os.getcwd(), threads=1)
+        with _connected(address) as ray:
+            task = ray.remote(num_cpus=1, max_retries=-1)(do_share)  # who dies, begins again
+            count = self.workers or 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+            waiting = [task.remote(**given) for _ in range(min(count, free))]
+            while waiting:
+                ended, waiting = ray.wait(waiting, num_returns=1, timeout=LOOK_AWAY)
+                try:
+                    ray.get(ended)
+                except ray.exceptions.RayError as error:
+                    reason = " ".join(str(getattr(error, "cause", error)).split())[:300]
+                    raise JobError(
+                        f"a node cannot go on ({reason}); the folders of a job must be the same on"
+                        " all of them, as on a shared file system"
+                    ) from error
+                self.look()
 
 
 class _Worker(NamedTuple):
@@ -226,95 +252,53 @@ class _Worker(NamedTuple):
     process: subprocess.Popen[bytes]
     said: BinaryIO
 
+    @classmethod
+    def start(cls, given: dict[str, Any]) -> _Worker:
+        said = tempfile.TemporaryFile()  # noqa: SIM115
+        paths = {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONSAFEPATH": "1"}
+        threads = {"RAYON_NUM_THREADS": str(given["threads"])}
+        try:
+            process = subprocess.Popen(
+                [sys.executable, *COMMAND, json.dumps(given)],
+                stdin=subprocess.PIPE,  # it ends with this process, however that ends
+                stdout=said,
+                stderr=said,
+                env={**THRIFTY, **threads, **os.environ, **paths},
+            )
+        except OSError as error:
+            said.close()
+            raise JobError(
+                f"cannot start a worker: {error.strerror or error}; take fewer workers"
+            ) from error
+        return cls(process, said)
+
     def close(self) -> str:
         """Wait for its end; how it ended, and the last that it said."""
-        with contextlib.suppress(OSError):
-            self.process.stdin.close()  # type: ignore[union-attr]  # it is a pipe
+        self.process.stdin.close()  # type: ignore[union-attr]  # it is a pipe
         try:
             code = self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             code = self.process.wait()
-        self.said.seek(0)
-        lines = self.said.read().decode("utf-8", "replace").strip().splitlines()
-        self.said.close()
+        with self.said:
+            self.said.seek(0)
+            lines = self.said.read().decode("utf-8", "replace").strip().splitlines()
         killed = f"was killed ({signal.Signals(-code).name})" if code < 0 else ""
-        return (killed or f"ended with status {code}") + (
-            f": {lines[-1][-_LONGEST:]}" if lines else ""
-        )
+        last = f": {lines[-1][-_LONGEST:]}" if lines else ""
+        return (killed or f"ended with status {code}") + last
 
 
-def _start(given: dict[str, Any]) -> _Worker:
-    said = tempfile.TemporaryFile()  # noqa: SIM115
-    paths = {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONSAFEPATH": "1"}
-    threads = {"RAYON_NUM_THREADS": str(given["threads"])}
-    try:
-        process = subprocess.Popen(
-            [sys.executable, *COMMAND, json.dumps(given)],
-            stdin=subprocess.PIPE,  # it ends with this process, however that ends
-            stdout=said,
-            stderr=said,
-            env={**THRIFTY, **threads, **os.environ, **paths},
-        )
-    except OSError as error:
-        said.close()
-        raise JobError(
-            f"cannot start a worker: {error.strerror or error}; take fewer workers"
-        ) from error
-    return _Worker(process, said)
-
-
-# A Ray cluster
-# -------------------------------------------------------------------------------------------------
-
-
-def _on_ray(run: JobRun, free: int) -> None:
-    """By tasks, twice as many as the cluster has processors: those that wait begin on nodes that
-    come later, or find nothing left. Every node must see the folder and the inputs.
-    """
+@contextlib.contextmanager
+def _connected(address: str) -> Iterator[Any]:
+    """Ray, connected to the cluster; a program that is connected already stays so."""
     try:
         ray = importlib.import_module("ray")
     except ImportError as error:
         raise JobError(
             "Ray is not installed here; pip install 'numtok[ray]', on every node of the cluster too"
         ) from error
-    places = (run.task.folder.path, *run.task.plan.paths)
-    if any(map(locations.only_here, places)):
-        raise JobError(
-            "memory:// is the memory of one process, and no node of a cluster sees it; use a store"
-            " that all of them reach",
-            places[0],
-        )
-    given = run.given("/" if all(map(locations.is_url, places)) else os.getcwd(), threads=1)
-    with _connected(ray, str(run.ray)):
-        task = ray.remote(num_cpus=1, max_retries=TRIES - 1)(do_share)
-        count = run.workers or 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
-        waiting = [task.remote(**given) for _ in range(min(count, free))]
-        while waiting:
-            ended, waiting = ray.wait(waiting, num_returns=1, timeout=LOOK_AWAY)
-            for reference in ended:
-                _note_death(run, ray, reference)
-            run.look()
-
-
-def _note_death(run: JobRun, ray: Any, reference: Any) -> None:
-    try:
-        ray.get(reference)
-    except ray.exceptions.RayTaskError as error:
-        raise JobError(
-            f"a node cannot go on ({' '.join(str(error.cause).split())[:300]}); the folders of a"
-            " job must be the same on all of them, as on a shared file system"
-        ) from error
-    except ray.exceptions.RayError as error:
-        reason = " ".join(str(error).split())[:300]
-        run.last_words = f"died: {type(error).__name__}: {reason}"
-
-
-@contextlib.contextmanager
-def _connected(ray: Any, address: str) -> Iterator[None]:
-    """To the cluster; a program that is connected already stays so."""
     if ray.is_initialized():
-        yield
+        yield ray
         return
     alone: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
     try:
@@ -328,6 +312,6 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
             " or take ray='local'"
         ) from error
     try:
-        yield
+        yield ray
     finally:
         ray.shutdown()
