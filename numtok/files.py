@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from numtok import stores
+from numtok import locations
 from numtok.errors import OutputError
-from numtok.stores import is_url
+from numtok.locations import is_url
 
 locks: Any = None  # on Windows: nothing is locked, and so nothing taken for a leftover
 with contextlib.suppress(ImportError):
@@ -39,7 +39,7 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     device; or the system refuses.
     """
     if is_url(path):
-        with stores.new_object(str(path), overwrite) as file:
+        with locations.new_object(str(path), overwrite) as file:
             yield file
         return
     path = Path(path)
@@ -82,7 +82,7 @@ def write_file(path: str | Path, content: str | bytes) -> None:
     """
     data = memoryview(content.encode() if isinstance(content, str) else content)
     if is_url(path):
-        stores.write(str(path), bytes(data))
+        locations.write_object(str(path), bytes(data))
         return
     path = Path(path)
     special = _is_special(path)

@@ -18,7 +18,7 @@ PACKAGES = {"numtok": "numtok", "numtok_torch": "numtok_torch", "numtok_cli": "c
 LINES = 500
 
 # A room imports only rooms before it. "numtok" is the face: what `import numtok` gives.
-ROOMS = ["errors", "score", "stores", "arrays", "numbers", "representations", "engines"]
+ROOMS = ["errors", "score", "locations", "arrays", "numbers", "representations", "engines"]
 ROOMS += ["tokenizer", "statistics", "corpus", "hf", "testing"]
 TORCH_ROOMS = ["data", "embeddings", "heads", "model", "generation", "metrics"]
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from numtok import locations, stores
+from numtok import locations
 from numtok.errors import InputError, JobError, OutputError
 from numtok.files import is_temporary, remove_leftovers, write_file
 from numtok.options import conform
@@ -88,7 +88,7 @@ class Folder:
     def remove_leftovers(self) -> None:
         """Remove what runs that died had written of shards; once all shards are done."""
         if self.remote:
-            stores.abandon_uploads(self.path)
+            locations.abandon_uploads(self.path)
             return
         for inner in ("", OWN):
             for name in filter(is_temporary, self.names(inner)):
@@ -103,7 +103,7 @@ class Folder:
     def create(self, name: str, content: bytes) -> bool:
         """Make a small file; False if there is one of that name. Only one of several can."""
         if self.remote:
-            return stores.create(self.file(name), content)
+            return locations.create_object(self.file(name), content)
         with self._refused(f"write {name}"), contextlib.suppress(FileExistsError):
             with open(self.file(name), "xb") as file:
                 file.write(content)
@@ -113,7 +113,7 @@ class Folder:
     def refresh(self, name: str, content: bytes) -> None:
         """Write as many bytes over those of a small file."""
         if self.remote:
-            stores.write(self.file(name), content)
+            locations.write_object(self.file(name), content)
         else:
             with open(os.open(self.file(name), os.O_WRONLY | _OWN), "wb") as file:
                 file.write(content)
@@ -155,7 +155,7 @@ class Folder:
 def _plain(path: str, how: int) -> bytes | None:
     """All of a plain file: nobody may ever write to a pipe."""
     if locations.is_url(path):
-        return stores.read(path)
+        return locations.read_object(path)
     try:
         descriptor = os.open(path, os.O_RDONLY | _ANY | how)
     except (FileNotFoundError, NotADirectoryError):

@@ -8,12 +8,12 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from numtok import stores
+from numtok import locations
 from numtok.corpus.jobs.folder import MANIFEST, OWN, PLAN, shards_of
 from numtok.corpus.read.formats import SUFFIXES
 from numtok.corpus.read.sources import COMPRESSIONS, Source
 from numtok.errors import InputError
-from numtok.stores import is_url
+from numtok.locations import is_url
 
 # A folder written by the `datasets` library has these beside its .arrow files; they hold no
 # documents.
@@ -99,15 +99,15 @@ def _expand(item: str, asked: str | None) -> list[Source]:
 def _remote(url: str, asked: str | None) -> list[Source]:
     """The same for a URL. What HTTP names is one file, whatever is in its name."""
     if not url.startswith(("http:", "https:")) and glob.has_magic(url):
-        if hits := stores.files_below(url, pattern=True):
+        if hits := locations.files_below(url, pattern=True):
             return [_source(hit, asked, size) for hit, size in hits.items()]
         raise InputError("no file matches this pattern; check it", url)
-    found = stores.status(url)
+    found = locations.status(url)
     if found is None:
         raise InputError("there is no such object or folder; check the URL", url)
     if not found.is_folder:
         return [_source(url, asked, found.size)]
-    sizes, root = stores.files_below(url), url.rstrip("/")
+    sizes, root = locations.files_below(url), url.rstrip("/")
     of_a_job = (file for file in sizes if file.endswith((f"/{PLAN}", f"/{MANIFEST}")))
     jobs = tuple({file.rpartition(f"/{OWN}/")[0] for file in of_a_job})
     shards = {file for job in jobs for file in shards_of(job) or ()}
