@@ -2,15 +2,11 @@
 is not concerned stays as it is, and the rows are those of the inputs as they are.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import jobs
 import pyarrow as pa
@@ -20,36 +16,35 @@ from input_files import decoded, lines_of, write_texts
 
 import numtok
 from numtok.corpus.jobs.config import read_config
-from numtok.corpus.summary import Progress, Summary
 from numtok.errors import InputError, JobError
 
 SHARDS = 8
 
 
-def lines(count: int = 300, bad: dict[int, str] | None = None) -> str:
+def lines(count=300, bad=None):
     good = (json.dumps({"text": f"row {number} is {number}.5 of it"}) for number in range(count))
     return "".join((bad or {}).get(number, row) + "\n" for number, row in enumerate(good))
 
 
-def encode(folder: Path, **options: Any) -> Summary:
-    given: dict[str, Any] = {"numbers": "bits", "keep_text": True, "shards": SHARDS, "workers": 1}
+def encode(folder, **options):
+    given = {"numbers": "bits", "keep_text": True, "shards": SHARDS, "workers": 1}
     return numtok.encode_files(folder / "in", folder / "out", **given | options)
 
 
-def texts(folder: Path) -> list[str | None]:
+def texts(folder):
     return decoded(folder / "out")
 
 
-def files(folder: Path) -> dict[str, int]:
+def files(folder):
     """When each shard was written."""
     return {path.name: path.stat().st_mtime_ns for path in (folder / "out").glob("*.parquet")}
 
 
-def stayed(before: dict[str, int], folder: Path) -> int:
+def stayed(before, folder):
     return len(before.items() & files(folder).items())
 
 
-def quarantine(folder: Path) -> list[dict[str, Any]]:
+def quarantine(folder):
     return lines_of(folder / "out" / "__numtok" / "quarantine.jsonl")
 
 
@@ -57,14 +52,14 @@ BAD = {30: '{"text": 7}', 268: '{"text": "row 268'}
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Path:
+def given(tmp_path):
     """The folder of the inputs."""
     (tmp_path / "in").mkdir()
     return tmp_path / "in"
 
 
 @pytest.fixture
-def broken(given: Path, tmp_path: Path) -> Path:
+def broken(given, tmp_path):
     """A job that two bad rows of one file have stopped, with the other six shards done."""
     (given / "a.jsonl").write_text(lines(bad=BAD))
     with pytest.raises(JobError, match=r"2 of 8 shards failed \(0, 7\)") as caught:
@@ -76,19 +71,19 @@ def broken(given: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def mend(folder: Path) -> list[str]:
+def mend(folder):
     (folder / "in" / "a.jsonl").write_text(lines())
     return [f"row {number} is {number}.5 of it" for number in range(300)]
 
 
-def take_lines_out(folder: Path) -> list[str]:
+def take_lines_out(folder):
     rows = lines(bad=BAD).splitlines(keepends=True)
     (folder / "in" / "a.jsonl").write_text("".join(rows[:30] + rows[31:268] + rows[269:]))
     return [f"row {number} is {number}.5 of it" for number in range(300) if number not in BAD]
 
 
 @pytest.mark.parametrize("change", [mend, take_lines_out])
-def test_a_mended_file_goes_on(broken: Path, change: Callable[[Path], list[str]]) -> None:
+def test_a_mended_file_goes_on(broken, change):
     """The shards between the two mended lines lie elsewhere in the file now, and stay."""
     before = files(broken)
     expected = change(broken)
@@ -98,7 +93,7 @@ def test_a_mended_file_goes_on(broken: Path, change: Callable[[Path], list[str]]
     assert numtok.finish_job(broken / "out", check=True).rows == len(expected)
 
 
-def test_bad_rows_are_left_out_when_that_is_asked_for_later(broken: Path) -> None:
+def test_bad_rows_are_left_out_when_that_is_asked_for_later(broken):
     before = files(broken)
     summary = encode(broken, on_error="skip")
     assert (summary.resumed, summary.skipped, summary.documents) == (6, 2, 298)
@@ -111,7 +106,7 @@ def test_bad_rows_are_left_out_when_that_is_asked_for_later(broken: Path) -> Non
         encode(broken)  # and they are bad again
 
 
-def test_files_are_added_and_dropped(given: Path, tmp_path: Path) -> None:
+def test_files_are_added_and_dropped(given, tmp_path):
     for name in "bcd":
         (given / f"{name}.txt").write_text(f"{name} 1\n{name} 2\n" * 20)
     encode(tmp_path, shards=6)
@@ -124,7 +119,7 @@ def test_files_are_added_and_dropped(given: Path, tmp_path: Path) -> None:
     assert summary.documents == 120
 
 
-def test_what_was_only_touched_stays(tmp_path: Path) -> None:
+def test_what_was_only_touched_stays(tmp_path):
     shutil.copytree(jobs.make_corpus(tmp_path / "made"), tmp_path / "in")
     encode(tmp_path)
     before = files(tmp_path)
@@ -139,7 +134,7 @@ def test_what_was_only_touched_stays(tmp_path: Path) -> None:
     assert "now 5" in texts(tmp_path)
 
 
-def test_an_edit_that_nothing_shows_is_found_by_its_content(given: Path, tmp_path: Path) -> None:
+def test_an_edit_that_nothing_shows_is_found_by_its_content(given, tmp_path):
     """Same size, time put back: neither the call nor its receipts can see it, `finish --check`
     does, and the same call makes up for it.
     """
@@ -160,7 +155,7 @@ def test_an_edit_that_nothing_shows_is_found_by_its_content(given: Path, tmp_pat
 
 @pytest.mark.parametrize("first", ["a.parquet", "a.jsonl.gz", "a.csv", "a.json"])
 @pytest.mark.parametrize("keep", [[], ["id"]])
-def test_a_damaged_first_input(given: Path, tmp_path: Path, first: str, keep: list[str]) -> None:
+def test_a_damaged_first_input(given, tmp_path, first, keep):
     """It stops nobody else, and is left out when that is asked for."""
     damage = b'text,id\n1,"never closed\n' if first == "a.csv" else b"[damaged"
     (given / first).write_bytes(damage)
@@ -173,7 +168,7 @@ def test_a_damaged_first_input(given: Path, tmp_path: Path, first: str, keep: li
     assert quarantine(tmp_path)[0]["file"] == str(given / first)
 
 
-def test_rows_of_csv_are_left_out_one_by_one(given: Path, tmp_path: Path) -> None:
+def test_rows_of_csv_are_left_out_one_by_one(given, tmp_path):
     rows = [f"{number},text {number}".encode() for number in range(30)]
     rows[4], rows[20] = b"4,one,too many", b"20,caf\xe9"
     (given / "a.csv").write_bytes(b"id,text\n" + b"\n".join(rows) + b"\n")
@@ -186,7 +181,7 @@ def test_rows_of_csv_are_left_out_one_by_one(given: Path, tmp_path: Path) -> Non
     assert lines_of(Path(summary.quarantine)) == quarantine(tmp_path)
 
 
-def test_the_bytes_of_a_shard_know_no_names(tmp_path: Path) -> None:
+def test_the_bytes_of_a_shard_know_no_names(tmp_path):
     """Neither of folders nor of the tokenizer's file."""
     source, made = Path(numtok.__file__).parent / "default" / "tokenizer.json", []
     for name in ("x", "quite-another"):
@@ -199,21 +194,21 @@ def test_the_bytes_of_a_shard_know_no_names(tmp_path: Path) -> None:
     assert made[0] == made[1]
 
 
-def test_an_input_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+def test_an_input_that_shrinks_while_it_is_read(tmp_path):
     """Into one file: at a line's end, nothing in what is left says so."""
     path = tmp_path / "a.txt"
     path.write_text("is 12345\n" * 500_000)
 
-    def shrink(progress: Progress) -> None:
+    def shrink(progress):
         os.truncate(path, 9 * 1000)
 
-    how: Any = {"numbers": "bits", "batch_bytes": 10_000, "progress": shrink}
+    how = {"numbers": "bits", "batch_bytes": 10_000, "progress": shrink}
     with pytest.raises(InputError, match=r"a\.txt: changed while it was read"):
         numtok.encode_files(path, tmp_path / "out.parquet", **how)
     assert not (tmp_path / "out.parquet").exists()
 
 
-def test_planning_many_small_inputs_is_linear(given: Path, tmp_path: Path) -> None:
+def test_planning_many_small_inputs_is_linear(given, tmp_path):
     """Four times as many take about four times as long, and by far not sixteen."""
     taken = []
     for count in (1000, 4000):

@@ -2,11 +2,8 @@
 it, and never over somebody else's.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import Any
 
 import jobs
 import pytest
@@ -14,36 +11,34 @@ import pytest
 import numtok
 from numtok.errors import JobError
 
-OPTIONS: dict[str, Any] = {"numbers": "xval", "shards": 4, "workers": 1, "card": True}
+OPTIONS = {"numbers": "xval", "shards": 4, "workers": 1, "card": True}
 ODD = 'of "x": 1e-05,\x85\n|`é\U0001f600'  # a name of a column that needs quotes, and more
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def corpus(tmp_path_factory):
     return jobs.make_corpus(tmp_path_factory.mktemp("corpus") / "in", 60)
 
 
 @pytest.fixture(scope="module")
-def unbroken(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unbroken(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("unbroken") / "out"
     numtok.encode_files(corpus, folder, **OPTIONS)
     return folder
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
-def test_the_hub_and_datasets_read_it(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_hub_and_datasets_read_it(kind, tmp_path, monkeypatch):
     hub, datasets = pytest.importorskip("huggingface_hub"), pytest.importorskip("datasets")
     monkeypatch.chdir(tmp_path)
     header = f'text,"{ODD.replace(chr(34), chr(34) * 2)}"\n'
     Path("in.csv").write_text(header + "it is 5 or 1e99,x\n" * 1200, "utf-8")
-    how: Any = {"keep_columns": [ODD], "output_format": kind, "scale": 1e-5, "card": True}
+    how = {"keep_columns": [ODD], "output_format": kind, "scale": 1e-5, "card": True}
     numtok.encode_files("in.csv", "out/", **how)
     card = hub.DatasetCard.load("out/README.md").data.to_dict()
     own, made, told = card["numtok"], jobs.manifest(Path("out")), card["numtok"]["report"]
     assert card["size_categories"] == ["1K<n<10K"]
-    assert own["numbers"][0]["scale"] == 1e-5 and own["options"]["keep_columns"] == [ODD]
+    assert own["options"]["numbers"][0]["scale"] == 1e-5 and own["options"]["keep_columns"] == [ODD]
     assert (told["documents"], told["numbers"]) == (1200, 2400)
     assert told["left_as_text"] == made["report"]["left_as_text"] == {"xval": 1200}
     assert own["tokenizer"]["fingerprint"] == made["tokenizer"]["fingerprint"]
@@ -52,7 +47,7 @@ def test_the_hub_and_datasets_read_it(
     assert loaded[ODD][:] == ["x"] * 1200
 
 
-def test_it_is_the_same_after_an_interruption(corpus: Path, unbroken: Path, tmp_path: Path) -> None:
+def test_it_is_the_same_after_an_interruption(corpus, unbroken, tmp_path):
     """Shares, a kill before or behind the card, and ``finish``."""
     out = tmp_path / "out"
     numtok.encode_files(corpus, out, **OPTIONS, shard=(1, 2))
@@ -68,7 +63,7 @@ def test_it_is_the_same_after_an_interruption(corpus: Path, unbroken: Path, tmp_
     assert jobs.files(out) == jobs.files(unbroken)
 
 
-def test_it_follows_the_job(corpus: Path, tmp_path: Path) -> None:
+def test_it_follows_the_job(corpus, tmp_path):
     """It can be asked for later, tells of inputs that were added, and goes when not asked for."""
     out, more = tmp_path / "out", tmp_path / "more.jsonl"
     plain = {**OPTIONS, "card": False}
@@ -84,7 +79,7 @@ def test_it_follows_the_job(corpus: Path, tmp_path: Path) -> None:
     assert not (out / "README.md").exists()
 
 
-def test_what_somebody_wrote_stays(corpus: Path, tmp_path: Path) -> None:
+def test_what_somebody_wrote_stays(corpus, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     for own in ("# My corpus\n", "x" * (2 << 20)):

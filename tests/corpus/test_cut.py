@@ -2,8 +2,6 @@
 where lines begin.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import tempfile
@@ -15,7 +13,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from numtok.corpus.jobs.cut import cut, cut_again
-from numtok.corpus.jobs.plan import Part
 from numtok.corpus.read.documents import (
     find_inputs,
     group_sizes,
@@ -30,7 +27,7 @@ FILES = st.lists(
 )
 
 
-def written(folder: str, files: list[tuple[str, bytes]]) -> list[Source]:
+def written(folder, files):
     sources = []
     for number, (kind, content) in enumerate(files):
         path = Path(folder, f"{number}.{kind}")
@@ -40,15 +37,15 @@ def written(folder: str, files: list[tuple[str, bytes]]) -> list[Source]:
     return sources
 
 
-def made(sources: list[Source], count: int, unit: str = "line") -> list[list[Part]]:
+def made(sources, count, unit="line"):
     return cut(sources, ["" for _ in sources], count, unit)
 
 
-def parts_of(sources: list[Source], count: int) -> list[Part]:
+def parts_of(sources, count):
     return [part for shard in made(sources, count) for part in shard]
 
 
-def content_of(source: Source) -> bytes:
+def content_of(source):
     with ByteStream(dataclasses.replace(source, compression=None)) as stream:
         return stream.read()
 
@@ -59,7 +56,7 @@ def content_of(source: Source) -> bytes:
 @example([("jsonl", b"long" * 100 + b"\n" + b"b\n" * 3)], 7)
 @example([("jsonl", b""), ("jsonl", b"a"), ("jsonl", b"")], 3)
 @settings(max_examples=60)
-def test_parts_tile_the_inputs_at_line_ends(files: list[tuple[str, bytes]], count: int) -> None:
+def test_parts_tile_the_inputs_at_line_ends(files, count):
     with tempfile.TemporaryDirectory() as folder:
         sources = written(folder, files)
         shards = made(sources, count)
@@ -77,7 +74,7 @@ def test_parts_tile_the_inputs_at_line_ends(files: list[tuple[str, bytes]], coun
             assert all(part.stop is not None for part in own) or len(own) == 1
 
 
-def test_files_of_one_size_and_lines_of_one_size_make_shards_of_one_size(tmp_path: Path) -> None:
+def test_files_of_one_size_and_lines_of_one_size_make_shards_of_one_size(tmp_path):
     lines = b"123456789\n" * 100
     sources = written(str(tmp_path), [("jsonl", lines)] * 6)
     for count, size in ((12, 500), (4, 1500)):
@@ -91,7 +88,7 @@ def test_files_of_one_size_and_lines_of_one_size_make_shards_of_one_size(tmp_pat
 
 @given(st.lists(st.integers(0, 40), max_size=9), st.integers(1, 12))
 @settings(max_examples=25)
-def test_row_groups_are_kept_whole(rows: list[int], count: int) -> None:
+def test_row_groups_are_kept_whole(rows, count):
     texts = [f"row {row}" for row in range(sum(rows))]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.parquet")
@@ -106,7 +103,7 @@ def test_row_groups_are_kept_whole(rows: list[int], count: int) -> None:
             assert [part.start for part in parts] == [0, *ends[:-1]]
             assert ends[-1] == len(group_sizes(source))
         assert sum(part.length for part in parts) == source.size
-        found: list[str] = []
+        found = []
         for piece in (part.source for part in parts):
             assert rows_before(piece) == len(found)
             for batch in read_batches(piece):
@@ -117,9 +114,7 @@ def test_row_groups_are_kept_whole(rows: list[int], count: int) -> None:
 
 @given(LINES, LINES, st.integers(1, 12))
 @settings(max_examples=60)
-def test_a_file_that_is_cut_again_is_in_its_parts_once(
-    before: bytes, after: bytes, count: int
-) -> None:
+def test_a_file_that_is_cut_again_is_in_its_parts_once(before, after, count):
     with tempfile.TemporaryDirectory() as folder:
         parts = parts_of(written(folder, [("jsonl", before)]), count)
         again = cut_again(parts, written(folder, [("jsonl", after)])[0], "new")

@@ -2,14 +2,10 @@
 them.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import interrupts
 import pytest
@@ -31,18 +27,18 @@ with new_file(Path(sys.argv[1]), True) as file:
 """
 
 
-def start(path: Path, seconds: float) -> subprocess.Popen[str]:
+def start(path, seconds):
     """A run that has begun to write the file."""
     process = interrupts.start([sys.executable, "-c", WRITER, str(path), str(seconds)])
     assert process.stdout is not None and process.stdout.readline() == "writing\n"
     return process
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def write(path: Path, data: bytes = b"whole", overwrite: bool = True) -> None:
+def write(path, data=b"whole", overwrite=True):
     with new_file(path, overwrite) as file:
         file.write(data)
 
@@ -50,7 +46,7 @@ def write(path: Path, data: bytes = b"whole", overwrite: bool = True) -> None:
 # Leftovers
 
 
-def test_a_temporary_name_is_of_one_run_on_one_machine(tmp_path: Path) -> None:
+def test_a_temporary_name_is_of_one_run_on_one_machine(tmp_path):
     found = set()
     for _ in range(3):
         with new_file(tmp_path / "a.parquet", False) as file:
@@ -65,7 +61,7 @@ def test_a_temporary_name_is_of_one_run_on_one_machine(tmp_path: Path) -> None:
     )
 
 
-def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
     interrupts.kill_with_children(start(tmp_path / "a.parquet", 60))
     [left] = names(tmp_path)
     assert left.startswith(".a.parquet.") and left.endswith(".tmp")
@@ -75,7 +71,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
     assert names(tmp_path) == ["a.parquet", "b.parquet"]
 
 
-def test_the_file_of_a_run_that_lives_is_never_removed(tmp_path: Path) -> None:
+def test_the_file_of_a_run_that_lives_is_never_removed(tmp_path):
     with new_file(tmp_path / "a.parquet", True) as mine:  # in this process, and in another
         mine.write(b"mine")
         other = start(tmp_path / "a.parquet", 2)
@@ -88,7 +84,7 @@ def test_the_file_of_a_run_that_lives_is_never_removed(tmp_path: Path) -> None:
     assert names(tmp_path) == ["a.parquet"]
 
 
-def test_files_of_other_machines_and_other_people_stay(tmp_path: Path) -> None:
+def test_files_of_other_machines_and_other_people_stay(tmp_path):
     kept = [
         ".a.parquet.elsewhere.123-0123456789ab.tmp",
         ".a.parquet.123.tmp",
@@ -101,7 +97,7 @@ def test_files_of_other_machines_and_other_people_stay(tmp_path: Path) -> None:
     assert set(kept) < set(names(tmp_path))
 
 
-def test_names_of_any_length(tmp_path: Path) -> None:
+def test_names_of_any_length(tmp_path):
     write(tmp_path / ("n" * 247 + ".parquet"))
     with (
         pytest.raises(OutputError, match="too long"),
@@ -114,7 +110,7 @@ def test_names_of_any_length(tmp_path: Path) -> None:
 # Links, devices, pipes
 
 
-def test_a_link_is_followed(tmp_path: Path) -> None:
+def test_a_link_is_followed(tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "a").write_bytes(b"old")
     (tmp_path / "link").symlink_to("there/a")
@@ -124,7 +120,7 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
     assert names(tmp_path / "there") == ["a"]
 
 
-def test_a_device_is_not_replaced(tmp_path: Path) -> None:
+def test_a_device_is_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OutputError, match="device or a pipe"):
         write(tmp_path / "pipe")
@@ -138,7 +134,7 @@ def test_a_device_is_not_replaced(tmp_path: Path) -> None:
 # Full disks
 
 
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_what_was_there(tmp_path):
     (tmp_path / "a").write_bytes(b"old")
     told = r"cannot write .*a: File too large; make room"
     with largest_file(1000), pytest.raises(OutputError, match=told) as caught:
@@ -147,7 +143,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == b"old"
 
 
-def saved_whole_or_not_at_all(save: Callable[[Path], object], folder: Path) -> None:
+def saved_whole_or_not_at_all(save, folder):
     with largest_file(100_000), pytest.raises(OutputError, match="too large"):
         save(folder)
     assert names(folder) == []
@@ -158,13 +154,13 @@ def saved_whole_or_not_at_all(save: Callable[[Path], object], folder: Path) -> N
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_a_tokenizer_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_tokenizer_is_saved_whole_or_not_at_all(tmp_path):
     tokenizer = numtok.Tokenizer.from_pretrained(numbers="xval")
     saved_whole_or_not_at_all(tokenizer.save_pretrained, tmp_path / "new")
     assert names(tmp_path / "new") == ["numtok.json", "tokenizer.json"]
 
 
-def test_the_drop_in_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_the_drop_in_is_saved_whole_or_not_at_all(tmp_path):
     pytest.importorskip("transformers")
     from numtok.hf import NumberTokenizer
 

@@ -1,11 +1,7 @@
 """Folders of shards as they are read: by numtok, by torch, by other programs."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from pathlib import Path
-from typing import Any
 
 import jobs
 import pyarrow.parquet as pq
@@ -22,27 +18,27 @@ from numtok_torch import IterableNumberDataset, NumberDataset
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def corpus(tmp_path_factory):
     return jobs.make_corpus(tmp_path_factory.mktemp("corpus") / "in", 60)
 
 
 @pytest.fixture(scope="module")
-def folder(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(corpus, tmp_path_factory):
     """Four shards by a tokenizer that is neither the default one nor has a name."""
     config = json.loads((DEFAULT_FOLDER / "tokenizer.json").read_text())
     config["model"]["merges"] = config["model"]["merges"][:3000]
     folder = tmp_path_factory.mktemp("folder") / "train-data"
     source = Source.from_str(json.dumps(config))
-    how: Any = {"keep_text": True, "keep_columns": ["id"], "shards": 4, "workers": 1}
+    how = {"keep_text": True, "keep_columns": ["id"], "shards": 4, "workers": 1}
     numtok.encode_files(corpus, folder, tokenizer=source, numbers="xval,bits", **how)
     return folder
 
 
-def ids(folder: Path) -> list[Any]:
-    return jobs.table(folder)["input_ids"].to_pylist()  # type: ignore[no-any-return,unused-ignore]
+def ids(folder):
+    return jobs.table(folder)["input_ids"].to_pylist()
 
 
-def test_texts_come_back_with_the_tokenizer_that_lies_beside(folder: Path, tmp_path: Path) -> None:
+def test_texts_come_back_with_the_tokenizer_that_lies_beside(folder, tmp_path):
     """Of the folder, and of one shard; whatever else lies there is not read."""
     out, shard = tmp_path / "out", folder / "000001.parquet"
     shutil.copytree(folder, out)
@@ -63,14 +59,14 @@ def test_texts_come_back_with_the_tokenizer_that_lies_beside(folder: Path, tmp_p
     assert pq.read_metadata(tmp_path / "again.parquet").num_rows == 300
 
 
-def test_torch_reads_the_shards_in_order(folder: Path) -> None:
+def test_torch_reads_the_shards_in_order(folder):
     expected = [row for row in ids(folder) if row is not None]
     data = NumberDataset(folder, nulls="skip")
     for rows in (map(data.__getitem__, range(len(data))), IterableNumberDataset(folder)):
         assert [row["input_ids"].tolist() for row in rows] == expected
 
 
-def test_a_job_that_is_not_finished_is_not_read(folder: Path, tmp_path: Path) -> None:
+def test_a_job_that_is_not_finished_is_not_read(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "out")
     (tmp_path / "out" / "__numtok" / "manifest.json").unlink()
     told = r"out: its job is not finished, .*or finish it"
@@ -82,19 +78,15 @@ def test_a_job_that_is_not_finished_is_not_read(folder: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("options", [{"output_format": "arrow"}, {"pack": 64}], ids=str)
-def test_a_folder_of_arrow_files_and_one_of_packed_rows(
-    corpus: Path, tmp_path: Path, options: dict[str, Any]
-) -> None:
-    how: Any = {"keep_text": True, "shards": 3, "workers": 1, **options}
+def test_a_folder_of_arrow_files_and_one_of_packed_rows(corpus, tmp_path, options):
+    how = {"keep_text": True, "shards": 3, "workers": 1, **options}
     made = numtok.encode_files(corpus / "a.jsonl", tmp_path / "out", **how)
     assert made.documents == 60 and made.shards == 3 and ("pack" in options) == (made.rows != 60)
     expected = [jobs.row("a", number)["text"] for number in range(60)]
     assert [one for one in decoded(tmp_path / "out") if one] == [one for one in expected if one]
 
 
-def test_a_tokenizer_that_has_no_name_is_found_again_by_the_manifest(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_tokenizer_that_has_no_name_is_found_again_by_the_manifest(folder, tmp_path):
     options = read_config(folder / "__numtok" / "manifest.json")
     assert options["tokenizer"] == str(folder / "__numtok" / "tokenizer" / "tokenizer.json")
     numtok.encode_files(output=tmp_path / "again", workers=1, **options)

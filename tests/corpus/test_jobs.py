@@ -2,14 +2,10 @@
 shared, finished.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
 import shutil
-from pathlib import Path
-from typing import Any
 
 import jobs
 import pyarrow as pa
@@ -20,19 +16,18 @@ from input_files import decoded
 
 import numtok
 from numtok.corpus.jobs.folder import digest
-from numtok.corpus.summary import Progress
 from numtok.errors import InputError, JobError, NumtokError, OutputError, RepresentationError
 
-OPTIONS: dict[str, Any] = {"keep_columns": ["id"], "keep_text": True}
+OPTIONS = {"keep_columns": ["id"], "keep_text": True}
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def corpus(tmp_path_factory):
     return jobs.make_corpus(tmp_path_factory.mktemp("corpus") / "in")
 
 
 @pytest.fixture(scope="module")
-def unbroken(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unbroken(corpus, tmp_path_factory):
     """A job of seven shards, in one run and one process."""
     folder = tmp_path_factory.mktemp("unbroken") / "out"
     numtok.encode_files(corpus, folder, shards=7, workers=1, **OPTIONS)
@@ -40,17 +35,17 @@ def unbroken(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def done(unbroken: Path, tmp_path: Path) -> Path:
+def done(unbroken, tmp_path):
     """The same, to be spoilt."""
     shutil.copytree(unbroken, tmp_path / "out")
     return tmp_path / "out"
 
 
-def encode(corpus: Path, folder: Path, **options: Any) -> numtok.corpus.summary.Summary:
+def encode(corpus, folder, **options):
     return numtok.encode_files(corpus, folder, **({"shards": 7, "workers": 1} | OPTIONS | options))
 
 
-def test_the_shards_hold_the_rows_of_one_file(corpus: Path, unbroken: Path, tmp_path: Path) -> None:
+def test_the_shards_hold_the_rows_of_one_file(corpus, unbroken, tmp_path):
     """With the same scale, and the same summary."""
     one = numtok.encode_files(corpus, tmp_path / "one.parquet", **OPTIONS)
     assert len(list(unbroken.glob("*.parquet"))) == 7
@@ -65,9 +60,7 @@ def test_the_shards_hold_the_rows_of_one_file(corpus: Path, unbroken: Path, tmp_
     assert again.first_without_text == f"{corpus}/a.jsonl, row 14"
 
 
-def test_the_bytes_do_not_depend_on_who_writes_them(
-    corpus: Path, unbroken: Path, tmp_path: Path
-) -> None:
+def test_the_bytes_do_not_depend_on_who_writes_them(corpus, unbroken, tmp_path):
     """Processes, threads, shares of several machines, of which the last one finishes."""
     encode(corpus, tmp_path / "processes", workers=2)
     share = encode(corpus, tmp_path / "shares", shard=(1, 3), workers=3)
@@ -85,7 +78,7 @@ def test_the_bytes_do_not_depend_on_who_writes_them(
     assert jobs.everything(tmp_path / "1") == jobs.everything(tmp_path / "3")
 
 
-def test_only_what_is_missing_is_done(corpus: Path, unbroken: Path, done: Path) -> None:
+def test_only_what_is_missing_is_done(corpus, unbroken, done):
     own = done / "__numtok"
     for name in ("000002", "000005", "manifest"):  # killed before the receipt
         (own / f"{name}.json").unlink()
@@ -93,7 +86,7 @@ def test_only_what_is_missing_is_done(corpus: Path, unbroken: Path, done: Path) 
     left = done / f".000003.parquet.another-host.17-{'0a' * 6}.tmp"
     left.write_bytes(b"what a dead worker left")
     before = {path: path.stat().st_ino for path in done.glob("*.parquet")}
-    said: list[Progress] = []
+    said = []
     assert encode(corpus, done, progress=said.append).resumed == 5
     changed = {path.stem for path, inode in before.items() if path.stat().st_ino != inode}
     assert changed == {"000002", "000005"}
@@ -111,9 +104,7 @@ def test_only_what_is_missing_is_done(corpus: Path, unbroken: Path, done: Path) 
         ({"numbers": "bits"}, "numbers was .*xval.*, now it is .*bits"),
     ],
 )
-def test_another_job_is_refused_by_what_differs(
-    corpus: Path, done: Path, options: dict[str, Any], message: str
-) -> None:
+def test_another_job_is_refused_by_what_differs(corpus, done, options, message):
     with pytest.raises(JobError, match=f"out: holds another job: .*{message}.*overwrite=True"):
         encode(corpus, done, **options)
     summary = encode(corpus, done, overwrite=True, **options)
@@ -121,15 +112,13 @@ def test_another_job_is_refused_by_what_differs(
     assert len(list((done / "__numtok").glob("0*.json"))) == summary.shards
 
 
-def test_other_versions_are_other_jobs(
-    corpus: Path, done: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_versions_are_other_jobs(corpus, done, monkeypatch):
     monkeypatch.setattr("numtok.corpus.jobs.plan.version", lambda package: "0.0.1")
     with pytest.raises(JobError, match=r"numtok was version .*, now it is 0\.0\.1"):
         encode(corpus, done)
 
 
-def test_what_is_damaged_is_made_again(corpus: Path, unbroken: Path, done: Path) -> None:
+def test_what_is_damaged_is_made_again(corpus, unbroken, done):
     """A receipt, or a file that is not the one it vouches for; by the bytes once that is asked
     for.
     """
@@ -151,13 +140,13 @@ def test_what_is_damaged_is_made_again(corpus: Path, unbroken: Path, done: Path)
     assert encode(corpus, done).resumed == 6 and jobs.shards(done) == jobs.shards(unbroken)
 
 
-def signed(content: dict[str, Any]) -> bytes:
+def signed(content):
     """As a forger would who knows how."""
     content.pop("check", None)
     return json.dumps(content | {"check": digest(content)}).encode()
 
 
-PLANS: list[tuple[str, Any, str]] = [
+PLANS = [
     ("shards", 5, "shards: Expected array"),
     ("shards", [[0, []]], "number 0 is empty"),
     ("shards", [[0, [["a.jsonl", "jsonl", None, 1, "", 0, "1", 1]]]], "Expected int"),
@@ -174,14 +163,14 @@ PLANS: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("field", "value", "told"), PLANS)
-def test_a_forged_plan_is_told_by_its_field(done: Path, field: str, value: Any, told: str) -> None:
+def test_a_forged_plan_is_told_by_its_field(done, field, value, told):
     plan = done / "__numtok" / "plan.json"
     plan.write_bytes(signed(json.loads(plan.read_bytes()) | {field: value}))
     with pytest.raises(JobError, match=told):
         numtok.finish_job(done)
 
 
-def test_a_damaged_plan_or_tokenizer_is_named(corpus: Path, done: Path) -> None:
+def test_a_damaged_plan_or_tokenizer_is_named(corpus, done):
     settings, plan = (done / "__numtok" / name for name in ("tokenizer/numtok.json", "plan.json"))
     whole = settings.read_bytes()
     settings.write_bytes(whole.replace(b"0.0", b"0.1"))
@@ -199,9 +188,7 @@ def test_a_damaged_plan_or_tokenizer_is_named(corpus: Path, done: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["plan.json", "plan.claim", "manifest.json", "000003.json", "../000003.parquet"]
 )
-def test_links_and_pipes_are_not_followed(
-    corpus: Path, unbroken: Path, done: Path, tmp_path: Path, name: str, kind: str
-) -> None:
+def test_links_and_pipes_are_not_followed(corpus, unbroken, done, tmp_path, name, kind):
     """In a folder from somebody else, they could name any file, or wait for ever: what is read is
     refused, what is written replaces them.
     """
@@ -221,7 +208,7 @@ def test_links_and_pipes_are_not_followed(
     assert victim.read_bytes() == b"precious"
 
 
-def test_the_own_folder_is_no_link(corpus: Path, done: Path, tmp_path: Path) -> None:
+def test_the_own_folder_is_no_link(corpus, done, tmp_path):
     (done / "__numtok").rename(tmp_path / "elsewhere")
     (done / "__numtok").symlink_to(tmp_path / "elsewhere")
     for call in (lambda: encode(corpus, done), lambda: numtok.finish_job(done)):
@@ -229,7 +216,7 @@ def test_the_own_folder_is_no_link(corpus: Path, done: Path, tmp_path: Path) -> 
             call()
 
 
-def test_a_folder_of_the_former_version_is_read(corpus: Path, done: Path) -> None:
+def test_a_folder_of_the_former_version_is_read(corpus, done):
     """And not gone on with."""
     own, names = done / "__numtok", [f"{number:05}-of-00007.parquet" for number in range(7)]
     for number, name in enumerate(names):
@@ -244,7 +231,7 @@ def test_a_folder_of_the_former_version_is_read(corpus: Path, done: Path) -> Non
     assert not list(done.glob("*-of-*"))
 
 
-def test_a_foreign_file_is_not_taken_for_a_shard(corpus: Path, done: Path, tmp_path: Path) -> None:
+def test_a_foreign_file_is_not_taken_for_a_shard(corpus, done, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "x.parquet").touch()
@@ -258,7 +245,7 @@ def test_a_foreign_file_is_not_taken_for_a_shard(corpus: Path, done: Path, tmp_p
             encode(corpus, folder, **options)
 
 
-NO_JOBS: list[tuple[dict[str, Any], type[NumtokError], str]] = [
+NO_JOBS = [
     ({"shards": 0}, InputError, "whole number"),
     ({"shard_size": 10}, InputError, "leave out one"),
     ({"shard": (3, 2)}, InputError, "one of 1/2 to 2/2"),
@@ -274,8 +261,8 @@ NO_JOBS: list[tuple[dict[str, Any], type[NumtokError], str]] = [
 
 @pytest.mark.parametrize(("options", "kind", "message"), NO_JOBS)
 def test_what_cannot_be_a_job_is_refused_before_anything_is_written(
-    corpus: Path, tmp_path: Path, options: Any, kind: type[NumtokError], message: str
-) -> None:
+    corpus, tmp_path, options, kind, message
+):
     given = {"inputs": corpus, "output": tmp_path / "out", "shards": 7} | options
     with pytest.raises(kind, match=message):
         numtok.encode_files(**given)
@@ -286,7 +273,7 @@ def test_what_cannot_be_a_job_is_refused_before_anything_is_written(
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "txt", "parquet", "bytes.jsonl", "bytes.txt"])
-def test_the_error_names_the_row_of_the_file(tmp_path: Path, kind: str) -> None:
+def test_the_error_names_the_row_of_the_file(tmp_path, kind):
     """As it does when the file is encoded as a whole; blank lines are no rows of JSON lines."""
     texts = [f"row {number}" if number != 81 else "1" * 60 for number in range(100)]
     lines = [json.dumps({"text": text}) + "\n" for text in texts]
@@ -297,7 +284,7 @@ def test_the_error_names_the_row_of_the_file(tmp_path: Path, kind: str) -> None:
     path.write_bytes(data.get(kind, one * 90 + latin + one * 9))
     if kind == "parquet":
         pq.write_table(pa.table({"text": texts}), path, row_group_size=7)
-    how: dict[str, Any] = {"numbers": "fone:6,4", "overflow": "error"}
+    how = {"numbers": "fone:6,4", "overflow": "error"}
     with pytest.raises(JobError, match="the others are done") as caught:
         numtok.encode_files(path, tmp_path / "out", shards=5, workers=1, **how)
     with pytest.raises((InputError, RepresentationError)) as whole:
@@ -306,14 +293,14 @@ def test_the_error_names_the_row_of_the_file(tmp_path: Path, kind: str) -> None:
     assert (":91:" if kind.startswith("bytes") else "row 82") in str(whole.value)
 
 
-def test_the_columns_of_a_part_are_those_of_the_file(tmp_path: Path) -> None:
+def test_the_columns_of_a_part_are_those_of_the_file(tmp_path):
     """Which column is the text, and the types of kept ones, is settled by the head of a file, not
     by that of each part.
     """
     lines = ['{"note": "a", "text": "is 1", "x": 1.5}\n', '{"note": "b 2", "x": 2}\n']
     lines += ['{"content": "5", "text": null}\n']
     (tmp_path / "a.jsonl").write_text("".join(line * 50 for line in lines))
-    options: dict[str, Any] = {"numbers": "bits", "keep_columns": ["note", "x"]}
+    options = {"numbers": "bits", "keep_columns": ["note", "x"]}
     numtok.encode_files(tmp_path / "a.jsonl", tmp_path / "one.parquet", **options)
     numtok.encode_files(tmp_path / "a.jsonl", tmp_path / "out", shards=6, **options)
     parts, one = jobs.table(tmp_path / "out"), pq.read_table(tmp_path / "one.parquet")
@@ -324,7 +311,7 @@ def test_the_columns_of_a_part_are_those_of_the_file(tmp_path: Path) -> None:
 # What the folder says
 
 
-def test_where_it_comes_from(corpus: Path, unbroken: Path) -> None:
+def test_where_it_comes_from(corpus, unbroken):
     made, versions = jobs.manifest(unbroken), {"pyarrow": pa.__version__}
     paths = [str(path) for path in sorted(corpus.iterdir())]
     assert [given["path"] for given in made["inputs"]] == paths
@@ -342,12 +329,10 @@ def test_where_it_comes_from(corpus: Path, unbroken: Path) -> None:
     assert [part[-1] for part in given["parts"]] == [content]
 
 
-def test_a_representation_of_a_script_is_encoded_in_its_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_representation_of_a_script_is_encoded_in_its_process(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("is 1\n" * 50)
     kind = type("FromScript", (numtok.XVal,), {"__module__": "__main__"})
     monkeypatch.setattr("numtok.corpus.jobs.run.COMMAND", None)
-    how: Any = {"tokenizer": numtok.Tokenizer.from_pretrained(numbers=[kind(0.5)]), "shards": 3}
+    how = {"tokenizer": numtok.Tokenizer.from_pretrained(numbers=[kind(0.5)]), "shards": 3}
     made = numtok.encode_files(tmp_path / "a.txt", tmp_path / "out", workers=2, **how)
     assert made.documents == 50

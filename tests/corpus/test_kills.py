@@ -2,15 +2,11 @@
 leaves, to the byte.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 import interrupts
 import jobs
@@ -21,14 +17,13 @@ from input_files import write_texts
 import numtok
 from numtok.corpus.jobs.claims import Claims
 from numtok.corpus.jobs.folder import Folder
-from numtok.corpus.summary import Progress, Summary
 from numtok.errors import JobError, OutputError
 
 DOCUMENTS, SHARDS = 6_000, 8
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def corpus(tmp_path_factory):
     """Enough for the shards to take a second or two in all."""
     folder = tmp_path_factory.mktemp("corpus") / "in"
     folder.mkdir()
@@ -41,33 +36,33 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def unbroken(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def unbroken(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("unbroken") / "out"
     made = numtok.encode_files(corpus, folder, shards=SHARDS, workers=1)
     assert made.documents == made.rows == DOCUMENTS
     return jobs.everything(folder)
 
 
-def start(corpus: Path, folder: Path, workers: int = 2) -> subprocess.Popen[str]:
+def start(corpus, folder, workers=2):
     how = ["-o", str(folder), "--shards", str(SHARDS), "--workers", str(workers)]
     return interrupts.start([sys.executable, "-m", "numtok_cli.main", "encode", str(corpus), *how])
 
 
-def begun(folder: Path, process: subprocess.Popen[str], shards: int) -> None:
+def begun(folder, process, shards):
     """Wait until so many shards are done."""
     interrupts.wait_for(
         lambda: process.poll() is not None or len(list(folder.glob("*.parquet"))) >= shards
     )
 
 
-def finish(corpus: Path, folder: Path, unbroken: dict[str, str]) -> Summary:
+def finish(corpus, folder, unbroken):
     made = numtok.encode_files(corpus, folder, shards=SHARDS, workers=1)
     assert jobs.everything(folder) == unbroken and len(jobs.table(folder)) == DOCUMENTS
     return made
 
 
 @pytest.mark.slow
-def test_kills_at_random_moments(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+def test_kills_at_random_moments(corpus, unbroken, tmp_path):
     """Of the command, or of one of its workers, which it makes up for; in one job after the other.
     ``NUMTOK_KILLS=100`` for as many, ``NUMTOK_SEED`` for others.
     """
@@ -93,9 +88,7 @@ def test_kills_at_random_moments(corpus: Path, unbroken: dict[str, str], tmp_pat
         made += 1
 
 
-def test_a_killed_command_takes_its_workers_along_and_goes_on(
-    corpus: Path, unbroken: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_killed_command_takes_its_workers_along_and_goes_on(corpus, unbroken, tmp_path):
     out = tmp_path / "out"
     process = start(corpus, out)
     begun(out, process, 1)
@@ -110,7 +103,7 @@ DIES = "os.kill(os.getpid(), 9) if shard.number == 2 else made(task, shard, *oth
 WAITS = "made(task, shard, *others) if shard.number < 2 else threading.Event().wait()"
 
 
-def workers_that(monkeypatch: pytest.MonkeyPatch, act: str, before: str = "") -> None:
+def workers_that(monkeypatch, act, before=""):
     """Have workers do that in place of making a shard."""
     code = (
         f"import os, sys, threading; from numtok.corpus.jobs import work; {before}\n"
@@ -122,19 +115,13 @@ def workers_that(monkeypatch: pytest.MonkeyPatch, act: str, before: str = "") ->
 
 
 @pytest.mark.parametrize("before", ["", "sys.exit = os._exit"], ids=["tidy", "at once"])
-def test_an_interrupt_leaves_whole_shards(
-    before: str,
-    corpus: Path,
-    unbroken: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_interrupt_leaves_whole_shards(before, corpus, unbroken, tmp_path, monkeypatch):
     """As it reaches the command while workers work: they are gone when it is, and so is what they
     were writing, be it that they could not tidy up.
     """
     workers_that(monkeypatch, WAITS, before)
 
-    def interrupt(progress: Progress) -> None:
+    def interrupt(progress):
         if progress.shards is not None and progress.shards[0] == 2:
             raise KeyboardInterrupt
 
@@ -146,9 +133,7 @@ def test_an_interrupt_leaves_whole_shards(
     finish(corpus, tmp_path / "out", unbroken)
 
 
-def test_a_worker_that_always_dies_fails_its_shard_only(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_always_dies_fails_its_shard_only(corpus, tmp_path, monkeypatch):
     """Something in one shard kills whoever encodes it, as too little memory would: the rest is
     done, and the error says so.
     """
@@ -158,9 +143,7 @@ def test_a_worker_that_always_dies_fails_its_shard_only(
         numtok.encode_files(corpus / "a.jsonl", tmp_path / "out", shards=4, workers=2)
 
 
-def test_workers_that_cannot_begin_are_told(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_that_cannot_begin_are_told(corpus, tmp_path, monkeypatch):
     code = "raise SystemExit('no such library')"
     monkeypatch.setattr("numtok.corpus.jobs.run.COMMAND", ["-c", code])
     told = "a worker ended with status 1: no such library, before it could begin"
@@ -168,7 +151,7 @@ def test_workers_that_cannot_begin_are_told(
         numtok.encode_files(corpus / "a.jsonl", tmp_path / "out", shards=4, workers=2)
 
 
-def test_two_runs_in_one_folder(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+def test_two_runs_in_one_folder(corpus, unbroken, tmp_path):
     """They share the work; who wants another plan, or to begin anew, is refused meanwhile."""
     out = tmp_path / "out"
     first, second = start(corpus, out, 1), start(corpus, out, 1)
@@ -184,9 +167,7 @@ def test_two_runs_in_one_folder(corpus: Path, unbroken: dict[str, str], tmp_path
     assert not list((out / "__numtok").glob("*.claim"))
 
 
-def test_a_claim_of_another_machine_is_a_lease(
-    corpus: Path, unbroken: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_claim_of_another_machine_is_a_lease(corpus, unbroken, tmp_path, monkeypatch):
     """It is respected as long as it is refreshed, and then taken away."""
     out = tmp_path / "out"
     numtok.encode_files(corpus, out, shards=SHARDS, workers=1, shard=(1, 2))
@@ -200,7 +181,7 @@ def test_a_claim_of_another_machine_is_a_lease(
     assert made["000001"] < made["000005"] < made["000003"], "what nobody had came first"
 
 
-def test_a_full_disk(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+def test_a_full_disk(corpus, unbroken, tmp_path):
     """What cannot be written is told once, nothing half-written is left, and with room the same
     call goes on.
     """

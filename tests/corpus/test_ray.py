@@ -2,18 +2,12 @@
 killed in the middle.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
 
 import interrupts
 import jobs
@@ -32,7 +26,7 @@ SHARDS, PATIENCE = 8, interrupts.LONG
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
+def cluster():
     from ray.cluster_utils import Cluster
 
     started = Cluster(
@@ -44,7 +38,7 @@ def cluster() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def corpus(tmp_path_factory):
     """Of which a shard takes about a second."""
     text = " ".join(f"{number / 7} of 1,234 is -{number}e3;" for number in range(400))
     texts = (f"{row}: {text}" for row in range(SHARDS * 150))
@@ -52,23 +46,21 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def unbroken(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def unbroken(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("unbroken") / "out"
     numtok.encode_files(corpus, folder, shards=SHARDS, workers=1)
     return jobs.shards(folder)
 
 
 @contextlib.contextmanager
-def command(corpus: Path, folder: Path, address: str) -> Iterator[subprocess.Popen[str]]:
+def command(corpus, folder, address):
     given = f"encode {corpus} -o {folder}/ --shards {SHARDS} --ray {address}".split()
     running = interrupts.start([sys.executable, "-m", "numtok_cli.main", *given])
     with running:
         yield running
 
 
-def test_a_cluster_writes_the_same_bytes(
-    cluster: Any, corpus: Path, unbroken: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_cluster_writes_the_same_bytes(cluster, corpus, unbroken, tmp_path):
     with command(corpus, tmp_path / "out", cluster.address) as running:
         _, told = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, told
@@ -76,9 +68,7 @@ def test_a_cluster_writes_the_same_bytes(
     assert (tmp_path / "out" / "__numtok" / "manifest.json").is_file()
 
 
-def test_a_shard_that_fails_for_good_is_told_and_the_others_are_done(
-    cluster: Any, tmp_path: Path
-) -> None:
+def test_a_shard_that_fails_for_good_is_told_and_the_others_are_done(cluster, tmp_path):
     (tmp_path / "in").mkdir()
     for name in "abc":
         write_texts(tmp_path / "in" / f"{name}.jsonl", ["5 km"] * 10)
@@ -91,9 +81,7 @@ def test_a_shard_that_fails_for_good_is_told_and_the_others_are_done(
     assert len(numtok.job_status(tmp_path / "out").done) == SHARDS - 1
 
 
-def test_nodes_killed_at_random_moments(
-    cluster: Any, corpus: Path, unbroken: dict[str, str], tmp_path: Path
-) -> None:
+def test_nodes_killed_at_random_moments(cluster, corpus, unbroken, tmp_path):
     """``NUMTOK_KILLS=100`` for as many, ``NUMTOK_SEED`` for others; several in each job."""
     moments = int(os.environ.get("NUMTOK_KILLS", "3"))
     chance, made = random.Random(int(os.environ.get("NUMTOK_SEED", "1"))), 0
@@ -116,7 +104,7 @@ def test_nodes_killed_at_random_moments(
 
 
 @pytest.fixture
-def joined(cluster: Any) -> Iterator[Any]:
+def joined(cluster):
     """This program as a part of the cluster."""
     import ray
 
@@ -125,11 +113,11 @@ def joined(cluster: Any) -> Iterator[Any]:
     ray.shutdown()
 
 
-def test_blocks_of_ray_data(joined: Any, corpus: Path) -> None:
+def test_blocks_of_ray_data(joined, corpus):
     """As the docs have it."""
     tokenizer = numtok.Tokenizer.from_pretrained(None, "xval")
 
-    def encode(block: pa.Table) -> pa.Table:
+    def encode(block):
         return pa.Table.from_batches([tokenizer.encode_batch(block["text"].combine_chunks())])
 
     blocks = joined.data.read_json(str(corpus)).limit(50)
@@ -139,15 +127,15 @@ def test_blocks_of_ray_data(joined: Any, corpus: Path) -> None:
     assert len(rows) == 50 and {tuple(row["input_ids"]) for row in rows} <= expected
 
 
-def test_jobs_in_one_folder_within_one_program(joined: Any, tmp_path: Path) -> None:
+def test_jobs_in_one_folder_within_one_program(joined, tmp_path):
     """Processes of Ray outlive a job; the next one with other options is another."""
     (tmp_path / "a.txt").write_text("is 5\n" * 20)
     for numbers, column in (("xval", "number_scaled"), ("bits", "number_bits")):
-        how: Any = {"numbers": numbers, "shards": 2, "overwrite": True, "ray": "auto"}
+        how = {"numbers": numbers, "shards": 2, "overwrite": True, "ray": "auto"}
         numtok.encode_files(tmp_path / "a.txt", tmp_path / "out", **how)
         assert column in jobs.table(tmp_path / "out").column_names
 
 
-def test_no_cluster(corpus: Path, tmp_path: Path) -> None:
+def test_no_cluster(corpus, tmp_path):
     with pytest.raises(JobError, match="there is no Ray cluster at 'nowhere'"):
         numtok.encode_files(corpus, tmp_path / "out", shards=2, ray="nowhere")

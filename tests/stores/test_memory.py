@@ -2,11 +2,8 @@
 and outputs lie.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
-from typing import Any
 
 import jobs
 import memory_store
@@ -18,28 +15,28 @@ import numtok
 from numtok.corpus.jobs.config import read_config
 from numtok.errors import InputError, JobError, MissingDependencyError, OutputError
 
-OPTIONS: dict[str, Any] = {"keep_columns": ["id"], "keep_text": True, "shards": 5, "workers": 2}
+OPTIONS = {"keep_columns": ["id"], "keep_text": True, "shards": 5, "workers": 2}
 
 
 @pytest.fixture
-def store() -> Any:
+def store():
     return memory_store.empty()
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def corpus(tmp_path_factory):
     return jobs.make_corpus(tmp_path_factory.mktemp("corpus") / "in", 80)
 
 
 @pytest.fixture(scope="module")
-def local(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def local(corpus, tmp_path_factory):
     """The job of ``corpus`` in a folder of this machine."""
     folder = tmp_path_factory.mktemp("local") / "out"
     numtok.encode_files(corpus, folder, **OPTIONS | {"workers": 1})
     return folder
 
 
-def test_a_job_is_the_same_wherever_its_output_lies(store: Any, corpus: Path, local: Path) -> None:
+def test_a_job_is_the_same_wherever_its_output_lies(store, corpus, local):
     """To the byte, receipts and manifest included; and it goes on where it was."""
     summary = numtok.encode_files(corpus, "memory://out/", **OPTIONS)
     assert memory_store.contents(store, "out") == jobs.files(local)
@@ -57,7 +54,7 @@ def test_a_job_is_the_same_wherever_its_output_lies(store: Any, corpus: Path, lo
     assert numtok.finish_job("memory://out", check=True).rows == summary.rows
 
 
-def test_inputs_from_a_store(store: Any, corpus: Path, local: Path, tmp_path: Path) -> None:
+def test_inputs_from_a_store(store, corpus, local, tmp_path):
     """Cut as local ones are; a folder, a pattern, and files by name."""
     url = memory_store.upload(store, corpus, "in")
     numtok.encode_files(url, tmp_path / "out", **OPTIONS)
@@ -74,9 +71,7 @@ def test_inputs_from_a_store(store: Any, corpus: Path, local: Path, tmp_path: Pa
         assert path.read_bytes() == (tmp_path / "a.parquet").read_bytes()
 
 
-def test_all_that_reads_and_writes_takes_urls(
-    store: Any, corpus: Path, local: Path, tmp_path: Path
-) -> None:
+def test_all_that_reads_and_writes_takes_urls(store, corpus, local, tmp_path):
     """One file, texts, statistics, twin files, a row, the tokenizer beside the shards."""
     memory_store.upload(store, local, "out")
     memory_store.upload(store, corpus, "in")
@@ -100,19 +95,19 @@ def test_all_that_reads_and_writes_takes_urls(
     assert read_config(f"{url}/{manifest}") == read_config(local / manifest)
 
 
-def inspected(folder: str | Path, name: str = "000001.parquet") -> str:
+def inspected(folder, name="000001.parquet"):
     """What is shown of a row."""
     found = CliRunner().invoke(cli, ["inspect", f"{folder}/{name}", "--row", "3"])
     assert found.exit_code == 0, found.output
     return found.output
 
 
-def test_what_is_there_is_not_replaced_unasked(store: Any, corpus: Path) -> None:
+def test_what_is_there_is_not_replaced_unasked(store, corpus):
     store.pipe_file("/one.parquet", b"mine")
     store.pipe_file("/out/theirs.parquet", b"")
     memory_store.upload(store, corpus, "in")
     lies = "an input, but lies in the output folder memory://in"
-    cases: list[tuple[Any, str, str]] = [
+    cases = [
         (corpus, "memory://one.parquet", r"one.parquet exists already; .* overwrite=True"),
         (corpus, "memory://out/", "out holds theirs.parquet, which would be read as a part"),
         ("memory://in/*.jsonl", "memory://in/", lies),
@@ -127,7 +122,7 @@ def test_what_is_there_is_not_replaced_unasked(store: Any, corpus: Path) -> None
     assert store.cat_file("/one.parquet")[:4] == b"PAR1"
 
 
-def test_a_failure_leaves_nothing(store: Any, tmp_path: Path) -> None:
+def test_a_failure_leaves_nothing(store, tmp_path):
     store.pipe_file("/bad.jsonl", b'{"text": "1"}\n{"text": 2')
     with pytest.raises(InputError, match=r"memory://bad.jsonl:2"):
         numtok.encode_files("memory://bad.jsonl", "memory://bad.parquet")
@@ -136,11 +131,11 @@ def test_a_failure_leaves_nothing(store: Any, tmp_path: Path) -> None:
     assert not [name for name in store.find("/") if name.endswith((".parquet", "/000000.json"))]
 
 
-def test_two_runs_in_one_folder(store: Any, corpus: Path, local: Path) -> None:
+def test_two_runs_in_one_folder(store, corpus, local):
     """Nothing is locked on a store: what the two put there is the same."""
-    other: list[numtok.corpus.summary.Summary] = []
+    other = []
 
-    def run_the_other(progress: Any) -> None:
+    def run_the_other(progress):
         if not other and progress.shards[0] == 2:
             other.append(numtok.encode_files(corpus, "memory://out", **OPTIONS))
 
@@ -149,7 +144,7 @@ def test_two_runs_in_one_folder(store: Any, corpus: Path, local: Path) -> None:
     assert memory_store.contents(store, "out") == jobs.files(local)
 
 
-def test_a_job_is_amended_and_mended(store: Any, corpus: Path) -> None:
+def test_a_job_is_amended_and_mended(store, corpus):
     """What an input is in that changed is made again, and so is what has a damaged receipt."""
     memory_store.upload(store, corpus, "in")
     numtok.encode_files("memory://in", "memory://out", shard=(1, 2), **OPTIONS)
@@ -168,14 +163,14 @@ def test_a_job_is_amended_and_mended(store: Any, corpus: Path) -> None:
     assert numtok.encode_files("memory://in", "memory://out", **OPTIONS).documents == 4 * 80
 
 
-def test_rows_at_random_are_for_this_machine(store: Any, local: Path) -> None:
+def test_rows_at_random_are_for_this_machine(store, local):
     torch_data = pytest.importorskip("numtok_torch")
     told = r"^memory://out: is read row by row, at random, .* copy it to this machine, or mount it;"
     with pytest.raises(InputError, match=told):
         torch_data.NumberDataset(memory_store.upload(store, local, "out"))
 
 
-def test_what_is_for_reading_only(corpus: Path) -> None:
+def test_what_is_for_reading_only(corpus):
     told = r"cannot write https://example.org/out\S*: https:// is for reading; write to a path, or"
     for output in ("https://example.org/out.parquet", "https://example.org/out/"):
         with pytest.raises(OutputError, match=told):
@@ -194,12 +189,12 @@ def test_what_is_for_reading_only(corpus: Path) -> None:
         ("file:///tmp/a.jsonl", "is a file of this machine: give its path, /tmp/a.jsonl"),
     ],
 )
-def test_urls_that_lead_nowhere(store: Any, url: str, told: str, tmp_path: Path) -> None:
+def test_urls_that_lead_nowhere(store, url, told, tmp_path):
     with pytest.raises(InputError, match=told):
         numtok.encode_files(url, tmp_path / "out.parquet")
 
 
-def test_a_missing_package_is_named(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(corpus, monkeypatch):
     for package, output, told in (
         ("gcsfs", "gs://bucket/out/", r"gs://bucket/out/\S+: gs:// needs gcsfs, .* install gcsfs"),
         ("fsspec", "s3://bucket/out/", r"URLs need fsspec, .*: pip install 'numtok\[remote\]'"),

@@ -2,8 +2,6 @@
 500 and 503. What comes of a job is the same to the byte.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json
@@ -12,9 +10,6 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import interrupts
 import jobs
@@ -22,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import s3_server
 from input_files import write_texts
-from s3_server import Server, contents, upload
+from s3_server import contents, upload
 
 import numtok
 from numtok import locations
@@ -30,18 +25,18 @@ from numtok.corpus.jobs.claims import Claims
 from numtok.corpus.jobs.folder import Folder
 from numtok.errors import InputError, JobError, OutputError
 
-OPTIONS: dict[str, Any] = {"keep_columns": ["id"], "keep_text": True, "shards": 3, "workers": 1}
+OPTIONS = {"keep_columns": ["id"], "keep_text": True, "shards": 3, "workers": 1}
 RATE = 0.25  # of requests that fail
 
 
 @pytest.fixture(scope="module")
-def store() -> Iterator[tuple[Server, Any]]:
+def store():
     with s3_server.running() as made:
         yield made
 
 
 @pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch, store: tuple[Server, Any]) -> None:
+def patient(monkeypatch, store):
     """The tries are those of s3fs, and one comes soon after the other."""
     import s3fs
 
@@ -52,25 +47,23 @@ def patient(monkeypatch: pytest.MonkeyPatch, store: tuple[Server, Any]) -> None:
 SLEEP = asyncio.sleep
 
 
-async def _soon(seconds: float, *result: Any) -> Any:
+async def _soon(seconds, *result):
     return await SLEEP(min(seconds, 0.001), *result)
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def corpus(tmp_path_factory):
     return jobs.make_corpus(tmp_path_factory.mktemp("corpus") / "in", 60)
 
 
 @pytest.fixture(scope="module")
-def local(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def local(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("local") / "out"
     numtok.encode_files(corpus, folder, **OPTIONS)
     return jobs.files(folder)
 
 
-def test_a_job_on_a_store_that_fails_is_the_job_on_a_disk(
-    store: tuple[Server, Any], corpus: Path, local: dict[str, bytes]
-) -> None:
+def test_a_job_on_a_store_that_fails_is_the_job_on_a_disk(store, corpus, local):
     server, files = store
     with server.failing(server.at_random(RATE, seed=1)):
         summary = numtok.encode_files(corpus, "s3://bucket/out/", **OPTIONS)
@@ -82,7 +75,7 @@ def test_a_job_on_a_store_that_fails_is_the_job_on_a_disk(
     assert contents(files, "out") == local
 
 
-def test_a_claim_whose_answer_was_lost_is_had(store: tuple[Server, Any]) -> None:
+def test_a_claim_whose_answer_was_lost_is_had(store):
     """The second try finds what the first has made; else its maker would wait for itself."""
     server, _ = store
     lost = iter(["lost"])
@@ -92,9 +85,7 @@ def test_a_claim_whose_answer_was_lost_is_had(store: tuple[Server, Any]) -> None
 
 
 @pytest.mark.slow
-def test_inputs_from_a_store_that_fails(
-    store: tuple[Server, Any], corpus: Path, tmp_path: Path
-) -> None:
+def test_inputs_from_a_store_that_fails(store, corpus, tmp_path):
     server, files = store
     url = upload(files, corpus, "in")
     numtok.encode_files(url, tmp_path / "whole", **OPTIONS)
@@ -115,9 +106,7 @@ def test_inputs_from_a_store_that_fails(
 
 
 @pytest.mark.slow
-def test_large_objects_go_in_parts(
-    store: tuple[Server, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_objects_go_in_parts(store, monkeypatch):
     """Up and down; what fails for good, or is interrupted, leaves neither an object nor parts of
     one.
     """
@@ -126,7 +115,7 @@ def test_large_objects_go_in_parts(
     monkeypatch.setattr("s3fs.S3FileSystem.retries", 3)  # of each part, else all begins anew
     data = os.urandom(1 << 20) * 12
 
-    def put(name: str) -> None:
+    def put(name):
         with locations.new_object(f"s3://bucket/{name}", overwrite=False) as file:
             file.write(data)
             if name == "interrupted":
@@ -155,7 +144,7 @@ def test_large_objects_go_in_parts(
     assert not files.exists("bucket/never") and not files.exists("bucket/interrupted")
 
 
-def test_parts_that_a_dead_run_left_are_removed(store: tuple[Server, Any], corpus: Path) -> None:
+def test_parts_that_a_dead_run_left_are_removed(store, corpus):
     """Those below the folder, and no others."""
     _, files = store
     numtok.encode_files(corpus, "s3://bucket/parts", shard=(1, 3), **OPTIONS)
@@ -177,20 +166,16 @@ CHANGES = {
 @pytest.mark.parametrize("kind", ["jsonl", "jsonl.zst", "parquet", "csv"])
 @pytest.mark.parametrize("change", CHANGES)
 def test_an_object_that_changes_or_goes_while_it_is_read(
-    store: tuple[Server, Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: str,
-    change: str,
-) -> None:
+    store, tmp_path, monkeypatch, kind, change
+):
     server, files = store
     monkeypatch.setattr(locations, "BLOCK", 1 << 12)
     monkeypatch.setattr(locations, "BLOCKS", 1)
     name, data, out = f"bucket/change/a.{kind}", large(tmp_path, kind), tmp_path / "out.parquet"
     files.pipe_file(name, data)
-    seen: list[str] = []
+    seen = []
 
-    def fault(method: str, path: str) -> str | None:
+    def fault(method, path):
         """After the first range was read."""
         if method == "GET" and "/change/" in path:
             seen.append(path)
@@ -209,7 +194,7 @@ def test_an_object_that_changes_or_goes_while_it_is_read(
     assert not out.exists()
 
 
-def large(folder: Path, kind: str) -> bytes:
+def large(folder, kind):
     """A file of this kind that does not compress to nothing."""
     digests = (hashlib.sha256(str(number).encode()).hexdigest() for number in range(3000))
     texts = [f"{number} {digest}" for number, digest in enumerate(digests)]
@@ -225,9 +210,7 @@ def large(folder: Path, kind: str) -> bytes:
     return path.read_bytes()
 
 
-def test_what_cannot_be_is_told_at_once(
-    store: tuple[Server, Any], corpus: Path, tmp_path: Path
-) -> None:
+def test_what_cannot_be_is_told_at_once(store, corpus, tmp_path):
     """No such bucket, no permission: the URL, and what to do; nothing of it is tried again."""
     server, files = store
     upload(files, corpus, "in")
@@ -242,7 +225,7 @@ def test_what_cannot_be_is_told_at_once(
     ):
         server.requests.clear()
         with (
-            server.failing(lambda method, _, these=forbidden: "403" if method in these else None),  # type: ignore[misc]
+            server.failing(lambda method, _, these=forbidden: "403" if method in these else None),
             pytest.raises((InputError, OutputError), match=told),
         ):
             numtok.encode_files(inputs, output, scale=1.0)
@@ -250,9 +233,7 @@ def test_what_cannot_be_is_told_at_once(
 
 
 @pytest.mark.slow
-def test_a_store_that_stays_away(
-    store: tuple[Server, Any], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_stays_away(store, corpus, tmp_path, monkeypatch):
     """It is tried so many times; then the URL is told, and that the same command goes on, which it
     does.
     """
@@ -261,7 +242,7 @@ def test_a_store_that_stays_away(
     url = f"{upload(files, corpus, 'in')}/a.jsonl"
     for how in ("503", "drop"):
         told = rf"^{url}: .*; check the URL, the network"
-        with server.failing(lambda *_, how=how: how), pytest.raises(InputError, match=told):  # type: ignore[misc]
+        with server.failing(lambda *_, how=how: how), pytest.raises(InputError, match=told):
             numtok.encode_files(url, tmp_path / "a.parquet")
     receipt = "away/__numtok/000001.json"
     told = rf"1 of 3 shards failed \(1\), .*: cannot write s3://bucket/{receipt}: .*; check the URL, the network"
@@ -276,7 +257,7 @@ def test_a_store_that_stays_away(
 
 
 @pytest.mark.slow
-def test_without_credentials(store: tuple[Server, Any]) -> None:
+def test_without_credentials(store):
     """As in a shell that has none."""
     environment = {name: one for name, one in os.environ.items() if not name.startswith("AWS_")}
     environment |= {name: os.environ[name] for name in ("AWS_ENDPOINT_URL",)}
@@ -290,7 +271,7 @@ def test_without_credentials(store: tuple[Server, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_kills_at_random_moments(store: tuple[Server, Any], tmp_path: Path) -> None:
+def test_kills_at_random_moments(store, tmp_path):
     """The command, while the store fails now and then; resumed, it is what an unbroken run leaves
     on a disk. ``NUMTOK_KILLS=20`` for as many.
     """
@@ -305,7 +286,7 @@ def test_kills_at_random_moments(store: tuple[Server, Any], tmp_path: Path) -> N
         given = ["encode", str(corpus), "-o", url, "--shards", "8", "--workers", "2", "--quiet"]
         command = [sys.executable, "-m", "numtok_cli.main", *given]
 
-        def receipts(own: str = f"bucket/{folder}/__numtok") -> int:
+        def receipts(own=f"bucket/{folder}/__numtok"):
             return len([name for name in files.find(own) if name.rpartition("/")[2][0] == "0"])
 
         while moments > 0 and not files.exists(f"bucket/{folder}/__numtok/manifest.json"):
