@@ -11,17 +11,14 @@ from typing import Any
 
 from numtok import locations
 from numtok.corpus.jobs.folder import Folder
-from numtok.corpus.jobs.plan import FREE, summed
+from numtok.corpus.jobs.plan import summed
 from numtok.corpus.read.encoded import schema_of
-from numtok.corpus.settings import EncodeSettings
 
 CARD = "README.md"
 OURS = "<!-- numtok writes this file anew. Take this line out to keep what you change. -->"
 _LONGEST = 1 << 20  # bytes of a card of ours
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _SHORT_FLOAT = re.compile(r"( -?\d)e(?=[+-]\d+,?$)", re.M)
-# options that stand elsewhere in the head, or say nothing of the rows
-_ELSEWHERE = ("numbers", "grammar", "sample", *(name for name in FREE if name != "on_error"))
 _BODY = f"""
 # Text and its numbers, encoded with numtok
 
@@ -73,26 +70,18 @@ def _is_free(folder: Folder) -> bool:
 
 def _head(manifests: Mapping[str, dict[str, Any]], columns: dict[str, str]) -> dict[str, Any]:
     first = next(iter(manifests.values()))
-    options, defaults = first["options"], vars(EncodeSettings.of_shards())
+    options = first["options"]
     files = [
         {"split": split or "train", "path": f"{split}/*.{options['output_format']}".lstrip("/")}
         for split in manifests
     ]
-    given = {
-        name: value
-        for name, value in options.items()
-        if name not in _ELSEWHERE and value not in (None, defaults.get(name))
-    }
+    given = {n: one for n, one in options.items() if one is not None and n != "sample"}
     return {
         "tags": ["numtok"],
         "size_categories": [_size_category(sum(one["rows"] for one in manifests.values()))],
         "configs": [{"config_name": "default", "data_files": files}],
         "numtok": {
-            "versions": first["versions"],
-            "tokenizer": {name: first["tokenizer"][name] for name in ("source", "fingerprint")},
-            "numbers": options["numbers"],
-            "grammar": options["grammar"],
-            "fit": first["fit"],
+            **{name: first[name] for name in ("versions", "tokenizer", "fit")},
             "options": given,
             "rows": {split or "train": manifest["rows"] for split, manifest in manifests.items()},
             "report": summed([manifest["report"] for manifest in manifests.values()]),
