@@ -1,10 +1,9 @@
-"""Rows of a Parquet file in random order: ``NumberDataset``, which keeps row groups uncompressed,
-beside ``datasets``, which converts the whole file.
+"""Rows of a Parquet file in random order: ``NumberDataset`` beside ``datasets``. Both convert the file
+to Arrow once.
 
 The corpus is encoded once and written as often as a file of 55 MB takes. Before the clock starts,
 rows are compared with those that pyarrow reads. Each turn asks for other rows, of a data set that
-is open, or of one that is opened with nothing kept: ``datasets`` then converts the file, and we
-keep row groups.
+is open, or of one that is opened with an empty cache.
 """
 
 from __future__ import annotations

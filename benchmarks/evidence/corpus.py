@@ -123,7 +123,7 @@ def encode(
         source, parquet, tokenizer=tokenizer, numbers=numbers, overwrite=True, **options
     )
     found = tokenizer_of(parquet, tokenizer)
-    rows = NumberDataset(parquet, tokenizer=found, disk_bytes=0)
+    rows = NumberDataset(parquet, tokenizer=found)
     return Encoded(found, rows.schema, rows)
 
 

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import torch
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
@@ -34,10 +33,9 @@ from numtok.tokenizer.metadata import tokenizer_told
 from numtok_torch.data.blocks import Blocks, Cutting, Read, null_row
 from numtok_torch.data.packing import within
 from numtok_torch.data.rows import Ints, NumberTokens, stored_columns
-from numtok_torch.data.storage import DISK_BYTES, Row, Storage
+from numtok_torch.data.storage import Row, Storage
 from numtok_torch.data.tokens import token_id
 
-CACHE_BYTES = 256 << 20
 STATE_VERSION = 1
 
 
@@ -123,14 +121,13 @@ class Encoded:
         columns: Sequence[str] | None,
         tokenizer: Any,
         skip_nulls: bool,
-        cache_bytes: int = 0,
-        disk_bytes: int = 0,
+        at_random: bool,
         *,
         block_size: int | None = None,
         separator: int | str | None = None,
         separate: bool = True,
     ) -> None:
-        self._storage = Storage(source, columns, cache_bytes, disk_bytes)
+        self._storage = Storage(source, columns, at_random)
         self.schema: pa.Schema = self._storage.schema
         self.metadata: dict[str, Any] = self._storage.metadata
         _check_fingerprint(self.metadata, tokenizer)
@@ -144,8 +141,7 @@ class Encoded:
             cutting = Cutting(
                 block_size, self._separator_id(separator, tokenizer), separate, tokens
             )
-            converted = self._storage.is_converted
-            narrow = self._storage if converted else Storage(source, [], 0)
+            narrow = self._storage if self._storage.is_quick else Storage(source, [])
             self._blocks = Blocks(narrow, cutting, skip_nulls)
         elif separator is not None:
             raise SchemaError(
@@ -189,41 +185,33 @@ class Encoded:
         """Numbers longer than a block, which are cut and have lost their entries."""
         return 0 if self._blocks is None else self._blocks.cut_numbers
 
-    def _read_rows(self, rows: npt.NDArray[Any], read: Read) -> Iterator[Row | None]:
-        """Documents, None for those that are null, or blocks, numbered through the whole data."""
-        chunks = np.searchsorted(self._ends, rows, side="right")
-        local = rows - (self._ends - self._counts)[chunks]
-        for number, chunk, place in zip(
-            rows.tolist(), chunks.tolist(), local.tolist(), strict=True
-        ):
-            if self._blocks is not None:
-                yield NumberRow(self._blocks.row(number, read))
-                continue
-            held = read(chunk)
-            row = NumberRow(held.row(place)) if held.valid[place] else None
-            if row is not None and SEQ_LENGTHS.name in row:
-                lengths = row.pop(SEQ_LENGTHS.name).astype(np.int64)
-                row |= {"position_ids": within(lengths)} if self._separate else {}
-            yield row
+    def _row(self, number: int, read: Read) -> Row | None:
+        """A document, None if it is null, or a block, numbered through the whole data."""
+        if self._blocks is not None:
+            return NumberRow(self._blocks.row(number, read))
+        at = int(self._ends.searchsorted(number, "right"))
+        chunk, place = read(at), number - int(self._ends[at] - self._counts[at])
+        if not chunk.valid[place]:
+            return None
+        row = NumberRow(chunk.row(place))
+        if SEQ_LENGTHS.name in row:
+            lengths = row.pop(SEQ_LENGTHS.name).astype(np.int64)
+            row |= {"position_ids": within(lengths)} if self._separate else {}
+        return row
 
 
 class NumberDataset(Encoded, Dataset[Row]):
     """Rows that are read in any order, as a ``Trainer`` or a sampler does.
 
-    One row of Parquet takes reading its whole row group. So each Parquet file is converted once, to
-    an uncompressed Arrow file in the user's cache folder, and that is mapped into memory.
-    ``NUMTOK_CACHE`` names the folder; ``NUMTOK_CACHE=0`` converts nothing. For data larger than
-    ``disk_bytes``, use Arrow files without compression, which are read as they are, or an
-    :class:`IterableNumberDataset`, which reads row groups in order.
+    One row of Parquet takes reading its whole row group. So each file is converted once, to an
+    uncompressed Arrow file in the user's cache folder, and that is mapped into memory.
+    ``NUMTOK_CACHE`` names the folder; ``NUMTOK_CACHE=0`` converts nothing. For data that are too
+    large for that, :class:`IterableNumberDataset` reads row groups in order.
 
     Args:
         source, columns, tokenizer: as in :class:`Encoded`.
         nulls: what to do about null rows, of documents that were null and are no rows for a model:
-            ``"error"`` when one is asked for, or ``"skip"`` them
-            after one pass over the data. Blocks ask for all.
-        cache_bytes: how much Arrow data each process keeps in memory.
-        disk_bytes: how much room all converted files in the cache folder may take, those of other
-            data too; 0 converts none.
+            ``"error"`` when one is asked for, or ``"skip"`` them. Blocks ask for all.
         blocks: ``block_size``, ``separator`` and ``separate``, as in :class:`Encoded`.
     """
 
@@ -233,18 +221,15 @@ class NumberDataset(Encoded, Dataset[Row]):
         columns: Sequence[str] | None = None,
         tokenizer: Any = None,
         nulls: str = "error",
-        cache_bytes: int = CACHE_BYTES,
-        *,
-        disk_bytes: int = DISK_BYTES,
         **blocks: Unpack[BlockOptions],
     ) -> None:
         if nulls not in ("error", "skip"):
             raise SchemaError(f"nulls={nulls!r} is unknown; use 'error' or 'skip'")
         skip = nulls == "skip"
-        super().__init__(source, columns, tokenizer, skip, cache_bytes, disk_bytes, **blocks)
+        super().__init__(source, columns, tokenizer, skip, at_random=True, **blocks)
         self._valid: Ints | None = None  # int64[valid rows], through the whole data
         if skip and self._blocks is None:
-            narrow = Storage(source, [], 0)
+            narrow = self._storage if self._storage.is_quick else Storage(source, [])
             valid = [narrow.read(chunk).valid for chunk in range(len(narrow.rows))]
             self._valid = np.flatnonzero(np.concatenate([np.empty(0, np.bool_), *valid]))
 
@@ -252,24 +237,14 @@ class NumberDataset(Encoded, Dataset[Row]):
         return self._total_rows if self._valid is None else len(self._valid)
 
     def __getitem__(self, index: int) -> Row:
-        return self.__getitems__([index])[0]
-
-    def __getitems__(self, indices: Sequence[int]) -> list[Row]:
-        """The rows at ``indices``, in their order; each chunk is read once."""
-        asked, count = np.asarray(indices, np.int64), len(self)
-        outside = (asked < -count) | (asked >= count)
-        if outside.any():
-            raise IndexError(f"row {int(asked[outside][0])} of {count}")
-        rows = np.where(asked < 0, asked + count, asked)
-        rows = rows if self._valid is None else self._valid[rows]
-        order = np.argsort(rows, kind="stable")
-        gathered: list[Row] = [{}] * len(rows)
-        read = functools.lru_cache(1)(self._storage.read)  # rows of a chunk follow one another
-        for place, row in zip(order.tolist(), self._read_rows(rows[order], read), strict=True):
-            if row is None:
-                raise null_row(int(rows[place]))
-            gathered[place] = row
-        return gathered
+        count = len(self)
+        if not -count <= index < count:
+            raise IndexError(f"row {index} of {count}")
+        number = index % count if self._valid is None else int(self._valid[index])
+        row = self._row(number, self._storage.read)
+        if row is None:
+            raise null_row(number)
+        return row
 
 
 @dataclass
@@ -328,7 +303,7 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
         world_size: int | None = None,
         **blocks: Unpack[BlockOptions],
     ) -> None:
-        super().__init__(source, columns, tokenizer, True, **blocks)
+        super().__init__(source, columns, tokenizer, True, at_random=False, **blocks)
         if (rank is None) != (world_size is None):
             raise SchemaError(
                 f"rank={rank} and world_size={world_size} must be given together, or neither"
@@ -392,7 +367,8 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
         """The rows from ``first`` to ``last`` of the epoch's order that are left."""
         for rows in self._windows(first + progress.position, last, progress.epoch):
             read = functools.cache(self._storage.read)  # holds the chunks of this window
-            for row in self._read_rows(rows, read):
+            for number in rows.tolist():
+                row = self._row(number, read)
                 progress.position += 1
                 if row is not None:
                     yield row

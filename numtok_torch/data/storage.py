@@ -1,7 +1,6 @@
-"""Encoded files as chunks that are read on demand: row groups of Parquet, record batches of Arrow
-IPC, batches in memory; all in number layout, in numpy arrays. Parquet whose rows are read at random
-is converted once, to Arrow files in the cache, found by a digest of the footer, size, time of change
-and columns; what is damaged or gone there is made again.
+"""Encoded files as chunks of rows, in number layout and numpy arrays: row groups of Parquet, record
+batches of Arrow IPC or in memory. For rows at random, each file is written once to an uncompressed
+Arrow file in the cache folder, which is then mapped into memory.
 """
 
 from __future__ import annotations
@@ -11,13 +10,10 @@ import functools
 import hashlib
 import logging
 import os
-import shutil
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,39 +21,34 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.file_cache import make_private, user_folder
-from numtok.corpus.flow import Sink, run_ordered
 from numtok.corpus.jobs.folder import shards_of
 from numtok.corpus.read.encoded import SUFFIXES, EncodedFile, open_encoded
-from numtok.corpus.read.parquet import identity
-from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, OutputError, SchemaError
-from numtok.files import lock
+from numtok.files import lock, new_file
 from numtok.locations import is_url
 from numtok.representations.columns import SEQ_LENGTHS
 from numtok.tokenizer.layout import conform, conform_schema, to_number_layout
-from numtok.tokenizer.schema import METADATA_KEY, check_rows, flat, read_metadata, valid_rows
+from numtok.tokenizer.schema import (
+    METADATA_KEY,
+    check_rows,
+    flat,
+    no_rows,
+    read_metadata,
+    valid_rows,
+)
 from numtok_torch.data.rows import Ints, stored_columns
 
 OPEN_FILES = 16
-DISK_BYTES = 32 << 30
-BATCH_BYTES = 1 << 20  # of a converted file: little to check for one row
-READ_BATCHES = 4  # that are read at a time while a file is converted
-GROUP_BYTES = 1 << 25  # of row groups that are then read whole, two at a time
-LEAST_BYTES = 1 << 20  # of a row group; files of smaller ones are read as they are
-DAY = 86400.0  # seconds
-FREE_BYTES = 1 << 30  # of the disk stay free, or a tenth of a small one
-FORMAT = f"numtok rows 4\0{BATCH_BYTES}"
-NOTE = (
-    "numtok: rows at random: %s is converted to Arrow, once, in %s; NUMTOK_CACHE names another"
-    " folder, disk_bytes=0 converts nothing"
-)
-NO_ROOM = (
-    "numtok: no room in %s to convert %s (%s), so that all of a row group is read for each row:"
-    " make room, or raise disk_bytes"
+MAPPED_CHUNKS = 256  # that are held open: views, which take little memory
+BATCH_BYTES = 4 << 20  # of a converted file
+FORMAT = f"numtok rows 5 {BATCH_BYTES}"
+NOTE = "numtok: %s is converted to Arrow, once, in %s; NUMTOK_CACHE names another folder, 0 none"
+NOT_CONVERTED = (
+    "numtok: cannot convert %s in %s (%s), so that all of a row group is read for each row; make"
+    " room, or name another folder with NUMTOK_CACHE"
 )
 
 Row = dict[str, Any]
-T = TypeVar("T")
 
 
 @dataclass
@@ -72,15 +63,13 @@ class Chunk:
     offsets: list[Ints]
     scalars: dict[str, pa.Array]  # columns with one value per row
     valid: npt.NDArray[np.bool_]  # [rows]; a row that is not is null
-    nbytes: int  # of the Arrow data
     laid: Any = None  # its documents end to end, once :mod:`numtok_torch.data.blocks` has laid them
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> Chunk:
-        """Of a batch in either layout whose rows hold together."""
-        batch = to_number_layout(batch)
+        """Of a batch in number layout whose rows hold together."""
         shared: list[Ints] = []
-        chunk = cls([], [], shared, {}, valid_rows(batch.column("input_ids")), batch.nbytes)
+        chunk = cls([], [], shared, {}, valid_rows(batch.column("input_ids")))
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             if not isinstance(column, pa.ListArray | pa.LargeListArray):
                 chunk.scalars[name] = column
@@ -109,36 +98,31 @@ class Chunk:
 
 
 class Storage:
-    """The chunks of one data set. It can be pickled: files are opened again in the other process,
-    the cache stays behind. It reads without Arrow's threads, and converts large row groups with them.
+    """The chunks of one data set. It can be pickled: files are opened again in the other process.
 
     Attributes:
         schema: of the columns that are read, with its metadata.
         metadata: what the files say about themselves (``numtok.tokenizer.schema.read_metadata``).
         rows: int64[chunks], rows per chunk.
+        is_quick: whether any chunk is read without decoding it.
 
     Args:
         source: a file, a folder (searched for .parquet, .arrow, .feather and .ipc files, in the
             order of their paths), a list of these, or a ``RecordBatch`` or ``Table``.
         columns: to read besides those that tell the tokens and where numbers are; None for all
             tensors of ``FORMAT.md``.
-        cache_bytes: how much Arrow data of chunks read last is kept in memory.
-        disk_bytes: how much disk converted Parquet files may take. 0: nothing is converted.
+        at_random: whether files are converted, if there is a cache folder with room.
 
     Raises:
         InputError: if a file is not there, or is of another kind, or damaged.
-        SchemaError: if it was not written by numtok, the files do not belong together, or a column
-            is missing.
+        SchemaError: if it was not written by numtok, the files do not belong together, a column
+            is missing, or rows do not hold together.
     """
 
-    def __init__(
-        self, source: Any, columns: Sequence[str] | None, cache_bytes: int, disk_bytes: int = 0
-    ) -> None:
-        self._cache_bytes, self._disk_bytes = cache_bytes, disk_bytes
+    def __init__(self, source: Any, columns: Sequence[str] | None, at_random: bool = False) -> None:
         self._memory: list[pa.RecordBatch] = []
         self._chunks: list[tuple[str, int, int]] = []  # of files: path, number, first row
-        self._converted: dict[str, str] = {}  # Parquet files, to the Arrow files in their place
-        self._forget()
+        self._mapped: set[str] = set()  # those of the paths that are of converted files
         if isinstance(source, pa.RecordBatch):
             source = pa.Table.from_batches([source])
         if isinstance(source, pa.Table):
@@ -147,97 +131,68 @@ class Storage:
             self._memory = [conform(batch) for batch in batches if batch.num_rows]
             counts = [batch.num_rows for batch in self._memory]
         else:
-            counts = self._survey(_find_files(source), columns)
+            paths = _find_files(source)
+            counts = [
+                rows for path in paths for rows in self._add(path, paths[0], columns, at_random)
+            ]
         self.metadata = read_metadata(self.schema)
         self.rows: Ints = np.array(counts, np.int64)
+        self.is_quick = all(path in self._mapped for path, _, _ in self._chunks)
+        self._forget()
 
-    def _survey(self, paths: Sequence[str], columns: Sequence[str] | None) -> list[int]:
-        """Rows per chunk of all files, and their common schema."""
-        counts: list[int] = []
-        for path in paths:
-            file = open_encoded(path, at_random=True)
-            schema = _selected(file.schema, columns, path)
-            if path == paths[0]:
-                self.schema = schema
-            _check_same(self.schema, schema, paths[0], path)
-            place, is_new = as_arrow(file, schema.names, self._disk_bytes)
-            if place:
-                self._converted[path] = place
-            if is_new:
-                self._new.add(path)
-            first = 0
-            for number, rows in enumerate(self._ask(path, lambda one: one.chunk_rows())):
-                if rows:
-                    self._chunks.append((path, number, first))
-                    counts.append(rows)
-                first += rows
-        return counts
+    def _add(
+        self, path: str, first_path: str, columns: Sequence[str] | None, at_random: bool
+    ) -> Iterator[int]:
+        """Rows per chunk of a file."""
+        file = open_encoded(path, at_random=True)
+        schema = _selected(file.schema, columns, path)
+        if path == first_path:
+            self.schema = schema
+        _check_same(self.schema, schema, first_path, path)
+        place = converted(file, schema) if at_random else None
+        if place is None:
+            counts = file.chunk_rows()
+        else:
+            self._mapped.add(place)
+            mapped = _map(place)
+            counts = [mapped.get_batch(at).num_rows for at in range(mapped.num_record_batches)]
+        first = 0
+        for number, rows in enumerate(counts):
+            if rows:
+                self._chunks.append((place or path, number, first))
+                yield rows
+            first += rows
 
     def __len__(self) -> int:
         return int(self.rows.sum())
 
-    @property
-    def is_converted(self) -> bool:
-        """Whether any file is read as an Arrow file in the cache, in chunks of its own."""
-        return bool(self._converted)
-
     def __getstate__(self) -> dict[str, Any]:
-        return {name: one for name, one in vars(self).items() if name not in ("_open", "_cache")}
+        return {name: one for name, one in vars(self).items() if name not in ("read", "_open")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._forget()
 
     def _forget(self) -> None:
+        #: a chunk by its number
+        self.read = functools.lru_cache(MAPPED_CHUNKS if self.is_quick else 1)(self._read)
         self._open = functools.lru_cache(OPEN_FILES)(self._opened)
-        self._cache: OrderedDict[int, Chunk] = OrderedDict()
-        self._cached_bytes = 0
-        self._new: set[str] = set()  # those whose Arrow files this process wrote: it knows them
-        self._process = os.getpid()
 
-    def _opened(self, path: str) -> EncodedFile:
-        if (place := self._converted.get(path)) is None:
-            return open_encoded(path, at_random=True)
-        return open_encoded(place, mapped=True, verified=path not in self._new)
+    def _opened(self, path: str, process: int) -> Any:
+        """An open file of this process: one that forked must not move its parent's place in it."""
+        return _map(path) if path in self._mapped else open_encoded(path, at_random=True)
 
-    def read(self, number: int) -> Chunk:
-        """A chunk, from the cache if it is there."""
-        if self._process != os.getpid():  # forked: the parent's open files are its own
-            self._forget()
-        chunk = self._cache.get(number)
-        if chunk is not None:
-            self._cache.move_to_end(number)
-            return chunk
-        chunk = self._cache[number] = Chunk.of(self._batch(number))
-        self._cached_bytes += chunk.nbytes
-        while len(self._cache) > 1 and self._cached_bytes > self._cache_bytes:
-            self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
-        return chunk
-
-    def _batch(self, number: int) -> pa.RecordBatch:
+    def _read(self, number: int) -> Chunk:
         if self._memory:
             path, first, batch = "", int(self.rows[:number].sum()), self._memory[number]
         else:
             path, at, first = self._chunks[number]
-            batch = self._ask(path, lambda file: file.chunk(at, self.schema.names))
-        if path not in self._converted:  # else they were checked before
-            check_rows(batch, path, first)
-        return batch
-
-    def _ask(self, path: str, what: Callable[[EncodedFile], T]) -> T:
-        """Of an open file; one in the cache that is damaged or gone is made again."""
-        try:
-            return what(self._open(path))
-        except (InputError, SchemaError):
-            if path not in self._converted:
-                raise
-        self._open.cache_clear()
-        place = self._converted[path]
-        Path(place).unlink(missing_ok=True)
-        file = open_encoded(path, at_random=True)
-        if as_arrow(file, self.schema.names, self._disk_bytes)[0] != place:
-            raise InputError("was changed, or cannot be converted any more; begin again", path)
-        return what(self._open(path))
+            file = self._open(path, os.getpid())
+            if path in self._mapped:
+                return Chunk.of(file.get_batch(at))
+            batch = file.chunk(at, self.schema.names)
+        check_rows(batch, path, first)
+        return Chunk.of(to_number_layout(batch))
 
 
 def _find_files(source: Any) -> list[str]:
@@ -311,91 +266,65 @@ def _check_same(schema: pa.Schema, other: pa.Schema, path: str, other_path: str)
         )
 
 
-def as_arrow(file: EncodedFile, columns: Sequence[str], disk_bytes: int) -> tuple[str, bool]:
-    """The path of the Arrow file for a Parquet file, and whether it was converted now. An empty one
-    if it is read as it is: another kind of file, one with small row groups, without a cache folder
-    or room, or with damage, which whoever reads there is told of.
+def converted(file: EncodedFile, schema: pa.Schema) -> str | None:
+    """The path of an uncompressed Arrow file, in number layout, with the columns of ``schema``. None
+    without a cache folder, or without room in it.
+
+    Nothing is forced to the disk, as from a damaged end, which a power cut leaves, it is made anew.
     """
-    folder = user_folder() if disk_bytes > 0 else None
-    sizes = [file.chunk_bytes(number, columns) for number in range(len(file.chunk_rows()))]
-    if folder is None or not file.identity or max(sizes, default=0) < LEAST_BYTES:
-        return "", False
-    name = "\0".join([FORMAT, file.identity, *columns])
-    place = folder / "rows" / f"{hashlib.sha256(name.encode()).hexdigest()[:40]}.arrow"
+    folder = user_folder()
+    if folder is None:
+        return None
+    folder, state = folder / "rows", os.stat(file.path)
+    name = _digest(os.path.realpath(file.path), *schema.names)
+    place = folder / f"{name}-{_digest(FORMAT, state.st_size, state.st_mtime_ns)}.arrow"
     try:
-        make_private(folder)
-        place.parent.mkdir(mode=0o700, exist_ok=True)
-        with _locked(place.parent):
-            if is_new := not place.exists():
-                logging.getLogger("numtok").warning(NOTE, file.path, place.parent)
-                _make_room(place.parent, sum(sizes), disk_bytes)
-                _convert(file, columns, place)
-        os.utime(place)  # when it was last of use
+        if not _is_whole(place):
+            _convert_once(file, schema, make_private(folder), place)
+        for other in set(folder.glob(f"{name}-*.arrow")) - {place}:  # of a former state
+            other.unlink(missing_ok=True)
     except (OSError, OutputError) as error:
-        logging.getLogger("numtok").warning(NO_ROOM, place.parent, file.path, error)
-        return "", False
-    except (InputError, SchemaError):
-        return "", False
-    return str(place), is_new
+        logging.getLogger("numtok").warning(NOT_CONVERTED, file.path, folder, error)
+        return None
+    return str(place)
 
 
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """One process converts, the others wait for it; not on a file system without locks."""
-    with open(folder / "lock", "w") as file:
-        with contextlib.suppress(OSError):
-            lock(file.fileno())
-        yield
+def _digest(*parts: Any) -> str:
+    return hashlib.sha256(
+        "\0".join(map(str, parts)).encode("utf-8", "surrogateescape")
+    ).hexdigest()[:32]
 
 
-def _convert(file: EncodedFile, columns: Sequence[str], place: Path) -> None:
-    """Not forced to the disk: what a power cut leaves is damaged, and made again."""
-    schema = pa.schema([file.schema.field(name) for name in columns], file.schema.metadata)
-
-    def checked(parts: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-        for part in parts:
-            check_rows(part)
-            yield from (part.slice(first, rows) for first in range(0, part.num_rows, rows))
-
-    def pieces() -> Iterator[tuple[Iterator[pa.RecordBatch], int]]:
-        """Row groups that are not read yet, and parts of those that are too large for that."""
-        for number, rows in enumerate(file.chunk_rows()):
-            size = file.chunk_bytes(number, columns)
-            is_large, few = size > GROUP_BYTES, max(1, rows * BATCH_BYTES // max(1, size))
-            parts = file.parts(number, columns, few * READ_BATCHES, use_threads=is_large)
-            if is_large:
-                yield from ((checked([part], few), part.nbytes) for part in parts)
-            else:
-                yield checked(parts, few), size
-        if identity(file.path) != file.identity:
-            raise InputError("was changed while it was read; begin again", file.path)
-
-    @contextlib.contextmanager
-    def sink() -> Iterator[Sink[list[pa.RecordBatch]]]:
-        with open_writer(place, schema, "arrow", "none", overwrite=True, durable=False) as writer:
-
-            def write(batches: list[pa.RecordBatch]) -> None:
-                for batch in batches:
-                    writer.write(batch)
-
-            yield write
-
-    # two are read, one is written
-    run_ordered(pieces(), lambda one: list(one[0]), sink, lambda one: one[1], 2, 3 * GROUP_BYTES)
+def _map(place: str | Path) -> pa.ipc.RecordBatchFileReader:
+    try:
+        return pa.ipc.open_file(pa.memory_map(str(place)))
+    except (OSError, pa.ArrowInvalid) as error:
+        raise InputError(
+            f"is gone from the cache, or damaged ({error}); make the data set again", str(place)
+        ) from error
 
 
-def _make_room(folder: Path, size: int, disk_bytes: int) -> None:
-    """Remove what nobody opened for a day; OSError if that is not enough."""
-    found = [(path.stat(), path) for path in folder.glob("*.arrow")]
-    used, disk = sum(stat.st_size for stat, _ in found), shutil.disk_usage(folder)
-    kept = min(FREE_BYTES, disk.total // 10)
-    missing = size + max(used - disk_bytes, kept - disk.free)
-    for stat, path in sorted(found, key=lambda one: one[0].st_mtime):
-        if missing > 0 and stat.st_mtime < time.time() - DAY:
-            path.unlink(missing_ok=True)
-            missing -= stat.st_size
-    if missing > 0:
-        raise OSError(
-            f"{size >> 20} MiB are needed; {used >> 20} of {disk_bytes >> 20} MiB are taken,"
-            f" {disk.free >> 20} MiB of the disk are free, of which {kept >> 20} MiB stay so"
-        )
+def _is_whole(place: Path) -> bool:
+    try:
+        return bool(_map(place))
+    except InputError:
+        return False
+
+
+def _convert_once(file: EncodedFile, schema: pa.Schema, folder: Path, place: Path) -> None:
+    """One process converts, the others wait for it."""
+    row, empty = 0, to_number_layout(no_rows(schema))
+    with open(folder / "lock", "w") as waiting:
+        with contextlib.suppress(OSError):  # a file system without locks
+            lock(waiting.fileno())
+        if _is_whole(place):
+            return
+        logging.getLogger("numtok").warning(NOTE, file.path, folder)
+        with new_file(place, overwrite=True) as out, pa.ipc.new_file(out, empty.schema) as writer:
+            for number, rows in enumerate(file.chunk_rows()):
+                size = file.chunk_bytes(number, schema.names)
+                few = max(1, rows * BATCH_BYTES // max(1, size))
+                for part in file.parts(number, schema.names, few):
+                    check_rows(part, file.path, row)
+                    row += part.num_rows
+                    writer.write(to_number_layout(part))

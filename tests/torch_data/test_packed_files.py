@@ -106,7 +106,7 @@ def test_hidden_states_are_those_of_the_documents_alone(kind, name, folder):
     data = NumberDataset(folder / name)
     rows = [row for row in range(len(data)) if len(pieces(folder / name, [row])) > 1][:4]
     assert len(rows) == 4
-    batch = NumberCollator.from_schema(data.schema, 0, objective=None)(data.__getitems__(rows))
+    batch = NumberCollator.from_schema(data.schema, 0, objective=None)([data[row] for row in rows])
     stock = tiny.backbone(kind, vocab_size=data.metadata["vocab_size"])
     number = NumberModel(stock, embedding_from_schema(data.schema, tiny.D)).eval()
 

@@ -46,20 +46,13 @@ def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
 
 
 class ArrowFile:
-    """An IPC file or stream, ``size`` bytes long, called ``name`` in messages. Read piece by piece;
-    or ``mapped``, so that columns that are not compressed are views of it: only for a file that
-    nobody cuts short, as touching what is gone would kill the process. InputError for a column that
-    does not have its checksum, if that is to be ``verified``.
+    """An IPC file or stream, ``size`` bytes long, called ``name`` in messages, read piece by piece.
+    InputError for a column that does not have its checksum.
     """
 
-    def __init__(
-        self, path: str, name: str | None = None, mapped: bool = False, verified: bool = True
-    ) -> None:
-        self.name, self._mapped, self._verified = name or path, mapped, verified
-        if locations.is_url(path):
-            self._source = locations.for_arrow(path)
-        else:
-            self._source = pa.memory_map(path) if mapped else pa.OSFile(path)
+    def __init__(self, path: str, name: str | None = None) -> None:
+        self.name = name or path
+        self._source = locations.for_arrow(path) if locations.is_url(path) else pa.OSFile(path)
         self.size: int = self._source.size()
         self._checked: set[tuple[int, str]] = set()
         self._projected: tuple[tuple[str, ...], Any] | None = None
@@ -160,8 +153,7 @@ class ArrowFile:
         return self._projected[1]
 
     def _only(self, names: Sequence[str]) -> pa.ipc.IpcReadOptions:
-        # which would be copied; there are views of all
-        fields = [] if self._mapped else [self.schema.get_field_index(name) for name in names]
+        fields = [self.schema.get_field_index(name) for name in names]
         return pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
 
     def _trusted(self, batch: pa.RecordBatch, custom: Any, number: int) -> pa.RecordBatch:
@@ -171,7 +163,7 @@ class ArrowFile:
             return batch
         for name, column in zip(names, batch.columns, strict=True):
             check_column(column, name, self.name)
-        if self._verified and (sums := self._sums(custom)) is not None:
+        if (sums := self._sums(custom)) is not None:
             if (sums.get("batch"), sums.get("rows")) != (number, batch.num_rows):
                 raise self._damaged(f"batch {number} is not the one that was written there")
             for name, column in zip(names, batch.columns, strict=True):
@@ -184,7 +176,7 @@ class ArrowFile:
         return batch
 
     def close(self) -> None:
-        """Close the file; views of a map stay valid."""
+        """Close the file."""
         self._source.close()
 
     def _sums(self, custom: Any) -> dict[str, Any] | None:

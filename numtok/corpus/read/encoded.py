@@ -1,6 +1,6 @@
 """Encoded files as record batches in the types of ``FORMAT.md``: the inverse of
 ``write/encoded.py``. All of them in order, of bounded size and their rows checked; or any chunk,
-which is a row group of Parquet or a record batch of Arrow IPC, and any columns of it, without
+which is a row group of Parquet or a record batch of Arrow IPC, and any columns of it, whole without
 Arrow's threads, as data loaders have processes of their own.
 """
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from numtok import locations
 from numtok.corpus.read.arrow import ArrowFile
-from numtok.corpus.read.parquet import PAGE_BUFFER, bounded_batches, identity, open_parquet
+from numtok.corpus.read.parquet import PAGE_BUFFER, bounded_batches, open_parquet
 from numtok.corpus.read.sources import Source, named_errors
 from numtok.errors import InputError
 from numtok.tokenizer.layout import conform, conform_schema
@@ -31,9 +31,6 @@ class EncodedFile(ABC):
     """An open file of either kind. What does not have numtok's metadata is given as it is."""
 
     rows: int | None = None  # None where that takes reading the file
-    # what stands for all that it holds, where any row takes reading its whole chunk and the file
-    # was opened ``at_random``
-    identity: str = ""
 
     def __init__(self, path: str, schema: pa.Schema) -> None:
         self.path = path
@@ -45,14 +42,10 @@ class EncodedFile(ABC):
         with named_errors(Source(self.path, _KIND)):
             return self._conformed(self._chunk(number, list(columns)))
 
-    def parts(
-        self, number: int, columns: Sequence[str], rows: int, use_threads: bool
-    ) -> Iterator[pa.RecordBatch]:
-        """The same, so many rows at a time, ``use_threads`` for Arrow's. Several chunks may be read
-        at the same time.
-        """
+    def parts(self, number: int, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """The same, so many rows at a time, with Arrow's threads."""
         with named_errors(Source(self.path, _KIND)):
-            for stored in self._parts(number, list(columns), rows, use_threads):
+            for stored in self._parts(number, list(columns), rows):
                 yield self._conformed(stored)
 
     def batches(self, batch_bytes: int) -> Iterator[pa.RecordBatch]:
@@ -79,9 +72,7 @@ class EncodedFile(ABC):
         """Of these columns of a chunk, about, once they are decoded; 0 if they need not be."""
         return 0
 
-    def _parts(
-        self, number: int, columns: list[str], rows: int, use_threads: bool
-    ) -> Iterator[pa.RecordBatch]:
+    def _parts(self, number: int, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         chunk = self._chunk(number, columns)
         yield from (chunk.slice(first, rows) for first in range(0, chunk.num_rows, rows))
 
@@ -102,8 +93,6 @@ class _Parquet(EncodedFile):
     """Its pages are decoded into memory of their own, so it is not mapped."""
 
     def __init__(self, path: str, at_random: bool) -> None:
-        # before it is opened: if that is another file, it is seen
-        self.identity = identity(path) if at_random else ""
         self._file = open_parquet(path, buffer_size=0 if at_random else PAGE_BUFFER)
         super().__init__(path, self._file.schema_arrow)
         self._metadata = self._file.metadata
@@ -127,13 +116,9 @@ class _Parquet(EncodedFile):
                 )
         return size
 
-    def _parts(
-        self, number: int, columns: list[str], rows: int, use_threads: bool
-    ) -> Iterator[pa.RecordBatch]:
-        # a reader is not made for several threads
-        with open_parquet(self.path, metadata=self._metadata) as file:
-            for batch in file.iter_batches(rows, [number], columns, use_threads):
-                yield batch.select(columns)
+    def _parts(self, number: int, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        for batch in self._file.iter_batches(rows, [number], columns):
+            yield batch.select(columns)
 
     def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
         table = self._file.read_row_group(number, columns=columns, use_threads=False).select(
@@ -153,8 +138,8 @@ class _Parquet(EncodedFile):
 class _Arrow(EncodedFile):
     """An IPC file or stream: only the columns asked for are decompressed."""
 
-    def __init__(self, path: str, mapped: bool, verified: bool) -> None:
-        self._file = ArrowFile(path, mapped=mapped, verified=verified)
+    def __init__(self, path: str) -> None:
+        self._file = ArrowFile(path)
         super().__init__(path, self._file.schema)
 
     def chunk_rows(self) -> list[int]:
@@ -175,13 +160,10 @@ class _Arrow(EncodedFile):
         self._file.close()
 
 
-def open_encoded(
-    path: str | Path, at_random: bool = False, mapped: bool = False, verified: bool = True
-) -> EncodedFile:
+def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:
     """Open a file by what it begins with: for one pass in bounded memory, or for chunks, again and
-    again, ``at_random``; an Arrow file ``mapped`` or not ``verified``: see
-    :class:`numtok.corpus.read.arrow.ArrowFile`. InputError if it is neither of the two, or damaged,
-    SchemaError if its metadata are.
+    again, ``at_random``. InputError if it is neither of the two, or damaged, SchemaError if its
+    metadata are.
     """
     path = str(path)
     with named_errors(Source(path, _KIND)):
@@ -190,7 +172,7 @@ def open_encoded(
         if magic.startswith(b"PAR1"):
             return _Parquet(path, at_random)
         if magic == b"ARROW1" or magic.startswith(b"\xff\xff\xff\xff"):
-            return _Arrow(path, mapped, verified)
+            return _Arrow(path)
     raise InputError(
         "neither a Parquet nor an Arrow IPC file; give a file that numtok encoded", path
     )

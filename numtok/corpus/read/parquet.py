@@ -5,8 +5,6 @@ at first, and so few rows are read at once that the longest value in each of the
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -63,18 +61,6 @@ def read_parquet(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
             done = (source.size or 0) * (row + batch.num_rows) // total
             yield from checked_batches(source, batch, wanted, row, done, options)
             row += batch.num_rows
-
-
-def identity(path: str) -> str:
-    """What stands for all that a file holds: a digest of its footer, in which are places, sizes and
-    types, of its own size, and of its time of change.
-    """
-    found = os.stat(path)
-    with open(path, "rb") as file:
-        file.seek(max(0, found.st_size - 8))
-        file.seek(max(0, found.st_size - 8 - int.from_bytes(file.read(4), "little")))
-        told = f"{found.st_size} {found.st_mtime_ns}\n".encode()
-        return hashlib.sha256(told + file.read()).hexdigest()
 
 
 class _Leaf(NamedTuple):
