@@ -104,9 +104,8 @@ def warm_up(numbers: tuple[str, ...], tokenizer: str | None, quiet: bool) -> Non
 
     Use it in container images and on the nodes of a cluster.
 
-    Compiled functions go next to the installed package, for every user, or else into your cache
-    folder; NUMBA_CACHE_DIR names another place. What numtok learns about the tokenizer goes into your
-    cache folder; NUMTOK_CACHE names another place.
+    Compiled functions go into your cache folder; NUMBA_CACHE_DIR names another place. So does what
+    numtok learns about the tokenizer; NUMTOK_CACHE names another place.
     """
     from numtok.arrays.kernel_cache import compiled_in
     from numtok.corpus.warm_up import warm_up

@@ -22,6 +22,8 @@ if (
 ):
     os.environ["NUMTOK_CACHE"] = tempfile.mkdtemp(prefix="numtok-tests-")
     atexit.register(shutil.rmtree, os.environ["NUMTOK_CACHE"], ignore_errors=True)
+# what is compiled is good for the next run too, as long as its source is the same
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "compiled"))
 # two processes share two cores, and torch would take both for each
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

@@ -21,8 +21,7 @@ from pathlib import Path
 
 HEAD = b"numtok kept 1\n"
 DIGEST = 32  # bytes of SHA-256
-MOST_FACTS = 4096  # files; the oldest half goes when there are more
-OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+MOST_FILES = 1024  # of a folder; the oldest half goes when there are more
 _IMPORT = re.compile(r"^ *(?:from|import)\s+([\w.]+)", re.MULTILINE)
 
 
@@ -53,13 +52,13 @@ def trusted(folder: Path) -> Path | None:
     for at, level in enumerate(levels):
         ours = level.st_uid in (os.getuid(), 0) and stat.S_ISDIR(level.st_mode)
         own_group = stat.S_IWGRP if at and level.st_gid == level.st_uid else 0
-        writable = level.st_mode & OTHERS_WRITE & ~own_group
+        writable = level.st_mode & (stat.S_IWGRP | stat.S_IWOTH) & ~own_group
         if not ours or (writable and not (at and level.st_mode & stat.S_ISVTX)):
             return None
     return real
 
 
-def make_private(folder: Path, mode: int = 0o700) -> Path:
+def make_private(folder: Path) -> Path:
     """Make the folder and what is missing above it, for this user alone, whatever the umask;
     returns it free of symbolic links. OSError if the system refuses, or somebody else can write to
     a folder that is there.
@@ -67,7 +66,7 @@ def make_private(folder: Path, mode: int = 0o700) -> Path:
     for level in reversed([folder, *folder.parents]):
         if not os.path.lexists(level):
             with contextlib.suppress(FileExistsError):
-                level.mkdir(mode=mode)
+                level.mkdir(mode=0o700)
     if (real := trusted(folder)) is None:
         raise PermissionError(
             f"{folder}, or a folder above it, belongs to another user, or others can write to it"
@@ -82,35 +81,24 @@ def source_key(module: str) -> str:
     files of it.
     """
     roots = {module.partition(".")[0], __name__.partition(".")[0]}
-    ahead, names, sources = [module], {module}, {}
+    ahead, digests = [module], {}
     while ahead:
-        for path in _files_of(ahead.pop()):
-            if path not in sources:
-                sources[path], imported = _source(path)
-                new = {name for name in imported if name.partition(".")[0] in roots} - names
-                names |= new
-                ahead += new
-    return hashlib.sha256(b"".join(sources[path] for path in sorted(sources))).hexdigest()
+        name = ahead.pop()
+        if name not in digests and name.partition(".")[0] in roots:
+            digests[name], imported = _source(name)
+            ahead += imported
+    return hashlib.sha256("".join(digests[name] for name in sorted(digests)).encode()).hexdigest()
 
 
 @functools.cache
-def _source(path: str) -> tuple[bytes, list[str]]:
-    """(a digest of a file, the modules that it imports)."""
-    content = Path(path).read_bytes()
-    return hashlib.sha256(content).digest(), _IMPORT.findall(content.decode())
-
-
-@functools.cache
-def _files_of(module: str) -> list[str]:
-    """Its file; of a package all that lie in its folder."""
-    root, *parts = module.split(".")
-    folders = getattr(sys.modules[root], "__path__", None)
-    if folders is None:
-        return [sys.modules[root].__file__ or ""]
-    path = os.path.join(next(iter(folders)), *parts)
-    if os.path.isdir(path):
-        return [os.path.join(path, name) for name in os.listdir(path) if name.endswith(".py")]
-    return [f"{path}.py"]
+def _source(module: str) -> tuple[str, list[str]]:
+    """(a digest of its source, the modules that it imports); of a package, of all its files."""
+    name, *parts = module.split(".")
+    root = sys.modules[name]
+    path = Path(next(iter(getattr(root, "__path__", [root.__file__ or ""]))), *parts)
+    files = sorted(path.glob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+    content = b"".join(file.read_bytes() for file in files)
+    return hashlib.sha256(content).hexdigest(), _IMPORT.findall(content.decode())
 
 
 def read(path: Path) -> bytes | None:
@@ -120,13 +108,9 @@ def read(path: Path) -> bytes | None:
         content = b"" if folder is None else (folder / path.name).read_bytes()
     except OSError:
         return None
-    start = len(HEAD) + DIGEST
-    if (
-        not content.startswith(HEAD)
-        or hashlib.sha256(content[start:]).digest() != content[len(HEAD) : start]
-    ):
-        return None
-    return content[start:]
+    digest, rest = content[len(HEAD) :][:DIGEST], content[len(HEAD) + DIGEST :]
+    whole = content.startswith(HEAD) and hashlib.sha256(rest).digest() == digest
+    return rest if whole else None
 
 
 def write(path: Path, content: bytes) -> None:
@@ -138,6 +122,11 @@ def write(path: Path, content: bytes) -> None:
         os.replace(temporary, folder / path.name)
     finally:
         temporary.unlink(missing_ok=True)
+    names = os.listdir(folder)
+    if len(names) > MOST_FILES:
+        by_age = sorted(names, key=lambda name: os.stat(folder / name).st_mtime)
+        for name in by_age[: len(names) // 2]:
+            (folder / name).unlink(missing_ok=True)
 
 
 def cached(kind: str, given: list[str], find: Callable[[], str]) -> str:
@@ -157,13 +146,4 @@ def cached(kind: str, given: list[str], find: Callable[[], str]) -> str:
     found = find()
     with contextlib.suppress(OSError):
         write(path, found.encode())
-        _remove_old(path.parent)
     return found
-
-
-def _remove_old(folder: Path) -> None:
-    names = os.listdir(folder)
-    if len(names) > MOST_FACTS:
-        by_age = sorted(names, key=lambda name: os.stat(folder / name).st_mtime)
-        for name in by_age[: len(names) // 2]:
-            (folder / name).unlink(missing_ok=True)

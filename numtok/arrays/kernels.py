@@ -80,7 +80,7 @@ def _cache(dispatcher: Any) -> None:
 
 
 def _kernels(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    return lambda function: Kernel(function, options)
+    return functools.partial(Kernel, options=options)
 
 
 # Numba's rewrites are for expressions of whole arrays, which would have to allocate.

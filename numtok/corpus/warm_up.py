@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from numtok.arrays.kernel_cache import places, writable_place
+from numtok.arrays.kernel_cache import kernel_folder
 from numtok.corpus.pack import PackedRows
 from numtok.corpus.stats import counted
 from numtok.engines.choose import SELF_CHECK
@@ -46,13 +46,13 @@ def warm_up(
     """Compile what encoding to these representations, or to all, and decoding takes, and compare the
     tokenizer's engines; ``step`` is told what is next. OutputError if nothing can be kept.
     """
-    folder = writable_place()
-    if folder is None:
-        tried = ", ".join(map(str, places()))
+    try:
+        folder = kernel_folder()
+    except OSError as error:
         raise OutputError(
-            f"no folder takes what is compiled: {tried}; make one of them writable, or set"
-            " NUMBA_CACHE_DIR"
-        )
+            f"no folder takes what is compiled ({error}); set NUMBA_CACHE_DIR to one that is yours"
+            " alone"
+        ) from error
     every = (
         *(name_of(one) for kind in REPRESENTATIONS.values() for one in plain_ones(kind)),
         *WITH_OPTIONS,

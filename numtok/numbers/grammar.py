@@ -1,31 +1,26 @@
 """What counts as a number in text: an immutable grammar, and the rules in words.
 
 The rules are lexical: no dictionary, no language model. A *digit* is ASCII 0-9 or any Unicode
-    decimal digit (general category Nd); a *letter* is a Unicode letter, mark or letter number or
-    ``_``, except in scripts written without spaces between words (Chinese, Japanese,
-Korean, Thai, Lao, Khmer, Burmese: see ``unicode_tables.py``); a *word character* is a digit or a
-    letter.
+decimal digit (general category Nd); a *letter* is a Unicode letter, mark or letter number or ``_``,
+except in scripts written without spaces between words (Chinese, Japanese, Korean, Thai, Lao, Khmer,
+Burmese: see :mod:`numtok.arrays.unicode_classes`); a *word character* is a digit or a letter.
 
 A. **Numeral**: ``d{1,3}(,ddd)+`` or digits, then an optional fraction ``.digits``; or ``.digits``
-alone; then an optional exponent
-   ``[eE]`` sign? digits. A trailing dot is outside (``in 2019.``), except before an exponent
-   (``2.e+3`` is 2000). A comma groups only if the whole run of comma-joined digits is well formed:
-   ``1,234,567`` is one number, ``1,23`` and ``100,200,30`` are lists. A leading dot is a decimal
-   point only if the character before it is neither a word character nor a dot: ``F.2`` and
-   ``wait...5`` are 2 and 5.
+   alone; then an optional exponent ``[eE]`` sign? digits. A trailing dot is outside (``in 2019.``),
+   except before an exponent (``2.e+3`` is 2000). A comma groups only if the whole run of
+   comma-joined digits is well formed: ``1,234,567`` is one number, ``1,23`` and ``100,200,30`` are
+   lists. A leading dot is a decimal point only if the character before it is neither a word
+   character nor a dot: ``F.2`` and ``wait...5`` are 2 and 5.
 B. **Sign**: ``-``, ``+`` or U+2212 that touches the numeral, if the character before it is not a
-word character, ``)``, ``]``, ``}``, ``%``,
-   ``.`` or another sign.
+   word character, ``)``, ``]``, ``}``, ``%``, ``.`` or another sign.
 C. **After a letter** digits are not a number (``B2B``, ``x_3``, ``v1.2``, ``Rs1,599``): the numeral
-that starts there is skipped whole. One
-   exception: a single ``x`` between two numerals separates them as ``*`` does (``10x6``); after a
-       lone ``0`` it is hexadecimal (``0x1F``, ``0xFF``).
+   that starts there is skipped whole. One exception: a single ``x`` between two numerals separates
+   them as ``*`` does (``10x6``); after a lone ``0`` it is hexadecimal (``0x1F``, ``0xFF``).
 D. **Glued runs** are left alone: when a numeral (or a chain of them joined by ``x``) is followed by
-``.digit``, by letters and then a digit,
-   or by a second exponent, it could only be read by cutting it, so none of it is a number:
-   ``1.2.3``, ``192.168.0.1``, ``1e5.5``, ``7R32``, hashes. UUIDs (8-4-4-4-12 hexadecimal digits)
-   are left alone too, and so is a literal whose exponent has more than 17 significant digits.
-
+   ``.digit``, by letters and then a digit, or by a second exponent, it could only be read by
+   cutting it, so none of it is a number: ``1.2.3``, ``192.168.0.1``, ``1e5.5``, ``7R32``, hashes.
+   UUIDs (8-4-4-4-12 hexadecimal digits) are left alone too, and so is a literal whose exponent has
+   more than 17 significant digits.
 
 The marks differ by country, the rules do not. Where the comma is the decimal mark
 (``decimal=","``), read "comma" for "dot" in A, and a grouped number does not begin with 0; in D a
@@ -62,11 +57,7 @@ DECIMAL_MARKS = (".", ",")
 # |exponent| < 10**17 keeps every sum of exponents inside int64 and inside decimal's range
 MAX_EXPONENT_DIGITS = 17
 # left out of what is saved where they are as they ever were, which keeps its fingerprint
-LATER_OPTIONS = (
-    "decimal",
-    "lakhs",
-)
-
+LATER_OPTIONS = ("decimal", "lakhs")
 NAMES = ("prose", "data", "european", "indian", "swiss")  # each is a method of Grammar
 
 
@@ -174,16 +165,8 @@ class Grammar:
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready options; :meth:`from_dict` is the inverse."""
         options = dataclasses.asdict(self)
-        usual = {
-            field.name: field.default
-            for field in dataclasses.fields(self)
-            if field.name in LATER_OPTIONS
-        }
-        return {
-            name: value
-            for name, value in options.items()
-            if name not in usual or value != usual[name]
-        }
+        usual = {name: getattr(Grammar, name) for name in LATER_OPTIONS}
+        return {name: one for name, one in options.items() if usual.get(name, ...) != one}
 
     @classmethod
     def from_dict(cls, options: dict[str, Any]) -> Grammar:

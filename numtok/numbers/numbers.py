@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, overload
@@ -22,15 +22,7 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError, MissingDependencyError
-from numtok.numbers.columns import (
-    Columns,
-    close_columns,
-    close_values,
-    runs_of,
-    take_columns,
-    take_values,
-)
-from numtok.numbers.decimals import Decimals, gather
+from numtok.numbers.columns import Columns, gather
 from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar
 from numtok.numbers.number import Number
 from numtok.numbers.scanner import scan_columns, whole_rows
@@ -80,9 +72,7 @@ class Numbers:
             IndexError: for an index that is out of range, or a mask of another length.
         """
         chosen = np.arange(len(self))[which]
-        return (
-            next(iter(self.select(np.array([chosen])))) if chosen.ndim == 0 else self.select(chosen)
-        )
+        return self.select(chosen) if chosen.ndim else next(iter(self.select(chosen[None])))
 
     def __iter__(self) -> Iterator[Number]:
         starts, stops = self.start, self.stop
@@ -108,8 +98,9 @@ class Numbers:
         """Whether these are the same numbers, written in the same way, at the same places."""
         if not isinstance(other, Numbers):
             return NotImplemented
-        names = ("document", "start", "stop", "negative", "digits", "digit_offsets", "exponent")
-        same = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        same = all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in Columns._fields
+        )
         return same and self.text().equals(other.text())
 
     __hash__ = None  # type: ignore[assignment]  # as for other arrays
@@ -140,12 +131,7 @@ class Numbers:
             raise InputError(
                 f"row {row}: {str(rows.array[row].as_py())[:60]!r} is not one finite decimal number"
             )
-        return cls.of_columns(columns, rows)
-
-    @classmethod
-    def of_columns(cls, columns: Columns, rows: TextRows, decimal: str = ".") -> Numbers:
-        """What the scanner found in ``rows``, with this decimal mark."""
-        return cls(*columns, rows, decimal)
+        return cls(*columns, rows)
 
     @classmethod
     def from_digits(
@@ -184,29 +170,15 @@ class Numbers:
         return dataclasses.replace(bare, stop=np.diff(rows.offsets), rows=rows)
 
     def select(self, which: npt.NDArray[Any]) -> Numbers:
-        """The numbers at the given indices, or where the bool[n] mask is True."""
-        return self._of_runs(runs_of(which, len(self)), take_columns, take_values)
+        """The numbers at the given indices, or where the bool[n] mask is True.
 
-    def leave_out(self, mask: npt.NDArray[np.bool_]) -> Numbers:
-        """The numbers where the bool[n] mask is False, in the memory of these, which are not to be
-        used any more: quick if few are left out.
+        Raises:
+            IndexError: for an index that is out of range, or a mask of another length.
         """
-        return self._of_runs(runs_of(~mask, len(self)), close_columns, close_values)
-
-    def _of_runs(
-        self,
-        runs: npt.NDArray[np.int64],
-        columns: Callable[[Columns, npt.NDArray[np.int64]], Columns],
-        values: Callable[[npt.NDArray[Any], npt.NDArray[np.int64]], npt.NDArray[Any]],
-    ) -> Numbers:
-        """Those of the runs, as these functions give their columns and values."""
-        floats = self.__dict__.get("_floats")  # carried over if they are known
-        given = Columns(*(getattr(self, name) for name in Columns._fields))
-        chosen = Numbers.of_columns(columns(given, runs), self.rows, self.decimal)
-        if floats is not None:
-            chosen.__dict__["_floats"] = Floats(*(values(one, runs) for one in floats))
-            for one in chosen._floats:
-                one.flags.writeable = False
+        indices = np.arange(len(self))[which]
+        chosen = Numbers(*self.columns.take(indices), self.rows, self.decimal)
+        if (floats := self.__dict__.get("_floats")) is not None:  # carried over if they are known
+            chosen.__dict__["_floats"] = floats.take(indices)
         return chosen
 
     def without_sign(self) -> Numbers:
@@ -227,12 +199,13 @@ class Numbers:
         )
 
     @property
-    def _decimals(self) -> Decimals:
-        return Decimals(self.digits, self.digit_offsets, self.exponent, self.negative)
+    def columns(self) -> Columns:
+        """The arrays, without the text."""
+        return Columns(*(getattr(self, name) for name in Columns._fields))
 
     def is_zero(self) -> npt.NDArray[np.bool_]:
         """bool[n]: every digit is 0."""
-        return self._decimals.is_zero()
+        return self.columns.is_zero()
 
     def to_float64(self) -> npt.NDArray[np.float64]:
         """float64[n], read-only, correctly rounded from the decimal; infinite beyond the range."""
@@ -250,7 +223,7 @@ class Numbers:
 
     @functools.cached_property
     def _floats(self) -> Floats:
-        return to_floats(self._decimals)
+        return to_floats(self.columns)
 
     def to_decimal(self) -> list[Decimal]:
         """The exact values as ``decimal.Decimal``, whatever the precision of the current context."""
@@ -268,7 +241,7 @@ class Numbers:
         """Canonical text: ``0.5``, not ``.5`` or ``+0.5``; trailing zeros as held; ``d.ddde±x``
         where many zeros would have to be filled in.
         """
-        return to_text(self._decimals)
+        return to_text(self.columns)
 
     def text(self) -> pa.LargeStringArray:
         """The surfaces, as written."""

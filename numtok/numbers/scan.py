@@ -1,17 +1,26 @@
 """Find every number in many texts.
 
 In: rows of text as one byte buffer with offsets (Arrow's own layout, never copied). Out:
-    :class:`numtok.Numbers`. The work is done by :mod:`numtok.numbers.scanner`, or, for a user's own
-    expression, by :mod:`numtok.numbers.pattern`.
+    :class:`numtok.Numbers`. The work is done by :mod:`numtok.numbers.scanner`, or, more slowly and
+    with the same outputs, by a user's own regular expression.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
 from numtok.arrays.text_rows import TextRows, Texts
-from numtok.numbers.grammar import Grammar, check_grammar
+from numtok.errors import GrammarError
+from numtok.numbers.columns import Columns
+from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar, check_grammar, compile_pattern
 from numtok.numbers.numbers import Numbers
-from numtok.numbers.pattern import scan_pattern
-from numtok.numbers.scanner import scan_columns
+from numtok.numbers.scanner import scan_columns, whole_rows
+
+# For one text: some hundred times what a usual pattern takes.
+SECONDS, SECONDS_PER_CHARACTER = 5.0, 1e-5
 
 
 def scan(texts: Texts, grammar: Grammar | str | None = None) -> Numbers:
@@ -28,10 +37,84 @@ def scan(texts: Texts, grammar: Grammar | str | None = None) -> Numbers:
 
     Raises:
         InputError: for texts of another type or not valid UTF-8.
-        GrammarError: if a user's pattern matches something that does not read as a decimal number.
+        GrammarError: if a user's pattern matches something that does not read as a decimal number,
+            or takes longer for a text than any sensible one.
     """
     grammar = check_grammar(grammar)
     rows = TextRows.of(texts)
     if grammar.pattern is not None:
-        return scan_pattern(rows, grammar)
-    return Numbers.of_columns(scan_columns(rows, grammar), rows, grammar.decimal)
+        return _scan_pattern(rows, grammar)
+    return Numbers(*scan_columns(rows, grammar), rows, grammar.decimal)
+
+
+def _scan_pattern(rows: TextRows, grammar: Grammar) -> Numbers:
+    """For a grammar made by ``Grammar.from_pattern``: a loop over documents."""
+    pattern = compile_pattern(str(grammar.pattern))
+    group = "number" if "number" in pattern.groupindex else 0
+    places: list[tuple[int, int, int]] = []
+    surfaces: list[str] = []
+    for row, text in enumerate(rows.array.to_pylist()):
+        byte = character = 0
+        for match in _matches(pattern, row, text or ""):
+            first, last = match.span(group)
+            if first == last:
+                continue
+            if first < character:
+                message = (
+                    f"the pattern's matches overlap at character {first}; keep the group `number`"
+                    " out of look-arounds"
+                )
+                raise GrammarError(message, document=row)
+            byte += len(text[character:first].encode())
+            stop = byte + len(text[first:last].encode())
+            places.append((row, byte, stop))
+            surfaces.append(text[first:last])
+            byte, character = stop, last
+    read = _read(surfaces, places, grammar)
+    document, start, stop_at = np.array(places, np.int64).reshape(-1, 3).T.copy()
+    found = read._replace(document=document.astype(np.int32), start=start, stop=stop_at)
+    return Numbers(*found, rows, grammar.decimal)
+
+
+def _matches(pattern: Any, row: int, text: str) -> Iterator[Any]:
+    """The matches in one text."""
+    limit = SECONDS + SECONDS_PER_CHARACTER * len(text)
+    try:
+        yield from pattern.finditer(text, timeout=limit)
+    except TimeoutError as error:
+        raise GrammarError(
+            f"the number pattern {pattern.pattern[:60]!r} did not come to an end within {limit:.3g}"
+            f" seconds on this text of {len(text)} characters, {text[:40]!r}...; it backtracks too"
+            " much: use possessive quantifiers (\\d++) or atomic groups (?>...)",
+            document=row,
+        ) from error
+
+
+def _read(surfaces: list[str], places: list[tuple[int, int, int]], grammar: Grammar) -> Columns:
+    """The values, by the built-in rules, once what groups digits is taken out."""
+    import regex
+
+    grouping = f"[{regex.escape(grammar.grouping)}]" if grammar.grouping else "(?!)"
+    literal = regex.compile(
+        rf"(?=[-+\u2212]?\{grammar.decimal}?\d)[-+\u2212]?(?:\d|(?<=\d){grouping}(?=\d))*"
+        rf"(?:\{grammar.decimal}\d*)?(?:[eE][-+\u2212]?\d+)?"
+    )
+    rows = TextRows.of(
+        [
+            regex.sub(grouping, "", surface).replace(grammar.decimal, ".").removesuffix(".")
+            if literal.fullmatch(surface)
+            else ""
+            for surface in surfaces
+        ]
+    )
+    columns = scan_columns(rows, Grammar.data())
+    if not (whole := whole_rows(columns, rows)).all():
+        wrong = int(np.flatnonzero(~whole)[0])
+        (row, byte, _), surface = places[wrong], surfaces[wrong]
+        message = f"the pattern matched {surface!r}, which does not read as a decimal number"
+        if regex.search(
+            rf"[eE][-+\u2212]?\d{{{MAX_EXPONENT_DIGITS + 1},}}$", rows.array[wrong].as_py()
+        ):
+            message = f"the exponent of {surface[:40]!r} has more than {MAX_EXPONENT_DIGITS} digits"
+        raise GrammarError(message, document=row, byte=byte)
+    return columns

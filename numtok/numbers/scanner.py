@@ -57,7 +57,7 @@ SPARE = 16  # bytes after the digits, as :func:`_plain_number` writes more than 
 SMALL = 1 << 9  # bytes, up to which counting takes longer than room for as many numbers
 SHORT = 1 << 12  # bytes that :func:`scan_short` takes
 ONE_ROW = np.ones(1, np.bool_)
-ONE_ROW.flags.writeable = False  # as all rows are, so that nothing is compiled twice
+ONE_ROW.flags.writeable = False
 NO_BYTE = np.uint8(0xFF)  # that UTF-8 has nowhere
 HYPHEN, PLUS, THREE = 0x2D, 0x2B, np.uint64(3)
 LONGEST = np.uint64(18)  # bytes that a plain number may have: twice eight digits and the mark
@@ -95,23 +95,23 @@ class Rules(NamedTuple):
 
 def scan_columns(rows: TextRows, grammar: Grammar) -> Columns:
     """The columns of all numbers in the rows."""
-    first, last = int(rows.offsets[0]), int(rows.offsets[-1])
-    offsets = rows.offsets - first
-    offsets.flags.writeable = False
-    return _columns(rows.text[first:last], offsets, rows.valid, grammar)
+    text = rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]
+    return _columns(text, rows.offsets - rows.offsets[0], rows.valid, rules_of(grammar))
 
 
 class _Room(threading.local):
-    """Where a short text's numbers go: to make such arrays takes longer than to scan it."""
+    """Arrays for a short text: to make them takes longer than to scan it. ``rows`` are those of
+    :class:`Rows` but for the text, and what :func:`mark` and the offsets are written by.
+    """
 
     def __init__(self) -> None:
+        self.found = np.empty((SHORT, 4), np.int64)
         edges = np.zeros(2, np.int64)
         offsets = edges.view()
         offsets.flags.writeable = False
-        self.found = np.empty((SHORT, 4), np.int64)
         flags, marks = np.empty(SHORT + 64, np.uint8), np.empty(SHORT // 64 + 2, np.uint64)
-        rows = (edges, offsets, ONE_ROW, flags, flags.view(np.uint64), marks.view(np.uint8), marks)
-        self.arrays = (self.found, *rows, *empty_columns(SHORT, SHORT + SPARE))
+        rows = marks, offsets, ONE_ROW, edges, flags, flags.view(np.uint64), marks.view(np.uint8)
+        self.arrays = *rows, *empty_columns(SHORT, SHORT + SPARE)
 
 
 _room = _Room()
@@ -121,37 +121,56 @@ def scan_short(text: bytes, rules: tuple[npt.NDArray[Any], ...]) -> list[list[in
     """Of each number in one text of valid UTF-8, at most ``SHORT`` bytes: start, stop, the place of
     its last digit, the place above its first. ``rules`` are the grammar's :func:`rule_arrays`.
     """
-    room = _room
-    count = _scan_short.compiled(np.frombuffer(text, np.uint8), *rules, *room.arrays)
-    found: list[list[int]] = room.found[:count].tolist()
-    return found
+    found = _room.found
+    count = _scan_short.compiled(np.frombuffer(text, np.uint8), found, *rules, *_room.arrays)
+    told: list[list[int]] = found[:count].tolist()
+    return told
 
 
 def rule_arrays(grammar: Grammar) -> tuple[npt.NDArray[Any], ...]:
     """The rules in arrays alone, which are handed over several times as fast as tuples of them."""
-    rules = _rules(grammar)
+    rules = rules_of(grammar)
     separators, decimal, lakhs, exponent = rules.notation
     switches = [decimal, lakhs, exponent, rules.signs, rules.leading, rules.accounting]
     return rules.classes, rules.neighbours, separators, np.array(switches, np.uint8)
 
 
 @kernel
-def _scan_short(  # type: ignore[no-untyped-def]
-    text, classes, neighbours, separators, switches,
-    found, edges, offsets, valid, flags, words, eights, marks,
-    document, start, stop, negative, digits, digit_offsets, exponent
-):  # fmt: skip
-    """How much of ``found`` is filled. ``edges`` are the offsets, to be written."""
+def _scan_short(text, found, *arrays):  # type: ignore[no-untyped-def]
+    """How much of ``found`` is filled; the arrays are those of the rules and of :class:`_Room`."""
+    (
+        classes, neighbours, separators, switches,
+        marks, offsets, valid, edges, flags, words, eights,
+        document, start, stop, negative, digits, digit_offsets, exponent,
+    ) = arrays  # fmt: skip
     edges[1] = text.size
+    mark(text, DIGITS_BEGIN, flags, words, eights)
     notation = Notation(separators, switches[0], switches[1] != 0, switches[2] != 0)
     rules = Rules(classes, neighbours, notation, switches[3] != 0, switches[4], switches[5] != 0)
     columns = Columns(document, start, stop, negative, digits, digit_offsets, exponent)
-    mark(text, DIGITS_BEGIN, flags, words, eights)
     count, _ = _scan(Rows(text, marks, offsets, valid), rules, columns)
     for k in range(count):
         found[k, 0], found[k, 1], found[k, 2] = start[k], stop[k], exponent[k]
         found[k, 3] = exponent[k] + digit_offsets[k + 1] - digit_offsets[k]
     return count
+
+
+def _columns(
+    text: npt.NDArray[np.uint8],
+    offsets: npt.NDArray[np.int64],
+    valid: npt.NDArray[np.bool_],
+    rules: Rules,
+) -> Columns:
+    marks = marks_of(text, DIGITS_BEGIN)
+    digits = numbers = len(text)
+    if len(text) > SMALL:
+        # Each row has at most one number for each run of marks, as digits side by side are one's.
+        digits, runs = count_marks(marks)
+        numbers = runs + len(valid)
+    columns = empty_columns(numbers, digits + SPARE)
+    offsets.flags.writeable = False  # all alike, so that nothing is compiled twice
+    count, _ = _scan(Rows(text, marks, offsets, valid), rules, columns)
+    return columns.first(count)
 
 
 def whole_rows(columns: Columns, rows: TextRows) -> npt.NDArray[np.bool_]:
@@ -162,27 +181,9 @@ def whole_rows(columns: Columns, rows: TextRows) -> npt.NDArray[np.bool_]:
     return whole
 
 
-def _columns(
-    text: npt.NDArray[np.uint8],
-    offsets: npt.NDArray[np.int64],
-    valid: npt.NDArray[np.bool_],
-    grammar: Grammar,
-) -> Columns:
-    marks = marks_of(text, DIGITS_BEGIN)
-    digits = numbers = len(text)
-    if len(text) > SMALL:
-        # Each row has at most one number for each run of marks, as digits side by side are one's.
-        digits, runs = count_marks(marks)
-        numbers = runs + len(valid)
-    columns = empty_columns(numbers, digits + SPARE)
-    count, filled = _scan(Rows(text, marks, offsets, valid), _rules(grammar), columns)
-    places = (columns.document[:count], columns.start[:count], columns.stop[:count])
-    held = (columns.negative[:count], columns.digits[:filled], columns.digit_offsets[: count + 1])
-    return Columns(*places, *held, columns.exponent[:count])
-
-
 @functools.lru_cache(maxsize=64)
-def _rules(grammar: Grammar) -> Rules:
+def rules_of(grammar: Grammar) -> Rules:
+    """The grammar for the compiled functions."""
     decimal = np.uint8(ord(grammar.decimal))
     separators = np.array([*map(ord, grammar.grouping or "")], np.int32)
     return Rules(

@@ -1,7 +1,7 @@
 """Exact decimals to canonical text: ASCII digits, no grouping, ``-`` if negative, never ``+``; and
 that text in the marks of another grammar.
 
-In: :class:`~numtok.numbers.decimals.Decimals`. Out: strings. The inverse is ``Numbers.parse``.
+In: :class:`~numtok.numbers.columns.Columns`. Out: strings. The inverse is ``Numbers.parse``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import inner_kernel, kernel
-from numtok.numbers.decimals import Decimals
+from numtok.numbers.columns import Columns
 from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar
 
 LARGEST_EXPONENT = 10**MAX_EXPONENT_DIGITS - 1  # what is written here, `scan` reads
@@ -19,19 +19,19 @@ LARGEST_EXPONENT = 10**MAX_EXPONENT_DIGITS - 1  # what is written here, `scan` r
 _PLAIN_INTEGER_DIGITS, _PLAIN_LEADING_ZEROS = 21, 6
 
 
-def to_text(decimals: Decimals) -> pa.LargeStringArray:
+def to_text(columns: Columns) -> pa.LargeStringArray:
     """``0.5``, not ``.5``; trailing zeros as held.
 
     Plain notation, unless zeros would have to be filled in up to more than 21 integer digits or
     more than 6 places after the point: then ``d.ddde±x``. An exponent has at most 17 digits, as the
     grammar reads no more; the point then stands elsewhere: ``12e+99999999999999999``.
     """
-    count = len(decimals.exponent)
+    count = len(columns.exponent)
     lengths = memory.empty(count, np.int64)
-    _lengths(*decimals, lengths)
+    _lengths(columns, lengths)
     offsets = memory.offsets_of(lengths)
     out = memory.empty(offsets[-1], np.uint8)
-    _write(*decimals, offsets, out)
+    _write(columns, offsets, out)
     return pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(out))
 
 
@@ -52,13 +52,15 @@ def in_marks_of(grammar: Grammar, texts: pa.LargeStringArray) -> pa.LargeStringA
 
 
 @inner_kernel
-def _layout(digits, first, last, exponent):  # type: ignore[no-untyped-def]
+def _layout(columns, i):  # type: ignore[no-untyped-def]
     """(first significant digit, count, digits before the point, exponent) for canonical notation;
     zero keeps one digit and its places.
 
     The digits before the point are those that are written, and may be none or fewer; in plain
     notation the exponent is 0.
     """
+    digits, exponent = columns.digits, columns.exponent[i]
+    first, last = columns.digit_offsets[i], columns.digit_offsets[i + 1]
     while first < last - 1 and digits[first] == 0:
         first += 1
     count = last - first
@@ -87,9 +89,9 @@ def _exponent_length(value):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _lengths(digits, offsets, exponent, negative, lengths):  # type: ignore[no-untyped-def]
-    for i in range(exponent.size):
-        _, count, point, power = _layout(digits, offsets[i], offsets[i + 1], exponent[i])
+def _lengths(columns, lengths):  # type: ignore[no-untyped-def]
+    for i in range(lengths.size):
+        _, count, point, power = _layout(columns, i)
         if point <= 0:
             length = 2 - point + count  # 0.00ddd
         elif point >= count:
@@ -97,18 +99,20 @@ def _lengths(digits, offsets, exponent, negative, lengths):  # type: ignore[no-u
         else:
             length = count + 1
         lengths[i] = (
-            length + (_exponent_length(power) if power != 0 else 0) + (1 if negative[i] else 0)
+            length
+            + (_exponent_length(power) if power != 0 else 0)
+            + (1 if columns.negative[i] else 0)
         )
 
 
 @kernel
-def _write(digits, offsets, exponent, negative, out_offsets, out):  # type: ignore[no-untyped-def]
-    for i in range(exponent.size):
-        at = out_offsets[i]
-        if negative[i]:
+def _write(columns, offsets, out):  # type: ignore[no-untyped-def]
+    for i in range(columns.exponent.size):
+        at = offsets[i]
+        if columns.negative[i]:
             out[at] = 0x2D
             at += 1
-        first, count, shown, power = _layout(digits, offsets[i], offsets[i + 1], exponent[i])
+        first, count, shown, power = _layout(columns, i)
         if shown <= 0:
             out[at], out[at + 1] = 0x30, 0x2E
             at += 2
@@ -119,7 +123,7 @@ def _write(digits, offsets, exponent, negative, out_offsets, out):  # type: igno
             if k == shown and k > 0:
                 out[at] = 0x2E
                 at += 1
-            out[at] = digits[first + k] + 0x30
+            out[at] = columns.digits[first + k] + 0x30
             at += 1
         for _ in range(shown - count):
             out[at] = 0x30
@@ -127,7 +131,7 @@ def _write(digits, offsets, exponent, negative, out_offsets, out):  # type: igno
         if power != 0:
             out[at], out[at + 1] = 0x65, 0x2D if power < 0 else 0x2B
             value = abs(power)
-            at = out_offsets[i + 1] - 1
+            at = offsets[i + 1] - 1
             while True:
                 out[at] = 0x30 + value % 10
                 value //= 10

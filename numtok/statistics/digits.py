@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
-from numtok.numbers.decimals import Decimals
 from numtok.numbers.numbers import Numbers
 from numtok.representations import magnitudes
 from numtok.statistics.histograms import LARGEST_DECADE, MOST_DIGITS, Histograms
@@ -56,8 +55,7 @@ def count_digits(numbers: Numbers, histograms: Histograms) -> Values:
     """The value of each number, with its sign; the histograms are filled."""
     shape, mantissa, power = (memory.empty(len(numbers), np.int64) for _ in range(3))
     values = Values(shape, mantissa, power, memory.full(len(numbers), 1, np.int64))
-    decimals = Decimals(numbers.digits, numbers.digit_offsets, numbers.exponent, numbers.negative)
-    _count(decimals, histograms, values)
+    _count(numbers.columns, histograms, values)
     floats = numbers.to_float64()
     histograms.magnitude[:] = magnitudes.counted(floats)
     histograms.beyond[0] = np.count_nonzero(np.isinf(floats))
@@ -66,9 +64,9 @@ def count_digits(numbers: Numbers, histograms: Histograms) -> Values:
 
 
 @kernel
-def _count(decimals, histograms, values):  # type: ignore[no-untyped-def]
-    digits, offsets = decimals.digits, decimals.offsets
-    for i in range(decimals.exponent.size):
+def _count(columns, histograms, values):  # type: ignore[no-untyped-def]
+    digits, offsets = columns.digits, columns.digit_offsets
+    for i in range(columns.exponent.size):
         first, last, end = offsets[i], offsets[i + 1], offsets[i + 1]
         while first < last and digits[first] == 0:
             first += 1
@@ -79,24 +77,24 @@ def _count(decimals, histograms, values):  # type: ignore[no-untyped-def]
             histograms.significant[0] += 1
             histograms.integer[0] += 1
             histograms.fraction[0] += 1
-            histograms.zeros[1 if decimals.negative[i] else 0] += 1
+            histograms.zeros[1 if columns.negative[i] else 0] += 1
             continue
         mantissa, kept = np.int64(0), min(last - first, MANTISSA)
         for k in range(first, first + kept):
             mantissa = mantissa * 10 + digits[k]
-        decade, lowest = decimals.exponent[i] + end - 1 - first, decimals.exponent[i] + end - last
+        decade, lowest = columns.exponent[i] + end - 1 - first, columns.exponent[i] + end - last
         power = lowest + (last - first - kept)
         while mantissa % 10 == 0:  # it was cut after a zero
             mantissa //= 10
             power += 1
         place = min(max(decade, -LARGEST_DECADE), LARGEST_DECADE) + LARGEST_DECADE
         values.shape[i] = min(last - first, LONG) * DECADES + place
-        values.mantissa[i], values.power[i] = -mantissa if decimals.negative[i] else mantissa, power
+        values.mantissa[i], values.power[i] = -mantissa if columns.negative[i] else mantissa, power
         histograms.significant[min(last - first, MOST_DIGITS)] += 1
         histograms.integer[min(max(decade + 1, 0), MOST_DIGITS)] += 1
         histograms.fraction[min(max(-lowest, 0), MOST_DIGITS)] += 1
         histograms.first[digits[first]] += 1
-        if decimals.negative[i]:
+        if columns.negative[i]:
             histograms.negative[place] += 1
         else:
             histograms.positive[place] += 1

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
-from numtok.numbers.decimals import gather
+from numtok.numbers.columns import gather
 from numtok.numbers.numbers import Numbers
 
 BYTES, SPACE = 16, 3  # of a word, and of what may stand before it

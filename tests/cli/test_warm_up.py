@@ -61,5 +61,5 @@ def test_no_folder_for_what_was_compiled_is_an_error(
 
     (tmp_path / "file").write_text("no folder can be made in a file, by root neither")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
-    with pytest.raises(OutputError, match="make one of them writable"):
+    with pytest.raises(OutputError, match="set NUMBA_CACHE_DIR to one"):
         warm_up()

@@ -28,7 +28,6 @@ from numtok import Grammar, Numbers
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import ranges
 from numtok.errors import GrammarError, InputError
-from numtok.numbers import pattern as scan_pattern
 from numtok.numbers.extract import SHORT_TEXT, read
 from numtok.numbers.grammar import GROUPING_CHARACTERS
 
@@ -533,7 +532,7 @@ def test_pattern_with_context() -> None:
 
 
 def test_pattern_that_backtracks_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan_pattern, "SECONDS", 0.2)
+    monkeypatch.setattr(sys.modules["numtok.numbers.scan"], "SECONDS", 0.2)
     endless = Grammar.from_pattern(r"(?:\d|\d\d)+(?=x)|\d{2}")
     assert rows_of(numtok.scan(["12 13x"], endless))
     message = (

@@ -108,12 +108,7 @@ class Environment:
             "PATH": f"{self.home / 'bin'}{os.pathsep}{os.environ['PATH']}",
             "OMP_NUM_THREADS": "1",
             "CUDA_VISIBLE_DEVICES": "",
-            "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(folder / "kernels")),
         } | index_variables()
-        compiled = ROOT / "numtok" / "__pycache__"
-        compiled.mkdir(exist_ok=True)
-        (folder / "kernels").mkdir()
-        (folder / "kernels" / "numtok").symlink_to(compiled)
         self.uv("venv", "--quiet", "--no-project", "--python", python, str(self.home))
 
     def install(self, requirement):
