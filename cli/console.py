@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # seconds between two looks of the bar, and between two lines where there is no terminal
 REDRAW, REPORT = 0.1, 5.0
 BAR = 40
+CLEAR = "\r\x1b[K"
 OPTIONS: dict[str, str] = {}  # of all commands, by what Python calls them; options.py fills it in
 _PICTURES = {code: 0x2400 + code for code in range(32)} | {0x7F: "␡", 10: "⏎", 13: "␍", 9: "⇥"}
 # C1 controls (U+009B begins a command as ESC [ does), line and paragraph separators, what changes
@@ -27,6 +28,7 @@ _PICTURES = {code: 0x2400 + code for code in range(32)} | {0x7F: "␡", 10: "⏎
 _ACTING = re.compile(
     "[\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
+Row = tuple[str, str, str]  # label, figure, remark
 
 
 def shown(text: str) -> str:
@@ -34,6 +36,15 @@ def shown(text: str) -> str:
     upon a terminal as ``\\u202e``.
     """
     return _ACTING.sub(lambda match: ascii(match[0])[1:-1], text.translate(_PICTURES))
+
+
+def all_shown(data: Any) -> Any:
+    """Data for JSON, with each text in it as :func:`shown`."""
+    if isinstance(data, dict):
+        return {name: all_shown(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [all_shown(one) for one in data]
+    return shown(data) if isinstance(data, str) else data
 
 
 def in_options(message: str) -> str:
@@ -48,10 +59,8 @@ def in_options(message: str) -> str:
 
 def use_colour(stream: Any) -> bool:
     """A terminal, unless NO_COLOR is set (https://no-color.org); FORCE_COLOR wins."""
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return not plain and bool(stream.isatty())
+    wanted = stream.isatty() and not os.environ.get("NO_COLOR")
+    return bool(wanted or os.environ.get("FORCE_COLOR"))
 
 
 def echo(line: str, err: bool = False, nl: bool = True) -> None:
@@ -84,17 +93,14 @@ def print_warning(message: str) -> None:
 
 
 class ProgressLine:
-    """A bar that redraws itself on a terminal; elsewhere a plain line every few seconds.
-
-    Use it as a context.
-    """
+    """A bar that redraws itself on a terminal; elsewhere a plain line every few seconds."""
 
     def __init__(self, quiet: bool) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._quiet, self._drawn, self._next = quiet, False, 0.0 if self._terminal else REPORT
+        self.quiet, self._terminal = quiet, sys.stderr.isatty()
+        self._drawn, self._next = False, 0.0 if self._terminal else REPORT
 
     def __call__(self, progress: Progress) -> None:
-        if self._quiet or progress.seconds < self._next:
+        if self.quiet or progress.seconds < self._next:
             return
         self._next = progress.seconds + (REDRAW if self._terminal else REPORT)
         figures = _figures(progress)
@@ -105,19 +111,15 @@ class ProgressLine:
         bar = min(width - len(figures) - 1, BAR)
         if progress.total and bar >= 12:
             done = round(bar * min(1.0, progress.read / progress.total))
-            full, rest = "━" * done, "╌" * (bar - done)
-            if use_colour(sys.stderr):
-                full, rest = click.style(full, fg="cyan"), click.style(rest, dim=True)
-            figures = f"{full}{rest} {figures}"
-        echo(f"\r\x1b[K{figures if bar >= 12 else figures[:width]}", err=True, nl=False)
+            figures = f"{'━' * done}{'╌' * (bar - done)} {figures}"
+        echo(CLEAR + figures[:width], err=True, nl=False)
         self._drawn = True
 
-    def __enter__(self) -> ProgressLine:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def clear(self) -> None:
+        """Take the bar away."""
         if self._drawn:
-            echo("\r\x1b[K", err=True, nl=False)
+            echo(CLEAR, err=True, nl=False)
+        self._drawn = False
 
 
 def _figures(progress: Progress) -> str:
@@ -153,15 +155,14 @@ def rate(count: float, seconds: float) -> str:
     return f"{duration(seconds)}, {size(count / max(seconds, 1e-9))}/s"
 
 
-def counted(things: Sequence[Any] | int, name: str) -> str:
+def counted(number: int, name: str) -> str:
     """``1 number``, ``1,234 numbers``."""
-    number = things if isinstance(things, int) else len(things)
     return f"{number:,} {name}{'s' * (number != 1)}"
 
 
-def print_table(rows: Sequence[tuple[str, str, str]], title: str, err: bool = False) -> None:
-    """Rows of (label, figure, remark): figures right-aligned."""
-    rows = [(shown(label), shown(figure), shown(remark)) for label, figure, remark in rows]
+def print_table(rows: Sequence[Row], title: str, err: bool = False) -> None:
+    """Figures right-aligned between their labels and remarks."""
+    rows = all_shown(rows)
     labels, figures = max(len(row[0]) for row in rows), max(len(row[1]) for row in rows)
     echo(click.style(shown(title), bold=True), err)
     for label, figure, remark in rows:

@@ -1,16 +1,31 @@
 """``numtok encode``: text files to a Parquet or Arrow file of tokens and number tensors, or to a
-folder of them.
+folder of them; and for a folder ``numtok finish`` and ``numtok status``.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from .console import ProgressLine
-from .options import INPUTS, command, make_grammar, refuse
-from .summary import print_summary, print_warnings
+from .console import (
+    ProgressLine,
+    Row,
+    duration,
+    echo,
+    print_table,
+    print_warning,
+    rate,
+    shown,
+    size,
+)
+from .options import FOLDER, INPUTS, command, refuse
 
-OPTIONS = """
+if TYPE_CHECKING:
+    from numtok.corpus.fit import Fit
+    from numtok.corpus.summary import Summary
+
+VANISHING, CLIPPED = 0.01, 0.1  # shares of numbers lost to a scale, above which the user is told
+ENCODE = """
 Numbers
   --numbers LIST = xval  One representation or several, with commas between: see below.
   --grammar
@@ -110,15 +125,8 @@ cat sample.jsonl | numtok encode - -o - --quiet
 UNSET = ("compression", "split_seed", "tensors", "pack_mode", "engine", "batch_bytes")
 
 
-@command([INPUTS], OPTIONS, EXAMPLES, epilog=REPRESENTATIONS)
-def encode(
-    inputs: tuple[str, ...],
-    output: str,
-    grammar: Any,
-    pattern: str | None,
-    quiet: bool,
-    **options: Any,
-) -> None:
+@command([INPUTS], ENCODE, EXAMPLES, epilog=REPRESENTATIONS)
+def encode(inputs: tuple[str, ...], output: str, progress: ProgressLine, **options: Any) -> None:
     """Encode text files to tokens and number columns.
 
     INPUT is a file, a folder, a pattern such as 'data/*.jsonl.zst', a URL, or - for standard
@@ -142,16 +150,170 @@ def encode(
     if kind in ("jsonl", "arrow", "feather", "ipc"):
         refuse("is for Parquet alone", "tensors")
     given = {name: one for name, one in options.items() if one is not None or name not in UNSET}
-    with ProgressLine(quiet) as progress:
-        summary = encode_files(
-            inputs, output, grammar=make_grammar(grammar, pattern), progress=progress, **given
+    summary = encode_files(inputs, output, progress=progress, **given)
+    progress.clear()
+    _warn(summary, packed=options["pack"] is not None)
+    if progress.quiet:
+        return
+    piped = output == "-"
+    rows = list(_summary(summary, options["numbers"], options["pack"]))
+    print_table(rows, "standard output" if piped else summary.output, err=piped)
+    if summary.statistics is not None:
+        from numtok.statistics.report import Report
+
+        from .stats import print_report, shown_report
+
+        print_report(shown_report(Report.of(summary.statistics), "numbers"))
+
+
+FINISH = """
+Running
+  --check  Also read all shards and inputs, and compare them with the recorded SHA-256.
+  --quiet
+  --debug
+"""
+# each of n machines does --shard I/n, and one finishes
+JOB_EXAMPLES = """
+numtok encode sample.jsonl -o parts/ --shard 1/1
+numtok status parts/
+numtok finish parts/
+"""
+
+
+@command([FOLDER], FINISH, JOB_EXAMPLES)
+def finish(folder: str, check: bool, progress: ProgressLine) -> tuple[list[Row], str]:
+    """Finish a folder that several machines wrote.
+
+    Run it once, after each machine has run encode with its --shard I/N. It checks that every shard is
+    done and that together they hold each input exactly once, and writes the manifest.
+    """
+    from numtok import finish_job
+
+    summary = finish_job(folder, check=check)
+    return list(_summary(summary, None)), summary.output
+
+
+@command([FOLDER], "Running\n  --debug", JOB_EXAMPLES)
+def status(folder: str) -> None:
+    """Show how far the job in a folder is.
+
+    It lists how many shards are done, which are being written, where and since when, and which have
+    failed, with file and line.
+    """
+    from numtok import job_status
+
+    found = job_status(folder)
+    waiting = found.shards - len(found.done) - len(found.running) - len(found.failed)
+    rows = [("done", f"{len(found.done):,} of {found.shards:,} shards")]
+    rows += [("running", f"shard {number}: {claim}") for number, claim in found.running.items()]
+    rows += [("failed", f"shard {number}: {error}") for number, error in found.failed.items()]
+    rows += [("waiting", f"{waiting:,}")] * bool(waiting) + [("finished", "")] * found.finished
+    echo(shown(folder))
+    for what, which in rows:
+        echo(f"  {what:<10}{shown(which)}".rstrip())
+
+
+# What it came to
+
+
+def _warn(summary: Summary, packed: bool) -> None:
+    """Documents without text, no numbers at all, and many numbers lost to a scale."""
+    if summary.without_text:
+        became = "pieces without tokens" if packed else "null rows"
+        print_warning(
+            f"{summary.without_text:,} of {summary.documents:,} documents have no text (it is"
+            f" missing or null) and are {became}, the first in {summary.first_without_text}"
         )
-    print_warnings(summary, packed=options["pack"] is not None)
-    if not quiet:
-        print_summary(summary, options["numbers"], options["pack"])
-        if summary.statistics is not None:
-            from numtok.statistics.report import Report
+    if summary.documents and not summary.numbers:
+        _warn_of_no_numbers(summary)
+    log = any(getattr(representation, "log", False) for representation in summary.representations)
+    kept = max(summary.numbers - sum(summary.left_as_text.values()), 1)
+    vanishing, clipped = summary.vanishing.get("xval", 0), summary.clipped.get("xval", 0)
+    if vanishing > VANISHING * kept or clipped > CLIPPED * kept:
+        more = "" if log else "--numbers xval:log holds more of them, and "
+        print_warning(
+            f"with this scale of xval, {vanishing / kept:.1%} of the numbers are nearly zero for"
+            f" the model and {clipped / kept:.1%} are clipped; {more}--numbers bits holds numbers"
+            " of all magnitudes"
+        )
 
-            from .stats import print_report, shown_report
 
-            print_report(shown_report(Report.of(summary.statistics), "numbers"))
+def _warn_of_no_numbers(summary: Summary) -> None:
+    """Say where there are some, in a table."""
+    found = ", ".join(map(repr, summary.number_columns))
+    template = " ".join(f"{{{name}}}" for name in summary.number_columns)
+    where = f" in {summary.text_column!r}" if summary.text_column else ""
+    ways = (
+        f"; the columns {found} hold some: join them to the text with --template '{template}', or"
+        " all with --template row"
+        if found
+        else "; with tables, --template joins columns to the text"
+    )
+    print_warning(f"there are no numbers{where}{ways}")
+
+
+def _summary(summary: Summary, numbers: Any, pack: int | None = None) -> Iterator[Row]:
+    """What it came to; ``numbers`` as asked for, ``pack`` the length of packed rows."""
+    if not isinstance(numbers, str):
+        numbers = ",".join(representation.name for representation in summary.representations)
+    skipped = f"{summary.skipped:,} left out, see {summary.quarantine}" if summary.skipped else ""
+    each = f"{summary.bytes / summary.tokens:.2f} bytes each" if summary.tokens else ""
+    column = f"of {summary.text_column!r}; " if summary.text_column else ""
+    yield "documents", f"{summary.documents:,}", skipped
+    yield "text", size(summary.bytes), column + _time_taken(summary)
+    yield "tokens", f"{summary.tokens:,}", each
+    yield "numbers", f"{summary.numbers:,}", f"as {numbers}"
+    if pack:
+        full = summary.tokens + summary.documents - summary.without_text
+        share = f"{full / max(summary.rows * pack, 1):.2%} full"
+        yield "rows", f"{summary.rows:,}", f"of at most {pack:,} tokens, {share}"
+    if summary.fit is not None:
+        yield from _fitted(summary.fit)
+    yield from _lost(summary)
+    for name, count in summary.splits.items():
+        yield f"of {name}", f"{count:,}", "documents"
+    if summary.shards:
+        told = [f"{summary.resumed:,} were done before"] if summary.resumed else []
+        left = summary.shards - summary.shards_done
+        told += [f"{left:,} are not done yet"] if left else []
+        yield "shards", f"{summary.shards:,}", "; ".join(told)
+    share = f"{summary.output_bytes / max(summary.bytes, 1):.2f} of the text's size"
+    yield "output", size(summary.output_bytes), share if summary.bytes else "there is no text"
+
+
+def _lost(summary: Summary) -> Iterator[Row]:
+    """The numbers that are not as they were, by what became of them."""
+    kinds = (
+        ("cut numbers", summary.cut_numbers, "longer than a row, so that they lie in several"),
+        ("left as text", summary.left_as_text, "cannot be held: "),
+        ("clipped", summary.clipped, ""),
+        ("nearly zero", summary.vanishing, "below 0.001 once scaled: "),
+        (
+            "in added tokens", summary.in_added_tokens,
+            "digits within the tokenizer's own tokens, not numbers",
+        ),
+    )  # fmt: skip
+    for label, lost, why in kinds:
+        by = lost if isinstance(lost, dict) else {}
+        if count := sum(by.values()) if by else lost:
+            each = sorted(by.items())
+            yield label, f"{count:,}", why + ", ".join(f"{n:,} by {name}" for name, n in each if n)
+
+
+def _fitted(fit: Fit) -> Iterator[Row]:
+    """What was fitted, what to, and how to encode other files with the same scale."""
+    to = f"({fit.numbers:,} numbers of {fit.documents:,} documents)"
+    if xval := fit.xval:
+        effect = "there is no number but zero to fit it to"
+        if fit.largest is not None:
+            effect = f"{fit.largest:.4g} becomes 5 {to}"
+        again = f"--scale {xval.scale!r} --clip {xval.clip:g}"
+        yield "xval's scale", f"{xval.scale!r}", f"{effect}; for more files: {again}"
+    yield from ((f"fitted {one.name}", "", to) for one in fit.fitted if not one.has_scale)
+
+
+def _time_taken(summary: Summary) -> str:
+    """How long it took, and how fast that was, if all of it was done now."""
+    if summary.resumed or not summary.seconds:
+        return duration(summary.seconds) if summary.seconds else ""
+    return f"{rate(summary.bytes, summary.seconds)}, without start-up"

@@ -1,20 +1,26 @@
-"""``numtok inspect``: one text as several representations see it, on the terminal or as a page; or
-a row of a file.
+"""``numtok inspect``: one text as several representations see it, or a row of a file; as data, which
+the page of ``--html`` draws, and which is printed on a terminal.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sys
-from typing import Any
+import unicodedata
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import echo, shown, use_colour
-from .inspection import of_row, of_text, print_inspection
-from .options import command, make_grammar, refuse
+from .console import all_shown, counted, echo, shown, use_colour
+from .options import command, refuse
 from .page import write_page
+
+if TYPE_CHECKING:
+    from numtok.corpus.look import StoredRow
+    from numtok.tokenizer.inspect import Inspection, Token
 
 OPTIONS = """
 Text
@@ -45,6 +51,9 @@ numtok inspect look.parquet --row 2
 """
 DEFAULT_NUMBERS = ("xval,bits", "place", "subword")
 TEXT = click.Argument(["what"], required=False, metavar="[TEXT|FILE]")
+# of the 256 colours, legible on dark and on light terminals
+INK, TEXT_PAPERS, NUMBER_PAPER, PLACE_INK = 235, (254, 251), 215, 166
+LONGEST = 2000  # characters of a stored text, and tokens, that are printed
 
 
 # A text may begin with a minus sign, so what is no option is the text.
@@ -66,7 +75,7 @@ def inspect(
     else:
         refuse("is for a file, and this is a text", "row", "text_column", "input_format")
         given = what if text is None else text
-        data = _of_text(_from_stdin() if given is None or what == "-" else given, **options)
+        data = _of_text(_from_stdin() if given in (None, "-") else given, **options)
     if html is not None:
         write_page(data, html)
         echo(f"{shown(html)}: {data['title']}; open it in a browser")
@@ -76,11 +85,10 @@ def inspect(
 
 
 def _of_text(
-    text: str,
+    text: Any,
     tokenizer: str | None,
     numbers: tuple[str, ...],
     grammar: Any,
-    pattern: str | None,
     overflow: str | None,
     **_: Any,
 ) -> dict[str, Any]:
@@ -88,9 +96,8 @@ def _of_text(
     from numtok.representations.parse import choose
     from numtok.tokenizer.inspect import inspect_text
 
-    rules = make_grammar(grammar, pattern)
     chosen = [choose(names, overflow) for names in numbers or DEFAULT_NUMBERS]
-    made = [Tokenizer.from_pretrained(tokenizer, names, rules) for names in chosen]
+    made = [Tokenizer.from_pretrained(tokenizer, names, grammar) for names in chosen]
     return of_text(inspect_text(text, made))
 
 
@@ -125,12 +132,9 @@ def _is_file(text: str) -> bool:
     from numtok.corpus import look
     from numtok.locations import is_url
 
-    named = look.is_name_of_file(text)
-    if "://" in text:
-        return named and is_url(text)
-    folder = os.path.dirname(text)
-    is_path = text.startswith(("/", "./", "../", "~/")) or (folder and os.path.isdir(folder))
-    if is_path or named:
+    if is_url(text):
+        return look.is_name_of_file(text)
+    if text.startswith(("/", "./", "../", "~/")) or look.is_name_of_file(text):
         raise click.UsageError(
             f"no such file: {text}; check the path, or give a text with --text, or - for standard"
             " input"
@@ -149,3 +153,175 @@ def _from_stdin() -> str:
             f'byte {error.start} is not UTF-8; convert the text with "iconv -f ENCODING -t UTF-8"',
             "<stdin>",
         ) from None
+
+
+# As data
+# ----------------------------------------------------------------------------------------------
+
+
+def of_text(inspection: Inspection) -> dict[str, Any]:
+    """What is shown of a text."""
+    numbers = []
+    for one in inspection.numbers:
+        place = f"{one.start}–{one.stop}"
+        cells = [_short(str(one.value), 40), _float(one.as_float), place]
+        numbers.append({"text": one.text, "start": one.start, "stop": one.stop, "cells": cells})
+    views = []
+    for view in inspection.views:
+        left = len(numbers) - len(view.taken)
+        cost = "" if view.per_number is None else f", {view.per_number:.2f} per number"
+        remark = cost + (f", {left:,} left as text" if left else "") + f", engine {view.engine}"
+        name = " + ".join(view.names)
+        views.append(_view(name, remark, view.tokens, view.taken, view.columns))
+    return {
+        "kind": "inspect",
+        "title": f"{counted(len(numbers), 'number')} in {counted(len(inspection.text), 'character')}",
+        "text": inspection.text,
+        "headings": ["exact value", "float64", "characters"],
+        "numbers": numbers,
+        "views": views,
+    }
+
+
+def of_row(row: StoredRow) -> dict[str, Any]:
+    """What is shown of a row of an encoded file."""
+    numbers = [{"text": text, "cells": [f"{first:,}"]} for text, first in row.numbers]
+    where = f"row {row.row:,} of {shown(row.path)}"
+    return {
+        "kind": "inspect",
+        "title": f"{where} has no text" if row.text is None else f"{counted(len(numbers), 'number')} in {where}",
+        "text": row.text or "",
+        "facts": all_shown(row.facts),
+        "headings": ["at token"],
+        "numbers": numbers,
+        "views": [_view("as stored", "", row.tokens, range(len(numbers)), row.columns)],
+    }  # fmt: skip
+
+
+def _view(
+    name: str, remark: str, tokens: Sequence[Token], taken: Sequence[int], columns: dict[str, Any]
+) -> dict[str, Any]:
+    """One representation: tokens as [text, id, number, place], and a row of values per number."""
+    return {
+        "name": name,
+        "remark": counted(len(tokens), "token") + remark,
+        "tokens": [[token.text, token.id, token.number, token.place] for token in tokens],
+        "columns": list(columns),
+        "rows": [
+            [number, *(_value(column, values[at]) for column, values in columns.items())]
+            for at, number in enumerate(taken)
+        ],
+    }
+
+
+def _value(name: str, value: Any) -> dict[str, Any]:
+    """One number's value in the column ``name`` as text; bits by field and phases as pairs besides."""
+    import numpy as np
+
+    array = np.asarray(value)
+    if bits := _bit_fields(name, array):
+        return {"text": " ".join(bits), "bits": bits}
+    values = array.tolist()
+    if array.ndim == 0:
+        return {"text": _float(values)}
+    if array.ndim == 2:
+        phases = [[round(one, 3) for one in pair] for pair in values]
+        return {"text": " ".join(f"({x:+.2f} {y:+.2f})" for x, y in values), "phases": phases}
+    if np.issubdtype(array.dtype, np.integer):
+        return {"text": ("" if array.max(initial=0) < 10 else " ").join(map(str, values))}
+    return {"text": " ".join(f"{one:+.2f}" for one in values)}
+
+
+def _bit_fields(name: str, value: Any) -> list[str]:
+    """The bits of a value in the column ``name``, an array or a scalar of numpy, by field: sign,
+    exponent and mantissa of a float, or of several; none if they are no bits.
+    """
+    from numtok.representations import streams
+
+    size = value.size if value.ndim else 8 * value.itemsize
+    known = (column.bit_fields for column in streams()[name])
+    fields = next((one for one in known if one and sum(one) == size), None)
+    if fields is None:
+        return []
+    bits = "".join(map(str, value.tolist())) if value.ndim else f"{int(value):0{size}b}"
+    return [bits[a:b] for a, b in itertools.pairwise(itertools.accumulate(fields, initial=0))]
+
+
+def _short(text: str, most: int = 32) -> str:
+    """The text on one line of at most so many characters, with its length if it is cut."""
+    text = shown(text)
+    return text if len(text) <= most else f"{text[: most - 12]}…({len(text):,})"
+
+
+def _float(value: Any) -> str:
+    """The shortest decimal that reads back as the same float; ``12`` rather than ``12.0``."""
+    return str(value).removesuffix(".0")
+
+
+# On a terminal
+# ----------------------------------------------------------------------------------------------
+
+
+def print_inspection(data: dict[str, Any], limit: int, colour: bool, width: int) -> None:
+    """Numbers first, then one block per representation; of a stored row also the file and the text."""
+    lines, numbers = [click.style(data["title"], bold=True)], data["numbers"]
+    if "facts" in data:
+        lines += [
+            f"  {click.style(f'{what:<10}', dim=True)}  {told}" for what, told in data["facts"]
+        ]
+        more = f"… ({len(data['text']):,} characters)" if len(data["text"]) > LONGEST else ""
+        lines += ["", f"  {shown(data['text'][:LONGEST])}{more}", ""]
+    if numbers:
+        rows = [[_short(one["text"]), *one["cells"]] for one in numbers[:limit]]
+        lines += _aligned([["as written", *data["headings"]], *rows], width)
+    if len(numbers) > limit:
+        lines.append(click.style(f"  and {len(numbers) - limit:,} more: raise --limit", dim=True))
+    for view in data["views"]:
+        tokens, remark = view["tokens"], view["remark"]
+        remark += f", the first {LONGEST:,} of which are" if len(tokens) > LONGEST else ""
+        lines += ["", f"{click.style(view['name'], bold=True)}  {click.style(remark, dim=True)}"]
+        lines += [f"  {line}" for line in _token_lines(tokens[:LONGEST], colour, width - 2)]
+        if view["columns"] and view["rows"]:
+            rows = [
+                [_short(numbers[number]["text"]), *(value["text"] for value in values)]
+                for number, *values in view["rows"][:limit]
+            ]
+            lines += ["", *_aligned([["", *view["columns"]], *rows], width)]
+    for line in lines:
+        echo(line)
+
+
+def _aligned(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """A table whose first line is a dim heading; its last column is cut where the line ends."""
+    widths = [max(map(_columns_of, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        line = "  ".join(cell + " " * (size - _columns_of(cell)) for cell, size in cells).rstrip()
+        lines.append("  " + (line if len(line) <= width - 2 else line[: width - 3] + "…"))
+    return [click.style(lines[0], dim=True), *lines[1:]]
+
+
+def _token_lines(tokens: Sequence[Sequence[Any]], colour: bool, width: int) -> list[str]:
+    """Tokens as chips, or ended by bars without colour, wrapped; below them their places."""
+    has_places = any(place for *_, place in tokens)
+    lines, upper, lower, used, shade = [], "", "", 0, 0
+    for token, _, number, place in [*tokens, ("", 0, None, None)]:
+        text, below = shown(token) + "|" * (not colour), str(place or "")
+        wide = max(_columns_of(text), len(below) + (not colour))
+        if not token or (used and used + wide > width):
+            lines += [upper.rstrip(), lower.rstrip()] if has_places else [upper.rstrip()]
+            upper, lower, used = "", "", 0
+        paper = TEXT_PAPERS[shade] if number is None else NUMBER_PAPER
+        chip = click.style(text, fg=INK, bg=paper, bold=number is not None) if colour else text
+        upper += chip + " " * (wide - _columns_of(text))
+        lower += click.style(below.ljust(wide), fg=PLACE_INK)
+        used, shade = used + wide, 1 - shade
+    return lines
+
+
+def _columns_of(text: str) -> int:
+    """How many columns of a terminal the text takes."""
+    return sum(
+        (unicodedata.east_asian_width(c) in "WF") + (not unicodedata.combining(c)) for c in text
+    )

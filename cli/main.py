@@ -9,17 +9,14 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from .console import discard, in_options, print_error, print_warning, shown
-from .decode import decode
-from .encode import encode
-from .export import export
+from .convert import decode, export
+from .encode import encode, finish, status
 from .inspect import inspect
-from .jobs import finish, status
 from .playground import playground
 from .prepare import train, warm_up
 from .score import score
@@ -51,8 +48,11 @@ class _Group(click.Group):
             sys.exit(1)
 
     def invoke(self, ctx: click.Context) -> Any:
+        import warnings
+
         try:
-            with _warnings_on_one_line():
+            with warnings.catch_warnings():
+                warnings.showwarning = lambda message, *_, **__: print_warning(str(message))
                 return super().invoke(ctx)
         except click.UsageError as error:
             error.message = shown(error.message)  # type: ignore[misc]  # it quotes arguments, which may be names of files
@@ -102,32 +102,12 @@ def _other_failures(error: Exception) -> list[str]:
     return [f"shard {shard}: {failures[shard]}" for shard in sorted(failures)[1:FAILURES_TOLD]]
 
 
-@contextlib.contextmanager
-def _warnings_on_one_line() -> Iterator[None]:
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: print_warning(str(message))
-        yield
-
-
-def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked:
-        from importlib.metadata import version
-
-        click.echo(f"numtok {version('numtok')}")
-        ctx.exit()
-
-
 @click.group(
     cls=_Group,
     epilog=EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
-    help="Show the version and exit.",
-)  # fmt: skip
+@click.version_option(package_name="numtok", prog_name="numtok", message="%(prog)s %(version)s")
 def cli() -> None:
     """Exact numbers for language models.
 

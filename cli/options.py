@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from .console import OPTIONS, shown
-
-if TYPE_CHECKING:
-    from numtok import Grammar
+from .console import OPTIONS, ProgressLine, print_table, shown
 
 FACTORS = {letter: 1000**k for k, letter in enumerate(("", "k", "m", "g", "t"))}
 FACTORS |= {f"{letter}i": 1024**k for k, letter in enumerate("kmgt", 1)}
@@ -50,7 +47,10 @@ SHARED = """
 
 
 class Command(click.Command):
-    """Refuses options that are given twice, unless they are repeatable; shows them in groups."""
+    """What all commands do: options that are given twice are refused, unless they are repeatable;
+    ``--grammar`` and ``--pattern`` become one grammar; a command with ``--quiet`` gets a
+    ``progress`` in its place, and what it returns, rows and their title, is printed.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
@@ -62,18 +62,27 @@ class Command(click.Command):
                 )
         return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """With ``--quiet``, nor is it said that functions are compiled."""
+    def invoke(self, ctx: click.Context) -> None:
         import logging
 
+        pattern = ctx.params.pop("pattern", None)
+        if pattern is not None:
+            ctx.params["grammar"] = _with_pattern(ctx.params["grammar"], pattern)
+        progress = ProgressLine(ctx.params.get("quiet", True))
+        if "quiet" in ctx.params:
+            del ctx.params["quiet"]
+            ctx.params["progress"] = progress
         logger = logging.getLogger("numtok")
         level = logger.level
-        if ctx.params.get("quiet"):
-            logger.setLevel(logging.ERROR)
         try:
-            return super().invoke(ctx)
+            if progress.quiet and "progress" in ctx.params:  # nor is it said that it compiles
+                logger.setLevel(logging.ERROR)
+            told = super().invoke(ctx)
         finally:
             logger.setLevel(level)
+            progress.clear()
+        if told is not None and not progress.quiet:
+            print_table(*told)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
@@ -83,6 +92,14 @@ class Command(click.Command):
         for title, records in groups.items():
             with formatter.section(title):
                 formatter.write_dl(records)
+
+
+def _with_pattern(name: Any, pattern: str) -> Any:
+    import dataclasses
+
+    from numtok.numbers.grammar import check_grammar
+
+    return dataclasses.replace(check_grammar(name), pattern=pattern)
 
 
 def command(
@@ -150,17 +167,6 @@ def refuse(why: str, *names: str) -> None:
     params = {str(one.name): one.opts[-1] for one in click.get_current_context().command.params}
     for name in filter(is_given, names):
         raise click.UsageError(f"{params[name]} {why}")
-
-
-def make_grammar(name: str | Grammar | None, pattern: str | None) -> Grammar | str | None:
-    """The grammar of ``--grammar`` and ``--pattern``; None if neither is given."""
-    if pattern is None:
-        return name
-    import dataclasses
-
-    from numtok.numbers.grammar import check_grammar
-
-    return dataclasses.replace(check_grammar(name), pattern=pattern)
 
 
 # Values
@@ -242,27 +248,17 @@ def _configure(ctx: click.Context, param: click.Parameter, path: str | None) -> 
         return
     from numtok.corpus.jobs.config import read_config
 
-    known = {name: one for one in ctx.command.params for name in _names(one) if one is not param}
-    made: dict[str, Any] = {}
-    for key, value in read_config(path).items():
-        option = known.get(key.replace("-", "_"))
+    known = {str(one.name): one for one in ctx.command.params if one is not param}
+    made = read_config(path)
+    for name, value in made.items():
+        option = known.get(name)
         if option is None:
-            unknown = f"{path} has {key!r}, which is no option of `numtok {ctx.command.name}`."
+            unknown = f"{path} has {name!r}, which is no option of `numtok {ctx.command.name}`."
             raise click.BadParameter(unknown, ctx, param)
-        flag = isinstance(option, click.Option) and option.is_flag
-        if flag != isinstance(value, bool) or isinstance(value, dict):
-            expected = "true or false" if flag else "a text, a number or a list"
-            raise click.BadParameter(
-                f"{path}: {key} = {shown(str(value))[:60]} must be {expected}.", ctx, param
-            )
-        made[str(option.name)] = value
+        if getattr(option, "is_flag", False) and not isinstance(value, bool):
+            wrong = f"{path}: {name} = {shown(str(value))[:60]} must be true or false."
+            raise click.BadParameter(wrong, ctx, param)
     ctx.default_map = made
-
-
-def _names(param: click.Parameter) -> list[str]:
-    """What an option may be called in a file: as on the command line, and as in Python."""
-    options = [option for option in param.opts if option.startswith("--")]
-    return [str(param.name), *(option.lstrip("-").replace("-", "_") for option in options)]
 
 
 KINDS: dict[str, Any] = {

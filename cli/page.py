@@ -28,9 +28,10 @@ def write_page(data: dict[str, Any], path: str) -> None:
     write_file(path, page(data))
 
 
-def page(data: dict[str, Any]) -> str:
-    """The page; nothing in the data can end the script that holds it."""
+def page(data: dict[str, Any], part: str = "") -> str:
+    """The page, with ``part`` at its end; nothing in the data can end the script that holds it."""
     held = json.dumps(data)
     for character in "<>&":
         held = held.replace(character, f"\\u{ord(character):04x}")
-    return Path(__file__).with_name("page.html").read_text("utf-8").replace("{{data}}", held)
+    template = Path(__file__).with_name("page.html").read_text("utf-8")
+    return template.replace("</body>", part + "</body>").replace("{{data}}", held)

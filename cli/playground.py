@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .console import echo, in_options
-from .inspect import DEFAULT_NUMBERS
-from .inspection import of_text
+from .inspect import DEFAULT_NUMBERS, of_text
 from .options import command
 from .page import page
 
@@ -92,43 +91,39 @@ def _handler(html: str, policy: str) -> type[BaseHTTPRequestHandler]:
         timeout = 30
 
         def do_GET(self) -> None:
-            if not self._is_for_us():
-                return
-            if self.path.partition("?")[0] != "/":
-                self._send(404, "there is one page here, /")
-            else:
-                self._send(200, html, "text/html")
+            found = self.path.partition("?")[0] == "/"
+            self._send(200, html, "text/html") if found else self._send(404, "the page is /")
 
         def do_POST(self) -> None:
-            if not self._is_for_us():
-                return
             size = self.headers.get("Content-Length", "")
             if not re.fullmatch(r"\d{1,18}", size, re.A):
                 self._send(411, "the length of the question is missing")
             elif int(size) > LONGEST:
                 self._send(413, "the text is too long for this page; numtok inspect takes any")
             else:
-                status, told = _told(self.rfile.read(int(size)))
+                status, told = _told(self.rfile.read(int(size))) if self._is_for_us() else (403, {})
                 self._send(status, json.dumps(told), "application/json")
 
         def _is_for_us(self) -> bool:
             """Not of a page from elsewhere, which could also give its own name our address."""
             host = self.headers.get("Host", "")
-            is_ours = HOST.fullmatch(host) is not None
-            is_ours &= self.headers.get("Origin", f"http://{host}") == f"http://{host}"
-            if not is_ours:
-                self._send(403, "only the page of 127.0.0.1 is answered")
-            return is_ours
+            ours = f"http://{host}"
+            return bool(HOST.fullmatch(host)) and self.headers.get("Origin", ours) == ours
 
         def _send(self, status: int, body: str, kind: str = "text/plain") -> None:
+            if not self._is_for_us():
+                status, body, kind = 403, "only the page of 127.0.0.1 is answered", "text/plain"
             data = body.encode()
             self.send_response(status)
-            self.send_header("Content-Type", f"{kind}; charset=utf-8")
-            self.send_header("Content-Length", str(len(data)))
-            self.send_header("Content-Security-Policy", policy)
-            self.send_header("X-Content-Type-Options", "nosniff")
-            self.send_header("Referrer-Policy", "no-referrer")
-            self.send_header("Cache-Control", "no-store")
+            for name, value in {
+                "Content-Type": f"{kind}; charset=utf-8",
+                "Content-Length": str(len(data)),
+                "Content-Security-Policy": policy,
+                "X-Content-Type-Options": "nosniff",
+                "Referrer-Policy": "no-referrer",
+                "Cache-Control": "no-store",
+            }.items():
+                self.send_header(name, value)
             with contextlib.suppress(ConnectionError):  # the page was closed
                 self.end_headers()
                 self.wfile.write(data)
@@ -152,8 +147,7 @@ def _page(tokenizer: str | None) -> tuple[str, str]:
         "known": [*DEFAULT_NUMBERS[:1], *REPRESENTATIONS],
         "most": MOST,
     }
-    part = Path(__file__).with_name("playground.html").read_text("utf-8")
-    html = page(data).replace("</body>", part + "</body>")
+    html = page(data, Path(__file__).with_name("playground.html").read_text("utf-8"))
     html = html.replace("default-src 'none'", "default-src 'none'; connect-src 'self'", 1)
     scripts = re.findall(r"<script>(.*?)</script>", html, re.S)
     hashes = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts)
@@ -222,11 +216,9 @@ def command_of(
     words = [word for option in options for word in option]
     if text.isprintable():
         return shlex.join(["numtok", "inspect", "--text", text, *words])
-    written = "".join(
-        c.replace("\\", "\\\\").replace("%", "%%") if c.isprintable() else _octal(c) for c in text
+    special = {"\\": "\\\\", "%": "%%"}
+    octal = "".join(
+        special.get(c, c) if c.isprintable() else "".join(f"\\{b:03o}" for b in c.encode())
+        for c in f"{text}\n"
     )
-    return f"printf {shlex.quote(written + _octal(chr(10)))} | {shlex.join(['numtok', 'inspect', '-', *words])}"
-
-
-def _octal(character: str) -> str:
-    return "".join(f"\\{byte:03o}" for byte in character.encode())
+    return f"printf {shlex.quote(octal)} | {shlex.join(['numtok', 'inspect', '-', *words])}"

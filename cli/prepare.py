@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from .console import ProgressLine, duration, echo, print_table, size
-from .options import INPUTS, command, make_grammar
+from .console import ProgressLine, Row, duration, echo, size
+from .options import INPUTS, command
 
 TRAIN = """
 Output
@@ -53,11 +53,10 @@ def train(
     vocab_size: int,
     min_frequency: int,
     grammar: Any,
-    pattern: str | None,
     overwrite: bool,
-    quiet: bool,
+    progress: ProgressLine,
     **reading: Any,
-) -> None:
+) -> tuple[list[Row], str]:
     """Train a byte-level BPE tokenizer without numbers.
 
     Numbers are taken out of the text first, so no merge spans a number and digits stay single tokens.
@@ -66,17 +65,15 @@ def train(
     from numtok.engines.train import save_tokenizer, train_tokenizer
 
     started = time.perf_counter()
-    with ProgressLine(quiet) as progress:
-        texts, rules = _texts(inputs, progress, **reading), make_grammar(grammar, pattern)
-        config = train_tokenizer(texts, vocab_size, grammar=rules, min_frequency=min_frequency)
+    texts = _texts(inputs, progress, **reading)
+    config = train_tokenizer(texts, vocab_size, grammar=grammar, min_frequency=min_frequency)
     path = save_tokenizer(config, output, overwrite)
-    if not quiet:
-        rows = [
-            ("tokens", f"{len(config['model']['vocab']):,}", ""),
-            ("size", size(path.stat().st_size), ""),
-            ("time", duration(time.perf_counter() - started), ""),
-        ]
-        print_table(rows, str(path))
+    rows = [
+        ("tokens", f"{len(config['model']['vocab']):,}", ""),
+        ("size", size(path.stat().st_size), ""),
+        ("time", duration(time.perf_counter() - started), ""),
+    ]
+    return rows, str(path)
 
 
 def _texts(
@@ -99,7 +96,9 @@ def _texts(
 
 
 @command([], WARM_UP, WARMING, name="warm-up")
-def warm_up(numbers: tuple[str, ...], tokenizer: str | None, quiet: bool) -> None:
+def warm_up(
+    numbers: tuple[str, ...], tokenizer: str | None, progress: ProgressLine
+) -> tuple[list[Row], str]:
     """Compile everything now, not in the first run.
 
     Use it in container images and on the nodes of a cluster.
@@ -113,13 +112,12 @@ def warm_up(numbers: tuple[str, ...], tokenizer: str | None, quiet: bool) -> Non
     started = time.perf_counter()
 
     def say(name: str) -> None:
-        if not quiet:
+        if not progress.quiet:
             echo(f"numtok: preparing {name}", err=True)
 
     folder = warm_up(tokenizer, numbers or None, say)
-    if not quiet:
-        rows = [
-            ("compiled functions", f"{compiled_in(folder):,}", ""),
-            ("time", duration(time.perf_counter() - started), ""),
-        ]
-        print_table(rows, str(folder))
+    rows = [
+        ("compiled functions", f"{compiled_in(folder):,}", ""),
+        ("time", duration(time.perf_counter() - started), ""),
+    ]
+    return rows, str(folder)

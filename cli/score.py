@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
@@ -39,8 +39,8 @@ def score(file: str, prediction: str, target: str, policy: str, **options: Any) 
     from numtok.files import write_file
     from numtok.score import report
 
-    pairs = [(row[0], row[1]) for row in _rows(file, prediction, target)]
-    made = report([one for one, _ in pairs], [other for _, other in pairs], policy)
+    rows = list(_rows(file, prediction, target))
+    made = report((row[0] for row in rows), (row[1] for row in rows), policy)
     data, content = options["json"], json.dumps(made.to_dict(), ensure_ascii=False, indent=2)
     if data == "-":
         echo(content)
@@ -55,17 +55,17 @@ def _rows(file: str, *fields: str) -> Iterator[list[Any]]:
     """The fields of each row."""
     from numtok.errors import InputError
 
+    rows: Iterable[tuple[int, Any]]
     try:
         with click.open_file(file, encoding="utf-8-sig") as stream:
             if file.endswith((".csv", ".tsv")):
-                rows = csv.DictReader(stream, delimiter="\t" if file.endswith(".tsv") else ",")
-                for row in rows:
-                    yield [_field(row, field, file, rows.line_num) for field in fields]
-                return
-            for number, line in enumerate(stream, 1):
-                if line.strip():
-                    row = _parse(line, file, number)
-                    yield [_field(row, field, file, number) for field in fields]
+                table = csv.DictReader(stream, delimiter="\t" if file.endswith(".tsv") else ",")
+                rows = ((table.line_num, row) for row in table)
+            else:
+                lines = ((number, line) for number, line in enumerate(stream, 1) if line.strip())
+                rows = ((number, _parse(line, file, number)) for number, line in lines)
+            for number, row in rows:
+                yield [_field(row, field, file, number) for field in fields]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"cannot be read: {error}", file) from error
 

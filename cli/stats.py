@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import ProgressLine, counted, echo, in_options, print_table, shown
-from .options import INPUTS, command, make_grammar
+from .console import ProgressLine, all_shown, counted, echo, in_options, print_table
+from .options import INPUTS, command
 from .page import check_folder, write_page
 
 if TYPE_CHECKING:
@@ -54,9 +53,7 @@ def stats(
     inputs: tuple[str, ...],
     html: str | None,
     numbers: tuple[str, ...],
-    grammar: Any,
-    pattern: str | None,
-    quiet: bool,
+    progress: ProgressLine,
     **options: Any,
 ) -> None:
     """Show what numbers a corpus holds, and which representation suits it.
@@ -72,50 +69,32 @@ def stats(
     for path in (html, data):
         if path not in (None, "-"):
             check_folder(str(path))  # now rather than when all is counted
-    with ProgressLine(quiet or data == "-") as progress:
-        statistics = corpus_stats(
-            inputs, grammar=make_grammar(grammar, pattern), progress=progress, **options
-        )
-    report = Report.of(statistics, compared or None)
+    progress.quiet |= data == "-"
+    report = Report.of(corpus_stats(inputs, progress=progress, **options), compared or None)
+    progress.clear()
     if data == "-":
         echo(json.dumps(report.to_json()))
     elif data is not None:
         write_file(data, json.dumps(report.to_json(), indent=1) + "\n")
+    told = shown_report(report, ", ".join(inputs))
     if html is not None:
-        write_page(shown_report(report, ", ".join(inputs)), html)
-    if not quiet and data != "-":
-        print_report(shown_report(report, ", ".join(inputs)))
+        write_page(told, html)
+    if not progress.quiet:
+        print_report(told)
 
 
 def shown_report(report: Report, source: str) -> dict[str, Any]:
     """What the page and the terminal show."""
-    from numtok.statistics import report as tables
-
-    of, advice = report.statistics, report.recommendation
-    charts, losses = (tables.charts(of), report.losses) if of.numbers else ((), ())
-
-    def table(made: tables.Table) -> dict[str, Any]:
-        rows = [[shown(label), *counts] for label, *counts in made.rows]
-        shares = [tables.percent(row[1], made.total) for row in rows]
-        return made._asdict() | {"rows": rows, "shares": shares}
-
-    return {
+    of, told = report.statistics, report.to_text()
+    told |= {
         "kind": "stats",
         "title": f"{counted(of.numbers, 'number')} in {counted(of.documents, 'document')}",
-        "source": shown(source),
-        "options": " ".join(f"--{name} {value}" for name, value in advice.options.items()),
-        "reasons": [in_options(one) for one in (*advice.reasons, *advice.against)],
-        "remarks": [in_options(sentence) for sentence in tables.remarks(report)],
-        "tiles": tables.overview(report),
-        "headings": tables.LOSS_HEADINGS,
-        "losses": [
-            {"cells": tables.loss_cells(one), "taken": one.name == advice.numbers,
-             "parts": [one.exact, one.rounded, one.clipped, one.left_as_text]}
-            for one in losses
-        ],
-        "charts": [table(one) for one in charts if one.rows],
-        "lists": [table(one) for one in tables.lists(of) if one.rows],
-    }  # fmt: skip
+        "source": source,
+        "options": " ".join(f"--{name} {value}" for name, value in told["options"].items()),
+        "reasons": [in_options(sentence) for sentence in told["reasons"]],
+        "remarks": [in_options(sentence) for sentence in told["remarks"]],
+    }
+    return dict(all_shown(told))
 
 
 # On a terminal
@@ -130,24 +109,22 @@ def print_report(data: dict[str, Any]) -> None:
         _print_bars(charts["Magnitudes"])
     wanted = (charts[name] for name in ("Years", "First digits") if name in charts)
     for table in (*data["lists"], *wanted):
-        shares = (f"{row[0]} {share}" for row, share in zip(table["rows"], table["shares"], strict=True) if row[1])  # fmt: skip
+        shares = zip(table["rows"], table["shares"], strict=True)
         _title(table["name"].lower())
-        _print_wrapped(", ".join(shares))
+        _print_wrapped(", ".join(f"{row[0]} {share}" for row, share in shares if row[1]))
     if data["losses"]:
-        _print_losses(data["headings"], [loss["cells"] for loss in data["losses"]])
+        _print_losses([["", *data["headings"][1:]], *(loss["cells"] for loss in data["losses"])])
     _title(f"recommended: {data['options']}")
     for sentence in (*data["reasons"], *data["remarks"]):
         _print_wrapped(sentence)
 
 
 def _title(text: str) -> None:
-    echo(click.style(shown(text), bold=True))
+    echo(click.style(text, bold=True))
 
 
 def _print_wrapped(text: str) -> None:
-    for line in textwrap.wrap(
-        shown(text), WIDTH - 4, break_on_hyphens=False, subsequent_indent="  "
-    ):
+    for line in textwrap.wrap(text, WIDTH - 4, break_on_hyphens=False, subsequent_indent="  "):
         echo(f"  {line}")
 
 
@@ -164,9 +141,8 @@ def _print_bars(table: dict[str, Any]) -> None:
         echo(f"  {label:>{labels}}  {first + second:>{len(f'{most:,}')},}  {bar}{remark}")
 
 
-def _print_losses(headings: Sequence[str], rows: list[tuple[str, ...]]) -> None:
+def _print_losses(rows: list[list[str]]) -> None:
     """The names on the left, the figures right-aligned below their headings."""
-    rows = [("", *headings[1:]), *rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     _title("representations: what becomes of the numbers; tokens and bytes per number")
     for place, (name, *cells) in enumerate(rows):

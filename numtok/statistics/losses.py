@@ -79,7 +79,7 @@ def candidates(statistics: Statistics) -> list[Representation]:
 
 def fitted_xval(statistics: Statistics, log: bool = False) -> XVal:
     """With the scale that ``numtok encode`` fits to these numbers."""
-    return magnitudes.fitted_xval(statistics.counts.magnitude, log=log)
+    return magnitudes.fitted_xval(statistics.counts["magnitudes"], log=log)
 
 
 def fitted_fone(statistics: Statistics) -> FoNE:
@@ -90,7 +90,7 @@ def fitted_fone(statistics: Statistics) -> FoNE:
         return min(few, MOST_FONE_DIGITS)
 
     counts = statistics.counts
-    return FoNE(max(covering(counts.integer), 1), covering(counts.fraction))
+    return FoNE(max(covering(counts["integer_digits"]), 1), covering(counts["fraction_digits"]))
 
 
 def fitted_bins(statistics: Statistics) -> list[Representation]:
@@ -105,7 +105,7 @@ def losses(
     """What each of the representations would lose; of the candidates if none are given."""
     chosen = candidates(statistics) if representations is None else representations
     examples = statistics.examples.numbers(), statistics.examples.weights()
-    values, counts = magnitudes.lower_ends(statistics.counts.magnitude)
+    values, counts = magnitudes.lower_ends(statistics.counts["magnitudes"])
     scaled = Numbers.parse(values.tolist()), counts.astype(np.float64)
     return [_loss(representation, statistics, examples, scaled) for representation in chosen]
 

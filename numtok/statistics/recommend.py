@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from numtok.statistics.histograms import LARGEST_DECADE, MARKS, SIDE_BY_SIDE
+from numtok.statistics.counters import LARGEST_DECADE
 from numtok.statistics.losses import Loss
 from numtok.statistics.statistics import Statistics
 
@@ -163,7 +163,7 @@ def _integers(of: Statistics) -> tuple[int, int]:
 
 def _span(of: Statistics) -> float:
     """Powers of ten between the 0.1% and the 99.9% quantile of the magnitudes other than zero."""
-    if not of.counts.magnitude.any():
+    if not of.counts["magnitudes"].any():
         return 0.0
     return float(np.diff(np.log10(of.quantiles((0.001, 0.999))))[0])
 
@@ -188,7 +188,7 @@ def _remarks(of: Statistics, chosen: Loss) -> Iterator[str]:
             f"This looks like text for another grammar: count again with grammar={grammar!r}, and"
             " encode with it."
         )
-    zeros = int(of.counts.marks[MARKS.index("leading zeros")])
+    zeros = of.counts.labelled("marks").get("leading zeros", 0)
     if zeros > TOLD * of.written:
         yield (
             f"{_percent(zeros / of.written)} are written with leading zeros, as codes are; only"
@@ -199,13 +199,13 @@ def _remarks(of: Statistics, chosen: Loss) -> Iterator[str]:
             f"{count:,} times numbers look like one: {_HINTS[kind][0]}; the grammar that was used"
             " reads several."
         )
-    negative = int(of.counts.negative.sum())
+    negative = int(of.counts["negative_decades"].sum())
     if not chosen.representation.carries_sign and negative > TOLD * of.numbers:
         yield (
             f"{_percent(negative / of.numbers)} are negative; {chosen.representation.name} shows"
             " magnitudes, so their sign is a token of text before them."
         )
-    if beyond := int(of.counts.beyond.sum()):
+    if beyond := int(of.counts["beyond_float64"].sum()):
         yield f"{beyond:,} numbers are beyond float64 (1.8e308, or nearer to zero than 5e-324)."
 
 
@@ -224,10 +224,9 @@ def wanted_grammar(of: Statistics) -> str | None:
 
 def _hints(of: Statistics) -> dict[str, int]:
     """The kinds of numbers side by side that are frequent enough to tell."""
-    counts = dict(zip(SIDE_BY_SIDE, of.counts.side_by_side.tolist(), strict=True))
-    fraction = of.counts.fraction
-    if counts["decimal comma"] <= int(fraction.sum() - fraction[0] - fraction[3]):
-        del counts["decimal comma"]
+    counts, fraction = of.counts.labelled("side_by_side"), of.counts["fraction_digits"]
+    if counts.get("decimal comma", 0) <= int(fraction.sum() - fraction[0] - fraction[3]):
+        counts.pop("decimal comma", None)
     least = {"grouped in lakhs": RARE}
     return {
         kind: count for kind, count in counts.items() if count > least.get(kind, TOLD) * of.in_text

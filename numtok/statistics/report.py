@@ -1,19 +1,19 @@
 """A report: the statistics of a corpus, what the representations would lose of them, and which one
-suits, as JSON for programs, and as tables of text, which the terminal and the page show alike.
+suits; as JSON for programs, and as the text that the terminal and the page show.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from numtok.representations import Representation, XVal
-from numtok.statistics.histograms import FIRST_YEAR, FORMS, LARGEST_DECADE, MARKS, MOST_DIGITS
+from numtok.statistics.counters import FIRST_YEAR, LARGEST_DECADE, MOST_DIGITS
 from numtok.statistics.losses import Loss, fitted_xval, losses
 from numtok.statistics.recommend import Recommendation, recommend
 from numtok.statistics.statistics import Statistics
@@ -66,16 +66,21 @@ class Report:
             "clip": self.xval.clip,
         }
 
-
-class Table(NamedTuple):
-    """A section."""
-
-    name: str
-    remark: str
-    label: str  # what the rows are called by
-    columns: tuple[str, ...]  # what their counts are
-    rows: list[tuple[Any, ...]]  # of a label and as many counts
-    total: int = 0  # what the counts are shares of
+    def to_text(self) -> dict[str, Any]:
+        """All that is shown, as text and counts: ``tiles`` (label, figure, remark), ``losses``
+        below ``headings``, ``charts`` and ``lists`` of rows, and the sentences of the advice.
+        """
+        of, advice = self.statistics, self.recommendation
+        return {
+            "options": advice.options,
+            "reasons": [*advice.reasons, *advice.against],
+            "remarks": list(_remarks(self)),
+            "tiles": list(_overview(of)),
+            "headings": LOSS_HEADINGS,
+            "losses": [_loss(one, advice.numbers) for one in self.losses] if of.numbers else [],
+            "charts": [one for one in _charts(of) if one["rows"]] if of.numbers else [],
+            "lists": [one for one in _lists(of) if one["rows"]],
+        }
 
 
 def percent(count: float, total: float) -> str:
@@ -84,8 +89,8 @@ def percent(count: float, total: float) -> str:
     return "<0.1%" if 0 < share < 0.001 else f"{100 * share:.1f}%"
 
 
-def loss_cells(loss: Loss) -> tuple[str, ...]:
-    """A row below ``LOSS_HEADINGS``; ``-`` for nothing."""
+def _loss(loss: Loss, taken: str) -> dict[str, Any]:
+    """A row below ``LOSS_HEADINGS``, with ``-`` for nothing, and its four counts."""
 
     def count(value: int) -> str:
         return percent(value, loss.numbers) if value else "-"
@@ -96,78 +101,88 @@ def loss_cells(loss: Loss) -> tuple[str, ...]:
     error = f"{loss.worst_error:.1g}" if loss.rounded else "-"
     lost = (loss.clipped, loss.vanishing, loss.left_as_text)
     held = (count(loss.exact), count(loss.rounded), error)
-    return (loss.name, *held, *map(count, lost), figure(loss.tokens), figure(loss.bytes))
+    return {
+        "cells": (loss.name, *held, *map(count, lost), figure(loss.tokens), figure(loss.bytes)),
+        "taken": loss.name == taken,
+        "parts": [loss.exact, loss.rounded, loss.clipped, loss.left_as_text],
+    }
 
 
-def overview(report: Report) -> list[tuple[str, str, str]]:
+def _overview(of: Statistics) -> Iterator[tuple[str, str, str]]:
     """(what, figure, remark) of the corpus as a whole."""
-    of, total = report.statistics, report.statistics.numbers
+    counts, total = of.counts, of.numbers
     without = f"{of.without_text:,} of them without text" if of.without_text else ""
     each = f"{total / of.documents:.1f} per document" if of.documents else ""
-    rows = [("documents", f"{of.documents:,}", without), ("numbers", f"{total:,}", each)]
+    yield "documents", f"{of.documents:,}", without
+    yield "numbers", f"{total:,}", each
     if not total:
-        return rows
-    whole = int(of.counts.fraction[0])
-    fractions = f"{percent(total - whole, total)} have a fraction"
-    zeros = f"{percent(int(of.counts.zeros.sum()), total)} are zero"
-    rows.append(("integers", percent(whole, total), fractions))
-    rows.append(("negative", percent(of.negative, total), zeros))
+        return
+    whole = int(counts["fraction_digits"][0])
+    yield "integers", percent(whole, total), f"{percent(total - whole, total)} have a fraction"
+    zeros = f"{percent(int(counts['zeros'].sum()), total)} are zero"
+    yield "negative", percent(of.negative, total), zeros
     if of.smallest is not None and of.largest is not None:
-        rows.append(("range", f"{of.smallest:.6g} to {of.largest:.6g}", ""))
-    if of.counts.magnitude.any():
+        yield "range", f"{of.smallest:.6g} to {of.largest:.6g}", ""
+    if counts["magnitudes"].any():
         low, middle, high = of.quantiles((0.01, 0.5, 0.99))
         spread = f"the median; 98% are from {low:.3g} to {high:.3g}, zeros aside"
-        rows.append(("typical magnitude", f"{middle:.3g}", spread))
+        yield "typical magnitude", f"{middle:.3g}", spread
     if of.bytes:
-        rows.append(("share of the text", percent(of.number_bytes, of.bytes), "of its bytes"))
+        yield "share of the text", percent(of.number_bytes, of.bytes), "of its bytes"
     if (costs := of.tokens).numbers:
         share = f"{percent(costs.before, costs.tokens)} of all tokens"
         told = f"by the tokenizer alone: {share}, of {costs.bytes:,} bytes of text"
-        rows.append(("tokens per number", f"{costs.before / costs.numbers:.2f}", told))
-    return rows
+        yield "tokens per number", f"{costs.before / costs.numbers:.2f}", told
 
 
-def charts(of: Statistics) -> list[Table]:
+def _table(
+    name: str, remark: str, label: str, columns: Sequence[str], rows: Sequence[Any], total: int = 0
+) -> dict[str, Any]:
+    """Rows of a label and a count for each column; the first count also as a share of the total."""
+    shares = [percent(row[1], total) for row in rows]
+    return {
+        "name": name, "remark": remark, "label": label, "columns": columns, "rows": rows,
+        "shares": shares,
+    }  # fmt: skip
+
+
+def _charts(of: Statistics) -> Iterator[dict[str, Any]]:
     """Magnitudes, first digits, digits, years, and numbers per document."""
-    counts, first = of.counts, int(of.counts.first.sum())
-    decades = np.stack([counts.positive, counts.negative])
-    powers = [power_of_ten(n - LARGEST_DECADE) for n in range(decades.shape[1])]
-    benford = [round(first * math.log10(1 + 1 / digit)) for digit in range(1, 10)]
-    by_digit = [(f"{n}", int(counts.first[n]), benford[n - 1]) for n in range(1, 10)]
-    digits = np.stack([counts.significant, counts.integer, counts.fraction])
-    names = [f"{n}" if n < MOST_DIGITS else f"{n} or more" for n in range(MOST_DIGITS + 1)]
-    years = [f"{FIRST_YEAR + 10 * n}s" for n in range(len(counts.years))]
-    per_document = ["0", "1", *(f"{1 << bin} to {(2 << bin) - 1}" for bin in range(1, 62))]
-    of_value = ("significant", "integer", "fraction")
-    expected = "other than zero, and what Benford's law expects"
-    # fmt: off
-    return [
-        Table("Magnitudes", "by power of ten, zero aside", "from", ("positive", "negative"),
-              _axis(decades, powers)),
-        Table("First digits", expected, "digit", ("numbers", "expected"),
-              by_digit if first else [], first),
-        Table("Significant digits", "from the first to the last that is not zero", "digits",
-              of_value, _axis(digits, names, fold=False)),
-        Table("Years", "four digits from 1000 to 2100, by decade", "decade", ("numbers",),
-              _axis(counts.years[None], years), of.written),
-        Table("Numbers per document", "", "numbers", ("documents",),
-              _axis(counts.per_document[None], per_document, fold=False)),
-    ]
-    # fmt: on
+    counts, first = of.counts, of.counts["first_digits"]
+    powers = [power_of_ten(n) for n in range(-LARGEST_DECADE, LARGEST_DECADE + 1)]
+    decades = np.stack([counts["positive_decades"], counts["negative_decades"]])
+    signs, names = ("positive", "negative"), ("significant", "integer", "fraction")
+    yield _table("Magnitudes", "by power of ten, zero aside", "from", signs, _axis(decades, powers))
+    if total := int(first.sum()):
+        benford = [
+            (f"{n}", int(first[n]), round(total * math.log10(1 + 1 / n))) for n in range(1, 10)
+        ]
+        remark, columns = "other than zero, and what Benford's law expects", ("numbers", "expected")
+        yield _table("First digits", remark, "digit", columns, benford, total)
+    digits = np.stack([counts[f"{name}_digits"] for name in names])
+    labels = [*map(str, range(MOST_DIGITS)), f"{MOST_DIGITS} or more"]
+    remark, rows = "from the first to the last that is not zero", _axis(digits, labels, fold=False)
+    yield _table("Significant digits", remark, "digits", names, rows)
+    years = counts["years"][None]
+    rows = _axis(years, [f"{FIRST_YEAR + 10 * n}s" for n in range(years.size)])
+    remark = "four digits from 1000 to 2100, by decade"
+    yield _table("Years", remark, "decade", ("numbers",), rows, of.written)
+    per_document = counts["per_document"][None]
+    labels = ["0", "1", *(f"{1 << n} to {(2 << n) - 1}" for n in range(1, per_document.size))]
+    rows = _axis(per_document, labels, fold=False)
+    yield _table("Numbers per document", "", "numbers", ("documents",), rows)
 
 
-def lists(of: Statistics) -> list[Table]:
+def _lists(of: Statistics) -> Iterator[dict[str, Any]]:
     """How numbers are written, the most frequent values, and what stands after them."""
-    forms = _there(FORMS, of.counts.forms) + _there(MARKS, of.counts.marks)
-    values = list(of.values.counts.items())[:LISTED]
-    units = [unit for unit in of.units.counts.items() if unit[0].lower() not in FUNCTION_WORDS]
+    units = {unit: n for unit, n in of.units.counts.items() if unit.lower() not in FUNCTION_WORDS}
+    forms = _most(of.counts.labelled("forms")) + _most(of.counts.labelled("marks"))
     told = "each number has one form, and any of the marks"
     behind = "the word or symbol right behind a number, function words aside"
-    return [
-        Table("Written forms", told, "as written", ("numbers",), forms, of.written),
-        Table("Most frequent values", "", "value", ("numbers",), values, of.numbers),
-        Table("Units", behind, "unit", ("numbers",), units[:LISTED], of.in_text),
-    ]
+    values, columns = list(of.values.counts.items())[:LISTED], ("numbers",)
+    yield _table("Written forms", told, "as written", columns, forms, of.written)
+    yield _table("Most frequent values", "", "value", columns, values, of.numbers)
+    yield _table("Units", behind, "unit", columns, list(units.items())[:LISTED], of.in_text)
 
 
 def power_of_ten(decade: int) -> str:
@@ -177,30 +192,30 @@ def power_of_ten(decade: int) -> str:
     return f"{10.0**decade:.{max(0, -decade)}f}" if -4 <= decade <= 4 else f"1e{decade}"
 
 
-def remarks(report: Report) -> list[str]:
+def _remarks(report: Report) -> Iterator[str]:
     """Sentences about what looks odd, what could not be seen, and the scale of xVal."""
-    of, said = report.statistics, [*report.recommendation.remarks]
+    of = report.statistics
+    yield from report.recommendation.remarks
     if of.in_text < of.numbers:
         some = "" if not of.in_text else f" of {of.numbers - of.in_text:,} of them"
-        said.append(
+        yield (
             f"Encoded files do not tell what stands around numbers{some}: their units, their share"
             " of the text, and the numbers that were left as text."
         )
     if of.written < of.numbers:
         some = "" if not of.written else f" of {of.numbers - of.written:,} numbers"
-        said.append(
+        yield (
             f"The written form{some} is not known, nor digits beyond float64: the file was encoded"
             " without keep_text=True."
         )
     if bound := max(of.values.missed, of.units.missed):
-        said.append(
+        yield (
             "There are more values and units than are kept; counts of the most frequent ones are"
             f" up to {bound:,} too low."
         )
     if of.numbers:
         scale = f"numbers='xval' scale={report.xval.scale!r} clip={report.xval.clip!r}"
-        said.append(f"The scale that xval wants, and that encode fits to this text: {scale}")
-    return said
+        yield f"The scale that xval wants, and that encode fits to this text: {scale}"
 
 
 def _axis(counts: Any, labels: Sequence[str], fold: bool = True) -> list[tuple[Any, ...]]:
@@ -227,6 +242,5 @@ def _axis(counts: Any, labels: Sequence[str], fold: bool = True) -> list[tuple[A
     return rows
 
 
-def _there(names: Sequence[str], counts: Any) -> list[tuple[Any, ...]]:
-    rows = [(name, n) for name, n in zip(names, counts.tolist(), strict=True) if n]
-    return sorted(rows, key=lambda row: -row[1])
+def _most(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda pair: -pair[1])

@@ -20,13 +20,11 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.representations import magnitudes
-from numtok.statistics.digits import Values, count_digits
-from numtok.statistics.examples import Examples, written
-from numtok.statistics.frequent import Frequent
-from numtok.statistics.histograms import PER_DOCUMENT, Histograms
+from numtok.statistics.counters import LABELS, Frequent, Histograms
 from numtok.statistics.surfaces import count_surfaces
 from numtok.statistics.tokens import TokenCosts
 from numtok.statistics.units import count_units
+from numtok.statistics.values import Examples, Values, count_values, written
 from numtok.tokenizer.tokenizer import Tokenizer
 
 FORMAT = "numtok statistics 1"
@@ -46,7 +44,7 @@ class Statistics:
         number_bytes: of their text, where it stands in a known one.
         written: numbers whose text is known.
         in_text: numbers that were found in a known text: ``units`` are of these.
-        counts: histograms of digits, magnitudes, forms and documents.
+        counts: histograms of digits, magnitudes, forms and documents, by name.
         values: the most frequent ones.
         units: the most frequent words and symbols right after a number.
         examples: values of every shape, on which representations are tried.
@@ -61,7 +59,7 @@ class Statistics:
     number_bytes: int = 0
     written: int = 0
     in_text: int = 0
-    counts: Histograms = field(default_factory=Histograms.none)
+    counts: Histograms = field(default_factory=lambda: Histograms({}))
     values: Frequent = field(default_factory=lambda: Frequent(VALUES))
     units: Frequent = field(default_factory=lambda: Frequent(UNITS))
     examples: Examples = field(default_factory=Examples.none)
@@ -96,13 +94,11 @@ class Statistics:
     def of_numbers(cls, numbers: Numbers) -> Statistics:
         """Of numbers as :func:`numtok.scan` finds them, in their texts."""
         rows = numbers.rows
-        made = cls.of_values(numbers, numbers.per_document(), int(np.count_nonzero(~rows.valid)))
-        count_surfaces(numbers, made.counts)
+        nulls = int(np.count_nonzero(~rows.valid))
         return dataclasses.replace(
-            made,
+            cls.of_values(numbers, numbers.per_document(), nulls, written=True),
             bytes=rows.nbytes,
             number_bytes=int((numbers.stop - numbers.start).sum()),
-            written=len(numbers),
             in_text=len(numbers),
             units=Frequent.of(count_units(numbers), UNITS),
         )
@@ -116,13 +112,12 @@ class Statistics:
         written: bool = False,
     ) -> Statistics:
         """Of numbers without their texts; ``written``: their own text is as it was."""
-        counts = Histograms.none()
-        values = count_digits(numbers, counts)
+        values, counts = count_values(numbers)
         if written:
-            count_surfaces(numbers, counts, side_by_side=False)
-        last = len(PER_DOCUMENT) - 1
+            counts |= count_surfaces(numbers)
+        last = len(LABELS["per_document"]) - 1
         bins = np.searchsorted(1 << np.arange(last, dtype=np.int64), np.diff(offsets), "right")
-        counts.per_document[:] = np.bincount(bins, minlength=last + 1)
+        counts["per_document"] = np.bincount(bins, minlength=last + 1)
         floats = numbers.to_float64()
         finite = floats[np.isfinite(floats)]
         return cls(
@@ -130,7 +125,7 @@ class Statistics:
             without_text=without_text,
             numbers=len(numbers),
             written=len(numbers) if written else 0,
-            counts=counts,
+            counts=Histograms(counts),
             values=_most_frequent(values.chosen(~values.is_cut())),
             examples=Examples.of(values),
             smallest=float(finite.min()) if len(finite) else None,
@@ -140,11 +135,11 @@ class Statistics:
     @property
     def negative(self) -> int:
         """Numbers with a minus sign, minus zero too."""
-        return int(self.counts.negative.sum() + self.counts.zeros[1])
+        return int(self.counts["negative_decades"].sum() + self.counts["zeros"][1])
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
         """Of the magnitudes other than zero, of which there must be some; 3% too low at most."""
-        values, counts = magnitudes.lower_ends(self.counts.magnitude)
+        values, counts = magnitudes.lower_ends(self.counts["magnitudes"])
         below = np.cumsum(counts)
         return [float(values[int(np.searchsorted(below, share * below[-1]))]) for share in shares]
 

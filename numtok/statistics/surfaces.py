@@ -17,10 +17,11 @@ import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.numbers.numbers import Numbers
-from numtok.statistics.histograms import FIRST_YEAR, FORMS, LAST_YEAR, MARKS, Histograms
+from numtok.statistics.counters import FIRST_YEAR, LABELS, LAST_YEAR, Ints
 
+FORMS, MARKS = list(LABELS["forms"]), list(LABELS["marks"])
 _SIGNS = {"-": "minus", "+": "plus", "−": "minus U+2212", "(": "parentheses"}
-_BETWEEN = {" ": 1, "\u00a0": 2, "\u2009": 2, "\u202f": 2, "'": 3, "’": 3}  # in SIDE_BY_SIDE
+_BETWEEN = {" ": 1, "\u00a0": 2, "\u2009": 2, "\u202f": 2, "'": 3, "’": 3}  # among "side_by_side"
 _WIDEST = 3  # bytes of those
 _ENDS = np.isin(np.arange(256), [*range(0x20), *b")]}\"'"])  # what ends running text
 
@@ -37,22 +38,25 @@ class _Shape(NamedTuple):
     digits: int
 
 
-def count_surfaces(numbers: Numbers, histograms: Histograms, side_by_side: bool = True) -> None:
-    """Fill the histograms; ``side_by_side`` only if they stand in their text."""
+def count_surfaces(numbers: Numbers) -> dict[str, Ints]:
+    """The histograms of forms, marks and years, and of numbers that stand side by side."""
     told = numbers.text().dictionary_encode()
     which = memory.from_arrow(told.indices)
     shapes = [_shape(surface, numbers.decimal) for surface in told.dictionary.to_pylist()]
+    names = ("forms", "marks", "years", "side_by_side")
+    forms, marks, years, side_by_side = (np.zeros(len(LABELS[name]), np.int64) for name in names)
     times = np.bincount(which, minlength=len(shapes)).tolist()
     for shape, count in zip(shapes, times, strict=True):
-        histograms.forms[shape.form] += count
+        forms[shape.form] += count
         for mark in shape.marks:
-            histograms.marks[mark] += count
+            marks[mark] += count
         if shape.decade >= 0:
-            histograms.years[shape.decade] += count
-    if side_by_side and len(numbers) > 1:
+            years[shape.decade] += count
+    if len(numbers) > 1:
         digits = np.array([shape.digits for shape in shapes], np.int64)[which]
-        _count_pairs(numbers, digits, histograms.side_by_side)
-        _count_joined(numbers, digits, histograms.side_by_side)
+        _count_pairs(numbers, digits, side_by_side)
+        _count_joined(numbers, digits, side_by_side)
+    return dict(zip(names, (forms, marks, years, side_by_side), strict=True))
 
 
 @functools.lru_cache(maxsize=1 << 16)

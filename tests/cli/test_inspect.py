@@ -2,8 +2,6 @@
 as a page.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass
@@ -14,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
-from numtok_cli.main import cli
+from command import ok, refused
 from pages import HOSTILE, page_data
 from places import SAMPLE
 
@@ -28,17 +25,11 @@ from numtok.representations.values import numbers_from_floats
 TEXTS = [json.loads(line)["text"] for line in SAMPLE.read_text("utf-8").splitlines()]
 
 
-def run(*arguments: str, **options: Any) -> Result:
-    return CliRunner().invoke(cli, ["inspect", *arguments], **options)
+def inspect(*arguments, **options):
+    return ok("inspect", *arguments, **options)
 
 
-def inspect(*arguments: str, **options: Any) -> str:
-    result = run(*arguments, **options)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def test_numbers_tokens_and_columns_are_listed() -> None:
+def test_numbers_tokens_and_columns_are_listed():
     told = inspect("is 1,234.50 or −7e-3", "--numbers", "xval,bits", "--numbers", "place")
     assert "\x1b" not in told
     assert re.search(r"1,234\.50 +1234\.50 +1234\.5 +3–11\n", told)
@@ -47,7 +38,7 @@ def test_numbers_tokens_and_columns_are_listed() -> None:
     assert "0 10001001 00110100101000000000000" in told
 
 
-def test_one_representation_with_two_options_is_told_apart() -> None:
+def test_one_representation_with_two_options_is_told_apart():
     told = inspect("is 1234567", "--numbers", "digits:3,places", "--numbers", "digits:1")
     assert re.search(r"^digits:places  6 tokens, 5.00 per number", told, re.M)
     assert re.search(r"^digits:1  ", told, re.M)
@@ -56,12 +47,12 @@ def test_one_representation_with_two_options_is_told_apart() -> None:
     assert " [NUM]|1|2|3|4|5|6|7|[/NUM]|" in told
 
 
-def test_standard_input_limits_and_colour() -> None:
+def test_standard_input_limits_and_colour():
     told = inspect("--limit", "2", "--numbers", "xval", input="1 2 3 4\n5\n")
     assert "5 numbers" in told and "and 3 more" in told and "⏎" in told
     assert inspect("no number at all").startswith("0 numbers")
     assert "0 numbers" in inspect("")
-    assert "byte 1 is not UTF-8" in run(input=b"a\xff").stderr
+    assert "byte 1 is not UTF-8" in refused("inspect", input=b"a\xff")
     for force, plain in (("1", None), (None, "1")):
         told = inspect("5", "--numbers", "xval", env={"FORCE_COLOR": force, "NO_COLOR": plain})
         assert ("48;5;215m" in told) == ("\x1b" in told) == bool(force)
@@ -76,17 +67,17 @@ class HalfBits(SingleToken):
         Column("number_half", pa.uint16(), np.int64, bit_fields=(1, 5, 10)),
     )
 
-    def fits(self, numbers: numtok.Numbers) -> Any:
+    def fits(self, numbers):
         return np.isfinite(numbers.to_float32().astype(np.float16))
 
-    def encode(self, numbers: numtok.Numbers) -> dict[str, pa.Array]:
+    def encode(self, numbers):
         return {"number_half": pa.array(numbers.to_float32().astype(np.float16).view(np.uint16))}
 
-    def decode(self, columns: Any) -> Any:
+    def decode(self, columns):
         return numbers_from_floats(columns["number_half"].to_numpy().view(np.float16), self.name)
 
 
-def test_bits_are_shown_by_their_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bits_are_shown_by_their_fields(tmp_path, monkeypatch):
     monkeypatch.setitem(REPRESENTATIONS, HalfBits.name, HalfBits)
     assert re.search(r"-1\.5 +1 01111 1000000000\n", inspect("is -1.5", "--numbers", "half"))
     page = tmp_path / "page.html"
@@ -109,7 +100,7 @@ def test_bits_are_shown_by_their_fields(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("row", [1, len(TEXTS)])
-def test_a_document_of_a_corpus_is_inspected_as_its_text(row: int, tmp_path: Path) -> None:
+def test_a_document_of_a_corpus_is_inspected_as_its_text(row, tmp_path):
     of_text = inspect("--text", TEXTS[row - 1], "--numbers", "xval")
     assert inspect(str(SAMPLE), "--row", str(row), "--numbers", "xval") == of_text
     table = pa.table({"body": TEXTS, "n": list(range(len(TEXTS)))})
@@ -121,7 +112,7 @@ def test_a_document_of_a_corpus_is_inspected_as_its_text(row: int, tmp_path: Pat
 @pytest.mark.parametrize(
     ("numbers", "layout"), [("xval,bits,fone:6,4", "number"), ("place", "token"), ("p10", "number")]
 )
-def test_a_stored_row_is_what_was_encoded(tmp_path: Path, numbers: str, layout: Any) -> None:
+def test_a_stored_row_is_what_was_encoded(tmp_path, numbers, layout):
     path, single = tmp_path / "a.parquet", "xval" in numbers
     how: Any = {"scale": 1, "dense": True} if single else {}
     numtok.encode_files(SAMPLE, path, numbers=numbers, keep_text=True, layout=layout, **how)
@@ -137,7 +128,7 @@ def test_a_stored_row_is_what_was_encoded(tmp_path: Path, numbers: str, layout: 
     assert "row 2" in told and TEXTS[1] in told and f"{len(TEXTS):,}" in told
 
 
-def test_packed_and_null_rows_and_those_that_there_are_not(tmp_path: Path) -> None:
+def test_packed_and_null_rows_and_those_that_there_are_not(tmp_path):
     numtok.encode_files(SAMPLE, tmp_path / "a.parquet", scale=1, pack=64)
     told = inspect(str(tmp_path / "a.parquet"))
     assert "packed into rows of 64 tokens" in told and "64 tokens" in told
@@ -149,25 +140,21 @@ def test_packed_and_null_rows_and_those_that_there_are_not(tmp_path: Path) -> No
         text_of(tmp_path / "null.jsonl")
     numtok.encode_files(tmp_path / "null.jsonl", tmp_path / "null.parquet", scale=1)
     assert "no text" in inspect(str(tmp_path / "null.parquet"))
-    assert run(str(tmp_path / "null.parquet"), "--row", "2").exit_code == 1
+    refused("inspect", tmp_path / "null.parquet", "--row", "2")
 
 
-@pytest.mark.parametrize("text", ["misspelt.jsonl", "./5", "data.parquet.zst", "here/5", "/5/6"])
-def test_what_looks_like_a_file_is_no_text(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("text", ["misspelt.jsonl", "./5", "data.parquet.zst", "/5/6"])
+def test_what_looks_like_a_file_is_no_text(text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("here").mkdir()
-    result = run(text)
-    assert result.exit_code == 2
-    assert f"no such file: {text}; check the path, or give" in result.stderr
+    assert f"no such file: {text}; check the path, or give" in refused("inspect", text)
     assert "in " in inspect("--text", text, "--numbers", "subword")
-    assert "is a folder; name a file in it" in run("here").stderr
+    assert "is a folder; name a file in it" in refused("inspect", "here")
     for other in ("1/2", "km/h", "see a.jsonl 5", "5.txtx"):
         inspect(other, "--numbers", "subword")
 
 
-def test_the_page_has_a_text_and_a_row_of_an_encoded_file(tmp_path: Path) -> None:
+def test_the_page_has_a_text_and_a_row_of_an_encoded_file(tmp_path):
     page = tmp_path / "a.html"
     told = inspect(HOSTILE[0], "--numbers", "xval,fone:2,1", "--html", str(page))
     data = page_data(page)

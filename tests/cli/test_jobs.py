@@ -1,44 +1,25 @@
 """Folders of shards on the command line: options, files of options, what is printed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import jobs
 import pytest
-from click.testing import CliRunner, Result
-from numtok_cli.main import cli
+from command import ok, refused
 from numtok_cli.options import Share, Size
 
 
 @pytest.fixture
-def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def corpus(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return jobs.make_corpus(Path("in"), 60)
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, list(arguments))
-
-
-def ok(*arguments: str) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def refused(*arguments: str) -> str:
-    result = run(*arguments)
-    assert result.exit_code != 0
-    return result.stderr
-
-
-def test_sizes() -> None:
+def test_sizes():
     sizes = {"100": 100, "2kB": 2000, "1.5 MB": 1_500_000, "1GiB": 1 << 30, "3m": 3_000_000}
     assert {written: Size().convert(written, None, None) for written in sizes} == sizes
 
 
-def test_what_is_no_size_or_share() -> None:
+def test_what_is_no_size_or_share():
     wrong = dict.fromkeys(["", "0", "x", "-5", "1XB", "0.5"], ("--shard-size", "is no size"))
     wrong |= dict.fromkeys(["0/3", "4/3", "a/b"], ("--shard", "is not one of 1/N to N/N"))
     for written, (option, told) in wrong.items():
@@ -49,12 +30,12 @@ def test_what_is_no_size_or_share() -> None:
 @pytest.mark.parametrize(
     "output", ["out/", "out --shards 1", "out --shard-size 1GB", "out --workers 1"]
 )
-def test_what_makes_a_folder(corpus: Path, output: str) -> None:
+def test_what_makes_a_folder(corpus, output):
     ok("encode", "in/a.jsonl", "-o", *output.split(), "-q")
     assert [path.name for path in sorted(Path("out").iterdir())] == ["000000.parquet", "__numtok"]
 
 
-def test_a_file_is_a_file(corpus: Path) -> None:
+def test_a_file_is_a_file(corpus):
     for output in ("out.parquet", "out.data --output-format arrow"):
         ok("encode", "in/a.jsonl", "--workers", "2", "-q", "-o", *output.split())
         assert Path(output.split()[0]).is_file()
@@ -62,7 +43,7 @@ def test_a_file_is_a_file(corpus: Path) -> None:
     assert "named like one" in refused("encode", "in/a.jsonl", "-o", "-", "--shards", "2")
 
 
-def test_what_is_printed(corpus: Path) -> None:
+def test_what_is_printed(corpus):
     how = ("--shards", "5", "--workers", "1")
     told = ok("encode", "in", "-o", "out", *how)
     assert told.splitlines()[0] == "out"
@@ -79,7 +60,7 @@ def test_what_is_printed(corpus: Path) -> None:
     assert jobs.shards(Path("part")) == jobs.shards(Path("out"))
 
 
-def test_every_failure_is_told_and_the_status_says_so(corpus: Path) -> None:
+def test_every_failure_is_told_and_the_status_says_so(corpus):
     lines = Path("in/a.jsonl").read_text().splitlines()
     lines[3], lines[55] = "{", '{"text": 1}'
     Path("in/a.jsonl").write_text("\n".join(lines))
@@ -92,7 +73,7 @@ def test_every_failure_is_told_and_the_status_says_so(corpus: Path) -> None:
     assert "run the same again" in all_of_them
 
 
-def test_a_file_of_options(corpus: Path) -> None:
+def test_a_file_of_options(corpus):
     """What is given on the command line wins."""
     config = (
         'inputs = ["in/a.jsonl", "in/b.jsonl"]\noutput = "out/"\nnumbers = "xval,bits"\nshards = 3\n'
@@ -110,7 +91,7 @@ def test_a_file_of_options(corpus: Path) -> None:
     assert list(jobs.shards(Path("other"))) == ["000000.parquet", "000001.parquet"]
 
 
-def test_a_manifest_repeats_its_job(corpus: Path) -> None:
+def test_a_manifest_repeats_its_job(corpus):
     default = str(Path(jobs.__file__).parents[2] / "numtok" / "default")
     how = "--numbers fone:6,4,xval --grammar data --keep-column id --keep-text --shards 4 --fit-quantile 0.9"
     ok("encode", "in", "-o", "out/", "--tokenizer", default, "-q", *how.split())
@@ -132,14 +113,14 @@ def test_a_manifest_repeats_its_job(corpus: Path) -> None:
         ("none.toml", None, "cannot be read: No such file"),
     ],
 )
-def test_bad_files_of_options(name: str, content: str | None, message: str, corpus: Path) -> None:
+def test_bad_files_of_options(name, content, message, corpus):
     if content is not None:
         Path(name).write_text(content)
     assert message in refused("encode", "in", "-o", "out/", "--config", name)
     assert not Path("out").exists()
 
 
-def test_a_folder_that_is_no_job(corpus: Path) -> None:
+def test_a_folder_that_is_no_job(corpus):
     assert "is not the folder of a job" in refused("finish", "in")
     assert "is not the folder of a job" in refused("finish", "nowhere")
     ok("encode", "in", "-o", "out/", "--shards", "2", "-q")

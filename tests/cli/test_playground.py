@@ -1,7 +1,5 @@
 """``numtok playground``: what it answers, whom it answers, and the page in a browser."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import http.client
@@ -13,10 +11,7 @@ import sys
 import threading
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
-from pathlib import Path
-from typing import Any
 
 import interrupts
 import pytest
@@ -27,7 +22,7 @@ from pages import BROWSER, HOSTILE, drawn, page_data
 
 
 @pytest.fixture(scope="module")
-def port() -> Iterator[int]:
+def port():
     served = server(0)
     threading.Thread(target=served.serve_forever, daemon=True).start()
     yield served.server_port
@@ -35,23 +30,21 @@ def port() -> Iterator[int]:
     served.server_close()
 
 
-def fetch(
-    port: int, method: str, path: str, body: str = "", **headers: str
-) -> tuple[int, str, Any]:
+def fetch(port, method, path, body="", **headers):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     connection.request(method, path, body.encode(), headers)
     answer = connection.getresponse()
     return answer.status, answer.read().decode(), answer.headers
 
 
-def ask(port: int, text: str, *numbers: str, **options: str) -> dict[str, Any]:
+def ask(port, text, *numbers, **options):
     question = {"text": text, "numbers": numbers, **options}
     status, told, _ = fetch(port, "POST", "/inspect", json.dumps(question))
     assert status == 200, told
     return dict(json.loads(told))
 
 
-def test_a_text_is_seen_through_up_to_four_representations(port: int) -> None:
+def test_a_text_is_seen_through_up_to_four_representations(port):
     told = ask(port, "is 1.234,5", "xval,bits", "digits:1", "p10", "subword", grammar="european")
     assert [one["text"] for one in told["numbers"]] == ["1.234,5"]
     assert told["numbers"][0]["cells"][0] == "1234.5"
@@ -64,7 +57,7 @@ def test_a_text_is_seen_through_up_to_four_representations(port: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["-5 'is' \"$HOME\"", f"{HOSTILE[0]}\x03\0\n\\ 100%d\n"])
-def test_the_command_shows_the_same(port: int, text: str, tmp_path: Path) -> None:
+def test_the_command_shows_the_same(port, text, tmp_path):
     told = ask(port, text, "bits", "digits:1", overflow="clip")
     line = told.pop("command")
     assert line.isprintable(), "a paste acts upon no terminal"
@@ -87,7 +80,7 @@ def test_the_command_shows_the_same(port: int, text: str, tmp_path: Path) -> Non
         ({"text": "\ud800"}, "lone surrogate"),
     ],
 )
-def test_what_cannot_be_shown_is_said(port: int, asked: dict[str, Any], error: str) -> None:
+def test_what_cannot_be_shown_is_said(port, asked, error):
     question = {"text": "1e99", "numbers": ["xval"], **asked}
     status, told, _ = fetch(port, "POST", "/inspect", json.dumps(question))
     assert status == 200 and error in json.loads(told)["error"]
@@ -97,12 +90,12 @@ def test_what_cannot_be_shown_is_said(port: int, asked: dict[str, Any], error: s
     "body", ["", "[]", "5", "{}", "\0", "[" * 15000,
              '{"text": "5", "numbers": [["xval"]]}', '{"text": "5", "numbers": 5}'],
 )  # fmt: skip
-def test_what_is_no_question_is_refused(port: int, body: str) -> None:
+def test_what_is_no_question_is_refused(port, body):
     status, told, _ = fetch(port, "POST", "/inspect", body)
     assert status == 400 and "cannot be read" in json.loads(told)["error"]
 
 
-def test_only_the_page_itself_is_answered(port: int) -> None:
+def test_only_the_page_itself_is_answered(port):
     body = json.dumps({"text": "5", "numbers": ["xval"]})
     for method in ("GET", "POST"):
         for host in ("evil.example", f"127.0.0.1.evil.example:{port}", ""):
@@ -115,7 +108,7 @@ def test_only_the_page_itself_is_answered(port: int) -> None:
         assert fetch(port, "POST", "/inspect", **{"Content-Length": length})[0] == status
 
 
-def test_the_page_may_run_its_own_scripts_and_load_nothing(port: int) -> None:
+def test_the_page_may_run_its_own_scripts_and_load_nothing(port):
     _, page, headers = fetch(port, "GET", "/")
     policy = headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; connect-src 'self'; ")
@@ -127,7 +120,7 @@ def test_the_page_may_run_its_own_scripts_and_load_nothing(port: int) -> None:
 
 
 @pytest.mark.skipif(BROWSER is None, reason="there is no browser")
-def test_a_link_is_drawn_and_hostile_text_does_not_run(port: int, tmp_path: Path) -> None:
+def test_a_link_is_drawn_and_hostile_text_does_not_run(port, tmp_path):
     state = [("text", HOSTILE[0]), ("numbers", "xval,bits"), ("numbers", "digits:1")]
     made = drawn(f"http://127.0.0.1:{port}/#{urllib.parse.urlencode(state)}", tmp_path)
     assert "<title>numtok: Playground</title>" in made
@@ -135,7 +128,7 @@ def test_a_link_is_drawn_and_hostile_text_does_not_run(port: int, tmp_path: Path
     assert "printf " in made and "&lt;/script&gt;&lt;script&gt;document.title" in made
 
 
-def test_it_serves_until_it_is_interrupted() -> None:
+def test_it_serves_until_it_is_interrupted():
     command = [sys.executable, "-m", "numtok_cli.main", "playground", "--port", "0", "--no-browser"]
     with interrupts.start(command) as run:
         assert run.stdout
@@ -148,8 +141,8 @@ def test_it_serves_until_it_is_interrupted() -> None:
     assert (run.returncode, told) == (0, "ended\n") and "Traceback" not in problems
 
 
-def test_the_browser_is_opened_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(_: ThreadingHTTPServer) -> None:
+def test_the_browser_is_opened_unless_told_otherwise(monkeypatch):
+    def interrupted(_):
         raise KeyboardInterrupt
 
     opened: list[str] = []
@@ -162,7 +155,7 @@ def test_the_browser_is_opened_unless_told_otherwise(monkeypatch: pytest.MonkeyP
     assert done.wait(600) and opened == [told.stdout.split()[0]]
 
 
-def test_a_port_that_is_taken_is_an_error(port: int) -> None:
+def test_a_port_that_is_taken_is_an_error(port):
     told = CliRunner().invoke(cli, ["playground", "--port", str(port), "--no-browser"])
     assert told.exit_code == 1
     assert f"cannot listen on port {port} of 127.0.0.1: " in told.stderr

@@ -1,17 +1,13 @@
 """``numtok stats``: what it prints, the page and the JSON; and what a browser draws of hostile text."""
 
-from __future__ import annotations
-
 import html
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
-from numtok_cli.main import cli
+from command import ok
 from numtok_cli.page import page
 from numtok_cli.stats import shown_report
 from pages import BROWSER, HOSTILE, drawn, page_data
@@ -21,14 +17,8 @@ from numtok import Numbers, Statistics, corpus_stats
 from numtok.statistics.report import Report
 
 
-def run(*arguments: str, input: str | None = None) -> Result:
-    return CliRunner().invoke(cli, list(arguments), input=input)
-
-
-def test_the_terminal_shows_what_the_page_shows(tmp_path: Path) -> None:
-    files = ("--html", str(tmp_path / "a.html"), "--json", str(tmp_path / "a.json"))
-    told = run("stats", str(SAMPLE), *files)
-    assert told.exit_code == 0, told.output
+def test_the_terminal_shows_what_the_page_shows(tmp_path):
+    told = ok("stats", SAMPLE, "--html", tmp_path / "a.html", "--json", tmp_path / "a.json")
     on_page = json.dumps(page_data(tmp_path / "a.html"), ensure_ascii=False)
     data = json.loads((tmp_path / "a.json").read_text("utf-8"))
     report = Report.of(corpus_stats(SAMPLE))
@@ -37,16 +27,15 @@ def test_the_terminal_shows_what_the_page_shows(tmp_path: Path) -> None:
     options = " ".join(f"--{name} {value}" for name, value in report.recommendation.options.items())
     names = [loss.name for loss in report.losses]
     marks = ["183", "31", f"--scale {report.xval.scale!r}", "°C", "2020s", "leading zeros"]
-    for shown in (told.stdout, on_page):
+    for shown in (told, on_page):
         assert all(one in shown for one in (options, *names, *marks)), shown
     assert [loss["name"] for loss in data["representations"]] == names
-    piped = run("stats", "-", "--json", "-", input=SAMPLE.read_text("utf-8")).stdout
-    assert json.loads(piped) == data
-    assert run("stats", str(SAMPLE), "-q").output == ""
+    assert json.loads(ok("stats - --json -", input=SAMPLE.read_text("utf-8"))) == data
+    assert ok("stats -q", SAMPLE) == ""
 
 
-def test_only_the_representations_that_are_asked_for_are_compared() -> None:
-    told = run("stats", str(SAMPLE), "--numbers", "fone:3,1", "--numbers", "bits,xval").stdout
+def test_only_the_representations_that_are_asked_for_are_compared():
+    told = ok("stats --numbers fone:3,1 --numbers bits,xval", SAMPLE)
     table = told[told.index("representations:") : told.index("recommended:")]
     assert "fone:3,1" in table and "bits" in table and "xval" in table and "p1000" not in table
 
@@ -54,7 +43,7 @@ def test_only_the_representations_that_are_asked_for_are_compared() -> None:
 # Pages
 
 
-def everything() -> Statistics:
+def everything():
     """Numbers of every shape, many values and many units."""
     digits = "123456789" * 6
     shapes = (f"{'-' * (k % 3 == 0)}{digits}"[: 1 + k % 23] for k in range(9000))
@@ -74,7 +63,7 @@ PAGES: dict[str, Callable[[], Statistics]] = {
 
 
 @pytest.mark.parametrize("kind", PAGES)
-def test_the_page_is_whole_and_small(kind: str, tmp_path: Path) -> None:
+def test_the_page_is_whole_and_small(kind, tmp_path):
     statistics = PAGES[kind]()
     report = Report.of(statistics)
     path = tmp_path / "a.html"
@@ -90,7 +79,7 @@ def test_the_page_is_whole_and_small(kind: str, tmp_path: Path) -> None:
         assert not any("\u202e" in row[0] for row in table["rows"])
 
 
-def test_few_outliers_do_not_take_the_whole_axis() -> None:
+def test_few_outliers_do_not_take_the_whole_axis():
     texts = ["1 22 333 in 1999"] * 300 + ["5e40 1e-30 in 1066 and 2099"]
     shown = shown_report(Report.of(Statistics.of_batch(texts)), "")
     charts = {table["name"]: table["rows"] for table in shown["charts"]}
@@ -103,14 +92,14 @@ def test_few_outliers_do_not_take_the_whole_axis() -> None:
 
 @pytest.mark.skipif(BROWSER is None, reason="no chromium")
 @pytest.mark.parametrize("kind", ["stats", "inspect"])
-def test_a_browser_draws_hostile_text_and_runs_none_of_it(kind: str, tmp_path: Path) -> None:
+def test_a_browser_draws_hostile_text_and_runs_none_of_it(kind, tmp_path):
     path = tmp_path / "a.html"
     if kind == "stats":
         report = Report.of(Statistics.of_batch([f"5 {HOSTILE[0]}", *HOSTILE]))
         path.write_text(page(shown_report(report, HOSTILE[0])), "utf-8")
         shown = ["Recommended", report.recommendation.numbers, "fone", "exact", "Written forms"]
     else:
-        assert run("inspect", "\n".join(HOSTILE), "--html", str(path)).exit_code == 0
+        ok("inspect", "\n".join(HOSTILE), "--html", path)
         shown = ["place", "xval + bits", "[NUM]", "{{data}}", "onerror"]
     made = drawn(path, tmp_path / "browser")
     text = html.unescape(re.sub(r"<[^>]+>", "", re.sub("<style>.*?</style>", "", made, flags=re.S)))

@@ -2,8 +2,6 @@
 nothing can reach it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -27,13 +25,13 @@ NUMTOK = f"{shlex.quote(sys.executable)} -m numtok_cli.main"
 EVIL = "\x1b[31m\x9b\u202e\n.jsonl"
 
 
-def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def shell(command, folder):
     return subprocess.run(
         ["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=600
     )
 
 
-def test_sizes_and_durations() -> None:
+def test_sizes_and_durations():
     assert [size(count) for count in (0, 999, 1000, 12_345, 999_600, 10**9, 5 * 10**12)] == [
         "0 B", "999 B", "1.0 kB", "12.3 kB", "1.0 MB", "1.0 GB", "5000 GB",
     ]  # fmt: skip
@@ -43,17 +41,16 @@ def test_sizes_and_durations() -> None:
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_progress(
-    terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress(terminal, capsys, monkeypatch):
     """One line that is redrawn and cleared; without a terminal a line now and then."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")
     for quiet in (True, False):
-        with ProgressLine(quiet) as line:
-            for k in range(5):
-                line(Progress(k * 10_000_000, 40_000_000, k, k, k, k * 4.0))
+        line = ProgressLine(quiet)
+        for k in range(5):
+            line(Progress(k * 10_000_000, 40_000_000, k, k, k, k * 4.0))
+        line.clear()
         if quiet:
             assert capsys.readouterr().err == ""
     drawn = capsys.readouterr().err
@@ -69,7 +66,7 @@ def test_progress(
 # Nothing acts on the terminal
 
 
-def test_inspect_and_stats_pass_no_control_character() -> None:
+def test_inspect_and_stats_pass_no_control_character():
     text = "is 5 " + " 7 x".join(CONTROLS) + "\x1b]0;title\x07 \x9b31m 6 \ufeff"
     for words in ("inspect", "inspect --numbers subword", "inspect --numbers place",
                   "stats - --format txt"):  # fmt: skip
@@ -77,9 +74,7 @@ def test_inspect_and_stats_pass_no_control_character() -> None:
         assert "numbers" in told and not ACTING.search(told)
 
 
-def test_messages_and_tables_pass_none_either(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_and_tables_pass_none_either(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path(EVIL).write_text('{"text": "1"}\n{"text": null}\n')
     output = EVIL.replace("jsonl", "parquet")
@@ -101,7 +96,7 @@ def test_messages_and_tables_pass_none_either(
 # Streams that take nothing
 
 
-def test_a_name_that_is_not_unicode(tmp_path: Path) -> None:
+def test_a_name_that_is_not_unicode(tmp_path):
     (tmp_path / "in.jsonl").write_text('{"text": "1"}\n')
     done = shell(f"{NUMTOK} encode in.jsonl -o $'o\\xff.parquet'", tmp_path)
     assert done.returncode == 0 and "error" not in done.stderr
@@ -118,7 +113,7 @@ def test_a_name_that_is_not_unicode(tmp_path: Path) -> None:
         ("encode in.jsonl -o - --scale 1", ">/dev/full"),
     ],
 )
-def test_standard_output_that_takes_nothing(command: str, where: str, tmp_path: Path) -> None:
+def test_standard_output_that_takes_nothing(command, where, tmp_path):
     (tmp_path / "in.jsonl").write_text('{"text": "1"}\n')
     done = shell(f"{NUMTOK} {command} {where}", tmp_path)
     reason = "Bad file descriptor" if where == ">&-" else "No space left on device"
@@ -132,7 +127,7 @@ def test_standard_output_that_takes_nothing(command: str, where: str, tmp_path: 
 
 
 @pytest.mark.parametrize("where", ["2>/dev/full", "<&- >&- 2>&-"])
-def test_standard_error_that_takes_nothing(where: str, tmp_path: Path) -> None:
+def test_standard_error_that_takes_nothing(where, tmp_path):
     (tmp_path / "in.jsonl").write_text('{"text": "1"}\n{"text": null}\n')
     encode = f"{NUMTOK} encode in.jsonl -o o.parquet -q {where}; echo $? >code"
     done = shell(f"{encode}; {NUMTOK} inspect {where} <&-; echo $? >>code", tmp_path)
@@ -141,13 +136,13 @@ def test_standard_error_that_takes_nothing(where: str, tmp_path: Path) -> None:
     assert (tmp_path / "o.parquet").read_bytes()[:4] == b"PAR1"
 
 
-def test_a_reader_that_goes_away_is_silent(tmp_path: Path) -> None:
+def test_a_reader_that_goes_away_is_silent(tmp_path):
     done = shell(f"{NUMTOK} inspect '{'5 ' * 5000}' | head -1", tmp_path)
     assert (done.stdout, done.stderr) == ("5,000 numbers in 10,000 characters\n", "")
 
 
 @pytest.mark.parametrize(("ignored", "code"), [(False, 129), (True, 0)])
-def test_a_terminal_that_goes_away_leaves_nothing(ignored: bool, code: int, tmp_path: Path) -> None:
+def test_a_terminal_that_goes_away_leaves_nothing(ignored, code, tmp_path):
     nohup = "trap '' HUP; " if ignored else ""
     output = shlex.quote(str(tmp_path / "a.parquet"))
     command = f"{nohup}exec {NUMTOK} encode - -o {output} -q --scale 1"

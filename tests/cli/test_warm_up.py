@@ -2,30 +2,21 @@
 error that says where it was to go.
 """
 
-from __future__ import annotations
-
 import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from numtok_cli.main import cli
+from command import ok, process
 
 COMPILING = "compiling for this processor"
 
 
-def numtok(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "numtok_cli.main", *arguments]
-    return subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True
-    )
+def numtok(words, **environment):
+    return process(words, env={**os.environ, **environment})
 
 
-def test_it_says_what_it_prepared_and_where(tmp_path: Path) -> None:
-    done = numtok("warm-up", "--numbers", "xval", NUMTOK_CACHE=str(tmp_path))
+def test_it_says_what_it_prepared_and_where(tmp_path):
+    done = numtok("warm-up --numbers xval", NUMTOK_CACHE=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "preparing xval" in done.stderr and "kernels" in done.stdout
     counted = re.search(r"compiled functions +(\d+)\n", done.stdout)
@@ -34,28 +25,25 @@ def test_it_says_what_it_prepared_and_where(tmp_path: Path) -> None:
     assert len(list((tmp_path / "facts").glob("same-ids-*"))) == 2
 
 
-def test_what_it_does_not_say() -> None:
-    quiet = CliRunner().invoke(cli, ["warm-up", "--numbers", "xval", "-q"])
-    assert (quiet.exit_code, quiet.output) == (0, "")
+def test_what_it_does_not_say():
+    assert ok("warm-up --numbers xval -q") == ""
 
 
 @pytest.mark.slow
-def test_after_it_nothing_is_compiled(tmp_path: Path) -> None:
+def test_after_it_nothing_is_compiled(tmp_path):
     text, out = tmp_path / "a.txt", tmp_path / "a.parquet"
     text.write_text("The mass is -1,234.5e3 kg,  2  times.\n", "utf-8")
     line = f"encode {text} -o {out} --overwrite --scale 1 --workers 1"
-    cold = numtok(*line.split(), NUMBA_CACHE_DIR=str(tmp_path / "cold"))
+    cold = numtok(line, NUMBA_CACHE_DIR=str(tmp_path / "cold"))
     assert cold.stderr.count(COMPILING) == 1
     warmed = {"NUMBA_CACHE_DIR": str(tmp_path / "warm")}
-    assert numtok("warm-up", "--numbers", "xval", "-q", **warmed).returncode == 0
+    assert numtok("warm-up --numbers xval -q", **warmed).returncode == 0
     packed = f"{line} --pack 8 --pack-mode best-fit"
     for words in (line, packed, f"stats {text}", f"stats {out}"):
-        assert COMPILING not in numtok(*words.split(), **warmed).stderr
+        assert COMPILING not in numtok(words, **warmed).stderr
 
 
-def test_no_folder_for_what_was_compiled_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_folder_for_what_was_compiled_is_an_error(tmp_path, monkeypatch):
     from numtok.corpus.warm_up import warm_up
     from numtok.errors import OutputError
 

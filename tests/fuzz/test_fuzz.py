@@ -1,9 +1,6 @@
 """What fuzzing has found stays mended, and some hundred mutations of each target find nothing."""
 
-from __future__ import annotations
-
 import random
-from pathlib import Path
 
 import fuzz
 import fuzz_targets
@@ -14,12 +11,12 @@ FOUND = sorted(path for path in fuzz.CORPUS.glob("*/*"))
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: "/".join(path.parts[-2:]))
-def test_what_was_found_is_mended(path: Path) -> None:
+def test_what_was_found_is_mended(path):
     assert fuzz.failure(fuzz_targets.TARGETS[path.parent.name].check, path.read_bytes()) is None
 
 
 @pytest.mark.parametrize("name", fuzz_targets.TARGETS)
-def test_mutations(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mutations(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     target, generator = fuzz_targets.TARGETS[name], random.Random(name)
     target.check(target.seeds[0])  # compiles
@@ -31,10 +28,10 @@ def test_mutations(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             pytest.fail(f"{why}; the input is {tmp_path / 'input'}")
 
 
-def test_a_failure_and_a_slow_input_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_and_a_slow_input_are_told(monkeypatch):
     monkeypatch.setattr(fuzz, "SECONDS", 1)
 
-    def endless(data: bytes) -> None:
+    def endless(data):
         while True:
             pass
 

@@ -1,13 +1,8 @@
 """The benchmarks run, report, and refuse to time what is wrong."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -20,7 +15,7 @@ pytest.importorskip("tiktoken")
 
 
 @pytest.fixture
-def tiny(tmp_path: Path) -> Path:
+def tiny(tmp_path):
     texts = ["The mass is -1.5e3 kg, about 3,300 pounds.", "pH 7.4 at 25 °C on 2020-01-02"]
     return write_texts(
         tmp_path / "tiny.jsonl", [*texts, "no number", "x = 0.125; y = −17; z = 602"]
@@ -28,7 +23,7 @@ def tiny(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def main(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], int]:
+def main(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     for name in ("RAYON", "OMP", "OPENBLAS"):
         monkeypatch.setenv(f"{name}_NUM_THREADS", "1")  # the benchmarks set them: put back after
@@ -38,13 +33,13 @@ def main(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], int]:
     return main
 
 
-def arguments(tiny: Path, *more: str) -> list[str]:
+def arguments(tiny, *more):
     tokenizer = str(ROOT / "numtok" / "default" / "tokenizer.json")
     return ["--quick", "--corpus", str(tiny), "--tokenizer", tokenizer, *more]
 
 
 @pytest.mark.slow
-def test_everything_runs_and_the_json_is_well_formed(tiny: Path, tmp_path: Path) -> None:
+def test_everything_runs_and_the_json_is_well_formed(tiny, tmp_path):
     output = tmp_path / "found.json"
     command = [sys.executable, "-m", "benchmarks", *arguments(tiny, "--json", str(output))]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -65,12 +60,12 @@ def test_everything_runs_and_the_json_is_well_formed(tiny: Path, tmp_path: Path)
     assert all(peer in names for peer in ("gigatoken", "tokenizers", "tiktoken", "recipe"))
 
 
-def wrong_decimals(right: Any) -> Any:
+def wrong_decimals(right):
     return lambda numbers: [value + 1 if value == 25 else value for value in right(numbers)]
 
 
-def wrong_ids(right: Any) -> Any:
-    def wrong(*given: Any, **options: Any) -> pa.RecordBatch:
+def wrong_ids(right):
+    def wrong(*given, **options):
         batch = right(*given, **options)
         column = batch.column("input_ids")
         ids = column.values.to_numpy().copy()
@@ -81,7 +76,7 @@ def wrong_ids(right: Any) -> Any:
     return wrong
 
 
-def wrong_tensors(right: Any) -> Any:
+def wrong_tensors(right):
     return lambda *given: {"number_scaled": pa.array(-right(*given)["number_scaled"].to_numpy())}
 
 
@@ -94,16 +89,8 @@ def wrong_tensors(right: Any) -> Any:
     ],
 )
 def test_a_wrong_result_is_told_and_not_timed(
-    kind: type,
-    method: str,
-    wrong: Callable[[Any], Any],
-    section: str,
-    told: str,
-    tiny: Path,
-    main: Callable[[list[str]], int],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    kind, method, wrong, section, told, tiny, main, monkeypatch, capsys
+):
     monkeypatch.setattr(kind, method, wrong(getattr(kind, method)))
     output = tiny.with_name("found.json")
     assert main(arguments(tiny, "--only", section, "--json", str(output))) == 1
@@ -113,13 +100,7 @@ def test_a_wrong_result_is_told_and_not_timed(
 
 
 @pytest.mark.parametrize(("measured", "code"), [(0.5, 0), (1.5, 0), (2.5, 2)])
-def test_the_exit_status_says_whether_the_floors_hold(
-    tiny: Path,
-    main: Callable[[list[str]], int],
-    monkeypatch: pytest.MonkeyPatch,
-    measured: float,
-    code: int,
-) -> None:
+def test_the_exit_status_says_whether_the_floors_hold(tiny, main, monkeypatch, measured, code):
     from benchmarks.timing import Goal, Section
 
     found = Section("one", goals=[Goal("a cost", measured, 2, 1, "x", at_most=True)])

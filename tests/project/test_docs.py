@@ -6,15 +6,12 @@ that promises more has a check of its own in ``PROMISES``. What the pages take f
 the files that they name, lies in the folder they run in: see ``FOUND_THERE``.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import jobs
 import pyarrow as pa
@@ -35,12 +32,12 @@ Promise = Callable[[Session, str], None]
 PROMISES: dict[tuple[str, str], Promise] = {}
 
 
-def promise(document: str, words: str) -> Callable[[Promise], Promise]:
+def promise(document, words):
     """The decorated function checks the one block of ``document`` that holds ``words``; it gets the
     session and what the block printed.
     """
 
-    def add(check: Promise) -> Promise:
+    def add(check):
         PROMISES[document, words] = check
         return check
 
@@ -50,11 +47,11 @@ def promise(document: str, words: str) -> Callable[[Promise], Promise]:
 # What the pages take for granted
 
 
-def sample(folder: Path) -> None:
+def sample(folder):
     shutil.copy(SAMPLE, folder / "sample.jsonl")
 
 
-def pythia(folder: Path) -> None:
+def pythia(folder):
     """A folder of the name that Pythia has on the hub: tokenizer and model of the same kind and the
     same special tokens, but small, with random weights.
     """
@@ -68,7 +65,7 @@ def pythia(folder: Path) -> None:
     transformers.GPTNeoXForCausalLM(config).save_pretrained(target)
 
 
-def out_parquet(folder: Path) -> None:
+def out_parquet(folder):
     """What a page about reading files reads."""
     numtok.encode_files(SAMPLE, folder / "out.parquet", numbers="xval,bits", scale=1.0)
 
@@ -89,7 +86,7 @@ FOUND_THERE: dict[str, list[Callable[[Path], None]]] = {
 
 
 @pytest.fixture(autouse=True)
-def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def surroundings(tmp_path, monkeypatch):
     """An empty folder, the CPU, one thread, a seed, and a cache that goes away with the folder."""
     datasets = pytest.importorskip("datasets")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / ".cache")
@@ -113,7 +110,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_the_blocks_run_and_keep_their_promise(path: Path) -> None:
+def test_the_blocks_run_and_keep_their_promise(path):
     document = str(path.relative_to(ROOT))
     session = Session(Path.cwd(), {"__name__": "__main__"})
     for prepare in FOUND_THERE.get(document, []):
@@ -131,7 +128,7 @@ def test_the_blocks_run_and_keep_their_promise(path: Path) -> None:
                 check(session, printed)
 
 
-def test_every_promise_is_about_one_block() -> None:
+def test_every_promise_is_about_one_block():
     sources = {
         str(path.relative_to(ROOT)): [one.source for one in blocks(path)] for path in documents()
     }
@@ -142,18 +139,18 @@ def test_every_promise_is_about_one_block() -> None:
 # Promises
 
 
-def texts(path: Path) -> list[str]:
+def texts(path):
     return [json.loads(line)["text"] for line in path.read_text("utf-8").splitlines()]
 
 
-def check_training(trainer: Any) -> None:
+def check_training(trainer):
     """Losses are finite and fall, and all that was learnt is finite."""
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     assert losses and math.isfinite(sum(losses)) and losses[-1] < 0.9 * losses[0]
     assert all(torch.isfinite(parameter).all() for parameter in trainer.model.parameters())
 
 
-def check_blocks(session: Session, file: str, separators: int) -> None:
+def check_blocks(session, file, separators):
     """The data set that the page trains on holds every token and every number of the file."""
     table, data = pq.read_table(session.folder / file), list(session.names["data"])
     tokens, numbers = (
@@ -165,7 +162,7 @@ def check_blocks(session: Session, file: str, separators: int) -> None:
 
 
 @promise("docs/start.md", "numtok train sample")
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     table = pa.ipc.open_file(str(session.folder / "prices.arrow")).read_all()
     assert table["id"].to_pylist() == ["A7", "B2"]
     # the data grammar: no grouping
@@ -178,7 +175,7 @@ def _(session: Session, printed: str) -> None:
 
 
 @promise("docs/start.md", "tok.save_pretrained(")
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     names = session.names
     assert names["tok"].decode_batch(names["batch"]).to_pylist() == ["The mass is -1.5e3 kg"]
     assert numtok.Tokenizer.from_pretrained(session.folder / "folder") == names["tok"]
@@ -187,21 +184,21 @@ def _(session: Session, printed: str) -> None:
 
 
 @promise("README.md", "numtok encode sample.jsonl -o shards/")
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     assert texts(session.folder / "back.jsonl") == texts(SAMPLE)
     assert "183 numbers in 31 documents" in (session.folder / "report.html").read_text("utf-8")
     assert len(jobs.table(session.folder / "shards")) == len(texts(SAMPLE))
 
 
 @promise("README.md", "from numtok.hf import NumberTokenizer")
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     tokenizer, weights = session.names["tokenizer"], ["It weighs -1.5e3 kg", "It weighs 11 kg"]
     assert tokenizer.batch_decode(tokenizer(weights)["input_ids"]) == weights
     assert [len(tokenizer(text)["input_ids"]) for text in ("5", "11")] == [3, 4]
 
 
 @promise("docs/start.md", "trainer = Trainer(")
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     """What the model writes behind the beginnings of its texts holds numbers."""
     check_blocks(session, "corpus.parquet", separators=0)
     generate, beginnings = session.names["generate"], [text[:30] for text in texts(SAMPLE)]
@@ -212,7 +209,7 @@ def _(session: Session, printed: str) -> None:
 
 
 @promise("docs/tutorials/adding.md", "right = sum(")
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     """The loss falls, and nearly all sums that were not seen are right."""
     losses, asked = session.names["losses"], session.names["asked"]
     assert math.isfinite(sum(losses)) and sum(losses[-50:]) < 0.3 * sum(losses[:50])
@@ -220,7 +217,7 @@ def _(session: Session, printed: str) -> None:
 
 
 @promise("docs/corpora.md", "duckdb.sql(")
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     names, expected = session.names, jobs.table(session.folder / "data")["input_ids"].to_pylist()
     assert names["rows"]["input_ids"][:] == names["frame"]["input_ids"].to_list() == expected
     assert names["table"]["input_ids"].to_pylist() == expected
@@ -228,7 +225,7 @@ def _(session: Session, printed: str) -> None:
 
 
 @promise("docs/corpora.md", "data/__numtok/plan.json ")
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     """What the page lists is there, and nothing else."""
     listed = {line.split()[0].rstrip("/") for line in printed.splitlines()}
     paths = (session.folder / "data").rglob("*")
@@ -238,7 +235,7 @@ def _(session: Session, printed: str) -> None:
 
 
 @promise("docs/packing.md", "class Twins(Dataset)")
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     from numtok_torch import NumberDataset
 
     data, twins = NumberDataset(session.folder / "sample.parquet"), session.names["twins"]
@@ -248,7 +245,7 @@ def _(session: Session, printed: str) -> None:
 
 
 @promise("docs/stats.md", "numtok stats sample.jsonl --html")
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     assert "183 numbers in 31 documents" in (session.folder / "report.html").read_text("utf-8")
     data = json.loads((session.folder / "report.json").read_text("utf-8"))
     assert data["recommendation"]["options"] == {"numbers": "fone:16,16"}
@@ -256,21 +253,21 @@ def _(session: Session, printed: str) -> None:
 
 
 @promise("docs/stats.md", "numtok stats sample.parquet")
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     encoded = printed[printed.rindex("sample.parquet\n  documents") :]
     assert "fone:4,2" in encoded and "p1000" not in encoded
     assert "Encoded files do not tell" in encoded
 
 
 @promise("docs/training.md", 'print(generate(model, tokenizer, ["The tower is"]')
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     check_blocks(session, "sample.parquet", separators=31)
     assert (session.folder / "model" / "model.safetensors").is_file()
     assert numtok.extract(printed.splitlines()[-1])
 
 
 @promise("docs/serving.md", 'pipeline("text-generation", model="model"')
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     decoded, text = printed.splitlines()[:1], session.names["text"]
     assert decoded[0].startswith("It weighs 12.5 kg and")
     model, tokenizer = session.names["model"], session.names["tokenizer"]
@@ -280,7 +277,7 @@ def _(session: Session, printed: str) -> None:
 
 
 @promise("docs/training.md", "compute_metrics=number_metrics")
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     found = session.names["trainer"].evaluate()
     told = float(printed.splitlines()[-1])
     assert found["eval_numbers"] > 100 and found["eval_median_log_error"] == pytest.approx(told)
@@ -288,7 +285,7 @@ def _(session: Session, printed: str) -> None:
 
 
 @promise("docs/training.md", "Seq2SeqNumberCollator.from_schema")
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     """Training moved the loss, which is finite, and a number was written in the words of the
     targets.
     """
@@ -305,24 +302,24 @@ def _(session: Session, printed: str) -> None:
 
 
 @promise("docs/representations.md", "class Root(SingleToken)")
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     """It is one like ours; other pages are about ours alone."""
     assert numtok.representations.parse("root") == (session.names["Root"](),)
     del numtok.representations.REPRESENTATIONS["root"]
 
 
 @promise("numtok/FORMAT.md", "It     is   [NUM]")
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     compact = numtok.representations.parse("xval,bits", compact=True)
     check_worked("It is -28.5 or 10,000", compact, printed)
 
 
 @promise("numtok/FORMAT.md", "place_value    [0,")
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     check_worked("It is 123.45", (numtok.PlaceValue(),), printed)
 
 
-def check_worked(text: str, numbers: Any, block: str) -> None:
+def check_worked(text, numbers, block):
     """Lines ``column [values] hex hex ...``, the hex words being the values as they lie in memory,
     little-endian.
     """
@@ -336,7 +333,7 @@ def check_worked(text: str, numbers: Any, block: str) -> None:
 
 
 @promise("numtok/FORMAT.md", 'pq.read_table("out.parquet")')
-def _(session: Session, printed: str) -> None:
+def _(session, printed):
     expected = []
     for row in session.names["table"].to_pylist():
         ids = [row["input_ids"][place] for place in row["number_index"]]

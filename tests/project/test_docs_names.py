@@ -1,11 +1,8 @@
 """The prose of the documentation: the paths and the names that it gives in backticks are there."""
 
-from __future__ import annotations
-
 import functools
 import pkgutil
 import re
-from pathlib import Path
 
 import pytest
 from docs_runner import documents
@@ -32,7 +29,7 @@ PATH = re.compile(r"\.?[\w.-]+(/[\w.-]+)+/?|[\w-]+\.(py|md|toml|txt)")
 NAME = re.compile(r"(numtok(?:_torch)?(?:\.\w+)+)(?:\(.*\))?")
 
 
-def named(prose: str, pattern: re.Pattern[str]) -> list[str]:
+def named(prose, pattern):
     """What stands in backticks and matches, fenced blocks aside."""
     prose = re.sub(r"^ *```.*?^ *```", "", prose, flags=re.DOTALL | re.MULTILINE)
     return [
@@ -44,14 +41,14 @@ def named(prose: str, pattern: re.Pattern[str]) -> list[str]:
 
 
 @functools.cache
-def tree() -> frozenset[str]:
+def tree():
     """Every file and folder of the repository from its root, modules without their ending too."""
     paths = [*ROOT.iterdir(), *(path for top in TOPS for path in (ROOT / top).rglob("*"))]
     found = [str(path.relative_to(ROOT)) for path in paths if "__pycache__" not in path.parts]
     return frozenset([*found, *(path.removesuffix(".py") for path in found)])
 
 
-def is_there(path: str) -> bool:
+def is_there(path):
     """From the root, or, if it does not begin there, at the end of a path: ``choose.py``,
     ``corpus/flow``.
     """
@@ -62,10 +59,10 @@ def is_there(path: str) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_paths_and_names_of_the_prose_are_there(page: Path) -> None:
+def test_the_paths_and_names_of_the_prose_are_there(page):
     prose = page.read_text("utf-8")
     assert [
         path for path in named(prose, PATH) if not path.startswith(NOT_OURS) and not is_there(path)
     ] == []
     for written in named(prose, NAME):
-        pkgutil.resolve_name(NAME.fullmatch(written)[1])  # type: ignore[index]  # it matched; an AttributeError or ImportError names what is not there
+        pkgutil.resolve_name(NAME.fullmatch(written)[1])

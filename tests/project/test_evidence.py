@@ -2,17 +2,13 @@
 what the kept results say.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
 import random
 import re
 from collections import Counter
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -43,14 +39,14 @@ from numtok_torch import tasks
 SHOWN = re.compile(r"!\[[^]]*?: ([^]]*)\]\(images/([^)]*)\)")
 
 
-def results(folder: Path, name: str) -> list[dict[str, Any]]:
+def results(folder, name):
     return [
         json.loads(path.read_text())["found"]
         for path in sorted((folder / EXPERIMENTS[name].results).glob("*.json"))
     ]
 
 
-def words(picture: Path) -> set[str]:
+def words(picture):
     """The texts of an SVG."""
     return {
         "".join(one.itertext()).strip()
@@ -63,9 +59,7 @@ def words(picture: Path) -> set[str]:
 @pytest.mark.parametrize(
     "name", [one.name for one in EXPERIMENTS.values() if one.results == one.name]
 )
-def test_it_learns_in_a_few_steps_and_is_kept(
-    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_it_learns_in_a_few_steps_and_is_kept(name, tmp_path, capfd):
     if name == "bits_masked_words" and shared_folder() is None:
         pytest.skip("no shared data: the sample has no short sentences with one number")
     if name == "tables_by_heads":
@@ -91,7 +85,7 @@ def test_it_learns_in_a_few_steps_and_is_kept(
         assert exact["fone"] > exact["digits"] + 0.1
 
 
-def test_questions_are_those_of_the_paper() -> None:
+def test_questions_are_those_of_the_paper():
     """FoNE, section 4.1: "[operand a][operator][operand b]=", a <= b but a >= b where they are
     subtracted; none comes twice. Appendix F: all pairs of lengths of operands.
     """
@@ -113,7 +107,7 @@ def test_questions_are_those_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize("operands", [2, 3, 4])
-def test_expressions_have_the_value_that_python_gives_them(operands: int) -> None:
+def test_expressions_have_the_value_that_python_gives_them(operands):
     for where in ("seen", "gap", "beyond"):
         for one in expressions(operands, 100, seed=1, special=where):
             assert eval(one.text.removesuffix("=")) == pytest.approx(float(one.value), abs=1e-9)
@@ -126,9 +120,7 @@ def test_expressions_have_the_value_that_python_gives_them(operands: int) -> Non
 
 @pytest.mark.parametrize("operands", [2, 3, 4])
 @pytest.mark.parametrize("numbers", ["xval", "p1000"])
-def test_the_answer_of_an_expression_is_what_is_masked(
-    operands: int, numbers: str, tmp_path: Path
-) -> None:
+def test_the_answer_of_an_expression_is_what_is_masked(operands, numbers, tmp_path):
     """However many brackets the tokenizer merges with the = before it."""
     some = expressions(operands, 300, seed=2)
     whole, scale = map(xval_expressions.whole, some), {"scale": 1.0} if numbers == "xval" else {}
@@ -141,7 +133,7 @@ def test_the_answer_of_an_expression_is_what_is_masked(
         assert places.nonzero().flatten().tolist() == [*range(length - len(answer), length)]
 
 
-def test_the_page_is_made_of_the_kept_results(tmp_path: Path) -> None:
+def test_the_page_is_made_of_the_kept_results(tmp_path):
     """docs/evidence.md says what the results in the repository say, and nothing else."""
     report.write(EXPERIMENTS.values(), Store(), tmp_path)
     page = (tmp_path / "evidence.md").read_text()
@@ -160,7 +152,7 @@ def test_the_page_is_made_of_the_kept_results(tmp_path: Path) -> None:
         assert set(names.split("; ")) <= words(tmp_path / "images" / picture)
 
 
-def test_kept_results_are_of_runs_that_there_are() -> None:
+def test_kept_results_are_of_runs_that_there_are():
     for experiment in EXPERIMENTS.values():
         phases = experiment.phases("small") + experiment.phases("full")
         known = list(itertools.chain.from_iterable(phases))
@@ -168,9 +160,7 @@ def test_kept_results_are_of_runs_that_there_are() -> None:
             assert settings in known and found
 
 
-def test_a_run_that_there_is_not_or_that_fails_is_an_error(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_there_is_not_or_that_fails_is_an_error(tmp_path, capfd):
     """The second needs the rates of the search, before there was one; what others did stays."""
     kept = ["--results", str(tmp_path)]
     with pytest.raises(SystemExit):
@@ -181,7 +171,7 @@ def test_a_run_that_there_is_not_or_that_fails_is_an_error(
     assert results(tmp_path, fone_arithmetic.NAME) == []
 
 
-def test_the_words_that_are_asked_for_are_not_in_the_text_of_the_pretraining() -> None:
+def test_the_words_that_are_asked_for_are_not_in_the_text_of_the_pretraining():
     """Pages are put aside before the pretraining, and no sentence is in both parts."""
     if shared_folder() is None:
         pytest.skip("no shared data: the sample has no pages to put aside")
@@ -191,9 +181,7 @@ def test_the_words_that_are_asked_for_are_not_in_the_text_of_the_pretraining() -
     assert seen | unseen <= set(bits_masked_words.sentences())
 
 
-def test_questions_are_written_for_numtok_score(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_questions_are_written_for_numtok_score(tmp_path, capsys):
     assert main(["tasks", "--count", "40", "--levels", "1", "3"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(rows) == 40 and {row["level"] for row in rows} == {1, 3}
@@ -202,7 +190,7 @@ def test_questions_are_written_for_numtok_score(
     assert all(right)
 
 
-def test_no_numbers_of_the_training_are_asked_about() -> None:
+def test_no_numbers_of_the_training_are_asked_about():
     """In whatever order and task; and a guess is scored as an answer is."""
     seen, asked = numeracy.questions("smoke")
     of_seen, of_asked = (
@@ -217,7 +205,7 @@ def test_no_numbers_of_the_training_are_asked_about() -> None:
     assert guess == np.mean(first)
 
 
-def test_no_equation_that_is_asked_stands_in_a_problem_of_the_training() -> None:
+def test_no_equation_that_is_asked_stands_in_a_problem_of_the_training():
     """In neither order of its numbers."""
     asked, seen = (
         {tuple(sorted(re.findall(r"[\d.]+|[^\d.]", one.equation))) for one in some}
@@ -226,7 +214,7 @@ def test_no_equation_that_is_asked_stands_in_a_problem_of_the_training() -> None
     assert len(asked) > 10 and len(seen) > 100 and not asked & seen
 
 
-def test_an_inverse_of_what_is_asked_is_counted() -> None:
+def test_an_inverse_of_what_is_asked_is_counted():
     asked, seen = (
         [SimpleNamespace(equation=one) for one in some]
         for some in (("4+5", "9-4", "7-2", "30+8", "1+1"), ("9-5", "2+5", "8+29", "0.5+0.5"))
@@ -234,7 +222,7 @@ def test_an_inverse_of_what_is_asked_is_counted() -> None:
     assert place_fermat.inverse_known(asked, seen) == [True, True, True, False, False]
 
 
-def test_no_table_reports_a_seed_by_which_a_rate_was_chosen() -> None:
+def test_no_table_reports_a_seed_by_which_a_rate_was_chosen():
     """The questions of a search are of another seed than those of the tables that it chose for."""
     for name in ("fone_arithmetic", "fone_lengths"):
         every = Store().all(name)
@@ -248,7 +236,7 @@ def test_no_table_reports_a_seed_by_which_a_rate_was_chosen() -> None:
     assert max(len(searched & some) for some in asked) <= 1
 
 
-def test_a_curve_gets_the_verdict_that_it_gives() -> None:
+def test_a_curve_gets_the_verdict_that_it_gives():
     """And none of too few seeds."""
     verdict = fone_arithmetic.verdict
     assert verdict([0.99] * 3, 1.0, 1200) == "shown"
@@ -265,7 +253,7 @@ def test_a_curve_gets_the_verdict_that_it_gives() -> None:
     assert xval_expressions.verdict(0.98, 0.998) == "not shown: 1 - R² is 10 times as large"
 
 
-def test_a_row_of_a_table_holds_its_numbers() -> None:
+def test_a_row_of_a_table_holds_its_numbers():
     """FoNE leaves what it has no digits for to the text: the widest row has digits for all."""
     pytest.importorskip("sklearn")
     for name, wide in (("diabetes", "fone:4,4"), ("breast cancer", "fone:4,7")):

@@ -2,19 +2,14 @@
 compute by themselves.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json
 import random
 import re
 import shlex
-from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -29,18 +24,18 @@ from places import EXAMPLES
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
+def one_thread():
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)
 
 
 @pytest.fixture(autouse=True)
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+def quiet(monkeypatch):
     monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 
-def example(name: str) -> Any:
+def example(name):
     """An example as a module; they import each other as scripts do, from their own folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(EXAMPLES))
@@ -48,10 +43,10 @@ def example(name: str) -> Any:
 
 
 @pytest.fixture
-def commands_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def commands_in_process(monkeypatch):
     """The commands that an example would start a process for run here, in a second less each."""
 
-    def run(*words: str | Path) -> None:
+    def run(*words):
         cli([*map(str, words), "--overwrite", "--quiet"], standalone_mode=False)
 
     monkeypatch.setattr(additions, "numtok_command", run)
@@ -67,9 +62,7 @@ TINY = shlex.split("--steps 3 --sums 200 --held-out 12 --width 16 --layers 1 --b
 
 
 @pytest.mark.parametrize("numbers", ["xval,fone:3,0", "place", "p1000"])
-def test_additions_the_whole_way(
-    numbers: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
-) -> None:
+def test_additions_the_whole_way(numbers, tmp_path, capsys, request):
     """One of them with the commands as processes, as it is in a shell."""
     from numtok_torch import NumberDataset, NumberModel
 
@@ -87,7 +80,7 @@ def test_additions_the_whole_way(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("commands_in_process")
-def test_additions_are_learnt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_additions_are_learnt(tmp_path, monkeypatch):
     """Sums of numbers up to 60, with FoNE; untrained, hardly any is right."""
     monkeypatch.setattr(additions, "LARGEST", 60)
     sizes = shlex.split("--sums 3000 --held-out 200 --batch-size 128 --learning-rate 6e-3 --steps")
@@ -102,15 +95,12 @@ def test_additions_are_learnt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("numbers", ["xval", "place", "p10", "subword"])
-def test_only_answers_have_labels(numbers: str) -> None:
+def test_only_answers_have_labels(numbers):
     from numtok_torch import NumberDataset
 
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=numbers)
     asked = questions.prompt(questions.Problem("What: 3 or 4?", ""))
-    for module, question, answer in (
-        (additions, "123 + 4 =", " 127;"),
-        (questions, asked, " 3\n"),
-    ):
+    for module, question, answer in ((additions, "123 + 4 =", " 127;"), (questions, asked, " 3\n")):
         data = NumberDataset(tokenizer.encode_batch([question + answer]))
         row = module.AnswersOnly(data, module.last_token(tokenizer, question))[0]
         ids, given = row["input_ids"].tolist(), tokenizer.encode(question).input_ids.tolist()
@@ -133,9 +123,7 @@ def test_only_answers_have_labels(numbers: str) -> None:
         (drop, "--drop x --pretrain-steps 0 --longest 40", "no room for a passage"),
     ],
 )
-def test_wrong_arguments(
-    module: Any, arguments: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_arguments(module, arguments, message, capsys):
     with pytest.raises(SystemExit) as stopped:
         module.main(arguments.split())
     assert stopped.value.code == 2
@@ -143,7 +131,7 @@ def test_wrong_arguments(
 
 
 @pytest.mark.parametrize("module", [additions, fermat, drop])
-def test_help_has_examples(module: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_has_examples(module, capsys):
     with pytest.raises(SystemExit):
         module.main(["--help"])
     command = rf"^  python examples/{module.__name__}\.py *([^#\n]*)"
@@ -154,13 +142,13 @@ def test_help_has_examples(module: Any, capsys: pytest.CaptureFixture[str]) -> N
         module.settings_from([*words.split(), *more])
 
 
-def test_an_unknown_representation_stops(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_representation_stops(tmp_path, capfd):
     with pytest.raises(SystemExit, match=r"numtok encode .*--numbers nothing"):
         additions.run("nothing", tmp_path, additions.settings_from(TINY))
     assert "unknown representation 'nothing'" in capfd.readouterr().err
 
 
-def test_problems_are_right() -> None:
+def test_problems_are_right():
     """The answer is the equation's value, exactly; the question has the equation's numbers."""
     made = word_problems.problems(1500, seed=3)
     assert made == word_problems.problems(1500, seed=3) != word_problems.problems(1500, seed=4)
@@ -179,7 +167,7 @@ def test_problems_are_right() -> None:
     assert len({written.sub("n", problem.equation) for problem in made}) == 9
 
 
-def write_aspects(folder: Path, count: int = 8) -> None:
+def write_aspects(folder, count=8):
     """Test sets in FERMAT's format: questions and answers in orders of their own."""
     draw = random.Random(5)
     for place, aspect in enumerate(("Original", "Commuted", "1000+_comma")):
@@ -202,9 +190,7 @@ SMALL += ["--threads", "1", "--vocab-size", "300"]
 
 
 @pytest.mark.parametrize("order", ["lsd", pytest.param("msd", marks=pytest.mark.slow)])
-def test_fermat_the_whole_way(
-    order: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fermat_the_whole_way(order, tmp_path, capsys):
     """Then again from what it wrote, as from a pretrained model."""
     from numtok_torch import NumberModel
 
@@ -231,7 +217,7 @@ def test_fermat_the_whole_way(
     assert fermat.main([*sources, *SMALL, *again]) == 0
 
 
-def test_a_pretrained_model_starts_as_it_was() -> None:
+def test_a_pretrained_model_starts_as_it_was():
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue(order="lsd")])
     settings = argparse.Namespace(model=None, width=16, layers=1, order="lsd", longest=512)
     model = questions.build_model(tokenizer, settings).eval()
@@ -243,7 +229,7 @@ def test_a_pretrained_model_starts_as_it_was() -> None:
         torch.testing.assert_close(with_places, model.backbone(ids).logits, rtol=0, atol=0)
 
 
-def test_questions_and_answers_are_joined_by_index(tmp_path: Path) -> None:
+def test_questions_and_answers_are_joined_by_index(tmp_path):
     write_aspects(tmp_path, count=8)
     found = fermat.read_aspects(tmp_path, 0, seed=1)
     assert list(found) == ["Original", "Commuted", "1000+_comma"]
@@ -255,7 +241,7 @@ def test_questions_and_answers_are_joined_by_index(tmp_path: Path) -> None:
     assert fermat.read_aspects(tmp_path, 0, seed=2)["Original"] != found["Original"]
 
 
-def test_missing_and_damaged_data(tmp_path: Path) -> None:
+def test_missing_and_damaged_data(tmp_path):
     with pytest.raises(SystemExit, match=r"no FERMAT test sets in .*--fermat FOLDER"):
         fermat.main(["--fermat", str(tmp_path), "--pretrain-steps", "0"])
     write_aspects(tmp_path)
@@ -271,13 +257,13 @@ def test_missing_and_damaged_data(tmp_path: Path) -> None:
         questions.passages(tmp_path / "text.jsonl", 10)
 
 
-def test_answers_are_measured_as_decimals() -> None:
+def test_answers_are_measured_as_decimals():
     asked = [word_problems.Problem("", answer) for answer in ("70.0", "0.3", "1234.0", "5")]
     assert fermat.measure(["70", ".30", "1,234", "none"], asked)[0] == 0.75
     assert fermat.measure(["70", ".30", "1,234", "none"], asked)[2] == 0.25
 
 
-def test_the_published_test_sets(shared: Path) -> None:
+def test_the_published_test_sets(shared):
     """All aspects, the same questions of each, every answer a number."""
     folder = shared / "fermat" / "test_sets"
     if not folder.is_dir():
@@ -293,10 +279,10 @@ def test_the_published_test_sets(shared: Path) -> None:
 # ---- DROP
 
 
-def write_drop(path: Path, passages: int = 4) -> dict[str, Any]:
+def write_drop(path, passages=4):
     """A file of DROP's form: numbers, a span and a date, and what others answered."""
 
-    def asked(question: str, *answers: dict[str, Any]) -> dict[str, Any]:
+    def asked(question, *answers):
         empty = {"number": "", "date": {"day": "", "month": "", "year": ""}, "spans": []}
         first, *others = (empty | answer for answer in answers)
         return {"question": question, "answer": first, "validated_answers": others}
@@ -319,7 +305,7 @@ def write_drop(path: Path, passages: int = 4) -> dict[str, Any]:
     return content
 
 
-def test_questions_of_drop_are_those_whose_answer_is_a_number(tmp_path: Path) -> None:
+def test_questions_of_drop_are_those_whose_answer_is_a_number(tmp_path):
     path = tmp_path / "drop.json"
     passage = write_drop(path)["game_1"]["passage"]
     found = drop.read_drop(path)
@@ -335,7 +321,7 @@ def test_questions_of_drop_are_those_whose_answer_is_a_number(tmp_path: Path) ->
             drop.read_drop(path)
 
 
-def test_answers_are_scored_as_drop_does() -> None:
+def test_answers_are_scored_as_drop_does():
     for said, answers, exact, f1 in (
         ("5", ("5",), 1, 1),
         ("5.0", ("5",), 1, 1),
@@ -349,7 +335,7 @@ def test_answers_are_scored_as_drop_does() -> None:
         assert drop.score(said, answers) == (exact, pytest.approx(f1)), said
 
 
-def test_a_long_passage_is_cut_so_that_its_question_fits() -> None:
+def test_a_long_passage_is_cut_so_that_its_question_fits():
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue(order="lsd")])
     long = "It rained 12.5 mm on 3 days. " * 200
     problem = drop.fitting(tokenizer, drop.Asked(long, "How much?", ("12.5",)), 100)
@@ -360,15 +346,13 @@ def test_a_long_passage_is_cut_so_that_its_question_fits() -> None:
     assert short.question == "Short.\nHow much?"
 
 
-def test_questions_of_drop_are_learnt_by_heart(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_questions_of_drop_are_learnt_by_heart(tmp_path, capsys):
     """With places and without, from the file to the scores."""
     file = tmp_path / "drop.json"
     write_drop(file, passages=3)
     sizes = "--width 64 --layers 1 --batch-size 6 --learning-rate 1e-2 --vocab-size 300 --threads 1"
 
-    def scores(steps: int) -> dict[str, tuple[float, float]]:
+    def scores(steps):
         given = f"--drop {file} --asked {file} --pretrain-steps 0 {sizes} --steps {steps}"
         settings = drop.settings_from(given.split())
         settings.folder = tmp_path / str(steps)
@@ -384,7 +368,7 @@ def test_questions_of_drop_are_learnt_by_heart(
 
 
 @pytest.mark.slow
-def test_jax_learns_sums(capsys: pytest.CaptureFixture[str]) -> None:
+def test_jax_learns_sums(capsys):
     """It reads numbers from the columns alone: off by 2% of the largest sums in these steps."""
     pytest.importorskip("flax")
     losses = example("train_jax").main(["--steps", "200", "--samples", "1024"])

@@ -2,13 +2,10 @@
 that only POSIX has, and no file is read or written in the encoding of the place.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from places import ROOT, SAMPLE
@@ -58,7 +55,7 @@ with open("open", "w", encoding="utf-8"):
 
 
 @pytest.mark.slow
-def test_without_what_only_posix_has(tmp_path: Path) -> None:
+def test_without_what_only_posix_has(tmp_path):
     """Files, a folder of shards, pages, a data set and a tokenizer, as ever."""
     environment = os.environ | {
         "PYTHONPATH": str(ROOT / "tests" / "support"),
@@ -73,5 +70,5 @@ def test_without_what_only_posix_has(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.tmp"))
 
 
-def texts(path: Path) -> list[str]:
+def texts(path):
     return [json.loads(line)["text"] for line in path.read_text("utf-8").splitlines()]

@@ -4,8 +4,6 @@ from the checkout, with every extra.
 Needs the package index that pip is set up for, as ``make test`` itself does.
 """
 
-from __future__ import annotations
-
 import email
 import json
 import os
@@ -29,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def built(tmp_path_factory):
     """The two archives, from a copy of the repository's files: the sdist, and the wheel that is
     made from it.
     """
@@ -49,7 +47,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"sdist": sdist, "wheel": wheel}
 
 
-def contents(archive: Path) -> set[str]:
+def contents(archive):
     """The names of the files in it, in an sdist without the folder that holds all."""
     if archive.suffix == ".whl":
         return set(zipfile.ZipFile(archive).namelist())
@@ -61,7 +59,7 @@ def contents(archive: Path) -> set[str]:
         }
 
 
-def test_every_file_of_the_packages_is_in_both(built: dict[str, Path]) -> None:
+def test_every_file_of_the_packages_is_in_both(built):
     parts = [name.split("/") for name in repository_files()]
     parts = [one for one in parts if len(one) > 1 and one[0] in INSTALLED_AS]
     files = {"/".join(one) for one in parts}
@@ -71,13 +69,13 @@ def test_every_file_of_the_packages_is_in_both(built: dict[str, Path]) -> None:
     assert in_wheel == {"/".join([INSTALLED_AS[first], *rest]) for first, *rest in parts}
 
 
-def metadata(built: dict[str, Path]) -> email.message.Message:
+def metadata(built):
     with zipfile.ZipFile(built["wheel"]) as file:
         (name,) = (name for name in file.namelist() if name.endswith(".dist-info/METADATA"))
         return email.message_from_bytes(file.read(name))
 
 
-def test_what_the_metadata_promise_is_tested(built: dict[str, Path]) -> None:
+def test_what_the_metadata_promise_is_tested(built):
     found = metadata(built)
     # dev is what these tests run in, and it has what "testing", "onnx" and "serve" have; `make docs`
     # and `make release-check` install theirs
@@ -91,9 +89,7 @@ def test_what_the_metadata_promise_is_tested(built: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["sdist", "wheel"])
-def test_the_core_and_the_extras_work_away_from_the_checkout(
-    kind: str, built: dict[str, Path], tmp_path: Path
-) -> None:
+def test_the_core_and_the_extras_work_away_from_the_checkout(kind, built, tmp_path):
     """The wheel alone, then the extras, one upon the other, each installed as the error says that
     names it; the sdist with the drop-in at once.
     """
@@ -113,7 +109,7 @@ OTHER_PYTHONS = ("3.12", "3.13", "3.14")
 
 
 @pytest.mark.parametrize("version", OTHER_PYTHONS)
-def test_other_pythons(version: str, built: dict[str, Path], tmp_path: Path) -> None:
+def test_other_pythons(version, built, tmp_path):
     python = interpreter(version)
     if python is None:
         pytest.skip(f"there is no Python {version} here")
@@ -124,9 +120,7 @@ def test_other_pythons(version: str, built: dict[str, Path], tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("resolution", ["lowest-direct", "highest"])
-def test_the_lowest_and_the_newest_declared_versions(
-    resolution: str, built: dict[str, Path], tmp_path: Path
-) -> None:
+def test_the_lowest_and_the_newest_declared_versions(resolution, built, tmp_path):
     """Of the core alone: the lowest pyarrow has no pandas beside it."""
     environment = Environment(tmp_path)
     declared = metadata(built).get_all("Requires-Dist") or []
@@ -142,7 +136,7 @@ def test_the_lowest_and_the_newest_declared_versions(
     check_core(environment)
 
 
-def check_round_trip(environment: Environment) -> None:
+def check_round_trip(environment):
     place = Path(environment.run("python", "-c", "import numtok; print(numtok.__file__)").strip())
     assert place.is_relative_to(environment.home)
     shutil.copy(EXAMPLES / "sample.jsonl", environment.work)
@@ -152,11 +146,11 @@ def check_round_trip(environment: Environment) -> None:
     assert texts(environment.work / "back.jsonl") == texts(EXAMPLES / "sample.jsonl")
 
 
-def texts(path: Path) -> list[str]:
+def texts(path):
     return [json.loads(line)["text"] for line in path.read_text("utf-8").splitlines()]
 
 
-def check_core(environment: Environment) -> None:
+def check_core(environment):
     """Encode, decode, inspect, train, and the demo."""
     check_round_trip(environment)
     shutil.copy(EXAMPLES / "demo.py", environment.work)
@@ -220,7 +214,7 @@ numtok.decode_files("memory://bucket/data/", "from-store.jsonl")
 """
 
 
-def check_remote(environment: Environment, requirement: str) -> None:
+def check_remote(environment, requirement):
     """A job in an object store, and back.
 
     (Without the extra it may run as well: tokenizers brings fsspec today, in some version.)
@@ -230,13 +224,13 @@ def check_remote(environment: Environment, requirement: str) -> None:
     assert texts(environment.work / "from-store.jsonl") == texts(EXAMPLES / "sample.jsonl")
 
 
-def check_torch(environment: Environment, requirement: str) -> None:
+def check_torch(environment, requirement):
     assert environment.advised("import numtok_torch") == requirement
     environment.install(requirement)
     environment.run("python", "-c", TORCH)
 
 
-def check_hf(environment: Environment, requirement: str) -> None:
+def check_hf(environment, requirement):
     assert environment.advised("import numtok.hf") == requirement
     environment.install(requirement)
     environment.run("python", "-c", DROP_IN)
@@ -244,7 +238,7 @@ def check_hf(environment: Environment, requirement: str) -> None:
     environment.run("python", "huggingface.py", "--steps", "2", "--batch-size", "4")
 
 
-def check_report(environment: Environment, requirement: str) -> None:
+def check_report(environment, requirement):
     """It draws the pictures of the documentation."""
     environment.install(requirement)
     shutil.copy(ROOT / "docs" / "plots.py", environment.work)
@@ -257,7 +251,7 @@ def check_report(environment: Environment, requirement: str) -> None:
     assert drawn == kept - {"inspect.png", "playground.png", "stats.png"} and drawn
 
 
-def check_ray(environment: Environment, requirement: str) -> None:
+def check_ray(environment, requirement):
     """A cluster that is started for the command writes the shards."""
     job = shlex.split("numtok encode sample.jsonl -o parts/ --shards 2 --ray local --scale 1")
     refused = environment.start(*job)

@@ -2,15 +2,10 @@
 and says what it is, and every link of the documentation leads somewhere.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 import pytest
 from docs_runner import FENCE, documents
@@ -26,14 +21,14 @@ LINK = re.compile(r"""(?:\]\(|<img src=")([^)\s":#]*)(?:#([^)\s":]*))?[)"]""")
 METHODS = (property, cached_property, classmethod, staticmethod)
 
 
-def public_names() -> list[str]:
+def public_names():
     names = []
     for module in PUBLIC:
         names += [f"{module}.{name}" for name in importlib.import_module(module).__all__]
     return sorted(set(names) - ALIASES)
 
 
-def undocumented(path: str) -> Iterator[str]:
+def undocumented(path):
     """The name, if it is a class or a function without a docstring, and the methods that have none."""
     module, name = path.rsplit(".", 1)
     found = getattr(importlib.import_module(module), name)
@@ -50,23 +45,23 @@ def undocumented(path: str) -> Iterator[str]:
                 yield f"{kind.__module__}.{kind.__name__}.{member}"
 
 
-def _doc(kind: type, member: str, value: Any) -> str | None:
+def _doc(kind, member, value):
     is_data = isinstance(value, property | cached_property)
     return inspect.getdoc(value if is_data else getattr(kind, member))
 
 
-def test_every_public_name_says_what_it_is() -> None:
+def test_every_public_name_says_what_it_is():
     assert sorted({bare for path in public_names() for bare in undocumented(path)}) == []
 
 
-def test_every_public_name_is_in_the_reference_once() -> None:
+def test_every_public_name_is_in_the_reference_once():
     pages = "".join(page.read_text("utf-8") for page in (ROOT / "docs/reference").glob("*.md"))
     listed = re.findall(r"^::: (\S+)", pages, re.M)
     assert sorted(set(listed)) == sorted(listed)
     assert sorted(set(public_names()) - set(listed)) == []
 
 
-def headings(page: Path) -> set[str]:
+def headings(page):
     """The anchors of a page, as its site and the repository's pages make them."""
     prose = FENCE.sub("", page.read_text("utf-8"))
     titles = re.findall(r"^#+ +(.*?) *$", prose, re.M)
@@ -76,11 +71,11 @@ def headings(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_leads_somewhere(page):
     assert list(broken(page)) == []
 
 
-def broken(page: Path) -> Iterator[str]:
+def broken(page):
     prose = re.sub(r"`[^`\n]+`", "", FENCE.sub("", page.read_text("utf-8")))
     for target, anchor in LINK.findall(prose):
         path = (page.parent / target).resolve() if target else page

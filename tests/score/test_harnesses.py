@@ -1,10 +1,6 @@
 """Inside the real harnesses, where they are installed."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,12 +10,12 @@ ANSWERS = [("It costs $29.00.", "29"), ("#### 1,000", "1000"), ("I do not know",
 
 
 @pytest.mark.slow
-def test_lm_eval(tmp_path: Path) -> None:
+def test_lm_eval(tmp_path):
     evaluator = pytest.importorskip("lm_eval")
     from lm_eval.api.model import LM
 
-    class Canned(LM):  # type: ignore[misc]
-        def generate_until(self, requests: list[Any], **_: Any) -> list[str]:
+    class Canned(LM):
+        def generate_until(self, requests, **_):
             return [ANSWERS[int(request.args[0])][0] for request in requests]
 
         loglikelihood = loglikelihood_rolling = generate_until
@@ -48,7 +44,7 @@ def test_lm_eval(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_inspect_ai(tmp_path: Path) -> None:
+def test_inspect_ai(tmp_path):
     inspect_ai = pytest.importorskip("inspect_ai")
     from inspect_ai.dataset import Sample
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
@@ -72,7 +68,7 @@ def test_inspect_ai(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_trl(tmp_path: Path) -> None:
+def test_trl(tmp_path):
     """A tiny model is trained with the reward, which is logged."""
     trl = pytest.importorskip("trl")
     datasets = pytest.importorskip("datasets")

@@ -1,11 +1,8 @@
 """The final number of an answer, comparing, reporting: on odd answers, and by properties."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -26,7 +23,7 @@ SHORT = st.decimals(min_value=-(10**12), max_value=10**12, places=4)
 
 
 @pytest.mark.parametrize("why", sorted({case["why"] for case in ODD}))
-def test_odd_answers(why: str) -> None:
+def test_odd_answers(why):
     for case in (case for case in ODD if case["why"] == why):
         found = final_number(case["text"], case["policy"])
         wanted = case["value"] and Fraction(case["value"])
@@ -38,7 +35,7 @@ def test_odd_answers(why: str) -> None:
 @given(
     SHORT, st.sampled_from(["{:f}", "{:,}", "${:,}", "\\boxed{{{:f}}}", "#### {:,}", "**{:f}**"])
 )
-def test_a_number_is_read_as_it_was_written(value: Decimal, form: str) -> None:
+def test_a_number_is_read_as_it_was_written(value, form):
     text = f"First 7, then 8.\n{form.format(value)}"
     found = final_number(text)
     assert found is not None and found.value == value
@@ -46,7 +43,7 @@ def test_a_number_is_read_as_it_was_written(value: Decimal, form: str) -> None:
 
 
 @given(st.integers(-999, 999), st.integers(1, 999))
-def test_fractions(top: int, bottom: int) -> None:
+def test_fractions(top, bottom):
     sign = "-" if top < 0 else ""
     for text in (f"{top}/{bottom}", f"{sign}\\frac{{{abs(top)}}}{{{bottom}}}"):
         found = final_number(f"The answer is {text}.")
@@ -58,7 +55,7 @@ def test_fractions(top: int, bottom: int) -> None:
     ["1", "2.5", "/", "-", "\\frac", "{", "}", "^", "10", "\\boxed{", "####", " ", "=", "%", "$",
      "answer is", "\n", "½", "×", ",", "e5", "million", "</think>", "Question:"]), max_size=20
 ).map("".join))  # fmt: skip
-def test_any_text(text: str) -> None:
+def test_any_text(text):
     for policy in POLICIES:
         for one in read_numbers(text, policy):
             assert text[one.start : one.stop] == one.text
@@ -67,7 +64,7 @@ def test_any_text(text: str) -> None:
         report([text], [text], policy)
 
 
-def test_numbers_are_those_of_extract() -> None:
+def test_numbers_are_those_of_extract():
     """Plain text is read by the rules of :mod:`numtok.numbers.grammar`."""
     for line in SAMPLE.read_text("utf-8").splitlines():
         text = json.loads(line)["text"]
@@ -107,13 +104,13 @@ def test_numbers_are_those_of_extract() -> None:
         (float("nan"), float("nan"), {}, True),
     ],
 )  # fmt: skip
-def test_equal(prediction: object, target: object, options: dict[str, object], same: bool) -> None:
+def test_equal(prediction, target, options, same):
     if prediction != prediction:  # not a number equals nothing, itself included
         same = False
-    assert equal(prediction, target, **options) is same  # type: ignore[arg-type]
+    assert equal(prediction, target, **options) is same
 
 
-def test_hostile_numbers_end_soon() -> None:
+def test_hostile_numbers_end_soon():
     long, many = "9" * 1_000_000, 50_000
     assert equal(long, long) and not equal(long, "5", 0.5)
     hostile = [f"{long}/{long}", f"{long}^{long}", "9^9^9^9", "1e" + long, "-" * 10**5 + "5"]
@@ -124,7 +121,7 @@ def test_hostile_numbers_end_soon() -> None:
         final_number(text)
 
 
-def test_report() -> None:
+def test_report():
     told = report(["100", "101", "120", "no idea", "900", "5"], ["100"] * 5 + ["none"])
     assert (told.total, told.exact, told.within_1_percent, told.within_10_percent) == (5, 1, 2, 2)
     assert (told.same_magnitude, told.unparseable, told.without_target) == (4, 1, 1)
@@ -140,22 +137,22 @@ def test_report() -> None:
     [
         (lambda: equal("1", "1", -1), "tolerance is a number from 0"),
         (lambda: equal("1", "1", 0, "maths"), "no policy is called 'maths'; there are default"),
-        (lambda: equal([1], "1"), "neither a text nor a number"),  # type: ignore[arg-type]
+        (lambda: equal([1], "1"), "neither a text nor a number"),
         (lambda: Policy(percent="drop"), "percent='drop' is not known"),
     ],
 )
-def test_errors(call: object, message: str) -> None:
+def test_errors(call, message):
     with pytest.raises(numtok.NumtokError, match=message):
-        call()  # type: ignore[operator]
+        call()
 
 
-def test_it_loads_without_the_rest() -> None:
+def test_it_loads_without_the_rest():
     heavy = "{'numba', 'pyarrow', 'torch', 'numpy'}"
     check = f"import sys, numtok.score; print({heavy} & sys.modules.keys())"
     assert subprocess.check_output([sys.executable, "-c", check], text=True).strip() == "set()"
 
 
-def test_a_reward_and_digits() -> None:
+def test_a_reward_and_digits():
     reward = number_reward("gold", tolerance=0.01)
     chat = [[{"role": "assistant", "content": "The answer is 10."}], "#### 9.95", "none"]
     assert reward(completions=chat, gold=["10", 10, "10"]) == [1.0, 1.0, 0.0]
@@ -163,7 +160,7 @@ def test_a_reward_and_digits() -> None:
     assert told == ["1000.50", "5/2", "[invalid]"]
 
 
-def test_of_a_very_long_text_the_end_is_read() -> None:
+def test_of_a_very_long_text_the_end_is_read():
     text = "1 a " * MOST_READ + "the answer is 12,345."
     found = final_number(text)
     assert found is not None and found.value == 12345 and found.start == len(text) - 7

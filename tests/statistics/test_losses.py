@@ -2,8 +2,6 @@
 what is recommended follows from that.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import random
@@ -22,14 +20,14 @@ from numtok_cli.main import cli
 
 import numtok
 from numtok import Digits, FloatBits, FoNE, Grammar, Numbers, PlaceValue, Statistics, Subword, XVal
-from numtok.representations import REPRESENTATIONS, Representation, SingleToken, SpelledOut, parse
+from numtok.representations import REPRESENTATIONS, SingleToken, SpelledOut, parse
 from numtok.representations.parse import name_of
 from numtok.statistics.losses import candidates, fitted_xval, losses
 from numtok.statistics.recommend import wanted_grammar
 from numtok.statistics.report import Report
 
 
-def really_lost(representation: Representation, numbers: Numbers) -> tuple[int, int, int]:
+def really_lost(representation, numbers):
     """(left as text, clipped, read back as another decimal), of all numbers."""
     numbers = numbers if representation.carries_sign else numbers.without_sign()
     fits = representation.fits(numbers)
@@ -49,11 +47,11 @@ EVERY = [one for name in [*NAMES.split(), "logfourier", "subword"] for one in pa
 
 
 @pytest.fixture(scope="module")
-def found(wiki_texts: list[str]) -> Numbers:
+def found(wiki_texts):
     return numtok.scan([text[:30_000] for text in wiki_texts[:60]])
 
 
-def test_the_losses_are_those_of_encoding_every_number(found: Numbers) -> None:
+def test_the_losses_are_those_of_encoding_every_number(found):
     for loss in losses(Statistics.of_numbers(found), EVERY):
         left, clipped, changed = really_lost(loss.representation, found)
         assert loss.numbers == len(found)
@@ -67,14 +65,14 @@ pairs = st.tuples(st.integers(-(10**12), 10**12), st.integers(-20, 20))
 
 @settings(max_examples=examples(40))
 @given(st.lists(pairs, min_size=1, max_size=4))
-def test_few_values_are_told_exactly(values: list[tuple[int, int]]) -> None:
+def test_few_values_are_told_exactly(values):
     numbers = numtok.scan([" ".join(f"{mantissa}e{power}" for mantissa, power in values)])
     for loss in losses(Statistics.of_numbers(numbers), EVERY):
         lost = (loss.left_as_text, loss.clipped, loss.rounded)
         assert lost == really_lost(loss.representation, numbers), loss.name
 
 
-def test_a_scale_that_is_fitted_to_the_statistics_is_that_of_the_numbers(found: Numbers) -> None:
+def test_a_scale_that_is_fitted_to_the_statistics_is_that_of_the_numbers(found):
     statistics, few = Statistics.of_numbers(found), 0.002 * len(found)
     for log in (False, True):
         pair = XVal.fit(found, log=log), fitted_xval(statistics, log)
@@ -89,16 +87,14 @@ counted = st.lists(st.tuples(st.floats(1e-30, 1e30), st.integers(1, 9)), min_siz
 
 
 @given(counted, st.booleans())
-def test_a_fit_to_counted_values_is_that_to_all_of_them(
-    values: list[tuple[float, int]], log: bool
-) -> None:
+def test_a_fit_to_counted_values_is_that_to_all_of_them(values, log):
     each, counts = (np.array(column) for column in zip(*values, strict=True))
     for quantile in (None, 0.5, 0.99, 1.0):
         fitted = XVal.fit_values(each, quantile=quantile, log=log, counts=counts)
         assert fitted == XVal.fit_values(np.repeat(each, counts), quantile=quantile, log=log)
 
 
-def test_quantiles_are_within_three_percent(found: Numbers) -> None:
+def test_quantiles_are_within_three_percent(found):
     magnitudes = np.abs(found.to_float64())
     magnitudes = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
     shares = (0.001, 0.01, 0.5, 0.9, 0.999)
@@ -106,7 +102,7 @@ def test_quantiles_are_within_three_percent(found: Numbers) -> None:
     assert np.allclose(Statistics.of_numbers(found).quantiles(shares), expected, rtol=1 / 32)
 
 
-def test_costs_are_tokens_and_bytes_per_number() -> None:
+def test_costs_are_tokens_and_bytes_per_number():
     tok = numtok.Tokenizer.from_pretrained(None, [Subword()])
     statistics = Statistics.of_batch(["1 -22 333", "4444.5"], tokenizer=tok)
     kinds = [XVal(), FloatBits(), FoNE(2, 1), PlaceValue(), Digits(), Digits(1), Subword()]
@@ -130,9 +126,7 @@ def test_costs_are_tokens_and_bytes_per_number() -> None:
     assert (told["options"], told["name"]) == (FoNE(3, 1).to_dict(), "fone:3,1")
 
 
-def test_names_are_those_that_are_parsed_and_ones_of_a_users_own_are_compared(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_names_are_those_that_are_parsed_and_ones_of_a_users_own_are_compared(monkeypatch):
     names = [*NAMES.split(), "xval", "fone:3,0", "digits:1,places", "p10:5", "logfourier"]
     assert [name_of(one) for name in names for one in parse(name)] == names
 
@@ -147,7 +141,7 @@ def test_names_are_those_that_are_parsed_and_ones_of_a_users_own_are_compared(
 # What is recommended
 
 
-def corpus(kind: str) -> list[str]:
+def corpus(kind):
     dice = np.random.default_rng(0)
     powers = [f"{dice.uniform(1, 9.99):.2f}e{dice.integers(-30, 30)}" for _ in range(500)]
     return {
@@ -175,9 +169,7 @@ def corpus(kind: str) -> list[str]:
         ("counts", "fone:7,0", "7 digits hold 99%"),
     ],
 )
-def test_the_first_rule_that_holds_decides_and_its_options_encode(
-    kind: str, chosen: str, reason: str, tmp_path: Path
-) -> None:
+def test_the_first_rule_that_holds_decides_and_its_options_encode(kind, chosen, reason, tmp_path):
     report = Report.of(Statistics.of_batch(corpus(kind)))
     advice = report.recommendation
     assert advice.numbers == advice.options["numbers"] == chosen
@@ -191,7 +183,7 @@ def test_the_first_rule_that_holds_decides_and_its_options_encode(
     numtok.encode_files(texts, tmp_path / "out.parquet", **advice.options)
 
 
-def test_what_speaks_against_it_names_those_that_hold_as_much() -> None:
+def test_what_speaks_against_it_names_those_that_hold_as_much():
     """Of all that are compared: of prices with two digits, all that write digits keep each, and so
     does fone; the evidence against xVal is told.
     """
@@ -205,9 +197,7 @@ def test_what_speaks_against_it_names_those_that_hold_as_much() -> None:
     assert [float(tokens) for _, tokens in told] == pytest.approx(fewest, rel=0.01)
 
 
-def test_the_options_that_are_printed_encode(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_options_that_are_printed_encode(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("in.txt").write_text("\n".join(corpus("prices")))
     told = CliRunner().invoke(cli, ["stats", "in.txt"]).stdout
@@ -227,13 +217,13 @@ def test_the_options_that_are_printed_encode(
         ("1 and 2", ""),
     ],
 )
-def test_what_looks_odd_is_remarked(text: str, remark: str) -> None:
+def test_what_looks_odd_is_remarked(text, remark):
     remarks = Report.of(Statistics.of_batch([text])).recommendation.remarks
     assert remark in " ".join(remarks) if remark else remarks == ()
 
 
 @pytest.mark.parametrize("texts", [[], ["0 -0 0.0"], ["1e99999999999999999"]])
-def test_a_report_of_nothing_has_all_its_parts(texts: list[str]) -> None:
+def test_a_report_of_nothing_has_all_its_parts(texts):
     statistics = Statistics.of_batch(texts)
     report = Report.of(statistics)
     assert json.loads(json.dumps(report.to_json()))["recommendation"]["options"]
@@ -253,7 +243,7 @@ CORPORA = {
 
 
 @pytest.mark.parametrize("name", CORPORA)
-def test_another_grammar_is_asked_for_until_it_is_used(name: str, tmp_path: Path) -> None:
+def test_another_grammar_is_asked_for_until_it_is_used(name, tmp_path):
     assert wanted_grammar(Statistics.of_batch([CORPORA[name]] * 3)) == name
     used = Statistics.of_batch([CORPORA[name]] * 3, getattr(Grammar, name)())
     assert wanted_grammar(used) is None
@@ -264,7 +254,7 @@ def test_another_grammar_is_asked_for_until_it_is_used(name: str, tmp_path: Path
         assert f"count again with --grammar {name}" in one
 
 
-def rewritten(text: str, marks: dict[str, str]) -> str:
+def rewritten(text, marks):
     """``text`` with its numbers in other marks."""
     pieces, at = [], 0
     for number in numtok.extract(text):
@@ -282,15 +272,13 @@ def rewritten(text: str, marks: dict[str, str]) -> str:
         ({",": "’"}, "swiss"),
     ],
 )
-def test_wikipedia_as_other_countries_write_it(
-    marks: dict[str, str], wanted: str | None, wiki_texts: list[str]
-) -> None:
+def test_wikipedia_as_other_countries_write_it(marks, wanted, wiki_texts):
     texts = [rewritten(text, marks) for text in wiki_texts[::10]]
     assert wanted_grammar(Statistics.of_batch(texts)) == wanted
 
 
 @pytest.mark.parametrize("grammar", ["prose", "data"])
-def test_tables_and_code_are_no_hint(grammar: str) -> None:
+def test_tables_and_code_are_no_hint(grammar):
     dice = random.Random(1)
     pairs = [(dice.randrange(10_000), dice.uniform(0, 1000)) for _ in range(300)]
     library, modules = Path(sysconfig.get_paths()["stdlib"]), ("datetime", "statistics", "decimal")
@@ -311,7 +299,7 @@ def test_tables_and_code_are_no_hint(grammar: str) -> None:
         assert wanted_grammar(Statistics.of_batch(some, grammar)) is None, name
 
 
-def test_the_written_forms_of_a_grammar_are_known_by_its_own_marks() -> None:
+def test_the_written_forms_of_a_grammar_are_known_by_its_own_marks():
     text = "1.234,50 und 1 234 und 3,5 und 1.234 und ,5"
     forms = Statistics.of_batch([text], "european").to_json()
     assert forms["forms"] == {"grouped decimal": 1, "grouped": 2, "decimal": 2}

@@ -25,38 +25,18 @@ FROM_OUTSIDE = (
 def repository_files():
     """What belongs to the repository, relative to its root: tracked files, and new ones that git
     does not ignore.
-
-    Without git, the files of the packages, less what Python and Numba write beside them.
     """
-    command = [
-        "git",
-        "-C",
-        str(ROOT),
-        *["ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-    ]
-    if (ROOT / ".git").exists() and shutil.which("git"):
-        found = subprocess.run(command, capture_output=True, check=True).stdout.decode().split("\0")
-        return sorted(name for name in found if name and (ROOT / name).is_file())
-    folders = [
-        path for name in ("numtok", "numtok_torch", "cli") for path in (ROOT / name).rglob("*")
-    ]
-    paths = [*ROOT.iterdir(), *folders]
-    return sorted(
-        path.relative_to(ROOT).as_posix()
-        for path in paths
-        if path.is_file() and "__pycache__" not in path.parts
-    )
+    command = ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    found = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split("\0")
+    return sorted(name for name in found if name and (ROOT / name).is_file())
 
 
 def interpreter(version):
     """A Python of this version, such as ``3.12``, that runs: on the path, or one that pyenv keeps."""
     kept = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
-    for candidate in (shutil.which(f"python{version}"), *map(str, kept)):
+    for candidate in filter(None, (shutil.which(f"python{version}"), *map(str, kept))):
         asked = [candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-        if (
-            candidate
-            and subprocess.run(asked, capture_output=True, text=True).stdout.strip() == version
-        ):
+        if subprocess.run(asked, capture_output=True, text=True).stdout.strip() == version:
             return candidate
     return None
 
@@ -77,18 +57,15 @@ def index_variables():
     """The variables by which uv, or a build that uses it, finds what pip would find; those of uv
     that are set stay as they are.
     """
-    # every line a name and the repr of its value
     command = [sys.executable, "-m", "pip", "config", "list"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    settings = dict(line.split("=", 1) for line in told.splitlines() if "=" in line)
     # the best of all indexes, as pip takes it
     found = {"UV_INDEX_STRATEGY": "unsafe-best-match", "UV_PYTHON_DOWNLOADS": "never"}
-    for place in ("global", "install", ":env:"):  # the last counts
-        for name, variable in UV_OPTIONS.items():
-            if value := settings.get(f"{place}.{name}"):
-                found[variable] = ("," if name == "find-links" else " ").join(
-                    ast.literal_eval(value).split()
-                )
+    for line in sorted(told.splitlines(), reverse=True):  # :env: comes last, and counts
+        name, _, value = line.partition("=")
+        if variable := UV_OPTIONS.get(name.rpartition(".")[2]):
+            separator = "," if variable == "UV_FIND_LINKS" else " "
+            found[variable] = separator.join(ast.literal_eval(value).split())
     return {name: value for name, value in found.items() if name not in os.environ}
 
 

@@ -70,7 +70,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
     named = {key.replace("-", "_"): value for key, value in content.items()}
     options = {_ALIASES.get(key, key): value for key, value in named.items()}
     conform(options, FileOptions, name, InputError)
-    return content
+    return options
 
 
 def _of_manifest(content: Any, path: str) -> dict[str, Any]:
