@@ -176,15 +176,16 @@ EXPERIMENT = Experiment(
         "The tasks are ours. **Two answers**: after x stands x in seven cases of ten, else -x; x has"
         " four digits, so that a question mostly stands in the training too, with either answer."
         " **Magnitudes**: after a stands 2a, for a of twelve decades; `exponent_bins` holds ten of"
-        f" them as it is, all of them if made wider. {STEPS['small']} steps of 128."
+        f" them as it is, all of them if made wider. {STEPS['small']} steps of 128, one rate."
     ),
     verdict=(
-        "Shown in part. **Two possible answers: shown.** A scalar head says their mean, which is"
-        " neither; a mixture says one, and so does the median of the quantile head. In squared error,"
-        " the paper's measure, the scalar stays ahead, as it must: nothing is nearer than the mean."
-        " **Many magnitudes: contradicted, in these steps.** Behind `xval:log`, a mixture is less often"
+        "Shown in part.\n\n"
+        "- **Two possible answers: shown.** A scalar head says their mean, which is neither; a mixture"
+        " says one, and so does the median of the quantile head. In squared error, the paper's measure,"
+        " the scalar stays ahead, as it must: nothing is nearer than the mean.\n"
+        "- **Many magnitudes: contradicted, in these steps.** Behind `xval:log`, a mixture is less often"
         " near than a scalar, with each seed. What counts there is that the representation holds them:"
-        " `exponent_bins` made wide has nearly all. Ten times the steps are two minutes of a core for"
-        " a row, and were not tried."
+        " `exponent_bins` made wide has nearly all. Ten times the steps are two minutes of a core for a"
+        " row, and were not tried."
     ),
 )
