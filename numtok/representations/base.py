@@ -12,9 +12,8 @@ To add one: a frozen dataclass that derives from one of the two, with its column
 from __future__ import annotations
 
 import dataclasses
-import functools
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -27,14 +26,11 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.options import check_options
 from numtok.representations.columns import Column
+from numtok.representations.continuation import Continuation
 from numtok.representations.plain import PlainForm
 
 NUM, END_NUM = "[NUM]", "[/NUM]"
 OVERFLOW = ("text", "clip", "error")
-NEVER = -1
-
-# state to (symbols, the state after each of them)
-Rules = Mapping[str, Sequence[tuple[Iterable[int], str]]]
 
 Mask = npt.NDArray[np.bool_]
 Symbols = npt.NDArray[np.uint16]
@@ -218,44 +214,6 @@ class SingleToken(Representation):
         return Numbers.parse(
             [text if good else near for text, near, good in zip(texts, held, fits, strict=True)]
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Continuation:
-    """What may follow what in a number."""
-
-    # int16[states, symbols], the state after each symbol, ``NEVER`` where it may not follow.
-    # Numbers begin in state 0.
-    following: npt.NDArray[np.int16]
-    # bool[states], whether what is written is a number. Without brackets around it, it ends where
-    # nothing may follow.
-    ends: npt.NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, rules: Rules, ends: Collection[str], symbols: int) -> Continuation:
-        """From the rules of each state, the first of which begins a number, for an alphabet of so
-        many symbols.
-        """
-        names = list(rules)
-        following = np.full((len(names), symbols), NEVER, np.int16)
-        for row, name in zip(following, names, strict=True):
-            for allowed, state in rules[name]:
-                row[list(allowed)] = names.index(state)
-        return cls(following, np.array([name in ends for name in names], np.bool_))
-
-    @functools.cached_property
-    def to_end(self) -> npt.NDArray[np.int64]:
-        """int64[states]: with how many symbols, at least, what is written becomes a number; 0 where
-        it is one.
-        """
-        found, before = np.where(self.ends, 0, len(self.ends)), None
-        # each turn settles the states that are one symbol further away
-        while before is None or (found < before).any():
-            before = found
-            # [states, symbols]
-            onward = np.where(self.following == NEVER, len(self.ends), found[self.following])
-            found = np.minimum(found, onward.min(1) + 1)
-        return found
 
 
 @dataclass(frozen=True, eq=False)

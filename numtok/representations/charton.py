@@ -14,9 +14,9 @@ B1999    ``-602 E-1``          ``-6.02 e+1``    1800 + 16 = 1816         2      
 FP15     ``-602E-1``           ``-6.02e+1``     1800 * 16 = 28800        2              1
 =======  ====================  ==============  ========================  =============  =====================
 
-**One idea.** A number is three integers: sign, mantissa and exponent. The four differ in which of
-them, or which digits of the mantissa, make up one symbol (:attr:`Charton.fields`); a symbol that
-holds several is a number in mixed radix.
+**One idea**, :class:`Scientific`: a number is three integers, sign, mantissa and exponent, and as
+many fields, each a symbol of an alphabet of its own. The four differ in which of the three, or which
+digits of the mantissa, are one field; a field that holds several is a number in mixed radix.
 
 **Rounding** is from the decimal as written, to nearest, halves to even: 1.245 is 124E-2, 1.2450001
 is 125E-2. **Zero** is as long as every other number, ``+ 0 0 0 E0``, ``+ 000 E0``, ``000 E0`` or
@@ -38,9 +38,10 @@ from __future__ import annotations
 
 import functools
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -51,7 +52,8 @@ from numtok.arrays import memory
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import decimals
-from numtok.representations.base import Continuation, Mask, Spelled, SpelledOut
+from numtok.representations.base import Mask, Spelled, SpelledOut
+from numtok.representations.continuation import Continuation, Language
 
 MAX_SYMBOLS = 2**16
 MAX_DECADE = 10**6
@@ -61,18 +63,142 @@ SIGNED, EXPONENT, WHOLE = "signed mantissa", "exponent", "whole number"
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Charton(SpelledOut):
-    """What the four have in common."""
+class Scientific(SpelledOut):
+    """Sign, mantissa and power of the first digit, in as many fields for every number."""
 
-    digits: int = 3  # significant digits
-    # the smallest and the largest power of ten of the first digit: (-7, 8) is 16 exponents, for
-    # zero and 1e-7 <= abs(x) < 1e9
-    decades: tuple[int, int] = (-7, 8)
-    form: str = "integer"  # ``"integer"``, −602 and E-1, or ``"decimal"``, −6.02 and e+1
-    overflow: str = "text"  # for numbers outside the decades
     bracketed: ClassVar[bool] = False
     shares_vocabulary: ClassVar[bool] = False
+    base: int = 10
+
+    @property
+    @abstractmethod
+    def fields(self) -> tuple[str, ...]:
+        """What each symbol of a number holds; fields of one kind have the same symbols."""
+
+    @property
+    @abstractmethod
+    def sizes(self) -> dict[str, int]:
+        """How many symbols each kind of field has, in the order of the alphabet."""
+
+    @property
+    @abstractmethod
+    def precision(self) -> int:
+        """Digits of the mantissa."""
+
+    @property
+    @abstractmethod
+    def powers(self) -> tuple[int, int]:
+        """The smallest and the largest power of the first digit."""
+
+    @property
+    def power_of_zero(self) -> int:
+        """That of the first digit of zero, or the nearest that there is."""
+        return 0
+
+    @abstractmethod
+    def forms(self) -> list[list[range]]:
+        """The values that each field has in numbers other than zero; several such for one that
+        depends on another.
+        """
+
+    @abstractmethod
+    def pack(self, minus: Ints, mantissa: Ints, power: Ints) -> list[Ints]:
+        """int64[n] each to the values of the fields, int64[n] each."""
+
+    @abstractmethod
+    def unpack(self, values: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
+        """The inverse of :meth:`pack`."""
+
+    @property
+    def length(self) -> int:
+        return len(self.fields)
+
+    @property
+    def n_symbols(self) -> int:
+        """How many symbols the alphabet has."""
+        return sum(self.sizes.values())
+
+    @property
+    def first_symbols(self) -> range:
+        return self._symbols(self.fields[0])
+
+    def _symbols(self, field: str) -> range:
+        """Those of a kind of field."""
+        kinds = list(self.sizes)
+        first = sum(self.sizes[kind] for kind in kinds[: kinds.index(field)])
+        return range(first, first + self.sizes[field])
+
+    def fits(self, numbers: Numbers) -> Mask:
+        mantissa, power = self.rounded(numbers)
+        low, high = self.powers
+        return np.asarray((mantissa == 0) | ((power >= low) & (power <= high)))
+
+    def encode(self, numbers: Numbers) -> Spelled:
+        mantissa, power = self.rounded(numbers)
+        (low, high), largest = self.powers, self.base**self.precision - 1
+        mantissa[(power > high) & (mantissa > 0)] = largest
+        mantissa[(power < low) & (mantissa > 0)] = largest // self.base + 1
+        power = np.where(mantissa == 0, self.power_of_zero, power).clip(low, high)
+        values = self.pack(numbers.negative.astype(np.int64), mantissa, power)
+        symbols = memory.empty(len(numbers) * self.length, np.uint16).reshape(-1, self.length)
+        for place, (field, value) in enumerate(zip(self.fields, values, strict=True)):
+            symbols[:, place] = self._symbols(field).start + value
+        return Spelled(symbols.reshape(-1), np.arange(len(numbers) + 1) * self.length)
+
+    def decode(self, spelled: Spelled) -> pa.LargeStringArray:
+        """Each number as text; symbols that are no number, such as a mantissa alone, as they are,
+        one after the other.
+        """
+        whole = np.diff(spelled.offsets) == self.length
+        places = spelled.offsets[:-1][whole][:, None] + np.arange(self.length)
+        table, known = spelled.symbols[places].astype(np.int64), map(self._symbols, self.fields)
+        values, valid = [], np.ones(len(table), np.bool_)
+        for symbols, field in zip(table.T, known, strict=True):
+            valid &= (symbols >= field.start) & (symbols < field.stop)
+            values.append(symbols - field.start)
+        whole[whole] = valid
+        texts = self.numbers(*self.unpack([one[valid] for one in values])).rows.array
+        if whole.all():
+            return texts
+        spoken, rows = texts.to_pylist()[::-1], pairwise(spelled.offsets.tolist())
+        return pa.array(
+            [
+                spoken.pop() if good else "".join(self.alphabet[s] for s in spelled.symbols[a:b])
+                for good, (a, b) in zip(whole.tolist(), rows, strict=True)
+            ],
+            pa.large_string(),
+        )
+
+    def rounded(self, numbers: Numbers) -> tuple[Ints, Ints]:
+        """(mantissa of ``precision`` digits, or 0; power of its first digit), int64[n] each."""
+        return decimals.rounded(numbers, self.precision)
+
+    def numbers(self, minus: Ints, mantissa: Ints, power: Ints) -> Numbers:
+        """The numbers of a sign, a mantissa and the power of its first digit."""
+        digits = decimals.split(mantissa, power - self.precision + 1)
+        return Numbers.from_digits(minus == 1, *digits)
+
+    def continuation(self, grammar: Grammar) -> Continuation:
+        """As :meth:`encode` spells: a mantissa that is not zero has no leading zeros, and zero has
+        one exponent.
+        """
+        language, known = Language(), [*map(self._symbols, self.fields)]
+        zeros = self.encode(Numbers.parse(["0", "-0"])).symbols.reshape(2, -1).tolist()
+        forms = [[range(symbol, symbol + 1) for symbol in zero] for zero in zeros]
+        for form in self.forms():
+            forms.append([s[v.start : v.stop] for s, v in zip(known, form, strict=True)])
+        parts = (language.then(*map(language.one, form)) for form in forms)
+        return language.continuation(language.either(*parts), self.n_symbols)
+
+
+@dataclass(frozen=True)
+class Charton(Scientific):
+    """What the four have in common; for the options see :class:`P10`."""
+
+    digits: int = 3
+    decades: tuple[int, int] = (-7, 8)
+    form: str = "integer"
+    overflow: str = "text"
     positional: ClassVar[tuple[str, ...]] = ("digits",)
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"form": ("integer", "decimal")}
     limits: ClassVar[Mapping[str, tuple[int, int]]] = {"digits": (1, 18)}
@@ -93,13 +219,16 @@ class Charton(SpelledOut):
             )
 
     @property
-    @abstractmethod
-    def fields(self) -> tuple[str, ...]:
-        """What each symbol of a number holds; fields of one kind have the same symbols."""
+    def precision(self) -> int:
+        return self.digits
 
     @property
-    def length(self) -> int:
-        return len(self.fields)
+    def powers(self) -> tuple[int, int]:
+        return self.decades
+
+    @property
+    def power_of_zero(self) -> int:
+        return self.digits - 1 if self.form == "integer" else 0
 
     @property
     def n_exponents(self) -> int:
@@ -112,146 +241,38 @@ class Charton(SpelledOut):
         return 9 * int(10 ** (self.digits - 1)) + 1
 
     @property
-    def n_symbols(self) -> int:
-        """How many symbols the alphabet has."""
-        return sum(map(self._size, dict.fromkeys(self.fields)))
-
-    @property
-    def alphabet(self) -> tuple[str, ...]:
-        return _alphabet(self)
-
-    @property
-    def first_symbols(self) -> range:
-        return range(self._size(self.fields[0]))
-
-    @property
-    def exponent_of_zero(self) -> int:
-        """As an index: the exponent 0, or the nearest to it."""
-        low, high = self.decades
-        shift = self.digits - 1 if self.form == "integer" else 0
-        return min(max(shift, low), high) - low
-
-    @property
-    def symbol_values(self) -> tuple[tuple[str, float] | None, ...]:
-        return tuple(map(_value, self.alphabet))
-
-    def fits(self, numbers: Numbers) -> Mask:
-        mantissa, decade = decimals.rounded(numbers, self.digits)
-        low, high = self.decades
-        return np.asarray((mantissa == 0) | ((decade >= low) & (decade <= high)))
-
-    def encode(self, numbers: Numbers) -> Spelled:
-        mantissa, decade = decimals.rounded(numbers, self.digits)
-        low, high = self.decades
-        largest = 10**self.digits - 1
-        mantissa[(decade > high) & (mantissa > 0)] = largest
-        mantissa[(decade < low) & (mantissa > 0)] = largest // 10 + 1
-        exponent = decade.clip(low, high) - low
-        exponent[mantissa == 0] = self.exponent_of_zero
-        minus = numbers.negative.astype(np.int64)
-        first, values = self._first(), self._values(minus, mantissa, exponent)
-        symbols = memory.empty(len(minus) * self.length, np.uint16).reshape(-1, self.length)
-        for place, (field, value) in enumerate(zip(self.fields, values, strict=True)):
-            symbols[:, place] = first[field] + value
-        return Spelled(symbols.reshape(-1), np.arange(len(numbers) + 1) * self.length)
-
-    def decode(self, spelled: Spelled) -> pa.LargeStringArray:
-        """Each number as text; symbols that are no number, such as a mantissa alone, as they are,
-        one after the other.
-        """
-        whole = np.diff(spelled.offsets) == self.length
-        rows = spelled.offsets[:-1][whole][:, None] + np.arange(self.length)
-        minus, mantissa, exponent, valid = self._read(spelled.symbols[rows].astype(np.int64))
-        values, offsets, exponent = decimals.split(
-            mantissa, exponent + self.decades[0] - self.digits + 1
-        )
-        texts = Numbers.from_digits(minus, values, offsets, exponent).rows.array
-        whole[whole] = valid
-        if whole.all():
-            return texts
-        spoken = texts.filter(pa.array(valid)).to_pylist()[::-1]
-        starts, symbols = spelled.offsets.tolist(), spelled.symbols.tolist()
-        return pa.array(
-            [
-                spoken.pop() if good else "".join(self.alphabet[s] for s in symbols[first:last])
-                for good, first, last in zip(whole.tolist(), starts[:-1], starts[1:], strict=True)
-            ],
-            pa.large_string(),
-        )
-
-    def continuation(self, grammar: Grammar) -> Continuation:
-        """As :meth:`encode` spells: a mantissa that is not zero has no leading zeros, and zero has
-        one exponent.
-        """
-        first = self._first()
-        rules: dict[str, list[tuple[range, str]]] = {}
-        known = False  # whether the symbols so far tell zero from other numbers
-        for place, field in enumerate(self.fields):
-            low, high = first[field], first[field] + self._size(field)
-            zeros = low + {SIGN: 0, SIGNED: 2, WHOLE: 0, EXPONENT: 0}.get(field, 1)
-            state = f"{place}" if place else "begin"
-            last = place == self.length - 1
-            other, zero = ("end", "end") if last else (f"{place + 1}", f"{place + 1} zero")
-            if known:
-                one = low + self.exponent_of_zero if field == EXPONENT else low
-                rules[f"{state} zero"] = [(range(one, one + 1), zero)]
-                rules[state] = [(range(low, high), other)]
-            else:
-                rules[state] = [(range(zeros, high), other)]
-                if zeros > low:
-                    rules[state].append((range(low, zeros), zero))
-            known = known or zeros > low
-        return Continuation.of(rules | {"end": []}, ["end"], self.n_symbols)
-
-    def _size(self, field: str) -> int:
-        """How many symbols a field has."""
-        return {
+    def sizes(self) -> dict[str, int]:
+        sizes = {
             SIGN: 2,
             DIGIT: 10,
             MANTISSA: self.n_mantissas,
             SIGNED: 2 * self.n_mantissas,
             EXPONENT: self.n_exponents,
             WHOLE: 2 * (self.n_mantissas - 1) * self.n_exponents + 2,
-        }[field]
+        }
+        return {field: sizes[field] for field in dict.fromkeys(self.fields)}
 
-    def _first(self) -> dict[str, int]:
-        """The first symbol of each kind of field."""
-        first, total = {}, 0
-        for field in dict.fromkeys(self.fields):
-            first[field] = total
-            total += self._size(field)
-        return first
+    @property
+    def alphabet(self) -> tuple[str, ...]:
+        return _alphabet(self)
 
-    def _values(self, minus: Ints, mantissa: Ints, exponent: Ints) -> list[Ints]:
-        """What each field holds, int64[n] each."""
-        if DIGIT in self.fields:
-            return [minus, *np.unravel_index(mantissa, (10,) * self.digits), exponent]
-        rank = np.maximum(mantissa - self.n_mantissas // 9 + 1, 0)  # 0 for zero, 1 for the smallest
-        if WHOLE in self.fields:
-            whole = (exponent * (self.n_mantissas - 1) + rank) * (rank > 0)
-            return [2 * whole + minus]
-        return [minus, rank, exponent] if SIGN in self.fields else [2 * rank + minus, exponent]
+    @property
+    def symbol_values(self) -> tuple[tuple[str, float] | None, ...]:
+        return tuple(map(_value, self.alphabet))
 
-    def _read(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
-        """The inverse of :meth:`_values`, and whether each row is a number."""
-        minus, mantissa, exponent = (np.zeros(len(table), np.int64) for _ in range(3))
-        valid = np.ones(len(table), np.bool_)
-        first = self._first()
-        for place, field in enumerate(self.fields):
-            value = table[:, place] - first[field]
-            valid &= (value >= 0) & (value < self._size(field))
-            if field in (SIGN, SIGNED, WHOLE):
-                value, minus = value // 2, value % 2
-            if field == WHOLE:
-                exponent, value = np.divmod(value - 1, self.n_mantissas - 1)
-                exponent, value = np.maximum(exponent, 0), (value + 1) * (table[:, place] > 1)
-            if field == DIGIT:
-                mantissa = 10 * mantissa + value
-            elif field == EXPONENT:
-                exponent = value
-            elif field != SIGN:
-                mantissa = np.where(value > 0, value + self.n_mantissas // 9 - 1, 0)
-        return minus == 1, mantissa, exponent, valid
+    def forms(self) -> list[list[range]]:
+        """All from those of the smallest number on."""
+        smallest = self.pack(*np.array([[0], [10 ** (self.digits - 1)], [self.decades[0]]]))
+        sizes = [self.sizes[field] for field in self.fields]
+        return [[range(int(one[0]), size) for one, size in zip(smallest, sizes, strict=True)]]
+
+    def rank(self, mantissa: Ints) -> Ints:
+        """0 for zero, 1 for the smallest other mantissa."""
+        return np.maximum(mantissa - self.n_mantissas // 9 + 1, 0)
+
+    def mantissa(self, rank: Ints) -> Ints:
+        """The inverse of :meth:`rank`."""
+        return np.where(rank > 0, rank + self.n_mantissas // 9 - 1, 0)
 
 
 @dataclass(frozen=True)
@@ -272,6 +293,13 @@ class P10(Charton):
     def fields(self) -> tuple[str, ...]:
         return (SIGN, *[DIGIT] * self.digits, EXPONENT)
 
+    def pack(self, minus: Ints, mantissa: Ints, power: Ints) -> list[Ints]:
+        return [minus, *in_base(mantissa, 10, self.digits), power - self.decades[0]]
+
+    def unpack(self, values: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
+        minus, *digits, exponent = values
+        return minus, from_base(digits, 10), exponent + self.decades[0]
+
 
 @dataclass(frozen=True)
 class P1000(Charton):
@@ -279,6 +307,13 @@ class P1000(Charton):
 
     name: ClassVar[str] = "p1000"
     fields = (SIGN, MANTISSA, EXPONENT)
+
+    def pack(self, minus: Ints, mantissa: Ints, power: Ints) -> list[Ints]:
+        return [minus, self.rank(mantissa), power - self.decades[0]]
+
+    def unpack(self, values: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
+        minus, rank, exponent = values
+        return minus, self.mantissa(rank), exponent + self.decades[0]
 
 
 @dataclass(frozen=True)
@@ -288,6 +323,13 @@ class B1999(Charton):
     name: ClassVar[str] = "b1999"
     fields = (SIGNED, EXPONENT)
 
+    def pack(self, minus: Ints, mantissa: Ints, power: Ints) -> list[Ints]:
+        return [2 * self.rank(mantissa) + minus, power - self.decades[0]]
+
+    def unpack(self, values: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
+        signed, exponent = values
+        return signed % 2, self.mantissa(signed // 2), exponent + self.decades[0]
+
 
 @dataclass(frozen=True)
 class FP15(Charton):
@@ -295,6 +337,27 @@ class FP15(Charton):
 
     name: ClassVar[str] = "fp15"
     fields = (WHOLE,)
+
+    def pack(self, minus: Ints, mantissa: Ints, power: Ints) -> list[Ints]:
+        rank = self.rank(mantissa)
+        whole = (power - self.decades[0]) * (self.n_mantissas - 1) + rank
+        return [2 * np.where(rank > 0, whole, 0) + minus]
+
+    def unpack(self, values: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
+        minus, whole = values[0] % 2, values[0] // 2
+        exponent, rank = np.divmod(np.maximum(whole - 1, 0), self.n_mantissas - 1)
+        mantissa = self.mantissa(np.where(whole > 0, rank + 1, 0))
+        return minus, mantissa, exponent + self.decades[0]
+
+
+def in_base(values: Ints, base: int, width: int) -> list[Ints]:
+    """The last ``width`` digits of int64[n], int64[n] each, most significant first."""
+    return [values // base**k % base for k in reversed(range(width))]
+
+
+def from_base(digits: Sequence[Ints], base: int) -> Ints:
+    """The inverse of :func:`in_base`."""
+    return functools.reduce(lambda value, digit: value * base + digit, digits)
 
 
 @functools.lru_cache(maxsize=16)
@@ -316,7 +379,9 @@ def _alphabet(encoding: Charton) -> tuple[str, ...]:
         EXPONENT: exponents,
     }
     if WHOLE in encoding.fields:
-        zeros = [zero + exponents[encoding.exponent_of_zero] for zero in signed[:2]]
+        low, high = encoding.decades
+        zero_at = min(max(encoding.power_of_zero, low), high) - low
+        zeros = [zero + exponents[zero_at] for zero in signed[:2]]
         symbols[WHOLE] = [*zeros, *(m + exponent for exponent in exponents for m in signed[2:])]
     return tuple(one for field in dict.fromkeys(encoding.fields) for one in symbols[field])
 

@@ -1,252 +1,254 @@
-"""What may follow what in decimals, character by character or in groups of digits: those that a
-grammar reads, in either order of the digits. Rule A of :mod:`numtok.numbers.grammar`: digits,
-perhaps grouped, a fraction, an exponent of at most :data:`EXPONENT_DIGITS` digits.
+"""What may follow what in a number that is spelled out: :class:`Continuation`, a table of states and
+symbols; :class:`Language`, from which one is made; and :class:`Decimals`, the numbers that a
+grammar reads (rule A of :mod:`numtok.numbers.grammar`), character by character or in groups of
+digits.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
-from typing import NamedTuple
+import functools
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from numtok.numbers.grammar import Grammar
-from numtok.representations.as_written import LOWER_E, POINT, UPPER_E
-from numtok.representations.base import NEVER, Continuation
 
-DIGITS = "0123456789"
+NEVER = -1
 EXPONENT_DIGITS = 3  # the largest power of ten that a float64 holds is 308
-Characters = dict[str, str]  # characters to the state after them
-# What may come within a run of digits: any group, as it begins or all of its groups were full; a
-# full one; none.
-ANY, FULL, NONE = range(3)
-States = npt.NDArray[np.int64]
+
+Part = Callable[[int], int]  # from the state after it to the state before it
 
 
-def continuation_of(alphabet: Sequence[str], grammar: Grammar, order: str) -> Continuation:
-    """Of decimals as the grammar reads them, a symbol a character, the mantissa's digits in this
-    order; ``.`` is the point, whatever its mark.
+@dataclass(frozen=True, eq=False)
+class Continuation:
+    """What may follow what in a number."""
+
+    # int16[states, symbols], the state after each symbol, ``NEVER`` where it may not follow.
+    # Numbers begin in state 0.
+    following: npt.NDArray[np.int16]
+    # bool[states], whether what is written is a number. Without brackets around it, it ends where
+    # nothing may follow.
+    ends: npt.NDArray[np.bool_]
+
+    @functools.cached_property
+    def to_end(self) -> npt.NDArray[np.int64]:
+        """int64[states]: with how many symbols, at least, what is written becomes a number; 0 where
+        it is one.
+        """
+        found, before = np.where(self.ends, 0, len(self.ends)), None
+        # each turn settles the states that are one symbol further away
+        while before is None or (found < before).any():
+            before = found
+            # [states, symbols]
+            onward = np.where(self.following == NEVER, len(self.ends), found[self.following])
+            found = np.minimum(found, onward.min(1) + 1)
+        return found
+
+
+class Language:
+    """Sequences of symbols, put together from parts, the last one first: an automaton that may be
+    in several states at once.
+    """
+
+    END, NOTHING = 0, 1  # states: a whole sequence; none at all
+
+    def __init__(self) -> None:
+        # of each state: the symbols that lead onward, None if nothing has to be written; to where
+        self._states: list[tuple[Any, tuple[int, ...]]] = [(None, ()), (None, ())]
+        self._known: dict[Hashable, int] = {}
+
+    def one(self, symbols: range | tuple[int, ...]) -> Part:
+        """One of these symbols."""
+        return lambda after: self._state(symbols, {after} if symbols else set())
+
+    def either(self, *parts: Part) -> Part:
+        """One of the parts."""
+        return lambda after: self._state(None, {part(after) for part in parts})
+
+    def maybe(self, *parts: Part) -> Part:
+        """The parts, one after the other, or nothing."""
+        return self.either(self.then(*parts), lambda after: after)
+
+    def then(self, *parts: Part) -> Part:
+        """The parts, one after the other."""
+        return lambda after: functools.reduce(lambda state, part: part(state), parts[::-1], after)
+
+    def many(self, part: Part) -> Part:
+        """The part any number of times."""
+
+        def before(after: int) -> int:
+            if after == self.NOTHING:
+                return after
+            again = len(self._states)
+            self._states.append((None, (after,)))
+            self._states[again] = (None, (part(again), after))
+            return again
+
+        return before
+
+    def _state(self, symbols: Any, onward: set[int]) -> int:
+        """One from which the symbols lead onward; the same for the same."""
+        if not (onward := onward - {self.NOTHING}):
+            return self.NOTHING
+        key = symbols, tuple(sorted(onward))
+        if key not in self._known:
+            self._known[key] = len(self._states)
+            self._states.append(key)
+        return self._known[key]
+
+    def continuation(self, part: Part, symbols: int) -> Continuation:
+        """What may follow what in sequences of this part, for an alphabet of so many symbols."""
+        reached = functools.cache(self._reached)
+        begin = reached(part(self.END))
+        # symbols that nothing tells apart have one column
+        told = list(dict.fromkeys(one for one, _ in self._states if one is not None))
+        member = np.zeros((len(told), symbols), np.bool_)
+        for row, chosen in zip(member, told, strict=True):
+            row[list(chosen)] = True
+        kinds, kind = np.unique(member, axis=1, return_inverse=True)  # [told, kinds], [symbols]
+        columns = {one: np.flatnonzero(row).tolist() for one, row in zip(told, kinds, strict=True)}
+        rows, following = {begin: 0}, []
+        for state in (order := [begin]):
+            onward: list[set[int]] = [set() for _ in range(kinds.shape[1])]
+            for one in state:
+                chosen, after = self._states[one]
+                for column in columns[chosen] if chosen is not None else ():
+                    onward[column] |= reached(*after)
+            for other in filter(None, map(frozenset, onward)):
+                if other not in rows:
+                    rows[other] = len(order)
+                    order.append(other)
+            following.append([rows.get(frozenset(other), NEVER) for other in onward])
+        ends = np.array([self.END in state for state in order])
+        return Continuation(np.array(following, np.int16)[:, kind.reshape(-1)], ends)
+
+    def _reached(self, state: int) -> frozenset[int]:
+        """The states in which it is at once: those that wait for a symbol, and the end."""
+        symbols, onward = self._states[state]
+        if symbols is not None or state == self.END:
+            return frozenset([state])
+        return frozenset().union(*map(self._reached, onward))
+
+
+class Decimals(Language):
+    """The decimals that a grammar reads, with ``.`` for the point whatever its mark.
 
     Where the comma is the decimal mark, 0.123 is not grouped and 192.168.100.200 an address: groups
-    begin with no zero there, and after them are at most two.
-    """
-    marks = dict.fromkeys(
-        mark if mark in alphabet and mark != "." else "," for mark in grammar.grouping or ""
-    )
-    groups = _Groups(tuple(marks), grammar.lakhs, grammar.decimal == ",")
-    exponent = {"eE": "exponent"} if grammar.exponent else {}
-    mantissa = (_forwards if order == "msd" else _backwards)(groups, grammar.leading_dot)
-    first = mantissa.pop("first")
-    ends = {state for state in mantissa if state.endswith("!")}
-    rules: dict[str, Characters] = {
-        "begin": first | ({"+-": "signed"} if grammar.signs else {}),
-        "signed": first,
-    }
-    rules |= {
-        state: following | (exponent if state in ends else {})
-        for state, following in mantissa.items()
-    }
-    if order == "msd":
-        rules["point"] = rules["point"] | exponent
-    if exponent:
-        powers = [f"power {count}!" for count in range(1, EXPONENT_DIGITS + 1)]
-        rules |= {
-            "exponent": {"+-": "exponent's sign", DIGITS: powers[0]},
-            "exponent's sign": {DIGITS: powers[0]},
-        }
-        rules |= {power: {DIGITS: behind} for power, behind in itertools.pairwise(powers)} | {
-            powers[-1]: {}
-        }
-    by_symbol = {
-        state: [
-            ([alphabet.index(one) for one in characters], behind)
-            for characters, behind in following.items()
-        ]
-        for state, following in rules.items()
-    }
-    return Continuation.of(
-        by_symbol, [state for state in rules if state.endswith("!")], len(alphabet)
-    )
+    begin with no zero there, and there are at most three.
 
-
-class _Groups(NamedTuple):
-    """How digits are grouped: the separators, all of one number the same; whether by two before the
-    last three; whether points may be separators.
+    Args:
+        alphabet: digits, or groups of them, and marks.
+        grammar: what numbers are.
+        group: the most digits of a symbol.
+        left: whether the digits before the point are cut from the left, as those behind it are.
+        backwards: whether the mantissa is written from the last symbol to the first.
     """
 
-    marks: tuple[str, ...]
-    lakhs: bool
-    points: bool
-
-    def behind(self, name: str) -> Characters:
-        """Each separator, and the state of this name after it."""
-        return {mark: name.format(mark) for mark in self.marks}
-
-
-def _forwards(groups: _Groups, leading_dot: bool) -> dict[str, Characters]:
-    """The states of a mantissa as it is written, and what begins one, ``first``; where it may end,
-    the name has an exclamation mark.
-    """
-    point, ungrouped = {".": "point"}, {"0": "digits!"} if groups.points else {}
-    short, long = (
-        groups.behind("{} two or three" if groups.lakhs else "{} three"),
-        groups.behind("{} three"),
-    )
-    states: dict[str, Characters] = {
-        "first": {DIGITS: "1 digit!"} | ungrouped | ({".": "leading point"} if leading_dot else {}),
-        "1 digit!": {DIGITS: "2 digits!"} | short | point,
-        "2 digits!": {DIGITS: "3 digits!"} | short | point,
-        "3 digits!": {DIGITS: "digits!"} | long | point,
-        "digits!": {DIGITS: "digits!"} | point,
-        "point": {DIGITS: "fraction!"},
-        "leading point": {DIGITS: "fraction!"},
-        "fraction!": {DIGITS: "fraction!"},
-    }
-    for mark in groups.marks:
-        again = {mark: f"{mark} last three" if groups.points else f"{mark} three"}
-        states |= _run(
-            [f"{mark} three", f"{mark} 1 of three", f"{mark} 2 of three", f"{mark} three!"],
-            again | point,
+    def __init__(
+        self,
+        alphabet: Sequence[str],
+        grammar: Grammar,
+        group: int = 1,
+        left: bool = False,
+        backwards: bool = False,
+    ) -> None:
+        super().__init__()
+        self._alphabet, self._grammar = tuple(alphabet), grammar
+        self._group, self._left, self._backwards = group, left, backwards
+        self._points = grammar.decimal == ","  # whether points may be separators
+        marks = (
+            mark if mark in alphabet and mark != "." else "," for mark in grammar.grouping or ""
         )
-        if groups.points or groups.lakhs:
-            states |= _run(
-                [f"{mark} last three", f"{mark} 1 of last", f"{mark} 2 of last", f"{mark} last!"],
-                point,
+        self._separators = tuple(dict.fromkeys(marks))
+
+    def number(self) -> Part:
+        """Any number."""
+        integer, fraction = self._integer(None), self._fraction(None)
+        mantissas = [integer, self._mantissa(integer, fraction)]
+        if self._grammar.leading_dot:
+            mantissas.append(fraction)
+        return self._number(mantissas, self._mantissa(integer, self.mark(".")))
+
+    def counted(self, whole: int, fraction: int | None) -> Part:
+        """A number that has so many digits before its point, and behind it; None: no point."""
+        integer, nothing = self._integer(whole), self.either()
+        if fraction is None:
+            return self._number([integer], nothing)
+        if fraction == 0:
+            return self._number([], self._mantissa(integer, self.mark(".")))
+        if whole == 0:
+            integer = self.then() if self._grammar.leading_dot else nothing
+        return self._number([self._mantissa(integer, self._fraction(fraction))], nothing)
+
+    def mark(self, marks: str) -> Part:
+        """One of these characters."""
+        return self.one(tuple(map(self._alphabet.index, marks)))
+
+    def _number(self, mantissas: Sequence[Part], before_exponent: Part) -> Part:
+        """With sign and exponent; of some mantissas only with an exponent."""
+        sign = self.maybe(self.mark("+-"))
+        powers = (self._run(count, self._left) for count in range(1, EXPONENT_DIGITS + 1))
+        exponent = self.then(self.mark("eE"), sign, self.either(*powers))
+        if not self._grammar.exponent:
+            exponent = self.either()
+        with_exponent = self.then(self.either(*mantissas, before_exponent), exponent)
+        unsigned = self.either(*mantissas, with_exponent)
+        return self.then(sign, unsigned) if self._grammar.signs else unsigned
+
+    def _mantissa(self, *parts: Part) -> Part:
+        return self.then(*(parts[::-1] if self._backwards else parts))
+
+    def _fraction(self, count: int | None) -> Part:
+        return self._mantissa(self.mark("."), self._run(count, left=True))
+
+    def _integer(self, count: int | None) -> Part:
+        """So many digits, None for any number of them, with and without separators."""
+        forms = [self._run(count, self._left)] if count != 0 else []
+        for mark in self._separators:
+            forms += self._separated(mark, count, 3, 0, 1 if self._points else None)
+            if self._grammar.lakhs:
+                forms += self._separated(mark, count, 2, 1, None)
+        return self.either(*forms)
+
+    def _separated(
+        self, mark: str, count: int | None, size: int, least: int, most: int | None
+    ) -> Iterator[Part]:
+        """Up to ``size`` digits, ``least`` to ``most`` times as many again, and three at the end."""
+        separator = self.mark(mark)
+        again = self._mantissa(separator, self._run(size, self._left))
+        last = self._mantissa(separator, self._run(3, self._left))
+        for first in range(1, size + 1):
+            low, high = least, most
+            if count is not None:
+                low, rest = divmod(count - 3 - first, size)
+                if rest or low < least or (most is not None and low > most):
+                    continue
+                high = low
+            further = [self.many(again)] if high is None else [self.maybe(again)] * (high - low)
+            begin = self._run(first, self._left, nonzero=self._points)
+            yield self._mantissa(begin, *[again] * low, *further, last)
+
+    def _run(self, count: int | None, left: bool, nonzero: bool = False) -> Part:
+        """So many digits, None for any number of them, cut in groups from one side."""
+        size = self._group
+        if count is None:
+            full, last = self.many(self._digits(size)), range(1, size + 1)
+            short = self.either(*map(self._digits, last))
+            return self.then(full, short) if left else self.then(short, full)
+        sizes = [size] * (count // size)
+        rest = [count % size] if count % size else []
+        sizes = sizes + rest if left else rest + sizes
+        return self._mantissa(self._digits(sizes[0], nonzero), *map(self._digits, sizes[1:]))
+
+    def _digits(self, count: int, nonzero: bool = False) -> Part:
+        """A symbol of so many digits, the first of which is not 0 if it is to be ``nonzero``."""
+        return self.one(
+            tuple(
+                symbol
+                for symbol, one in enumerate(self._alphabet)
+                if len(one) == count and one.isdigit() and not (nonzero and one[0] == "0")
             )
-        if groups.lakhs:
-            two = {mark: f"{mark} two"}
-            states |= _run(
-                [f"{mark} two or three", f"{mark} 1 of either", f"{mark} 2 of either"],
-                {DIGITS: f"{mark} three!"} | two,
-            )
-            states |= _run(
-                [f"{mark} two", f"{mark} 1 of two", f"{mark} 2 of two"],
-                {DIGITS: f"{mark} last!"} | two,
-            )
-    return states
-
-
-def _backwards(groups: _Groups, leading_dot: bool) -> dict[str, Characters]:
-    """The same from the last digit to the first: the digits before a point, if one follows, were a
-    fraction.
-    """
-    point, first = {".": "point!" if leading_dot else "point"}, groups.behind("{} first")
-    states: dict[str, Characters] = {
-        "first": {DIGITS: "1 digit!"},
-        "1 digit!": {DIGITS: "2 digits!"} | point,
-        "2 digits!": {DIGITS: "3 digits!"} | point,
-        "3 digits!": {DIGITS: "digits!"} | first | point,
-        "digits!": {DIGITS: "digits!"} | point,
-        point["."]: {DIGITS: "1 whole!"},
-        "1 whole!": {DIGITS: "2 whole!"},
-        "2 whole!": {DIGITS: "3 whole!"},
-        "3 whole!": {DIGITS: "whole!"} | first,
-        "whole!": {DIGITS: "whole!"},
-    }
-    for mark in groups.marks:
-        three, two = {mark: f"{mark} three"}, {mark: f"{mark} two"} if groups.lakhs else {}
-        states |= _ending(mark, ["first", "1", "2", "3"], [{}, two, three], groups.points)
-        states |= _ending(
-            mark,
-            ["three", "1 more", "2 more", "3 more"],
-            [{}, {}, {} if groups.points else three],
-            groups.points,
         )
-        if groups.lakhs:
-            states |= _ending(mark, ["two", "1 of two", "2 of two"], [{}, two], groups.points)
-    return states
-
-
-def _run(names: Sequence[str], last: Characters) -> dict[str, Characters]:
-    """The states after one digit after the other, and what else follows the last."""
-    return {state: {DIGITS: behind} for state, behind in itertools.pairwise(names)} | {
-        names[-1]: last
-    }
-
-
-def _ending(
-    mark: str, names: Sequence[str], others: Sequence[Characters], points: bool
-) -> dict[str, Characters]:
-    """The same where each digit may be the first of the number: it may end there, but not, where
-    ``points`` separate, after a zero.
-    """
-
-    def digit(name: str) -> Characters:
-        return (
-            {"123456789": f"{mark} {name}!", "0": f"{mark} {name}"}
-            if points
-            else {DIGITS: f"{mark} {name}!"}
-        )
-
-    states = {f"{mark} {names[0]}": digit(names[1])}
-    for name, behind, other in zip(names[1:], [*names[2:], None], others, strict=True):
-        onward = (digit(behind) if behind else {}) | other
-        states |= {f"{mark} {name}!": onward} | ({f"{mark} {name}": onward} if points else {})
-    return states
-
-
-def in_groups(characters: Continuation, group: int, left: bool) -> Continuation:
-    """Of groups of at most so many digits, in front of the point cut from the left or from the
-    right.
-    """
-    # [states, symbols], [symbols]
-    walked, width = _walked(characters.following.astype(np.int64), group)
-    count, symbol = len(walked), np.arange(len(width))
-    # [cut from the left, ANY ... NONE, states, symbols]
-    following = np.full((2, 3, *walked.shape), NEVER, np.int64)
-    for from_left in (0, 1):
-        # after each symbol
-        cut = np.where(
-            symbol == POINT, 1, np.where(np.isin(symbol, (LOWER_E, UPPER_E)), int(left), from_left)
-        )
-        inside = np.where(width == group, ANY, NONE) if from_left else FULL
-        behind = count * (3 * cut + np.where(width > 0, inside, ANY))
-        for run, may_come in (
-            (ANY, width >= 0),
-            (FULL, (width == 0) | (width == group)),
-            (NONE, width == 0),
-        ):
-            following[from_left, run] = np.where(
-                may_come & (walked != NEVER), walked + behind, NEVER
-            )
-    return used(
-        following.reshape(-1, len(width)), np.tile(characters.ends, 6), count * 3 * int(left)
-    )
-
-
-def _walked(following: States, group: int) -> tuple[States, npt.NDArray[np.int64]]:
-    """(the state of the characters after each symbol, [states, symbols]; the digits of each
-    symbol, 0 for a mark).
-    """
-    digits, marks = following[:, :10], following[:, 10:]
-    tables, widths = [digits, marks], [1, 0]
-    for width in range(2, group + 1):
-        last = digits if width == 2 else tables[-1]  # [states, 10 ** (width - 1)]
-        tables.append(
-            np.where(last[..., None] == NEVER, NEVER, digits[last]).reshape(len(following), -1)
-        )
-        widths.append(width)
-    return np.concatenate(tables, 1), np.repeat(widths, [table.shape[1] for table in tables])
-
-
-def used(following: States, ends: npt.NDArray[np.bool_], begin: int) -> Continuation:
-    """Of states from which a number can be ended, those that ``begin`` leads to, which becomes the
-    first.
-    """
-    alive, before = ends, -1
-    while alive.sum() > before:
-        before = alive.sum()
-        onward = (following != NEVER) & alive[following]
-        alive = ends | onward.any(1)
-    following = np.where(onward, following, NEVER)
-    order, new = [begin], np.full(len(ends), NEVER, np.int16)
-    new[begin] = 0
-    for state in order:
-        for other in np.unique(following[state]).tolist():
-            if other != NEVER and new[other] == NEVER:
-                new[other] = len(order)
-                order.append(other)
-    kept = following[order]
-    return Continuation(np.where(kept == NEVER, np.int16(NEVER), new[kept]), ends[order])

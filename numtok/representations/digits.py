@@ -40,16 +40,9 @@ import pyarrow as pa
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import as_written
-from numtok.representations.base import (
-    AddedTokens,
-    Continuation,
-    Mask,
-    Spelled,
-    SpelledOut,
-    Symbols,
-)
+from numtok.representations.base import AddedTokens, Mask, Spelled, SpelledOut, Symbols
 from numtok.representations.columns import Column
-from numtok.representations.continuation import continuation_of, in_groups
+from numtok.representations.continuation import Continuation, Decimals
 from numtok.representations.place_value import PlaceValue
 from numtok.representations.plain import PlainForm, digit_splits
 
@@ -110,8 +103,8 @@ class Digits(SpelledOut):
         return as_written.text_of(spelled.symbols, spelled.offsets, self.group)
 
     def continuation(self, grammar: Grammar) -> Continuation:
-        characters = continuation_of(as_written.alphabet(1), grammar, self.order)
-        return in_groups(characters, self.group, self.align == "left")
+        numbers = Decimals(self.alphabet, grammar, self.group, self.align == "left")
+        return numbers.continuation(numbers.number(), len(self.alphabet))
 
     def plain_form(self, grammar: Grammar) -> PlainForm:
         if self.places:

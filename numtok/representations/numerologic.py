@@ -23,10 +23,8 @@ number, and are not counted.
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -36,12 +34,11 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import as_written
 from numtok.representations.as_written import LOWER_E, POINT, UPPER_E
-from numtok.representations.base import NEVER, Continuation, Mask, Spelled, SpelledOut
-from numtok.representations.continuation import continuation_of, used
+from numtok.representations.base import Mask, Spelled, SpelledOut
+from numtok.representations.continuation import Continuation, Decimals, Part
 
 MOST_WRITTEN = 20  # digits on either side of the point that a model may announce
 COLON = len(as_written.alphabet(1))
-COUNTS = re.compile(r"(0|[1-9]\d*)(?:\.(0|[1-9]\d*))?")
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class NumeroLogic(SpelledOut):
 
     def continuation(self, grammar: Grammar) -> Continuation:
         """Counts of at most :data:`MOST_WRITTEN`, and then so many digits."""
-        return _counted(grammar)
+        return _continuation(grammar)
 
 
 @allocating_kernel
@@ -118,67 +115,17 @@ def _width(count):  # type: ignore[no-untyped-def]
     return width
 
 
-class _Left(NamedTuple):
-    """A number of which so many digits are left to write.
-
-    ``whole`` is None behind the point, ``fraction`` where no point comes, both in an exponent.
-    """
-
-    state: int  # of the number alone
-    whole: int | None
-    fraction: int | None
-
-    @property
-    def done(self) -> bool:
-        return (self.whole, self.fraction) in ((0, None), (None, 0), (None, None))
-
-
 @functools.lru_cache(maxsize=8)
-def _counted(grammar: Grammar) -> Continuation:
-    """Of the numbers that the grammar reads, those that have as many digits as is said first."""
-    plain = continuation_of(as_written.alphabet(1), grammar, "msd")
-    states: list[str | _Left] = [""]
-    rows = {states[0]: 0}
-    following = []
-    for state in states:
-        row = np.full(COLON + 1, NEVER, np.int64)
-        onward = _announced(state) if isinstance(state, str) else _written(state, plain)
-        for symbol, other in onward:
-            if other not in rows:
-                rows[other] = len(states)
-                states.append(other)
-            row[symbol] = rows[other]
-        following.append(row)
-    ends = [isinstance(one, _Left) and one.done and plain.ends[one.state] for one in states]
-    return used(np.array(following), np.array(ends, np.bool_), 0)
+def _continuation(grammar: Grammar) -> Continuation:
+    numbers = Decimals(NumeroLogic.alphabet, grammar)
 
+    def told(count: int) -> Part:
+        return numbers.then(*map(numbers.mark, str(count)))
 
-def _announced(counts: str) -> Iterator[tuple[int, str | _Left]]:
-    """What may follow a part of the counts."""
-    for digit in range(10):
-        found = COUNTS.fullmatch(longer := f"{counts}{digit}")
-        if found and all(int(count) <= MOST_WRITTEN for count in found.groups() if count):
-            yield digit, longer
-    whole, point, fraction = counts.partition(".")
-    if whole and not point:
-        yield POINT, f"{counts}."
-    if whole and bool(point) == bool(fraction):
-        yield COLON, _Left(0, int(whole), int(fraction) if fraction else None)
-
-
-def _written(left: _Left, plain: Continuation) -> Iterator[tuple[int, _Left]]:
-    """What may follow a part of the number."""
-    for symbol in np.flatnonzero(plain.following[left.state] != NEVER).tolist():
-        whole, fraction = left.whole, left.fraction
-        if symbol < 10 and whole is not None:
-            whole -= 1
-        elif symbol < 10 and fraction is not None:
-            fraction -= 1
-        elif symbol == POINT and whole == 0 and fraction is not None:
-            whole = None
-        elif symbol in (LOWER_E, UPPER_E) and left.done:
-            whole = fraction = None
-        elif symbol in (POINT, LOWER_E, UPPER_E):
-            continue
-        if min(whole or 0, fraction or 0) >= 0:
-            yield symbol, _Left(int(plain.following[left.state, symbol]), whole, fraction)
+    colon, counts, forms = numbers.mark(":"), range(MOST_WRITTEN + 1), []
+    for whole in counts:
+        forms.append(numbers.then(told(whole), colon, numbers.counted(whole, None)))
+        for fraction in counts:
+            point = numbers.then(told(whole), numbers.mark("."), told(fraction))
+            forms.append(numbers.then(point, colon, numbers.counted(whole, fraction)))
+    return numbers.continuation(numbers.either(*forms), len(NumeroLogic.alphabet))

@@ -44,9 +44,9 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import as_written
 from numtok.representations.as_written import LIMIT, LOWER_E, MINUS, PLUS, UPPER_E
-from numtok.representations.base import Continuation, Mask, Spelled, SpelledOut, Symbols
+from numtok.representations.base import Mask, Spelled, SpelledOut, Symbols
 from numtok.representations.columns import Column
-from numtok.representations.continuation import continuation_of
+from numtok.representations.continuation import Continuation, Decimals
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,8 @@ class PlaceValue(SpelledOut):
         return as_written.text_of(symbols, spelled.offsets)
 
     def continuation(self, grammar: Grammar) -> Continuation:
-        return continuation_of(self.alphabet, grammar, self.order)
+        numbers = Decimals(self.alphabet, grammar, backwards=self.order == "lsd")
+        return numbers.continuation(numbers.number(), len(self.alphabet))
 
 
 @allocating_kernel

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.representations import SingleToken, SpelledOut
-from numtok.representations.base import NEVER, Continuation
+from numtok.representations.continuation import NEVER, Continuation
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.vocabulary import Spelling, first_ids
 

@@ -16,7 +16,7 @@ import numtok
 from numtok import Grammar, Numbers
 from numtok.numbers.to_text import in_marks_of
 from numtok.representations import B1999, FP15, P10, P1000, Digits, NumeroLogic, PlaceValue, Spelled
-from numtok.representations.base import NEVER
+from numtok.representations.continuation import NEVER
 
 SPELLED = {
     "p10": P10(),

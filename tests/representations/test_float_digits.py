@@ -92,7 +92,7 @@ def test_what_may_follow_is_what_is_spelled(one):
         is_number = text != "".join(row) and symbols(one, [text]) == [row]
         assert accepts(rules, list(ids)) is is_number
         found += is_number
-    exponents = 2 * one.largest_exponent + 1
+    exponents = 2 * one.powers[1] + 1
     mantissas = (one.base - 1) * one.base ** (one.mantissa_digits - 1)
     assert found == 2 * (exponents * mantissas + 1)
 

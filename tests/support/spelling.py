@@ -7,7 +7,7 @@ import numpy as np
 
 from numtok import Numbers
 from numtok.representations import Spelled
-from numtok.representations.base import NEVER
+from numtok.representations.continuation import NEVER
 
 # as numbers are written: groups of thousands, fractions, powers
 SURFACE = (
