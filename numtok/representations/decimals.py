@@ -15,6 +15,7 @@ from numtok.arrays.kernels import allocating_kernel
 from numtok.numbers.numbers import Numbers
 
 Ints = npt.NDArray[np.int64]
+Digits = npt.NDArray[np.uint8]
 
 
 def fit(numbers: Numbers, before: int, after: int) -> npt.NDArray[np.bool_]:
@@ -35,13 +36,13 @@ def in_slots(numbers: Numbers, before: int, after: int) -> npt.NDArray[np.uint8]
     return out.reshape(-1, before + after)
 
 
-def rounded(numbers: Numbers, count: int) -> tuple[Ints, Ints]:
-    """(``count`` significant digits, or 0, rounded to nearest, halves to even; the power of ten of
-    the first), int64[n] each.
+def rounded(numbers: Numbers, count: int, down: bool = False) -> tuple[Ints, Ints]:
+    """(``count`` significant digits, or 0, rounded to nearest, halves to even, or cut off; the power
+    of ten of the first), int64[n] each.
     """
     mantissa, decade = (memory.empty(len(numbers), np.int64) for _ in range(2))
     digits = numbers.digits, numbers.digit_offsets, numbers.exponent
-    _round(*digits, count, mantissa, decade)
+    _round(*digits, count, down, mantissa, decade)
     return mantissa, decade
 
 
@@ -132,37 +133,28 @@ def without_zeros(slots, width, after):  # type: ignore[no-untyped-def]
     return digits[:filled].copy(), offsets, exponent
 
 
-@allocating_kernel
-def divide(digits, width, base):  # type: ignore[no-untyped-def]
-    """Each row of digits X = base * J + r as r, then the digits of J: width + 1 slots."""
-    count = digits.size // width
-    out = np.empty(count * (width + 1), np.uint8)
-    for i in range(count):
-        remainder = 0
-        for k in range(width - 1, -1, -1):
-            remainder = remainder * 10 + digits[i * width + k]
-            out[i * (width + 1) + k + 1] = remainder // base
-            remainder %= base
-        out[i * (width + 1)] = remainder
+def divide(digits: Digits, base: int) -> Digits:
+    """Each row of digits X = base * J + r, uint8[n, width], as r, then the digits of J: uint8[n,
+    width + 1].
+    """
+    out = np.empty((len(digits), digits.shape[1] + 1), np.uint8)
+    rest = np.zeros(len(digits), np.uint8)
+    for k in reversed(range(digits.shape[1])):
+        out[:, k + 1], rest = np.divmod(rest * 10 + digits[:, k], base)
+    out[:, 0] = rest
     return out
 
 
-@allocating_kernel
-def multiply(slots, width, base):  # type: ignore[no-untyped-def]
+def multiply(slots: Digits, base: int) -> Digits:
     """The inverse of :func:`divide`."""
-    count = slots.size // (width + 1)
-    out = np.empty(count * width, np.uint8)
-    for i in range(count):
-        carry = np.int64(slots[i * (width + 1)])
-        for k in range(width):
-            carry += base * np.int64(slots[i * (width + 1) + k + 1])
-            out[i * width + k] = carry % 10
-            carry //= 10
+    out, carry = np.empty_like(slots[:, 1:]), slots[:, 0]
+    for k in range(out.shape[1]):
+        carry, out[:, k] = np.divmod(carry + base * slots[:, k + 1], 10)
     return out
 
 
 @allocating_kernel
-def _round(digits, offsets, exponent, count, mantissa, decade):  # type: ignore[no-untyped-def]
+def _round(digits, offsets, exponent, count, down, mantissa, decade):  # type: ignore[no-untyped-def]
     limit = np.int64(10) ** count
     for i in range(exponent.size):
         first, last = offsets[i], offsets[i + 1]
@@ -173,7 +165,7 @@ def _round(digits, offsets, exponent, count, mantissa, decade):  # type: ignore[
             whole = whole * 10 + (digits[k] if k < last else 0)
         power = exponent[i] + last - 1 - first
         rest = first + count
-        if rest < last and digits[rest] >= 5:
+        if not down and rest < last and digits[rest] >= 5:
             up = digits[rest] > 5 or whole % 2 == 1
             while not up and rest + 1 < last:
                 rest += 1

@@ -26,7 +26,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.arrays.kernels import kernel
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken
 from numtok.representations.columns import Column
@@ -160,22 +159,8 @@ def _words(values: Floats) -> Words:
 
 def to_bits(words: Words) -> npt.NDArray[np.uint8]:
     """uint32[n] to uint8[n, 32], or uint64[n] to uint8[n, 64], most significant bit first."""
-    bits = memory.empty(8 * words.nbytes, np.uint8)
-    _to_bits(words.view(np.uint8), np.uint64(words.itemsize - 1), _EIGHT_BITS, bits.view(np.uint64))
-    return bits.reshape(len(words), 8 * words.itemsize)
-
-
-# The eight bits of each byte, one byte each, as one word in memory order.
-_EIGHT_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)).view(np.uint64)
-
-
-@kernel
-def _to_bits(octets, flip, eight_bits, bits):  # type: ignore[no-untyped-def]
-    """``octets`` are the words' bytes as memory has them, least significant first; ``flip``, bytes
-    of a word - 1, turns those of each word around.
-    """
-    for i in range(np.uint64(octets.size)):
-        bits[i ^ flip] = eight_bits[octets[i]]
+    octets = words.astype(f">u{words.itemsize}").view(np.uint8)
+    return np.unpackbits(octets).reshape(len(words), 8 * words.itemsize)
 
 
 def from_bits(bits: npt.NDArray[np.uint8]) -> Words:

@@ -192,10 +192,10 @@ class FoNE(SingleToken):
         """uint8[n, m + n] to float32[n, *shape]."""
         groups = self._by_chunk(digits)
         width = groups.shape[-1]
-        flat = np.ascontiguousarray(groups).reshape(-1)  # [n * chunks * width]
-        out = memory.empty(flat.size // width * len(self.periods) * 2, np.float32)
+        flat = np.ascontiguousarray(groups).reshape(-1, width)  # [n * chunks, width]
+        out = memory.empty(len(flat) * len(self.periods) * 2, np.float32)
         for place, base in enumerate(self.bases):
-            slots = flat if base == 10 else decimals.divide(flat, width, base)
+            slots = (flat if base == 10 else decimals.divide(flat, base)).reshape(-1)
             stride = _Stride(width + (base < 10), place, len(self.bases), len(self.periods))
             _features(slots, base, stride, _TURNS, out)
         return out.reshape(-1, *self.shape)
@@ -253,8 +253,8 @@ def inverse_digits(features: Features, width: int, bases: tuple[int, ...] = (10,
     slots = memory.empty(len(features) * steps, np.uint8)
     stride = _Stride(steps, len(bases) - 1, len(bases), features.shape[1])
     _inverse(np.ascontiguousarray(features).reshape(-1), base, stride, slots)
-    digits = slots if base == 10 else decimals.multiply(slots, width, base)
-    return np.asarray(digits).reshape(-1, width)
+    digits = slots.reshape(-1, steps)
+    return digits if base == 10 else decimals.multiply(digits, base)
 
 
 def nearest_phase(features: Features, width: int, bases: tuple[int, ...] = (10,)) -> Digits:

@@ -33,8 +33,10 @@ from numtok.representations.values import tensor_array, tensor_values
 LONGEST_PERIOD = 1000.0  # decades; half of it in each direction
 MAX_DECADE = 499
 SIGNIFICANT_DIGITS = 7
-
 MOST_FREQUENCIES = 4096
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class LogFourier(SingleToken):
         return range(-MAX_DECADE, MAX_DECADE)
 
     def fits(self, numbers: Numbers) -> Mask:
-        _, decade, zero = _logarithms(numbers.digits, numbers.digit_offsets, numbers.exponent)
+        _, decade, zero = _logarithms(numbers)
         return np.asarray(zero | ((decade >= -MAX_DECADE) & (decade < MAX_DECADE)))
 
     def columns(self) -> dict[str, Column]:
@@ -83,8 +85,7 @@ class LogFourier(SingleToken):
         return {column.name: column.shaped(self.n_frequencies + 1, 2)}
 
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
-        digits = numbers.digits, numbers.digit_offsets, numbers.exponent
-        fraction, decade, zero = _logarithms(*digits)
+        fraction, decade, zero = _logarithms(numbers)
         fraction[decade < -MAX_DECADE], fraction[decade >= MAX_DECADE] = 0.0, 1 - 1e-9
         decade = np.clip(decade, -MAX_DECADE, MAX_DECADE - 1)
         out = memory.empty(len(numbers) * (self.n_frequencies + 1) * 2, np.float32)
@@ -110,28 +111,14 @@ class LogFourier(SingleToken):
         return Numbers.from_digits(features[:, 0, 0] < 0, *decimals.split(mantissa, exponent))
 
 
-@allocating_kernel
-def _logarithms(digits, offsets, exponent):  # type: ignore[no-untyped-def]
+def _logarithms(numbers: Numbers) -> tuple[Floats, Ints, Mask]:
     """log10 of each magnitude as fraction, float64[n] in [0, 1], and decade, int64[n], both 0 for
     zero; and whether it is zero, bool[n].
     """
-    count = exponent.size
-    fraction, decade = np.zeros(count, np.float64), np.zeros(count, np.int64)
-    zero = np.zeros(count, np.bool_)
-    for i in range(count):
-        first, last = offsets[i], offsets[i + 1]
-        while first < last and digits[first] == 0:
-            first += 1
-        if first == last:
-            zero[i] = True
-            continue
-        whole, used = np.int64(0), min(last - first, 18)
-        for k in range(first, first + used):
-            whole = whole * 10 + digits[k]
-        decade[i] = exponent[i] + last - 1 - first
-        if used > 1 or whole > 1:
-            fraction[i] = math.log10(whole / 10.0 ** (used - 1))
-    return fraction, decade, zero
+    mantissa, decade = decimals.rounded(numbers, 18, down=True)
+    zero = mantissa == 0
+    decade[zero] = 0
+    return np.log10(np.where(zero, 1.0, mantissa / 1e17)), decade, zero
 
 
 @allocating_kernel
