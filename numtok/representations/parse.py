@@ -9,7 +9,6 @@ import inspect
 import itertools
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from numtok.errors import RepresentationError
@@ -60,65 +59,52 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
         raise RepresentationError(
             f"expected names such as 'xval,fone:6,4', got {type(text).__name__}"
         )
-    chosen: list[_Named] = []
+    chosen: list[tuple[type[Representation], list[str]]] = []  # with what stands after its colon
     for part in filter(None, map(str.strip, text.split(","))):
         name, colon, first = map(str.strip, part.partition(":"))
+        kind, arguments = chosen[-1] if chosen else (Representation, [])
         if colon:
-            chosen.append(_Named(named(name), takes_more=True))
-            chosen[-1].take(first, part)
-        elif chosen and chosen[-1].takes(part):
-            chosen[-1].take(part, part)
+            chosen.append((named(name), [first]))
+        elif arguments and (_is_integer(part) or part in kind.words):
+            arguments.append(part)
         elif _is_integer(part):
             raise RepresentationError(
                 f"{part} in {text!r} belongs to no representation; its numbers follow a colon, as"
                 " in fone:6,4"
             )
         else:
-            chosen.append(_Named(named(name)))
-    known = {name for one in chosen for name in _options(one.kind)}
+            chosen.append((named(name), []))
+    known = {name for kind, _ in chosen for name in _options(kind)}
     if unused := [name for name in options if name not in known]:
         raise RepresentationError(f"none of {text!r} has the option {', '.join(unused)}")
-    made = tuple(one.made(options) for one in chosen)
+    made = tuple(_parsed(kind, arguments, options) for kind, arguments in chosen)
     check_combination(made)
     return made
 
 
-@dataclass
-class _Named:
-    """A representation in a list, with what stands after its colon."""
-
-    kind: type[Representation]
-    takes_more: bool = False
-    integers: list[int] = field(default_factory=list)
-    meant: dict[str, Any] = field(default_factory=dict)
-
-    def takes(self, part: str) -> bool:
-        """Whether what follows a comma is one more of its numbers or words."""
-        return self.takes_more and (_is_integer(part) or part in self.kind.words)
-
-    def take(self, argument: str, part: str) -> None:
-        """An integer, or a word that stands for options; ``part`` is where it stands."""
-        if argument in self.kind.words:
-            self.meant |= self.kind.words[argument]
-        elif _is_integer(argument):
-            self.integers.append(int(argument))
+def _parsed(
+    kind: type[Representation], arguments: list[str], options: Mapping[str, Any]
+) -> Representation:
+    """With what stands after its colon, and those of the options that it has."""
+    meant: dict[str, Any] = {}
+    positional = iter(kind.positional)
+    for argument in arguments:
+        if argument in kind.words:
+            meant |= kind.words[argument]
+        elif not _is_integer(argument):
+            words = "".join(f", or {kind.name}:{word}" for word in kind.words)
+            raise RepresentationError(
+                f"'{kind.name}:{argument}': expected integers after the colon, as in fone:6,4{words}"
+            )
+        elif (option := next(positional, None)) is None:
+            raise RepresentationError(
+                f"{kind.name}:{','.join(arguments)}: too many numbers after the colon; {kind.name}"
+                f" takes {', '.join(kind.positional) or 'none'}"
+            )
         else:
-            words = "".join(f", or {self.kind.name}:{word}" for word in self.kind.words)
-            raise RepresentationError(
-                f"{part!r}: expected integers after the colon, as in fone:6,4{words}"
-            )
-
-    def made(self, options: Mapping[str, Any]) -> Representation:
-        """With what was given, and those of the options that it has."""
-        positional, integers = self.kind.positional, self.integers
-        if len(integers) > len(positional):
-            takes = f"takes {', '.join(positional)}" if positional else "takes none"
-            raise RepresentationError(
-                f"{self.kind.name}:{','.join(map(str, integers))}: too many numbers after the"
-                f" colon; {self.kind.name} {takes}"
-            )
-        has = {name: options[name] for name in options if name in _options(self.kind)}
-        return _make(self.kind, dict(zip(positional, integers, strict=False)) | self.meant | has)
+            meant[option] = int(argument)
+    has = {name: options[name] for name in options if name in _options(kind)}
+    return _make(kind, meant | has)
 
 
 def _is_integer(text: str) -> bool:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import copy
 import functools
 import json
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal, Required, TypedDict
 
 from numtok.errors import GrammarError, RepresentationError, SchemaError
 from numtok.numbers.grammar import Grammar
@@ -31,7 +31,6 @@ READ_VERSIONS = (1, 2)
 LARGEST_VOCABULARY = 1 << 22
 LARGEST_FRAME = 1 << 10
 LEADING_SPACE = ("auto", "separate")
-LAYOUTS = ("number", "token")
 PACK_MODES = ("sequential", "best-fit")
 MOST_TOKENS = 1 << 28  # of a document: one for every other byte of the longest that is read
 LARGEST_ROW = 1 << 30  # tokens of a packed row
@@ -44,8 +43,8 @@ def parse_metadata(described: bytes) -> dict[str, Any]:
     except RecursionError:
         raise _damaged("nested too deep") from None
     # what else there is may be nested deeper than deepcopy can go
-    ours = (*_CHECKS, "symbols", "shapes", "pack")
-    return parsed | {key: copy.deepcopy(parsed[key]) for key in ours if key in parsed}
+    ours = _Described.__annotations__.keys() & parsed.keys()
+    return parsed | {key: copy.deepcopy(parsed[key]) for key in ours}
 
 
 def tokenizer_told(metadata: dict[str, Any]) -> str:
@@ -65,20 +64,39 @@ def _parse(described: bytes) -> dict[str, Any]:
     if not isinstance(metadata, dict):
         raise _damaged(f"a JSON {type(metadata).__name__} instead of an object")
     version = metadata.get("format")
-    if not _is_integer(version, 0, None):
+    if type(version) is not int or version < 0:
         raise _damaged(f"'format' is {_shown(version)}, not a number")
     if version not in READ_VERSIONS:
         raise SchemaError(
             f"the data has format {_shown(version)}, this version of numtok reads formats up"
             f" to {FORMAT_VERSION}; upgrade numtok"
         )
-    if missing := [key for key in _CHECKS if key not in metadata]:
-        raise _damaged(f"there is no {missing[0]!r}")
-    checked = metadata | {key: check(metadata[key]) for key, check in _CHECKS.items()}
+    import msgspec  # takes longer to load than most starts may
+
+    try:
+        msgspec.convert(metadata, _Described)
+    except msgspec.ValidationError as error:
+        reason, _, place = " ".join(str(error).replace("`", "'").split()).partition(" - at ")
+        raise _damaged(f"{place.removeprefix('$.')!r}: {reason}" if place else reason) from None
+    checked: dict[str, Any] = {"layout": "number", "pack": None} | metadata
+    checked["numbers"], checked["grammar"] = _numbers(metadata), _grammar(metadata["grammar"])
     numbers = tuple(from_dict(options) for options in checked["numbers"])
+    expected, shapes = tensor_shapes(numbers), metadata.get("shapes", {})
+    for key, value, limit in (
+        ("vocab_size", metadata["vocab_size"], LARGEST_VOCABULARY),
+        ("pack", (checked["pack"] or {"length": 1})["length"], LARGEST_ROW),
+    ):
+        if not 1 <= value <= limit:
+            raise _damaged(f"{key!r} is {_shown(value)}, not from 1 to {limit}")
+    if max(map(len, metadata["frame"])) > LARGEST_FRAME:
+        raise _damaged(f"'frame' has more than {LARGEST_FRAME} ids")
+    if checked["pack"] is not None and checked["layout"] != "token":
+        raise _damaged(f"rows are packed, but 'layout' is {checked['layout']!r}")
+    # files that keep the Arrow type need none
+    if shapes != {name: expected.get(name) for name in shapes}:
+        raise _damaged(f"'shapes' is {_shown(shapes)}, but the representations have {expected}")
     _check_ids(checked, numbers)
-    checked["shapes"] = _check_shapes(metadata.get("shapes", {}), numbers)
-    return checked | _check_layout(metadata.get("layout", "number"), metadata.get("pack"))
+    return checked | {"shapes": expected}
 
 
 def _damaged(what: str) -> SchemaError:
@@ -98,16 +116,35 @@ def _shown(value: Any) -> str:
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 
-def _is_integer(value: Any, low: int, high: int | None) -> bool:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return whole and low <= value and (high is None or value < high)
+class _Pack(TypedDict):
+    length: int
+    mode: Literal["sequential", "best-fit"]
 
 
-def _numbers(value: Any) -> list[dict[str, Any]]:
-    if not isinstance(value, list) or not all(isinstance(options, dict) for options in value):
-        raise _damaged(f"'numbers' is {_shown(value)}, not a list of objects")
+class _Symbols(TypedDict):
+    plain: list[tuple[int, int]]  # runs, [first id, count]
+    spaced: list[tuple[int, int]]
+
+
+class _Described(TypedDict, total=False):
+    """The keys and their types; ranges are checked by :func:`_parse`."""
+
+    numbers: Required[list[dict[str, Any]]]
+    grammar: Required[Any]
+    tokenizer: Required[str]
+    leading_space: Required[Literal["auto", "separate"]]
+    vocab_size: Required[int]
+    tokens: Required[dict[str, int]]
+    frame: Required[tuple[list[int], list[int]]]
+    symbols: _Symbols
+    shapes: dict[str, list[int]]
+    layout: Literal["number", "token"]
+    pack: _Pack | None
+
+
+def _numbers(metadata: dict[str, Any]) -> list[dict[str, Any]]:
     try:
-        chosen = tuple(from_dict(options) for options in value)
+        chosen = tuple(map(from_dict, metadata["numbers"]))
         check_combination(chosen)
     except RepresentationError as error:
         raise _damaged(f"'numbers': {error}") from error
@@ -123,42 +160,11 @@ def _grammar(value: Any) -> dict[str, Any]:
         raise _damaged(f"'grammar': {error}") from error
 
 
-def _is_frame(value: Any) -> bool:
-    two = isinstance(value, list) and len(value) == 2
-    return two and all(isinstance(ids, list) and len(ids) <= LARGEST_FRAME for ids in value)
-
-
-def _of_kind(key: str, is_good: Callable[[Any], bool], kind: str) -> Callable[[Any], Any]:
-    """The value as it is, if it is good."""
-
-    def check(value: Any) -> Any:
-        if not is_good(value):
-            raise _damaged(f"{key!r} is {_shown(value)}, not {kind}")
-        return value
-
-    return check
-
-
-_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "tokenizer": (lambda value: isinstance(value, str), "a fingerprint"),
-    "leading_space": (LEADING_SPACE.__contains__, "one of 'auto', 'separate'"),
-    "vocab_size": (
-        lambda value: _is_integer(value, 1, LARGEST_VOCABULARY + 1),
-        f"a number from 1 to {LARGEST_VOCABULARY}",
-    ),
-    "tokens": (lambda value: isinstance(value, dict), "an object of ids"),
-    "frame": (_is_frame, f"two lists of ids, at most {LARGEST_FRAME} each"),
-}
-_CHECKS: dict[str, Callable[[Any], Any]] = {"numbers": _numbers, "grammar": _grammar} | {
-    key: _of_kind(key, *kind) for key, kind in _KINDS.items()
-}
-
-
 def _check_ids(metadata: dict[str, Any], numbers: Sequence[Representation]) -> None:
     """Every id is one of the vocabulary, and every token that the representations need is named."""
     size, tokens, first = metadata["vocab_size"], metadata["tokens"], numbers[0]
     for key, ids in (("tokens", tokens.values()), *(("frame", side) for side in metadata["frame"])):
-        if wrong := [one for one in ids if not _is_integer(one, 0, size)]:
+        if wrong := [one for one in ids if not 0 <= one < size]:
             raise _damaged(
                 f"{key!r} has the id {_shown(wrong[0])}, which is none of the {size} of the"
                 " vocabulary"
@@ -167,58 +173,21 @@ def _check_ids(metadata: dict[str, Any], numbers: Sequence[Representation]) -> N
     brackets = [content for content in (NUM, END_NUM) if content in needed]
     if missing := [content for content in brackets if content not in tokens]:
         raise _damaged(f"'tokens' has no {missing[0]!r}, which {first.name} needs")
-    symbols = metadata.get("symbols")
+    allowed = {"plain": (0, len(together)), "spaced": (0,)}
     if isinstance(first, SpelledOut) and not first.bracketed:
-        _check_symbols(symbols, size, len(first.token_strings), len(first.first_symbols))
-    elif together and "symbols" in metadata:
-        _check_symbols(symbols, size, len(together), 0)
-    elif metadata.get("symbols", {}) != {}:
-        raise _damaged(f"there are 'symbols', which {first.name} has not")
-
-
-def _check_symbols(symbols: Any, size: int, plain: int, spaced: int) -> None:
-    """Runs [first id, count]: as many ids in all as there are symbols."""
-    if not isinstance(symbols, dict) or set(symbols) != {"plain", "spaced"}:
-        raise _damaged(f"'symbols' is {_shown(symbols)}, not an object with 'plain' and 'spaced'")
-    for form, wanted in (("plain", (plain,)), ("spaced", (0, spaced))):
+        allowed = {"plain": (len(first.token_strings),), "spaced": (0, len(first.first_symbols))}
+    elif "symbols" in metadata:
+        allowed["plain"] = (len(together),)
+    symbols = metadata.get("symbols", {"plain": [], "spaced": []})
+    for form, counts in allowed.items():
         runs = symbols[form]
-        if not isinstance(runs, list) or not all(_is_run(run, size) for run in runs):
+        if not all(0 <= begin < begin + count <= size for begin, count in runs):
             raise _damaged(
                 f"'symbols', {form!r}: {_shown(runs)} is not a list of [first id, count] within the"
                 " vocabulary"
             )
-        if (total := sum(count for _, count in runs)) not in wanted:
-            raise _damaged(f"'symbols', {form!r}: {total} ids for {wanted[-1]} symbols")
-
-
-def _is_run(run: Any, size: int) -> bool:
-    pair = isinstance(run, list) and len(run) == 2 and _is_integer(run[0], 0, size)
-    return pair and _is_integer(run[1], 1, size - run[0] + 1)
-
-
-def _check_shapes(shapes: Any, numbers: Sequence[Representation]) -> dict[str, list[int]]:
-    """Of the columns that hold tensors; files that keep the Arrow type need none."""
-    expected = tensor_shapes(numbers)
-    if not isinstance(shapes, dict) or shapes != {k: expected.get(k) for k in shapes}:
-        raise _damaged(f"'shapes' is {_shown(shapes)}, but the representations have {expected}")
-    return expected
-
-
-def _check_layout(layout: Any, pack: Any) -> dict[str, Any]:
-    """The layout, and how rows are packed; None if they are not."""
-    if layout not in LAYOUTS:
-        raise _damaged(f"'layout' is {_shown(layout)}, not one of {', '.join(map(repr, LAYOUTS))}")
-    if pack is None:
-        return {"layout": layout, "pack": None}
-    rows = isinstance(pack, dict) and _is_integer(pack.get("length"), 1, LARGEST_ROW + 1)
-    if not rows or pack.get("mode") not in PACK_MODES:
-        raise _damaged(
-            f"'pack' is {_shown(pack)}, not an object with a 'length' and one of the modes"
-            f" {', '.join(map(repr, PACK_MODES))}"
-        )
-    if layout != "token":
-        raise _damaged(f"rows are packed, but 'layout' is {layout!r}")
-    return {"layout": layout, "pack": pack}
+        if (total := sum(count for _, count in runs)) not in counts:
+            raise _damaged(f"'symbols', {form!r}: {total} ids for {counts[-1]} symbols")
 
 
 def tensor_shapes(numbers: Sequence[Representation]) -> dict[str, list[int]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -204,22 +204,21 @@ def check_rows(batch: pa.RecordBatch, where: str = "", first_row: int = 0) -> No
     SchemaError naming the row, if columns disagree in nulls or lengths, ``number_index`` does not
     ascend within ``input_ids``, or the row does not begin and end with the metadata's ``frame``.
     """
-    declared = _declared(batch.schema)
-    try:
-        _check_rows(batch, declared)
-    except _BadRow as bad:
-        message = (
-            f"{bad.what}; the file is damaged, or its columns were changed apart from each other"
-        )
-        raise SchemaError(message, path=where or None, row=first_row + bad.row) from None
+    for wrong, told, *columns in _checks(batch, _declared(batch.schema)):
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            told = told.format(*(one[row] for one in columns))
+            raise SchemaError(
+                f"{told}; the file is damaged, or its columns were changed apart from each other",
+                path=where or None,
+                row=first_row + row,
+            )
 
 
-class _BadRow(Exception):
-    def __init__(self, row: Any, what: str) -> None:
-        self.row, self.what = int(row), what
-
-
-def _check_rows(batch: pa.RecordBatch, declared: _Declared) -> None:
+def _checks(batch: pa.RecordBatch, declared: _Declared) -> Iterator[tuple[Any, ...]]:
+    """(bool[rows], which are wrong; what is said of one; columns that fill its gaps) of each check,
+    which relies on those before it.
+    """
     for needed in ("input_ids", "number_index" if declared.per_number else "number_mask"):
         column(batch, needed)  # is there
     columns = {
@@ -229,95 +228,49 @@ def _check_rows(batch: pa.RecordBatch, declared: _Declared) -> None:
     }
     valid = valid_rows(batch.column("input_ids"))
     edges: dict[str, Ints] = {}
-    for name in columns:
-        values = batch.column(name)
-        if (other := valid_rows(values) != valid).any():
-            raise _BadRow(np.argmax(other), f"{name!r} and 'input_ids' are not null together")
-        values, edges[name] = flat(values)
-        if values.null_count and columns[name] != SEQ_TEXT:
-            row = _row_of(np.argmin(valid_rows(values)), edges[name])
-            raise _BadRow(row, f"{name!r} holds a null value")
     for name, one in columns.items():
-        expected = edges[_COUNTED[one.per]] if _COUNTED[one.per] in edges else edges[name]
-        if not np.array_equal(edges[name], expected):
-            row = int(np.argmax(np.diff(edges[name]) != np.diff(expected)))
-            count, wanted = (
-                int(offsets[row + 1] - offsets[row]) for offsets in (edges[name], expected)
-            )
-            raise _BadRow(row, f"{name!r} has {count} values, but there are {wanted} {one.per}s")
+        values = batch.column(name)
+        yield valid_rows(values) != valid, f"{name!r} and 'input_ids' are not null together"
+        values, edges[name] = flat(values)
+        if values.null_count and one != SEQ_TEXT:
+            yield _rows_with(~valid_rows(values), edges[name]), f"{name!r} holds a null value"
+    counts = {name: np.diff(one) for name, one in edges.items()}
+    for name, one in columns.items():
+        wanted = counts.get(_COUNTED[one.per], counts[name])
+        told = f"{name!r} has {{}} values, but there are {{}} {one.per}s"
+        yield counts[name] != wanted, told, counts[name], wanted
+    tokens = counts["input_ids"]
     if declared.per_number:
-        _check_index(batch, edges, declared.shared)
-    if not declared.packed:
-        _check_frame(batch, edges["input_ids"], valid, declared.frame)
-    elif SEQ_LENGTHS.name in edges:
-        _check_pieces(batch, edges)
-
-
-def _check_pieces(batch: pa.RecordBatch, edges: dict[str, Ints]) -> None:
-    """The pieces of documents in a packed row are all of its tokens."""
-    lengths = memory.from_arrow(flat(batch.column(SEQ_LENGTHS.name))[0]).astype(np.int64)
-    sums = np.append(0, np.cumsum(lengths))
-    rows = edges[SEQ_LENGTHS.name]
-    if (lengths < 0).any():
-        raise _BadRow(
-            _row_of(np.argmax(lengths < 0), rows),
-            f"{SEQ_LENGTHS.name!r} has {lengths.min()}, which is no length",
+        index = memory.from_arrow(flat(batch.column("number_index"))[0]).astype(np.int64)
+        wrong = (index < 0) | (index >= np.repeat(tokens, counts["number_index"]))
+        descends = np.diff(index, prepend=0) < (not declared.shared)
+        descends[edges["number_index"][:-1][counts["number_index"] > 0]] = False  # the first
+        wrong |= descends
+        first = np.full(len(tokens), index[np.argmax(wrong)] if len(index) else 0)
+        told = "'number_index' has {}, which is no place after the one before it within {} ids"
+        yield _rows_with(wrong, edges["number_index"]), told, first, tokens
+    if declared.packed and SEQ_LENGTHS.name in edges:
+        lengths = memory.from_arrow(flat(batch.column(SEQ_LENGTHS.name))[0]).astype(np.int64)
+        negative = _rows_with(lengths < 0, edges[SEQ_LENGTHS.name])
+        yield negative, f"{SEQ_LENGTHS.name!r} has a negative length"
+        sums = np.diff(memory.offsets_of(lengths)[edges[SEQ_LENGTHS.name]])
+        told = f"{SEQ_LENGTHS.name!r} are {{}} tokens, but there are {{}}"
+        yield sums != tokens, told, sums, tokens
+    if not declared.packed and any(declared.frame):
+        before, after = map(np.array, declared.frame)
+        told = f"'input_ids' does not begin and end with the {len(before)} and {len(after)} ids of"
+        told += " the 'frame' in the metadata"
+        yield valid & (tokens < len(before) + len(after)), told
+        ids = memory.from_arrow(flat(batch.column("input_ids"))[0])
+        starts, stops = (
+            one[valid][:, None] for one in (edges["input_ids"][:-1], edges["input_ids"][1:])
         )
-    wrong = np.diff(sums[rows]) != np.diff(edges["input_ids"])
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        total, tokens = int(np.diff(sums[rows])[row]), int(np.diff(edges["input_ids"])[row])
-        raise _BadRow(row, f"{SEQ_LENGTHS.name!r} are {total} tokens, but there are {tokens}")
+        wrong = ~valid
+        wrong[valid] = (ids[starts + np.arange(len(before))] != before).any(1)
+        wrong[valid] |= (ids[stops - len(after) + np.arange(len(after))] != after).any(1)
+        yield wrong & valid, told
 
 
-def _check_index(batch: pa.RecordBatch, edges: dict[str, Ints], shared: bool) -> None:
-    """``number_index`` ascends within each row; tokens may be ``shared`` by two numbers."""
-    index = memory.from_arrow(flat(batch.column("number_index"))[0])
-    if not len(index):
-        return
-    numbers = edges["number_index"]
-    lengths = np.repeat(np.diff(edges["input_ids"]), np.diff(numbers))
-    wrong = (index < 0) | (index >= lengths)
-    descends = np.zeros(len(index), np.bool_)
-    descends[1:] = index[1:] < index[:-1] + (not shared)
-    descends[numbers[:-1][numbers[:-1] < len(index)]] = False  # the first of each row
-    wrong |= descends
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        row = _row_of(at, numbers)
-        raise _BadRow(
-            row,
-            f"'number_index' has {index[at]}, which is no place after the one before it within the"
-            f" row's {lengths[at]} ids",
-        )
-
-
-def _check_frame(
-    batch: pa.RecordBatch,
-    edges: Ints,
-    valid: Mask,
-    frame: tuple[list[int], list[int]],
-) -> None:
-    """Each row begins and ends with the special tokens that the metadata tell."""
-    before, after = frame
-    if not before and not after:
-        return
-    ids = memory.from_arrow(flat(batch.column("input_ids"))[0])
-    starts, stops = edges[:-1][valid], edges[1:][valid]
-    bad = stops - starts < len(before) + len(after)
-    if not bad.any():
-        for place, token in enumerate(before):
-            bad |= ids[starts + place] != token
-        for place, token in enumerate(reversed(after), 1):
-            bad |= ids[stops - place] != token
-    if bad.any():
-        row = np.flatnonzero(valid)[np.argmax(bad)]
-        raise _BadRow(
-            row,
-            f"'input_ids' does not begin and end with the 'frame' of the metadata, {len(before)}"
-            f" and {len(after)} ids",
-        )
-
-
-def _row_of(value: Any, edges: Ints) -> int:
-    return int(np.searchsorted(edges, value, side="right")) - 1
+def _rows_with(chosen: Mask, edges: Ints) -> Mask:
+    """bool[rows]: which hold one of the chosen values."""
+    return np.asarray(np.diff(memory.offsets_of(chosen)[edges]) > 0)

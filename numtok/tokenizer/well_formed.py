@@ -10,14 +10,14 @@ each step, so rows may be padded, reordered or left out.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from numtok.representations import SingleToken, SpelledOut
+from numtok.representations import END_NUM, SingleToken, SpelledOut
 from numtok.representations.continuation import NEVER, Continuation
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.vocabulary import Spelling, first_ids
@@ -48,21 +48,22 @@ class NumberRules:
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> NumberRules | None:
         """Those of a tokenizer; None where anything may follow."""
-        representation = tokenizer.representations[0]
-        spelling = Spelling.of(representation, tokenizer.tokens)
-        touching = numbers_touch(tokenizer)
+        representation, tokens = tokenizer.representations[0], tokenizer.tokens
+        spelling, touching = Spelling.of(representation, tokens), numbers_touch(tokenizer)
+        plain, spaced = (ids.tolist() for ids in first_ids(tokens, spelling))
         if isinstance(representation, SingleToken):
-            plain, spaced = first_ids(tokenizer.tokens, None)
-            spelling = Spelling(plain, range(len(plain)), spaced, 1, (-1, -1, -1))
-            return None if touching else _unbracketed(ONE_SYMBOL, spelling, touching)
+            return None if touching else _rules(ONE_SYMBOL, plain, spaced, (), touching, length=1)
         if spelling is None or not isinstance(representation, SpelledOut):
             return None
         if (continuation := representation.continuation(tokenizer.grammar)) is None:
             return None
+        ids, length = spelling.ids.tolist(), spelling.length
         if not spelling.bracketed:
-            return _unbracketed(continuation, spelling, touching)
-        in_text = ~np.isin(spelling.ids, list(tokenizer.own_tokens.values()))
-        return _bracketed(continuation, spelling, in_text, touching)
+            return _rules(continuation, ids, spaced, (), touching, length=length)
+        in_text = np.flatnonzero(~np.isin(ids, list(tokenizer.own_tokens.values())))
+        continuation = _in_brackets(continuation)
+        ids = [*ids, *plain, tokens[END_NUM]]
+        return _rules(continuation, ids, spaced, in_text, touching, brackets=2)
 
     def allowed(
         self, ids: Ints, width: int, longest: int = LONGEST, max_length: Any = None
@@ -124,93 +125,47 @@ def numbers_touch(tokenizer: Tokenizer) -> bool:
     return second == len(one.input_ids) and both.input_ids[second] in plain
 
 
-class _Table:
-    """Rules in the making: of text, so many states inside of numbers, and text after a number."""
-
-    def __init__(self, inside: int, columns: int) -> None:
-        self.behind = inside + 1
-        self.after = np.full((inside + 2, columns), TEXT, np.int64)
-        self.allowed = np.zeros((inside + 2, columns), np.bool_)
-
-    def rules(
-        self,
-        ids: Iterable[int],
-        columns: Iterable[int],
-        plain: Iterable[int],
-        spaced: Iterable[int],
-        to_text: Ints,
-        touching: bool,
-        **known: Any,
-    ) -> NumberRules:
-        """With ``ids`` in their ``columns``, all others in the last; numbers begin in the columns
-        ``plain`` and ``spaced``.
-        """
-        last, plain = self.after.shape[1] - 1, list(plain)
-        self.after[self.behind], self.allowed[self.behind] = self.after[TEXT], self.allowed[TEXT]
-        self.allowed[self.behind, plain] &= touching
-        pairs = {int(one): at for one, at in zip(ids, columns, strict=True) if one >= 0}
-        column = np.full(max(pairs) + 2, last, np.int64)
-        column[list(pairs)] = list(pairs.values())
-        begins, leaves = np.zeros((2, last + 1), np.bool_)
-        begins[[*plain, *spaced]], leaves[last] = True, True
-        to_text = np.concatenate([[0], to_text, [0]])
-        return NumberRules(column, self.after, self.allowed, begins, leaves, to_text, **known)
+def _in_brackets(inside: Continuation) -> Continuation:
+    """Of numbers with two symbols more around them."""
+    states, symbols = inside.following.shape
+    opening, closing, end = symbols, symbols + 1, states + 1
+    following = np.full((states + 2, symbols + 2), NEVER, np.int16)
+    following[0, opening] = 1
+    following[1:end, :symbols] = np.where(inside.following == NEVER, NEVER, inside.following + 1)
+    following[1:end, closing][inside.ends] = end
+    return Continuation(following, np.arange(states + 2) == end)
 
 
-def _bracketed(
-    continuation: Continuation, spelling: Spelling, in_text: Mask, touching: bool
+def _rules(
+    continuation: Continuation,
+    ids: Sequence[int],
+    spaced: Sequence[int],
+    in_text: Sequence[int] | Ints,
+    touching: bool,
+    length: int | None = None,
+    brackets: int = 0,
 ) -> NumberRules:
-    """Columns: the symbols, ``[NUM]``, `` [NUM]``, ``[/NUM]``, others. State s of a number is s +
-    1, and the symbols ``in_text`` are tokens of the text too.
+    """Columns: the symbols, whose tokens have these ids; those that begin a number once more, with a
+    space before them; all others. A number begins in TEXT, the state 0 of the continuation; the
+    symbols ``in_text`` are tokens of the text too.
     """
-    following = continuation.following
+    following, possible = continuation.following, continuation.following != NEVER
     states, symbols = following.shape
-    plain, spaced, closing = range(symbols, symbols + 3)
-    table = _Table(states, symbols + 4)
-    inside = slice(1, states + 1)
-    table.after[inside, :symbols] = np.where(following == NEVER, TEXT, following + 1)
-    table.after[inside, closing] = table.behind
-    table.after[TEXT, [plain, spaced]] = 1
-    table.allowed[inside, :symbols] = following != NEVER
-    table.allowed[inside, closing] = continuation.ends
-    table.allowed[TEXT] = np.append(in_text, [True, True, False, True])
-    return table.rules(
-        [*spelling.ids, *spelling.brackets],
-        range(symbols + 3),
-        [plain],
-        [spaced],
-        continuation.to_end + 1,
-        touching,
-        length=None,
-        brackets=2,
-    )
-
-
-def _unbracketed(continuation: Continuation, spelling: Spelling, touching: bool) -> NumberRules:
-    """Columns: the symbols, those that begin a number once more with a space before them, others.
-    Nothing but numbers has these symbols; a number begins in TEXT, its state 0.
-    """
-    following = continuation.following
-    states, symbols = following.shape
-    first = np.array(spelling.first)
-    spaced = symbols + np.arange(len(spelling.spaced))
-    others = symbols + len(spaced)
-    table = _Table(states - 1, others + 1)
-    possible = following != NEVER
+    first = np.flatnonzero(possible[0])
+    with_space, others = symbols + np.arange(len(spaced)), symbols + len(spaced)
+    after = np.full((states + 1, others + 1), TEXT, np.int64)
+    allowed = np.zeros((states + 1, others + 1), np.bool_)
     complete = continuation.ends & ~possible.any(1)
-    table.after[:states, :symbols] = np.where(
-        possible, np.where(complete[following], table.behind, following), TEXT
-    )
-    table.after[TEXT, spaced] = table.after[TEXT, first[: len(spaced)]]
-    table.allowed[:states, :symbols] = possible
-    table.allowed[TEXT, spaced] = table.allowed[TEXT, others] = True
-    return table.rules(
-        [*spelling.ids, *spelling.spaced],
-        range(others),
-        first,
-        spaced,
-        continuation.to_end[1:],
-        touching,
-        length=spelling.length,
-        brackets=0,
-    )
+    onward = np.where(complete[following], states, following)  # the last state is behind a number
+    after[:-1, :symbols] = np.where(possible, onward, TEXT)
+    after[TEXT, with_space] = after[TEXT, first[: len(spaced)]]
+    allowed[:-1, :symbols] = possible
+    allowed[TEXT, [*with_space, others, *in_text]] = True
+    after[-1], allowed[-1] = after[TEXT], allowed[TEXT]
+    allowed[-1, first] &= touching
+    column = np.full(max([*ids, *spaced]) + 2, others, np.int64)
+    column[[*ids, *spaced]] = np.arange(others)
+    begins, leaves = np.zeros((2, others + 1), np.bool_)
+    begins[[*first, *with_space]], leaves[others] = True, True
+    to_text = np.array([0, *continuation.to_end[1:], 0])
+    return NumberRules(column, after, allowed, begins, leaves, to_text, length, brackets)
