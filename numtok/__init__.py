@@ -37,11 +37,11 @@ if TYPE_CHECKING:
         XVal,
     )
     from numtok.statistics import Statistics
-    from numtok.tokenizer.decode_stream import DecodeStream
     from numtok.tokenizer.encode import Encoding
-    from numtok.tokenizer.expand import expand
     from numtok.tokenizer.find import EncodeReport
+    from numtok.tokenizer.layout import expand
     from numtok.tokenizer.tokenizer import Tokenizer
+    from numtok.tokenizer.written import DecodeStream
 
     __version__: str
 
@@ -52,10 +52,10 @@ _MODULES = {  # of all names but the representations
     "numtok.numbers.number": ("Number",),
     "numtok.numbers.numbers": ("Numbers",),
     "numtok.numbers.scan": ("scan",),
-    "numtok.tokenizer.decode_stream": ("DecodeStream",),
+    "numtok.tokenizer.written": ("DecodeStream",),
     "numtok.tokenizer.encode": ("Encoding",),
     "numtok.tokenizer.find": ("EncodeReport",),
-    "numtok.tokenizer.expand": ("expand",),
+    "numtok.tokenizer.layout": ("expand",),
     "numtok.tokenizer.tokenizer": ("Tokenizer",),
     "numtok.corpus.calls": ("encode_files",),
     "numtok.corpus.decode": ("decode_files",),

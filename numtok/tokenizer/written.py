@@ -16,25 +16,29 @@ the noise is 1e-2, and tokens themselves differ with and without a cache.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from numtok.engines.number_tokens import vocabulary_of
+from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.numbers.to_text import in_marks_of
-from numtok.representations import Representation, SingleToken, SpelledOut, own_token
+from numtok.representations import END_NUM, Representation, SingleToken, SpelledOut, own_token
 from numtok.representations.as_written import LONGEST_GROUP, groups
 from numtok.representations.values import numbers_from_floats
-from numtok.tokenizer.decode import is_lossless
-from numtok.tokenizer.schema import read_metadata
+from numtok.tokenizer.decode import canonical, is_lossless
 from numtok.tokenizer.tokenizer import Tokenizer
+from numtok.tokenizer.vocabulary import Spelling, first_ids
 
 # significant ones of a real number: one more would be noise; about one number in ten is read twice
 DIGITS = 4
+UNFINISHED = "\ufffd"  # what bytes decode to whose character is not whole yet
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Streams = dict[str, npt.NDArray[Any]]
@@ -120,16 +124,9 @@ def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> Streams:
 
 def number_ids(tokenizer: Tokenizer) -> list[int]:
     """The tokens that stand for a number or begin one; none for plain text."""
-    metadata = read_metadata(tokenizer.batch_schema())
-    first = tokenizer.representations[0]
-    symbols = metadata.get("symbols")
-    if symbols and isinstance(first, SpelledOut) and not first.bracketed:
-        plain, spaced = (
-            [token_id for start, count in symbols[form] for token_id in range(start, start + count)]
-            for form in ("plain", "spaced")
-        )
-        return [*(plain[symbol] for symbol in first.first_symbols), *spaced]
-    return [number for content, number in metadata["tokens"].items() if content.strip() == "[NUM]"]
+    spelling = Spelling.of(tokenizer.representations[0], tokenizer.tokens)
+    plain, spaced = first_ids(tokenizer.tokens, spelling)
+    return [*plain.tolist(), *spaced.tolist()]
 
 
 def spelled(
@@ -217,3 +214,105 @@ class PlaceTracker:
         """Take the states of these rows, int64 (new rows,): for beams."""
         if self._state is not None:
             self._state = self._state[:, np.asarray(rows)]
+
+
+class DecodeStream:
+    """Text from ids that come one after the other, numbers whole: as
+    ``tokenizers.decoders.DecodeStream``, for a :class:`numtok.Tokenizer` or a
+    :class:`numtok.hf.NumberTokenizer`.
+
+    Args:
+        ids: a prompt, whose text is not given.
+        skip_special_tokens: leave out special tokens; ``[NUM]`` is none.
+    """
+
+    def __init__(self, ids: Sequence[int] | None = None, skip_special_tokens: bool = False) -> None:
+        self.skip_special_tokens = skip_special_tokens
+        self._ids: list[int] = list(ids or ())
+        self._values = ["0"] * len(self._ids)  # of a prompt: they are not shown
+        self._known = len(self._ids)  # of these ids the text was given
+        self._has_values: bool | None = None  # None before the first number
+        # tokens of numbers, and those that begin one; None before the first id
+        self._symbols: tuple[set[int], set[int]] | None = None
+        self._byte_ids: set[int | None] | None = None  # None before the first id
+
+    def step(self, tokenizer: Any, id: int | Sequence[int], number_value: Any = None) -> str | None:
+        """The text that is settled by one more id, or several; None if there is none.
+
+        ``number_value`` is that of a number that is one token: a float, a ``Decimal`` or its text.
+        Without values ``[NUM]`` shows as itself.
+
+        Raises:
+            InputError: if some numbers have values and others none.
+        """
+        inner = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
+        more = [id] if isinstance(id, int) else list(id)
+        if not _value_ids(inner).isdisjoint(more):
+            has_value = number_value is not None
+            if self._has_values not in (None, has_value):
+                raise InputError(
+                    "some numbers have a number_value and others none; give all, or none"
+                )
+            self._has_values = has_value
+        self._ids += more
+        text = "0" if number_value is None else str(canonical([number_value])[0])
+        self._values += [text] * len(more)
+        if self._is_in_number(inner) or self._is_in_bytes(inner):
+            return None
+        return self._settled(tokenizer, UNFINISHED)
+
+    def finish(self, tokenizer: Any) -> str | None:
+        """The rest, if the last number or character is not whole; None if there is none."""
+        return self._settled(tokenizer, None)
+
+    def _settled(self, tokenizer: Any, unfinished: str | None) -> str | None:
+        given, text = self._text(tokenizer, self._known), self._text(tokenizer, len(self._ids))
+        if len(text) <= len(given) or (unfinished and text.endswith(unfinished)):
+            return None
+        # The last tokens given stay, as the text of the next ones may depend on them.
+        del self._ids[: self._known], self._values[: self._known]
+        self._known = len(self._ids)
+        return text[len(given) :]
+
+    def _text(self, tokenizer: Any, count: int) -> str:
+        """Of the first ids."""
+        ids, values = self._ids[:count], None
+        if self._has_values:
+            numbers = _value_ids(getattr(tokenizer, "numtok", tokenizer))
+            values = [self._values[at] for at, one in enumerate(ids) if one in numbers]
+        if not isinstance(tokenizer, Tokenizer):
+            options = {"skip_special_tokens": self.skip_special_tokens, "number_value": values}
+            return str(tokenizer.decode(ids, **options))
+        added = tokenizer.config["added_tokens"] if self.skip_special_tokens else []
+        special = {token["id"] for token in added if token["special"]}
+        return tokenizer.decode([one for one in ids if one not in special], values)
+
+    def _is_in_number(self, tokenizer: Tokenizer) -> bool:
+        """Whether the last ids begin a number that may go on."""
+        first = tokenizer.representations[0]
+        if not isinstance(first, SpelledOut):
+            return False
+        if self._symbols is None:
+            self._symbols = set(tokenizer.tokens.values()), set(number_ids(tokenizer))
+        symbols, begins = self._symbols
+        for run, symbol in enumerate(reversed(self._ids), 1):
+            if symbol not in symbols or symbol == tokenizer.tokens.get(END_NUM):
+                return False
+            if symbol in begins and run < (first.length or math.inf):
+                return True
+        return False
+
+    def _is_in_bytes(self, tokenizer: Tokenizer) -> bool:
+        """Whether the last id is that of a byte, as SentencePiece has them: one byte that is wrong
+        changes the text of all that it stands in a row with.
+        """
+        if self._byte_ids is None:
+            vocab = vocabulary_of(tokenizer.config)
+            self._byte_ids = {vocab.get(f"<0x{byte:02X}>") for byte in range(256)}
+        return bool(self._ids) and self._ids[-1] in self._byte_ids
+
+
+def _value_ids(tokenizer: Tokenizer) -> set[int]:
+    """The ids of numbers that are one token."""
+    single = isinstance(tokenizer.representations[0], SingleToken)
+    return set(number_ids(tokenizer)) if single else set()
