@@ -41,58 +41,48 @@ Batch = TypeVar("Batch", pa.RecordBatch, pa.Table)
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """The schema with lists of tensors as lists of ``fixed_size_list``."""
-    shapes = read_metadata(schema)["shapes"] if METADATA_KEY in (schema.metadata or {}) else {}
-    fields = []
-    for field in schema:
-        kind = getattr(field.type, "value_type", None)
-        if field.name in shapes and isinstance(kind, pa.FixedShapeTensorType):
-            field = field.with_type(_like(field.type, kind.storage_type))
-        fields.append(field)
-    return pa.schema(fields, schema.metadata)
+    return plain(no_rows(schema)).schema
 
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with the types of :func:`plain_schema`, without a copy."""
-    described = plain_schema(batch.schema)
+    metadata = batch.schema.metadata or {}
+    shapes = read_metadata(batch.schema)["shapes"] if METADATA_KEY in metadata else {}
     columns = [
-        column if column.type.equals(field.type) else _with_values(column, column.values.storage)
-        for column, field in zip(batch.columns, described, strict=True)
+        _with_values(column, column.values.storage)
+        if name in shapes and isinstance(getattr(column, "values", None), pa.FixedShapeTensorArray)
+        else column
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=described)
+    pairs = zip(batch.schema, columns, strict=True)
+    fields = [field.with_type(one.type) for field, one in pairs]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, metadata))
 
 
 def conform_schema(schema: pa.Schema, where: str = "") -> pa.Schema:
     """The schema with numtok's columns in the types of ``FORMAT.md``."""
-    own = declared_columns(schema, where)
-    fields = []
-    for field in schema:
-        if field.name in own and own[field.name].per != "row":
-            field = field.with_type(_like(field.type, own[field.name].type))
-        elif field.name in own and field.type not in (pa.string(), pa.large_string()):
-            field = field.with_type(pa.large_string())
-        fields.append(field)
-    return pa.schema(fields, schema.metadata)
+    return conform(no_rows(schema), where).schema
 
 
 def conform(batch: pa.RecordBatch, where: str = "") -> pa.RecordBatch:
     """The batch with the types of :func:`conform_schema`; lists below null rows are empty.
     SchemaError if a column is of a type that cannot be read as its own.
     """
-    described, own = conform_schema(batch.schema, where), declared_columns(batch.schema, where)
-    columns = []
-    for column, field in zip(batch.columns, described, strict=True):
-        if field.name in own:
-            try:
-                column = _conformed(column, field.type)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-                reason = str(error).splitlines()[0]
-                message = (
-                    f"column {field.name!r} is {column.type}, which cannot be read as {field.type}:"
-                    f" {reason}"
-                )
-                raise SchemaError(f"{where}: {message}" if where else message) from None
-        columns.append(column)
-    return pa.RecordBatch.from_arrays(columns, schema=described)
+    own, columns, fields = declared_columns(batch.schema, where), [], []
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        name, kind = field.name, column.type
+        if name in own and own[name].per != "row":
+            kind = _like(kind, own[name].type)
+        elif name in own and kind not in (pa.string(), pa.large_string()):
+            kind = pa.large_string()
+        try:
+            columns.append(_conformed(column, kind) if name in own else column)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            reason = str(error).splitlines()[0]
+            message = f"column {name!r} is {column.type}, which cannot be read as {kind}: {reason}"
+            raise SchemaError(f"{where}: {message}" if where else message) from None
+        fields.append(field.with_type(kind))
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, batch.schema.metadata))
 
 
 def _conformed(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -136,23 +126,21 @@ def with_metadata(schema: pa.Schema, changes: Mapping[str, Any]) -> pa.Schema:
 
 def token_schema(schema: pa.Schema) -> pa.Schema:
     """The schema of :func:`to_token_layout`'s batches; columns that are not numtok's stay."""
-    own, fields = _number_columns(schema), []
-    for field in schema:
-        if field.name == NUMBER_INDEX.name:
-            field = pa.field(NUMBER_MASK.name, _like(field.type, NUMBER_MASK.type))
-        if field.name in own:
-            field = field.with_type(_like(field.type, own[field.name].type))
-        fields.append(field)
-    return with_metadata(pa.schema(fields, schema.metadata), {"layout": "token"})
+    return _with_places(schema, NUMBER_INDEX, NUMBER_MASK, {"layout": "token"})
 
 
 def number_schema(schema: pa.Schema) -> pa.Schema:
     """The inverse of :func:`token_schema`."""
-    fields = list(schema)
-    at = schema.get_field_index(NUMBER_MASK.name)
+    return _with_places(schema, NUMBER_MASK, NUMBER_INDEX, {"layout": None, "pack": None})
+
+
+def _with_places(
+    schema: pa.Schema, old: Column, new: Column, changes: Mapping[str, Any]
+) -> pa.Schema:
+    at = schema.get_field_index(old.name)
     if at >= 0:
-        fields[at] = pa.field(NUMBER_INDEX.name, _like(fields[at].type, NUMBER_INDEX.type))
-    return with_metadata(pa.schema(fields, schema.metadata), {"layout": None, "pack": None})
+        schema = schema.set(at, pa.field(new.name, _like(schema.field(at).type, new.type)))
+    return with_metadata(schema, changes)
 
 
 def to_token_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -217,7 +205,9 @@ def _spread(
     if not first.all():
         values, places = values.filter(memory.to_arrow(first)), places[first]
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        return _spread_texts(values, places, total)
+        which = np.full(total, len(values))
+        which[places] = np.arange(len(values))
+        return values.take(pa.array(which, mask=which == len(values))).fill_null("")
     if isinstance(values, pa.ExtensionArray):
         tensors = tensor_values(values)
         dense = neutral(column, total, tensors)
@@ -227,22 +217,6 @@ def _spread(
     spread = memory.full(total, column.fill, plain.dtype)
     spread[places] = plain
     return memory.to_arrow(spread)
-
-
-def _spread_texts(texts: pa.Array, places: Ints, total: int) -> pa.Array:
-    """The texts at their places, empty ones elsewhere; their bytes are not touched."""
-    kind = np.dtype(np.int64 if pa.types.is_large_string(texts.type) else np.int32)
-    given = (
-        np.frombuffer(texts.buffers()[1], kind, len(texts) + 1, texts.offset * kind.itemsize)
-        if len(texts)
-        else np.zeros(1, kind)
-    )
-    which = np.zeros(total + 1, np.int64)  # how many texts end before each token
-    which[places + 1] = 1
-    offsets = given[np.cumsum(which)]
-    return pa.Array.from_buffers(
-        texts.type, total, [None, pa.py_buffer(offsets), texts.buffers()[2] or pa.py_buffer(b"")]
-    )
 
 
 def expand(batch: Batch) -> Batch:

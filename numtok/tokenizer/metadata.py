@@ -75,8 +75,8 @@ def _parse(described: bytes) -> dict[str, Any]:
 
     try:
         msgspec.convert(metadata, _Described)
-    except msgspec.ValidationError as error:
-        reason, _, place = " ".join(str(error).replace("`", "'").split()).partition(" - at ")
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # a half of a surrogate pair
+        reason, _, place = " ".join(str(error).replace("`", "").split()).partition(" - at ")
         raise _damaged(f"{place.removeprefix('$.')!r}: {reason}" if place else reason) from None
     checked: dict[str, Any] = {"layout": "number", "pack": None} | metadata
     checked["numbers"], checked["grammar"] = _numbers(metadata), _grammar(metadata["grammar"])

@@ -8,7 +8,7 @@ import contextlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from numtok import locations
 from numtok.arrays import file_cache
@@ -25,9 +25,9 @@ from numtok.engines.tokenizer_json import (
 from numtok.errors import NumtokError, OutputError, TokenizerError
 from numtok.files import write_file
 from numtok.numbers.grammar import Grammar, check_grammar
+from numtok.options import conform
 from numtok.representations import Representation, XVal, from_dict, representations_of
 from numtok.representations.parse import Representations
-from numtok.tokenizer.metadata import LEADING_SPACE
 
 SAVED_VERSION = 1
 CONFIG_FILE = "tokenizer_config.json"
@@ -183,35 +183,29 @@ def read_settings(source: Any) -> dict[str, Any] | None:
     return check_settings(read_json(path), path)
 
 
+class _Settings(TypedDict):
+    grammar: Any
+    numbers: list[Any]
+    leading_space: Literal["auto", "separate"]
+    tokens: NotRequired[list[str]]
+
+
 def check_settings(settings: Any, where: Any) -> dict[str, Any]:
     """``settings``, if they are what :meth:`Tokenizer.saved_settings` makes; ``where`` they are
     from is for the message.
     """
-
-    def refuse(what: str) -> TokenizerError:
-        return TokenizerError(f"{where} is damaged: {what}; save the tokenizer again")
-
-    if not isinstance(settings, Mapping):
-        raise refuse(f"it holds {type(settings).__name__}, not an object")
-    needed = ("format", "grammar", "numbers", "leading_space")
-    if missing := [name for name in needed if name not in settings]:
-        raise refuse(f"it lacks {', '.join(missing)}")
-    version = settings["format"]
-    if type(version) is not int or version != SAVED_VERSION:
+    version = settings.get("format") if isinstance(settings, Mapping) else None
+    if type(version) is int and version != SAVED_VERSION:
         raise TokenizerError(
             f"{where} has format {str(version)[:20]}, this version of numtok reads format"
             f" {SAVED_VERSION}; upgrade numtok"
         )
-    if not isinstance(settings["numbers"], list):
-        raise refuse("numbers is not a list")
-    if settings["leading_space"] not in LEADING_SPACE:
-        raise refuse(f"leading_space is {str(settings['leading_space'])[:40]!r}")
-    tokens = settings.get("tokens", [])
-    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
-        raise refuse("tokens is not a list of names")
+    if type(version) is not int:
+        raise TokenizerError(f"{where} is damaged: it tells no format; save the tokenizer again")
+    conform(settings, _Settings, f"{where} is damaged", TokenizerError)
     try:
         Grammar.from_dict(settings["grammar"])
         representations_of(saved_representations(settings))
     except NumtokError as error:
-        raise refuse(str(error)) from error
+        raise TokenizerError(f"{where} is damaged: {error}; save the tokenizer again") from error
     return dict(settings)

@@ -18,6 +18,7 @@ from numtok.representations import (
     FoNE,
     LogFourier,
     PlaceValue,
+    QuantileBins,
     Subword,
     XVal,
     from_dict,
@@ -156,6 +157,15 @@ WRONG = [
     (lambda: ExponentBins(100, 1.0, 1.0 + 1e-15), "narrower than float64"),
     (lambda: ExponentBins(high=math.inf), "finite"),
     (lambda: LogFourier(1), "at least 2"),
+    *(
+        (lambda sizes=sizes: parse(f"float_digits:{sizes}"), "must be from 2 to 36")
+        for sizes in ("1,2,2", "37,2,2", "10,0,2", "10,2,19", "2,13,2")
+    ),
+    (lambda: QuantileBins(edges=(1.0, 1.0)), "larger than the one before"),
+    (lambda: QuantileBins(edges=(0.0,)), "edges must be 2 to"),
+    (lambda: QuantileBins(1, edges=(0.0, 1.0, 2.0)), "2 to n \\+ 1 = 2 numbers"),
+    (lambda: QuantileBins(edges=(0.0, math.inf)), "within ±8e\\+307"),
+    (lambda: QuantileBins(n=0), "n=0 must be from 1"),
 ]
 
 

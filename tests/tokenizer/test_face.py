@@ -1,8 +1,13 @@
-"""How a tokenizer behaves as an object: called, measured, compared, shown; and which of the text's
-numbers it says it took.
+"""How a tokenizer behaves as an object: called, measured, compared, shown; which of the text's
+numbers it says it took; and a representation that was given another name, under which what was
+written is read.
 """
 
+import json
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import trained
 from tokenizers import AddedToken
@@ -10,6 +15,7 @@ from tokenizers import AddedToken
 import numtok
 from numtok import Grammar, Tokenizer
 from numtok.arrays.text_rows import TextRows
+from numtok.representations import ExponentBins
 from numtok.tokenizer.inspect import inspect_text
 
 
@@ -47,3 +53,27 @@ def test_equal_numbers_of_which_only_one_is_taken():
     source.add_tokens([AddedToken("<9>", normalized=False)])
     (view,) = inspect_text("a <9> and 9", [Tokenizer.from_pretrained(source)]).views
     assert view.taken == (1,)
+
+
+# of ExponentBins(50) and the default tokenizer, when its name was "bins"
+FORMER = "5c61e0fe5bd3c1c8"
+FORMER_TEXT = "It is 12.5 or 3,000"
+
+
+@pytest.mark.parametrize("numbers", ["bins:50", "exponent_bins:50", ExponentBins(50)])
+def test_what_has_the_former_name_is_read(numbers, tmp_path):
+    tokenizer = numtok.Tokenizer.from_pretrained(numbers=numbers)
+    assert tokenizer.fingerprint == FORMER
+    tokenizer.save_pretrained(tmp_path)
+    saved = tmp_path / "numtok.json"
+    saved.write_text(saved.read_text("utf-8").replace("exponent_bins", "bins"), "utf-8")
+    read = numtok.Tokenizer.from_pretrained(tmp_path)
+    assert (read.fingerprint, read.representations) == (FORMER, (ExponentBins(50),))
+
+    batch = tokenizer.encode_batch([FORMER_TEXT], keep_text=True)
+    described = batch.schema.metadata[b"numtok"].replace(b"exponent_bins", b"bins")
+    former = pa.Table.from_batches([batch]).replace_schema_metadata({"numtok": described})
+    assert tokenizer.decode_batch(former.to_batches()[0]).to_pylist() == [FORMER_TEXT]
+    pq.write_table(former, tmp_path / "former.parquet")
+    numtok.decode_files([tmp_path / "former.parquet"], tmp_path / "texts.jsonl")
+    assert json.loads((tmp_path / "texts.jsonl").read_text("utf-8")) == {"text": FORMER_TEXT}

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 import trained
 from effort import examples
-from hostile import many_rows, texts, triples
+from hostile import many_rows, triples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kept import kept
@@ -97,17 +97,11 @@ def test_round_trip(kind, documents, numbers, frame, parse_special):
     assert decoded.to_pylist() == documents
     assert tok.decode_batch(batch.slice(1, 2)).to_pylist() == documents[1:3]
     tok.decode_batch(tok.encode_batch(documents))  # to other text, but to text
-
-
-@pytest.mark.parametrize("kind", ["gpt2", "llama3", "roberta"])
-@settings(max_examples=40)
-@given(documents=many_rows)
-def test_lossless_tokenizers_store_no_text(kind, documents):
-    """Byte-level ids and the surfaces of the numbers are all there is to know: the fall-back column
-    stays empty.
-    """
-    batch = tokenizer(kind, 0).encode_batch(documents, keep_text=True)
-    assert batch["text"].null_count == len(documents)
+    if kind in ("gpt2", "llama3", "roberta"):  # ids and the surfaces of numbers are all there is
+        assert batch["text"].null_count == len(documents)
+    for row, text in enumerate(documents[:3]):
+        alone = tok.encode_batch([text], keep_text=True, **options)
+        assert alone.equals(batch.slice(row, 1), check_metadata=True)
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama3"])
@@ -117,43 +111,19 @@ def test_without_text_numbers_become_canonical(kind, documents):
     """The text around numbers stays as it is; a number reads back as its float64, and nothing else
     changes.
     """
-    for representations in range(len(REPRESENTATIONS)):
+    for representations in (0, 1, 2):
         tok = tokenizer(kind, representations)
-        first, numbers = tok.representations[0], tok.finder.find(TextRows.of(documents)).numbers
-        if isinstance(first, Subword):
-            spoken = numbers.text()
-        elif isinstance(first, PlaceValue):
-            spoken = first.decode(first.encode(numbers))
-        else:
-            spoken = numbers_from_floats(numbers.to_float64(), "number_value").format()
-        expected = [bytearray((text or "").encode()) for text in documents]
+        numbers = tok.finder.find(TextRows.of(documents)).numbers
+        spoken = numbers_from_floats(numbers.to_float64(), "number_value").format()
+        expected = [text if text is None else bytearray(text.encode()) for text in documents]
         places = (numbers.document, numbers.start, numbers.stop)
         for row, start, stop, text in reversed([*zip(*places, spoken.to_pylist(), strict=True)]):
             expected[row][start:stop] = text.encode()
         decoded = tok.decode_batch(tok.encode_batch(documents)).to_pylist()
-        assert [text or "" for text in decoded] == [text.decode() for text in expected]
-        assert [text is None for text in decoded] == [text is None for text in documents]
+        assert decoded == [text if text is None else text.decode() for text in expected]
 
 
-# One by one, all at once, and from many threads
-
-
-@pytest.mark.parametrize("kind", ["gpt2", "neox", "qwen", "bert_lower", "metaspace_first", "t5"])
-@pytest.mark.thorough
-@settings(max_examples=examples(4, thorough=10))
-@given(documents=st.lists(texts, max_size=4))
-@example(documents=["is -28.5 or 1,234", "", "none", " 7  8[NUM]é9.25"])
-def test_batch_equals_loop(kind, documents):
-    for representations in range(len(REPRESENTATIONS)):
-        tok = tokenizer(kind, representations)
-        batch = tok.encode_batch(documents)
-        decoded = tok.decode_batch(batch).to_pylist()
-        for number, text in enumerate(documents):
-            one = tok.encode(text)
-            assert tok.decode(one) == decoded[number]
-            assert one.batch.equals(batch.slice(number, 1), check_metadata=True)
-            assert one.input_ids.tolist() == ids_of(batch)[number]
-            assert len(one) == len(one.input_ids)
+# One, and from many threads
 
 
 def test_encoding_columns():
@@ -222,13 +192,13 @@ def test_tokenizers_do_not_influence_each_other():
 # Literal number tokens
 
 
-@pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
+@pytest.mark.parametrize("representations", [*range(len(REPRESENTATIONS)), 5, 6])
 @pytest.mark.parametrize("kind", trained.KINDS)
 def test_literals_are_text(kind, representations):
     """What looks like one of numtok's tokens in a text is text: it gets no number token, and takes
     no other number's value.
     """
-    tok = tokenizer(kind, representations)
+    tok, plain = tokenizer(kind, representations), tokenizer(kind, 4)
     literal = f"{NUM} 5 {NUM}{END_NUM} {END_NUM}6 {NUM}"
     batch = tok.encode_batch([literal, f"{NUM} {NUM}{END_NUM}"], parse_special=False)
     assert batch["number_value"].to_pylist() == [[5.0, 6.0], []]
@@ -238,8 +208,8 @@ def test_literals_are_text(kind, representations):
     assert (first or []).count(end) == (2 if END_NUM in tok.tokens else 0)
     assert not {*forms, end} & set(second or [])
     # nor do characters that a spelled-out representation adds as tokens (BERT here lacks some)
-    text = "a_b'c e E , . _ ' - + 0x1F B2B x_3"
-    assert ids_of(tok.encode_batch([text])) == ids_of(tokenizer(kind, 4).encode_batch([text]))
+    texts = ["a_b'c e E , . _ ' - + 0x1F B2B x_3", "[NUM:+] a [NUM:-] b[NUM:", "]", "[NUM:E-]"]
+    assert ids_of(tok.encode_batch(texts)) == ids_of(plain.encode_batch(texts))
 
 
 # Saving and loading
@@ -493,12 +463,11 @@ def test_ids_that_are_no_tokens_say_nothing(kind):
 # Size
 
 
-@pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
-@pytest.mark.parametrize("kind", ["gpt2", "metaspace_first"])
+@pytest.mark.parametrize(
+    ("kind", "representations"), [*(("gpt2", k) for k in range(5)), ("metaspace_first", 0)]
+)
 def test_a_million_digits(kind, representations):
     """In seconds, wherever the number goes: text, digits, or beyond the range."""
-    if kind != "gpt2" and representations == 4:
-        pytest.skip("the time is that of the other library")
     text = "a " + "123456789." + "0123456789" * 100_000 + "e-5 b"
     tok = tokenizer(kind, representations)
     tok.encode_batch(["warm 5"], keep_text=True)
@@ -510,16 +479,10 @@ def test_a_million_digits(kind, representations):
     assert batch["number_value"].to_pylist() == ([[1234.5678901234568]] if fits else [[]])
 
 
-@pytest.mark.parametrize(
-    "documents",
-    [[""] * 100_000, [None] * 100_000, [], [None], [""], ["5"] * 50_000],
-    ids=lambda rows: f"{len(rows)} times {rows[:1]}",
-)
-@pytest.mark.parametrize("kind", ["gpt2", "metaspace_first"])
-def test_many_small_rows(kind, documents):
-    if kind != "gpt2":  # by the slower engine
-        documents = documents[:10_000]
-    tok = tokenizer(kind, 0)
+@pytest.mark.parametrize("row", ["", None, "5"])
+@pytest.mark.parametrize(("kind", "count"), [("gpt2", 100_000), ("metaspace_first", 10_000)])
+def test_many_small_rows(kind, count, row):
+    tok, documents = tokenizer(kind, 0), [row] * count
     batch = tok.encode_batch(documents, keep_text=True)
     assert batch.num_rows == len(documents)
     assert tok.decode_batch(batch).to_pylist() == documents
