@@ -8,7 +8,7 @@ Needs Hypothesis: ``pip install 'numtok[testing]'``.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -18,7 +18,17 @@ import pyarrow as pa
 from numtok.errors import MissingDependencyError, RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
-from numtok.representations import Representation, SingleToken, SpelledOut, from_dict, streams
+from numtok.numbers.scan import scan
+from numtok.numbers.to_text import in_marks_of
+from numtok.representations import (
+    Representation,
+    SingleToken,
+    Spelled,
+    SpelledOut,
+    from_dict,
+    streams,
+)
+from numtok.representations.continuation import NEVER, Continuation
 from numtok.tokenizer.tokenizer import Tokenizer
 
 try:
@@ -31,6 +41,7 @@ except ImportError as error:
 
 __all__ = ["batches", "check_representation", "grammars", "literals", "numbers", "texts"]
 
+LONGEST = 20  # digits of a number that models write
 EDGES = ("0", "-0", "0.000", "1", "-1", "007", "9" * 40, "0." + "0" * 40 + "1", "1e400", "-1e-400")
 BETWEEN = (" ", ", ", " km", "\n", "é ", " [NUM] ", "[/NUM]", "-", "(", "x", ".", "１２ ")
 
@@ -80,6 +91,8 @@ def check_representation(representation: Representation, examples: int = 50) -> 
     - ``fits`` and ``clipped`` are one answer a number, and what fits is not clipped.
     - Texts come back from a tokenizer byte for byte, alone and in a batch with the same ids.
     - Spelled-out numbers are read from ids alone, each where it stands, and encode to these ids.
+    - What is encoded may follow so, by ``continuation``, and what may follow so is one number, which
+      encodes to the same.
 
     Args:
         representation: with the options to check.
@@ -102,6 +115,9 @@ def check_representation(representation: Representation, examples: int = 50) -> 
         for preset in (Grammar.prose(), Grammar.european())
     ]
     limits(given(st.sampled_from(tokenizers), batches())(check_texts))()
+    if isinstance(representation, SpelledOut):
+        presets = st.sampled_from([tokenizer.grammar for tokenizer in tokenizers])
+        limits(given(st.just(representation), presets, st.data())(check_continuation))()
 
 
 def check_options(representation: Representation) -> None:
@@ -160,9 +176,51 @@ def _check_spelling(representation: SpelledOut, held: Numbers, surfaces: Sequenc
     assert len(text) == len(held)
     if representation.order is not None:
         _same_decimals(text, surfaces)
+    if (rules := representation.continuation(Grammar())) is not None:
+        for number, surface in enumerate(surfaces):
+            symbols = spelled.symbols[spelled.offsets[number] : spelled.offsets[number + 1]]
+            # models need not write longer ones
+            assert len(surface) > LONGEST or accepts(rules, symbols)
     again = representation.encode(Numbers.parse(text))
     assert again.symbols.tolist() == spelled.symbols.tolist()
     assert again.offsets.tolist() == spelled.offsets.tolist()
+
+
+def accepts(rules: Continuation, symbols: Iterable[int]) -> bool:
+    """Whether these symbols, one after the other, are a whole number."""
+    state = 0
+    for symbol in symbols:
+        if (state := rules.following[state, symbol]) == NEVER:
+            return False
+    return bool(rules.ends[state])
+
+
+def check_continuation(representation: SpelledOut, grammar: Grammar, data: st.DataObject) -> None:
+    """A walk through what may follow what, every way to go on as likely as the next, is a number."""
+    if (rules := representation.continuation(grammar)) is None:
+        return
+    assert (rules.to_end < len(rules.ends)).all()  # every beginning can be ended
+    if (
+        representation.length is not None
+    ):  # then nothing but the first symbol tells where one begins
+        assert rules.to_end[0] == representation.length
+        first = np.flatnonzero(rules.following[0] != NEVER).tolist()
+        assert first == list(representation.first_symbols)
+    state, symbols = 0, list[int]()
+    while not rules.ends[state] or (
+        len(symbols) < 24 and (rules.following[state] != NEVER).any() and data.draw(st.booleans())
+    ):
+        onward = np.flatnonzero(rules.following[state] != NEVER)
+        if len(symbols) >= 24:
+            onward = onward[rules.to_end[rules.following[state, onward]] < rules.to_end[state]]
+        symbols.append(int(onward[data.draw(st.integers(0, len(onward) - 1))]))
+        state = rules.following[state, symbols[-1]]
+    spelled = Spelled(np.array(symbols, np.uint16), np.array([0, len(symbols)]))
+    text = in_marks_of(grammar, representation.decode(spelled)).to_pylist()
+    found = scan(text, grammar)
+    assert found.text().to_pylist() == text
+    assert representation.fits(found).all()
+    assert representation.encode(found).symbols.tolist() == symbols
 
 
 def _same_decimals(found: pa.Array, surfaces: Sequence[str], sign: bool = True) -> None:

@@ -6,7 +6,9 @@ import pytest
 from effort import examples
 
 from numtok.representations import (
+    FP15,
     P10,
+    P1000,
     Digits,
     ExponentBins,
     FloatBits,
@@ -35,6 +37,9 @@ KINDS = [
     FoNE(6, 4, bases=(10, 2, 5), chunk=5),
     PlaceValue("clip", "lsd", 50, 2**63 - 1),
     P10(digits=2, decades=(-3, 3), form="decimal", overflow="error"),
+    P10(1, (-2, 3), "decimal"),
+    P1000(2, (5, 9), "decimal"),
+    FP15(2, (-3, 2)),
     ExponentBins(50, 1.0, 1e9, "clip"),
     FloatDigits(16, 2, 8, "clip"),
     FloatDigits(3, 1, 1, "error"),

@@ -7,9 +7,10 @@ import pytest
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spelling import accepts, read, symbols
+from spelling import read, symbols
 
 from numtok import FloatDigits, Grammar, Numbers
+from numtok.testing import accepts
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,11 @@
 import re
 
 import pytest
-from spelling import accepts, read, symbols
+from spelling import read, symbols
 
 from numtok import Grammar, NumeroLogic
 from numtok.representations.numerologic import MOST_WRITTEN
+from numtok.testing import accepts
 
 ONE = NumeroLogic()
 

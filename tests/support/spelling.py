@@ -7,7 +7,6 @@ import numpy as np
 
 from numtok import Numbers
 from numtok.representations import Spelled
-from numtok.representations.continuation import NEVER
 
 # as numbers are written: groups of thousands, fractions, powers
 SURFACE = (
@@ -48,13 +47,3 @@ def decoded(representation, literals):
 def same(a, b):
     """Equal, and zeros of equal sign."""
     return a == b and a.is_signed() == b.is_signed()
-
-
-def accepts(continuation, ids):
-    """Whether these symbols, one after another, are a whole number."""
-    state = 0
-    for symbol in ids:
-        state = continuation.following[state, symbol]
-        if state == NEVER:
-            return False
-    return bool(continuation.ends[state])

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +9,8 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
 import trained
-from hostile import rows
-from hypothesis import given, settings
 
 from numtok import Grammar
-from numtok.errors import SchemaError
 from numtok.representations import NUM, Digits, FloatBits, PlaceValue, Subword, XVal, from_dict
 from numtok.tokenizer import schema
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -155,25 +151,6 @@ def test_large_lists(numbers, columns, kind, monkeypatch):
     assert tok.decode_batch(large).to_pylist() == tok.decode_batch(small).to_pylist() == TEXTS
 
 
-# The pair list_array and flat
-
-
-@settings(max_examples=50)
-@given(documents=rows)
-def test_flat_is_the_inverse_of_list_array(documents):
-    """Also of a slice."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ids = make([PlaceValue()]).encode_batch(documents)["input_ids"]
-    values, offsets = schema.flat(ids)
-    valid = np.array([text is not None for text in documents], np.bool_)
-    assert schema.list_array(values, offsets, pa.list_(pa.int32()), valid).equals(ids)
-    for start in range(len(documents) + 1):
-        part, part_offsets = schema.flat(ids.slice(start))
-        assert (part_offsets[0], part_offsets[-1]) == (0, len(part))
-        assert part.to_pylist() == [token for row in ids.to_pylist()[start:] for token in row or []]
-
-
 def test_null_rows_may_hide_values():
     """Arrow lets a null row have any extent in the values; other programs write such files."""
     tok = make([XVal()])
@@ -186,14 +163,6 @@ def test_null_rows_may_hide_values():
     ]
     hidden = pa.RecordBatch.from_arrays(columns, schema=batch.schema)
     assert tok.decode_batch(hidden).to_pylist() == ["a 5", None, "c 7"]
-
-
-def test_column_names_what_there_is():
-    batch = make([XVal()]).encode_batch(["5"])
-    assert schema.column(batch, "number_scaled").to_pylist() == [[5.0]]
-    there = "no column 'place_value'; it has input_ids, number_index, number_value, number_scaled"
-    with pytest.raises(SchemaError, match=there):
-        schema.column(batch, "place_value")
 
 
 def test_value_is_the_nearest_float():

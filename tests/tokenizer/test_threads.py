@@ -104,20 +104,3 @@ def test_none_is_the_cores_but_one_in_a_worker():
     assert encode.checked(None) == encode.cores() >= 1
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.map(_cores_of_worker, [0]) == [1]
-
-
-@pytest.mark.parametrize(
-    "texts",
-    [["a short text"], ["many short ones"] * 60, ["long " * 20_000]],
-    ids=["one", "many", "long"],
-)
-def test_a_thread_has_a_gigatoken_of_its_own(texts):
-    """Encoding subwords of small batches with several workers ended in "Already mutably borrowed"."""
-    tok = Tokenizer.from_pretrained(None, [Subword()])
-    expected = tok.encode_batch(texts)
-    pool = tok.engine._bare
-    with pool._lent() as mine, pool._lent() as another:
-        assert mine is not another
-        assert tok.encode_batch(texts).equals(expected)  # a third one
-    with pool._lent() as again:
-        assert again in (mine, another)  # lent again, not loaded
