@@ -7,6 +7,7 @@ Needs Hypothesis: ``pip install 'numtok[testing]'``.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -176,7 +177,7 @@ def _check_spelling(representation: SpelledOut, held: Numbers, surfaces: Sequenc
     assert len(text) == len(held)
     if representation.order is not None:
         _same_decimals(text, surfaces)
-    if (rules := representation.continuation(Grammar())) is not None:
+    if (rules := _rules(representation, Grammar())) is not None:
         for number, surface in enumerate(surfaces):
             symbols = spelled.symbols[spelled.offsets[number] : spelled.offsets[number + 1]]
             # models need not write longer ones
@@ -184,6 +185,11 @@ def _check_spelling(representation: SpelledOut, held: Numbers, surfaces: Sequenc
     again = representation.encode(Numbers.parse(text))
     assert again.symbols.tolist() == spelled.symbols.tolist()
     assert again.offsets.tolist() == spelled.offsets.tolist()
+
+
+@functools.lru_cache(maxsize=2)
+def _rules(representation: SpelledOut, grammar: Grammar) -> Continuation | None:
+    return representation.continuation(grammar)
 
 
 def accepts(rules: Continuation, symbols: Iterable[int]) -> bool:
@@ -197,7 +203,7 @@ def accepts(rules: Continuation, symbols: Iterable[int]) -> bool:
 
 def check_continuation(representation: SpelledOut, grammar: Grammar, data: st.DataObject) -> None:
     """A walk through what may follow what, every way to go on as likely as the next, is a number."""
-    if (rules := representation.continuation(grammar)) is None:
+    if (rules := _rules(representation, grammar)) is None:
         return
     assert (rules.to_end < len(rules.ends)).all()  # every beginning can be ended
     if (

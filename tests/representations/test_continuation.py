@@ -93,6 +93,14 @@ def test_what_is_no_number_does_not_pass(order):
         assert all(map(passes, ("654,321", "-56.4", "5.", "65.432,1e-7")))
 
 
+def test_points_that_separate_are_at_most_two():
+    """192.168.100.200 is an address, and 0.123 no 123."""
+    rules = PlaceValue().continuation(Grammar.european())
+    texts = ["1,234,567.5", "192,168,100,200", "0,123", "12,345"]
+    passing = [accepts(rules, map(PlaceValue.alphabet.index, text)) for text in texts]
+    assert passing == [True, False, False, True]
+
+
 @pytest.mark.parametrize(
     ("digits", "good", "bad"),
     [
