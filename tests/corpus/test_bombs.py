@@ -1,13 +1,9 @@
 """Small compressed files that expand without end: an error that names the file, in bounded memory."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import memory_store
 import numpy as np
@@ -51,7 +47,7 @@ for call, *given in json.loads(sys.argv[1]):
 """
 
 
-def apart(*calls: tuple[str | Path, ...]) -> list[tuple[str, int]]:
+def apart(*calls):
     """(what came of it, peak memory in MiB so far) of each (name of a call, path, and what else it
     is given), in a process of its own.
     """
@@ -60,11 +56,11 @@ def apart(*calls: tuple[str | Path, ...]) -> list[tuple[str, int]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def bomb(path: Path, head: bytes, times: int = 160) -> Path:
+def bomb(path, head, times=160):
     """More than 1.3 GB in a file of a megabyte or less."""
     codec = "gzip" if path.suffix == ".gz" else "zstd"
 
-    def pack(data: bytes) -> bytes:
+    def pack(data):
         return bytes(pa.compress(data, codec, asbytes=True))
 
     path.write_bytes(pack(head) + pack(ZEROS) * times)
@@ -90,7 +86,7 @@ ENDLESS = [
         pytest.param([name for name, *_ in ENDLESS], marks=pytest.mark.slow),
     ],
 )
-def test_one_endless_line(names: list[str], tmp_path: Path) -> None:
+def test_one_endless_line(names, tmp_path):
     given = [one for one in ENDLESS if one[0] in names]
     files = [("read", bomb(tmp_path / name, head), unit) for name, head, unit in given]
     for (_, path, _), (said, peak) in zip(files, apart(*files), strict=True):
@@ -98,7 +94,7 @@ def test_one_endless_line(names: list[str], tmp_path: Path) -> None:
         assert peak < 1024, f"MiB, with {path}"
 
 
-def test_endless_small_rows_are_read_piece_by_piece(tmp_path: Path) -> None:
+def test_endless_small_rows_are_read_piece_by_piece(tmp_path):
     row, path = b'{"text": "12 of 34"}\n', tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(row * 400_000) * 20)
     [(said, peak)] = apart(("read", path))
@@ -109,7 +105,7 @@ LONG = "12 of 34" * (1 << 17)
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
-def test_a_long_value_in_every_row_that_is_stored_once(tmp_path: Path, name: str) -> None:
+def test_a_long_value_in_every_row_that_is_stored_once(tmp_path, name):
     """Two columns of 0.8 GB in some hundred bytes."""
     column = pa.DictionaryArray.from_arrays(pa.array([0] * 800, pa.int32()), pa.array([LONG]))
     table, path = pa.table({"text": column, "id": column}), tmp_path / name
@@ -122,9 +118,9 @@ def test_a_long_value_in_every_row_that_is_stored_once(tmp_path: Path, name: str
     assert said == "800" and peak < 600, "MiB"
 
 
-def test_long_values_that_are_stored_as_what_differs(tmp_path: Path) -> None:
+def test_long_values_that_are_stored_as_what_differs(tmp_path):
     path = tmp_path / "a.parquet"
-    how: Any = {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}}
+    how = {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}}
     table = pa.table({"text": pa.array([LONG]).take([0] * 300)})
     pq.write_table(table, path, compression="zstd", data_page_size=1 << 30, **how)
     assert path.stat().st_size < 2_000
@@ -132,7 +128,7 @@ def test_long_values_that_are_stored_as_what_differs(tmp_path: Path) -> None:
     assert said == "300" and peak < 600, "MiB"
 
 
-def encoded_bomb(path: Path, name: str) -> Path:
+def encoded_bomb(path, name):
     """An encoded row, or some, of gigabytes in some kilobytes. The footer says that there are no
     dictionaries, and the first list is empty.
     """
@@ -161,7 +157,7 @@ def encoded_bomb(path: Path, name: str) -> Path:
     return path
 
 
-def forge_footer(path: Path, told: bytes, forged: bytes) -> None:
+def forge_footer(path, told, forged):
     data = path.read_bytes()
     start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     assert told in data[start:]
@@ -169,7 +165,7 @@ def forge_footer(path: Path, told: bytes, forged: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ["number_text", pytest.param("input_ids", marks=pytest.mark.slow)])
-def test_an_encoded_row_that_expands_without_end(name: str, tmp_path: Path) -> None:
+def test_an_encoded_row_that_expands_without_end(name, tmp_path):
     path = encoded_bomb(tmp_path / "a.parquet", name)
     for said, peak in apart(("stats", path), ("decode", path)):
         assert said.startswith(f"{path}: a row") and "longer than 512 MiB" in said
@@ -177,13 +173,13 @@ def test_an_encoded_row_that_expands_without_end(name: str, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_long_text_beside_every_encoded_row_is_read_piece_by_piece(tmp_path: Path) -> None:
+def test_a_long_text_beside_every_encoded_row_is_read_piece_by_piece(tmp_path):
     [(said, peak)] = apart(("stats", encoded_bomb(tmp_path / "a.parquet", "text")))
     assert "documents=1500" in said and peak < 1024, "MiB"
 
 
 @pytest.mark.parametrize("make", [pa.ipc.new_file, pa.ipc.new_stream])
-def test_an_arrow_batch_that_expands_without_end(make: Any, tmp_path: Path) -> None:
+def test_an_arrow_batch_that_expands_without_end(make, tmp_path):
     path, size = tmp_path / "a.arrow", 600 << 20
     schema = pa.schema({"text": pa.large_string()})
     with make(str(path), schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
@@ -198,17 +194,17 @@ def test_an_arrow_batch_that_expands_without_end(make: Any, tmp_path: Path) -> N
     assert "batch 2 takes 600 MiB" in str(failure("memory://bombs/a.arrow"))
 
 
-def test_another_encoding_than_the_footer_says_is_refused(tmp_path: Path) -> None:
+def test_another_encoding_than_the_footer_says_is_refused(tmp_path):
     """A value may take much more than is stored of it."""
     path = tmp_path / "a.parquet"
-    how: Any = {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}}
+    how = {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}}
     pq.write_table(pa.table({"text": ["a 1"] * 5}), path, **how)
     assert read_all(path) == ["a 1"] * 5
     forge_footer(path, b"\x25\x06\x0e", b"\x25\x06\x00")  # PLAIN
     assert "the footer says of 'text' another encoding" in str(failure(path))
 
 
-def test_a_dictionary_behind_its_values_is_refused(tmp_path: Path) -> None:
+def test_a_dictionary_behind_its_values_is_refused(tmp_path):
     """It could not be looked at before they are read."""
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": ["a 1"] * 5}), path)
@@ -222,7 +218,7 @@ def test_a_dictionary_behind_its_values_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_row_group(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_row_group(tmp_path):
     words = "It was 1,234.5 m or 7% more than -0.5e-3, in all of them, and so on. " * 200
     texts = pa.array([f"{row} {words}" for row in range(20_000)])
     assert texts.nbytes > 270_000_000
@@ -234,7 +230,7 @@ def test_memory_does_not_grow_with_the_row_group(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("depth", [100, 900, 5000, 100_000])
-def test_endless_depth(tmp_path: Path, depth: int) -> None:
+def test_endless_depth(tmp_path, depth):
     lines, array = tmp_path / "a.jsonl", tmp_path / "a.json"
     nested = '{"a":' * depth + "1" + "}" * depth
     for deep in ("[" * depth + "]" * depth, nested):

@@ -2,15 +2,11 @@
 that does not exist.
 """
 
-from __future__ import annotations
-
 import inspect
 import subprocess
 import sys
 import typing
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -22,9 +18,8 @@ from places import ROOT
 import numtok
 from numtok import Grammar, Tokenizer, XVal
 from numtok.corpus.read import formats
-from numtok.corpus.read.batches import ReadOptions, TextBatch
+from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.encoded import read_encoded
-from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.errors import InputError, NumtokError, RepresentationError, SchemaError, TokenizerError
 from numtok.representations import FloatBits, FoNE
@@ -35,14 +30,14 @@ TEXTS = ["-1.5e-3 of 87600", "1,234.50", "none", "0 and 60.2"]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_texts(tmp_path / "in.jsonl", TEXTS)
     return tmp_path
 
 
 @pytest.mark.parametrize("numbers", ["place", "p10", "digits:3", "subword"])
-def test_a_tokenizer_of_ones_own_encodes_as_its_name(numbers: str, folder: Path) -> None:
+def test_a_tokenizer_of_ones_own_encodes_as_its_name(numbers, folder):
     own = Tokenizer.from_pretrained(numbers=numbers)
     numtok.encode_files("in.jsonl", "own.arrow", tokenizer=own)
     numtok.encode_files("in.jsonl", "named.arrow", numbers=numbers)
@@ -61,9 +56,7 @@ def test_a_tokenizer_of_ones_own_encodes_as_its_name(numbers: str, folder: Path)
         ("--grammar data --keep-column id", {"grammar": Grammar.data(), "keep_columns": ["id"]}),
     ],
 )
-def test_a_call_writes_the_file_of_the_command(
-    arguments: str, options: dict[str, Any], folder: Path
-) -> None:
+def test_a_call_writes_the_file_of_the_command(arguments, options, folder):
     command = ["encode", "in.jsonl", "-o", "command.parquet", *arguments.split()]
     result = CliRunner().invoke(cli, command)
     assert result.exit_code == 0, result.output
@@ -74,11 +67,9 @@ def test_a_call_writes_the_file_of_the_command(
 
 @pytest.mark.parametrize("output", ["a.parquet", "a.arrow"])
 @pytest.mark.parametrize("how", [{}, {"layout": "token"}, {"pack": 6}])
-def test_files_are_compact_and_expand_to_what_dense_ones_hold(
-    folder: Path, output: str, how: dict[str, Any]
-) -> None:
+def test_files_are_compact_and_expand_to_what_dense_ones_hold(folder, output, how):
     fone = FoNE(7, 5, (2, 10), chunk=5)
-    numbers: Any = ["xval", FloatBits(width=64, reciprocal=True), fone]
+    numbers = ["xval", FloatBits(width=64, reciprocal=True), fone]
     tokenizer, tables = Tokenizer.from_pretrained(None, numbers), []
     for dense in (False, True):
         out = f"{dense}{output}"
@@ -101,7 +92,7 @@ GOLDEN_TEXTS = ["It is -28.5 or 10,000", "", None, "none"]
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: "/".join(path.parts[-2:]))
-def test_files_written_before_still_read(path: Path, tmp_path: Path) -> None:
+def test_files_written_before_still_read(path, tmp_path):
     """Of every version of the format; none of these files is ever made anew. Those of format 1 have
     a checksum of the footer, and a mark behind the last batch.
     """
@@ -115,11 +106,11 @@ def test_files_written_before_still_read(path: Path, tmp_path: Path) -> None:
     assert numtok.corpus_stats(path).numbers > 5
 
 
-def test_every_version_of_the_format_has_its_files() -> None:
+def test_every_version_of_the_format_has_its_files():
     assert {path.parent.name for path in GOLDEN} == {f"format{n}" for n in READ_VERSIONS}
 
 
-def test_a_representation_that_is_given_keeps_its_scale_unless_asked(folder: Path) -> None:
+def test_a_representation_that_is_given_keeps_its_scale_unless_asked(folder):
     numbers = [XVal(scale=0.5)]
     given = numtok.encode_files("in.jsonl", "a.parquet", numbers=numbers)
     tokenizer = Tokenizer.from_pretrained(numbers=numbers)
@@ -131,18 +122,18 @@ def test_a_representation_that_is_given_keeps_its_scale_unless_asked(folder: Pat
     assert fitted.representations == (fitted.fit.xval,) != tuple(numbers)
 
 
-def test_a_tokenizer_has_its_own_numbers(folder: Path) -> None:
+def test_a_tokenizer_has_its_own_numbers(folder):
     made = Tokenizer.from_pretrained(numbers=[FoNE(6, 4)])
     summary = numtok.encode_files("in.jsonl", "a.parquet", tokenizer=made)
     assert summary.representations == (FoNE(6, 4),)
     options = {"numbers": "xval", "grammar": Grammar.data(), "overflow": "clip", "dense": True}
     for name, value in options.items():
-        given: Any = {name: value}
+        given = {name: value}
         with pytest.raises(TokenizerError, match=f"^{name}=.*leave it out"):
             numtok.encode_files("in.jsonl", "b.parquet", tokenizer=made, **given)
 
 
-NO_OPTIONS: list[tuple[dict[str, Any], type[Exception], str]] = [
+NO_OPTIONS = [
     ({"keep_colums": ["id"]}, TypeError, "keep_colums"),
     ({"on_error": "skp"}, InputError, "on_error='skp' is unknown; use one of 'raise', 'skip'"),
     ({"keep_columns": "id"}, InputError, "must be a list of names"),
@@ -155,33 +146,29 @@ NO_OPTIONS: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("options", "kind", "message"), NO_OPTIONS)
-def test_what_is_no_option_is_an_error(
-    options: dict[str, Any], kind: type[Exception], message: str, folder: Path
-) -> None:
+def test_what_is_no_option_is_an_error(options, kind, message, folder):
     with pytest.raises(kind, match=message):
         numtok.encode_files("in.jsonl", "a.parquet", **options)
     assert not Path("a.parquet").exists()
 
 
-def test_options_have_the_same_types_within() -> None:
+def test_options_have_the_same_types_within():
     assert typing.get_type_hints(EncodeOptions) == typing.get_type_hints(EncodeSettings)
     told = inspect.getdoc(EncodeOptions) or ""
     assert all(f"{name}:" in told for name in typing.get_type_hints(EncodeOptions))
 
 
-def test_importing_numtok_stays_light() -> None:
+def test_importing_numtok_stays_light():
     heavy = "('numtok.corpus', 'pyarrow.parquet', 'pyarrow.csv', 'torch')"
     code = f"import sys, numtok; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
     assert callable(numtok.encode_files)
     with pytest.raises(AttributeError, match="encode_fils"):
-        numtok.encode_fils  # type: ignore[attr-defined]  # noqa: B018
+        numtok.encode_fils  # noqa: B018
 
 
-def test_an_input_format_is_a_reader_and_a_line_in_the_table(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def read_reversed(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
+def test_an_input_format_is_a_reader_and_a_line_in_the_table(folder, monkeypatch):
+    def read_reversed(source, options):
         lines = Path(source.path).read_text("utf-8").splitlines()
         yield TextBatch(pa.array(line[::-1] for line in lines), {}, 0, source.size or 0, source)
 

@@ -1,12 +1,8 @@
 """CSV: every row comes back, or an error tells which one cannot be read."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -16,7 +12,7 @@ from input_files import batches_of, failure, read_all, write
 
 @pytest.mark.parametrize("size", [50, 50_000])
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz"])
-def test_a_header_and_a_row_longer_than_a_block(tmp_path: Path, name: str, size: int) -> None:
+def test_a_header_and_a_row_longer_than_a_block(tmp_path, name, size):
     delimiter, texts = "\t" if ".tsv" in name else ",", ["row 0", "long\n" * 3000, "short"]
     names = [f"column {k}" for k in range(size // 10)]
     rows = [[*map(str, range(len(names))), f'"{text}"'] for text in texts]
@@ -26,9 +22,9 @@ def test_a_header_and_a_row_longer_than_a_block(tmp_path: Path, name: str, size:
         assert read_all(path, batch_bytes=batch_bytes) == texts
 
 
-def test_a_header_over_several_lines_and_blocks(tmp_path: Path) -> None:
+def test_a_header_over_several_lines_and_blocks(tmp_path):
     path = write(tmp_path, "a.csv", '\ufeff\r\n"first\r\nname","te""xt"\r\n1,"a\r\nb"\r\n2,c')
-    how: dict[str, Any] = {"keep_columns": ["first\r\nname"], "text_column": 'te"xt'}
+    how = {"keep_columns": ["first\r\nname"], "text_column": 'te"xt'}
     for batch_bytes in (1, 10, 1 << 20):
         batches = batches_of(path, batch_bytes=batch_bytes, **how)
         kept = [value for batch in batches for value in batch.kept["first\r\nname"].to_pylist()]
@@ -50,7 +46,7 @@ def test_a_header_over_several_lines_and_blocks(tmp_path: Path) -> None:
         ('text\n"', 2),
     ],
 )
-def test_a_quote_that_never_closes(tmp_path: Path, data: str, line: int, batch_bytes: int) -> None:
+def test_a_quote_that_never_closes(tmp_path, data, line, batch_bytes):
     column = "text" if line > 1 else None
     for name, content in (("a.csv", data), ("a.tsv", data.replace(",", "\t"))):
         path = write(tmp_path, name, content)
@@ -58,7 +54,7 @@ def test_a_quote_that_never_closes(tmp_path: Path, data: str, line: int, batch_b
         assert error.line == line and "never closes" in str(error)
 
 
-def test_quotes_within_a_field_are_text(tmp_path: Path) -> None:
+def test_quotes_within_a_field_are_text(tmp_path):
     path = write(tmp_path, "a.csv", 'id,text\n1,5" pipe\n2,a"b"c\n3,"x"y\n4,\n')
     for batch_bytes in (1, 20, 1 << 20):
         assert read_all(path, batch_bytes=batch_bytes) == ['5" pipe', 'a"b"c', "xy", ""]
@@ -79,9 +75,7 @@ def test_quotes_within_a_field_are_text(tmp_path: Path) -> None:
         (b"text,text\n1,2\n", None, "2 columns are called 'text'"),
     ],
 )
-def test_rows_that_cannot_be_read(
-    tmp_path: Path, data: bytes, line: int | None, reason: str
-) -> None:
+def test_rows_that_cannot_be_read(tmp_path, data, line, reason):
     path = write(tmp_path, "a.csv", data)
     for batch_bytes in (1, 1 << 20):
         error = failure(path, batch_bytes=batch_bytes, text_column="text")
@@ -95,7 +89,7 @@ def test_rows_that_cannot_be_read(
             assert rows == 1 and batches[-1].first_row + len(batches[-1].texts) <= 2
 
 
-def test_cells_are_kept_as_they_are_written(tmp_path: Path) -> None:
+def test_cells_are_kept_as_they_are_written(tmp_path):
     data = '\ufeffid,text\r\n1,007\r\n2,NA\r\n3,\r\n4,"a ""b""\r\nc, d"\r\n\r\n5,1e5\r\n'
     assert read_all(write(tmp_path, "a.csv", data)) == ["007", "NA", "", 'a "b"\r\nc, d', "1e5"]
     assert read_all(write(tmp_path, "a.csv", "text,n\ra,1\rb,2\r")) == ["a", "b"]
@@ -116,12 +110,8 @@ CELL = st.text(alphabet='a1",\t\n\r é', max_size=8)
 # a block ends within a line break in quotes
 @example([("1", "a" * n + "\r\nb") for n in range(30)], "\n", 40, True)
 def test_what_the_csv_module_writes_comes_back(
-    tmp_path_factory: pytest.TempPathFactory,
-    rows: list[tuple[str, str]],
-    line_break: str,
-    batch_bytes: int,
-    ends: bool,
-) -> None:
+    tmp_path_factory, rows, line_break, batch_bytes, ends
+):
     out = io.StringIO(newline="")
     quoting = csv.QUOTE_ALL if line_break == "\n" else csv.QUOTE_MINIMAL
     writer = csv.writer(out, lineterminator=line_break, quoting=quoting)

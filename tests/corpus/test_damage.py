@@ -3,17 +3,12 @@
 The same texts, or one error that names the file.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
 import re
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,15 +21,15 @@ import numtok
 from numtok.corpus.read.encoded import read_encoded
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, NumtokError, SchemaError
-from numtok.representations import P10, FloatBits, PlaceValue, Representation, Subword, XVal
+from numtok.representations import P10, FloatBits, PlaceValue, Subword, XVal
 from numtok_torch import IterableNumberDataset, NumberDataset
 
 TOKENIZER = numtok.Tokenizer.from_pretrained(None, [XVal(), FloatBits()])
 TEXTS = [f"row {n} is {n / 7:.3f} or -{n}e5, and then {n + 1}" for n in range(40)]
-TEXTS[7:9] = [None, "nothing"]  # type: ignore[list-item]
+TEXTS[7:9] = [None, "nothing"]
 
 
-def write(path: Path, tokenizer: numtok.Tokenizer = TOKENIZER, compression: str = "zstd") -> Path:
+def write(path, tokenizer=TOKENIZER, compression="zstd"):
     batch = tokenizer.encode_batch(TEXTS)
     with open_writer(path, batch.schema, compression=compression, overwrite=True) as writer:
         for first in range(0, len(TEXTS), 15):
@@ -42,7 +37,7 @@ def write(path: Path, tokenizer: numtok.Tokenizer = TOKENIZER, compression: str 
     return path
 
 
-def read(path: Path) -> list[str | None]:
+def read(path):
     return decoded(path, TOKENIZER)
 
 
@@ -52,7 +47,7 @@ CANONICAL = TOKENIZER.decode_batch(TOKENIZER.encode_batch(TEXTS)).to_pylist()
 @pytest.mark.parametrize(
     ("name", "compression"), [("a.arrow", "zstd"), ("a.arrow", "none"), ("a.parquet", "zstd")]
 )
-def test_flipped_bits(tmp_path: Path, name: str, compression: str) -> None:
+def test_flipped_bits(tmp_path, name, compression):
     """In front of the footer, which has no checksum: no flip gives other texts or another
     exception.
     """
@@ -75,7 +70,7 @@ def test_flipped_bits(tmp_path: Path, name: str, compression: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.arrow", "a.parquet"])
-def test_cut_short(tmp_path: Path, name: str) -> None:
+def test_cut_short(tmp_path, name):
     path = write(tmp_path / name)
     whole = path.read_bytes()
     size = len(whole)
@@ -87,7 +82,7 @@ def test_cut_short(tmp_path: Path, name: str) -> None:
             assert str(path) in str(caught.value)
 
 
-def test_a_changed_number_is_noticed_by_every_reader(tmp_path: Path) -> None:
+def test_a_changed_number_is_noticed_by_every_reader(tmp_path):
     path = write(tmp_path / "a.arrow", compression="none")
     data = bytearray(path.read_bytes())
     at = data.find(np.asarray(TOKENIZER.encode_batch(TEXTS)["input_ids"].values)[:6].tobytes())
@@ -104,7 +99,7 @@ def test_a_changed_number_is_noticed_by_every_reader(tmp_path: Path) -> None:
             reader(path)
 
 
-def test_a_missing_batch_is_noticed(tmp_path: Path) -> None:
+def test_a_missing_batch_is_noticed(tmp_path):
     """The batches with their checksums, all whole, but one is left out, or two have changed places."""
     path = write(tmp_path / "a.arrow")
     opened = pa.ipc.open_file(path)
@@ -117,7 +112,7 @@ def test_a_missing_batch_is_noticed(tmp_path: Path) -> None:
             list(read_encoded(path))
 
 
-def test_files_of_others_have_no_checksums(tmp_path: Path) -> None:
+def test_files_of_others_have_no_checksums(tmp_path):
     batch = TOKENIZER.encode_batch(TEXTS)
     for make, name in ((pa.ipc.new_file, "a.arrow"), (pa.ipc.new_stream, "b.arrow")):
         with make(tmp_path / name, batch.schema) as writer:
@@ -147,7 +142,7 @@ for path in sys.argv[1:]:
 
 
 @pytest.mark.parametrize(("cache", "each"), [("cache", "row True"), ("0", "error True")])
-def test_cut_short_while_it_is_read(cache: str, each: str, tmp_path: Path) -> None:
+def test_cut_short_while_it_is_read(cache, each, tmp_path):
     """Converted rows stay; else an error, where a process that touches a map of what is no longer
     there is killed.
     """
@@ -167,22 +162,22 @@ def test_cut_short_while_it_is_read(cache: str, each: str, tmp_path: Path) -> No
 # Rows
 
 
-def shifted(values: list[Any]) -> list[Any]:
+def shifted(values):
     """The last value of row 1 becomes the first of row 2: the columns still have as many values in
     all.
     """
     return [values[0], values[1][:-1], [values[1][-1], *values[2]], *values[3:]]
 
 
-def in_row(row: int, change: Callable[[list[Any]], Any]) -> Callable[[list[Any]], list[Any]]:
+def in_row(row, change):
     return lambda rows: [change(one) if at == row else one for at, one in enumerate(rows)]
 
 
-def longer(*more: Any) -> Callable[[list[Any]], list[Any]]:
+def longer(*more):
     return lambda one: [*one, *more]
 
 
-ROWS: list[tuple[Representation, str, Callable[[list[Any]], list[Any]], int, str]] = [
+ROWS = [
     (XVal(), "number_scaled", shifted, 1, "has 2 values, but there are 3 numbers"),
     (XVal(), "number_value", in_row(3, longer(5.0)), 3, "has 4 values, but there are 3"),
     (XVal(), "number_index", in_row(4, longer(1)), 4, "numbers|'number_index' has 1"),
@@ -199,14 +194,7 @@ ROWS: list[tuple[Representation, str, Callable[[list[Any]], list[Any]], int, str
 
 
 @pytest.mark.parametrize(("numbers", "name", "change", "row", "message"), ROWS)
-def test_rows_that_do_not_hold_together(
-    numbers: Representation,
-    name: str,
-    change: Callable[[list[Any]], list[Any]],
-    row: int,
-    message: str,
-    tmp_path: Path,
-) -> None:
+def test_rows_that_do_not_hold_together(numbers, name, change, row, message, tmp_path):
     tokenizer = numtok.Tokenizer.from_pretrained(None, [numbers])
     batch = tokenizer.encode_batch([f"{n} is {n}.5 or {n + 7}" for n in range(6)])
     at = batch.schema.get_field_index(name)
@@ -228,7 +216,7 @@ def test_rows_that_do_not_hold_together(
     assert not (tmp_path / "o.jsonl").exists()
 
 
-def test_two_numbers_may_begin_in_one_ordinary_token() -> None:
+def test_two_numbers_may_begin_in_one_ordinary_token():
     tokenizer = numtok.Tokenizer(trained.config("metaspace_never"), [Subword()])
     batch = tokenizer.encode_batch(["1,2345", "5"], keep_text=True)
     assert batch["number_index"].to_pylist() == [[0, 0], [0]]
@@ -236,7 +224,7 @@ def test_two_numbers_may_begin_in_one_ordinary_token() -> None:
 
 
 @pytest.mark.parametrize("frame", [[[5], []], [[], [5]], [[5] * 1000, [5] * 1000], [[0], [0]]])
-def test_a_forged_frame(frame: list[list[int]]) -> None:
+def test_a_forged_frame(frame):
     batch = TOKENIZER.encode_batch(["is 5", None, "and 7 or so"])
     described = json.loads(batch.schema.metadata[b"numtok"]) | {"frame": frame}
     forged = batch.replace_schema_metadata({"numtok": json.dumps(described)})
@@ -245,7 +233,7 @@ def test_a_forged_frame(frame: list[list[int]]) -> None:
             reader()
 
 
-def test_what_lies_below_null_rows_does_not_count() -> None:
+def test_what_lies_below_null_rows_does_not_count():
     """Arrow lets a null row have values that nobody sees; they are no other row's."""
     batch = TOKENIZER.encode_batch(["5 and 6", "7", "8"])
     columns = [TOKENIZER.encode_batch(["5 and 6", None, "8"]).column(0)]

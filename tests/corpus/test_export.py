@@ -1,11 +1,8 @@
 """Exported twin files, read by a reader of its own, hold the tokens and the streams of the rows."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +21,7 @@ NEOX = MEGATRON | {6: "<f4", 7: "<f8"}
 TEXTS = ["is -28.5 or 1,234", None, "", "none", "7 8 9.25", "the end 0"]
 
 
-def read_twin(prefix: Path | str, codes: dict[int, str]) -> tuple[list[Any], list[int]]:
+def read_twin(prefix, codes):
     """(the sequences, the documents' first sequences) by the description of the format, byte by
     byte.
     """
@@ -40,18 +37,18 @@ def read_twin(prefix: Path | str, codes: dict[int, str]) -> tuple[list[Any], lis
     return [np.frombuffer(values, codes[code], *pair) for pair in pairs], list(begins)
 
 
-def token_rows(path: Path) -> list[dict[str, Any]]:
+def token_rows(path):
     """Those that have tokens, with every column per token."""
     batches = (to_token_layout(batch).to_pylist() for batch in read_encoded(path))
     return [row for rows in batches for row in rows if row["input_ids"]]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("export")
     write_texts(folder / "in.jsonl", TEXTS * 4)
     exact = {"scale": 0.5, "keep_text": True}
-    kept: dict[str, dict[str, Any]] = {
+    kept = {
         "xval.parquet": {"numbers": "xval,bits,fone:3,2", "dense": True, **exact},
         "compact.arrow": {"numbers": "bits", "layout": "token"},
         "wide.parquet": {"numbers": "bits:64"},
@@ -65,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("to", ["megatron", "gpt-neox"])
 @pytest.mark.parametrize("name", ["xval", "compact", "wide", "place", "packed"])
-def test_every_stream_is_that_of_the_rows(name: str, to: str, folder: Path, tmp_path: Path) -> None:
+def test_every_stream_is_that_of_the_rows(name, to, folder, tmp_path):
     (path,) = folder.glob(f"{name}.*")
     rows, out = token_rows(path), tmp_path / "sub" / "out"
     result = CliRunner().invoke(cli, ["export", str(path), "--to", to, str(out)])
@@ -89,9 +86,7 @@ def test_every_stream_is_that_of_the_rows(name: str, to: str, folder: Path, tmp_
 
 
 @pytest.mark.parametrize("end", ["<|endoftext|>", 0])
-def test_an_end_token_stands_behind_each_document(
-    end: str | int, folder: Path, tmp_path: Path
-) -> None:
+def test_an_end_token_stands_behind_each_document(end, folder, tmp_path):
     batches = (batch.to_pylist() for batch in read_encoded(folder / "place.parquet"))
     plain = [row for rows in batches for row in rows if row["input_ids"] is not None]
     exported = numtok.export_files(folder / "place.parquet", tmp_path / "out", end_token=end)
@@ -105,9 +100,9 @@ def test_an_end_token_stands_behind_each_document(
         assert np.flatnonzero(mask).tolist() == row["number_index"]
 
 
-def test_several_files_follow_one_another(folder: Path, tmp_path: Path) -> None:
-    seen: list[Any] = []
-    how: Any = {"numbers": "place", "shards": 3, "workers": 1}
+def test_several_files_follow_one_another(folder, tmp_path):
+    seen = []
+    how = {"numbers": "place", "shards": 3, "workers": 1}
     numtok.encode_files(folder / "in.jsonl", tmp_path / "shards/", **how)
     whole, parts = folder / "place.parquet", tmp_path / "shards"
     exported = numtok.export_files(whole, tmp_path / "one", progress=seen.append)
@@ -119,7 +114,7 @@ def test_several_files_follow_one_another(folder: Path, tmp_path: Path) -> None:
 
 
 SEVERAL = ["place.parquet", "packed.parquet"]
-REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+REFUSED = [
     ("packed", {"end_token": 0}, SchemaError, "packed.parquet: .*end token already; leave out end"),
     ("place", {"end_token": 1 << 20}, SchemaError, "end_token=1048576 is no id .* has 16003"),
     ("place", {"end_token": "<stop>"}, TokenizerError, "'<stop>' is no token"),
@@ -130,16 +125,14 @@ REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("name", "options", "kind", "message"), REFUSED)
-def test_what_cannot_be_exported(
-    name: Any, options: Any, kind: type[Exception], message: str, folder: Path, tmp_path: Path
-) -> None:
+def test_what_cannot_be_exported(name, options, kind, message, folder, tmp_path):
     names = name if isinstance(name, list) else [f"{name}.parquet"]
     with pytest.raises(kind, match=message):
         numtok.export_files([folder / one for one in names], tmp_path / "out", **options)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_files_appear_whole_or_not_at_all(folder: Path, tmp_path: Path) -> None:
+def test_files_appear_whole_or_not_at_all(folder, tmp_path):
     out, mine = tmp_path / "out", tmp_path / "out_number_value.idx"
     mine.write_text("mine")
     with pytest.raises(OutputError, match=r"out_number_value\.idx exists already"):
@@ -147,13 +140,13 @@ def test_files_appear_whole_or_not_at_all(folder: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [mine]
     numtok.export_files(folder / "place.parquet", out, overwrite=True)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    how: Any = {"overwrite": True, "progress": lambda _: 1 / 0}
+    how = {"overwrite": True, "progress": lambda _: 1 / 0}
     with pytest.raises(ZeroDivisionError):
         numtok.export_files(folder / "xval.parquet", out, **how)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_a_sequence_has_a_limit(tmp_path: Path) -> None:
+def test_a_sequence_has_a_limit(tmp_path):
     with (
         pytest.raises(OutputError, match="2,147,483,648 values, more than the format can tell"),
         open_streams(str(tmp_path / "a"), "megatron", {"a": np.dtype("u1")}, False) as files,
@@ -164,9 +157,7 @@ def test_a_sequence_has_a_limit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["xval.parquet", "compact.arrow", "packed.parquet"])
 @pytest.mark.parametrize("to", ["mds", "webdataset"])
-def test_samples_are_read_by_their_own_packages(
-    to: str, name: str, folder: Path, tmp_path: Path
-) -> None:
+def test_samples_are_read_by_their_own_packages(to, name, folder, tmp_path):
     """Each stream of each row, with its dtype and shape."""
     package = pytest.importorskip({"mds": "streaming", "webdataset": "webdataset"}[to])
     rows, out = token_rows(folder / name), tmp_path / "out"
@@ -189,7 +180,7 @@ def test_samples_are_read_by_their_own_packages(
             np.testing.assert_array_equal(values, np.array(row[stream]).reshape(values.shape))
 
 
-def test_a_folder_of_samples_replaces_its_like_alone(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_of_samples_replaces_its_like_alone(folder, tmp_path):
     pytest.importorskip("webdataset")
     source, out = folder / "place.parquet", tmp_path / "out"
     out.mkdir()

@@ -1,14 +1,11 @@
 """What is given twice, or not at all, is told."""
 
-from __future__ import annotations
-
 import gzip
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from numtok_cli.main import cli
 
 import numtok
@@ -16,12 +13,12 @@ from numtok.corpus.read.documents import find_inputs
 from numtok.errors import InputError
 
 
-def run(line: str) -> Result:
+def run(line):
     return CliRunner().invoke(cli, line.split())
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("in").mkdir()
     for name in ("a", "b"):
@@ -33,14 +30,14 @@ TWICE = ["in/a.jsonl in/a.jsonl", "in in/a.jsonl", "in/*.jsonl in/b*", "- -"]
 
 
 @pytest.mark.parametrize("inputs", [*TWICE, "in/a.jsonl ./in/../in/a.jsonl"])
-def test_a_file_given_twice_is_refused(inputs: str, folder: Path) -> None:
+def test_a_file_given_twice_is_refused(inputs, folder):
     with pytest.raises(InputError, match="given twice"):
         find_inputs(inputs.split())
     assert len(find_inputs(["in"])) == 2
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
-def test_a_file_under_two_names_is_refused(link: Callable[..., None], folder: Path) -> None:
+def test_a_file_under_two_names_is_refused(link, folder):
     link(str(folder / "in" / "a.jsonl"), "in/link.jsonl")
     told = r"in/link\.jsonl: is given twice \(the other time as in/a\.jsonl\)"
     with pytest.raises(InputError, match=told):
@@ -48,7 +45,7 @@ def test_a_file_under_two_names_is_refused(link: Callable[..., None], folder: Pa
     assert not Path("o.parquet").exists()
 
 
-def test_plain_and_compressed_are_refused(folder: Path) -> None:
+def test_plain_and_compressed_are_refused(folder):
     Path("in/a.jsonl.gz").write_bytes(gzip.compress(Path("in/a.jsonl").read_bytes()))
     told = r"in/a\.jsonl.* seems to hold the same as in/a\.jsonl.*name only one"
     for inputs in (["in"], ["in/*"], ["in/a.jsonl.gz", "in/a.jsonl"]):
@@ -57,7 +54,7 @@ def test_plain_and_compressed_are_refused(folder: Path) -> None:
     assert len(find_inputs(["in/a.jsonl.gz", "in/b.jsonl"])) == 2
 
 
-def test_rows_without_a_text_are_told(folder: Path) -> None:
+def test_rows_without_a_text_are_told(folder):
     Path("a.jsonl").write_text('{"text": "1"}\n{"txt": "lost"}\n{"text": null}\n{"text": ""}\n')
     told = "numtok: warning: 2 of 4 documents have no text (it is missing or null) and are null"
     assert (
@@ -70,7 +67,7 @@ def test_rows_without_a_text_are_told(folder: Path) -> None:
     assert made.first_without_text == "a.jsonl, row 2"
 
 
-def test_a_named_pipe_is_waited_for_only_if_asked(folder: Path) -> None:
+def test_a_named_pipe_is_waited_for_only_if_asked(folder):
     os.mkfifo(folder / "in" / "c.jsonl")
     for given in ("in", "in/c.jsonl", "in/*.jsonl"):
         with pytest.raises(InputError, match=r"c\.jsonl: is a named pipe"):

@@ -1,10 +1,6 @@
 """Columns that are kept come back as they were, or an error tells which value cannot be held."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,33 +14,33 @@ from numtok.errors import InputError, NumtokError, OutputError
 
 
 @pytest.fixture(scope="module")
-def tokenizer() -> numtok.Tokenizer:
+def tokenizer():
     return numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
 
 
-def refuse_constant(name: str) -> Any:
+def refuse_constant(name):
     raise AssertionError(f"{name} is not JSON")
 
 
-def encode(paths: list[Path], tokenizer: numtok.Tokenizer, *names: str) -> Path:
+def encode(paths, tokenizer, *names):
     output = paths[0].parent / "o.parquet"
     encode_corpus(paths, output, tokenizer, keep_text=True, keep_columns=names, overwrite=True)
     return output
 
 
-def round_trip(path: Path, tokenizer: numtok.Tokenizer, *names: str) -> list[Any]:
+def round_trip(path, tokenizer, *names):
     back = path.parent / "back.jsonl"
     decode_files([encode([path], tokenizer, *names)], back, tokenizer, overwrite=True)
     lines = back.read_text().split("\n")
     return [json.loads(line, parse_constant=refuse_constant) for line in lines if line]
 
 
-def write(folder: Path, *lines: str, name: str = "a.jsonl") -> Path:
+def write(folder, *lines, name="a.jsonl"):
     (folder / name).write_text("".join(f"{line}\n" for line in lines))
     return folder / name
 
 
-def test_columns_of_any_name_come_back(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+def test_columns_of_any_name_come_back(tokenizer, tmp_path):
     names = ["number_of_pages", "number_", "number_bits", "place_value", "number_id", "a b", ""]
     rows = [{"text": f"is {k}", **{name: f"{name} {k}" for name in names}} for k in range(3)]
     assert round_trip(write(tmp_path, *map(json.dumps, rows)), tokenizer, *names) == rows
@@ -53,9 +49,7 @@ def test_columns_of_any_name_come_back(tokenizer: numtok.Tokenizer, tmp_path: Pa
 @pytest.mark.parametrize(
     "name", ["text", "input_ids", "number_text", "number_scaled", "number_mask", "seq_lengths"]
 )
-def test_a_name_of_ours_is_refused_with_a_way_out(
-    name: str, tokenizer: numtok.Tokenizer, tmp_path: Path
-) -> None:
+def test_a_name_of_ours_is_refused_with_a_way_out(name, tokenizer, tmp_path):
     path = write(tmp_path, json.dumps({"text": "1", name: "1"}))
     with pytest.raises(InputError, match=f"column '{name}' cannot be kept"):
         encode([path], tokenizer, name)
@@ -65,9 +59,7 @@ LATE = [json.dumps({"text": "word " * 100, "x": {"a": 1, "b": [{"c": 1}]}}) for 
 
 
 @pytest.mark.parametrize("late", ['{"a": 1, "new": 2}', '{"a": 1, "b": [{"c": 1, "new": 2}]}'])
-def test_a_field_that_appears_late_is_told(
-    late: str, tokenizer: numtok.Tokenizer, tmp_path: Path
-) -> None:
+def test_a_field_that_appears_late_is_told(late, tokenizer, tmp_path):
     last = '{"text": "last", "x": ' + late + "}"
     path = write(tmp_path, *LATE, last)
     told = r"a\.jsonl:4001: kept column 'x' holds .*, the type of the rows before, .* put a row"
@@ -84,9 +76,7 @@ BEYOND += ["9223372036854775808", "-9223372036854775809"]
 
 @pytest.mark.parametrize("before", ["1.5", "2", "null", None])
 @pytest.mark.parametrize("value", BEYOND)
-def test_numbers_that_cannot_be_held_are_refused(
-    before: str | None, value: str, tokenizer: numtok.Tokenizer, tmp_path: Path
-) -> None:
+def test_numbers_that_cannot_be_held_are_refused(before, value, tokenizer, tmp_path):
     held = before == "1.5" and value == "9223372036854775808"  # 2**63 is a float64
     for template in ("{}", "[{}]", '{{"a": {}}}'):
         values = [*([] if before is None else [before] * 3), value]
@@ -104,9 +94,7 @@ def test_numbers_that_cannot_be_held_are_refused(
 
 
 @pytest.mark.parametrize("value", ["9007199254740993", "true", '"1"', "[1]"])
-def test_a_value_of_another_kind_is_refused(
-    value: str, tokenizer: numtok.Tokenizer, tmp_path: Path
-) -> None:
+def test_a_value_of_another_kind_is_refused(value, tokenizer, tmp_path):
     path = write(tmp_path, '{"text": "a", "n": 1.5}', '{"text": "b", "n": ' + value + "}")
     with pytest.raises(InputError, match=r"a\.jsonl(:2)?: kept column 'n' holds"):
         encode([path], tokenizer, "n")
@@ -116,9 +104,7 @@ def test_a_value_of_another_kind_is_refused(
         encode([first, second], tokenizer, "n")
 
 
-def test_what_json_cannot_hold_is_never_written_as_json(
-    tokenizer: numtok.Tokenizer, tmp_path: Path
-) -> None:
+def test_what_json_cannot_hold_is_never_written_as_json(tokenizer, tmp_path):
     path = write(tmp_path, '{"text": "a", "n": 1.5}', '{"text": "b", "n": NaN}')
     told = r"back\.jsonl: column 'n' of document 2 holds what JSON cannot \(nan\); write \.parquet"
     with pytest.raises(OutputError, match=told):
@@ -131,7 +117,7 @@ def test_what_json_cannot_hold_is_never_written_as_json(
         round_trip(tmp_path / "bytes.parquet", tokenizer, "n")
 
 
-def test_tables_of_other_types_are_not_rounded(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+def test_tables_of_other_types_are_not_rounded(tokenizer, tmp_path):
     first, second = tmp_path / "1.parquet", tmp_path / "2.parquet"
     single, double = pa.array([1.5], pa.float32()), pa.array([1.5])
     for before, after, fits in (
@@ -165,7 +151,7 @@ VALUES = st.recursive(
 )
 
 
-def same(was: Any, now: Any) -> bool:
+def same(was, now):
     """Equal, but for fields that are absent, which a table gives back as null."""
     if isinstance(was, dict) and isinstance(now, dict):
         return set(was) <= set(now) and all(same(was.get(name), one) for name, one in now.items())
@@ -175,9 +161,7 @@ def same(was: Any, now: Any) -> bool:
 
 
 @given(st.lists(VALUES, min_size=1, max_size=4))
-def test_whatever_is_kept_is_the_same_or_refused(
-    tokenizer: numtok.Tokenizer, tmp_path_factory: pytest.TempPathFactory, values: list[Any]
-) -> None:
+def test_whatever_is_kept_is_the_same_or_refused(tokenizer, tmp_path_factory, values):
     rows = [{"text": "a", "x": value} for value in values]
     path = write(tmp_path_factory.mktemp("kept"), *(json.dumps(row) for row in rows))
     try:

@@ -2,12 +2,9 @@
 once, are the same for everybody, and errors name the place that a document had.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import jobs
 import numpy as np
@@ -21,22 +18,22 @@ from numtok.corpus import shuffle
 from numtok.corpus.sample import Sample, parse_split
 from numtok.errors import InputError, JobError, OutputError
 
-KEPT: dict[str, Any] = {"keep_columns": ["id"], "keep_text": True, "scale": 1.0}
+KEPT = {"keep_columns": ["id"], "keep_text": True, "scale": 1.0}
 SPLIT = "train=0.7,validation=0.2,test=0.1"
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def corpus(tmp_path_factory):
     return jobs.make_corpus(tmp_path_factory.mktemp("corpus") / "in", 120)
 
 
-def ids(path: Path) -> list[str]:
+def ids(path):
     """The names of all documents in their order."""
     table = jobs.table(path) if path.is_dir() else pq.read_table(path)
-    return table["id"].to_pylist()  # type: ignore[no-any-return,unused-ignore]
+    return table["id"].to_pylist()
 
 
-def displaced(order: list[str], before: list[str]) -> float:
+def displaced(order, before):
     """How far a document is from its place, on the average; a third if all is random."""
     places = {name: place for place, name in enumerate(before)}
     away = [abs(places[name] - place) for place, name in enumerate(order)]
@@ -46,7 +43,7 @@ def displaced(order: list[str], before: list[str]) -> float:
 # Samples and splits
 
 
-def test_a_split_holds_each_document_once(corpus: Path, tmp_path: Path) -> None:
+def test_a_split_holds_each_document_once(corpus, tmp_path):
     out = tmp_path / "out"
     summary = numtok.encode_files(corpus, out, split=SPLIT, shards=3, **KEPT)
     parts = {name: ids(out / name) for name in ("train", "validation", "test")}
@@ -60,7 +57,7 @@ def test_a_split_holds_each_document_once(corpus: Path, tmp_path: Path) -> None:
         assert part == [name for name in whole if name in set(part)]  # and in their order
 
 
-def test_a_document_stays_where_it_is(corpus: Path, tmp_path: Path) -> None:
+def test_a_document_stays_where_it_is(corpus, tmp_path):
     """When others come; and equal texts are never in two splits."""
     numtok.encode_files(corpus, tmp_path / "out", split=SPLIT, shards=3, **KEPT)
     before = {name: set(ids(tmp_path / "out" / name)) for name in ("train", "validation", "test")}
@@ -78,16 +75,14 @@ def test_a_document_stays_where_it_is(corpus: Path, tmp_path: Path) -> None:
         assert copied == {one for one in now if one.startswith("more")}
 
 
-def test_all_splits_have_the_scale_of_the_first_and_one_card(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_splits_have_the_scale_of_the_first_and_one_card(corpus, tmp_path, monkeypatch):
     datasets, hub = pytest.importorskip("datasets"), pytest.importorskip("huggingface_hub")
     out, options = tmp_path / "out", {"split": "train=0.9,test=0.1", "shards": 4, "card": True}
     numtok.encode_files(corpus, out, **options, shard=(1, 2))
     assert not (out / "README.md").exists()
     made = numtok.encode_files(corpus, out, **options)
     scales = {
-        numtok.corpus.tokenizer_of(out / name).representations[0].scale  # type: ignore[attr-defined]
+        numtok.corpus.tokenizer_of(out / name).representations[0].scale
         for name in ("train", "test")
     }
     assert len(scales) == 1 and made.fit is not None
@@ -103,7 +98,7 @@ def test_all_splits_have_the_scale_of_the_first_and_one_card(
     assert jobs.files(out) == before
 
 
-def test_a_sample_is_by_the_text_and_the_seed(tmp_path: Path) -> None:
+def test_a_sample_is_by_the_text_and_the_seed(tmp_path):
     texts = pa.array([f"is {number}" for number in range(2000)] + [None, ""])
     taken = Sample.parse("0.25:0.5", 0).of(texts)
     assert 420 < taken.sum() < 580 and taken[-1] == taken[-2]
@@ -117,7 +112,7 @@ def test_a_sample_is_by_the_text_and_the_seed(tmp_path: Path) -> None:
     assert made.documents == taken[:2000].sum() == pq.read_metadata(made.output).num_rows
 
 
-SENSELESS: list[tuple[dict[str, Any], str]] = [
+SENSELESS = [
     ({"split": "train=0.9"}, "add up to 1"),
     ({"split": "train=1.5,test=-0.5"}, "add up to 1"),
     *(({"split": one}, "must name the splits") for one in ("a=0.5,a=0.5", "../a=0.5,b=0.5")),
@@ -130,7 +125,7 @@ SENSELESS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("options", "message"), SENSELESS, ids=str)
-def test_what_makes_no_sense_is_told(options: Any, message: str, tmp_path: Path) -> None:
+def test_what_makes_no_sense_is_told(options, message, tmp_path):
     (tmp_path / "in.txt").write_text("is 5\n")
     with pytest.raises(InputError, match=message):
         numtok.encode_files(tmp_path / "in.txt", tmp_path / "out", shards=1, **options)
@@ -139,7 +134,7 @@ def test_what_makes_no_sense_is_told(options: Any, message: str, tmp_path: Path)
     assert not (tmp_path / "out").exists()
 
 
-def test_shares_add_up_exactly() -> None:
+def test_shares_add_up_exactly():
     assert parse_split("a=0.1,b=0.2,c=0.7") == {"a": "0:0.1", "b": "0.1:0.3", "c": "0.3:1.0"}
     tenths = [f"s{n}" for n in range(10)]
     assert list(parse_split(",".join(f"{name}=0.1" for name in tenths))) == tenths
@@ -149,7 +144,7 @@ def test_shares_add_up_exactly() -> None:
 
 
 @pytest.mark.parametrize("out", ["one.parquet", "folder"])
-def test_a_shuffle_holds_each_document_once(out: str, corpus: Path, tmp_path: Path) -> None:
+def test_a_shuffle_holds_each_document_once(out, corpus, tmp_path):
     options = dict(KEPT) if out.endswith("parquet") else {**KEPT, "shards": 3, "workers": 1}
     numtok.encode_files(corpus, tmp_path / out, **options)
     numtok.encode_files(corpus, tmp_path / f"7{out}", shuffle=7, **options)
@@ -163,11 +158,9 @@ def test_a_shuffle_holds_each_document_once(out: str, corpus: Path, tmp_path: Pa
     assert all(texts[f"a{n}"] == jobs.row("a", n)["text"] for n in range(120))
 
 
-def test_the_bytes_of_a_shuffle_do_not_depend_on_who_writes_them(
-    corpus: Path, tmp_path: Path
-) -> None:
+def test_the_bytes_of_a_shuffle_do_not_depend_on_who_writes_them(corpus, tmp_path):
     """Nor on a kill; and mended inputs are cut again where they were cut."""
-    options: dict[str, Any] = {**KEPT, "shards": 3, "shuffle": 0}
+    options = {**KEPT, "shards": 3, "shuffle": 0}
     numtok.encode_files(corpus, tmp_path / "a", workers=1, **options)
     for share in ((2, 2), (1, 2)):
         numtok.encode_files(corpus, tmp_path / "b", shard=share, workers=3, **options)
@@ -179,11 +172,11 @@ def test_the_bytes_of_a_shuffle_do_not_depend_on_who_writes_them(
         numtok.encode_files(corpus, tmp_path / "b", **{**options, "shuffle": 1})
 
 
-def rows_of_ids(count: int) -> list[str]:
+def rows_of_ids(count):
     return [json.dumps({"id": str(n), "text": f"is {n}"}) + "\n" for n in range(count)]
 
 
-def test_blocks_bound_what_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_bound_what_is_in_memory(tmp_path, monkeypatch):
     """Documents move within a block alone."""
     given, out = tmp_path / "in.jsonl", tmp_path / "out.parquet"
     given.write_text("".join(rows_of_ids(4000)))
@@ -195,31 +188,29 @@ def test_blocks_bound_what_is_in_memory(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("out", ["one.parquet", "folder/"])
-def test_errors_name_the_row_that_the_document_had(
-    out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_name_the_row_that_the_document_had(out, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     texts = [f"is {n}" for n in range(300)]
     write_texts(Path("a.jsonl"), texts)
     write_texts(Path("b.jsonl"), [*texts[:123], "is 1e99", *texts[124:]])
-    how: Any = {"numbers": "bits", "overflow": "error", "shuffle": 3, "workers": 1}
+    how = {"numbers": "bits", "overflow": "error", "shuffle": 3, "workers": 1}
     with pytest.raises(numtok.NumtokError, match=r"b\.jsonl.*124.*1e99"):
         numtok.encode_files(["a.jsonl", "b.jsonl"], out, **how)
 
 
-def test_left_out_rows_and_documents_without_a_text_have_their_places(tmp_path: Path) -> None:
+def test_left_out_rows_and_documents_without_a_text_have_their_places(tmp_path):
     rows, given = rows_of_ids(400), tmp_path / "in.jsonl"
     rows[77], rows[300] = "{broken\n", '{"text": null}\n'
     given.write_text("".join(rows))
-    how: Any = {"shards": 3, "shuffle": 5, "on_error": "skip", "workers": 1}
+    how = {"shards": 3, "shuffle": 5, "on_error": "skip", "workers": 1}
     made = numtok.encode_files(given, tmp_path / "out/", **how)
     assert made.documents == 399 and made.first_without_text.endswith("in.jsonl, row 301")
     assert json.loads(Path(made.quarantine).read_text())["line"] == 78
 
 
-def test_a_mended_input_of_a_shuffled_job_is_cut_again(tmp_path: Path) -> None:
+def test_a_mended_input_of_a_shuffled_job_is_cut_again(tmp_path):
     rows, given, out = rows_of_ids(400), tmp_path / "in.jsonl", tmp_path / "out"
-    options: dict[str, Any] = {**KEPT, "shards": 4, "shuffle": 5, "workers": 1}
+    options = {**KEPT, "shards": 4, "shuffle": 5, "workers": 1}
     given.write_text("".join(rows))
     numtok.encode_files(given, out, **options)
     given.write_text("".join([*rows[:200], '{"id": "new", "text": "is new"}\n', *rows[200:]]))

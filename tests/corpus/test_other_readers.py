@@ -4,12 +4,7 @@ Plain lists, which a reader reshapes by FORMAT.md alone: of one dimension or two
 compact. Which representation has them is nothing to a reader.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,14 +15,14 @@ from kept import kept
 
 import numtok
 from numtok.corpus.encode import encode_corpus
-from numtok.representations import FloatBits, FoNE, LogFourier, Representation, XVal
+from numtok.representations import FloatBits, FoNE, LogFourier, XVal
 from numtok.tokenizer.layout import conform, plain
 from numtok.tokenizer.schema import METADATA_KEY
 from numtok_torch import NumberCollator, NumberDataset
 from numtok_torch.data.rows import inner_shapes
 
 TEXTS = ["is 28.5 or 1,234", None, "", "none", "7", "60.2 and 5 and 1e5", None]
-CASES: dict[str, list[Representation]] = {
+CASES = {
     "xval": [XVal()],
     "compact": [FloatBits(width=64, compact=True), FoNE(7, 5, chunk=5, compact=True)],
     "reciprocal": [FloatBits(width=64, reciprocal=True)],
@@ -37,11 +32,11 @@ each = pytest.mark.parametrize("name", CASES)
 
 
 @kept
-def tokenizer_with(name: str) -> numtok.Tokenizer:
+def tokenizer_with(name):
     return numtok.Tokenizer.from_pretrained(None, CASES[name])
 
 
-def encoded(folder: Path, name: str, **options: Any) -> tuple[Path, pa.RecordBatch]:
+def encoded(folder, name, **options):
     """The file, and what it holds."""
     out, tokenizer = folder / f"{len(options)}.parquet", tokenizer_with(name)
     source = write_texts(folder / "in.jsonl", TEXTS)
@@ -49,17 +44,17 @@ def encoded(folder: Path, name: str, **options: Any) -> tuple[Path, pa.RecordBat
     return out, tokenizer.encode_batch(TEXTS)
 
 
-def flattened(rows: Iterable[Any]) -> list[Any]:
+def flattened(rows):
     """A column as nested lists, each tensor in one dimension."""
     return [row if row is None else [_flat(one) for one in row] for row in rows]
 
 
-def _flat(value: Any) -> Any:
+def _flat(value):
     return value if np.ndim(value) == 0 else np.ravel(value).tolist()
 
 
 @each
-def test_no_type_of_arrow_is_in_the_file(name: str, tmp_path: Path) -> None:
+def test_no_type_of_arrow_is_in_the_file(name, tmp_path):
     path, batch = encoded(tmp_path, name)
     for schema in (pq.read_schema(path), pq.ParquetFile(path).schema_arrow):
         assert "extension" not in str(schema)
@@ -74,7 +69,7 @@ def test_no_type_of_arrow_is_in_the_file(name: str, tmp_path: Path) -> None:
 
 
 @each
-def test_tensors_come_back(name: str, tmp_path: Path) -> None:
+def test_tensors_come_back(name, tmp_path):
     """From the file and from a table that somebody read; from files with Arrow's type too."""
     path, batch = encoded(tmp_path, name)
     kept, _ = encoded(tmp_path, name, tensors="extension")
@@ -93,7 +88,7 @@ def test_tensors_come_back(name: str, tmp_path: Path) -> None:
         assert tokenizer_with(name).decode_batch(read).equals(texts)
 
 
-def test_the_values_are_not_copied() -> None:
+def test_the_values_are_not_copied():
     batch = tokenizer_with("all").encode_batch(TEXTS).slice(3)
     stored = plain(batch)
     again = conform(stored)
@@ -103,10 +98,10 @@ def test_the_values_are_not_copied() -> None:
 
 
 @each
-def test_datasets(name: str, tmp_path: Path) -> None:
+def test_datasets(name, tmp_path):
     datasets = pytest.importorskip("datasets")
     path, batch = encoded(tmp_path, name)
-    how: Any = {"data_files": str(path), "split": "train"}
+    how = {"data_files": str(path), "split": "train"}
     loaded = datasets.load_dataset("parquet", cache_dir=str(tmp_path / "cache"), **how)
     streamed = datasets.load_dataset("parquet", streaming=True, **how)
     for rows in (list(loaded), list(streamed)):
@@ -122,7 +117,7 @@ def test_datasets(name: str, tmp_path: Path) -> None:
 
 
 @each
-def test_polars_and_duckdb(name: str, tmp_path: Path) -> None:
+def test_polars_and_duckdb(name, tmp_path):
     polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
     path, batch = encoded(tmp_path, name)
     frame, lazy = polars.read_parquet(path), polars.scan_parquet(path).collect()

@@ -2,13 +2,9 @@
 documents back from them.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,13 +37,11 @@ END = "<|endoftext|>"
 
 
 @functools.cache
-def tokenizer(numbers: str) -> numtok.Tokenizer:
+def tokenizer(numbers):
     return numtok.Tokenizer.from_pretrained(None, numbers)
 
 
-def packed(
-    tok: numtok.Tokenizer, batch: pa.RecordBatch, length: int, mode: str, step: int
-) -> pa.Table:
+def packed(tok, batch, length, mode, step):
     rows = PackedRows(batch.schema, length, mode, end_token(tok))
     coming = (batch.slice(at, step) for at in range(0, batch.num_rows, step))
     batches = [*itertools.chain.from_iterable(rows.arrange(part) for part in coming), *rows.rest()]
@@ -57,7 +51,7 @@ def packed(
     return pa.Table.from_batches(batches, rows.schema).combine_chunks()
 
 
-def pieces(table: pa.Table) -> list[tuple[int, int, dict[str, list[Any]]]]:
+def pieces(table):
     """(document, what remains of it, every column per token) of each piece, row by row."""
     found = []
     for row in table.to_pylist():
@@ -78,9 +72,7 @@ def pieces(table: pa.Table) -> list[tuple[int, int, dict[str, list[Any]]]]:
 @given(
     st.sampled_from(NUMBERS), DOCUMENTS, st.integers(1, 40), st.integers(1, 4), st.integers(1, 60)
 )
-def test_nothing_is_lost(
-    mode: str, numbers: str, texts: list[str | None], length: int, step: int, window: int
-) -> None:
+def test_nothing_is_lost(mode, numbers, texts, length, step, window):
     tok = tokenizer(numbers)
     batch = tok.encode_batch(texts, keep_text=True)
     documents = to_token_layout(batch).drop_columns(["text"]).to_pylist()
@@ -92,8 +84,8 @@ def test_nothing_is_lost(
         # whatever the batches
         assert table.equals(packed(tok, batch, length, mode, max(1, len(texts))))
     assert all(len(row) <= length for row in table["input_ids"].to_pylist())
-    back: dict[int, dict[str, list[Any]]] = {}
-    left: dict[int, int] = {}
+    back = {}
+    left = {}
     for document, remaining, part in pieces(table):
         whole = back.setdefault(document, {name: [] for name in part})
         for name, values in part.items():
@@ -115,9 +107,7 @@ def test_nothing_is_lost(
     check_cuts(tok, documents, table, length, mode)
 
 
-def check_cuts(
-    tok: numtok.Tokenizer, documents: list[dict[str, Any]], table: pa.Table, length: int, mode: str
-) -> None:
+def check_cuts(tok, documents, table, length, mode):
     """No number that fits a row lies in two, and in sequence a row is short only before a number
     that it has no room for.
     """
@@ -134,7 +124,7 @@ def check_cuts(
         before = len(row["input_ids"])
 
 
-def number_spans(tok: numtok.Tokenizer, document: dict[str, Any]) -> list[tuple[int, int]]:
+def number_spans(tok, document):
     """First token and end of each number of a document, by a search of its own."""
     ids, first = document["input_ids"] or [], tok.representations[0]
     begins = [at for at, here in enumerate(document["number_mask"] or []) if here]
@@ -148,9 +138,7 @@ def number_spans(tok: numtok.Tokenizer, document: dict[str, Any]) -> list[tuple[
 @given(
     st.sampled_from(NUMBERS), DOCUMENTS, st.integers(1, 30), st.integers(1, 4), st.integers(1, 60)
 )
-def test_documents_come_back_from_their_rows(
-    mode: str, numbers: str, texts: list[str | None], length: int, step: int, window: int
-) -> None:
+def test_documents_come_back_from_their_rows(mode, numbers, texts, length, step, window):
     tok = tokenizer(numbers)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pack, "WINDOW_TOKENS", window)
@@ -164,9 +152,9 @@ def test_documents_come_back_from_their_rows(
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 12), max_size=30), st.integers(12, 20))
-def test_best_fit_is_that_of_a_search(lengths: list[int], size: int) -> None:
+def test_best_fit_is_that_of_a_search(lengths, size):
     rows, count = best_fit(np.array(lengths, np.int64), size)
-    room: list[int] = []
+    room = []
     for piece in sorted(range(len(lengths)), key=lambda k: -lengths[k]):
         least = min((left for left in room if left >= lengths[piece]), default=size)
         taken = room[rows[piece]] if rows[piece] < len(room) else size
@@ -176,7 +164,7 @@ def test_best_fit_is_that_of_a_search(lengths: list[int], size: int) -> None:
     assert len(room) == count
 
 
-def corpus(folder: Path, texts: list[str | None]) -> Path:
+def corpus(folder, texts):
     return write_texts(folder / "in.jsonl", texts)
 
 
@@ -187,9 +175,7 @@ TEXTS = [f"{n} is -{n}.50 of 1,{n:03}.5\n" * (n % 9) if n % 5 else None for n in
 @pytest.mark.parametrize(
     ("suffix", "numbers"), [("parquet", "place"), ("arrow", "xval,fone:6,4"), ("parquet", "bits")]
 )
-def test_the_command_packs_and_gives_every_byte_back(
-    mode: str, suffix: str, numbers: str, tmp_path: Path
-) -> None:
+def test_the_command_packs_and_gives_every_byte_back(mode, suffix, numbers, tmp_path):
     source, output = corpus(tmp_path, TEXTS), tmp_path / f"packed.{suffix}"
     options = ["--numbers", numbers, "--keep-text", "--pack", "64", "--pack-mode", mode, "--quiet"]
     result = CliRunner().invoke(cli, ["encode", str(source), "-o", str(output), *options])
@@ -200,16 +186,16 @@ def test_the_command_packs_and_gives_every_byte_back(
     assert [row["text"] for row in lines_of(tmp_path / "back.jsonl")] == TEXTS
     counted = numtok.corpus_stats(output)
     assert (counted.documents, counted.without_text) == (len(TEXTS), TEXTS.count(None))
-    how: Any = {"keep_text": True, "pack": 64, "pack_mode": mode, "end_token": END, "workers": 1}
+    how = {"keep_text": True, "pack": 64, "pack_mode": mode, "end_token": END, "workers": 1}
     numtok.encode_files(source, tmp_path / f"again.{suffix}", numbers=numbers, **how)
     assert (tmp_path / f"again.{suffix}").read_bytes() == output.read_bytes()
 
 
-def test_a_normalizing_tokenizer_gives_its_texts_back(tmp_path: Path) -> None:
+def test_a_normalizing_tokenizer_gives_its_texts_back(tmp_path):
     """``seq_text`` has what ids and numbers do not say; frames belong to documents, not to rows."""
     tok = numtok.Tokenizer(trained.config("bert"), ["xval"])
     texts = ["Héllo 5 WORLDS " * 9, None, "", "plain 7.50", "ALSO -1"]
-    how: Any = {"keep_text": True, "add_special_tokens": True, "pack": 16}
+    how = {"keep_text": True, "add_special_tokens": True, "pack": 16}
     numtok.encode_files(corpus(tmp_path, texts), tmp_path / "a.parquet", tokenizer=tok, **how)
     table = pq.read_table(tmp_path / "a.parquet")
     described = json.loads(table.schema.metadata[b"numtok"])
@@ -220,7 +206,7 @@ def test_a_normalizing_tokenizer_gives_its_texts_back(tmp_path: Path) -> None:
     assert decoded(tmp_path / "a.parquet", tok) == texts
 
 
-def test_missing_rows_are_noticed(tmp_path: Path) -> None:
+def test_missing_rows_are_noticed(tmp_path):
     tok = tokenizer("place")
     table = packed(tok, tok.encode_batch(TEXTS), 32, "sequential", 7)
     rows = list(range(table.num_rows))
@@ -233,7 +219,7 @@ def test_missing_rows_are_noticed(tmp_path: Path) -> None:
             unpacker.finish()
 
 
-REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
+REFUSED = [
     ({"pack": 0}, InputError, "pack=0 must be the tokens of a row"),
     ({"pack": 8, "layout": "number"}, InputError, "packed rows are in token layout.*leave out"),
     ({"pack": 8, "keep_columns": ["id"]}, InputError, "'id' cannot be kept: a packed row holds"),
@@ -246,15 +232,13 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("options", "kind", "message"), REFUSED)
-def test_what_cannot_be_packed(
-    options: dict[str, Any], kind: type[Exception], message: str, tmp_path: Path
-) -> None:
+def test_what_cannot_be_packed(options, kind, message, tmp_path):
     with pytest.raises(kind, match=message):
         numtok.encode_files(corpus(tmp_path, ["one 2"]), tmp_path / "a.parquet", **options)
     assert not (tmp_path / "a.parquet").exists()
 
 
-def test_the_end_token_is_found_or_asked_for() -> None:
+def test_the_end_token_is_found_or_asked_for():
     tok = tokenizer("place")
     assert end_token(tok) == 0
     id_of_a = tok.config["model"]["vocab"]["a"]

@@ -1,14 +1,9 @@
 """Files to encoded files and back, through the library."""
 
-from __future__ import annotations
-
 import threading
 import time
 import weakref
-from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -32,15 +27,15 @@ TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def tokenizer() -> numtok.Tokenizer:
+def tokenizer():
     return numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(), numtok.FloatBits()])
 
 
-def only_file(folder: Path) -> list[str]:
+def only_file(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def column(path: Path, name: str) -> list[Any]:
+def column(path, name):
     return [value for batch in read_encoded(path) for value in batch.column(name).to_pylist()]
 
 
@@ -48,26 +43,24 @@ def column(path: Path, name: str) -> list[Any]:
 
 
 @contextmanager
-def into(taken: list[Any]) -> Iterator[Any]:
+def into(taken):
     """A sink that keeps what it gets."""
     yield taken.append
 
 
-def flow(
-    items: Any, work: Any, sink: Any, workers: int = 3, budget: int = 100, **more: Any
-) -> None:
+def flow(items, work, sink, workers=3, budget=100, **more):
     """Each item takes ten bytes of the budget."""
     run_ordered(items, work, sink, lambda item: 10, workers, budget, **more)
 
 
-def same(item: Any) -> Any:
+def same(item):
     return item
 
 
-def test_results_come_in_order_whatever_the_workers_do() -> None:
-    taken: list[int] = []
+def test_results_come_in_order_whatever_the_workers_do():
+    taken = []
 
-    def work(item: int) -> int:
+    def work(item):
         time.sleep(0.002 * (7 * item % 5))
         return item * item
 
@@ -75,10 +68,10 @@ def test_results_come_in_order_whatever_the_workers_do() -> None:
     assert taken == [k * k for k in range(100)]
 
 
-def test_no_more_than_the_budget_is_on_its_way() -> None:
+def test_no_more_than_the_budget_is_on_its_way():
     lock, now, most = threading.Lock(), 0, 0
 
-    def items() -> Iterator[int]:
+    def items():
         nonlocal now, most
         for k in range(50):
             with lock:
@@ -86,7 +79,7 @@ def test_no_more_than_the_budget_is_on_its_way() -> None:
                 most = max(most, now)
             yield k
 
-    def take(result: int) -> None:
+    def take(result):
         nonlocal now
         time.sleep(0.001)
         with lock:
@@ -96,35 +89,35 @@ def test_no_more_than_the_budget_is_on_its_way() -> None:
     assert most <= 5 + 2  # one is read ahead, one is being given back
 
 
-def test_an_item_is_let_go_of_once_there_is_its_result() -> None:
+def test_an_item_is_let_go_of_once_there_is_its_result():
     class Item:
         pass
 
-    made: list[weakref.ref[Item]] = []
-    alive: list[bool] = []
+    made = []
+    alive = []
 
-    def item() -> Item:
+    def item():
         fresh = Item()
         made.append(weakref.ref(fresh))
         return fresh
 
-    def take(number: int) -> None:
+    def take(number):
         until = time.monotonic() + 2  # the reader lets go of it when it reads the next
         while made[number]() is not None and time.monotonic() < until:
             time.sleep(0.001)
         alive.append(made[number]() is not None)
 
-    def number(one: Item) -> int:
+    def number(one):
         return [ref() for ref in made].index(one)
 
     flow((item() for _ in range(3)), number, lambda: nullcontext(take), workers=1, budget=1000)
     assert alive == [False, False, False]
 
 
-def test_the_first_failure_in_order_is_raised_and_threads_end() -> None:
+def test_the_first_failure_in_order_is_raised_and_threads_end():
     before = threading.active_count()
 
-    def work(item: int) -> int:
+    def work(item):
         if item == 20:
             time.sleep(0.05)
             raise ValueError("twenty")
@@ -132,16 +125,16 @@ def test_the_first_failure_in_order_is_raised_and_threads_end() -> None:
             raise KeyError("twenty-one")
         return item
 
-    taken: list[int] = []
+    taken = []
     with pytest.raises(ValueError, match="twenty"):
         flow(range(1000), work, lambda: into(taken))
     assert taken == list(range(20)) and threading.active_count() == before
 
 
-def test_nothing_is_written_behind_a_refusal() -> None:
-    taken: list[int] = []
+def test_nothing_is_written_behind_a_refusal():
+    taken = []
 
-    def take(item: int) -> None:
+    def take(item):
         if item == 7:
             raise OutputError("disk full")
         taken.append(item)
@@ -152,7 +145,7 @@ def test_nothing_is_written_behind_a_refusal() -> None:
 
 
 @contextmanager
-def watched(taken: list[Any], ended: list[type]) -> Iterator[Any]:
+def watched(taken, ended):
     """A sink that keeps what it gets, and the exception that it is left with."""
     try:
         yield taken.append
@@ -161,11 +154,11 @@ def watched(taken: list[Any], ended: list[type]) -> Iterator[Any]:
         raise
 
 
-def test_a_failed_read_waits_for_what_came_before() -> None:
-    taken: list[int] = []
-    ended: list[type] = []
+def test_a_failed_read_waits_for_what_came_before():
+    taken = []
+    ended = []
 
-    def items() -> Iterator[int]:
+    def items():
         yield from range(10)
         raise InputError("broken")
 
@@ -174,14 +167,14 @@ def test_a_failed_read_waits_for_what_came_before() -> None:
     assert taken == list(range(10)) and ended == [InputError]
 
 
-def test_a_sink_that_fails_to_open_or_to_close_is_raised() -> None:
+def test_a_sink_that_fails_to_open_or_to_close_is_raised():
     @contextmanager
-    def no_open() -> Iterator[Any]:
+    def no_open():
         raise OutputError("no place")
         yield
 
     @contextmanager
-    def no_close() -> Iterator[Any]:
+    def no_close():
         yield lambda result: None
         raise OutputError("no end")
 
@@ -191,17 +184,17 @@ def test_a_sink_that_fails_to_open_or_to_close_is_raised() -> None:
 
 
 @pytest.mark.parametrize("where", ["read", "tick", "write"])
-def test_an_interrupt_closes_the_sink_as_an_error_does(where: str) -> None:
-    ended: list[type] = []
-    done: dict[str, int] = {}
+def test_an_interrupt_closes_the_sink_as_an_error_does(where):
+    ended = []
+    done = {}
 
-    def reach(place: str) -> None:
+    def reach(place):
         done[place] = done.get(place, 0) + 1
         if place == where and done[place] == 50:
             raise KeyboardInterrupt
 
     class Written(list[int]):
-        def append(self, one: int) -> None:
+        def append(self, one):
             reach("write")
 
     items = (reach("read") for _ in range(10**9))
@@ -214,15 +207,13 @@ def test_an_interrupt_closes_the_sink_as_an_error_does(where: str) -> None:
 # Encoding
 
 
-def test_rows_are_those_of_encode_batch_in_order_for_any_workers(
-    tokenizer: numtok.Tokenizer, tmp_path: Path
-) -> None:
+def test_rows_are_those_of_encode_batch_in_order_for_any_workers(tokenizer, tmp_path):
     texts = [f"row {k}: {k * 37 % 1001} of {k}.{k:03} " + "word " * (k % 200) for k in range(3000)]
     source = write_texts(tmp_path / "in.jsonl", texts)
     expected = tokenizer.encode_batch(texts)
     for workers, batch_bytes in ((1, 1 << 20), (8, 1 << 12)):
         output = tmp_path / f"{workers}.parquet"
-        how: Any = {"workers": workers, "batch_bytes": batch_bytes, "keep_columns": ["id"]}
+        how = {"workers": workers, "batch_bytes": batch_bytes, "keep_columns": ["id"]}
         summary = encode_corpus([source], output, tokenizer, **how)
         assert column(output, "id") == list(range(3000))
         for name in ("input_ids", "number_index", "number_value", "number_scaled", "number_bits"):
@@ -232,9 +223,7 @@ def test_rows_are_those_of_encode_batch_in_order_for_any_workers(
         assert summary.output_bytes == output.stat().st_size
 
 
-def test_nulls_empty_texts_and_everything_else_come_back(
-    tokenizer: numtok.Tokenizer, tmp_path: Path
-) -> None:
+def test_nulls_empty_texts_and_everything_else_come_back(tokenizer, tmp_path):
     source = write_texts(tmp_path / "in.jsonl", TEXTS)
     encode_corpus([source], tmp_path / "a.arrow", tokenizer, keep_text=True, keep_columns=["id"])
     assert column(tmp_path / "a.arrow", "input_ids")[2] is None
@@ -248,16 +237,14 @@ def test_nulls_empty_texts_and_everything_else_come_back(
 
 
 @pytest.mark.parametrize("keep", [[], ["id"]])
-def test_an_empty_input_gives_a_file_without_rows(
-    keep: list[str], tokenizer: numtok.Tokenizer, tmp_path: Path
-) -> None:
+def test_an_empty_input_gives_a_file_without_rows(keep, tokenizer, tmp_path):
     source, out = write_texts(tmp_path / "empty.jsonl", []), tmp_path / "o.parquet"
     summary = encode_corpus([source], out, tokenizer, keep_columns=keep)
     assert summary.documents == 0
     assert pq.read_metadata(out).num_rows == 0 and decoded(out, tokenizer) == []
 
 
-def test_summary_counts(tmp_path: Path) -> None:
+def test_summary_counts(tmp_path):
     source = write_texts(tmp_path / "in.jsonl", ["the 1990 and 1e400", "of 12", None])
     made = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
     summary = encode_corpus([source], tmp_path / "o.parquet", made)
@@ -266,17 +253,15 @@ def test_summary_counts(tmp_path: Path) -> None:
     assert encode_corpus([source], tmp_path / "c.parquet", with_clip).clipped == {"xval": 1}
 
 
-def test_progress_is_told_from_the_calling_thread_and_ends_complete(
-    tokenizer: numtok.Tokenizer, tmp_path: Path
-) -> None:
+def test_progress_is_told_from_the_calling_thread_and_ends_complete(tokenizer, tmp_path):
     source = write_texts(tmp_path / "in.jsonl", ["row 1 " * 100] * 2000)
     seen, threads = [], set()
 
-    def progress(one: Any) -> None:
+    def progress(one):
         seen.append(one)
         threads.add(threading.current_thread())
 
-    how: Any = {"batch_bytes": 1 << 14, "progress": progress}
+    how = {"batch_bytes": 1 << 14, "progress": progress}
     encode_corpus([source], tmp_path / "o.parquet", tokenizer, **how)
     assert threads == {threading.main_thread()}
     assert seen[-1].read == seen[-1].total == source.stat().st_size
@@ -284,7 +269,7 @@ def test_progress_is_told_from_the_calling_thread_and_ends_complete(
     assert [one.read for one in seen] == sorted(one.read for one in seen)
 
 
-def test_an_output_is_no_input(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+def test_an_output_is_no_input(tokenizer, tmp_path):
     encode_corpus([write_texts(tmp_path / "in.jsonl", ["1"])], tmp_path / "o.parquet", tokenizer)
     for call in (encode_corpus, decode_files):
         with pytest.raises(OutputError, match="also an input"):
@@ -294,17 +279,17 @@ def test_an_output_is_no_input(tokenizer: numtok.Tokenizer, tmp_path: Path) -> N
 # Failures
 
 
-def test_an_error_in_a_document_names_file_and_row_and_leaves_nothing(tmp_path: Path) -> None:
+def test_an_error_in_a_document_names_file_and_row_and_leaves_nothing(tmp_path):
     texts = ["fine 1"] * 5000 + ["bad 1e400"] + ["fine 1"] * 5000
     source = write_texts(tmp_path / "in.jsonl", texts)
     told = r"in\.jsonl, row 5001: byte 4: xval cannot hold 1e400"
-    how: Any = {"numbers": "xval", "overflow": "error", "scale": 1.0, "batch_bytes": 1 << 14}
+    how = {"numbers": "xval", "overflow": "error", "scale": 1.0, "batch_bytes": 1 << 14}
     with pytest.raises(RepresentationError, match=told):
         numtok.encode_files(source, tmp_path / "o.parquet", **how)
     assert only_file(tmp_path) == ["in.jsonl"]
 
 
-def test_lines_of_text_cannot_hold_line_breaks(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+def test_lines_of_text_cannot_hold_line_breaks(tokenizer, tmp_path):
     (tmp_path / "in.txt").write_text("one 1\n\ntwo 2\n")
     write_texts(tmp_path / "in.jsonl", ["fine", "a\nb"])
     for name in ("in.txt", "in.jsonl"):
@@ -316,10 +301,8 @@ def test_lines_of_text_cannot_hold_line_breaks(tokenizer: numtok.Tokenizer, tmp_
     assert not (tmp_path / "c.txt").exists()
 
 
-def test_a_bug_in_a_thread_is_raised_with_its_place(
-    tokenizer: numtok.Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: Any, **__: Any) -> Any:
+def test_a_bug_in_a_thread_is_raised_with_its_place(tokenizer, tmp_path, monkeypatch):
+    def broken(*_, **__):
         raise ZeroDivisionError("oops")
 
     source = write_texts(tmp_path / "in.jsonl", ["1", "2"])
@@ -334,10 +317,10 @@ def test_a_bug_in_a_thread_is_raised_with_its_place(
 # Large
 
 
-def test_a_literal_of_a_million_digits(tmp_path: Path) -> None:
+def test_a_literal_of_a_million_digits(tmp_path):
     text = "x = " + "7" * 1_000_000 + " + 1"
     source, out = write_texts(tmp_path / "in.jsonl", [text]), tmp_path / "o.parquet"
     for numbers in ("xval", "place"):
-        how: Any = {"overflow": "clip", "keep_text": True, "overwrite": True}
+        how = {"overflow": "clip", "keep_text": True, "overwrite": True}
         numtok.encode_files(source, out, numbers=numbers, **how)
         assert decoded(out) == [text]

@@ -2,8 +2,6 @@
 end in an error that helps.
 """
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip
@@ -15,9 +13,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -37,13 +33,13 @@ TEXTS = st.lists(TEXT, max_size=20)
 NULLABLE = st.lists(st.none() | TEXT, max_size=20)
 
 
-def compress(data: bytes, suffix: str) -> bytes:
+def compress(data, suffix):
     packed = {"zst": lambda data: pa.compress(data, "zstd", asbytes=True), "gz": gzip.compress}
     packed |= {"bz2": bz2.compress, "xz": lzma.compress}
     return bytes(packed[suffix](data)) if suffix else data
 
 
-def content(name: str, texts: Sequence[str | None], rows: int = 3) -> bytes:
+def content(name, texts, rows=3):
     """The texts as a file of the format and the compression that its name tells; in Arrow's formats
     with so many rows a batch.
     """
@@ -79,7 +75,7 @@ NULLABLE_FILES = "a.jsonl b.ndjson lines.json array.json a.parquet a.arrow a.fea
 
 @settings(max_examples=examples(30))
 @given(NULLABLE, st.sampled_from(["", ".gz", ".zst", ".bz2", ".xz"]), st.integers(1, 200))
-def test_texts_with_nulls_come_back(texts: list[str | None], suffix: str, batch_bytes: int) -> None:
+def test_texts_with_nulls_come_back(texts, suffix, batch_bytes):
     with tempfile.TemporaryDirectory() as folder:
         for name in NULLABLE_FILES.split():
             path = write(Path(folder), name + suffix, content(name + suffix, texts))
@@ -91,9 +87,7 @@ ENDS = st.sampled_from(["\n", "\r\n"])
 
 @settings(max_examples=60)
 @given(TEXTS, ENDS, st.sampled_from(["", ".gz", ".zst"]), st.integers(3, 60))
-def test_lines_of_text_come_back(
-    texts: list[str], line_break: str, suffix: str, batch_bytes: int
-) -> None:
+def test_lines_of_text_come_back(texts, line_break, suffix, batch_bytes):
     texts = [text.replace("\n", " ").rstrip("\r") for text in texts]
     texts[:1] = [text.lstrip("\ufeff") for text in texts[:1]]
     data = "".join(text + line_break for text in texts).encode()
@@ -105,7 +99,7 @@ def test_lines_of_text_come_back(
             assert read_all(path, batch_bytes=batch_bytes) == texts
 
 
-def test_whole_file_is_one_document(tmp_path: Path) -> None:
+def test_whole_file_is_one_document(tmp_path):
     path = write(tmp_path, "a.txt.gz", gzip.compress(b"\xef\xbb\xbfone\r\ntwo\n\n"))
     assert read_all(path, text_unit="file") == ["one\r\ntwo\n\n"]
     assert read_all(write(tmp_path, "empty.txt", b""), text_unit="file") == []
@@ -122,7 +116,7 @@ NAMES = "a.jsonl a.csv a.parquet a.arrow a.feather a.jsonl.gz a.csv.zst a.json"
 
 
 @pytest.mark.parametrize("name", NAMES.split())
-def test_batches_are_bounded_and_know_their_place(tmp_path: Path, name: str) -> None:
+def test_batches_are_bounded_and_know_their_place(tmp_path, name):
     texts = [f"{row} " + "x" * (row % 700) for row in range(2000)]
     path = write(tmp_path, name, content(name, texts, rows=4 if "parquet" in name else 2000))
     [source] = find_inputs([path])
@@ -137,7 +131,7 @@ def test_batches_are_bounded_and_know_their_place(tmp_path: Path, name: str) -> 
     assert [text for batch in batches for text in batch.texts.to_pylist()] == texts
 
 
-def test_first_row_counts_skipped_rows_and_not_blank_lines(tmp_path: Path) -> None:
+def test_first_row_counts_skipped_rows_and_not_blank_lines(tmp_path):
     lines = '{"text":"0"}\n\noops\n{"text":"2"}\n{"text":3}\n\n{"text":"4"}\n'
     batches = batches_of(write(tmp_path, "a.jsonl", lines), on_error="skip", batch_bytes=14)
     found = [(batch.first_row, batch.texts.to_pylist(), batch.skipped) for batch in batches]
@@ -145,7 +139,7 @@ def test_first_row_counts_skipped_rows_and_not_blank_lines(tmp_path: Path) -> No
     assert [one for one in found if any(one[1:])] == expected
 
 
-def test_kept_columns(tmp_path: Path) -> None:
+def test_kept_columns(tmp_path):
     lines = '{"text": "a", "n": 1, "when": "2020-01-02", "tags": [], "x": null}\n'
     lines += '{"text": "b", "n": null, "tags": ["q"]}\n{}\n'
     path = write(tmp_path, "a.jsonl", lines)
@@ -163,7 +157,7 @@ def test_kept_columns(tmp_path: Path) -> None:
     assert batch.kept["text"].equals(batch.texts)
 
 
-def test_kept_columns_of_tables(tmp_path: Path) -> None:
+def test_kept_columns_of_tables(tmp_path):
     coded = pa.array(["x", "y"]).dictionary_encode()
     write_tables(tmp_path, pa.table({"n": [1, 2], "text": ["a", None], "d": coded}))
     write(tmp_path, "a.csv", "n,text,d\n007,a,x\nNA,,y\n")
@@ -183,14 +177,14 @@ def test_kept_columns_of_tables(tmp_path: Path) -> None:
 # Which column
 
 
-def write_tables(folder: Path, table: pa.Table) -> list[Path]:
+def write_tables(folder, table):
     pq.write_table(table, folder / "a.parquet")
     with pa.ipc.new_file(folder / "a.arrow", table.schema) as writer:
         writer.write_table(table)
     return [folder / "a.parquet", folder / "a.arrow"]
 
 
-def table_files(folder: Path, rows: list[dict[str, Any]]) -> list[Path]:
+def table_files(folder, rows):
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, list(rows[0]))
     writer.writeheader()
@@ -201,7 +195,7 @@ def table_files(folder: Path, rows: list[dict[str, Any]]) -> list[Path]:
     return [*write_tables(folder, pa.Table.from_pylist(rows)), *others]
 
 
-def test_the_text_column_is_found_or_asked_for(tmp_path: Path) -> None:
+def test_the_text_column_is_found_or_asked_for(tmp_path):
     for path in table_files(tmp_path, [{"id": 1, "title": "t", "body": "b", "content": "c"}]):
         assert read_all(path) == ["c"]
         assert read_all(path, text_column="title") == ["t"]
@@ -216,7 +210,7 @@ def test_the_text_column_is_found_or_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["5", "1.5", "true", '["a"]', '{"a": 1}'])
-def test_text_that_is_not_a_string(tmp_path: Path, value: str) -> None:
+def test_text_that_is_not_a_string(tmp_path, value):
     for name, data, line in (
         ("a.jsonl", '{"text":"ok"}\n\n{"text":%s}\n', 3),
         ("a.json", '[{"text":"ok"},\n{"text":%s}]', 2),
@@ -231,7 +225,7 @@ TEXT_TYPES = [pa.string_view(), pa.binary(), pa.large_binary(), pa.large_string(
 
 
 @pytest.mark.parametrize("dtype", [*TEXT_TYPES, pa.dictionary(pa.int32(), pa.string())])
-def test_other_arrow_kinds_of_text(tmp_path: Path, dtype: pa.DataType) -> None:
+def test_other_arrow_kinds_of_text(tmp_path, dtype):
     plain = pa.binary() if "binary" in str(dtype) else pa.string()
     table = pa.table({"text": pa.array(["é", None, ""]).cast(plain).cast(dtype)})
     with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
@@ -267,7 +261,7 @@ def test_other_arrow_kinds_of_text(tmp_path: Path, dtype: pa.DataType) -> None:
         (b'{"id":"q","text":null}\n', [None]),
     ],
 )
-def test_awkward_json_lines(tmp_path: Path, data: bytes, texts: list[str | None]) -> None:
+def test_awkward_json_lines(tmp_path, data, texts):
     path = write(tmp_path, "a.jsonl", data)
     assert read_all(path) == texts
     assert read_all(path, batch_bytes=1) == texts, "however the blocks fall"
@@ -293,16 +287,14 @@ def test_awkward_json_lines(tmp_path: Path, data: bytes, texts: list[str | None]
         ('{"text":"a"}\n'.encode("utf-16"), 1, None, "UTF-16"),
     ],
 )
-def test_broken_json_lines(
-    tmp_path: Path, data: bytes, line: int, column: int | None, reason: str
-) -> None:
+def test_broken_json_lines(tmp_path, data, line, column, reason):
     path = write(tmp_path, "a.jsonl", data)
     for batch_bytes in (8 << 20, 5):
         error = failure(path, batch_bytes=batch_bytes)
         assert (error.line, error.column) == (line, column) and reason in str(error)
 
 
-def test_bad_rows_can_be_skipped(tmp_path: Path) -> None:
+def test_bad_rows_can_be_skipped(tmp_path):
     data = b'oops\n{"text":"a"}\n{"text":1}\n{"text":"\xff"}\n\n{"text":"\\udc80"}\n{"text":"b"}\n[]\n{"text":"c'
     path = write(tmp_path, "a.jsonl", data)
     [batch] = batches_of(path, on_error="skip")
@@ -333,7 +325,7 @@ def test_bad_rows_can_be_skipped(tmp_path: Path) -> None:
         ('{"text":"a"}\n{"text":"b"}\n', ["a", "b"]),
     ],
 )
-def test_json_documents(tmp_path: Path, data: str, texts: list[str | None]) -> None:
+def test_json_documents(tmp_path, data, texts):
     assert read_all(write(tmp_path, "a.json", data)) == texts
 
 
@@ -349,14 +341,12 @@ def test_json_documents(tmp_path: Path, data: str, texts: list[str | None]) -> N
         (b"[1]", 1, None, "not an object"),
     ],
 )
-def test_broken_json_documents(
-    tmp_path: Path, data: bytes, line: int, column: int | None, reason: str
-) -> None:
+def test_broken_json_documents(tmp_path, data, line, column, reason):
     error = failure(write(tmp_path, "a.json", data))
     assert (error.line, error.column) == (line, column) and reason in str(error)
 
 
-def test_a_bad_row_of_an_array_is_left_out_by_itself(tmp_path: Path) -> None:
+def test_a_bad_row_of_an_array_is_left_out_by_itself(tmp_path):
     data = '[{"text":"a"},\n {"text":\n 1},\n {"text":"b\\n"}, []]'
     path = write(tmp_path, "a.json", data)
     assert read_all(path, on_error="skip") == ["a", "b\n"]
@@ -372,7 +362,7 @@ DAMAGED += ["a.json.zst", "a.csv.gz", "a.txt.bz2", "a.parquet.xz", "a.arrow.gz"]
 
 
 @pytest.mark.parametrize("name", DAMAGED)  # each compression, and each format with one of them
-def test_damaged_compression(tmp_path: Path, name: str) -> None:
+def test_damaged_compression(tmp_path, name):
     whole = content(name, [f"{row} {row * 7919 % 10007}" for row in range(3000)])
     wrong = (b"this is not compressed at all", whole[:20] + b"????" + whole[24:])
     for data in (whole[: len(whole) // 2], whole[:-3], *wrong):
@@ -384,15 +374,15 @@ def test_damaged_compression(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.feather"])
-def test_damaged_tables(tmp_path: Path, name: str) -> None:
+def test_damaged_tables(tmp_path, name):
     whole = content(name, [f"row {row}" for row in range(3000)], rows=500)
     shorter = whole[:100] if name == "a.feather" else whole[:-1]
     for data in (b"", whole[:4], b"hello world" * 20, whole[: len(whole) // 2], shorter):
         assert "cut short or damaged" in str(failure(write(tmp_path, name, data)))
 
 
-def test_broken_utf8_and_offsets_in_tables(tmp_path: Path) -> None:
-    def forged(offsets: bytes, text: bytes) -> pa.Array:
+def test_broken_utf8_and_offsets_in_tables(tmp_path):
+    def forged(offsets, text):
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
         return pa.Array.from_buffers(pa.string(), len(offsets) // 4 - 1, buffers)
 
@@ -410,7 +400,7 @@ def test_broken_utf8_and_offsets_in_tables(tmp_path: Path) -> None:
 # Finding inputs
 
 
-def test_folders_globs_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_globs_and_files(tmp_path, monkeypatch):
     found = ("b.jsonl", "a.TXT.GZ", "sub/c.csv", "sub/deep/d.parquet")
     others = (".hidden.txt", ".git/e.txt", "README.md", "noext", "state.json", "x.gz")
     for name in (*found, *others):
@@ -418,7 +408,7 @@ def test_folders_globs_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         write(tmp_path, name, b"")
     monkeypatch.chdir(tmp_path)
 
-    def names(*inputs: str, format: str | None = None) -> list[str]:
+    def names(*inputs, format=None):
         return [os.path.relpath(source.path) for source in find_inputs(inputs, format)]
 
     assert names(".") == ["a.TXT.GZ", "b.jsonl", "sub/c.csv", "sub/deep/d.parquet"]
@@ -452,9 +442,7 @@ def test_folders_globs_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "txt", "parquet", "arrow", "json"])
-def test_standard_input_and_pipes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
-) -> None:
+def test_standard_input_and_pipes(tmp_path, monkeypatch, form):
     texts, pipe = ["a", "b 1"], tmp_path / "pipe"
     data = content(f"a.{'feather' if form == 'arrow' else form}", texts)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
@@ -468,9 +456,7 @@ def test_standard_input_and_pipes(
     writer.join()
 
 
-def test_errors_of_standard_input_and_of_a_file_that_goes_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_of_standard_input_and_of_a_file_that_goes_away(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"text":"a"}\n{')))
     with pytest.raises(InputError, match=r"^<stdin>:2:2: not valid JSON"):
         list(read_batches(Source("-", "jsonl")))
@@ -481,7 +467,7 @@ def test_errors_of_standard_input_and_of_a_file_that_goes_away(
         list(read_batches(source))
 
 
-def test_a_text_file_has_no_columns(tmp_path: Path) -> None:
+def test_a_text_file_has_no_columns(tmp_path):
     path = write(tmp_path, "a.txt", "a\n")
     assert "no columns" in str(failure(path, text_column="text"))
     assert "no columns" in str(failure(path, keep_columns=["id"]))

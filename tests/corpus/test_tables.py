@@ -1,11 +1,7 @@
 """Tables: columns joined to texts by a template, and a word where the numbers are elsewhere."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.feather
@@ -32,7 +28,7 @@ LINES = [
 NAMES = ["a.csv", "a.tsv", "a.jsonl", "a.json", "a.parquet", "a.arrow", "a.csv.gz"]
 
 
-def table(path: Path, rows: list[dict[str, Any]] = ROWS) -> Path:
+def table(path, rows=ROWS):
     """The rows as a file of the format that its name tells."""
     name = path.name.removesuffix(".gz")
     if name.endswith(("csv", "tsv")):
@@ -53,7 +49,7 @@ def table(path: Path, rows: list[dict[str, Any]] = ROWS) -> Path:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_columns_are_joined_in_every_format(name: str, tmp_path: Path) -> None:
+def test_columns_are_joined_in_every_format(name, tmp_path):
     path = table(tmp_path / name)
     assert read_all(path, template="{name} costs {price}") == COSTS
     assert read_all(path, template="row") == LINES
@@ -65,7 +61,7 @@ def test_columns_are_joined_in_every_format(name: str, tmp_path: Path) -> None:
     assert "'id', 'name', 'price', 'date'" in said and str(path) in said
 
 
-def test_values_are_written_as_they_are(tmp_path: Path) -> None:
+def test_values_are_written_as_they_are(tmp_path):
     """Numbers of JSON digit by digit; those of columns with types as Arrow writes them."""
     lines = [
         '{"a": 12.50, "b": 1e400, "c": true, "d": [1.0, {"e": "x"}], "f": 12345678901234567890123}',
@@ -80,7 +76,7 @@ def test_values_are_written_as_they_are(tmp_path: Path) -> None:
         texts = read_all(tmp_path / name, template="{a}|{b}|{c}|{d}|{f}")
         assert texts == [whole, None, None, "|text|||"]
     assert read_all(tmp_path / "a.jsonl", template="row")[3] == "b: text\ng: 1"
-    typed: dict[str, Any] = {"n": [1, None], "x": [0.5, None], "l": [[1, 2], None]}
+    typed = {"n": [1, None], "x": [0.5, None], "l": [[1, 2], None]}
     typed |= {"d": [Decimal("1.50"), None], "c": pa.array(["a", None]).dictionary_encode()}
     pq.write_table(pa.table(typed), tmp_path / "a.parquet")
     texts = read_all(tmp_path / "a.parquet", template="{n} {x} {d} {l} {c}")
@@ -95,7 +91,7 @@ ODD = {  # of the kind of WikiTableQuestions
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_odd_tables(name: str, tmp_path: Path) -> None:
+def test_odd_tables(name, tmp_path):
     path, out = tmp_path / name, tmp_path / "o.parquet"
     path.write_text(ODD[name], "utf-8")
     summary = numtok.encode_files(path, out, template="row", keep_text=True)
@@ -107,7 +103,7 @@ def test_odd_tables(name: str, tmp_path: Path) -> None:
         assert asked == ['O"Neal, S. (29): 28.7', "A\nB: "]
 
 
-def test_a_table_whose_numbers_are_elsewhere_is_told(tmp_path: Path) -> None:
+def test_a_table_whose_numbers_are_elsewhere_is_told(tmp_path):
     path, out = tmp_path / "prices.csv", tmp_path / "o.parquet"
     path.write_text("id,name,price,date\n1,tea,2.50,2020-01-02\n2,rice,1234,2020-01-03\n")
     command = ["encode", str(path), "-o", str(out)]
@@ -128,17 +124,17 @@ def test_a_table_whose_numbers_are_elsewhere_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("template", ["", "no column", "{a", "a}", "{}", "{{a}}"])
-def test_templates_that_are_none(template: str, tmp_path: Path) -> None:
+def test_templates_that_are_none(template, tmp_path):
     with pytest.raises(InputError, match=r"template .*(brace|names no column).*\{name\} costs"):
         numtok.encode_files(table(tmp_path / "a.csv"), tmp_path / "o.parquet", template=template)
 
 
-def test_a_template_is_for_tables(tmp_path: Path) -> None:
+def test_a_template_is_for_tables(tmp_path):
     (tmp_path / "a.txt").write_text("5\n")
     for options, told in (
         ({}, "a text file has no columns"),
         ({"text_column": "a"}, "leave out one"),
     ):
-        how: Any = {"template": "row", **options}
+        how = {"template": "row", **options}
         with pytest.raises(NumtokError, match=told):
             numtok.encode_files(tmp_path / "a.txt", tmp_path / "o.parquet", **how)

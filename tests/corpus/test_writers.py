@@ -1,15 +1,11 @@
 """Writers: what is written comes back, with its schema; a file is there whole or not at all."""
 
-from __future__ import annotations
-
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import interrupts
 import numpy as np
@@ -31,7 +27,7 @@ TOKENIZER = numtok.Tokenizer.from_pretrained(None, [XVal(), FloatBits(), FoNE(8,
 NAMES = ["a.parquet", "a.arrow", "a.feather", "a.ipc"]
 
 
-def encoded(counts: list[int], large: bool = False) -> pa.RecordBatch:
+def encoded(counts, large=False):
     """A batch of documents with so many numbers each, in larger lists if that is asked for."""
     batch = TOKENIZER.encode_batch([" -0.5 or" * count for count in counts], keep_text=True)
     if not large:
@@ -46,22 +42,20 @@ def encoded(counts: list[int], large: bool = False) -> pa.RecordBatch:
     return made.replace_schema_metadata(batch.schema.metadata)
 
 
-def ids(rows: int, each: int = 100, seed: int = 0) -> pa.RecordBatch:
+def ids(rows, each=100, seed=0):
     values = np.random.default_rng(seed).integers(0, 1 << 30, rows * each).astype(np.int32)
     offsets = pa.array(range(0, rows * each + 1, each), pa.int32())
     return pa.record_batch({"input_ids": pa.ListArray.from_arrays(offsets, pa.array(values))})
 
 
-def write(
-    path: Path, batches: list[pa.RecordBatch], schema: pa.Schema | None = None, **options: Any
-) -> Path:
+def write(path, batches, schema=None, **options):
     with open_writer(path, schema or batches[0].schema, **options) as writer:
         for batch in batches:
             writer.write(batch)
     return path
 
 
-def read(path: Path, **options: Any) -> pa.Table:
+def read(path, **options):
     return pa.Table.from_batches(list(read_encoded(path, **options)))
 
 
@@ -74,9 +68,7 @@ def read(path: Path, **options: Any) -> pa.Table:
     st.sampled_from(NAMES),
     st.booleans(),
 )
-def test_round_trip_with_tensors(
-    tmp_path_factory: pytest.TempPathFactory, counts: list[list[int]], name: str, large: bool
-) -> None:
+def test_round_trip_with_tensors(tmp_path_factory, counts, name, large):
     batches = [encoded(some, large) for some in counts]
     path = write(tmp_path_factory.mktemp("out") / name, batches)
     table = read(path)
@@ -88,7 +80,7 @@ def test_round_trip_with_tensors(
 
 
 @pytest.mark.parametrize("name", NAMES[:2])
-def test_slices_nulls_and_other_metadata(tmp_path: Path, name: str) -> None:
+def test_slices_nulls_and_other_metadata(tmp_path, name):
     whole = encoded([1, 0, 3, 2])
     columns = [pa.nulls(2, field.type) for field in whole.schema]
     nulls = pa.RecordBatch.from_arrays(columns, schema=whole.schema)
@@ -100,14 +92,14 @@ def test_slices_nulls_and_other_metadata(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("compression", ["zstd", "lz4", "snappy", "gzip", None])
-def test_compressions(tmp_path: Path, compression: str | None) -> None:
+def test_compressions(tmp_path, compression):
     batch = encoded([3, 4])
     for name in ("a.parquet", "a.arrow")[: 1 + (compression == "lz4")]:
         path = write(tmp_path / name, [batch], compression=compression)
         assert read(path).equals(pa.Table.from_batches([batch]))
 
 
-def test_parquet_stores_each_column_as_it_is_declared(tmp_path: Path) -> None:
+def test_parquet_stores_each_column_as_it_is_declared(tmp_path):
     group = pq.read_metadata(write(tmp_path / "a.parquet", [encoded([50] * 50)])).row_group(0)
     columns = [group.column(number) for number in range(group.num_columns)]
     stored = {column.path_in_schema.split(".")[0]: column for column in columns}
@@ -118,7 +110,7 @@ def test_parquet_stores_each_column_as_it_is_declared(tmp_path: Path) -> None:
     assert {column.compression for column in stored.values()} == {"ZSTD"}
 
 
-def test_row_groups_are_bounded(tmp_path: Path) -> None:
+def test_row_groups_are_bounded(tmp_path):
     batches = [ids(100), ids(1000), *(ids(10) for _ in range(90))]  # 40 kB, 400 kB, 90 times 4 kB
     path = write(tmp_path / "a.parquet", batches, row_group_bytes=100_000)
     metadata = pq.read_metadata(path)
@@ -134,9 +126,7 @@ def test_row_groups_are_bounded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES[:2])
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_an_exception_leaves_nothing(
-    tmp_path: Path, name: str, error: type[BaseException], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_exception_leaves_nothing(tmp_path, name, error, capfd):
     with (
         pytest.raises(error, match="stop"),
         open_writer(tmp_path / name, ids(1).schema, row_group_bytes=1) as writer,
@@ -149,7 +139,7 @@ def test_an_exception_leaves_nothing(
     assert capfd.readouterr().err == ""
 
 
-def test_a_file_that_is_there_or_was_made_meanwhile_stays(tmp_path: Path) -> None:
+def test_a_file_that_is_there_or_was_made_meanwhile_stays(tmp_path):
     path = tmp_path / "a.parquet"
     with pytest.raises(OutputError, match="meanwhile"), open_writer(path, ids(1).schema) as writer:
         writer.write(ids(1))
@@ -166,7 +156,7 @@ def test_a_file_that_is_there_or_was_made_meanwhile_stays(tmp_path: Path) -> Non
     assert read(write(path, [ids(1)], overwrite=True)).num_rows == 1
 
 
-def test_folders_are_made_and_bad_places_refused(tmp_path: Path) -> None:
+def test_folders_are_made_and_bad_places_refused(tmp_path):
     assert read(write(tmp_path / "x" / "y" / "a.parquet", [ids(3)])).num_rows == 3
     assert read(write(tmp_path / "a.bin", [ids(1)], format="arrow")).num_rows == 1
     (tmp_path / "file").write_text("")
@@ -182,7 +172,7 @@ def test_folders_are_made_and_bad_places_refused(tmp_path: Path) -> None:
             write(tmp_path / name, [ids(1)], **options)
 
 
-def test_a_batch_of_another_schema(tmp_path: Path) -> None:
+def test_a_batch_of_another_schema(tmp_path):
     with pytest.raises(SchemaError, match=r"number_bits(.|\n)*but the file has(.|\n)*input_ids"):
         write(tmp_path / "a.parquet", [encoded([1])], ids(1).schema)
     assert list(tmp_path.iterdir()) == []
@@ -198,14 +188,14 @@ batch = pa.record_batch({"input_ids": pa.ListArray.from_arrays(np.arange(0, 100_
 """
 
 
-def run(script: str, *arguments: str) -> subprocess.Popen[str]:
+def run(script, *arguments):
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", SCRIPT + textwrap.dedent(script), *arguments]
     return interrupts.start(command, env=environment)
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
-def test_a_full_disk(tmp_path: Path, name: str) -> None:
+def test_a_full_disk(tmp_path, name):
     # A limit on the file size is as real as a full disk: write() itself fails, in the middle or
     # only in the footer.
     process = run(
@@ -230,7 +220,7 @@ def test_a_full_disk(tmp_path: Path, name: str) -> None:
         assert all(one in line for one in told) and line.endswith(" 27")
 
 
-def test_a_folder_without_permission() -> None:
+def test_a_folder_without_permission():
     folder = Path(tempfile.mkdtemp())  # not below pytest's own, which others may not even enter
     write(folder / "warm.parquet", [ids(1)])
     folder.chmod(0o555)
