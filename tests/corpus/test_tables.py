@@ -81,6 +81,7 @@ def test_values_are_written_as_they_are(tmp_path):
     pq.write_table(pa.table(typed), tmp_path / "a.parquet")
     texts = read_all(tmp_path / "a.parquet", template="{n} {x} {d} {l} {c}")
     assert texts == ["1 0.5 1.50 [1, 2] a", None]
+    assert read_all(tmp_path / "a.parquet", template="row")[1] is None
 
 
 ODD = {  # of the kind of WikiTableQuestions

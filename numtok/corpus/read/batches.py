@@ -5,7 +5,7 @@ it, and cutting columns into batches of about ``batch_bytes`` without copying.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -22,8 +22,6 @@ TEXT_COLUMNS = ("text", "content", "document", "body")
 # writes a row of Parquet into one page, which holds 2 GiB: a token of four bytes for each byte of
 # such a document, or a number of eight for every second one.
 LONGEST_ROW = 1 << 29
-# Bytes; batches of dictionaries that cannot be larger are decoded as they are.
-_SURELY_SMALL = 1 << 25
 SKIP_HINT = "or drop such rows with on_error='skip'"
 
 
@@ -273,8 +271,8 @@ def checked_batches(
     options: ReadOptions,
 ) -> Iterator[TextBatch]:
     """One record batch, checked and cut: its columns are ``names``, those of the text first."""
-    for part in without_dictionaries(batch, options.batch_bytes):
-        columns = dict(zip(names, part, strict=True))
+    for part in decoded(batch, options.batch_bytes, source):
+        columns = dict(zip(names, part.columns, strict=True))
         kept = {
             name: as_kept(columns[name], name, source, options.kept_types.get(name))
             for name in options.keep_columns
@@ -292,31 +290,51 @@ def checked_batches(
         row += len(whole.texts)
 
 
-def without_dictionaries(batch: pa.RecordBatch, batch_bytes: int) -> Iterator[list[pa.Array]]:
-    """The columns, with dictionaries decoded (an IPC file cannot change one midway), in slices of
-    bounded size: few bytes can mean many.
+def decoded(batch: pa.RecordBatch, batch_bytes: int, source: Source) -> Iterator[pa.RecordBatch]:
+    """The rows with dictionaries decoded, also those in lists (an IPC file cannot change one
+    midway), in slices of bounded size: few bytes can mean many.
     """
-    encoded = [
-        column
-        for column in batch.columns
-        if pa.types.is_dictionary(column.type) and len(column.dictionary)
+    types = [_decoded_type(column.type) for column in batch.columns]
+    coded = [column for column, kind in zip(batch.columns, types, strict=True) if kind]
+    if not coded:
+        yield batch
+        return
+    sizes = np.sum([_decoded_bytes(column) for column in coded], 0)
+    if sizes.max(initial=0) > LONGEST_ROW:
+        raise too_long("a row", LONGEST_ROW, source)
+    fields = [
+        field.with_type(kind or field.type) for field, kind in zip(batch.schema, types, strict=True)
     ]
-    lengths = [_value_lengths(column.dictionary) for column in encoded]
-    cuts: Iterable[tuple[int, int]] = [(0, batch.num_rows)]
-    if batch.num_rows * sum(int(values.max()) for values in lengths) > max(
-        batch_bytes, _SURELY_SMALL
-    ):
-        places = [column.indices.fill_null(0).to_numpy(zero_copy_only=False) for column in encoded]
-        cuts = stretches(
-            np.sum([values[place] for values, place in zip(lengths, places, strict=True)], 0),
-            batch_bytes,
-        )
-    for start, stop in cuts:
-        part = batch.slice(start, stop - start)
-        yield [
-            column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-            for column in part.columns
-        ]
+    schema = pa.schema(fields, batch.schema.metadata)
+    for start, stop in stretches(sizes, batch_bytes):
+        part = zip(batch.slice(start, stop - start).columns, types, strict=True)
+        columns = [column.cast(kind) if kind else column for column, kind in part]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _decoded_type(kind: pa.DataType) -> pa.DataType | None:
+    """The type without its dictionary; None if it has none."""
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    if not is_list(kind) or not pa.types.is_dictionary(kind.value_type):
+        return None
+    inner = kind.value_field.with_type(kind.value_type.value_type)
+    return pa.large_list(inner) if pa.types.is_large_list(kind) else pa.list_(inner)
+
+
+def _decoded_bytes(column: pa.Array) -> npt.NDArray[np.int64]:
+    """int64[rows]: the bytes of the values that each row refers to."""
+    values = column.values if is_list(column.type) else column
+    lengths = np.append(_value_lengths(values.dictionary), 0)  # at least one, where all are null
+    each = lengths[values.indices.fill_null(0).to_numpy(zero_copy_only=False)]
+    if values is not column:
+        each = np.diff(np.append(0, np.cumsum(each))[column.offsets.to_numpy()])
+    return np.asarray(each, np.int64)
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether it is a list, of either width."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from numtok import locations
@@ -78,76 +78,58 @@ def _expand(item: str, asked: str | None) -> list[Source]:
     """The sources of one argument; a file that really has ``*`` in its name wins over the glob."""
     if item == "-":
         return [Source("-", asked or "jsonl")]
-    if is_url(item):
-        return _remote(item, asked)
-    if os.path.isdir(item):
-        return _folder(item, asked)
-    if os.path.lexists(item):
-        return [_file(item, asked)]
+    found = locations.status(item)
+    if found is not None and found.is_folder:
+        return _folder(item.rstrip("/") or "/", asked)
+    if found is not None or os.path.lexists(item):
+        return [_file(item, asked, found and found.size)]
     if glob.has_magic(item):
-        hits = [hit for hit in sorted(glob.glob(item, recursive=True)) if not os.path.isdir(hit)]
+        if is_url(item):
+            hits = locations.files_below(item, pattern=True)
+        else:
+            names = sorted(glob.glob(item, recursive=True))
+            hits = {name: None for name in names if not os.path.isdir(name)}
         if hits:
-            return [_file(hit, asked) for hit in hits]
+            return [_file(hit, asked, size) for hit, size in hits.items()]
         raise InputError(
             "no file matches this pattern; check it, and quote it so that the shell leaves it"
             " alone",
             item,
         )
-    raise InputError("no such file or folder; check the path", item)
+    raise InputError("there is no such file or folder; check the path or URL", item)
 
 
-def _remote(url: str, asked: str | None) -> list[Source]:
-    """The same for a URL. What HTTP names is one file, whatever is in its name."""
-    if not url.startswith(("http:", "https:")) and glob.has_magic(url):
-        if hits := locations.files_below(url, pattern=True):
-            return [_source(hit, asked, size) for hit, size in hits.items()]
-        raise InputError("no file matches this pattern; check it", url)
-    found = locations.status(url)
-    if found is None:
-        raise InputError("there is no such object or folder; check the URL", url)
-    if not found.is_folder:
-        return [_source(url, asked, found.size)]
-    sizes, root = locations.files_below(url), url.rstrip("/")
+def _folder(folder: str, asked: str | None) -> list[Source]:
+    """All files of known (or the asked) format below ``folder``; of a job, its shards alone."""
+    sizes = locations.files_below(folder) if is_url(folder) else dict.fromkeys(_walk(folder))
     of_a_job = (file for file in sizes if file.endswith((f"/{PLAN}", f"/{MANIFEST}")))
     jobs = tuple({file.rpartition(f"/{OWN}/")[0] for file in of_a_job})
-    shards = {file for job in jobs for file in shards_of(job) or ()}
+    shards = [file for job in jobs for file in shards_of(job) or ()]
+    if lost := [shard for shard in shards if shard not in sizes]:
+        raise InputError("is a shard that is not there any more; encode it again", lost[0])
     beside = tuple(f"{job}/" for job in jobs)  # whatever else lies there is not read
     data = [
         file
         for file in sizes
-        if file in shards
-        or (not file.startswith(beside) and _is_data(file[len(root) + 1 :].split("/"), asked))
+        if not file.startswith(beside) and _is_data(file[len(folder) :].split("/"), asked)
     ]
-    return [_source(file, asked, sizes[file]) for file in _some(data, url, asked)]
-
-
-def _is_data(inner: Sequence[str], asked: str | None) -> bool:
-    """Whether a file, by its path within a folder, is one to be read."""
-    *folders, name = inner
-    if (
-        name.startswith(".")
-        or name in SIDECARS
-        or any(folder.startswith(".") or folder == OWN for folder in folders)
-    ):
-        return False
-    known = suffixes(name)[0]
-    return known is not None and (asked in (None, known) or (asked, known) == ("jsonl", "json"))
-
-
-def _some(files: Sequence[str], folder: str, asked: str | None) -> Sequence[str]:
-    """The files, of which there must be one."""
-    if not files:
+    if not data and not shards:
         wanted = asked or "/".join(f".{suffix}" for suffix in SUFFIXES)
         raise InputError(
             f"the folder holds no file of a known kind ({wanted}, plain or compressed); name files"
             " and input_format=...",
             folder,
         )
-    return files
+    ordered = sorted([*data, *shards], key=lambda file: file.split("/"))
+    found = [_file(file, asked, sizes[file]) for file in ordered]
+    for source in found:
+        if source.size is None and not is_url(folder):  # it may wait for ever
+            raise InputError("is a pipe or a device; take it out of the folder", source.path)
+    return found
 
 
-def _folder(folder: str, asked: str | None) -> list[Source]:
-    """All files of known (or the asked) format below ``folder``."""
+def _walk(folder: str) -> Iterator[str]:
+    """The files below a folder of this machine, but for those in hidden folders."""
 
     def refuse(error: OSError) -> None:
         raise InputError(
@@ -155,39 +137,34 @@ def _folder(folder: str, asked: str | None) -> list[Source]:
             error.filename or folder,
         )
 
-    paths: list[str] = []
     for root, folders, files in os.walk(folder, onerror=refuse):
-        if OWN in folders and (shards := shards_of(root)) is not None:
-            paths += shards  # whatever else lies beside them
-            folders.clear()
-            continue
-        folders[:] = [name for name in folders if not name.startswith(".") and name != OWN]
-        paths += [str(Path(root, name)) for name in files if _is_data([name], asked)]
-    found = [_file(str(path), asked) for path in sorted(map(Path, _some(paths, folder, asked)))]
-    for source in found:
-        if source.size is None:  # it may wait for ever
-            raise InputError("is a pipe or a device; take it out of the folder", source.path)
-    return found
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (f"{root}/{name}" for name in files)
 
 
-def _file(path: str, asked: str | None) -> Source:
+def _is_data(inner: Sequence[str], asked: str | None) -> bool:
+    """Whether a file, by its path within a folder, is one to be read."""
+    hidden = any(part.startswith(".") or part == OWN for part in inner)
+    known = None if hidden or inner[-1] in SIDECARS else suffixes(inner[-1])[0]
+    return known is not None and (asked in (None, known) or (asked, known) == ("jsonl", "json"))
+
+
+def _file(path: str, asked: str | None, size: int | None) -> Source:
     """One file; its format is the asked one or that of its suffix."""
-    try:
-        status = os.stat(path)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}; check the path", path) from None
-    if asked is None and stat.S_ISFIFO(status.st_mode) and not path.startswith("/dev/fd/"):
-        raise InputError(
-            "is a named pipe, which waits until something writes to it; say what it holds with"
-            " input_format=... if that is meant",
-            path,
-        )
-    # A pipe or device (`<(command)`) has a size of 0 that means nothing.
-    return _source(path, asked, status.st_size if os.path.isfile(path) else None)
-
-
-def _source(path: str, asked: str | None, size: int | None) -> Source:
-    """The same once its size is known."""
+    if not is_url(path):
+        path = str(Path(path))
+        try:
+            status = os.stat(path)
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}; check the path", path) from None
+        if asked is None and stat.S_ISFIFO(status.st_mode) and not path.startswith("/dev/fd/"):
+            raise InputError(
+                "is a named pipe, which waits until something writes to it; say what it holds with"
+                " input_format=... if that is meant",
+                path,
+            )
+        # A pipe or device (`<(command)`) has a size of 0 that means nothing.
+        size = status.st_size if stat.S_ISREG(status.st_mode) else None
     known, compression = suffixes(path)
     if asked is None and known is None:
         raise InputError(

@@ -43,7 +43,7 @@ FORMATS: dict[str, Format] = {
     "json": Format(("json",), _in("json_document", "read_json")),
     "csv": Format(("csv",), _in("csv_table", "read_csv")),
     "tsv": Format(("tsv",), _in("csv_table", "read_csv")),
-    "txt": Format(("txt",), _in("text", "read_text"), "lines"),
+    "txt": Format(("txt",), _in("lines", "read_text"), "lines"),
     "parquet": Format(("parquet",), _in("parquet", "read_parquet"), "row groups"),
     "arrow": Format(("arrow", "feather", "ipc"), _in("arrow", "read_arrow")),
 }

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 
 from numtok.corpus.read import jsonl
 from numtok.corpus.read.batches import ReadOptions, TextBatch, too_long
-from numtok.corpus.read.jsonl import BadRow
 from numtok.corpus.read.kept_values import DECODER
-from numtok.corpus.read.lines import Block, decoded, read_blocks
+from numtok.corpus.read.lines import BadRow, Block, decoded, read_blocks
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.errors import InputError
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -19,12 +18,11 @@ import pyarrow as pa
 import pyarrow.json
 
 from numtok.arrays import memory
-from numtok.corpus.read.batches import SKIP_HINT, TEXT_COLUMNS, ReadOptions, SkippedRow, TextBatch
+from numtok.corpus.read.batches import TEXT_COLUMNS, ReadOptions, SkippedRow, TextBatch
 from numtok.corpus.read.kept_values import DECODER, WAY_OUT, fitted, guess_type, shown, sure
-from numtok.corpus.read.lines import Block, not_utf8, read_blocks
+from numtok.corpus.read.lines import BadRow, Block, line_by_line, read_blocks
 from numtok.corpus.read.sources import ByteStream, Source
-from numtok.corpus.read.template import AS_WRITTEN, Template
-from numtok.errors import InputError
+from numtok.corpus.read.template import AS_WRITTEN, Template, as_written
 
 # Arrow's parser crashes the process when the first row is a bare `null`, so it only gets blocks
 # that start with an object.
@@ -42,14 +40,6 @@ KINDS = {
 }
 
 
-class BadRow(Exception):
-    """One row that cannot be used; says why, and where in the line if known."""
-
-    def __init__(self, reason: str, column: int | None = None) -> None:
-        super().__init__(reason)
-        self.column = column
-
-
 @dataclass(frozen=True)
 class Columns:
     """The text column's name, and the Arrow type of each kept column other than that."""
@@ -58,10 +48,13 @@ class Columns:
     kept: dict[str, pa.DataType]
     template: Template | None = None
 
-    def row(self, value: Any, written: Any = None) -> list[Any]:
-        """The text and the kept values of one parsed row, which ``null`` is too; ``BadRow`` if it
-        cannot be used. ``written`` is the row with its numbers as written, for a template.
+    def row_of_line(self, raw: bytes) -> list[Any] | None:
+        """The text, or all that a template may take, and the kept values of a line, which may be
+        ``null``; None for a blank one. ``BadRow`` if it cannot be used.
         """
+        if not raw.strip(b" \t\r"):
+            return None
+        value = parse_line(raw)
         if value is None:
             return [None] * (1 + len(self.kept))
         if not isinstance(value, dict):
@@ -69,14 +62,11 @@ class Columns:
                 f"the row is {KINDS.get(type(value), 'a number')}, not an object; if the file is"
                 " one array of objects, tell with input_format='json'"
             )
-        text = value.get(self.text) if self.template is None else self.template.of_row(written)
-        if text is not None and not isinstance(text, str):
-            raise BadRow(
-                f"text column {self.text!r} holds {KINDS.get(type(text), 'a number')}, not a"
-                " string; choose another with text_column=NAME"
-            )
-        if text is not None and not text.isascii():
-            _check_surrogates(text, self.text)
+        if self.template is None:
+            text = value.get(self.text)
+            _check_text(text, self.text)
+        else:
+            text = as_written(parse_line(raw, AS_WRITTEN))
         values = [text]
         for name, dtype in self.kept.items():
             fits, given = fitted(value.get(name), dtype)
@@ -91,13 +81,24 @@ class Columns:
     def arrays(self, rows: Sequence[list[Any]]) -> tuple[pa.Array, dict[str, pa.Array]]:
         """Rows as Arrow columns: the texts, and the kept ones by name."""
         texts, *kept = zip(*rows, strict=True) if rows else [()] * (1 + len(self.kept))
-        columns = zip(self.kept.items(), kept, strict=True)
-        return pa.array(texts, pa.large_string()), {
-            name: pa.array(values, dtype) for (name, dtype), values in columns
+        columns = {
+            name: pa.array(values, dtype)
+            for (name, dtype), values in zip(self.kept.items(), kept, strict=True)
         }
+        if self.template is None:
+            return pa.array(texts, pa.large_string()), columns
+        return self.template.of_rows(texts), columns
 
 
-def _check_surrogates(text: str, name: str) -> None:
+def _check_text(text: Any, name: str) -> None:
+    """``BadRow`` if it is not a text, or one that is no Unicode."""
+    if text is None:
+        return
+    if not isinstance(text, str):
+        raise BadRow(
+            f"text column {name!r} holds {KINDS.get(type(text), 'a number')}, not a string; choose"
+            " another with text_column=NAME"
+        )
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -134,7 +135,12 @@ def batches_of_blocks(
         columns = columns or columns_of_block(block, source, options)
         use = columns or columns_of_rows([], source, options)
         fast = _parse_fast(block, use)
-        texts, kept, bad = (*fast, []) if fast else _parse_slow(block, use, source, options)
+        if fast:
+            texts, kept = fast
+            bad: list[SkippedRow] = []
+        else:
+            rows, bad = line_by_line(block, source, options, use.row_of_line)
+            texts, kept = use.arrays(rows)
         memory.release_after(len(block.data))
         if len(texts) or bad:
             if use.text in options.keep_columns:
@@ -174,37 +180,6 @@ def _parse_fast(block: Block, columns: Columns) -> tuple[pa.Array, dict[str, pa.
     if not all(sure(column, block.data) for column in kept):
         return None
     return texts, dict(zip(columns.kept, kept, strict=True))
-
-
-def _parse_slow(
-    block: Block, columns: Columns, source: Source, options: ReadOptions
-) -> tuple[pa.Array, dict[str, pa.Array], list[SkippedRow]]:
-    """The block line by line; the first bad row raises, or all are told."""
-    rows: list[list[Any]] = []
-    bad: list[SkippedRow] = []
-    offset = block.offset
-    numbers = block.numbers or itertools.count(block.line)
-    for number, raw in zip(numbers, block.data.split(b"\n"), strict=False):
-        if raw.strip(b" \t\r"):
-            try:
-                written = parse_line(raw, AS_WRITTEN) if columns.template else None
-                rows.append(columns.row(parse_line(raw), written))
-            except BadRow as error:
-                blamed = _blame(error, raw, source, number, offset)
-                if options.on_error == "raise":
-                    raise blamed from None
-                bad.append(SkippedRow(number, blamed.message))
-        offset += len(raw) + 1
-    return *columns.arrays(rows), bad
-
-
-def _blame(error: BadRow, raw: bytes, source: Source, line: int, offset: int) -> InputError:
-    """The error for a bad row; not being UTF-8 comes first, as it explains most of them."""
-    try:
-        raw.decode()
-    except UnicodeDecodeError as encoding:
-        return not_utf8(encoding, offset, source, line)
-    return InputError(f"{error}, {SKIP_HINT}", source.name, line, error.column)
 
 
 def parse_line(raw: bytes, decoder: json.JSONDecoder = DECODER) -> Any:

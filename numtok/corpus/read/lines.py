@@ -1,16 +1,31 @@
-"""Bytes cut into blocks of whole lines, from which JSON lines and text files both start; and the
-errors about bytes that are no lines of text.
+"""Files of lines: cut into blocks of whole ones, and read. Text files are read here, each line or
+the whole a document; ``jsonl`` has JSON lines. The quick way takes a block at once; a block that it
+refuses is read line by line, which tells the place of what is wrong, or leaves it out.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from numtok.corpus.read.batches import LONGEST_ROW, SKIP_HINT, too_long
+import numpy as np
+import pyarrow as pa
+
+from numtok.corpus.read.batches import (
+    LONGEST_ROW,
+    SKIP_HINT,
+    ReadOptions,
+    SkippedRow,
+    TextBatch,
+    too_long,
+)
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.errors import InputError
+
+Row = TypeVar("Row")
 
 BOM = b"\xef\xbb\xbf"
 
@@ -62,6 +77,43 @@ def read_blocks(stream: ByteStream, size: int, longest: int = LONGEST_ROW) -> It
         yield Block(rest, line, offset, stream.position)
 
 
+class BadRow(Exception):
+    """One row that cannot be used; says why, and where in the line if known."""
+
+    def __init__(self, reason: str, column: int | None = None) -> None:
+        super().__init__(reason)
+        self.column = column
+
+
+def line_by_line(
+    block: Block, source: Source, options: ReadOptions, read: Callable[[bytes], Row | None]
+) -> tuple[list[Row], list[SkippedRow]]:
+    """What ``read`` makes of each line; InputError at the first that is bad, or all bad ones."""
+    rows: list[Row] = []
+    bad: list[SkippedRow] = []
+    offset, numbers = block.offset, block.numbers or itertools.count(block.line)
+    for number, raw in zip(numbers, block.data.split(b"\n")[: block.lines], strict=False):
+        try:
+            if (row := read(raw)) is not None:
+                rows.append(row)
+        except (BadRow, UnicodeDecodeError) as error:
+            blamed = _blame(error, raw, source, number, offset)
+            if options.on_error == "raise":
+                raise blamed from None
+            bad.append(SkippedRow(number, blamed.message))
+        offset += len(raw) + 1
+    return rows, bad
+
+
+def _blame(error: Exception, raw: bytes, source: Source, line: int, offset: int) -> InputError:
+    """The error for a bad row; not being UTF-8 comes first, as it explains most of them."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as encoding:
+        return not_utf8(encoding, offset, source, line)
+    return InputError(f"{error}, {SKIP_HINT}", source.name, line, getattr(error, "column", None))
+
+
 def refuse_utf16(head: bytes, source: Source) -> None:
     """``InputError`` if the first bytes are the mark of UTF-16, which can never be UTF-8."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -90,3 +142,61 @@ def not_utf8(error: UnicodeDecodeError, offset: int, source: Source, line: int) 
         f'convert the file with "iconv -f ENCODING -t UTF-8", {SKIP_HINT}'
     )
     return InputError(message, source.name, line, column)
+
+
+def read_text(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
+    """Documents of a text file: its lines without their ``\\n`` or ``\\r\\n``, or
+    (``text_unit="file"``) the whole of it.
+    """
+    if options.keep_columns or options.text_column is not None or options.template is not None:
+        raise InputError(
+            "a text file has no columns; leave out text_column=..., template=... and those to keep",
+            source.name,
+        )
+    with ByteStream(source) as stream:
+        if options.text_unit == "file":
+            yield from _whole(stream, options)
+            return
+        row = 0
+        for block in read_blocks(stream, options.batch_bytes):
+            bad: list[SkippedRow] = []
+            try:
+                texts = split_lines(block.data)
+            except pa.ArrowInvalid:
+                good, bad = line_by_line(
+                    block, source, options, lambda raw: raw.removesuffix(b"\r").decode()
+                )
+                texts = pa.array(good, pa.large_string())
+            yield TextBatch(texts, {}, row, block.position, source, tuple(bad))
+            row += len(texts) + len(bad)
+
+
+def _whole(stream: ByteStream, options: ReadOptions) -> Iterator[TextBatch]:
+    """One document, held in memory; an empty file is no document."""
+    pieces, held = [], 0
+    while piece := stream.read(8 << 20):
+        pieces.append(piece)
+        held += len(piece)
+        if held > LONGEST_ROW:
+            raise too_long("this file", LONGEST_ROW, stream.source)
+    data = b"".join(pieces)
+    if not data:
+        return
+    refuse_utf16(data, stream.source)
+    mark = len(BOM) if data.startswith(BOM) else 0
+    texts = pa.array([decoded(data[mark:], stream.source, offset=mark)], pa.large_string())
+    yield TextBatch(texts, {}, 0, stream.position, stream.source)
+
+
+def split_lines(data: bytes) -> pa.Array:
+    """The lines as large_string; ``ArrowInvalid`` if they are not UTF-8."""
+    import pyarrow.compute as pc
+
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n")
+    stop = len(data) - data.endswith(b"\n")
+    offsets = pa.py_buffer(np.array([0, stop], np.int64))
+    # one string: (1,)
+    whole = pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(data)])
+    whole.validate(full=True)
+    return pc.split_pattern(whole, "\n").flatten()  # (lines,)

@@ -19,7 +19,8 @@ from numtok.corpus.read.batches import (
     ReadOptions,
     TextBatch,
     checked_batches,
-    stretches,
+    decoded,
+    is_list,
     text_columns,
     too_long,
 )
@@ -101,7 +102,7 @@ def bounded_batches(
         some = _rows_per_batch(rows, leaves, batch_bytes)
         for batch in opened.iter_batches(some, [group], list(columns), use_threads=False):
             batch = batch.select(columns)
-            for part in _without_repetition(batch, file.schema_arrow, batch_bytes, source):
+            for part in decoded(batch, batch_bytes, source):
                 for name, column in zip(columns, part.columns, strict=True):
                     _check_lists(name, column, source)
                 yield part
@@ -179,7 +180,7 @@ def _dictionaries(column: pa.Array) -> list[pa.Array]:
         return [*_dictionaries(column.keys), *_dictionaries(column.items)]
     if pa.types.is_struct(column.type):
         return [one for field in column.flatten() for one in _dictionaries(field)]
-    return _dictionaries(column.values) if _is_list(column.type) else []
+    return _dictionaries(column.values) if is_list(column.type) else []
 
 
 def _rows_per_batch(rows: int, leaves: Sequence[_Leaf], batch_bytes: int) -> int:
@@ -199,43 +200,8 @@ def _rows_per_batch(rows: int, leaves: Sequence[_Leaf], batch_bytes: int) -> int
     return max(1, int(most))
 
 
-def _without_repetition(
-    batch: pa.RecordBatch, schema: pa.Schema, batch_bytes: int, source: Source
-) -> Iterator[pa.RecordBatch]:
-    """The rows with lists of dictionaries decoded, in slices of bounded size."""
-    sizes = np.zeros(batch.num_rows, np.int64)
-    for column in batch.columns:
-        if _repeats(column.type):
-            values = column.values
-            lengths = np.asarray(pc.fill_null(pc.binary_length(values.dictionary), 0), np.int64)
-            each = lengths[values.indices.fill_null(0).to_numpy(zero_copy_only=False)]
-            ends = np.concatenate([[0], np.cumsum(each)])
-            sizes += np.diff(ends[column.offsets.to_numpy()])
-    if not sizes.any():
-        yield batch
-        return
-    if sizes.max() > LONGEST_ROW:
-        raise too_long("a row", LONGEST_ROW, source)
-    for start, stop in stretches(sizes, batch_bytes):
-        part = batch.slice(start, stop - start)
-        fields = [schema.field(name) for name in part.schema.names]
-        decoded = [
-            column.cast(field.type) if _repeats(column.type) else column
-            for column, field in zip(part.columns, fields, strict=True)
-        ]
-        yield pa.RecordBatch.from_arrays(decoded, schema=pa.schema(fields, part.schema.metadata))
-
-
-def _repeats(kind: pa.DataType) -> bool:
-    return _is_list(kind) and bool(pa.types.is_dictionary(kind.value_type))
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
-
-
 def _check_lists(name: str, column: pa.Array, source: Source) -> None:
-    if not _is_list(column.type) or len(column.values) <= MOST_TOKENS:
+    if not is_list(column.type) or len(column.values) <= MOST_TOKENS:
         return
     if np.diff(column.offsets.to_numpy()).max(initial=0) > MOST_TOKENS:
         raise too_long(f"a row of {name!r}", LONGEST_ROW, source)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 
@@ -31,11 +30,6 @@ class _Looking(Template):
         for name, column in columns.items():
             self.seen.setdefault(name, []).extend(as_texts(column).to_pylist())
         return super().of_columns(columns)
-
-    def of_row(self, row: Mapping[str, Any]) -> str | None:
-        for name, value in row.items():
-            self.seen.setdefault(name, []).append(None if value is None else str(value))
-        return super().of_row(row)
 
 
 def columns_with_numbers(source: Source, grammar: Grammar) -> tuple[str, ...]:

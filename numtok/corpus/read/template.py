@@ -83,32 +83,29 @@ class Template:
                     parts.append(pc.fill_null(texts[name], ""))
             joined = pc.binary_join_element_wise(*parts, _scalar(""))
         else:
+            # not joined by line breaks: rows without any line would be left out
             lines = [
                 pc.if_else(
                     pc.equal(pc.fill_null(text, ""), ""),
-                    _scalar(None),
-                    pc.binary_join_element_wise(_scalar(name), text, _scalar(": ")),
+                    _scalar(""),
+                    pc.binary_join_element_wise(_scalar(f"\n{name}"), text, _scalar(": ")),
                 )
                 for name, text in texts.items()
             ]
-            joined = pc.binary_join_element_wise(*lines, _scalar("\n"), null_handling="skip")
+            joined = pc.utf8_slice_codeunits(
+                pc.binary_join_element_wise(*lines, _scalar("")), 1, None
+            )
         empty = nulls[0]
         for one in nulls[1:]:
             empty = pc.and_(empty, one)
         return pc.if_else(empty, _scalar(None), joined)
 
-    def of_row(self, row: Mapping[str, Any]) -> str | None:
-        """The text of an object that :data:`AS_WRITTEN` parsed."""
-        names = self.columns or tuple(row)
-        texts = {name: _as_text(value) for name in names if (value := row.get(name)) is not None}
-        if not texts:
-            return None
-        if not self.columns:
-            return "\n".join(f"{name}: {text}" for name, text in texts.items() if text)
-        return "".join(
-            before + (texts.get(name, "") if name is not None else "")
-            for before, name in self._pieces
-        )
+    def of_rows(self, rows: Sequence[Mapping[str, str] | None]) -> pa.Array:
+        """The same of objects of JSON, each given as :func:`as_written` gives it."""
+        names = self.columns or dict.fromkeys(name for row in rows for name in row or ())
+        values = {name: [row.get(name) if row else None for row in rows] for name in names}
+        columns = {name: pa.array(texts, pa.large_string()) for name, texts in values.items()}
+        return self.of_columns(columns) if columns else pa.nulls(len(rows), pa.large_string())
 
 
 def _scalar(text: str | None) -> pa.Scalar:
@@ -128,6 +125,11 @@ def as_texts(column: pa.Array) -> pa.Array:
             for one in values
         ]
         return pa.array(texts, pa.large_string())
+
+
+def as_written(row: Mapping[str, Any]) -> dict[str, str]:
+    """The values, but for null, of an object that :data:`AS_WRITTEN` parsed, as texts."""
+    return {name: _as_text(value) for name, value in row.items() if value is not None}
 
 
 def _as_text(value: Any, inside: bool = False) -> str:
