@@ -1,6 +1,5 @@
 """Encoded files for other people's trainers: what ``numtok export`` does. Each row is a sequence,
-and a document; each stream has one value per token. ``write.indexed`` and ``write.samples`` have
-the formats.
+and a document; each stream has one value per token. ``write.streams`` has the formats.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import check_choice
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run
 from numtok.corpus.unpack import EncodedPiece, encoded_rows
-from numtok.corpus.write import indexed, samples
+from numtok.corpus.write.streams import FORMATS, Streams
 from numtok.errors import SchemaError
 from numtok.representations.columns import Column
 from numtok.representations.values import tensor_values
@@ -86,7 +85,7 @@ def export_files(
         NumtokError: if files do not belong together, or cannot be read or written; nothing new is
             left then.
     """
-    check_choice("to", to, (*indexed.CODES, *samples.WRITERS))
+    check_choice("to", to, tuple(FORMATS))
     sources = find_inputs(inputs)
     run = Run(sources, prefix, progress)
     path = sources[0].path
@@ -94,10 +93,10 @@ def export_files(
     metadata = read_metadata(described, path)
     end = _end(end_token, tokenizer, metadata, path)
     columns = _columns(described)
-    kind: Any = indexed if to in indexed.CODES else samples
-    dtypes = {name: _stored(one, metadata, kind.STORED) for name, one in columns.items()}
-    with kind.open_streams(str(prefix), to, dtypes, overwrite) as out:
-        exported = Exported(out.files)
+    kind = FORMATS[to]
+    dtypes = {name: _stored(one, metadata, kind.stored) for name, one in columns.items()}
+    with kind.open(str(prefix), to, dtypes, overwrite) as out:
+        exported = Exported(dict(out.files))
         for batch, of, run.read in _in_token_layout(sources, metadata, end):
             ends = _write(batch, of, columns, dtypes, out)
             sizes = np.diff(ends, prepend=0)
@@ -108,7 +107,7 @@ def export_files(
             run.tick()
         told: Any = {"to": to, "sequences": exported.sequences, "tokens": exported.tokens}
         told |= {"streams": _about(columns, dtypes, out.files), "numtok": metadata}
-        out.describe(f"{json.dumps(told, indent=1)}\n")
+        out.finish(f"{json.dumps(told, indent=1)}\n")
     exported.bytes, exported.seconds = out.bytes_written, run.seconds
     return exported
 
@@ -174,7 +173,7 @@ def _write(
     path: str,
     columns: Mapping[str, Column],
     dtypes: Mapping[str, np.dtype[Any]],
-    out: indexed.IndexedFiles | samples.Samples,
+    out: Streams,
 ) -> npt.NDArray[np.int64]:
     """Write rows; after how many tokens each of them ends."""
     streams = {}

@@ -12,7 +12,7 @@ from numtok_cli.main import cli
 
 import numtok
 from numtok.corpus.read.encoded import read_encoded
-from numtok.corpus.write.indexed import open_streams
+from numtok.corpus.write.streams import FORMATS
 from numtok.errors import InputError, OutputError, SchemaError, TokenizerError
 from numtok.tokenizer.layout import to_token_layout
 
@@ -149,7 +149,9 @@ def test_files_appear_whole_or_not_at_all(folder, tmp_path):
 def test_a_sequence_has_a_limit(tmp_path):
     with (
         pytest.raises(OutputError, match="2,147,483,648 values, more than the format can tell"),
-        open_streams(str(tmp_path / "a"), "megatron", {"a": np.dtype("u1")}, False) as files,
+        FORMATS["megatron"].open(
+            str(tmp_path / "a"), "megatron", {"a": np.dtype("u1")}, False
+        ) as files,
     ):
         files.write({"a": np.zeros(0, np.uint8)}, np.array([1 << 31]))
     assert list(tmp_path.iterdir()) == []

@@ -182,7 +182,7 @@ def test_what_is_for_reading_only(corpus):
     [
         (
             "memory://nowhere/a.jsonl",
-            "^memory://nowhere/a.jsonl: there is no such file or folder",
+            "^memory://nowhere/a.jsonl: no such file or folder",
         ),
         ("memory://in/*.csvx", "no file matches this pattern"),
         ("nothing://a/b.jsonl", "nothing:// is unknown; known are paths, s3://"),

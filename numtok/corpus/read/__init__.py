@@ -1,8 +1,8 @@
 """Text documents out of files, and encoded rows out of files.
 
-One file for each input format (``jsonl``, ``json_document``, ``csv_table``, ``text``, ``parquet``,
-``arrow``); ``formats`` is their table, ``find`` the files of what the user names, ``documents``
-the way in; ``sources``, ``lines`` and ``batches`` are what the readers share. ``encoded`` reads
+One file for each input format (``lines`` for text, ``jsonl``, ``json_document``, ``csv_table``,
+``parquet``, ``arrow``); ``formats`` is their table, ``find`` the files of what the user names,
+``documents`` the way in; ``sources`` and ``batches`` are what the readers share. ``encoded`` reads
 what numtok wrote. May import the rooms below the corpus, and what files of the corpus share for
 reading and writing (``checksums``).
 """

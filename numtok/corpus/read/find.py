@@ -96,7 +96,7 @@ def _expand(item: str, asked: str | None) -> list[Source]:
             " alone",
             item,
         )
-    raise InputError("there is no such file or folder; check the path or URL", item)
+    raise InputError("no such file or folder; check the path or URL", item)
 
 
 def _folder(folder: str, asked: str | None) -> list[Source]:

@@ -1,3 +1,3 @@
 """What is written: ``sinks`` has the table of output formats, ``encoded`` the files that appear when
-they are whole, and standard output.
+they are whole, and standard output; ``streams`` has the formats of other people's trainers.
 """
