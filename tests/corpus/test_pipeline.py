@@ -1,8 +1,10 @@
 """Files to encoded files and back, through the library."""
 
+import functools
 import threading
 import time
 import weakref
+from collections import Counter
 from contextlib import contextmanager, nullcontext
 
 import pyarrow.parquet as pq
@@ -13,7 +15,7 @@ import numtok
 from numtok.corpus import decode_files, encode_corpus
 from numtok.corpus.flow import run_ordered
 from numtok.corpus.read.encoded import read_encoded
-from numtok.errors import InputError, NumtokError, OutputError, RepresentationError
+from numtok.errors import InputError, OutputError, RepresentationError
 
 TEXTS = [
     "pH 7.4 at -12.5e-3",
@@ -43,18 +45,19 @@ def column(path, name):
 
 
 @contextmanager
-def into(taken):
-    """A sink that keeps what it gets."""
-    yield taken.append
+def into(taken, ended=None, take=None):
+    """A sink that keeps what it gets, and the exception that it is left with."""
+    try:
+        yield take or taken.append
+    except BaseException as error:
+        if ended is not None:
+            ended.append(type(error))
+        raise
 
 
-def flow(items, work, sink, workers=3, budget=100, **more):
+def flow(items, work=lambda item: item, sink=lambda: into([]), workers=3, budget=100, **more):
     """Each item takes ten bytes of the budget."""
     run_ordered(items, work, sink, lambda item: 10, workers, budget, **more)
-
-
-def same(item):
-    return item
 
 
 def test_results_come_in_order_whatever_the_workers_do():
@@ -85,7 +88,7 @@ def test_no_more_than_the_budget_is_on_its_way():
         with lock:
             now -= 1
 
-    flow(items(), same, lambda: nullcontext(take), workers=4, budget=50)
+    flow(items(), sink=lambda: nullcontext(take), workers=4, budget=50)
     assert most <= 5 + 2  # one is read ahead, one is being given back
 
 
@@ -93,8 +96,7 @@ def test_an_item_is_let_go_of_once_there_is_its_result():
     class Item:
         pass
 
-    made = []
-    alive = []
+    made, alive = [], []
 
     def item():
         fresh = Item()
@@ -114,92 +116,50 @@ def test_an_item_is_let_go_of_once_there_is_its_result():
     assert alive == [False, False, False]
 
 
-def test_the_first_failure_in_order_is_raised_and_threads_end():
-    before = threading.active_count()
+@pytest.mark.parametrize("where", ["read", "work", "write"])
+def test_the_first_failure_in_order_is_raised_after_what_came_before(where):
+    before, taken, ended = threading.active_count(), [], []
 
-    def work(item):
-        if item == 20:
-            time.sleep(0.05)
-            raise ValueError("twenty")
-        if item == 21:
-            raise KeyError("twenty-one")
+    def fails(place, item):
+        if place == where and item in (20, 21):
+            time.sleep(0.05 * (21 - item))  # the later one comes first
+            raise InputError(f"number {item}")
         return item
 
-    taken = []
-    with pytest.raises(ValueError, match="twenty"):
-        flow(range(1000), work, lambda: into(taken))
-    assert taken == list(range(20)) and threading.active_count() == before
+    items = (fails("read", item) for item in range(1000))
+    sink = functools.partial(into, taken, ended, lambda item: taken.append(fails("write", item)))
+    with pytest.raises(InputError, match="number 20"):
+        flow(items, functools.partial(fails, "work"), sink)
+    assert (taken, ended) == (list(range(20)), [InputError])
+    assert threading.active_count() == before
 
 
-def test_nothing_is_written_behind_a_refusal():
-    taken = []
-
-    def take(item):
-        if item == 7:
-            raise OutputError("disk full")
-        taken.append(item)
-
-    with pytest.raises(OutputError, match="disk full"):
-        flow(range(1000), same, lambda: nullcontext(take))
-    assert taken == list(range(7))
-
-
-@contextmanager
-def watched(taken, ended):
-    """A sink that keeps what it gets, and the exception that it is left with."""
-    try:
-        yield taken.append
-    except BaseException as error:
-        ended.append(type(error))
-        raise
-
-
-def test_a_failed_read_waits_for_what_came_before():
-    taken = []
-    ended = []
-
-    def items():
-        yield from range(10)
-        raise InputError("broken")
-
-    with pytest.raises(InputError, match="broken"):
-        flow(items(), same, lambda: watched(taken, ended))
-    assert taken == list(range(10)) and ended == [InputError]
-
-
-def test_a_sink_that_fails_to_open_or_to_close_is_raised():
+@pytest.mark.parametrize(("items", "place"), [(10**9, "open"), (10, "close")])
+def test_a_sink_that_fails_to_open_or_to_close_is_raised(items, place):
     @contextmanager
-    def no_open():
-        raise OutputError("no place")
+    def sink():
+        if place == "close":
+            yield lambda result: None
+        raise OutputError(f"cannot {place}")
         yield
 
-    @contextmanager
-    def no_close():
-        yield lambda result: None
-        raise OutputError("no end")
-
-    for items, sink, message in ((10**9, no_open, "no place"), (10, no_close, "no end")):
-        with pytest.raises(OutputError, match=message):
-            flow(iter(range(items)), same, sink)
+    with pytest.raises(OutputError, match=f"cannot {place}"):
+        flow(iter(range(items)), sink=sink)
 
 
 @pytest.mark.parametrize("where", ["read", "tick", "write"])
 def test_an_interrupt_closes_the_sink_as_an_error_does(where):
-    ended = []
-    done = {}
+    ended, done = [], Counter()
 
     def reach(place):
-        done[place] = done.get(place, 0) + 1
+        done[place] += 1
         if place == where and done[place] == 50:
             raise KeyboardInterrupt
 
-    class Written(list[int]):
-        def append(self, one):
-            reach("write")
-
     items = (reach("read") for _ in range(10**9))
+    sink = functools.partial(into, [], ended, lambda result: reach("write"))
     with pytest.raises(KeyboardInterrupt):
-        flow(items, same, lambda: watched(Written(), ended), tick=lambda: reach("tick"))
+        flow(items, sink=sink, tick=lambda: reach("tick"))
     assert ended == [KeyboardInterrupt]
     assert not any("numtok" in thread.name for thread in threading.enumerate())
 
@@ -299,19 +259,6 @@ def test_lines_of_text_cannot_hold_line_breaks(tokenizer, tmp_path):
     with pytest.raises(OutputError, match=r"document 2 has a line break.*jsonl"):
         decode_files([tmp_path / "in.jsonl.arrow"], tmp_path / "c.txt", tokenizer)
     assert not (tmp_path / "c.txt").exists()
-
-
-def test_a_bug_in_a_thread_is_raised_with_its_place(tokenizer, tmp_path, monkeypatch):
-    def broken(*_, **__):
-        raise ZeroDivisionError("oops")
-
-    source = write_texts(tmp_path / "in.jsonl", ["1", "2"])
-    monkeypatch.setattr(tokenizer, "encode_with_report", broken)
-    with pytest.raises(ZeroDivisionError) as caught:
-        encode_corpus([source], tmp_path / "o.parquet", tokenizer)
-    assert not isinstance(caught.value, NumtokError)
-    assert "rows 1 to 2 of" in caught.value.__notes__[0]
-    assert only_file(tmp_path) == ["in.jsonl"]
 
 
 # Large
