@@ -2,7 +2,7 @@
 
 ``calls`` is what ``numtok encode`` does, as :func:`numtok.encode_files`; ``encode`` and ``decode``
 are the two ways; ``pieces`` are what goes through their pipeline, ``flow``, all or a ``sample``, in
-their order or by ``shuffle``; ``pack`` says which
+their order or shuffled; ``pack`` says which
 rows a file gets, ``fit`` finds xVal's scale, ``summary`` tells. ``read`` has one file for
 each input format, ``write`` for each kind of output; they share ``checksums``.
 

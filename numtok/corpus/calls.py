@@ -16,8 +16,8 @@ from numtok import locations
 from numtok.corpus.encode import encode_corpus
 from numtok.corpus.fit import ScaleFit, xval_place
 from numtok.corpus.jobs.planning import Encoder, Sharding, is_folder
+from numtok.corpus.read.documents import columns_with_numbers
 from numtok.corpus.read.find import find_inputs
-from numtok.corpus.read.tables import columns_with_numbers
 from numtok.corpus.sample import parse_split
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.summary import Progress, Summary

@@ -17,12 +17,12 @@ from numtok.arrays import memory
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.pack import FileRows, PackedRows, TokenLayoutRows
-from numtok.corpus.pieces import Piece, Reader, located
+from numtok.corpus.pieces import Piece, Reader, in_random_order, located, shuffled
 from numtok.corpus.read.batches import TextBatch
-from numtok.corpus.read.documents import check_text_unit, find_inputs
+from numtok.corpus.read.documents import check_text_unit
+from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import identify
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
-from numtok.corpus.shuffle import in_random_order, shuffled
 from numtok.corpus.summary import (
     Progress,
     Run,

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.corpus.read.batches import ReadOptions
-from numtok.corpus.read.documents import Source, read_batches
+from numtok.corpus.read.documents import read_batches
+from numtok.corpus.read.sources import Source
 from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers

@@ -5,6 +5,7 @@ columns as they are in the file: nothing is encoded again.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +18,9 @@ import pyarrow as pa
 from numtok.corpus.decode import tokenizer_of
 from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
-from numtok.corpus.read.documents import find_inputs, read_batches
+from numtok.corpus.read.documents import read_batches
 from numtok.corpus.read.encoded import SUFFIXES, open_encoded
-from numtok.corpus.read.find import suffixes
+from numtok.corpus.read.find import find_inputs, suffixes
 from numtok.errors import InputError
 from numtok.representations import from_dict
 from numtok.tokenizer import schema
@@ -59,35 +60,33 @@ def text_of(
 ) -> str:
     """The text of a row of a corpus; InputError if there is none."""
     (source,) = find_inputs([path], input_format)
-    rows = 0
-    for batch in read_batches(source, ReadOptions(text_column, batch_bytes=PIECE_BYTES)):
-        if row <= rows + len(batch.texts):
-            text = batch.texts[row - 1 - rows].as_py()
-            if text is None:
-                raise InputError(
-                    "has no text: it is missing or null; choose another row", source.name, row=row
-                )
-            return str(text)
-        rows += len(batch.texts)
-    raise _no_such_row(source.name, row, rows)
+    batches = read_batches(source, ReadOptions(text_column, batch_bytes=PIECE_BYTES))
+    text = _nth((batch.texts for batch in batches), row, source.name)[0].as_py()
+    if text is None:
+        raise InputError(
+            "has no text: it is missing or null; choose another row", source.name, row=row
+        )
+    return str(text)
 
 
 def stored_row(path: str | Path, row: int = 1, source: Any = None) -> StoredRow:
     """A row of an encoded file, in any layout; ``source`` is the source tokenizer. InputError if
     there is no such row, SchemaError if it was encoded with another tokenizer.
     """
-    tokenizer, rows = tokenizer_of(path, source), 0
+    tokenizer = tokenizer_of(path, source)
     with closing(open_encoded(path)) as file:
-        for batch in file.batches(PIECE_BYTES):
-            if row <= rows + batch.num_rows:
-                stored = batch.slice(row - 1 - rows, 1)
-                return _row(str(path), row, _facts(file.schema, file.rows), stored, tokenizer)
-            rows += batch.num_rows
-    raise _no_such_row(str(path), row, rows)
+        stored = _nth(file.batches(PIECE_BYTES), row, str(path))
+        return _row(str(path), row, _facts(file.schema, file.rows), stored, tokenizer)
 
 
-def _no_such_row(path: str, row: int, rows: int) -> InputError:
-    return InputError(f"has {rows:,} rows, so there is no row {row:,}", path)
+def _nth(batches: Iterable[Any], row: int, path: str) -> Any:
+    """The row with this number, from 1, as a slice of one of the batches or arrays."""
+    rows = 0
+    for batch in batches:
+        if row <= rows + len(batch):
+            return batch.slice(row - 1 - rows, 1)
+        rows += len(batch)
+    raise InputError(f"has {rows:,} rows, so there is no row {row:,}", path)
 
 
 def _facts(described: pa.Schema, rows: int | None) -> tuple[tuple[str, str], ...]:

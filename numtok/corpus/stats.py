@@ -25,8 +25,9 @@ from numtok.corpus.jobs.folder import read_manifest
 from numtok.corpus.pieces import Piece, located
 from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
-from numtok.corpus.read.documents import Source, check_text_unit, find_inputs, read_batches
-from numtok.corpus.read.tables import columns_with_numbers
+from numtok.corpus.read.documents import check_text_unit, columns_with_numbers, read_batches
+from numtok.corpus.read.find import find_inputs
+from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Template
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, processors
 from numtok.corpus.unpack import EncodedPiece, encoded_pieces

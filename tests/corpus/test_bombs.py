@@ -21,7 +21,8 @@ SCRIPT = r"""
 import json, re, resource, sys
 import numtok
 from numtok.corpus.read.batches import ReadOptions
-from numtok.corpus.read.documents import find_inputs, read_batches
+from numtok.corpus.read.documents import read_batches
+from numtok.corpus.read.find import find_inputs
 
 def read(path, unit="line", keep=""):
     [source] = find_inputs([path])

@@ -13,12 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from numtok.corpus.jobs.cut import cut, cut_again
-from numtok.corpus.read.documents import (
-    find_inputs,
-    group_sizes,
-    read_batches,
-    rows_before,
-)
+from numtok.corpus.read.documents import group_sizes, read_batches, rows_before
+from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import ByteStream, Source
 
 LINES = st.lists(st.text("ab é\r", max_size=30).map(str.encode), max_size=30).map(b"\n".join)

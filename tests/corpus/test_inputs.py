@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from numtok_cli.main import cli
 
 import numtok
-from numtok.corpus.read.documents import find_inputs
+from numtok.corpus.read.find import find_inputs
 from numtok.errors import InputError
 
 

@@ -14,7 +14,7 @@ import pytest
 from input_files import write_texts
 
 import numtok
-from numtok.corpus import shuffle
+from numtok.corpus import pieces
 from numtok.corpus.sample import Sample, parse_split
 from numtok.errors import InputError, JobError, OutputError
 
@@ -180,7 +180,7 @@ def test_blocks_bound_what_is_in_memory(tmp_path, monkeypatch):
     """Documents move within a block alone."""
     given, out = tmp_path / "in.jsonl", tmp_path / "out.parquet"
     given.write_text("".join(rows_of_ids(4000)))
-    monkeypatch.setattr(shuffle, "BLOCK_BYTES", 4000)
+    monkeypatch.setattr(pieces, "BLOCK_BYTES", 4000)
     numtok.encode_files(given, out, shuffle=1, batch_bytes=500, **KEPT)
     order = list(map(int, ids(out)))
     away = np.abs(np.array(order) - np.arange(4000))

@@ -25,7 +25,9 @@ from hypothesis import strategies as st
 from input_files import batches_of, failure, read_all, write
 
 from numtok.corpus.read.batches import ReadOptions
-from numtok.corpus.read.documents import Source, find_inputs, read_batches
+from numtok.corpus.read.documents import read_batches
+from numtok.corpus.read.find import find_inputs
+from numtok.corpus.read.sources import Source
 from numtok.errors import InputError
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -233,12 +235,11 @@ def test_other_arrow_kinds_of_text(tmp_path, dtype):
     assert read_all(tmp_path / "a.arrow", text_column="text") == ["é", None, ""]
 
 
-# JSON lines: awkward but right
+# JSON: awkward but right
 
 
-@pytest.mark.parametrize(
-    ("data", "texts"),
-    [
+GOOD = {
+    "a.jsonl": [
         (b"", []),
         (b"\n\n \t\r\n", []),
         (b"\xef\xbb\xbf", []),
@@ -260,16 +261,20 @@ def test_other_arrow_kinds_of_text(tmp_path, dtype):
         (b'{"text":"a","x":' + b"[" * 50_000 + b"]" * 50_000 + b"}\n", ["a"]),
         (b'{"id":"q","text":null}\n', [None]),
     ],
-)
-def test_awkward_json_lines(tmp_path, data, texts):
-    path = write(tmp_path, "a.jsonl", data)
-    assert read_all(path) == texts
-    assert read_all(path, batch_bytes=1) == texts, "however the blocks fall"
-
-
-@pytest.mark.parametrize(
-    ("data", "line", "column", "reason"),
-    [
+    "a.json": [
+        ("", []),
+        (" \n", []),
+        ("[]", []),
+        ("[ ]\n", []),
+        ('\ufeff[{"text":"a"}]', ["a"]),
+        ('[{"text":"a"},\n\n {"text":null}, {}, null]\n', ["a", None, None, None]),
+        ('{"text":"a"}', ["a"]),
+        ('{\n "text": "a",\n "n": 1\n}\n', ["a"]),
+        ('{"text":"a"}\n{"text":"b"}\n', ["a", "b"]),
+    ],
+}
+BROKEN = {
+    "a.jsonl": [
         (b'{"text":"a"}\n\n{"text":oops}\n{"text":"c"}\n', 3, 9, "Expecting value"),
         (b'{"text":"a"}\n{"text":"b', 2, 9, "Unterminated string"),
         (b'{"text":"a"} xx\n', 1, 14, "one object on each line"),
@@ -286,9 +291,31 @@ def test_awkward_json_lines(tmp_path, data, texts):
         (b"[" * 100_000 + b"\n", 1, None, "nested too deeply"),
         ('{"text":"a"}\n'.encode("utf-16"), 1, None, "UTF-16"),
     ],
-)
-def test_broken_json_lines(tmp_path, data, line, column, reason):
-    path = write(tmp_path, "a.jsonl", data)
+    "a.json": [
+        (b'[{"text":"a"}\n {"text":"b"}]', 2, 2, "Expecting ','"),
+        (b'[{"text":"a"},\n]', 2, 1, "Expecting value"),
+        (b'[{"text":"a"}', 1, 14, "Expecting ','"),
+        (b'[{"text":"a"}]\n[]', 2, 1, "more text"),
+        (b'\n[{"text":\n"\xff"}]', 3, 2, "byte offset 12"),
+        (b'{\n"text": oops}', 2, 9, "Expecting value"),
+        (b"[1]", 1, None, "not an object"),
+    ],
+}
+
+
+def rows_of(tables):
+    return [(name, *row) for name, rows in tables.items() for row in rows]
+
+
+@pytest.mark.parametrize(("name", "data", "texts"), rows_of(GOOD))
+def test_awkward_json(tmp_path, name, data, texts):
+    for batch_bytes in (8 << 20, 1):  # however the blocks fall
+        assert read_all(write(tmp_path, name, data), batch_bytes=batch_bytes) == texts
+
+
+@pytest.mark.parametrize(("name", "data", "line", "column", "reason"), rows_of(BROKEN))
+def test_broken_json(tmp_path, name, data, line, column, reason):
+    path = write(tmp_path, name, data)
     for batch_bytes in (8 << 20, 5):
         error = failure(path, batch_bytes=batch_bytes)
         assert (error.line, error.column) == (line, column) and reason in str(error)
@@ -306,44 +333,6 @@ def test_bad_rows_can_be_skipped(tmp_path):
     error = failure(path)
     assert (error.line, error.column) == (2, 2)
     assert "byte offset 3" in str(error) and "iconv" in str(error)
-
-
-# .json
-
-
-@pytest.mark.parametrize(
-    ("data", "texts"),
-    [
-        ("", []),
-        (" \n", []),
-        ("[]", []),
-        ("[ ]\n", []),
-        ('\ufeff[{"text":"a"}]', ["a"]),
-        ('[{"text":"a"},\n\n {"text":null}, {}, null]\n', ["a", None, None, None]),
-        ('{"text":"a"}', ["a"]),
-        ('{\n "text": "a",\n "n": 1\n}\n', ["a"]),
-        ('{"text":"a"}\n{"text":"b"}\n', ["a", "b"]),
-    ],
-)
-def test_json_documents(tmp_path, data, texts):
-    assert read_all(write(tmp_path, "a.json", data)) == texts
-
-
-@pytest.mark.parametrize(
-    ("data", "line", "column", "reason"),
-    [
-        (b'[{"text":"a"}\n {"text":"b"}]', 2, 2, "Expecting ','"),
-        (b'[{"text":"a"},\n]', 2, 1, "Expecting value"),
-        (b'[{"text":"a"}', 1, 14, "Expecting ','"),
-        (b'[{"text":"a"}]\n[]', 2, 1, "more text"),
-        (b'\n[{"text":\n"\xff"}]', 3, 2, "byte offset 12"),
-        (b'{\n"text": oops}', 2, 9, "Expecting value"),
-        (b"[1]", 1, None, "not an object"),
-    ],
-)
-def test_broken_json_documents(tmp_path, data, line, column, reason):
-    error = failure(write(tmp_path, "a.json", data))
-    assert (error.line, error.column) == (line, column) and reason in str(error)
 
 
 def test_a_bad_row_of_an_array_is_left_out_by_itself(tmp_path):

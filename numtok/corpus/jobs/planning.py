@@ -45,13 +45,12 @@ from numtok.corpus.jobs.plan import (
     saved_tokenizer,
     versions,
 )
-from numtok.corpus.pieces import Reader
+from numtok.corpus.pieces import Reader, in_random_order
 from numtok.corpus.read.documents import check_text_unit
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source, identify
 from numtok.corpus.sample import Sample
 from numtok.corpus.settings import EncodeSettings
-from numtok.corpus.shuffle import in_random_order
 from numtok.corpus.write.encoded import check_options
 from numtok.errors import InputError, JobError, OutputError
 from numtok.tokenizer.tokenizer import Tokenizer

@@ -1,23 +1,29 @@
 """Text documents out of files, in bounded memory: ``TextBatch`` es, each some rows of one file or of
-a part of one; where a file can be cut into parts, and what a place in a part is called in the whole.
+a part of one; where a file can be cut into parts, and what a place in a part is called in the whole;
+which columns hold numbers, for whoever finds none in the texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
 
 from numtok import locations
 from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, left_out
-from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.sources import Source, named_errors
-from numtok.errors import InputError, MissingInputError
-
-__all__ = ["Source", "TextBatch", "check_text_unit", "find_inputs", "read_batches"]
+from numtok.corpus.read.template import ROW, Template, as_texts
+from numtok.errors import InputError, MissingInputError, NumtokError
+from numtok.numbers.grammar import Grammar
+from numtok.numbers.scan import scan
 
 _CHUNK = 1 << 20
 _BLANK = b" \t\r"
 _DEFAULTS = ReadOptions()
+_TABLES = ("csv", "tsv", "parquet", "arrow", "jsonl")
+_LOOKED_AT = 1 << 20  # bytes of a table
 
 
 def check_text_unit(sources: Sequence[Source], text_unit: str) -> None:
@@ -96,3 +102,31 @@ def _before(source: Source) -> Iterator[bytes]:
         while left and (chunk := file.read(min(_CHUNK, left))):
             left -= len(chunk)
             yield chunk
+
+
+class _Looking(Template):
+    """Keeps the texts of each column that it is given."""
+
+    def __init__(self) -> None:
+        super().__init__(ROW)
+        self.seen: dict[str, list[str | None]] = {}
+
+    def of_columns(self, columns: Mapping[str, pa.Array]) -> pa.Array:
+        for name, column in columns.items():
+            self.seen.setdefault(name, []).extend(as_texts(column).to_pylist())
+        return super().of_columns(columns)
+
+
+def columns_with_numbers(source: Source, grammar: Grammar) -> tuple[str, ...]:
+    """The columns in which the first rows hold numbers; none for a pipe, or what is no table."""
+    if source.size is None or source.format not in _TABLES:
+        return ()
+    looking = _Looking()
+    with contextlib.suppress(NumtokError, pa.ArrowException, OSError):
+        how = ReadOptions(None, (), _LOOKED_AT, template=looking)
+        next(FORMATS[source.format].read(source, how), None)
+    return tuple(
+        name
+        for name, texts in looking.seen.items()
+        if len(scan([text or "" for text in texts], grammar))
+    )
