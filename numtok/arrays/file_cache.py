@@ -22,6 +22,7 @@ from pathlib import Path
 HEAD = b"numtok kept 1\n"
 DIGEST = 32  # bytes of SHA-256
 MOST_FILES = 1024  # of a folder; the oldest half goes when there are more
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _IMPORT = re.compile(r"^ *(?:from|import)\s+([\w.]+)", re.MULTILINE)
 
 
@@ -52,10 +53,17 @@ def trusted(folder: Path) -> Path | None:
     for at, level in enumerate(levels):
         ours = level.st_uid in (os.getuid(), 0) and stat.S_ISDIR(level.st_mode)
         own_group = stat.S_IWGRP if at and level.st_gid == level.st_uid else 0
-        writable = level.st_mode & (stat.S_IWGRP | stat.S_IWOTH) & ~own_group
+        writable = level.st_mode & OTHERS_WRITE & ~own_group
         if not ours or (writable and not (at and level.st_mode & stat.S_ISVTX)):
             return None
     return real
+
+
+def _is_ours(file: os.stat_result) -> bool:
+    """Whether this user or the system owns it, and nobody else can write to it."""
+    if not hasattr(os, "getuid"):
+        return True
+    return file.st_uid in (os.getuid(), 0) and not file.st_mode & OTHERS_WRITE
 
 
 def make_private(folder: Path) -> Path:
@@ -102,10 +110,13 @@ def _source(module: str) -> tuple[str, list[str]]:
 
 
 def read(path: Path) -> bytes | None:
-    """What :func:`write` put there, if it is whole and the folder can be trusted."""
+    """What :func:`write` put there, if it is whole, and nobody else can write to it or its folder."""
     folder = trusted(path.parent)
+    if folder is None:
+        return None
     try:
-        content = b"" if folder is None else (folder / path.name).read_bytes()
+        with open(folder / path.name, "rb") as file:
+            content = file.read() if _is_ours(os.fstat(file.fileno())) else b""
     except OSError:
         return None
     digest, rest = content[len(HEAD) :][:DIGEST], content[len(HEAD) + DIGEST :]
@@ -118,7 +129,9 @@ def write(path: Path, content: bytes) -> None:
     folder = make_private(path.parent)
     temporary = folder / f"{path.name}.{secrets.token_hex(6)}.tmp"
     try:
-        temporary.write_bytes(HEAD + hashlib.sha256(content).digest() + content)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        with open(os.open(temporary, flags, 0o600), "wb") as file:  # whatever the umask
+            file.write(HEAD + hashlib.sha256(content).digest() + content)
         os.replace(temporary, folder / path.name)
     finally:
         temporary.unlink(missing_ok=True)

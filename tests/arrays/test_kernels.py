@@ -284,6 +284,21 @@ def test_a_folder_that_others_may_write_is_not_read(who, level, cache, tmp_path)
 
 
 @needs_modes
+def test_a_file_that_others_may_write_is_not_read(cache):
+    """In a folder that others may read, it is made so that they cannot, whatever the umask."""
+    before = os.umask(0)
+    try:
+        cache.mkdir(0o755, parents=True)
+        assert squared(3) == (9, 0)
+    finally:
+        os.umask(before)
+    (path,) = cache.rglob("square-*")
+    assert path.stat().st_mode & 0o777 == 0o600 and squared(3) == (9, 1)
+    path.chmod(0o666)
+    assert squared(3) == (9, 0) and squared(3) == (9, 1)
+
+
+@needs_modes
 def test_links_and_sticky_folders(tmp_path):
     trusted = file_cache.trusted
     real = file_cache.make_private(tmp_path / "a" / "b")
