@@ -13,33 +13,38 @@ except ImportError as error:
         "numtok_torch needs PyTorch and safetensors; install them with: pip install 'numtok[torch]'"
     ) from error
 
+from numtok_torch.choose import (
+    embedding_from_config,
+    embedding_from_schema,
+    head_from_config,
+    head_from_schema,
+)
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import IterableNumberDataset, NumberDataset
 from numtok_torch.embeddings.base import NumberEmbedding, SumEmbedding
-from numtok_torch.embeddings.choose import embedding_from_config, embedding_from_schema
-from numtok_torch.embeddings.exponent_bins import ExponentBinsEmbedding
+from numtok_torch.embeddings.bins import ExponentBinsEmbedding, QuantileBinsEmbedding
 from numtok_torch.embeddings.float_bits import FloatBitsEmbedding
 from numtok_torch.embeddings.fone import FoNEDigitEmbedding, FoNEEmbedding
 from numtok_torch.embeddings.fone_rows import start_as_fone
 from numtok_torch.embeddings.log_fourier import LogFourierEmbedding
 from numtok_torch.embeddings.place_values import PlaceValueEmbedding
-from numtok_torch.embeddings.quantile_bins import QuantileBinsEmbedding
 from numtok_torch.embeddings.xval import XValEmbedding
 from numtok_torch.generation.estimate import Estimate
 from numtok_torch.generation.generate_texts import Generated, generate
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
-from numtok_torch.heads.added_losses import CrossEntropyWith
 from numtok_torch.heads.base import NumberHead, NumberPrediction
 from numtok_torch.heads.bits import BitsHead
-from numtok_torch.heads.choose import head_from_config, head_from_schema
-from numtok_torch.heads.digit_entropy import DigitEntropyLoss
 from numtok_torch.heads.fone import FoNEHead
 from numtok_torch.heads.fourier import FourierHead
-from numtok_torch.heads.losses import NumberTokenLoss
+from numtok_torch.heads.losses import (
+    CrossEntropyWith,
+    DigitEntropyLoss,
+    NumberTokenLoss,
+    NumberValueLoss,
+)
 from numtok_torch.heads.mixture import MixtureHead
 from numtok_torch.heads.quantiles import QuantileHead
 from numtok_torch.heads.scalar import ScalarHead
-from numtok_torch.heads.value_loss import NumberValueLoss
 from numtok_torch.model.backbone import ModelError, PlainBackbone
 from numtok_torch.model.model import NumberModel
 from numtok_torch.model.objective import NumberModelOutput

@@ -15,9 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError, SchemaError
-from numtok.representations import REPRESENTATIONS
 from numtok.representations.columns import NUMBER_MASK
-from numtok.representations.registry import layer_of
 
 Batch = Mapping[str, Tensor]
 
@@ -78,6 +76,7 @@ class NumberEmbedding(NumberLayer):
     """
 
     streams: tuple[str, ...] = ()
+    least = 0.0  # the least amplitude that :meth:`scale_to` gives
 
     @property
     def amplitude(self) -> float:
@@ -97,30 +96,26 @@ class NumberEmbedding(NumberLayer):
         Args:
             size: root mean square of the entries of the word vectors.
         """
-        if self._options.get("amplitude", 1.0) is None and size > 0 and (own := self._size()) > 0:
-            self.set_amplitude(max(size / own, self._least()))
+        if self._options.get("amplitude", 1.0) is None and size > 0 and (own := self.size()) > 0:
+            self.set_amplitude(max(size / own, self.least))
 
     def set_amplitude(self, amplitude: float | None) -> None:
         """Multiply the start by it, once; None leaves it to :meth:`scale_to`."""
         self._options["amplitude"] = amplitude
         with torch.no_grad():
-            for parameter in self._started():
+            for parameter in self.started():
                 parameter.mul_(self.amplitude)
 
     def load_amplitude(self, config: Mapping[str, Any]) -> None:
-        """That of the layer which the weights are of; before there was one it was 1."""
+        """That of the layer which the weights are of."""
         if "amplitude" in self._options:
-            self._options["amplitude"] = config.get("amplitude", 1.0)
+            self._options["amplitude"] = config["amplitude"]
 
-    def _started(self) -> list[Tensor]:
+    def started(self) -> list[Tensor]:
         """The parameters that the amplitude multiplies; others multiply their features by it."""
         return []
 
-    def _least(self) -> float:
-        """The least amplitude that :meth:`scale_to` gives."""
-        return 0.0
-
-    def _size(self) -> float:
+    def size(self) -> float:
         """Root mean square of the entries of its vectors, before the amplitude."""
         return 0.0
 
@@ -177,6 +172,82 @@ class NumberEmbedding(NumberLayer):
         return batch[name]
 
 
+class TableEmbedding(NumberEmbedding):
+    """Adds one of so many learned ``vectors`` to each word vector: from zeros with ``zero_init``,
+    else from a normal distribution of standard deviation 0.02.
+    """
+
+    def make_table(self, rows: int, fixed: int | None = None) -> None:
+        """The vectors; the ``fixed`` one stays zero."""
+        self.vectors = nn.Embedding(rows, self.d_model, padding_idx=fixed)
+        nn.init.normal_(self.vectors.weight, std=0.0 if self._options["zero_init"] else 0.02)
+        if fixed is not None:
+            nn.init.zeros_(self.vectors.weight[fixed])
+        self.set_amplitude(self._options["amplitude"])
+
+    def started(self) -> list[Tensor]:
+        return [self.vectors.weight]
+
+    def size(self) -> float:
+        return root_mean_square(self.vectors.weight)
+
+    def embed(self, words: Tensor, rows: Tensor) -> Tensor:
+        vectors: Tensor = self.vectors(rows.to(torch.int64))
+        return words + vectors
+
+
+class FeatureEmbedding(NumberEmbedding):
+    """Adds fixed features of a number to its word vector: through a linear map without bias, or,
+    with ``projection="pad"``, multiplied by the amplitude, with zeros after.
+
+    Attributes:
+        projection: the linear map; None without.
+    """
+
+    projection: nn.Linear | None
+
+    def make_projection(self, width: int, norm: float) -> None:
+        """The map of so many features, whose vector has this norm in the mean."""
+        name, options, self.norm = self.name, self._options, norm
+        projection, zero_init = options.get("projection", "linear"), options["zero_init"]
+        if projection not in ("pad", "linear"):
+            raise RepresentationError(
+                f"{name}: projection={projection!r} is unknown; use 'pad' or 'linear'"
+            )
+        self.projection = None
+        if projection == "linear":
+            self.projection = nn.Linear(width, self.d_model, bias=False)
+            if zero_init:
+                nn.init.zeros_(self.projection.weight)
+        elif zero_init:
+            raise RepresentationError(
+                f"{name}: zero_init needs something to learn: take projection='linear' with it"
+            )
+        elif width > self.d_model:
+            raise RepresentationError(
+                f"{name}: {width} features do not fit into d_model={self.d_model}; take"
+                " projection='linear'"
+            )
+        else:
+            self.least = 1.0
+        self.set_amplitude(options["amplitude"])
+
+    def started(self) -> list[Tensor]:
+        return [] if self.projection is None else [self.projection.weight]
+
+    def size(self) -> float:
+        if self.projection is None:
+            return self.norm / math.sqrt(self.d_model)
+        return self.norm * root_mean_square(self.projection.weight)
+
+    def project(self, features: Tensor) -> Tensor:
+        """Features (n, width) to vectors (n, d_model)."""
+        if self.projection is not None:
+            return linear(features, self.projection)
+        features = features if self.amplitude == 1 else features * self.amplitude
+        return nn.functional.pad(features, (0, self.d_model - features.shape[-1]))
+
+
 class SumEmbedding(NumberEmbedding):
     """Several layers, each of which adds its change to the same word vectors; their order does not
     matter.
@@ -222,22 +293,9 @@ class SumEmbedding(NumberEmbedding):
 Layer = TypeVar("Layer", bound=NumberLayer)
 
 
-def layers(part: str) -> dict[str, Any]:
-    """The registered classes, ``"embedding"`` or ``"head"``, by their own names."""
-    kinds = [layer_of(name, part) for name in REPRESENTATIONS]
-    return {kind.name: kind for kind in kinds if kind is not None}
-
-
 def option_names(kind: type[nn.Module]) -> list[str]:
     """The names of a layer's, or a head's, options."""
     return [name for name in kind.__init__.__annotations__ if name not in ("d_model", "return")]
-
-
-def named(part: str, name: str, known: Mapping[str, type[Layer]]) -> type[Layer]:
-    """The class of that name. RepresentationError if there is none."""
-    if name not in known:
-        raise RepresentationError(f"unknown {part} {name!r}; choose from {', '.join(known)}")
-    return known[name]
 
 
 def from_config(kind: type[Layer], config: Mapping[str, Any], d_model: int) -> Layer:
@@ -245,13 +303,12 @@ def from_config(kind: type[Layer], config: Mapping[str, Any], d_model: int) -> L
     options = {key: tuple(one) if isinstance(one, list) else one for key, one in config.items()}
     options.pop("name", None)
     names = option_names(kind)
-    # one that was off when it was saved may be gone since
-    if unknown := [key for key, one in options.items() if key not in names and one is not False]:
+    if unknown := options.keys() - {*names}:
         raise RepresentationError(
-            f"{kind.name}: {kind.__name__} has no option {', '.join(unknown)}; it has"
+            f"{kind.name}: {kind.__name__} has no option {', '.join(sorted(unknown))}; it has"
             f" {', '.join(names)}"
         )
-    return kind(d_model, **{key: one for key, one in options.items() if key in names})
+    return kind(d_model, **options)
 
 
 def readable(tensor: Tensor) -> bool:
@@ -273,46 +330,3 @@ def root_mean_square(vectors: Tensor) -> float:
         return 0.0
     norm = torch.linalg.vector_norm(vectors.detach(), dtype=torch.float32)
     return float(norm) / math.sqrt(vectors.numel())
-
-
-def projected_size(features: float, layer: nn.Linear | None, d_model: int) -> float:
-    """Root mean square of the entries of projected features of this norm."""
-    if layer is None:
-        return features / math.sqrt(d_model)
-    return features * root_mean_square(layer.weight)
-
-
-def projection_layer(
-    name: str, width: int, d_model: int, projection: str, zero_init: bool
-) -> nn.Linear | None:
-    """The linear map of ``projection="linear"``, or None for ``"pad"``."""
-    if projection not in ("pad", "linear"):
-        raise RepresentationError(
-            f"{name}: projection={projection!r} is unknown; use 'pad' or 'linear'"
-        )
-    if projection == "linear":
-        layer = nn.Linear(width, d_model, bias=False)
-        if zero_init:
-            nn.init.zeros_(layer.weight)
-        return layer
-    if zero_init:
-        raise RepresentationError(
-            f"{name}: zero_init needs something to learn: take projection='linear' with it"
-        )
-    if width > d_model:
-        raise RepresentationError(
-            f"{name}: {width} features do not fit into d_model={d_model}; take projection='linear'"
-        )
-    return None
-
-
-def project(
-    features: Tensor, layer: nn.Linear | None, d_model: int, amplitude: float = 1.0
-) -> Tensor:
-    """Features (..., width) to (..., d_model): through the linear map, whose start has the
-    amplitude, or times it with zeros after.
-    """
-    if layer is not None:
-        return linear(features, layer)
-    features = features if amplitude == 1 else features * amplitude
-    return nn.functional.pad(features, (0, d_model - features.shape[-1]))

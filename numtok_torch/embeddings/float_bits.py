@@ -15,18 +15,10 @@ from torch import Tensor, nn
 
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import FloatBits
-from numtok_torch.embeddings.base import (
-    NumberEmbedding,
-    linear,
-    project,
-    projected_size,
-    projection_layer,
-    readable,
-    root_mean_square,
-)
+from numtok_torch.embeddings.base import FeatureEmbedding, linear, readable, root_mean_square
 
 
-class FloatBitsEmbedding(NumberEmbedding):
+class FloatBitsEmbedding(FeatureEmbedding):
     """Shows each number by its bits: b, those of a float32 or float64.
 
     ``combine="replace"``, Floating-Point Embedding, equation 3: the word vector becomes a small
@@ -110,48 +102,44 @@ class FloatBitsEmbedding(NumberEmbedding):
         self.signed_bits = signed_bits or combine != "replace"
         self._form, size = (width, reciprocal), width * (1 + reciprocal)
         if combine != "replace":
-            self.projection = projection_layer(self.name, size, d_model, projection, zero_init)
-        else:
-            self.layers = nn.ModuleList(
-                nn.Linear(d_model if k else size, d_model, bias=bias) for k in range(depth)
-            )
-            self.gain = nn.Parameter(torch.zeros(d_model)) if zero_init else None
+            self.make_projection(size, math.sqrt(d_model if combine == "zero_pad" else size))
+            return
+        self.layers = nn.ModuleList(
+            nn.Linear(d_model if k else size, d_model, bias=bias) for k in range(depth)
+        )
+        self.gain = nn.Parameter(torch.zeros(d_model)) if zero_init else None
         self.set_amplitude(amplitude)
 
-    def _started(self) -> list[Tensor]:
+    def started(self) -> list[Tensor]:
         if self.combine != "replace":
-            return [] if self.projection is None else [self.projection.weight]
+            return super().started()
         biases = [p for name, p in self.layers.named_parameters() if name.endswith("bias")]
         first: Any = self.layers[0]
         return [first.weight, *biases]  # what R is proportional to
 
-    def _least(self) -> float:
-        return 1.0 if self.combine != "replace" and self.projection is None else 0.0
-
-    def _size(self) -> float:
-        if self.combine == "zero_pad":
-            return 1.0
-        if self.combine == "add":
-            features = math.sqrt(self._form[0] * (1 + self._form[1]))
-            return projected_size(features, self.projection, self.d_model)
+    def size(self) -> float:
+        if self.combine != "replace":
+            return super().size()
         device = next(self.layers.parameters()).device
         values = torch.logspace(-4, 6, 201, device=device, dtype=torch.float64)
         of_values = values.float().view(torch.int32).to(torch.int64)
         words = of_values if self._form[0] == 32 else values.view(torch.int64)
-        bits = as_bits(words, *self._form).to(torch.float32)
         with torch.no_grad():
-            return root_mean_square(self._network(2 * bits - 1 if self.signed_bits else bits))
+            return root_mean_square(self._network(self._bits(words)))
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
-        bits = as_bits(rows, *self._form).to(torch.float32)  # (n, bits)
-        bits = 2 * bits - 1 if self.signed_bits else bits
+        bits = self._bits(rows)  # (n, bits)
         if self.combine == "add":
-            return words + project(bits, self.projection, self.d_model, self.amplitude)
+            return words + self.project(bits)
         if self.combine == "zero_pad":
-            scale = math.sqrt(self.d_model / bits.shape[-1])
-            return project(scale * bits, self.projection, self.d_model, self.amplitude)
+            return self.project(math.sqrt(self.d_model / bits.shape[-1]) * bits)
         vectors = self._network(bits)  # (n, d_model)
         return vectors if self.gain is None else words + self.gain * vectors
+
+    def _bits(self, rows: Tensor) -> Tensor:
+        """float32 (n, bits), 0 or -1 and 1."""
+        bits = as_bits(rows, *self._form).to(torch.float32)
+        return 2 * bits - 1 if self.signed_bits else bits
 
     def _network(self, bits: Tensor) -> Tensor:
         """R of the numbers' bits: (n, bits) to (n, d_model)."""

@@ -16,16 +16,10 @@ from torch import Tensor
 
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import FoNE
-from numtok_torch.embeddings.base import (
-    Batch,
-    NumberEmbedding,
-    project,
-    projected_size,
-    projection_layer,
-)
+from numtok_torch.embeddings.base import Batch, FeatureEmbedding
 
 
-class FoNEEmbedding(NumberEmbedding):
+class FoNEEmbedding(FeatureEmbedding):
     """Adds the Fourier features of each number to its word vector (FoNE: Zhou et al. 2025,
     algorithm 1).
 
@@ -71,17 +65,7 @@ class FoNEEmbedding(NumberEmbedding):
         super().__init__(d_model, **sizes, **options, **start)
         self._representation = fone
         self._width = features_per_number(fone.n_digits, fone.bases, chunk)
-        self.projection = projection_layer(self.name, self._width, d_model, projection, zero_init)
-        self.set_amplitude(amplitude)
-
-    def _started(self) -> list[Tensor]:
-        return [] if self.projection is None else [self.projection.weight]
-
-    def _size(self) -> float:
-        return projected_size(math.sqrt(self._width / 2), self.projection, self.d_model)
-
-    def _least(self) -> float:
-        return 1.0 if self.projection is None else 0.0
+        self.make_projection(self._width, math.sqrt(self._width / 2))
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
         """From digits (n, ...) or features (n, ..., 2)."""
@@ -100,10 +84,10 @@ class FoNEEmbedding(NumberEmbedding):
                 f"number_fourier holds {features.shape[1]} features per number, the layer was made"
                 f" for {self._width}"
             )
-        return words + project(features, self.projection, self.d_model, self.amplitude)
+        return words + self.project(features)
 
 
-class FoNEDigitEmbedding(NumberEmbedding):
+class FoNEDigitEmbedding(FeatureEmbedding):
     """FoNE on digit tokens: φ(j, 10), the cosine and sine of 2πj/10, at each token of a digit j,
     whatever its place.
 
@@ -153,15 +137,9 @@ class FoNEDigitEmbedding(NumberEmbedding):
                 "fone_digits: zero_init leaves a model as it was, which combine='replace' cannot;"
                 " take combine='add'"
             )
-        self.projection = projection_layer(self.name, 2, d_model, projection, zero_init)
         self._digit_ids, self.combine = tuple(int(digit_id) for digit_id in digit_ids), combine
-        self.set_amplitude(amplitude)
-
-    def _started(self) -> list[Tensor]:
-        return [] if self.projection is None else [self.projection.weight]
-
-    def _size(self) -> float:
-        return projected_size(1.0, self.projection, self.d_model)
+        self.make_projection(2, 1.0)
+        self.least = 0.0  # each digit has a word vector of its own
 
     def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         ids = self.read(inputs_embeds, batch, *self.streams)  # (batch, seq)
@@ -170,7 +148,7 @@ class FoNEDigitEmbedding(NumberEmbedding):
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
         features = digit_table((10,), rows.device)[rows]  # (n, 2)
-        vectors = project(features, self.projection, self.d_model, self.amplitude)
+        vectors = self.project(features)
         return vectors if self.combine == "replace" else words + vectors
 
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import math
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from numtok.errors import SchemaError
 from numtok.representations import LogFourier
-from numtok_torch.embeddings.base import NumberEmbedding, linear, projected_size
+from numtok_torch.embeddings.base import FeatureEmbedding
 
 
-class LogFourierEmbedding(NumberEmbedding):
+class LogFourierEmbedding(FeatureEmbedding):
     """Adds a linear map, without bias, of the sign, the zero flag and the Fourier features of each
     number's logarithm.
 
@@ -41,24 +41,15 @@ class LogFourierEmbedding(NumberEmbedding):
             d_model, n_frequencies=n_frequencies, zero_init=zero_init, amplitude=amplitude
         )
         LogFourier(n_frequencies)  # which refuses what it cannot be
-        self.projection = nn.Linear(2 * (n_frequencies + 1), d_model, bias=False)
-        if zero_init:
-            nn.init.zeros_(self.projection.weight)
-        self.set_amplitude(amplitude)
-
-    def _started(self) -> list[Tensor]:
-        return [self.projection.weight]
-
-    def _size(self) -> float:
+        self._width = 2 * (n_frequencies + 1)
         # a sign of ±1, and a cosine and a sine for each frequency
-        features = math.sqrt(self.projection.in_features / 2)
-        return projected_size(features, self.projection, self.d_model)
+        self.make_projection(self._width, math.sqrt(n_frequencies + 1))
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
         features = rows.flatten(1)  # (n, 2 (k + 1))
-        if features.shape[1] != self.projection.in_features:
+        if features.shape[1] != self._width:
             raise SchemaError(
                 f"number_log_fourier has the shape {tuple(rows.shape)}, the layer was made for"
-                f" (n, {self.projection.in_features // 2}, 2)"
+                f" (n, {self._width // 2}, 2)"
             )
-        return words + linear(features, self.projection)
+        return words + self.project(features)

@@ -44,12 +44,12 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
-from numtok_torch.embeddings.base import Batch, NumberEmbedding, root_mean_square
+from numtok_torch.embeddings.base import Batch, TableEmbedding
 
 ORDERS = ("msd", "lsd")
 
 
-class PlaceValueEmbedding(NumberEmbedding):
+class PlaceValueEmbedding(TableEmbedding):
     """Adds a vector for each digit's place; zero-initialised, so that a pretrained model starts
     unchanged.
 
@@ -117,21 +117,7 @@ class PlaceValueEmbedding(NumberEmbedding):
         self.max_place, self.max_offset, self.written = max_place, max_offset, written
         self.coupled, self.read_as_written = coupled, read_as_written
         # the row of place 0 stays zero, unless it is a position like others
-        fixed = None if coupled else max_place
-        self.vectors = nn.Embedding(2 * max_place + 1, d_model, padding_idx=fixed)
-        if zero_init:
-            nn.init.zeros_(self.vectors.weight)
-        else:
-            nn.init.normal_(self.vectors.weight, std=0.02)
-            if not coupled:
-                nn.init.zeros_(self.vectors.weight[max_place])
-        self.set_amplitude(amplitude)
-
-    def _started(self) -> list[Tensor]:
-        return [self.vectors.weight]
-
-    def _size(self) -> float:
-        return root_mean_square(self.vectors.weight)
+        self.make_table(2 * max_place + 1, fixed=None if coupled else max_place)
 
     @classmethod
     def options_for(cls, representation: Any) -> dict[str, Any]:
@@ -153,9 +139,8 @@ class PlaceValueEmbedding(NumberEmbedding):
         return (torch.ones_like(place, dtype=torch.bool) if self.coupled else place != 0), place
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
-        rows = rows.clamp(-self.max_place, self.max_place) + self.max_place
-        places: Tensor = self.vectors(rows)
-        return words + places
+        places = rows.clamp(-self.max_place, self.max_place) + self.max_place
+        return super().embed(words, places)
 
 
 def places_when_written(place: Tensor, order: str) -> Tensor:

@@ -1,4 +1,4 @@
 """Heads and losses: hidden states in, numbers or a loss out.
 
-May import numtok and :mod:`numtok_torch.embeddings`.
+May import numtok, :mod:`numtok_torch.data` and :mod:`numtok_torch.embeddings`.
 """

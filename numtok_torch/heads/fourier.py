@@ -1,11 +1,4 @@
-"""The density of the next number as a Fourier series, smooth and of any shape.
-
-Fourier Head: Helping Large Language Models Learn Complex Probability Distributions (Gillman et al.
-2024, arXiv 2410.22269), in the continuous form of the authors' code (fourier_head_mle.py of
-nate-gillman/fourier-head): a linear map gives complex numbers a_0 … a_N, c_k = Σ_j a_(j+k) a_j* are
-the coefficients, and p(y) = 1/2 + Re Σ_k c_k / c_0 exp(iπky) over y from -1 to 1. That is the same
-as |Σ_j a_j exp(iπjy)|² / 2c_0, which is never negative, and as which it is computed here.
-"""
+"""The density of the next number as a Fourier series, smooth and of any shape."""
 
 from __future__ import annotations
 
@@ -15,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
-from numtok_torch.heads.base import NumberPrediction, mean, moved, run
-from numtok_torch.heads.space import ValueHead
+from numtok_torch.heads.base import NumberPrediction, ValueHead, mean, moved, run
 
 FLOOR = 1e-5  # of the density; the authors add it to the probability of each bin
 GRID = 2048  # places at which the mode is looked for
@@ -25,7 +17,10 @@ HALVINGS = 50  # of the interval that a quantile lies in
 
 class FourierHead(ValueHead):
     """The density of the next number as a Fourier series, smooth and of any shape (Fourier Head:
-    Gillman et al. 2024).
+    Gillman et al. 2024, arXiv 2410.22269), in the continuous form of the authors' code
+    (fourier_head_mle.py of nate-gillman/fourier-head): a linear map gives complex numbers a_0 … a_N,
+    c_k = Σ_j a_(j+k) a_j* are the coefficients, and p(y) = 1/2 + Re Σ_k c_k / c_0 exp(iπky) over y
+    from -1 to 1. That is |Σ_j a_j exp(iπjy)|² / 2c_0, as which it is computed, and never negative.
 
     It lies over y = x · scale, or with ``space="asinh"`` over y = asinh(x · scale), from -spread to
     spread. Numbers beyond count as its ends.

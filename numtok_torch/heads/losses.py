@@ -1,11 +1,13 @@
-"""Number token loss: for numbers that are spelled out in tokens, the distance in value between what
-was predicted and what is right, added to the cross-entropy, to which a 4 for a 5 is as wrong as a 9.
+"""Losses on numbers that are spelled out in tokens, by their value; to be added to the
+cross-entropy, to which a 4 for a 5 is as wrong as a 9. And the cross-entropy with them beside it,
+as transformers' Trainer takes a loss: ``Trainer(..., compute_loss_func=CrossEntropyWith([loss]))``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
 
 import pyarrow as pa
 import torch
@@ -15,13 +17,63 @@ from numtok import Tokenizer
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import SpelledOut, from_dict
 from numtok.tokenizer.schema import read_metadata
+from numtok_torch.data.masking import IGNORED
 from numtok_torch.heads.digit_tokens import DigitTokens, ids_of_runs
 
-KINDS = ("was", "mse")
+TINY = torch.finfo(torch.float32).tiny
 REWEIGHED = 1.01  # of the largest distance: what a token that is no number costs
+ENTROPY_WEIGHT = 0.01  # of DEL beside the cross-entropy, in its authors' code
+SHRINKS = 1.02
 
 
-class NumberTokenLoss(nn.Module):
+class NumberLoss(nn.Module, ABC):
+    """What losses on the tokens of numbers have in common: a mean over tokens, or over numbers."""
+
+    largest: int  # of the ids that are looked at
+
+    @abstractmethod
+    def each(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """(the loss of what a label begins, float32; which labels count, bool), (batch, seq) each."""
+
+    def forward(
+        self, logits: Tensor, labels: Tensor, causal: bool = False, weights: Tensor | None = None
+    ) -> Tensor:
+        """The loss, float32, a scalar; 0 with a graph if the labels hold no number.
+
+        Args:
+            logits: (batch, seq, vocabulary), which may be padded beyond the tokenizer's.
+            labels: (batch, seq).
+            causal: whether logits at t are for the label at t + 1.
+            weights: (batch, seq), float or bool, of the labels; 0 leaves names out, such as ids and
+                phone numbers. A number of several digits may count as its first one does.
+
+        Raises:
+            SchemaError: if the shapes do not fit together.
+        """
+        if self.largest >= logits.shape[-1]:
+            raise SchemaError(
+                f"the model scores {logits.shape[-1]} tokens, and those of numbers go up to"
+                f" {self.largest}; call resize_token_embeddings(tokenizer.vocab_size)"
+            )
+        if weights is not None and weights.shape != labels.shape:
+            raise SchemaError(
+                f"weights {tuple(weights.shape)} and labels {tuple(labels.shape)} differ; give each"
+                " label one weight"
+            )
+        if causal:
+            logits, labels = logits[:, :-1], labels[:, 1:]
+            weights = None if weights is None else weights[:, 1:]
+        if logits.shape[:-1] != labels.shape:
+            raise SchemaError(
+                f"logits {tuple(logits.shape)} and labels {tuple(labels.shape)} differ in batch or"
+                " sequence"
+            )
+        losses, counted = self.each(logits, labels)  # (batch, seq) each
+        share = (counted if weights is None else counted * weights).to(torch.float32)
+        return (losses * share).sum() / share.sum().clamp(min=TINY)
+
+
+class NumberTokenLoss(NumberLoss):
     """The number token loss of Zausinger et al. (Regress, Don't Guess, 2025), to be added to the
     cross-entropy: how far each digit that is predicted is from the right one.
 
@@ -45,18 +97,15 @@ class NumberTokenLoss(nn.Module):
         self, groups: Sequence[Mapping[int, float]], kind: str = "was", reweigh: bool = False
     ) -> None:
         super().__init__()
-        if kind not in KINDS:
-            raise RepresentationError(
-                f"number token loss: kind={kind!r} is unknown; use one of"
-                f" {', '.join(map(repr, KINDS))}"
-            )
+        _check_kind("number token loss", kind, ("was", "mse"))
         if not groups or any(len(group) < 2 for group in groups):
             raise RepresentationError(
                 "number token loss: needs at least one group of at least two number tokens"
             )
-        if len({token_id for group in groups for token_id in group}) < sum(map(len, groups)):
+        ids = [int(token_id) for group in groups for token_id in group]
+        if len({*ids}) < len(ids):
             raise RepresentationError("number token loss: a token is in two groups")
-        self.kind, self.reweigh = kind, reweigh
+        self.kind, self.reweigh, self.largest = kind, reweigh, max(ids)
         self._groups = [
             {int(token_id): float(value) for token_id, value in sorted(group.items())}
             for group in groups
@@ -109,74 +158,266 @@ class NumberTokenLoss(nn.Module):
         """Id to value, for each group."""
         return [dict(group) for group in self._groups]
 
-    def forward(
-        self, logits: Tensor, labels: Tensor, causal: bool = False, weights: Tensor | None = None
-    ) -> Tensor:
-        """The loss, float32, a scalar; 0 with a graph if no label is a number token.
-
-        Args:
-            logits: (batch, seq, vocabulary).
-            labels: (batch, seq).
-            causal: whether logits at t are for the label at t + 1.
-            weights: (batch, seq), float or bool, of the labels; 0 leaves names out, such as ids and
-                phone numbers.
-        """
-        largest = max(token_id for group in self._groups for token_id in group)
-        logits, labels, weights = aligned(logits, labels, causal, weights, largest)
-        total = count = logits.new_zeros((), dtype=torch.float32)
+    def each(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        total = torch.zeros(labels.shape, device=logits.device)
+        counted = torch.zeros_like(labels, dtype=torch.bool)
         for group in self._groups:
-            ids = torch.tensor(list(group), device=labels.device)  # (tokens,), ascending
-            values = torch.tensor(list(group.values()), device=labels.device)  # (tokens,)
-            chosen = torch.isin(labels, ids)  # (batch, seq)
-            share = (chosen if weights is None else chosen * weights).to(torch.float32)
-            if torch.compiler.is_compiling():  # no shape in an unbroken graph hangs on the labels
-                rows = logits.masked_fill(~chosen.unsqueeze(-1), 0).flatten(0, -2)
-                known, shares = torch.where(chosen, labels, ids[0]).flatten(), share.flatten()
-            else:
-                rows, known, shares = logits[chosen], labels[chosen], share[chosen]
-            target = values[torch.searchsorted(ids, known)]  # (n,)
-            losses = self._losses(rows, ids, values, target) * shares  # (n,)
-            total, count = total + losses.sum(), count + share.sum()
-        return total / count.clamp(min=torch.finfo(torch.float32).tiny)
+            ids, values, chosen, right = looked_up(group, labels)
+            losses = self._losses(logits, ids, values, right)  # (batch, seq)
+            total, counted = torch.where(chosen, losses, total), counted | chosen
+        return total, counted
 
-    def _losses(self, logits: Tensor, ids: Tensor, values: Tensor, target: Tensor) -> Tensor:
-        """(n,) from logits (n, vocabulary), a group's ids and values, and the labels' values."""
-        near = logits[:, ids].to(torch.float32)  # (n, tokens)
-        p = near.softmax(-1)  # (n, tokens)
+    def _losses(self, logits: Tensor, ids: Tensor, values: Tensor, right: Tensor) -> Tensor:
+        """(batch, seq), from a group's ids and values, and those of the labels, (batch, seq)."""
+        near = logits[..., ids].to(torch.float32)  # (batch, seq, tokens)
+        p = near.softmax(-1)
         if self.kind == "was":
-            losses = (p * (values - target.unsqueeze(-1)).abs()).sum(-1)  # (n,)
+            losses = (p * (values - right.unsqueeze(-1)).abs()).sum(-1)
         else:
-            losses = ((p * values).sum(-1) - target).square()  # (n,)
+            losses = ((p * values).sum(-1) - right).square()
         if self.reweigh:
             largest = (values.max() - values.min()) ** (1 if self.kind == "was" else 2)
-            share = (near.logsumexp(-1) - logits.to(torch.float32).logsumexp(-1)).exp()  # (n,)
+            share = (near.logsumexp(-1) - logits.to(torch.float32).logsumexp(-1)).exp()
             losses = losses * share + REWEIGHED * largest * (1 - share)
         return losses
 
 
-def aligned(
-    logits: Tensor, labels: Tensor, causal: bool, weights: Tensor | None, largest: int
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Logits (batch, seq, vocabulary), labels (batch, seq) and weights (batch, seq), each at the
-    place of its label. A vocabulary may be padded, beyond the ``largest`` id that is looked at.
-    SchemaError if their shapes do not fit together.
+class DigitLoss(NumberLoss):
+    """What losses on digits have in common: which tokens are digits, and of which number.
+
+    Args:
+        tokens: which tokens are digits, and how numbers are made of them; :meth:`from_schema` and
+            :meth:`from_tokenizer` find them.
     """
-    if largest >= logits.shape[-1]:
-        raise SchemaError(
-            f"the model scores {logits.shape[-1]} tokens, and those of numbers go up to {largest};"
-            " call resize_token_embeddings(tokenizer.vocab_size)"
+
+    def __init__(self, tokens: DigitTokens) -> None:
+        super().__init__()
+        if not tokens.digits:
+            raise RepresentationError("a loss on digits: needs tokens that are digits")
+        self.tokens, self.largest = tokens, max(tokens.digits)
+
+    @classmethod
+    def from_schema(cls, schema: pa.Schema, **options: Any) -> Self:
+        """For a file that numtok wrote with numbers spelled out in digits: ``place``, ``digits:N``,
+        ``p10``. SchemaError for any other data.
+        """
+        return cls(DigitTokens.from_schema(schema), **options)
+
+    @classmethod
+    def from_tokenizer(cls, tokenizer: Any, **options: Any) -> Self:
+        """For a tokenizer, numtok's or of transformers; where numbers stay text, they are runs of
+        tokens of one digit. SchemaError if it has no such tokens.
+        """
+        return cls(DigitTokens.from_tokenizer(tokenizer), **options)
+
+    def digits_in(self, labels: Tensor) -> Tensor:
+        """Bool (batch, seq): which labels are digits of numbers."""
+        digit = among(labels, self.tokens.digits)
+        if not self.tokens.opens:
+            return digit
+        places = torch.arange(labels.shape[1], device=labels.device)  # (seq,)
+        opened, closed = (  # (batch, seq) each: where the last bracket is
+            torch.where(among(labels, ids), places, -1).cummax(1).values
+            for ids in (self.tokens.opens, self.tokens.closes)
         )
-    if weights is not None and weights.shape != labels.shape:
-        raise SchemaError(
-            f"weights {tuple(weights.shape)} and labels {tuple(labels.shape)} differ; give each"
-            " label one weight"
+        return digit & (opened > closed)
+
+    def numbers_in(self, labels: Tensor, digit: Tensor) -> tuple[Tensor, Tensor]:
+        """(where numbers begin, bool; the number that the last beginning belongs to, int64),
+        (batch, seq) each. An exponent is no number.
+        """
+        joint = among(labels, self.tokens.joints)
+        runs = digit | (joint & before(digit) & behind(digit))
+        power = among(labels, self.tokens.powers) & before(digit | joint)
+        signed = before(among(labels, self.tokens.signs)) & before(before(power))
+        exponent = before(power) | signed
+        first = runs & ~before(runs)
+        # -1 in front of the first, where nothing is added up
+        number = first.flatten().cumsum(0).view_as(labels) - 1
+        return first & ~exponent, number.clamp(min=0)
+
+
+class NumberValueLoss(DigitLoss):
+    """How far the expected value of each number is from the right one, relative to it, as a mean
+    over numbers. To be added to the cross-entropy.
+
+    A number is a run of digits in the labels, with the points and separators among them. ŷ is the
+    sum of the expected digits at their places: at each token, the mean of the values of all digits,
+    by the softmax over them alone; so a wrong digit costs by its place. y is the number of the
+    labels; sign and power of ten are left out, as they are tokens of their own.
+
+    ``"symmetric"`` is |ŷ - y| / (ŷ + y), 0 to 1, ``NumberLevelLoss`` of ``ntloss``, the package of
+    Zausinger et al. (2025); without a gradient where y is 0, so that digits need another loss.
+    ``"relative"`` is |ŷ - y| / max(y, u), where u is one in the last place as written; large where
+    a number begins with zeros.
+
+    Args:
+        tokens: which tokens are digits, and how numbers are made of them; :meth:`from_schema` and
+            :meth:`from_tokenizer` find them.
+        kind: ``"symmetric"`` or ``"relative"``.
+
+    Shape:
+        - logits: (batch, seq, vocabulary); labels: (batch, seq); weights: (batch, seq); output: ().
+    """
+
+    def __init__(self, tokens: DigitTokens, kind: str = "symmetric") -> None:
+        super().__init__(tokens)
+        _check_kind("number value loss", kind, ("symmetric", "relative"))
+        self.kind = kind
+        self._groups = [dict(sorted(group.items())) for group in tokens.groups()]
+
+    def each(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        digit = self.digits_in(labels)  # (batch, seq)
+        begins, number = self.numbers_in(labels, digit)  # (batch, seq) each
+        expected, value = (torch.zeros(labels.shape, device=logits.device) for _ in range(2))
+        width = torch.zeros_like(labels)
+        for group in self._groups:
+            ids, values, chosen, right = looked_up(group, labels)
+            chosen = chosen & digit
+            mean = (logits[..., ids].to(torch.float32).softmax(-1) * values).sum(-1)  # (batch, seq)
+            expected = torch.where(chosen, mean, expected)
+            value = torch.where(chosen, right, value)
+            width = torch.where(chosen, len(self.tokens.digits[next(iter(group))]), width)
+        # of each number, on the scale on which it is below 1
+        total, past = counted_in(number, width)  # (numbers,), digits; (batch * seq,)
+        left = past - width.flatten() - total[number.flatten()]
+        power = -past if self.tokens.order == "msd" else left
+        place = torch.where(digit, torch.pow(10.0, power.view_as(width)), 0)  # (batch, seq)
+        y, predicted = (counted_in(number, one * place)[0] for one in (value, expected))
+        unit = torch.pow(10.0, -total)  # (numbers,)
+        compared = predicted + y if self.kind == "symmetric" else torch.maximum(y, unit)
+        losses = (predicted - y).abs() / compared.clamp(min=TINY)  # (numbers,)
+        return losses[number], begins
+
+
+class DigitEntropyLoss(DigitLoss):
+    """The digit entropy loss of Zheng et al. (DEL, 2026, arXiv 2605.20369), as in the authors' code
+    (PolyU-VCLab/DEL, train-qwen-deepseek.py): what the yes or no of each digit costs, by how likely
+    the digit is held to be, and by its place. To be added to the cross-entropy, 0.01 times it there.
+
+    With z the logits of the ten digits, p their softmax, d the digit of the label: the mean over
+    digits, and over k from 0 to 9, of w p_k BCE(z_k, [k = d]). w is 2 (i + 1) for the digit of
+    10^i, and 1.02^-(i + 1) for that of 10^-i.
+
+    Args:
+        tokens: of single digits, the most significant first; :meth:`from_schema` and
+            :meth:`from_tokenizer` find them.
+
+    Shape:
+        - logits: (batch, seq, vocabulary); labels: (batch, seq); weights: (batch, seq); output: ().
+
+    Raises:
+        RepresentationError: for other digits.
+    """
+
+    def __init__(self, tokens: DigitTokens) -> None:
+        super().__init__(tokens)
+        if sorted(tokens.digits.values()) != [*map(str, range(10))] or tokens.order != "msd":
+            raise RepresentationError(
+                "digit entropy loss: needs a token for each digit, the most significant first;"
+                " take place, digits:1, or numbers that stay text"
+            )
+        self._ids = sorted(tokens.digits, key=tokens.digits.__getitem__)
+
+    def each(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        digit = self.digits_in(labels)  # (batch, seq)
+        ids = torch.tensor(self._ids, device=labels.device)  # (10,)
+        scores = logits[..., ids].to(torch.float32)  # (batch, seq, 10)
+        right = (labels.unsqueeze(-1) == ids).to(torch.float32)
+        cost = nn.functional.binary_cross_entropy_with_logits(scores, right, reduction="none")
+        return (scores.softmax(-1) * cost).mean(-1) * self._places(labels, digit), digit
+
+    def _places(self, labels: Tensor, digit: Tensor) -> Tensor:
+        """Float (batch, seq): the weights of the digits' places."""
+        _, number = self.numbers_in(labels, digit)
+        point = among(labels, self.tokens.points) & before(digit) & behind(digit)
+        _, points = counted_in(number, point.long())
+        fraction = digit & (points.view_as(labels) > 0)
+        whole, past = counted_in(number, (digit & ~fraction).long())
+        left = (whole[number.flatten()] - past).view_as(labels)  # whole digits behind this one
+        _, past = counted_in(number, fraction.long())
+        small = SHRINKS ** -(past.view_as(labels) + 1.0)
+        return torch.where(fraction, small, 2.0 * (left + 1))
+
+
+class CrossEntropyWith:
+    """The cross-entropy of a stock causal model, and to it so much of other losses. A vocabulary
+    that is padded, beyond the tokens of the tokenizer, is none of their business.
+
+    The cross-entropy is the mean over all tokens of a step, whatever the batches that it is made
+    of; the other losses are means of each batch, which counts by its share of the tokens. A
+    ``NumberModel`` has to see the labels itself: derive from the Trainer for it.
+
+    Args:
+        losses: such as ``NumberTokenLoss.from_tokenizer(tokenizer)``.
+        weights: of each; one number for all.
+    """
+
+    def __init__(self, losses: Sequence[nn.Module], weights: float | Sequence[float] = 0.3) -> None:
+        given = [weights] * len(losses) if isinstance(weights, int | float) else list(weights)
+        if not losses or len(given) != len(losses):
+            raise RepresentationError(
+                f"{len(losses)} losses and {len(given)} weights: give at least one loss, and a"
+                " weight for each"
+            )
+        self.losses, self.weights = list(losses), given
+
+    def __call__(self, outputs: Any, labels: Tensor, num_items_in_batch: Any = None) -> Tensor:
+        """The loss, float32, a scalar.
+
+        Args:
+            outputs: of the model, with ``logits``, (batch, seq, vocabulary).
+            labels: (batch, seq); -100 for tokens without a loss.
+            num_items_in_batch: tokens with a loss in all batches of the step; None for one batch.
+        """
+        logits, shifted = outputs["logits"], labels[:, 1:].to(outputs["logits"].device)
+        scores = logits[:, :-1].flatten(0, 1).to(torch.float32)  # (batch * (seq - 1), vocabulary)
+        total = nn.functional.cross_entropy(scores, shifted.flatten(), reduction="sum")
+        here = (shifted != IGNORED).sum()
+        count = here if num_items_in_batch is None else num_items_in_batch
+        added = sum(
+            weight * loss(logits, labels.to(logits.device), causal=True)
+            for loss, weight in zip(self.losses, self.weights, strict=True)
         )
-    if causal:
-        logits, labels = logits[:, :-1], labels[:, 1:]
-        weights = None if weights is None else weights[:, 1:]
-    if logits.shape[:-1] != labels.shape:
-        raise SchemaError(
-            f"logits {tuple(logits.shape)} and labels {tuple(labels.shape)} differ in batch or"
-            " sequence"
+        loss: Tensor = total / count + added * (here / count)
+        return loss
+
+
+def _check_kind(name: str, kind: str, known: tuple[str, ...]) -> None:
+    if kind not in known:
+        raise RepresentationError(
+            f"{name}: kind={kind!r} is unknown; use one of {', '.join(map(repr, known))}"
         )
-    return logits, labels, weights
+
+
+def looked_up(group: Mapping[int, float], labels: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Of a group in ascending order: (ids and values, (tokens,) each; which labels (batch, seq) are
+    among them; and their values, (batch, seq), that of the first one elsewhere).
+    """
+    ids = torch.tensor([*group], device=labels.device)
+    values = torch.tensor([*group.values()], device=labels.device)
+    chosen = torch.isin(labels, ids)
+    return ids, values, chosen, values[torch.searchsorted(ids, torch.where(chosen, labels, ids[0]))]
+
+
+def counted_in(number: Tensor, of: Tensor) -> tuple[Tensor, Tensor]:
+    """(the sum for each number, and at each token the sum up to it), (batch * seq,) each."""
+    total = torch.zeros(of.numel(), dtype=of.dtype, device=of.device).scatter_add(
+        0, number.flatten(), of.flatten()
+    )
+    return total, of.flatten().cumsum(0) - (total.cumsum(0) - total)[number.flatten()]
+
+
+def among(labels: Tensor, ids: Iterable[int]) -> Tensor:
+    """Bool (batch, seq): which labels are among the ids."""
+    return torch.isin(labels, torch.tensor([*ids], dtype=labels.dtype, device=labels.device))
+
+
+def before(mask: Tensor) -> Tensor:
+    """At each place of (batch, seq), what the mask says of the place before."""
+    return nn.functional.pad(mask[:, :-1], (1, 0))
+
+
+def behind(mask: Tensor) -> Tensor:
+    """The same of the place behind."""
+    return nn.functional.pad(mask[:, 1:], (0, 1))

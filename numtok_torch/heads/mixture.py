@@ -1,12 +1,6 @@
-"""A Gaussian mixture over the next number, for contexts in which more than one number fits.
-
-A scalar head that is trained with a squared error gives the mean, which between two peaks is a
-number nobody writes. An Empirical Investigation of Contextualized Number Prediction
-(Berg-Kirkpatrick and Spokoyny 2020), section 3; mixture density networks (Bishop 1994).
-
-The mixture lies over y (:mod:`numtok_torch.heads.space`), and so do its densities. All sums of
-densities are log-sum-exp, and no component is narrower than ``min_std``: a component that sits
-on one number of the training data would otherwise take the loss to minus infinity.
+"""A Gaussian mixture over the next number. All sums of densities are log-sum-exp, and no component is
+narrower than ``min_std``: one that sits on one number of the training data would otherwise take the
+loss to minus infinity.
 """
 
 from __future__ import annotations
@@ -16,18 +10,18 @@ import math
 import torch
 from torch import Tensor, nn
 
-from numtok_torch.heads.base import NumberPrediction, moved, one_hidden_layer, run
-from numtok_torch.heads.space import ValueHead
+from numtok_torch.heads.base import NumberPrediction, ValueHead, moved, one_hidden_layer, run
 
 LARGEST = 1e18  # of y over the smallest standard deviation: its square is still a float32
 STEPS = 30  # towards the mode, from the mean of each component
 
 
 class MixtureHead(ValueHead):
-    """A mixture of k Gaussians over the next number, for contexts that more than one number fits.
-
-    It lies over y = x · scale, or with ``space="asinh"`` over y = asinh(x · scale), which is linear
-    around zero and logarithmic far from it.
+    """A mixture of k Gaussians over the next number, for contexts that more than one number fits:
+    there a squared error gives the mean, which between two peaks is a number nobody writes (An
+    Empirical Investigation of Contextualized Number Prediction, Berg-Kirkpatrick and Spokoyny 2020,
+    section 3; mixture density networks, Bishop 1994). It lies, densities too, over y = x · scale, or
+    with ``space="asinh"`` over y = asinh(x · scale).
 
     Args:
         d_model: dimension of the hidden states.

@@ -1,12 +1,4 @@
-"""Quantiles of the next number, for intervals and a point that is right half of the time.
-
-Quantile Regression with Large Language Models for Price Prediction (Vedula et al. 2025, arXiv
-2506.06657): several linear heads on one hidden state (so arXiv 2604.20216 describes it), trained
-with the pinball loss (Koenker and Bassett 1978): of u = y - q it is τ u if u >= 0, else (τ - 1) u.
-
-Quantiles are put in order when they are read, which never raises the loss (Chernozhukov et al.
-2010, Quantile and Probability Curves Without Crossing).
-"""
+"""Quantiles of the next number, for intervals and a point that is right half of the time."""
 
 from __future__ import annotations
 
@@ -16,16 +8,19 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
-from numtok_torch.heads.base import NumberPrediction, moved, run
-from numtok_torch.heads.space import ValueHead
+from numtok_torch.heads.base import NumberPrediction, ValueHead, moved, run
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 LARGEST = 1e18  # of y: its sum over a batch is still a float32
 
 
 class QuantileHead(ValueHead):
-    """Quantiles of the next number, trained with the pinball loss. The number that is predicted is
-    the median, and its interval reaches from the first quantile to the last.
+    """Quantiles of the next number, trained with the pinball loss: of u = y - q it is τ u if u >= 0,
+    else (τ - 1) u (Koenker and Bassett 1978). Linear heads on one hidden state, after Quantile
+    Regression with Large Language Models for Price Prediction (Vedula et al. 2025, arXiv 2506.06657,
+    as arXiv 2604.20216 describes it). The number that is predicted is the median, and its interval
+    reaches from the first quantile to the last. Quantiles are put in order when they are read, which
+    never raises the loss (Chernozhukov et al. 2010).
 
     Args:
         d_model: dimension of the hidden states.

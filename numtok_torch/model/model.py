@@ -285,7 +285,7 @@ class NumberModel(nn.Module):
             # of a mixture of experts, weighted as in transformers
             if (extra := getattr(output, "aux_loss", None)) is not None:
                 losses.append(getattr(self.config, "router_aux_loss_coef", 1.0) * extra * share)
-        self._add_numbers(result, hidden, streams, step, share)
+        self._add_numbers(result, hidden, streams, step)
         if result.number_loss is not None:
             losses.append(self.number_weight * result["number_loss"])
         if losses:
@@ -299,7 +299,6 @@ class NumberModel(nn.Module):
         hidden: Tensor,
         streams: Mapping[str, Tensor],
         step: Step,
-        share: Tensor | float,
     ) -> None:
         """What the head says: its loss, and out of training its predictions beside what is right."""
         where = numbers_to_predict(streams, self.causal)
@@ -307,12 +306,12 @@ class NumberModel(nn.Module):
             return
         rows = hidden[:, :-1][where[:, 1:]] if self.causal else hidden[where]  # (n, d_hidden)
         if (target := number_targets(self.head, streams)) is not None:
-            mean, labels = self.head.loss(rows, target[where]), streams.get("labels")
-            if self.number_loss_per == "token" and self.task is None and labels is not None:
-                result["number_loss"] = mean * step.per_token(len(rows), labels, self.causal)
-            else:
-                self._warn_of_shares(step, share)
-                result["number_loss"] = mean * step.share_of_numbers(len(rows), share)
+            labels = streams.get("labels")
+            per_token = self.number_loss_per == "token" and self.task is None
+            if not per_token:
+                self._warn_of_shares(step, step.share(labels, self.causal))
+            share = step.share_of_numbers(len(rows), labels, self.causal, per_token)
+            result["number_loss"] = share * self.head.loss(rows, target[where])
         if self.training:
             return
         result["number_predictions"] = placed(where, self.head.predict(rows).values.detach())

@@ -63,18 +63,17 @@ class Step:
             return 1.0
         return _count(labels, causal) / self.tokens
 
-    def share_of_numbers(self, here: int, tokens: Tensor | float) -> Tensor | float:
-        """Of the ``here`` numbers of this batch in those of the step, else its share of tokens."""
-        if self.numbers is None:
-            return tokens
-        return here / self.numbers if here else 0.0
-
-    def per_token(self, here: int, labels: Tensor, causal: bool) -> Tensor | float:
-        """What the mean over the ``here`` numbers of this batch is to be multiplied by, to become
-        their sum over the tokens of the step.
+    def share_of_numbers(
+        self, here: int, labels: Tensor | None, causal: bool, per_token: bool
+    ) -> Tensor | float:
+        """What the mean over the ``here`` numbers of this batch is multiplied by: their share in the
+        numbers of the step, or in its tokens; without a count of numbers, that of the tokens here.
         """
-        tokens = _count(labels, causal).clamp(min=1) if self.tokens is None else self.tokens
-        return here / tokens
+        if per_token and labels is not None:
+            return here / (
+                _count(labels, causal).clamp(min=1) if self.tokens is None else self.tokens
+            )
+        return self.share(labels, causal) if self.numbers is None else here / self.numbers
 
 
 def _count(labels: Tensor, causal: bool) -> Tensor:

@@ -19,10 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from numtok.files import write_file
+from numtok_torch.choose import embedding_from_config, head_from_config
 from numtok_torch.embeddings.base import NumberEmbedding, NumberLayer
-from numtok_torch.embeddings.choose import embedding_from_config
 from numtok_torch.heads.base import NumberHead
-from numtok_torch.heads.choose import head_from_config
 from numtok_torch.model import adapters
 from numtok_torch.model.backbone import ModelError, is_pretrained
 from numtok_torch.model.xval_gpt2 import xval_class
@@ -55,7 +54,7 @@ FOR_TRANSFORMERS = {
     "transformers_weights": "numtok reads them: pip install 'numtok[torch]', then"
     " transformers.AutoModel.from_pretrained(folder, trust_remote_code=True)",
 }
-FLAGS = ("number_weight", "token_weight", "causal", "freeze_backbone")
+FLAGS = ("number_weight", "token_weight", "number_loss_per", "causal", "freeze_backbone")
 # Of a backbone's config: what would make transformers fetch or run code from elsewhere, and what is
 # not the model's.
 NOT_READ = (
@@ -182,7 +181,6 @@ def load(
     weights, settings = read(folder)
     try:
         flags = {name: settings[name] for name in FLAGS}
-        flags["number_loss_per"] = settings.get("number_loss_per", "number")  # newer than files
         frozen = frozenset(settings["frozen"])
         backbone = _backbone(backbone, settings, part(weights, "backbone."), dtype)
         embedding = embedding or _made(embedding_from_config, settings["embedding"])

@@ -1,17 +1,45 @@
-"""Quantile bins in front of a model: a vector for each bin, or one between those of two edges,
-added to the word vector of each number.
-"""
+"""Bins in front of a model: a vector for each, added to the word vector of each number."""
 
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from numtok.representations import QuantileBins
-from numtok_torch.embeddings.base import NumberEmbedding, root_mean_square
+from numtok.representations import ExponentBins, QuantileBins
+from numtok_torch.embeddings.base import TableEmbedding
 
 
-class QuantileBinsEmbedding(NumberEmbedding):
+class ExponentBinsEmbedding(TableEmbedding):
+    """Adds a vector for the bin of each number's magnitude to its word vector.
+
+    Args:
+        d_model: dimension of the word vectors.
+        n, low, high: those of the representation ``ExponentBins``.
+        zero_init: start from zeros; else from a normal distribution of standard deviation 0.02.
+        amplitude: of the start; None: as long as the word vectors (``scale_to``).
+
+    Shape:
+        - number_bin: (batch, seq), 0 to n, any integer.
+    """
+
+    name = "exponent_bins"
+    streams = ("number_bin",)
+
+    def __init__(
+        self,
+        d_model: int,
+        n: int = 200,
+        low: float = 1e-4,
+        high: float = 1e6,
+        zero_init: bool = False,
+        amplitude: float | None = None,
+    ) -> None:
+        super().__init__(d_model, n=n, low=low, high=high, zero_init=zero_init, amplitude=amplitude)
+        ExponentBins(n, low, high)  # which refuses what it cannot be
+        self.make_table(n + 1)
+
+
+class QuantileBinsEmbedding(TableEmbedding):
     """Adds the vector of each number's bin to its word vector; with ``soft`` (1 - t) v_k + t
     v_(k+1) for a number at t of the way from edge k to the next.
 
@@ -22,8 +50,7 @@ class QuantileBinsEmbedding(NumberEmbedding):
     Args:
         d_model: dimension of the word vectors.
         n, soft: those of the representation ``QuantileBins``.
-        zero_init: start from zeros; else from a normal distribution of standard deviation 0.02.
-        amplitude: of the start; None: as long as the word vectors (``scale_to``).
+        zero_init, amplitude: as :class:`ExponentBinsEmbedding` has them.
 
     Shape:
         - number_quantile_bin: (batch, seq), 0 to n - 1, any integer;
@@ -45,20 +72,11 @@ class QuantileBinsEmbedding(NumberEmbedding):
         QuantileBins(n)  # which refuses what it cannot be
         self.n = n
         self.streams = ("number_quantile",) if soft else ("number_quantile_bin",)
-        self.vectors = nn.Embedding(n + soft, d_model)
-        nn.init.normal_(self.vectors.weight, std=0.0 if zero_init else 0.02)
-        self.set_amplitude(amplitude)
-
-    def _started(self) -> list[Tensor]:
-        return [self.vectors.weight]
-
-    def _size(self) -> float:
-        return root_mean_square(self.vectors.weight)
+        self.make_table(n + soft)
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
         if not rows.is_floating_point():
-            bins: Tensor = self.vectors(rows.to(torch.int64))  # (n, d_model)
-            return words + bins
+            return super().embed(words, rows)
         low = rows.to(torch.int64).clamp(0, self.n - 1)  # (n,)
         part = (rows - low).to(self.vectors.weight.dtype).unsqueeze(-1)  # (n, 1)
         return words + torch.lerp(self.vectors(low), self.vectors(low + 1), part)
