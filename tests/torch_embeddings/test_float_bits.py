@@ -5,6 +5,7 @@ lines, written out in plain torch.
 import itertools
 import math
 import struct
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import linear, relu
 
-from numtok import FloatBits, Tokenizer
-from numtok.errors import RepresentationError, SchemaError
-from numtok_torch import BitsHead, FloatBitsEmbedding, embedding_from_schema
+from numtok.errors import SchemaError
+from numtok_torch import BitsHead, FloatBitsEmbedding
 from numtok_torch.embeddings.float_bits import bits_of_words, values_of_words, words_of_bits
 
 D = 24
@@ -67,17 +67,12 @@ def test_the_network_is_that_of_the_paper(depth, bias, residual, signed_bits, wi
     assert [tuple(one.shape) for one in default.parameters()] == [(D, 32), (D, D), (D, D)]
 
 
-def test_plus_zero_is_the_zero_vector_only_in_the_form_of_the_paper():
-    zeros = {"paper": {}, "bias": {"bias": True}, "signed": {"signed_bits": True}}
-    found = {
-        k: embedded(FloatBitsEmbedding(D, **o), bits_of([0.0, -0.0])) for k, o in zeros.items()
-    }
-    assert {name: bool(one[0].any()) for name, one in found.items()} == {
-        "paper": False,
-        "bias": True,
-        "signed": True,
-    }
-    assert all(one[1].any() for one in found.values())
+@pytest.mark.parametrize(
+    ("options", "there"), [({}, False), ({"bias": True}, True), ({"signed_bits": True}, True)]
+)
+def test_plus_zero_is_the_zero_vector_only_in_the_form_of_the_paper(options, there):
+    plus, minus = embedded(FloatBitsEmbedding(D, **options), bits_of([0.0, -0.0]))
+    assert bool(plus.any()) == there and minus.any()
 
 
 # --- Bits of 64, added
@@ -108,8 +103,6 @@ def test_bits_are_added_as_minus_one_and_one(compact, reciprocal, projection):
     else:
         added = signed @ layer.projection.weight.double().T
     torch.testing.assert_close(found.double(), e[0].double() + added, rtol=1e-5, atol=1e-5)
-    names = ["projection.weight"] if projection == "linear" else []
-    assert [name for name, _ in layer.named_parameters()] == names
 
 
 @pytest.mark.parametrize("reciprocal", [False, True])
@@ -125,52 +118,19 @@ def test_zero_pad_is_that_of_the_authors(reciprocal):
     assert not list(layer.parameters())
 
 
-def test_the_published_form_of_each_width_is_the_default():
-    assert FloatBitsEmbedding(D).config()["combine"] == "replace"
-    assert FloatBitsEmbedding(64, width=64).config()["combine"] == "add"
+def test_bits_of_32_can_be_added_too():
+    assert FloatBitsEmbedding(64, width=64).config()["combine"] == "add"  # there the default
     x, e = bits_of(NARROW), torch.randn(1, len(NARROW), D + 8)
     found = embedded(FloatBitsEmbedding(D + 8, combine="add"), x, e)
     torch.testing.assert_close(found, e[0] + 2 * x - 1)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"width": 16}, "width=16 must be 32 or 64"),
-        ({"reciprocal": True}, "take width=64"),
-        ({"combine": "sum"}, "combine='sum' is unknown"),
-        ({"combine": "zero_pad", "projection": "linear"}, "zero_pad has no projection"),
-        ({"combine": "zero_pad", "zero_init": True}, "zero_init needs something to learn"),
-        ({"width": 64, "bias": True}, "take combine='replace'"),
-        ({"width": 64}, "64 features do not fit into d_model=24"),
-        ({"width": 64, "projection": "both"}, "projection='both' is unknown"),
-    ],
-)
-def test_what_cannot_be_made(options, message):
-    with pytest.raises(RepresentationError, match=message):
-        FloatBitsEmbedding(D, **options)
-
-
-@pytest.mark.parametrize("compact", [False, True])
-def test_the_layer_of_a_file(compact):
-    """``embedding_from_schema``: as wide as the data, with the reciprocal."""
-    numbers = FloatBits(width=64, reciprocal=True, compact=compact)
-    schema = Tokenizer.from_pretrained(numbers=numbers).batch_schema()
-    layer = embedding_from_schema(schema, D, projection="linear")
-    assert layer.projection.weight.shape == (D, 128) and layer.config()["width"] == 64
-    narrow = Tokenizer.from_pretrained(numbers="bits").batch_schema()
-    # what other layers take does not disturb it
-    layer = embedding_from_schema(narrow, D, projection="linear")
-    assert layer.config()["combine"] == "replace"
-
-
 def test_words_of_64_bits_are_not_read_as_32():
     """By a layer or a head that somebody made for the other width."""
     wide, hidden = stream_of(WIDE, True, False), torch.randn(len(WIDE), D)
-    with pytest.raises(SchemaError, match=r"more than 32 bits.*width=64"):
-        embedded(FloatBitsEmbedding(D), wide)
-    with pytest.raises(SchemaError, match=r"more than 32 bits.*width=64"):
-        BitsHead(D).loss(hidden, wide)
+    for read in (partial(embedded, FloatBitsEmbedding(D)), partial(BitsHead(D).loss, hidden)):
+        with pytest.raises(SchemaError, match=r"more than 32 bits.*width=64"):
+            read(wide)
     BitsHead(D).loss(hidden, torch.tensor([0, 2**32 - 1, 1, 2, 3, 4, 5]))
     BitsHead(D).loss(hidden, torch.arange(7, dtype=torch.int16))
 

@@ -1,7 +1,8 @@
-"""Losses on the tokens of numbers: whole numbers of several tokens, and labels that are left out.
-
-Those of single tokens are in ``test_heads``.
+"""Losses on the tokens of numbers: single ones, whole numbers of several tokens, and labels that are
+left out.
 """
+
+from functools import partial
 
 import ntloss
 import numpy as np
@@ -14,10 +15,10 @@ from hypothesis import strategies as st
 
 from numtok import Tokenizer
 from numtok.errors import RepresentationError, SchemaError
-from numtok.representations import B1999, P10, Digits, PlaceValue, Subword, XVal
+from numtok.representations import B1999, FP15, P10, P1000, Digits, PlaceValue, Subword, XVal
 from numtok_torch import CrossEntropyWith, DigitEntropyLoss, NumberTokenLoss, NumberValueLoss
-from numtok_torch.heads.digit_entropy import WEIGHT
 from numtok_torch.heads.digit_tokens import DigitTokens
+from numtok_torch.heads.losses import ENTROPY_WEIGHT as WEIGHT
 
 DIGITS = {11 + k: str(k) for k in range(10)}
 POINT, COMMA, POWER, MINUS, WORD = 21, 22, 23, 24, 25
@@ -139,6 +140,33 @@ class Vocabulary:
 
 
 @pytest.mark.parametrize(
+    "representation", [P10(), P1000(), B1999(), FP15(2, (-1, 1)), P10(form="decimal")]
+)
+def test_groups_follow_from_the_file(representation):
+    """Mantissas are compared with mantissas, exponents with exponents, and share the mean."""
+    tokenizer = Tokenizer.from_pretrained(numbers=[representation])
+    batch = tokenizer.encode_batch(["-6.02 7 and 0.35 6.02"])
+    loss = NumberTokenLoss.from_schema(batch.schema)
+    ids = torch.tensor(batch.column("input_ids")[0].as_py())
+    values = [group[int(one)] for one in ids for group in loss.groups() if int(one) in group]
+    expected = {
+        "p10": [6, 0, 2, -2, 7, 0, 0, -2, 3, 5, 0, -3, 6, 0, 2, -2],
+        "p1000": [602, -2, 700, -2, 350, -3, 602, -2],
+        "b1999": [-602, -2, 700, -2, 350, -3, 602, -2],
+        "fp15": [-6.0, 7.0, 0.35, 6.0],
+    }[representation.name]
+    if representation.form == "decimal":
+        expected = [6, 0, 2, 0, 7, 0, 0, 0, 3, 5, 0, -1, 6, 0, 2, 0]
+    assert values == pytest.approx(expected)
+    logits = torch.randn(1, len(ids), tokenizer.vocab_size)
+    counts = [sum(int(one) in group for one in ids) for group in loss.groups()]
+    alone = [NumberTokenLoss([group])(logits, ids[None]).item() for group in loss.groups()]
+    assert loss(logits, ids[None]).item() == pytest.approx(
+        np.average(alone, weights=counts), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize(
     "make", [lambda: NumberTokenLoss.from_digits(list(DIGITS)), lambda: NumberValueLoss(PLAIN)]
 )
 def test_names_are_left_out(make):
@@ -179,6 +207,7 @@ def test_a_wrong_digit_costs_by_its_place():
     "text", ["0", "0.00", "", "e", "-", ".", "1e5", "9" * 60, "0" * 60, "1.2.3,4", "5e-07e7"]
 )
 def test_every_label_has_a_finite_loss_and_gradient(text, kind):
+    """Those without a number one of 0."""
     logits = some_logits(2, len(text) + 1, 30).requires_grad_()
     labels = torch.tensor([labels_of(text + "w"), [-100] * (len(text) + 1)])
     loss = NumberValueLoss(PLAIN, kind)(logits, labels)
@@ -217,7 +246,7 @@ def test_digits_of_a_plain_vocabulary():
     """Of a model that knows nothing of numtok, and of numtok's Subword: tokens of one digit, and
     the point.
     """
-    plain = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.gpt2())
+    plain = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.source("gpt2"))
     for tokenizer in (plain, Tokenizer.from_pretrained(trained.source("gpt2"), [Subword()])):
         loss = NumberValueLoss.from_tokenizer(tokenizer)
         assert loss.tokens.digits == {
@@ -284,7 +313,7 @@ def test_losses_beside_the_cross_entropy_over_batches_of_a_step(count):
 
 def test_a_stock_model_learns_with_them_in_a_trainer(tmp_path):
     """With a vocabulary that is padded to a multiple of 64, and steps of two batches."""
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.gpt2())
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.source("gpt2"))
     size = 64 * (len(tokenizer) // 64 + 1)
     assert size > len(tokenizer)
     torch.manual_seed(0)
@@ -315,6 +344,31 @@ def test_a_stock_model_learns_with_them_in_a_trainer(tmp_path):
     assert np.isfinite(told).all() and told[-1] < 0.7 * told[0]
 
 
+@pytest.mark.slow
+def test_every_loss_compiles_to_one_graph_for_any_number_of_tokens():
+    brackets = DigitTokens(DIGITS, joints=(POINT,), opens=(COMMA,), closes=(POWER,))
+    again = NumberTokenLoss(PLAIN.groups(), "mse", reweigh=True)
+    every = [
+        NumberTokenLoss(PLAIN.groups()),
+        again,
+        NumberValueLoss(brackets),
+        DigitEntropyLoss(PLAIN),
+    ]
+
+    def run(logits, labels):
+        return [loss(logits, labels, causal=True) for loss in every]
+
+    torch.compiler.reset()
+    compiled = torch.compile(run, fullgraph=True, dynamic=True, backend="eager")
+    for rows in (7, 11):
+        generator = torch.Generator().manual_seed(rows)
+        labels = torch.randint(8, 25, (rows, 8), generator=generator)
+        logits = some_logits(rows, 8, 30, seed=rows).requires_grad_()
+        both = [one(logits, labels) for one in (compiled, run)]
+        torch.testing.assert_close(*both)
+        torch.testing.assert_close(*[torch.autograd.grad(sum(one), logits) for one in both])
+
+
 def test_mistakes():
     for representation in (XVal(), B1999()):
         schema = Tokenizer.from_pretrained(trained.source("gpt2"), [representation]).batch_schema()
@@ -326,8 +380,9 @@ def test_mistakes():
         NumberTokenLoss.from_schema(
             Tokenizer.from_pretrained(trained.source("gpt2"), [XVal()]).batch_schema()
         )
-    with pytest.raises(RepresentationError, match="'mape' is unknown"):
-        NumberValueLoss(PLAIN, "mape")
+    for make in (partial(NumberValueLoss, PLAIN), partial(NumberTokenLoss, PLAIN.groups())):
+        with pytest.raises(RepresentationError, match="'mape' is unknown"):
+            make("mape")
     for losses, weights in (([], 1.0), ([NumberValueLoss(PLAIN)], [1.0, 2.0])):
         with pytest.raises(RepresentationError, match="a weight for each"):
             CrossEntropyWith(losses, weights)
