@@ -10,9 +10,18 @@ import torch_models as tiny
 import trained
 
 from numtok import Numbers, Tokenizer
-from numtok.representations import P10, Digits, FloatBits, FoNE, PlaceValue, XVal
+from numtok.representations import (
+    P10,
+    Digits,
+    ExponentBins,
+    FloatBits,
+    FoNE,
+    LogFourier,
+    PlaceValue,
+    XVal,
+)
 from numtok.tokenizer.written import number_ids, streams_of
-from numtok_torch import NumberModel, PlaceTracker, embedding_from_config, head_from_config
+from numtok_torch import NumberModel, PlaceTracker, embedding_from_schema, head_from_config
 
 PROMPTS = [
     "The sum of 12.5 and 30 is",
@@ -26,20 +35,37 @@ WAYS = {
     "beams": {"num_beams": 4, "num_return_sequences": 3},
     "sampled beams": {"num_beams": 3, "do_sample": True, "num_return_sequences": 3},
 }
-FONE = {"name": "fone", "int_digits": 4, "frac_digits": 2}
-PLACE = {"name": "place", "zero_init": False}
-CASES = {  # representation, embedding, head
-    "xval": (XVal(0.1), {"name": "xval", "scale": 0.1}, {"name": "scalar", "scale": 0.1}),
-    "bits": (FloatBits(), {"name": "bits", "bias": True}, {"name": "bits"}),
-    "bits compact": (FloatBits(compact=True), {"name": "bits", "bias": True}, {"name": "bits"}),
-    "mixture": (XVal(), {"name": "xval"}, {"name": "mixture", "point": "mean"}),
-    "fone": (FoNE(4, 2, compact=True), FONE, FONE),
-    "fone dense": (FoNE(4, 2), FONE, FONE),
-    "fone chunks": (FoNE(4, 2, compact=True, chunk=4), FONE | {"chunk": 4}, FONE),
-    "place": (PlaceValue(), PLACE | {"written": "msd"}, None),
-    "place lsd": (PlaceValue(order="lsd"), PLACE | {"written": "lsd"}, None),
-    "p10": (P10(), None, None),
-    "digits": (Digits(1), None, None),
+HEADS = {
+    "scalar": {"name": "scalar", "scale": 0.1},
+    "mean": {"name": "mixture", "point": "mean", "scale": 0.1},
+    "mode": {"name": "mixture", "components": 4, "space": "asinh"},
+    "fone": {"name": "fone", "int_digits": 4, "frac_digits": 2},
+    "bits": {"name": "bits"},
+}
+CASES = {  # representations, options of their layer, head
+    "xval": ([XVal(0.1)], {}, "scalar"),
+    "bits": ([FloatBits()], {"bias": True}, "bits"),
+    "bits compact": ([FloatBits(compact=True)], {"bias": True}, "bits"),
+    "mixture": ([XVal()], {}, "mean"),
+    "fone": ([FoNE(4, 2, compact=True)], {}, "fone"),
+    "fone dense": ([FoNE(4, 2)], {}, "fone"),
+    "fone chunks": ([FoNE(4, 2, compact=True, chunk=4)], {}, "fone"),
+    "place": ([PlaceValue()], {"zero_init": False}, None),
+    "place lsd": ([PlaceValue(order="lsd")], {"zero_init": False}, None),
+    "p10": ([P10()], None, None),
+    "digits": ([Digits(1)], None, None),
+}
+LINEAR = {"projection": "linear", "bias": True}
+COARSE = [ExponentBins(50), LogFourier(4)]
+COMBINED = {  # what a head says is held to what all of them hold
+    "bins": (COARSE[:1], {}, "mode"),
+    "logfourier": (COARSE[1:], {}, "mean"),
+    "xval fone bits": ([XVal(0.1), FoNE(4, 2), FloatBits()], LINEAR, "scalar"),
+    "all": (
+        [XVal(0.1, clip=5.0), FoNE(4, 2, compact=True, chunk=5), FloatBits(), *COARSE],
+        LINEAR,
+        "fone",
+    ),
 }
 
 
@@ -54,19 +80,20 @@ def scripted(tokenizer, prompt, ids):
 
 @functools.cache
 def _tokenizer(name):
-    return Tokenizer.from_pretrained(trained.source("gpt2"), [CASES[name][0]])
+    return Tokenizer.from_pretrained(trained.source("gpt2"), (CASES | COMBINED)[name][0])
 
 
-def setting(name, kind="gpt2", backbone=tiny.backbone):
+def setting(name, kind="gpt2", backbone=tiny.backbone, head=None):
     """A model whose output depends strongly on the numbers, a tokenizer, and options under which a
     third of the tokens are of numbers.
     """
-    _, embedding, head = CASES[name]
-    tokenizer = _tokenizer(name)
+    _, layer, own = (CASES | COMBINED)[name]
+    tokenizer, head = _tokenizer(name), head or own
     whole = backbone(kind, vocab_size=tokenizer.vocab_size)
     torch.manual_seed(3)
-    layer = embedding and embedding_from_config(embedding, tiny.D)
-    made = NumberModel(whole, layer, head and head_from_config(head, tiny.D)).eval()
+    if layer is not None:
+        layer = embedding_from_schema(tokenizer.batch_schema(), tiny.D, **layer)
+    made = NumberModel(whole, layer, head and head_from_config(HEADS[head], tiny.D)).eval()
     with torch.no_grad():
         for part in (made.embedding, made.head):
             for one in part.parameters() if part else ():

@@ -108,18 +108,7 @@ def _byte_level(pre_tokenizer, normalizer=None, added=None, **options):
     return tokenizer
 
 
-def gpt2():
-    return _byte_level(pre_tokenizers.ByteLevel(add_prefix_space=False))
-
-
-def gpt2_prefix_space():
-    return _byte_level(pre_tokenizers.ByteLevel(add_prefix_space=True))
-
-
-def neox():
-    return _byte_level(
-        pre_tokenizers.ByteLevel(add_prefix_space=False), normalizers.NFC(), RUNS_OF_SPACES
-    )
+PLAIN, PREFIXED = (pre_tokenizers.ByteLevel(add_prefix_space=space) for space in (False, True))
 
 
 def _split(pattern):
@@ -131,7 +120,7 @@ def _split(pattern):
     )
 
 
-def llama3():
+def _llama3():
     tokenizer = _byte_level(_split(CL100K), ignore_merges=True)
     begin = tokenizer.token_to_id("<|endoftext|>")
     template = processors.TemplateProcessing(
@@ -143,19 +132,9 @@ def llama3():
     return tokenizer
 
 
-def qwen():
-    return _byte_level(_split(QWEN), normalizers.NFC())
-
-
-def gpt4o():
-    return _byte_level(_split(O200K))
-
-
-def roberta():
-    tokenizer = _byte_level(
-        pre_tokenizers.ByteLevel(add_prefix_space=False),
-        added=[AddedToken("<mask>", lstrip=True, normalized=False, special=True)],
-    )
+def _roberta():
+    mask = AddedToken("<mask>", lstrip=True, normalized=False, special=True)
+    tokenizer = _byte_level(PLAIN, added=[mask])
     end = ("<|endoftext|>", tokenizer.token_to_id("<|endoftext|>"))
     tokenizer.post_processor = processors.RobertaProcessing(
         end, end, trim_offsets=False, add_prefix_space=False
@@ -163,15 +142,12 @@ def roberta():
     return tokenizer
 
 
-def lstrip_token():
-    """An added token that is not special and eats the white space before it, and one that eats what
-    follows.
-    """
-    strippers = [
-        AddedToken("<left>", lstrip=True, normalized=False, special=False),
-        AddedToken("<right_1>", rstrip=True, normalized=False, special=False),
-    ]
-    return _byte_level(pre_tokenizers.ByteLevel(add_prefix_space=False), added=strippers)
+# an added token that is not special and eats the white space before it, and one that eats what
+# follows
+STRIPPERS = [
+    AddedToken("<left>", lstrip=True, normalized=False, special=False),
+    AddedToken("<right_1>", rstrip=True, normalized=False, special=False),
+]
 
 
 def _bert(lowercase):
@@ -191,14 +167,6 @@ def _bert(lowercase):
     )
     tokenizer.add_tokens(DIGIT_TOKENS)
     return tokenizer
-
-
-def bert():
-    return _bert(lowercase=False)
-
-
-def bert_lower():
-    return _bert(lowercase=True)
 
 
 def _sentencepiece(normalizer, pre_tokenizer, decoder):
@@ -234,19 +202,7 @@ def _metaspace(scheme):
     return _sentencepiece(None, pre_tokenizers.Metaspace(prepend_scheme=scheme), decoder)
 
 
-def metaspace_first():
-    return _metaspace("first")
-
-
-def metaspace_always():
-    return _metaspace("always")
-
-
-def metaspace_never():
-    return _metaspace("never")
-
-
-def llama_legacy():
+def _llama_legacy():
     normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     steps = [
         decoders.Replace("▁", " "),
@@ -257,7 +213,7 @@ def llama_legacy():
     return _sentencepiece(normalizer, None, decoders.Sequence(steps))
 
 
-def t5():
+def _t5():
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.Sequence(
         [normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")]
@@ -279,24 +235,26 @@ def t5():
 
 
 BYTE_LEVEL = {
-    builder.__name__: builder
-    for builder in (gpt2, gpt2_prefix_space, neox, llama3, qwen, roberta, lstrip_token)
+    "gpt2": lambda: _byte_level(PLAIN),
+    "gpt2_prefix_space": lambda: _byte_level(PREFIXED),
+    "neox": lambda: _byte_level(PLAIN, normalizers.NFC(), RUNS_OF_SPACES),
+    "llama3": _llama3,
+    "qwen": lambda: _byte_level(_split(QWEN), normalizers.NFC()),
+    "roberta": _roberta,
+    "lstrip_token": lambda: _byte_level(PLAIN, added=STRIPPERS),
 }
 OTHERS = {
-    builder.__name__: builder
-    for builder in (
-        bert,
-        bert_lower,
-        metaspace_first,
-        metaspace_always,
-        metaspace_never,
-        llama_legacy,
-        t5,
-    )
+    "bert": lambda: _bert(lowercase=False),
+    "bert_lower": lambda: _bert(lowercase=True),
+    "metaspace_first": lambda: _metaspace("first"),
+    "metaspace_always": lambda: _metaspace("always"),
+    "metaspace_never": lambda: _metaspace("never"),
+    "llama_legacy": _llama_legacy,
+    "t5": _t5,
 }
 KINDS = [*BYTE_LEVEL, *OTHERS]
 # differs from llama3 in its pattern alone, so only where patterns matter
-MORE = {"gpt4o": gpt4o}
+MORE = {"gpt4o": lambda: _byte_level(_split(O200K))}
 
 
 @functools.cache

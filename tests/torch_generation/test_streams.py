@@ -101,7 +101,7 @@ def test_streamers_of_transformers():
     """Of the drop-in tokenizer, of the core, and, in another thread, one that is iterated over."""
     hf = pytest.importorskip("numtok.hf")
     made, tokenizer, options = setting("xval")
-    stock = PreTrainedTokenizerFast(tokenizer_object=trained.gpt2())
+    stock = PreTrainedTokenizerFast(tokenizer_object=trained.source("gpt2"))
     wrapped = hf.NumberTokenizer.from_tokenizer(stock, numbers=[XVal(0.1)])
     (text,) = generate(made, tokenizer, PROMPTS[:1], full_text=True, **options)
     for known in (wrapped, tokenizer):

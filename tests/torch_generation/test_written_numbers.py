@@ -2,7 +2,7 @@
 alone and in a batch.
 """
 
-import functools
+import itertools
 import struct
 
 import numpy as np
@@ -10,67 +10,31 @@ import pytest
 import torch
 import torch_models as tiny
 import trained
+from torch_generators import HEADS, scripted, setting
 
+import numtok
 from numtok import Tokenizer
 from numtok.numbers.numbers import Numbers
-from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, XVal
+from numtok.representations import ExponentBins, FloatBits, FoNE, XVal
 from numtok.tokenizer.written import DIGITS, Reading, doubtful, held, number_ids, rounded
-from numtok_torch import NumberModel, embedding_from_schema, head_from_config, head_from_schema
+from numtok_torch import (
+    NumberModel,
+    ScalarHead,
+    XValEmbedding,
+    embedding_from_config,
+    embedding_from_schema,
+    head_from_config,
+    head_from_schema,
+)
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import NumberDataset
 from numtok_torch.generation import generate_texts
-from numtok_torch.generation.generate_texts import Generated, generate
+from numtok_torch.generation.generate_texts import generate, read_prompts
 from numtok_torch.generation.state import Writing
 from numtok_torch.heads.base import NOISE
 
 PROMPTS = ["The sum of 12.5 and 30 is", "7", "It was 60.2 degrees, then 1,234 or so: about 0.5 of"]
-SOURCES = {
-    "xval": [XVal(0.1)],
-    "bits": [FloatBits(compact=True)],
-    "fone": [FoNE(4, 2, compact=True)],
-    "bins": [ExponentBins(50)],
-    "logfourier": [LogFourier(4)],
-    "xval fone bits": [XVal(0.1), FoNE(4, 2), FloatBits()],
-    "all": [
-        XVal(0.1, clip=5.0),
-        FoNE(4, 2, compact=True, chunk=5),
-        FloatBits(),
-        ExponentBins(50),
-        LogFourier(4),
-    ],
-}
-HEADS = {
-    "scalar": {"name": "scalar", "scale": 0.1},
-    "mean": {"name": "mixture", "point": "mean", "scale": 0.1},
-    "mode": {"name": "mixture", "components": 4, "space": "asinh"},
-    "fone": {"name": "fone", "int_digits": 4, "frac_digits": 2},
-    "bits": {"name": "bits"},
-}
-
-
-@functools.cache
-def tokenizer_of(source):
-    return Tokenizer.from_pretrained(trained.source("gpt2"), SOURCES[source])
-
-
-def setting(source, head, seed=0, kind="gpt2"):
-    """A model whose output depends strongly on the numbers; a tokenizer; options under which a
-    third of the tokens are numbers.
-    """
-    tokenizer = tokenizer_of(source)
-    backbone = tiny.backbone(kind, seed, vocab_size=tokenizer.vocab_size)
-    torch.manual_seed(seed + 1)
-    linear = {"projection": "linear"} if source == "all" or "fone" in source else {}
-    layer = embedding_from_schema(tokenizer.batch_schema(), tiny.D, **linear)
-    made = NumberModel(backbone, layer, head_from_config(HEADS[head], tiny.D)).eval()
-    with torch.no_grad():
-        for one in (*made.embedding.parameters(), *made.head.parameters()):
-            one.mul_(3)
-    return made, tokenizer, {"max_new_tokens": 10, "sequence_bias": biased(tokenizer)}
-
-
-def biased(tokenizer):
-    return [[[one], 6.0] for one in number_ids(tokenizer)]
+SOURCES = ("xval", "bits compact", "fone", "bins", "logfourier", "xval fone bits")
 
 
 @pytest.fixture
@@ -86,44 +50,17 @@ def writings(monkeypatch):
     return kept
 
 
-def in_turn(source):
-    """Two heads for each source: every head has its turn."""
-    turn = list(SOURCES).index(source)
-    return [list(HEADS)[(turn + k) % len(HEADS)] for k in (0, len(HEADS) // 2)]
-
-
-@pytest.mark.parametrize(
-    ("source", "kind", "head"),
-    [
-        *(("xval fone bits", "gpt2", head) for head in HEADS),
-        *((source, "gpt2", in_turn(source)[0]) for source in SOURCES),
-        *(pytest.param(one, "gpt2", in_turn(one)[1], marks=pytest.mark.slow) for one in SOURCES),
-        *(("bits", kind, in_turn("bits")[0]) for kind in ("gpt_neox", "llama")),
-        ("all", "llama", in_turn("all")[0]),
-    ],
-)
-def test_cached_is_uncached_is_batched(source, kind, head):
-    """To the last digit: texts, ids and values, of every embedding and every head."""
-    made, tokenizer, options = setting(source, head, int(kind == "gpt2"), kind)
-    found = []
-    for use_cache in (True, False):
-        known = options | {"details": True, "use_cache": use_cache}
-        found.append(generate(made, tokenizer, PROMPTS, **known))
-        alone = (generate(made, tokenizer, [prompt], **known) for prompt in PROMPTS)
-        found.append(sum(alone, Generated([], [], [])))
-    assert all(one == found[0] for one in found)
-
-
 @pytest.mark.parametrize(
     ("source", "head"),
     [
-        *((source, head) for source in SOURCES if source != "all" for head in in_turn(source)),
+        *zip(SOURCES, itertools.cycle(HEADS), strict=False),
+        *zip(SOURCES, itertools.cycle(["bits", "mode", "scalar"]), strict=False),
         *(("all", head) for head in HEADS),
     ],
 )
 def test_what_is_fed_back_is_what_the_text_says(source, head, writings):
     """Every stream at every written number is, bit for bit, that of the tokenizer for its text."""
-    made, tokenizer, options = setting(source, head)
+    made, tokenizer, options = setting(source, head=head)
     generate(made, tokenizer, PROMPTS, use_cache=False, **options)
     (writing,) = writings
     texts, shown = writing._texts, writing._shown
@@ -144,7 +81,7 @@ def test_rounding_that_noise_would_decide_is_read_again(monkeypatch):
     """
     bounds = np.array([[1.2344, 1.2346], [1.2341, 1.2342], [-8e-7, 8e-7]])
     assert doubtful(Reading(bounds.mean(-1), {}, bounds)).tolist() == [True, False, True]
-    made, tokenizer, options = setting("xval fone bits", "scalar")
+    made, tokenizer, options = setting("xval fone bits")
     again = []
     read = Writing._read_alone
 
@@ -165,7 +102,7 @@ def test_rounding_that_noise_would_decide_is_read_again(monkeypatch):
 
 def test_noise_is_what_it_is_said_to_be():
     """The head's output with and without padding, measured: far below what counts as noise."""
-    made, tokenizer, _ = setting("xval", "scalar")
+    made, tokenizer, _ = setting("xval")
     encoded = tokenizer.encode_batch(PROMPTS)
     rows = list(NumberDataset(encoded))
     collate = NumberCollator.from_schema(encoded.schema, 0, padding_side="left", objective=None)
@@ -211,7 +148,8 @@ def test_a_float64_is_written_and_shown_to_the_last_bit(value, compact, writings
     layer = embedding_from_schema(schema, tiny.D, projection="linear")
     whole = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size)
     made = NumberModel(whole, layer, head).eval()
-    options = {"max_new_tokens": 4, "sequence_bias": biased(tokenizer)}
+    numbers = [[[one], 6.0] for one in number_ids(tokenizer)]
+    options = {"max_new_tokens": 4, "sequence_bias": numbers}
     found = generate(made, tokenizer, PROMPTS, details=True, **options)
     told = np.concatenate(found.values)
     assert len(told) >= 3 and told.tobytes() == np.full(len(told), value).tobytes()
@@ -223,3 +161,82 @@ def test_a_float64_is_written_and_shown_to_the_last_bit(value, compact, writings
     fed = shown["number_bits"]
     assert struct.pack(">q", int(fed)) == word if compact else fed[:64].tolist() == bits.tolist()
     assert generate(made, tokenizer, PROMPTS, details=True, use_cache=False, **options) == found
+
+
+def test_digits_that_no_float_holds():
+    """All 30 of them, as the head says them, in the text and fed back."""
+    fone = FoNE(30, 0, compact=True)
+    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [fone])
+    backbone = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size)
+    torch.manual_seed(0)
+    sizes = {"name": "fone", "int_digits": 30, "frac_digits": 0}
+    made = NumberModel(
+        backbone,
+        embedding_from_config(sizes | {"projection": "linear"}, tiny.D),
+        head_from_config(sizes | {"linear": True}, tiny.D),
+    ).eval()
+    with torch.no_grad():
+        made.embedding.projection.weight.mul_(5)
+    script = [tokenizer.tokens[" [NUM]"], *tokenizer.encode(" of").input_ids.tolist()] * 4
+    options = scripted(tokenizer, "It is", script)
+    (text,) = generate(made, tokenizer, ["It is"], full_text=True, **options)
+    batch = read_prompts(tokenizer, [text], 0, 0, False, torch.device("cpu"))
+    words = [number.text for number in numtok.extract(text)]
+    assert len(words) == 4 and any(int(word) != int(float(word)) for word in words)
+    with torch.no_grad():
+        hidden = made(**batch).hidden
+    for at in batch["number_mask"][0].nonzero().flatten().tolist():
+        said = made.head.predict(hidden[:, at - 1]).streams["number_digits"]
+        assert torch.equal(said[0], batch["number_digits"][0, at])
+
+
+def writer_of(value):
+    """A model that writes this number again and again, and the batches that its embedding has seen."""
+    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [XVal()])
+    whole = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size)
+    head = ScalarHead(tiny.D)
+    with torch.no_grad():  # it says this whatever it is given
+        for parameter in head.parameters():
+            parameter.zero_()
+        head.network[2].bias.fill_(value)
+    made = NumberModel(whole, XValEmbedding(tiny.D), head).eval()
+    seen = []
+
+    def noted(_, given):
+        seen.append({name: stream.clone() for name, stream in given[1].items()})
+
+    made.embedding.register_forward_pre_hook(noted)
+    bias = [[[tokenizer.tokens[" [NUM]"]], 1000.0]]
+    return made, tokenizer, {"max_new_tokens": 4, "sequence_bias": bias, "details": True}, seen
+
+
+def test_a_zero_that_is_written_is_a_number():
+    """It is in the text, and the next step sees a number that is 0, not the filler 1.
+
+    So near to zero noise has a say: each is read again, alone.
+    """
+    made, tokenizer, options, seen = writer_of(0.0)
+    written = generate(made, tokenizer, ["It is 5 or"], **options)
+    assert written.values == [[0.0] * 4] and written.texts == [" 0" * 4]
+    # one new token each, thanks to the cache
+    steps = [batch for batch in seen if batch["number_mask"].shape[1] == 1]
+    assert [batch["number_scaled"].tolist() for batch in steps] == [[[0.0]]] * 3
+    assert all(batch["number_mask"].all() for batch in steps)
+    # behind the prompt and what was written so far
+    again = [batch for batch in seen if batch["number_mask"].shape[1] > 1][1:]
+    assert [batch["number_scaled"][batch["number_mask"]].tolist() for batch in again] == [
+        [5.0, *[0.0] * count] for count in range(4)
+    ]
+
+
+def test_a_literal_number_token_in_a_prompt_takes_no_value():
+    """Each value stays with its own number, and the text is given back as it was."""
+    made, tokenizer, options, _ = writer_of(8.0)
+    prompt = "Write [NUM] for 5 and [NUM][/NUM] for 7 ¬ or"
+    batch = read_prompts(tokenizer, [prompt], 0, 0, False, torch.device("cpu"))
+    assert batch["number_value"][batch["number_mask"]].tolist() == [5.0, 7.0]
+    own = list(tokenizer.tokens.values())
+    assert torch.equal(torch.isin(batch["input_ids"], torch.tensor(own)), batch["number_mask"])
+    assert generate(made, tokenizer, [prompt], **options, full_text=True).texts == [
+        prompt + " 8" * 4
+    ]
