@@ -81,22 +81,6 @@ def test_whatever_is_written(source, representation, text, cut, well_formed):
     assert "".join(pieces) == whole
 
 
-@pytest.mark.parametrize("name", ["xval", "place", "place lsd", "p10"])
-def test_numbers_come_whole(name):
-    """A piece with a number has all of it: together they hold the numbers of the text."""
-    made, tokenizer, options = setting(name)
-    word = tokenizer.encode(" of").input_ids.tolist()
-    if name == "xval":
-        script = [tokenizer.tokens[" [NUM]"], *word] * 3
-    else:
-        script = tokenizer.encode(" -12.5 of 640 of 0.75 of").input_ids.tolist()
-    options = scripted(tokenizer, PROMPTS[3], script)
-    pieces, text = streamed(made, tokenizer, PROMPTS[3], **options)
-    numbers = [number.text for number in numtok.extract(text)]
-    assert len(numbers) == 3
-    assert [n.text for piece in pieces for n in numtok.extract(piece)] == numbers
-
-
 def test_streamers_of_transformers():
     """Of the drop-in tokenizer, of the core, and, in another thread, one that is iterated over."""
     hf = pytest.importorskip("numtok.hf")

@@ -137,22 +137,6 @@ def test_inside_the_model(name, way, tmp_path):
         plain.merge_and_unload()
 
 
-def test_by_the_wrapper(tmp_path):
-    """What its owner does with the wrapper holds for the number model: adapters off, merged, saved
-    by peft alone.
-    """
-    model = made("wrapped")
-    train(model)
-    expected, wrapper = outputs(model), model.backbone
-    wrapper.save_pretrained(tmp_path)
-    with wrapper.disable_adapter():
-        assert not torch.allclose(outputs(model)["logits"], expected["logits"])
-    base = peft.PeftModel.from_pretrained(tiny.backbone("gpt2"), tmp_path)
-    same(outputs(NumberModel(base, model.embedding, model.head)), expected)
-    model.backbone = wrapper.merge_and_unload()
-    same(outputs(model), expected, 1e-4, 1e-5)
-
-
 def around(base, **options):
     return peft.get_peft_model(base, lora(modules_to_save=["embedding", "head"], **options))
 
@@ -272,29 +256,16 @@ def test_rows_of_single_tokens(way, tmp_path):
 
 def test_several_adapters_and_their_state(tmp_path):
     """Which of them is active, and whether they are on, is part of what is saved."""
-    model = made("wrapped", init_lora_weights=False)
-    first = outputs(model)["logits"]
-    model.backbone.add_adapter("other", lora(r=2, init_lora_weights=False))
-    model.backbone.set_adapter("other")
-    second = outputs(model)["logits"]
-    assert not torch.allclose(first, second)
-    model.save_pretrained(tmp_path)
-    back = NumberModel.from_pretrained(tmp_path)
-    same(outputs(back)["logits"], second)
-    back.backbone.set_adapter("default")
-    same(outputs(back)["logits"], first)
-    model = made("added", init_lora_weights=False)
-    model.backbone.disable_adapters()
-    off = outputs(model)["logits"]
-    model.save_pretrained(tmp_path)
-    back = NumberModel.from_pretrained(tmp_path)
-    same(outputs(back)["logits"], off)
-    back.backbone.enable_adapters()
-    same(outputs(back)["logits"], first)
-    with pytest.raises(ModelError, match="still beside them"):
-        model = made("wrapped", init_lora_weights=False)
-        model.backbone.merge_adapter()
+    wrapped, added = (made(way, init_lora_weights=False) for way in ("wrapped", "added"))
+    wrapped.backbone.add_adapter("other", lora(r=2, init_lora_weights=False))
+    wrapped.backbone.set_adapter("other")
+    added.backbone.disable_adapters()
+    for model in (wrapped, added):
         model.save_pretrained(tmp_path)
+        same(outputs(NumberModel.from_pretrained(tmp_path))["logits"], outputs(model)["logits"])
+    wrapped.backbone.merge_adapter()
+    with pytest.raises(ModelError, match="still beside them"):
+        wrapped.save_pretrained(tmp_path)
 
 
 def test_refused_and_damaged(tmp_path, monkeypatch):

@@ -85,10 +85,6 @@ def test_the_token_loss_is_that_of_the_stock_model(kind):
     same(found.loss, expected.loss)
 
 
-def test_no_label_is_a_loss_of_zero():
-    assert token_loss(torch.randn(2, 4, 5), torch.full((2, 4), -100), True) == 0
-
-
 def test_weights_of_the_losses():
     batch = tiny.batch()
     found = model(number_weight=0.25, token_weight=2.0)(**batch)
@@ -232,6 +228,7 @@ def test_a_batch_without_labels_and_numbers_has_no_loss():
     batch = tiny.batch(labels=False) | {"number_mask": torch.zeros(3, 9, dtype=torch.bool)}
     found = model()(**batch)
     assert found.token_loss is None and found.number_loss == 0
+    assert token_loss(torch.randn(2, 4, 5), torch.full((2, 4), -100), True) == 0
     stock = NumberModel(tiny.backbone("gpt2"), None).eval()
     assert set(stock(batch["input_ids"])) == {"logits", "hidden"}
 
@@ -383,12 +380,13 @@ def test_state_dicts_round_trip(kind):
         other.load_state_dict(some)
 
 
-def test_dtypes_are_kept(tmp_path):
+def test_dtypes_and_generation_settings_are_kept(tmp_path):
     made, batch = model("gpt2", "fone", "scalar"), tiny.batch()
-    made.backbone.to(torch.bfloat16)
+    made.backbone.to(torch.bfloat16).generation_config.eos_token_id = [3, 4]
     made.save_pretrained(tmp_path)
     back = NumberModel.from_pretrained(tmp_path)
     assert back.backbone.dtype == torch.bfloat16
+    assert back.backbone.generation_config.eos_token_id == [3, 4]
     assert next(back.head.parameters()).dtype == torch.float32
     same(back(**batch).loss, made(**batch).loss, 0, 0)
     whole = NumberModel.from_pretrained(tmp_path, dtype=torch.float32)
@@ -406,13 +404,6 @@ def test_what_was_frozen_stays_frozen(tmp_path):
     back = NumberModel.from_pretrained(tmp_path).train()
     assert back.backbone_frozen and not back.backbone.training
     assert not any(one.requires_grad for one in back.backbone.parameters())
-
-
-def test_generation_settings_are_kept(tmp_path):
-    made = model()
-    made.backbone.generation_config.eos_token_id = [3, 4]
-    made.save_pretrained(tmp_path)
-    assert NumberModel.from_pretrained(tmp_path).backbone.generation_config.eos_token_id == [3, 4]
 
 
 def test_a_folder_cannot_run_code(tmp_path):

@@ -96,7 +96,7 @@ class RootHead(NumberHead):
     def predict(self, hidden):
         return NumberPrediction(self.layer(self.checked(hidden)).squeeze(-1).double() ** 3)
 """
-PROGRAM = '''
+PROGRAM = """
 import sys
 
 import numtok
@@ -183,31 +183,20 @@ print("decoded", written.values)
 from dataclasses import dataclass
 from numtok.representations import register
 
+@register
 @dataclass(frozen=True)
-class Lost(type(tokenizer.representations[0])):
-    """Forgets the second number of a text."""
+class Bare(type(tokenizer.representations[0])):
+    name = "bare"
 
-    name = "lost"
-
-    def encode(self, numbers):
-        count = min(len(numbers), 1)
-        kept = numtok.Numbers.parse(numbers.format().to_pylist()[:count] + ["0"] * (len(numbers) - count))
-        return super().encode(kept)
-
-register(Lost)
-try:
-    check_representation(Lost(), examples=50)
-except AssertionError:
-    print("the kit tells")
-lost = numtok.Tokenizer.from_pretrained(numbers=[Lost()]).encode_batch(["1 and 2"])
+bare = numtok.Tokenizer.from_pretrained(numbers=[Bare()]).encode_batch(["1 and 2"])
 for choose in (embedding_from_schema, head_from_schema):
     try:
-        choose(lost.schema, 16)
+        choose(bare.schema, 16)
     except (RepresentationError, SchemaError) as error:
-        assert "numtok.representations.register(Lost, " in str(error), error
+        assert "numtok.representations.register(Bare, " in str(error), error
     else:
         raise AssertionError
-'''
+"""
 
 
 def test_a_representation_with_its_layers_comes_from_an_entry_point(tmp_path):
@@ -231,4 +220,3 @@ def test_a_representation_with_its_layers_comes_from_an_entry_point(tmp_path):
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
     assert "decoded" in ran.stdout
-    assert "the kit tells" in ran.stdout
