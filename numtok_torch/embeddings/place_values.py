@@ -1,39 +1,27 @@
-"""Layers for numbers that are spelled out digit by digit, or in groups of digits, and what they see
-while a model writes from left to right.
+"""Places of digits in front of a model, for numbers that are spelled out digit by digit, or in groups
+of digits; and what a model sees of them while it writes from left to right.
 
 ``place_value``, int64 (batch, seq), is for a digit of 10**p p + 1 if p >= 0, else p; for a group,
-that of its last digit; 0 for every other token. Place-value positions; the random offset is that of
-Transformers Can Do Arithmetic with the Right Embeddings (McLeish et al. 2024), section 3; coupled
-positions are those of Position Coupling (Cho et al. 2024).
+that of its last digit; 0 for every other token.
 
 **Writing left to right.** A model that writes 4, 1, 7 does not know, at the 4, that it stands for
 hundreds: how many digits follow is not decided. So the layer sees, as
 :class:`numtok.tokenizer.written.PlaceTracker` gives it:
 
-==============  ======================================================  =================================================================
-order           most significant first                                  least significant first
-==============  ======================================================  =================================================================
-integer digits  0, "not known": no vector is added                      1, 2, 3, ...
-fraction        -1, -2, ... after the point, as always; -3, -6, ...    1, 2, ... as of an integer until the point is written, then 1, 2, ...
-                for groups of three
-==============  ======================================================  =================================================================
+- most significant first, 0 for integer digits, "not known", to which no vector is added; and -1,
+  -2, ... after the point, or -3, -6, ... of groups of three;
+- least significant first, 1, 2, 3, ..., as of an integer until a point is written, then 1, 2, ...
 
-The digits of the prompt keep their true places, and what a token was shown with is not revised when
-the number is complete: keys that are cached stay valid, and running the text again without a cache
-gives the same. Least significant first, an integer's places are known from its first digit on, and
-training and writing show the same: that is why one writes sums in this order. A number with a
-fraction is not known to be one until its point.
+A prompt's digits keep their true places, and none is revised when a number is complete: keys that
+are cached stay valid. Least significant first, training and writing show the same of an integer,
+which is why one writes sums so. In exponent notation (``1.5e3``) the place also hangs on the
+exponent after: the digits that then count as integer are shown as integer digits.
 
-In training, the true places of the digits to be predicted would tell the model how many digits are
-still to come. ``written="msd"`` or ``"lsd"`` shows these digits (``labels`` other than -100) as
-they will be seen when written; the others, of a prompt, keep their places.
-``embedding_from_schema`` chooses the order of the file. With ``read_as_written`` a prompt's digits
-are shown as they would be seen when written too, so that a fraction's places are the same in a
-question and in its answer. With ``written=None`` the layer takes the
-stream as it is, which is right for texts that are only read; ``generate`` then warns. A masked
-language model writes nothing from left to right: a batch of the masked objective, known by its
-``place_value_labels``, is taken as it is. In exponent notation (``1.5e3``) the place also hangs on
-the exponent after: the digits that then count as integer are shown as integer digits.
+In training, true places of the digits to be predicted would tell how many are still to come.
+``written="msd"`` or ``"lsd"``, which ``embedding_from_schema`` takes from the file, shows digits
+with a label (other than -100) as they will be seen when written; ``read_as_written`` those of a
+prompt too. ``written=None`` takes the stream as it is, for texts that are only read; ``generate``
+then warns. So is a batch of the masked objective taken, known by its ``place_value_labels``.
 """
 
 from __future__ import annotations
@@ -57,18 +45,17 @@ class PlaceValueEmbedding(TableEmbedding):
         d_model: dimension of the word vectors.
         max_place: places beyond it, in both directions, share the vector of the last one.
         max_offset: in training, all places of a row are moved away from 0 by one number from 0 to
-            this, drawn anew for each row. Below ``max_place``, which leaves ``max_place -
+            this, drawn anew for each row (Transformers Can Do Arithmetic with the Right Embeddings,
+            McLeish et al. 2024, section 3). Below ``max_place``, which leaves ``max_place -
             max_offset`` places that no offset merges.
         zero_init: start from zeros; else from a normal distribution of standard deviation 0.02.
         amplitude: of that start; None: as long as the word vectors (``scale_to``).
         written: ``"msd"`` or ``"lsd"``: show digits that have a label as they will be seen while a
-            model writes in this order. Most significant first, the place of an integer's digit is
-            not known yet, and no vector is added. None: all places are true, so that all vectors
-            are trained, those of positive places too.
+            model writes in this order. None: all places are true, and all vectors trained.
         read_as_written: with ``written``: show so the digits without a label too, those of a
             prompt. Least significant first, a fraction then has the same places in a question as
             in its answer; most significant first, no integer digit has a place.
-        coupled: position coupling, for sums and the like: every token gets a position, o + p for a
+        coupled: position coupling (Cho et al. 2024), for sums and the like: every token gets a position, o + p for a
             digit of place p, o for all others, with o the row's offset; the backbone is to have no
             positions of its own. In the authors' code (HanseulJo/position-coupling) they are
             counted the other way, e - p, which renames the rows of a table that is learnt.

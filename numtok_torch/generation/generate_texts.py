@@ -36,8 +36,7 @@ from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import NumberDataset
 from numtok_torch.embeddings.place_values import PlaceValueEmbedding
 from numtok_torch.generation.estimate import Estimate, options_of_samples
-from numtok_torch.generation.state import Writing, encoded, encoded_alone, writer
-from numtok_torch.generation.stream import TextStream
+from numtok_torch.generation.state import TextStream, Writing, encoded, encoded_alone, writer
 from numtok_torch.generation.well_formed import NumberLogitsProcessor, numtok_tokenizer
 from numtok_torch.model.backbone import OWN_MASKS, ModelError, check_rows, is_pretrained, unwrapped
 from numtok_torch.model.model import NumberModel

@@ -88,9 +88,6 @@ class NumberTokenLoss(NumberLoss):
         reweigh: as the authors' package does by default, unlike the paper: weigh each loss by the
             probability of all number tokens of its group; the rest of the probability costs 1.01
             times the largest loss there is, so that words are worse than any number.
-
-    Shape:
-        - logits: (batch, seq, vocabulary); labels: (batch, seq); weights: (batch, seq); output: ().
     """
 
     def __init__(
@@ -255,9 +252,6 @@ class NumberValueLoss(DigitLoss):
         tokens: which tokens are digits, and how numbers are made of them; :meth:`from_schema` and
             :meth:`from_tokenizer` find them.
         kind: ``"symmetric"`` or ``"relative"``.
-
-    Shape:
-        - logits: (batch, seq, vocabulary); labels: (batch, seq); weights: (batch, seq); output: ().
     """
 
     def __init__(self, tokens: DigitTokens, kind: str = "symmetric") -> None:
@@ -302,9 +296,6 @@ class DigitEntropyLoss(DigitLoss):
     Args:
         tokens: of single digits, the most significant first; :meth:`from_schema` and
             :meth:`from_tokenizer` find them.
-
-    Shape:
-        - logits: (batch, seq, vocabulary); labels: (batch, seq); weights: (batch, seq); output: ().
 
     Raises:
         RepresentationError: for other digits.

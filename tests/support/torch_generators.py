@@ -83,13 +83,13 @@ def _tokenizer(name):
     return Tokenizer.from_pretrained(trained.source("gpt2"), (CASES | COMBINED)[name][0])
 
 
-def setting(name, kind="gpt2", backbone=tiny.backbone, head=None):
+def setting(name, kind="gpt2", head=None):
     """A model whose output depends strongly on the numbers, a tokenizer, and options under which a
     third of the tokens are of numbers.
     """
     _, layer, own = (CASES | COMBINED)[name]
     tokenizer, head = _tokenizer(name), head or own
-    whole = backbone(kind, vocab_size=tokenizer.vocab_size)
+    whole = tiny.backbone(kind, vocab_size=tokenizer.vocab_size)
     torch.manual_seed(3)
     if layer is not None:
         layer = embedding_from_schema(tokenizer.batch_schema(), tiny.D, **layer)

@@ -25,42 +25,33 @@ SIZES = {
     "intermediate_size": 32,
     "vocab_size": VOCAB,
 }
+POSITIONS = {"max_position_embeddings": 64, "pad_token_id": PAD}
 ENDS = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": PAD}
-
-
-POSITIONS = {"max_position_embeddings": 64}
-
-
-def _gpt2(**sizes):
-    own = {"vocab_size": VOCAB, "n_embd": D, "n_layer": 2, "n_head": 2, "n_positions": 64}
-    return transformers.GPT2Config(**(own | ENDS | sizes))
-
-
-def _neox(**sizes):
-    own = SIZES | ENDS | POSITIONS | {"tie_word_embeddings": False}
-    return transformers.GPTNeoXConfig(**(own | sizes))
-
-
-def _llama(**sizes):
-    return transformers.LlamaConfig(**(SIZES | ENDS | POSITIONS | sizes))
-
-
-def _bert(**sizes):
-    return transformers.BertConfig(**(SIZES | POSITIONS | {"pad_token_id": PAD} | sizes))
-
-
-def _roberta(**sizes):
-    own = SIZES | {"max_position_embeddings": 66, "pad_token_id": PAD}
-    return transformers.RobertaConfig(**(own | sizes))
-
-
+GPT2 = {"vocab_size": VOCAB, "n_embd": D, "n_layer": 2, "n_head": 2, "n_positions": 64}
 CAUSAL = {
-    "gpt2": ("GPT2LMHeadModel", _gpt2),
-    "gpt_neox": ("GPTNeoXForCausalLM", _neox),
-    "llama": ("LlamaForCausalLM", _llama),
+    "gpt2": ("GPT2LMHeadModel", GPT2 | ENDS),
+    "gpt_neox": ("GPTNeoXForCausalLM", SIZES | POSITIONS | ENDS | {"tie_word_embeddings": False}),
+    "llama": ("LlamaForCausalLM", SIZES | POSITIONS | ENDS),
 }
-MASKED = {"bert": ("BertForMaskedLM", _bert), "roberta": ("RobertaForMaskedLM", _roberta)}
+MASKED = {
+    "bert": ("BertForMaskedLM", SIZES | POSITIONS),
+    "roberta": ("RobertaForMaskedLM", SIZES | POSITIONS | {"max_position_embeddings": 66}),
+}
 ALL = CAUSAL | MASKED
+DECODER = {"vocab_size": VOCAB, "d_model": D, "pad_token_id": PAD}
+DECODER |= {"decoder_start_token_id": PAD, "eos_token_id": 2}
+T5 = {"num_layers": 2, "num_heads": 2, "d_kv": D // 2, "d_ff": 2 * D, "dropout_rate": 0.0}
+BART = {"max_position_embeddings": 64, "dropout": 0.0, "bos_token_id": 0}
+BART |= {"forced_eos_token_id": None}
+for side in ("encoder", "decoder"):
+    BART |= {f"{side}_layers": 2, f"{side}_attention_heads": 2, f"{side}_ffn_dim": 32}
+SEQ2SEQ = {
+    "t5": ("T5ForConditionalGeneration", DECODER | T5),
+    "longt5": ("LongT5ForConditionalGeneration", DECODER | T5 | {"local_radius": 3}),
+    "bart": ("BartForConditionalGeneration", DECODER | BART),
+    "mbart": ("MBartForConditionalGeneration", DECODER | BART),
+    "scaled": ("BartForConditionalGeneration", DECODER | BART | {"scale_embedding": True}),
+}
 
 EMBEDDINGS = {
     "xval": {"name": "xval"},
@@ -92,8 +83,9 @@ def lively(kind, config, seed=0):
 
 
 def backbone(kind, seed=0, **sizes):
-    name, config = ALL[kind]
-    return lively(getattr(transformers, name), config(**sizes), seed)
+    name, own = (ALL | SEQ2SEQ)[kind]
+    kind = getattr(transformers, name)
+    return lively(kind, kind.config_class(**(own | sizes)), seed)
 
 
 def still(model):

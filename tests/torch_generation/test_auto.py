@@ -24,9 +24,9 @@ from numtok_torch.auto import NumberConfig, NumberTextGeneration, PreTrainedNumb
 TRUSTED = {"trust_remote_code": True}
 
 
-def saved(name, folder, kind="gpt2", backbone=tiny.backbone):
+def saved(name, folder, kind="gpt2"):
     """The model, its tokenizer, options of generate, and both of them in the folder."""
-    model, tokenizer, options = setting(name, kind, backbone)
+    model, tokenizer, options = setting(name, kind)
     tokenizer.save_pretrained(folder)
     drop_in = NumberTokenizer.from_pretrained(folder)
     drop_in.pad_token = "<|endoftext|>"
@@ -152,52 +152,8 @@ def test_the_config_round_trips(tmp_path):
     same(again(**tiny.batch()).loss, expected, 0, 0)
 
 
-def test_each_kind_has_its_auto_class(tmp_path):
-    """Those of another kind say which."""
-    layers = tiny.embedding("fone"), tiny.head("fone")
-    bert, labels = transformers.BertConfig(**tiny.SIZES), {"num_labels": 3}
-    classes = transformers.BertConfig(**tiny.SIZES, **labels)
-    t5 = transformers.T5Config(
-        d_model=tiny.D, vocab_size=tiny.VOCAB, num_layers=1, num_heads=2, d_kv=8, d_ff=16
-    )
-    t5.decoder_start_token_id = 0
-    kinds = {
-        "MaskedLM": tiny.lively(transformers.BertForMaskedLM, bert),
-        "SequenceClassification": tiny.lively(transformers.BertForSequenceClassification, classes),
-        "Seq2SeqLM": tiny.lively(transformers.T5ForConditionalGeneration, t5),
-        "CausalLM": tiny.backbone("gpt2"),
-    }
-    for kind, backbone in kinds.items():
-        model, folder = NumberModel(backbone, *layers).eval(), tmp_path / kind
-        model.save_pretrained(folder)
-        for other in kinds:
-            load = getattr(transformers, f"AutoModelFor{other}").from_pretrained
-            if other != kind:
-                with pytest.raises(ModelError, match=f"load it with AutoModelFor{kind}"):
-                    load(folder, **TRUSTED)
-                continue
-            found = load(folder, **TRUSTED)
-            for one, expected in zip(found.parameters(), model.parameters(), strict=True):
-                assert torch.equal(one, expected)
-            assert found.can_generate() == (kind in ("CausalLM", "Seq2SeqLM"))
-    model.save_pretrained(tmp_path)
-    assert transformers.AutoModel.from_pretrained(tmp_path, **TRUSTED).can_generate()
-    plain = NumberModel(tiny.Plain(), *layers)
-    plain.save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match="backbone="):
-        transformers.AutoModel.from_pretrained(tmp_path, **TRUSTED)
-    again = PreTrainedNumberModel.from_pretrained(tmp_path, backbone=tiny.Plain())
-    same(again(**tiny.batch()).loss, plain(**tiny.batch()).loss, 0, 0)
-    assert not again.can_generate()
-
-
 def test_an_encoder_with_a_decoder_writes(tmp_path):
-    def t5(_, vocab_size):
-        sizes = {"d_model": tiny.D, "num_layers": 1, "num_heads": 2, "d_kv": 8, "d_ff": 16}
-        config = transformers.T5Config(vocab_size=vocab_size, decoder_start_token_id=0, **sizes)
-        return tiny.lively(transformers.T5ForConditionalGeneration, config)
-
-    model, tokenizer, options = saved("xval", tmp_path, "t5", t5)
+    model, tokenizer, options = saved("xval", tmp_path, "t5")
     expected = generate(model, tokenizer, PROMPTS, details=True, **options)
     found = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path, **TRUSTED)
     _, batch = encoded(tmp_path, PROMPTS, "right")
@@ -233,23 +189,6 @@ def test_push_to_hub(tmp_path, monkeypatch):
     assert (tmp_path / "me/numbers/README.md").read_text() == "A model\n"
     again = AutoModelForCausalLM.from_pretrained(tmp_path / "me/numbers", **TRUSTED)
     same(again(**tiny.batch()).loss, model(**tiny.batch()).loss, 0, 0)
-
-
-def test_adapters_dtypes_and_attention_are_loaded(tmp_path):
-    peft = pytest.importorskip("peft")
-    config = peft.LoraConfig(target_modules=["q_proj"], init_lora_weights=False)
-    backbone = peft.get_peft_model(tiny.backbone("llama"), config)
-    model = NumberModel(backbone, tiny.embedding("xval"), tiny.head("scalar")).eval()
-    model.save_pretrained(tmp_path)
-    load, batch = AutoModelForCausalLM.from_pretrained, tiny.batch()
-    found = load(tmp_path, **TRUSTED, attn_implementation="eager")
-    same(found(**batch).loss, model(**batch).loss)
-    assert found.config._attn_implementation == "eager"
-    assert isinstance(found.backbone, peft.PeftModel)
-    found.merge_and_unload().save_pretrained(tmp_path)
-    merged = load(tmp_path, **TRUSTED, dtype="bfloat16")
-    assert next(merged.transformer.parameters()).dtype is torch.bfloat16
-    assert next(merged.head.parameters()).dtype is torch.float32
 
 
 def test_a_plain_trainer_writes_whole_folders(tmp_path):

@@ -141,24 +141,6 @@ def test_a_random_model_writes_only_numbers(name, way, seed, new, amount):
         assert mistakes(tokenizer_of(name), row) == []
 
 
-@pytest.mark.parametrize("way", ["greedy", "beams"])
-@pytest.mark.parametrize("name", [name for name in SPELLED if name != "fp15"])
-def test_a_prompt_that_ends_within_a_number(name, way):
-    """Is written to its end first, at each place where it can be cut, beside prompts that end in
-    text.
-    """
-    tokenizer = tokenizer_of(name)
-    whole = tokenizer.encode("It is -0.5 or 1,234").input_ids.tolist()
-    numbers = tokenizer.numbers_in(np.array(whole, np.int32))
-    cuts = [whole[:end] for start, stop, _ in numbers for end in range(start + 1, stop)]
-    prompts = [*cuts, *prompt_ids(tokenizer)]
-    width = max(map(len, prompts))
-    processor = NumberLogitsProcessor(tokenizer, longest=8, max_length=width + 12)
-    rows = written(name, 1, 12, 2.0, way, prompts, logits_processor=[processor])
-    assert all(mistakes(tokenizer, cut) for cut in cuts) and len(cuts) >= 2
-    assert not [found for row in rows for found in mistakes(tokenizer, row)]
-
-
 def allowed_by_rule(tokenizer, ids, room, longest):
     """Which tokens may follow, slowly: each is tried, with every way to end a number behind it,
     symbol by symbol.

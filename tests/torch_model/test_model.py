@@ -1,11 +1,9 @@
 """NumberModel: around five architectures and a plain module, in training, padded, and saved."""
 
 import copy
-import json
 import math
 
 import pytest
-import safetensors.torch
 import torch
 import torch_models as tiny
 import transformers
@@ -13,6 +11,7 @@ from torch_models import same
 
 from numtok.errors import SchemaError
 from numtok_torch import ModelError, NumberModel, xval_gpt2
+from numtok_torch.auto import PreTrainedNumberModel
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.model.objective import token_loss
 
@@ -303,6 +302,9 @@ def test_plain_module(tmp_path):
     back = NumberModel.from_pretrained(tmp_path, backbone=tiny.Plain())
     same(back(**batch).loss, alone.loss, 0, 0)
     assert back.backbone.out.weight is back.backbone.words.weight
+    automatic = PreTrainedNumberModel.from_pretrained(tmp_path, backbone=tiny.Plain())
+    same(automatic(**batch).loss, alone.loss, 0, 0)
+    assert not automatic.can_generate()
     with pytest.raises(ModelError, match="resize_token_embeddings"):
         NumberModel(tiny.Plain(), None, vocab_size=tiny.VOCAB + 1)
 
@@ -332,130 +334,6 @@ def test_what_does_not_fit_together():
             one(**given)
     with pytest.raises(AttributeError, match="NumberModelOutput has no 'lgits'"):
         _ = made(**batch).lgits
-
-
-# Saved and loaded
-
-
-@EVERY
-@pytest.mark.parametrize(
-    ("embedding", "head"), [("sum", "mixture"), ("fone", "fone"), ("place", None), (None, "bits")]
-)
-def test_saved_and_loaded(kind, embedding, head, tmp_path):
-    options = {"number_weight": 0.5, "token_weight": 0.25, "vocab_size": tiny.VOCAB + 2}
-    made, batch = model(kind, embedding, head, **options), tiny.batch()
-    made.save_pretrained(tmp_path)
-    files = ["config.json", "model.safetensors", "modeling_numtok.py"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == files
-    back = NumberModel.from_pretrained(tmp_path)
-    same(back(**batch).loss, made(**batch).loss, 0, 0)
-    tied = [
-        one.get_output_embeddings().weight is one.get_input_embeddings().weight
-        for one in (made, back)
-    ]
-    assert tied[0] == tied[1]
-    back.save_pretrained(tmp_path / "again")
-    folders = tmp_path, tmp_path / "again"
-    described, again = (json.loads((path / "config.json").read_text()) for path in folders)
-    assert described.pop("backbone")["class"] == again.pop("backbone")["class"]
-    assert described == again
-
-
-@EVERY
-def test_state_dicts_round_trip(kind):
-    """A tied parameter is there once, so that safetensors takes the state dict, and any loader of
-    state dicts gives it back.
-    """
-    made, layers = model(kind, "fone", "fone"), (tiny.embedding("fone"), tiny.head("fone"))
-    other = NumberModel(tiny.backbone(kind, 7), *layers).eval()
-    state, batch = made.state_dict(), tiny.batch()
-    safetensors.torch.save(state)
-    assert {key for key, _ in made.named_parameters()} <= set(state)
-    plain = {key: stream for key, stream in state.items() if key != "_extra_state"}
-    assert other.load_state_dict(plain).missing_keys == []
-    same(other(**batch).loss, made(**batch).loss, 0, 0)
-    words = ("words", "embed", "wte")
-    with pytest.raises(RuntimeError, match="Missing key"):
-        some = {k: one for k, one in state.items() if not any(word in k for word in words)}
-        other.load_state_dict(some)
-
-
-def test_dtypes_and_generation_settings_are_kept(tmp_path):
-    made, batch = model("gpt2", "fone", "scalar"), tiny.batch()
-    made.backbone.to(torch.bfloat16).generation_config.eos_token_id = [3, 4]
-    made.save_pretrained(tmp_path)
-    back = NumberModel.from_pretrained(tmp_path)
-    assert back.backbone.dtype == torch.bfloat16
-    assert back.backbone.generation_config.eos_token_id == [3, 4]
-    assert next(back.head.parameters()).dtype == torch.float32
-    same(back(**batch).loss, made(**batch).loss, 0, 0)
-    whole = NumberModel.from_pretrained(tmp_path, dtype=torch.float32)
-    assert whole.backbone.dtype == torch.float32
-
-
-def test_what_was_frozen_stays_frozen(tmp_path):
-    xval = xval_gpt2(tiny.VOCAB, tiny.D, 2, 2)
-    NumberModel(xval, tiny.embedding("xval"), tiny.head("scalar")).save_pretrained(tmp_path)
-    back = NumberModel.from_pretrained(tmp_path)
-    for key, one in back.named_parameters():
-        assert one.requires_grad != (key.startswith("backbone.") and key.endswith("bias")), key
-    frozen = NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), freeze_backbone=True)
-    frozen.save_pretrained(tmp_path)
-    back = NumberModel.from_pretrained(tmp_path).train()
-    assert back.backbone_frozen and not back.backbone.training
-    assert not any(one.requires_grad for one in back.backbone.parameters())
-
-
-def test_a_folder_cannot_run_code(tmp_path):
-    """Neither code beside it, nor kernels from elsewhere, nor a class that is no model."""
-    model().save_pretrained(tmp_path)
-    path = tmp_path / "config.json"
-    settings = json.loads(path.read_text())
-    settings["backbone"]["config"] |= {
-        "auto_map": {"AutoModelForCausalLM": "evil.Model"},
-        "_attn_implementation": "someone/kernel",
-        "attn_implementation": "someone/kernel",
-        "quantization_config": {"quant_method": "bitsandbytes"},
-    }
-    path.write_text(json.dumps(settings))
-    (tmp_path / "evil.py").write_text("raise SystemExit('ran')")
-    back = NumberModel.from_pretrained(tmp_path)
-    assert back.config._attn_implementation in ("sdpa", "eager")
-    assert not hasattr(back.config, "auto_map")
-    for name in ("pipeline", "os", "__loader__", "AutoModel", "Trainer"):
-        settings["backbone"]["class"] = name
-        path.write_text(json.dumps(settings))
-        with pytest.raises(ModelError, match="has no model"):
-            NumberModel.from_pretrained(tmp_path)
-
-
-def test_damaged_folders(tmp_path):
-    weights, settings = tmp_path / "model.safetensors", tmp_path / "config.json"
-
-    def refused(message, **options):
-        with pytest.raises(ModelError, match=message):
-            NumberModel.from_pretrained(tmp_path, **options)
-
-    refused(r"has no model\.safetensors")
-    model().save_pretrained(tmp_path)
-    good, described = weights.read_bytes(), settings.read_text()
-    for content in (b"", good[:50], good[:-9], b"\x80\x04pickle"):
-        weights.write_bytes(content)
-        refused("damaged")
-    weights.write_bytes(good)
-    for text, message in (
-        *((text, "damaged") for text in ("", "[]", "{", '{"format": 1}')),
-        (described.replace('"head"', '"hat"'), "damaged"),
-        ('{"model_type": "gpt2"}', "of another model"),
-        (described.replace('"format": 1', '"format": 2'), "upgrade numtok"),
-    ):
-        settings.write_text(text)
-        refused(message)
-    settings.unlink()
-    refused("not written by numtok")
-    settings.write_text(described)
-    safetensors.torch.save_file({"head.nothing": torch.zeros(1)}, weights)
-    refused("does not hold the weights", backbone=tiny.backbone("gpt2"))
 
 
 # xVal's transformer

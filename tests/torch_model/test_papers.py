@@ -55,7 +55,7 @@ def test_xval_masks_a_fifth_and_sets_values_to_one():
     assert (batch["number_scaled_labels"][batch["number_labels_mask"]] != 1).all()
 
 
-def test_xval_sees_both_sides_and_no_value_that_it_predicts(tmp_path):
+def test_xval_sees_both_sides_and_no_value_that_it_predicts():
     made, batch = xval()
     del batch["mask"]
     assert not made.causal
@@ -67,10 +67,6 @@ def test_xval_sees_both_sides_and_no_value_that_it_predicts(tmp_path):
     changed["input_ids"][0, int(last["attention_mask"].sum()) - 1] = 9
     # the first token sees the last one
     assert not torch.equal(made(**changed).hidden[0, 0], made(**last).hidden[0, 0])
-    made.save_pretrained(tmp_path)
-    assert torch.equal(
-        NumberModel.from_pretrained(tmp_path).eval()(**batch).logits, made(**batch).logits
-    )
     with pytest.raises(ModelError, match="cannot generate"):
         generate(made, data(XVal(0.1))[0], ["a"])
 
@@ -97,7 +93,7 @@ def test_xval_s_heads_and_losses():
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2"])
-def test_float_embedding_trains_word_head_and_number_module_only(kind, tmp_path):
+def test_float_embedding_trains_word_head_and_number_module_only(kind):
     """Floating-Point Embedding, 4.3: "We retrained the classification head and the corresponding
     numerical embedding module of an encoder-only language model while keeping the parameters of the
     language model itself frozen"; 4: "we randomly masked 15% of non-numerical tokens"."""
@@ -134,12 +130,6 @@ def test_float_embedding_trains_word_head_and_number_module_only(kind, tmp_path)
         for name, value in made.named_parameters()
         if name in changed
     )
-    made.save_pretrained(tmp_path)
-    again = NumberModel.from_pretrained(tmp_path)
-    assert torch.equal(again.eval()(**batch).logits, made.eval()(**batch).logits)
-    assert {name for name, value in again.named_parameters() if value.requires_grad} == set(
-        before
-    ) - trunk
 
 
 def test_mistakes():

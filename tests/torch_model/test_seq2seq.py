@@ -8,12 +8,11 @@ import math
 import numpy as np
 import pytest
 import torch
-import torch_generators
 import torch_models as tiny
 import trained
 import transformers
 from torch.utils.data import StackDataset
-from torch_generators import PROMPTS, WAYS, bias_of, streams_written
+from torch_generators import PROMPTS, setting
 from torch_models import same
 
 from numtok import Tokenizer
@@ -28,31 +27,12 @@ from numtok_torch import (
     generate,
     head_from_schema,
 )
-from numtok_torch.generation.generate_texts import read_prompts
-from numtok_torch.generation.well_formed import NumberLogitsProcessor
 
-KINDS = pytest.mark.parametrize("kind", ["t5", "bart", "longt5", "mbart", "scaled"])
+KINDS = pytest.mark.parametrize("kind", tiny.SEQ2SEQ)
 LIKE = (
     *("number_value", "number_scaled", "number_bits", "number_digits", "number_bin"),
     *("number_log_fourier", "place_value"),
 )
-
-
-def backbone(kind, vocab_size=tiny.VOCAB, seed=0, d=tiny.D):
-    names = {"t5": "T5", "longt5": "LongT5", "mbart": "MBart", "bart": "Bart", "scaled": "Bart"}
-    ends = {"pad_token_id": tiny.PAD, "decoder_start_token_id": tiny.PAD, "eos_token_id": 2}
-    sizes = {"d_model": d, "vocab_size": vocab_size, **ends}
-    if kind in ("t5", "longt5"):
-        sizes |= {"num_layers": 2, "num_heads": 2, "d_kv": d // 2, "d_ff": 2 * d}
-        sizes |= {"dropout_rate": 0.0} | ({"local_radius": 3} if kind == "longt5" else {})
-    else:
-        for side in ("encoder", "decoder"):
-            sizes |= {f"{side}_layers": 2, f"{side}_attention_heads": 2, f"{side}_ffn_dim": 32}
-        sizes |= {"max_position_embeddings": 64, "dropout": 0.0, "bos_token_id": 0}
-        sizes |= {"scale_embedding": kind == "scaled", "forced_eos_token_id": None}
-    config = getattr(transformers, f"{names[kind]}Config")(**sizes)
-    model = getattr(transformers, f"{names[kind]}ForConditionalGeneration")
-    return tiny.lively(model, config, seed)
 
 
 def batch(rows=3, source=9, target=7):
@@ -65,7 +45,7 @@ def batch(rows=3, source=9, target=7):
 
 def model(kind, embedding="xval", head="scalar", **options):
     layers = tiny.embedding(embedding) if embedding else None, tiny.head(head) if head else None
-    return NumberModel(backbone(kind), *layers, **options).eval()
+    return NumberModel(tiny.backbone(kind), *layers, **options).eval()
 
 
 # What it computes
@@ -74,7 +54,7 @@ def model(kind, embedding="xval", head="scalar", **options):
 @KINDS
 def test_without_numbers_it_is_the_stock_model(kind):
     """Logits and loss, with labels that are ignored, padding, and the decoder's start."""
-    stock, given = backbone(kind), batch()
+    stock, given = tiny.backbone(kind), batch()
     given["attention_mask"][1, 6:] = 0
     given["labels"][2, 5:] = -100
     given["number_mask"][:], given["number_labels_mask"][:] = False, False
@@ -128,7 +108,7 @@ def test_numbers_of_both_sides(kind):
 )
 def test_gradients_reach_what_they_reach_in_the_stock_model(kind, embedding, head):
     """It has none of T5's relative positions beyond short rows, nor of those of cross attention."""
-    made, stock, given = model(kind, embedding, head), backbone(kind), batch()
+    made, stock, given = model(kind, embedding, head), tiny.backbone(kind), batch()
     made.train()(**given).loss.backward()
     stock(
         **{name: given[name] for name in ("input_ids", "attention_mask", "labels")}
@@ -153,7 +133,7 @@ def test_errors():
             made(**some)
     with pytest.raises(ModelError, match="leave causal out"):
         model("t5", causal=True)
-    nameless = backbone("t5")
+    nameless = tiny.backbone("t5")
     for config in (nameless.config, nameless.generation_config):
         config.decoder_start_token_id = config.bos_token_id = None
     with pytest.raises(ModelError, match="decoder_start_token_id"):
@@ -163,7 +143,7 @@ def test_errors():
 def test_an_encoder_alone():
     """Of T5: as it is, and as T5EncoderModel."""
     given = tiny.batch(labels=False)
-    whole = backbone("t5")
+    whole = tiny.backbone("t5")
     for alone in (whole.get_encoder(), transformers.T5EncoderModel(whole.config)):
         found = NumberModel(alone, tiny.embedding("xval"), tiny.head("scalar")).eval()(**given)
         assert found.hidden.shape == (3, 9, tiny.D) and torch.isfinite(found.number_loss)
@@ -219,7 +199,8 @@ def test_it_learns_to_copy(kind, tmp_path):
     texts = [(f"say {value}", f"it is {value}") for value in range(60)]
     data, schema = pairs(texts, tokenizer)
     torch.manual_seed(0)
-    whole = backbone(kind, tokenizer.vocab_size, d=32)
+    wide = {"d_kv": 16, "d_ff": 64} if kind == "t5" else {}
+    whole = tiny.backbone(kind, vocab_size=tokenizer.vocab_size, d_model=32, **wide)
     made = NumberModel(whole, embedding_from_schema(schema, 32), head_from_schema(schema, 32))
     steps = {"max_steps": 200, "lr_scheduler_type": "cosine", "logging_steps": 10}
     sizes = {"per_device_train_batch_size": 20, "learning_rate": 1e-2}
@@ -246,62 +227,11 @@ def test_it_learns_to_copy(kind, tmp_path):
 # Generation
 
 
-def setting(name, kind):
-    """The model of an encoder with a decoder, its tokenizer, and options."""
-    made, tokenizer, options = torch_generators.setting(name, kind, backbone)
-    return made, tokenizer, options | {"max_new_tokens": 10, "details": True}
-
-
-def forced(made, tokenizer, prompt, ids, values):
-    """What the model says of all that it wrote at once."""
-    given = read_prompts(tokenizer, [prompt], 0, 0, False, torch.device("cpu"), False)
-    labels = streams_written(made, tokenizer, given, ids, values)
-    given |= {"labels": labels.pop("input_ids"), "number_labels_mask": labels.pop("number_mask")}
-    given |= {f"{name}_labels": stream for name, stream in labels.items() if name in LIKE}
-    with torch.no_grad():
-        return made(**given)
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        *(("t5", "xval"), ("t5", "fone"), ("bart", "xval"), ("bart", "p10"), ("scaled", "fone")),
-        *(("mbart", "xval"), ("longt5", "xval")),
-    ],
-)
-def test_cached_is_uncached_is_teacher_forced(kind, name):
-    made, tokenizer, options = setting(name, kind)
-    found = generate(made, tokenizer, PROMPTS, **options)
-    for other in ({"use_cache": False}, {"batch_size": 1}):
-        again = generate(made, tokenizer, PROMPTS, **options, **other)
-        assert again.ids == found.ids
-        for values, expected in zip(again.values, found.values, strict=True):
-            assert values == pytest.approx(expected, rel=2e-3, abs=1e-4)
-    if name == "p10":
-        assert all("NUM:" in text for text in found.texts) or sum(map(len, found.values)) >= 4
-        return
-    assert sum(map(len, found.values)) >= 4
-    if kind == "mbart":
-        return
-    bias = bias_of(tokenizer, options)
-    for prompt, ids, values in zip(PROMPTS, found.ids, found.values, strict=True):
-        output = forced(made, tokenizer, prompt, ids, values)
-        start, processor = torch.tensor([[0]]), NumberLogitsProcessor(tokenizer)
-        for at, scores in enumerate(output.logits[0] + bias):
-            before = torch.cat([start, torch.tensor([ids[:at]], dtype=torch.int64)], 1)
-            assert int(processor(before, scores[None]).argmax()) == ids[at]
-        predicted = output.number_predictions[0]
-        read, written = predicted[~predicted.isnan()].numpy(), np.array(values)
-        near = 1e-4
-        if name == "fone":  # which has two digits behind the point, and no sign
-            read, written, near = np.abs(read), np.abs(written), 6e-3
-        assert written == pytest.approx(read, rel=2e-3, abs=near)
-
-
 @pytest.mark.parametrize("kind", ["t5", "bart"])
 def test_a_number_read_again_is_read_behind_its_own_prompt(kind, monkeypatch):
     """Where float noise decides how a number is rounded; here for all of them."""
     made, tokenizer, options = setting("xval", kind)
+    options["details"] = True
     found = generate(made, tokenizer, PROMPTS, **options)
     always = "numtok.tokenizer.written.doubtful"
     monkeypatch.setattr(always, lambda one: np.ones(len(one.values), np.bool_))
@@ -311,25 +241,9 @@ def test_a_number_read_again_is_read_behind_its_own_prompt(kind, monkeypatch):
     assert [one.values[0] for one in alone] == found.values and sum(map(len, found.values)) >= 4
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_other_ways_to_generate(way):
-    """Text that has its numbers in it, of as many rows as asked for; the same with and without a
-    cache.
-    """
-    made, tokenizer, options = setting("xval", "t5")
-    torch.manual_seed(5)
-    found = generate(made, tokenizer, PROMPTS, **options, **WAYS[way])
-    torch.manual_seed(5)
-    again = generate(made, tokenizer, PROMPTS, use_cache=False, **options, **WAYS[way])
-    assert found.ids == again.ids
-    assert len(found.texts) == len(PROMPTS) * WAYS[way].get("num_return_sequences", 1)
-    for text, values in zip(found.texts, found.values, strict=True):
-        assert "[NUM]" not in text and len(values) <= sum(one.isdigit() for one in text)
-    assert any(found.values)
-
-
 def test_limits_of_generation():
     made, tokenizer, options = setting("xval", "bart")
+    options["details"] = True
     endless = options | {"max_new_tokens": 100, "eos_token_id": 10**6}
     long = generate(made, tokenizer, ["7"], **endless)
     assert len(long.ids[0]) == 64  # all positions of the decoder, and no more

@@ -191,8 +191,31 @@ def test_too_few_rows_and_no_collator_are_told_before_the_first_step(tmp_path):
             NumberTrainer(model, arguments, data_collator=collate, train_dataset=data)
 
 
+def new(kind):
+    """Around a model, its adapters, or with adapters around the number model."""
+    if kind in tiny.ALL:
+        return NumberModel(tiny.backbone(kind), tiny.embedding("xval"), tiny.head("fone"))
+    peft = pytest.importorskip("peft")
+    torch.manual_seed(0)
+    config, model = peft.LoraConfig(target_modules=["c_attn"], fan_in_fan_out=True), new("gpt2")
+    if kind == "adapters around":
+        config.modules_to_save = ["embedding", "head"]
+        return peft.get_peft_model(model, config)
+    if kind == "adapters injected":
+        backbone = peft.inject_adapter_in_model(config, model.backbone)
+    else:
+        backbone = peft.get_peft_model(model.backbone, config)
+    return NumberModel(backbone, model.embedding, model.head)
+
+
 @pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.*:FutureWarning")
-@pytest.mark.parametrize("kind", ["gpt2", pytest.param("gpt_neox", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("gpt2", "adapters", "adapters injected", "adapters around"),
+        pytest.param("gpt_neox", marks=pytest.mark.slow),
+    ],
+)
 def test_trainer(kind, tmp_path):
     """It keeps the columns, trains, evaluates, writes checkpoints that load as models, and resumes
     from them.
@@ -204,7 +227,7 @@ def test_trainer(kind, tmp_path):
         every = {"save_steps": 4, "logging_steps": 4, "gradient_accumulation_steps": 2}
         options = {"learning_rate": 1e-2, "gradient_checkpointing": True, "max_steps": steps}
         return NumberTrainer(
-            NumberModel(tiny.backbone(kind), tiny.embedding("xval"), tiny.head("fone")),
+            new(kind),
             tiny.arguments(tmp_path, **sizes, **every, **options),
             data_collator=CAUSAL,
             train_dataset=SparseRows(24),
@@ -215,19 +238,21 @@ def test_trainer(kind, tmp_path):
     first = trainer(8)
     before = first.evaluate()["eval_loss"]
     first.train()
-    after = first.evaluate()["eval_loss"]
-    assert after < before
+    assert first.evaluate()["eval_loss"] < before
     logits, numbers, references = seen[-1]
     assert ((references == numbers) | np.isfinite(numbers) | np.isnan(numbers)).all()
     assert logits.shape == (6, 8, tiny.VOCAB) and numbers.shape == (6, 8)
-    assert np.isfinite(numbers).sum() == sum(
-        (row["number_index"] > 0).sum() for row in SparseRows(6).rows
-    )
-    checkpoint = tmp_path / "checkpoint-8"
-    assert not [path.name for path in checkpoint.iterdir() if path.name == "pytorch_model.bin"]
-    batch = tiny.batch()
+    wanted = sum((row["number_index"] > 0).sum() for row in SparseRows(6).rows)
+    assert np.isfinite(numbers).sum() == wanted
+    checkpoint, batch = tmp_path / "checkpoint-8", tiny.batch()
+    assert not (checkpoint / "pytorch_model.bin").exists()
     automatic = transformers.AutoModelForCausalLM.from_pretrained
-    for load in (NumberModel.from_pretrained, partial(automatic, trust_remote_code=True)):
+    loads = [NumberModel.from_pretrained, partial(automatic, trust_remote_code=True)]
+    if kind == "adapters around":
+        import peft
+
+        loads = [partial(peft.PeftModel.from_pretrained, new("gpt2"))]
+    for load in loads:
         same(load(checkpoint)(**batch).loss, first.model.eval()(**batch).loss, 0, 0)
     resumed = trainer(8)
     resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-4"))

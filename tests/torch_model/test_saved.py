@@ -1,0 +1,197 @@
+"""Number models of every kind on disk: what is saved is loaded, by us and by transformers; and what
+a folder cannot do.
+"""
+
+import json
+from functools import partial
+
+import pytest
+import safetensors.torch
+import torch
+import torch_models as tiny
+import transformers
+from torch_models import same
+
+from numtok_torch import ModelError, NumberModel, xval_gpt2
+from numtok_torch.auto import PreTrainedNumberModel, fitting
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:fan_in_fan_out is set:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Could not find a config file:UserWarning"),
+]
+
+
+def model(kind="gpt2", embedding="xval", head="scalar", **options):
+    layers = tiny.embedding(embedding) if embedding else None, tiny.head(head) if head else None
+    backbone = tiny.backbone(kind) if isinstance(kind, str) else kind
+    return NumberModel(backbone, *layers, **options).eval()
+
+
+def of_class(name, **options):
+    """Around a tiny model of a class of transformers."""
+    kind = getattr(transformers, name)
+    config = kind.config_class(**tiny.SIZES, pad_token_id=tiny.PAD, **options)
+    return model(tiny.lively(kind, config))
+
+
+def in_bfloat16():
+    made = model("gpt2", "fone")
+    made.backbone.to(torch.bfloat16)
+    made.backbone.generation_config.eos_token_id = [3, 4]
+    return made
+
+
+def with_adapters(way):
+    peft = pytest.importorskip("peft")
+    config, backbone = peft.LoraConfig(init_lora_weights=False), tiny.backbone("llama")
+    config.target_modules = ["q_proj"]
+    if way == "wrapped":
+        return model(peft.get_peft_model(backbone, config))
+    return model(peft.inject_adapter_in_model(config, backbone))
+
+
+OPTIONS = {"number_weight": 0.5, "token_weight": 0.25, "vocab_size": tiny.VOCAB + 2}
+OPTIONS |= {"number_loss_per": "token"}
+XVAL = partial(xval_gpt2, tiny.VOCAB, tiny.D, 2, 2)
+MODELS = {
+    **{kind: partial(model, kind, "fone", "fone", **OPTIONS) for kind in tiny.ALL},
+    "every layer": partial(model, "gpt2", "sum", "mixture", **OPTIONS),
+    "no head": partial(model, "llama", "place", None),
+    "no layer": partial(model, "bert", None, "bits"),
+    "bfloat16": in_bfloat16,
+    "frozen": partial(model, freeze_backbone=True),
+    "frozen trunk": partial(model, "roberta", freeze_backbone="trunk"),
+    "xval": lambda: model(XVAL()),
+    "xval, both sides": lambda: model(XVAL(bidirectional=True, token_head="mlp")),
+    "texts": partial(of_class, "BertForSequenceClassification", num_labels=3),
+    "texts, causal": partial(of_class, "GPT2ForSequenceClassification", num_labels=3),
+    "tokens": partial(of_class, "BertForTokenClassification", num_labels=3),
+    "decoder": partial(model, "t5"),
+    "bare": partial(of_class, "BertModel"),
+    "adapters, wrapped": partial(with_adapters, "wrapped"),
+    "adapters, injected": partial(with_adapters, "injected"),
+}
+
+
+def outputs(made):
+    batch = tiny.batch(labels=False)
+    if made.decodes:
+        batch |= {"labels": batch["input_ids"], "number_labels_mask": batch["number_mask"]}
+        batch |= {f"{name}_labels": batch[name] for name in ("number_scaled", "number_value")}
+    with torch.no_grad():
+        return {key: one for key, one in made(**batch).items() if isinstance(one, torch.Tensor)}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_saved_is_loaded(name, tmp_path):
+    made = MODELS[name]()
+    made.save_pretrained(tmp_path)
+    files = ["config.json", "model.safetensors", "modeling_numtok.py"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == files
+    asked = f"AutoModel{fitting(made)}"
+    auto = partial(getattr(transformers, asked).from_pretrained, trust_remote_code=True)
+    tied = [made.get_output_embeddings(), made.get_input_embeddings()]
+    for load in (NumberModel.from_pretrained, auto):
+        back = load(tmp_path)
+        same(outputs(back), outputs(made), 0, 0)
+        assert type(back.backbone) is type(made.backbone) and not back.training
+        for (key, one), other in zip(made.named_parameters(), back.parameters(), strict=True):
+            assert (one.dtype, one.requires_grad) == (other.dtype, other.requires_grad), key
+        if made.task is None and tied[0] is not None:
+            again = back.get_output_embeddings(), back.get_input_embeddings()
+            assert (again[0].weight is again[1].weight) == (tied[0].weight is tied[1].weight)
+        if transformer := getattr(made.transformer, "generation_config", None):
+            assert back.transformer.generation_config.eos_token_id == transformer.eos_token_id
+    assert isinstance(back, PreTrainedNumberModel)
+    assert back.can_generate() == (made.task is None and made.transformer.can_generate())
+    other = "AutoModelForMaskedLM" if asked != "AutoModelForMaskedLM" else "AutoModelForCausalLM"
+    with pytest.raises(ModelError, match=f"load it with {asked}"):
+        getattr(transformers, other).from_pretrained(tmp_path, trust_remote_code=True)
+    back.save_pretrained(tmp_path / "again")
+    folders = tmp_path, tmp_path / "again"
+    described, again = (json.loads((path / "config.json").read_text()) for path in folders)
+    for written in (described, again):  # peft and transformers write more than they read
+        del written["backbone"], written["adapters"]
+    assert described == again
+
+
+@pytest.mark.parametrize("kind", tiny.ALL)
+def test_state_dicts_round_trip(kind):
+    """A tied parameter is there once, so that safetensors takes the state dict, and any loader of
+    state dicts gives it back.
+    """
+    made, layers = model(kind, "fone", "fone"), (tiny.embedding("fone"), tiny.head("fone"))
+    other = NumberModel(tiny.backbone(kind, 7), *layers).eval()
+    state, batch = made.state_dict(), tiny.batch()
+    safetensors.torch.save(state)
+    assert {key for key, _ in made.named_parameters()} <= set(state)
+    plain = {key: stream for key, stream in state.items() if key != "_extra_state"}
+    assert other.load_state_dict(plain).missing_keys == []
+    same(other(**batch).loss, made(**batch).loss, 0, 0)
+    words = ("words", "embed", "wte")
+    with pytest.raises(RuntimeError, match="Missing key"):
+        some = {k: one for k, one in state.items() if not any(word in k for word in words)}
+        other.load_state_dict(some)
+
+
+def test_another_dtype_and_attention(tmp_path):
+    model("llama").save_pretrained(tmp_path)
+    low = NumberModel.from_pretrained(tmp_path, dtype=torch.bfloat16)
+    load = partial(transformers.AutoModelForCausalLM.from_pretrained, trust_remote_code=True)
+    eager = load(tmp_path, dtype="bfloat16", attn_implementation="eager")
+    for back in (low, eager):
+        assert back.backbone.dtype == torch.bfloat16
+        assert next(back.head.parameters()).dtype == torch.float32
+    assert eager.config._attn_implementation == "eager"
+
+
+def test_a_folder_cannot_run_code(tmp_path):
+    """Neither code beside it, nor kernels from elsewhere, nor a class that is no model."""
+    model().save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    settings = json.loads(path.read_text())
+    settings["backbone"]["config"] |= {
+        "auto_map": {"AutoModelForCausalLM": "evil.Model"},
+        "_attn_implementation": "someone/kernel",
+        "attn_implementation": "someone/kernel",
+        "quantization_config": {"quant_method": "bitsandbytes"},
+    }
+    path.write_text(json.dumps(settings))
+    (tmp_path / "evil.py").write_text("raise SystemExit('ran')")
+    back = NumberModel.from_pretrained(tmp_path)
+    assert back.config._attn_implementation in ("sdpa", "eager")
+    assert not hasattr(back.config, "auto_map")
+    for name in ("pipeline", "os", "__loader__", "AutoModel", "Trainer"):
+        settings["backbone"]["class"] = name
+        path.write_text(json.dumps(settings))
+        with pytest.raises(ModelError, match="has no model"):
+            NumberModel.from_pretrained(tmp_path)
+
+
+def test_damaged_folders(tmp_path):
+    weights, settings = tmp_path / "model.safetensors", tmp_path / "config.json"
+
+    def refused(message, **options):
+        with pytest.raises(ModelError, match=message):
+            NumberModel.from_pretrained(tmp_path, **options)
+
+    refused(r"has no model\.safetensors")
+    model().save_pretrained(tmp_path)
+    good, described = weights.read_bytes(), settings.read_text()
+    for content in (b"", good[:50], good[:-9], b"\x80\x04pickle"):
+        weights.write_bytes(content)
+        refused("damaged")
+    weights.write_bytes(good)
+    for text, message in (
+        *((text, "damaged") for text in ("", "[]", "{", '{"format": 1}')),
+        (described.replace('"head"', '"hat"'), "damaged"),
+        ('{"model_type": "gpt2"}', "of another model"),
+        (described.replace('"format": 1', '"format": 2'), "upgrade numtok"),
+    ):
+        settings.write_text(text)
+        refused(message)
+    settings.unlink()
+    refused("not written by numtok")
+    settings.write_text(described)
+    safetensors.torch.save_file({"head.nothing": torch.zeros(1)}, weights)
+    refused("does not hold the weights", backbone=tiny.backbone("gpt2"))
