@@ -374,15 +374,6 @@ def test_other_tokenizers(kind):
     assert found.texts[0].split() == expected.split()
 
 
-def test_transformers_tokenizer():
-    hf = pytest.importorskip("numtok.hf")
-    made, tokenizer, options = setting("xval")
-    folder = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.source("gpt2"))
-    wrapped = hf.NumberTokenizer.from_tokenizer(folder, numbers=[XVal(0.1)])
-    texts = [generate(made, one, PROMPTS, **options) for one in (wrapped, tokenizer)]
-    assert texts[0] == texts[1]
-
-
 def test_special_tokens_in_front():
     """Only in front: what ends a text would end the prompt."""
     tokenizer = Tokenizer.from_pretrained(trained.source("bert"), [XVal()])

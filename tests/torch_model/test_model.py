@@ -320,6 +320,8 @@ def test_what_does_not_fit_together():
     ):
         with pytest.raises(ModelError, match=message):
             NumberModel(*parts)
+    with pytest.raises(ModelError, match=r"'number' or 'token'"):
+        NumberModel(gpt2, None, number_loss_per="row")
     made, batch = model(), tiny.batch()
     no_scaled = {name: stream for name, stream in batch.items() if name != "number_scaled"}
     some = {name: batch[name] for name in ("input_ids", "number_mask")}

@@ -128,13 +128,6 @@ def test_a_plain_trainer_is_exact_with_a_loss_per_token(head, kind, tmp_path):
     same(output.number_loss, numbers * new().count_numbers(batch) / tokens, rtol=1e-6)
 
 
-def test_a_loss_per_token_is_saved_and_other_ones_are_refused(tmp_path):
-    made(number_loss_per="token").save_pretrained(tmp_path)
-    assert NumberModel.from_pretrained(tmp_path).number_loss_per == "token"
-    with pytest.raises(ModelError, match=r"'number' or 'token'"):
-        made(number_loss_per="row")
-
-
 @pytest.mark.parametrize("batches", [1, 4])
 def test_numbers_alone(batches, tmp_path):
     rows = NumberCollator(tiny.PAD, objective=None)
