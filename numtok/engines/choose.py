@@ -9,10 +9,8 @@ ids; gigatoken is held to it on every load.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
-import os
+import importlib.metadata
 import platform
-import sys
 import warnings
 
 import numpy as np
@@ -74,11 +72,8 @@ def make_engine(
                 f"engine='gigatoken' cannot be used for this tokenizer: {error}"
             ) from error
         if is_byte_level(config):
-            warnings.warn(
-                f"using the slower engine 'tokenizers', because {error}",
-                EngineWarning,
-                stacklevel=_level_of_caller(),
-            )
+            message = f"using the slower engine 'tokenizers', because {error}"
+            warnings.warn(message, EngineWarning, stacklevel=2)
         return _other_engine(config, tokens, parse_special)
 
 
@@ -96,31 +91,10 @@ def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> G
     return fast
 
 
-def _level_of_caller() -> int:
-    """The ``stacklevel`` to warn about the code that called numtok."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
-        "numtok",
-        "functools",
-    ):
-        frame, level = frame.f_back, level + 1
-    return level
-
-
 def _given(config: Config, tokens: NumtokTokens, parse_special: bool) -> list[str]:
     """All that the outcome of :func:`_compare` depends on beside numtok's own source."""
-    installed = _installed("gigatoken"), _installed("tokenizers"), sys.version, platform.machine()
-    return [to_json(config), repr(tokens), repr(parse_special), *installed]
-
-
-def _installed(package: str) -> str:
-    """Name, size and time of a package's files, found without importing it."""
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
-        return ""
-    with os.scandir(os.path.dirname(spec.origin)) as entries:
-        files = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]
-    return repr(sorted((name, told.st_size, told.st_mtime_ns) for name, told in files))
+    installed = map(importlib.metadata.version, ("gigatoken", "tokenizers"))
+    return [to_json(config), repr((tokens, parse_special, *installed, platform.machine()))]
 
 
 def _compare(fast: GigatokenEngine, tokens: NumtokTokens) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +35,7 @@ class NumtokTokens:
     hidden: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Slots:
+class Slots(NamedTuple):
     """Places in the text where the tokens of c numbers go instead of the numbers, in order."""
 
     document: npt.NDArray[np.int32]  # int32[c]
@@ -69,8 +68,7 @@ class Slots:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Encoded:
+class Encoded(NamedTuple):
     """Token ids of n documents.
 
     Attributes:
@@ -82,7 +80,7 @@ class Encoded:
     ids: Ids
     offsets: Ints
     positions: Ints
-    spaced: npt.NDArray[np.bool_]
+    spaced: Mask
 
     @classmethod
     def joined(cls, parts: Sequence[Encoded]) -> Encoded:

@@ -12,20 +12,19 @@ import itertools
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.interface import (
     Config,
     Encoded,
-    Ids,
     Ints,
     Mask,
     NumtokTokens,
     Slots,
     without_numbers,
 )
+from numtok.engines.pieces import Tokens, put_together
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
 from numtok.engines.tokenizer_json import to_json, tokenizer_errors
 from numtok.errors import NumtokError, TokenizerError
@@ -60,15 +59,16 @@ class TokenizersEngine:
         lists = [encoding.ids for encoding in encodings]
         id_offsets = memory.offsets_of(np.fromiter(map(len, lists), np.int64, len(lists)))
         flat = np.fromiter(itertools.chain.from_iterable(lists), np.int32, int(id_offsets[-1]))
-        spaced_form = flat == spaced_token
-        places = np.flatnonzero((flat == plain) | spaced_form)
+        places = np.flatnonzero((flat == plain) | (flat == spaced_token))
         if len(places) != len(slots.document):
             raise NumtokError(
                 f"the tokenizer returned {len(places)} number tokens for {len(slots.document)}"
                 " numbers; please report this tokenizer"
             )
-        spaced = spaced_form[places]
-        return _with_numbers(flat, id_offsets, places, spaced, slots)
+        ends = np.sort(np.concatenate([id_offsets[1:], places]))  # of the pieces between
+        ends -= np.searchsorted(places, ends)
+        between = Tokens(np.delete(flat, places).view(np.uint32), np.concatenate([[0], ends]))
+        return put_together(between, flat[places] == spaced_token, slots)
 
     def encode_text(self, texts: list[str]) -> list[list[int]]:
         """Ids of texts without numbers."""
@@ -221,20 +221,3 @@ def _with_stand_ins(rows: TextRows, slots: Slots, sentinel: bytes) -> list[str]:
         text = sentinel.join([data[start:stop] for start, stop in edges]) if valid else b""
         texts.append(text.decode())
     return texts
-
-
-def _with_numbers(
-    ids: Ids, offsets: Ints, places: Ints, spaced: npt.NDArray[np.bool_], slots: Slots
-) -> Encoded:
-    """``ids`` with the one id at each place replaced by those of that slot's form."""
-    counts = np.diff(slots.offsets)
-    widths = np.ones(len(ids), np.int64)
-    widths[places] = counts
-    starts = memory.offsets_of(widths)  # where each id stands then, or what replaces it
-    out = np.empty(starts[-1], np.int32)
-    out[starts[:-1][widths == 1]] = ids[widths == 1]
-    within = np.arange(len(slots.plain)) - np.repeat(slots.offsets[:-1], counts)
-    out[np.repeat(starts[places], counts) + within] = np.where(
-        np.repeat(spaced, counts), slots.spaced, slots.plain
-    )
-    return Encoded(out, starts[offsets], starts[places], spaced)

@@ -147,7 +147,7 @@ def encode_between(
     """(ids of the documents with the numbers in them, all columns of the representations)."""
     encoded = engine.encode(numbers.rows, in_text.slots)
     if first.stays_text:
-        return dataclasses.replace(encoded, positions=engine.first_tokens(encoded, numbers)), {}
+        return encoded._replace(positions=engine.first_tokens(encoded, numbers)), {}
     stream = symbol_stream(first, in_text.spelled, encoded.positions, len(encoded.ids))
     return encoded, in_text.columns | ({} if stream is None else {stream[0]: stream[1]})
 
@@ -177,7 +177,7 @@ def add_frame(
         widened[name] = np.zeros(len(ids), columns[name].dtype)
         widened[name][places] = columns[name]
     positions = encoded.positions + shift[numbers.document] + len(before)
-    return dataclasses.replace(encoded, ids=ids, offsets=offsets, positions=positions), widened
+    return encoded._replace(ids=ids, offsets=offsets, positions=positions), widened
 
 
 def assemble(

@@ -30,7 +30,7 @@ from numtok.engines.pieces import Tokens
 from numtok.engines.tokenizer_json import to_json, tokenizer_errors
 
 SMALL_TEXT = 1 << 16
-FEW, MANY = 50, 1000  # documents
+FEW = 50  # documents
 MOST_CACHED = 1 << 28  # bytes that all tokenizers of a process may keep of the pieces they saw
 LEAST_CACHED = 1 << 26  # and that each may, however many they are
 STRETCH = 1 << 12  # ids that wait until they are looked at: a short run needs no kernel for it
@@ -128,20 +128,17 @@ def _encode(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> Token
     """In whichever way costs gigatoken the least beside encoding; all let other threads run, which
     its ``encode`` does not.
     """
-    count, small = len(offsets) - 1, len(text) <= SMALL_TEXT
-    if len(text) > memory.MOST_KEPT or (count > MANY and not small):
-        return _of_layout(tokenizer.encode_batch(_array(text, offsets), parallel=False).layout)
-    documents = _documents(text, offsets)
-    if count == 1:  # there is nothing to pad; awkward is not imported
+    if len(offsets) == 2 and len(text) <= memory.MOST_KEPT:
         import gigatoken
 
-        source = gigatoken.BytesSource(documents)
+        source = gigatoken.BytesSource(_documents(text, offsets))
         rows, lengths = tokenizer.encode_batch_padded(source, 0, parallel=False)
-        return Tokens(rows[0], memory.offsets_of(lengths))
-    if small:  # lists then cost less than awkward arrays
-        rows = tokenizer.encode_batch_list(documents, parallel=False)
+        return Tokens(rows[0], memory.offsets_of(lengths))  # there was nothing to pad
+    if len(text) <= SMALL_TEXT:  # lists then cost less than awkward arrays
+        rows = tokenizer.encode_batch_list(_documents(text, offsets), parallel=False)
         return _of_rows(np.fromiter(itertools.chain.from_iterable(rows), np.uint32), rows)
-    return _of_layout(tokenizer.encode_batch(documents, parallel=False).layout)
+    layout = tokenizer.encode_batch(_array(text, offsets), parallel=False).layout
+    return Tokens(np.asarray(layout.content.data), np.asarray(layout.offsets.data))
 
 
 def _documents(text: npt.NDArray[np.uint8], offsets: Ints) -> list[bytes]:
@@ -230,7 +227,3 @@ def pool_of(config: Config) -> GigatokenPool:
 
 def _of_rows(ids: npt.NDArray[np.uint32], rows: Sequence[Sized]) -> Tokens:
     return Tokens(ids, memory.offsets_of(np.fromiter(map(len, rows), np.int64, len(rows))))
-
-
-def _of_layout(layout: Any) -> Tokens:
-    return Tokens(np.asarray(layout.content.data), np.asarray(layout.offsets.data))

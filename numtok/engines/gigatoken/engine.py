@@ -36,7 +36,7 @@ from numtok.engines.interface import (
     is_byte_level,
     without_numbers,
 )
-from numtok.engines.pieces import Tokens, forms_of, pieces_between, put_together
+from numtok.engines.pieces import Tokens, pieces_between, put_together
 from numtok.engines.pre_tokenizers import known_cuts
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
@@ -110,14 +110,15 @@ class GigatokenEngine:
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         if self._rules is None:
             pieces = pieces_between(rows, slots, self._two_forms)
-            return put_together(pieces, self._complete_tokens(pieces.text, pieces.documents), slots)
+            tokens = self._complete_tokens(pieces.text, pieces.documents)
+            return put_together(tokens, pieces.spaced, slots)
         text = rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]
         parts, known = self._split(text, rows, slots, self._rules)
         complete = self._complete_tokens(text, parts.complete)
         memory.release_after(rows.nbytes)
         tokens = self._bare.tokens(parts.text, np.concatenate([[0], parts.documents]))
         memory.release_after(rows.nbytes)
-        encoded = splice(parts, Sources(tokens, complete, known, forms_of(slots), self.widths))
+        encoded = splice(parts, Sources(tokens, complete, known, slots, self.widths))
         if len(parts.missing) and not is_full(known):
             self._wanted.update(parts.missing.tolist())
             if rows.nbytes >= SMALL_TEXT or len(self._wanted) >= MANY_PIECES:

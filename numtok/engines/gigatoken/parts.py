@@ -56,14 +56,12 @@ class SplitRules(NamedTuple):
 
 
 class Given(NamedTuple):
-    """Rows ``text[offsets[r]:offsets[r + 1]]``, their numbers, and the unsafe places."""
+    """Rows ``text[offsets[r]:offsets[r + 1]]``, their slots, and the unsafe places."""
 
     text: npt.NDArray[np.uint8]
     offsets: Ints
     valid: npt.NDArray[np.bool_]
-    per_document: Ints
-    start: Ints
-    stop: Ints
+    slots: Slots
     places: Ints
 
 

@@ -11,16 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays import memory
 from numtok.arrays.bitmarks import ONE
 from numtok.arrays.kernels import kernel, merged_kernel
-from numtok.engines.gigatoken.parts import APART, COMPLETE, NUMBER, Parts
+from numtok.engines.gigatoken.parts import APART, COMPLETE, KIND_BITS, NUMBER, Parts
 from numtok.engines.gigatoken.piece_cache import MOST_IDS, PieceCache
-from numtok.engines.interface import Encoded
-from numtok.engines.pieces import Forms, Spliced, Tokens, copy_tokens, put_number
+from numtok.engines.interface import Encoded, Slots
+from numtok.engines.pieces import Tokens, copy_tokens, empty_encoded, put_number
 from numtok.errors import NumtokError
 
-_TWO, _THREE, _FOUR = (np.uint64(count) for count in (2, 3, 4))
+_TWO, _THREE, _FOUR, _KIND_BITS = (np.uint64(count) for count in (2, 3, 4, KIND_BITS))
 
 
 class Sources(NamedTuple):
@@ -31,27 +30,26 @@ class Sources(NamedTuple):
     tokens: Tokens
     complete: Tokens
     known: PieceCache
-    forms: Forms
+    slots: Slots
     widths: npt.NDArray[Any]
 
 
 def splice(parts: Parts, sources: Sources) -> Encoded:
     """The ids of whole rows; NumtokError if some token lies across a hole."""
-    given = sources.tokens.ids, sources.complete.ids, sources.forms.plain
-    most = sum(map(len, given)) + int(parts.counts["ids"][0])
-    ids, offsets = memory.empty(most + MOST_IDS, np.int32), memory.empty(len(parts.rows), np.int64)
-    out = Spliced(ids, offsets, memory.empty(len(parts.spaced), np.int64))
-    filled, fits = _splice(parts.holes, parts.rows, parts.spaced, sources, out)
+    given = sources.tokens.ids, sources.complete.ids, sources.slots.plain
+    most = sum(map(len, given)) + int(parts.counts["ids"][0]) + MOST_IDS
+    out = empty_encoded(most, len(parts.rows) - 1, parts.spaced)
+    filled, fits = _splice(parts.holes, parts.rows, sources, out)
     if not fits:
         raise NumtokError(
             "gigatoken did not keep numbers apart from the text; use engine='tokenizers' and please"
             " report this tokenizer"
         )
-    return Encoded(out.ids[:filled], out.offsets, out.positions, parts.spaced)
+    return out._replace(ids=out.ids[:filled])
 
 
 @kernel
-def _splice(holes, rows, is_spaced, sources, out):  # type: ignore[no-untyped-def]
+def _splice(holes, rows, sources, out):  # type: ignore[no-untyped-def]
     """(number of ids, ok); not ok if some token lies across a hole."""
     tokens, widths, known = sources.tokens, sources.widths, sources.known
     out.offsets[0] = 0
@@ -70,9 +68,9 @@ def _splice(holes, rows, is_spaced, sources, out):  # type: ignore[no-untyped-de
                 token_at += ONE
             if at != cut:
                 return np.int64(filled), False
-            filled = _put_piece(known, np.uint64(what) >> _THREE, out, filled)
+            filled = _put_piece(known, np.uint64(what) >> _KIND_BITS, out, filled)
             if what & NUMBER:
-                filled = put_number(sources.forms, is_spaced[number], number, out, filled)
+                filled = put_number(sources.slots, number, out, filled)
                 number += ONE
             elif what & COMPLETE:
                 filled = copy_tokens(sources.complete, piece, out, filled)
@@ -83,7 +81,7 @@ def _splice(holes, rows, is_spaced, sources, out):  # type: ignore[no-untyped-de
                 if at != cut + ONE:
                     return np.int64(filled), False
         out.offsets[row + 1] = filled
-    return np.int64(filled), number == np.uint64(is_spaced.size) and token_at == last
+    return np.int64(filled), number == np.uint64(out.spaced.size) and token_at == last
 
 
 @merged_kernel
@@ -92,18 +90,11 @@ def _put_piece(known, entry, out, filled):  # type: ignore[no-untyped-def]
 
     Four are copied however few they are: nobody could predict it.
     """
-    first, second, third, fourth = (
-        known.ids[entry, 0],
-        known.ids[entry, 1],
-        known.ids[entry, 2],
-        known.ids[entry, 3],
-    )
-    out.ids[filled], out.ids[filled + ONE], out.ids[filled + _TWO], out.ids[filled + _THREE] = (
-        first,
-        second,
-        third,
-        fourth,
-    )
+    ids, to = known.ids, out.ids
+    first, second, third, fourth = ids[entry, 0], ids[entry, 1], ids[entry, 2], ids[entry, 3]
+    to[filled], to[filled + ONE], to[filled + _TWO], to[filled + _THREE] = (
+        first, second, third, fourth,
+    )  # fmt: skip
     count = np.uint64(known.counts[entry])
     for k in range(_FOUR, count):
         out.ids[filled + k] = known.ids[entry, k]

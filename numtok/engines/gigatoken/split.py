@@ -101,8 +101,7 @@ def split(
 
     They are good until the next call, but for ``spaced``.
     """
-    numbers = slots.per_document, slots.start, slots.stop
-    given = Given(text, rows.offsets - rows.offsets[0], rows.valid, *numbers, places)
+    given = Given(text, rows.offsets - rows.offsets[0], rows.valid, slots, places)
     out = empty_parts(len(rows), slots, places, len(text))
     one_text = len(text) > SMALL_TEXT  # it is worth what that costs
     cuts = rules.classes, rules.line_ends, rules.whole_runs
@@ -119,13 +118,13 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
         # Unsigned positions: Numba then leaves out the check for negative ones, in the one loop
         # that sees every number.
         base, end = np.uint64(given.offsets[row]), np.uint64(given.offsets[row + 1])
-        last = given.per_document[row + 1]
+        last = given.slots.per_document[row + 1]
         begin = base
         place, following = _next_place(places, place, base)
         spaces = base + ONE < end and text[base] == SPACE and text[base + ONE] == SPACE
         if tools.whole_runs and spaces:
             following = base  # a run is marked where it begins, which may be in the row before
-        numbers = last + 1 - given.per_document[row] if given.valid[row] else 0
+        numbers = last + 1 - given.slots.per_document[row] if given.valid[row] else 0
         for number in range(last + 1 - numbers, last + 1):
             stop = piece_end = end
             if number < last:
@@ -171,10 +170,10 @@ def _next_place(places, place, at):  # type: ignore[no-untyped-def]
 @merged_kernel
 def _number_at(given, spaced, number, base, begin, two_forms):  # type: ignore[no-untyped-def]
     """(where the piece before the number ends, where the number does)."""
-    start = base + np.uint64(given.start[number])
+    start = base + np.uint64(given.slots.start[number])
     space = (start > begin) & two_forms & (given.text[start - np.uint64(start > begin)] == SPACE)
     spaced[number] = space
-    return start - np.uint64(space), base + np.uint64(given.stop[number])
+    return start - np.uint64(space), base + np.uint64(given.slots.stop[number])
 
 
 @inner_kernel

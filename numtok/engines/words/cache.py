@@ -39,20 +39,13 @@ _safe[0x21:0x7F] = True  # ASCII
 _safe[[*range(0xC3, 0xCA), 0xCE, 0xCF, 0xD0, 0xD1, 0xD3]] = True
 
 
-class Known(NamedTuple):
-    """The words in the cache: the tokens of word ``w`` have ``values[offsets[w]:offsets[w + 1]]``."""
-
-    values: npt.NDArray[np.uint32]
-    offsets: Ints
-
-
 class Found(NamedTuple):
     """The words of pieces of text."""
 
     which: Ints  # int64[words], where each is in ``known``
     widths: Ints  # int64[words], its bytes
     per_piece: Ints  # int64[pieces + 1], offsets of the words of each piece
-    known: Known
+    known: Tokens  # of each word that is kept
 
     @property
     def size(self) -> int:
@@ -70,7 +63,7 @@ class Words:
         self._encode = encode
         self._lock = threading.Lock()
         self._places = {bytes([BEGIN]): 0, bytes([BEHIND]): 0}  # nothing before a number
-        self._known = Known(np.empty(0, np.uint32), np.zeros(2, np.int64))
+        self._known = Tokens(np.empty(0, np.uint32), np.zeros(2, np.int64))
 
     def __len__(self) -> int:
         """How many are kept."""
@@ -96,7 +89,7 @@ class Words:
         widths[per_piece[:-1]] -= 1  # BEGIN or BEHIND
         return Found(np.array(places, np.int64), widths, per_piece, known)
 
-    def _with_new(self, words: Sequence[bytes], places: list[int | None]) -> Known:
+    def _with_new(self, words: Sequence[bytes], places: list[int | None]) -> Tokens:
         """Fill in the places of new words, and return where all are.
 
         Short ones are kept, as long as there is room.
@@ -121,10 +114,10 @@ class Words:
         return _joined(known, lists[count:])
 
 
-def _joined(known: Known, lists: list[list[int]]) -> Known:
+def _joined(known: Tokens, lists: list[list[int]]) -> Tokens:
     flat = np.array([value for values in lists for value in values], np.uint32)
     ends = known.offsets[-1] + np.cumsum([len(values) for values in lists], dtype=np.int64)
-    return Known(np.concatenate([known.values, flat]), np.concatenate([known.offsets, ends]))
+    return Tokens(np.concatenate([known.ids, flat]), np.concatenate([known.offsets, ends]))
 
 
 def tokens_of(found: Found) -> Tokens:
@@ -192,7 +185,7 @@ def _gather(which, per_piece, known, out):  # type: ignore[no-untyped-def]
     for piece in range(per_piece.size - 1):
         for k in range(per_piece[piece], per_piece[piece + 1]):
             for token in range(known.offsets[which[k]], known.offsets[which[k] + 1]):
-                out.ids[filled] = known.values[token]
+                out.ids[filled] = known.ids[token]
                 filled += 1
         out.offsets[piece + 1] = filled
 
@@ -231,7 +224,7 @@ def _fill(found, text, pieces, begins, spans):  # type: ignore[no-untyped-def]
         for word in range(found.per_piece[piece], found.per_piece[piece + 1]):
             place = found.which[word]
             for token in range(found.known.offsets[place], found.known.offsets[place + 1]):
-                value = np.int64(found.known.values[token])
+                value = np.int64(found.known.ids[token])
                 if value == NOWHERE:
                     return False
                 spans[filled, 0] = characters + (value >> BITS)

@@ -65,7 +65,7 @@ class WordsEngine:
         found = self.words.find(pieces.text, pieces.documents, _begins(slots, len(rows)))
         if found is None:
             return self.slow.encode(rows, slots)
-        return put_together(pieces, tokens_of(found), slots)
+        return put_together(tokens_of(found), pieces.spaced, slots)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
         """int64[t, 2]: the characters that each token of the rows covers, if every number is one
