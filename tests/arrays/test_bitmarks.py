@@ -1,9 +1,5 @@
 """Marks and copies of bytes many at a time are those of a loop over single bytes."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -14,7 +10,7 @@ from numtok.arrays.kernels import kernel
 
 
 @kernel
-def _copy(text, at, out, to):  # type: ignore[no-untyped-def]
+def _copy(text, at, out, to):
     copy_block(text, at, out, to)
 
 
@@ -26,7 +22,7 @@ blocks = st.binary(min_size=BLOCK + 9, max_size=BLOCK + 9).map(
 
 @given(st.binary(max_size=300), st.lists(bounds, min_size=1, max_size=3))
 @example(b"7" * 128, [[0x30, 0x39]])
-def test_which_bytes_are_marked(data: bytes, ranges: list[list[int]]) -> None:
+def test_which_bytes_are_marked(data, ranges):
     marks = marks_of(np.frombuffer(data, np.uint8), byte_ranges(*map(tuple, ranges)))
     expected = [any(low <= byte <= high for low, high in ranges) for byte in data]
     bits = np.unpackbits(marks.view(np.uint8), bitorder="little")
@@ -35,7 +31,7 @@ def test_which_bytes_are_marked(data: bytes, ranges: list[list[int]]) -> None:
 
 
 @pytest.mark.parametrize("size", [4095, 4096, 4097, 8192, 10_000])
-def test_marks_of_more_than_a_chunk(size: int) -> None:
+def test_marks_of_more_than_a_chunk(size):
     text = np.random.default_rng(size).integers(0, 256, size).astype(np.uint8)
     bits = np.unpackbits(
         marks_of(text, byte_ranges((0x30, 0x39))).view(np.uint8), bitorder="little"
@@ -44,7 +40,7 @@ def test_marks_of_more_than_a_chunk(size: int) -> None:
 
 
 @given(text=blocks, at=st.integers(0, 9).map(np.uint64), to=st.integers(0, 9).map(np.uint64))
-def test_a_copied_block(text: Any, at: np.uint64, to: np.uint64) -> None:
+def test_a_copied_block(text, at, to):
     out = np.zeros(BLOCK + 9, np.uint8)
     _copy(text, at, out, to)
     copied = text[int(at) : int(at) + BLOCK].tobytes()

@@ -1,7 +1,5 @@
 """What is allocated and freed: whether the system has it again."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 
@@ -13,7 +11,7 @@ from numtok.arrays import memory
 STATM = Path("/proc/self/statm")
 
 
-def resident() -> int:
+def resident():
     """Pages."""
     return int(STATM.read_text().split()[1])
 
@@ -22,7 +20,7 @@ def resident() -> int:
     not hasattr(ctypes.CDLL(None), "malloc_trim") or not STATM.exists(),
     reason="another C library, or no /proc",
 )
-def test_release_gives_back_what_the_c_library_keeps() -> None:
+def test_release_gives_back_what_the_c_library_keeps():
     pieces = [bytes([1]) * (1 << 16) for _ in range(1000)]
     full = resident()
     del pieces[:-1]  # the last one keeps those before it from being given back by themselves
@@ -31,6 +29,6 @@ def test_release_gives_back_what_the_c_library_keeps() -> None:
 
 
 @pytest.mark.parametrize("name", ["int8", "uint16", "int32", "uint64", "float16", "float64"])
-def test_arrow_types_are_numpy_types_without_pandas(name: str) -> None:
+def test_arrow_types_are_numpy_types_without_pandas(name):
     kind = getattr(pa, name)()
     assert memory.dtype_of(kind) == kind.to_pandas_dtype()

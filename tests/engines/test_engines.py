@@ -2,14 +2,11 @@
 every number, whatever stands beside it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time
 import warnings
 from pathlib import Path
-from typing import Any
 
 import new_process
 import numpy as np
@@ -17,11 +14,10 @@ import pyarrow as pa
 import pytest
 import trained
 from effort import examples
-from engine_oracle import Oracle
+from engine_oracle import TAKES_ALL, Oracle, check, oracle, tokenizer
 from hostile import NUMBERS, many_rows, triples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from kept import kept
 from tokenizers import AddedToken
 
 from numtok.arrays.memory import MOST_KEPT
@@ -43,9 +39,7 @@ from numtok.representations import (
     Digits,
     FoNE,
     PlaceValue,
-    Representation,
     Subword,
-    XVal,
 )
 from numtok.tokenizer.encode import no_slots
 from numtok.tokenizer.packing import NumberTokens
@@ -53,7 +47,6 @@ from numtok.tokenizer.schema import read_metadata
 from numtok.tokenizer.tokenizer import Tokenizer
 
 OWN = re.compile(r" ?\[/?NUM")
-TAKES_ALL = XVal(overflow="clip")  # no number stays text because it is too large
 # kinds that gigatoken encodes
 FAST = [
     "gpt2", "gpt2_prefix_space", "neox", "llama3", "qwen", "roberta",
@@ -61,41 +54,11 @@ FAST = [
 ENGINES = [(kind, "tokenizers") for kind in trained.KINDS] + [(kind, "gigatoken") for kind in FAST]
 
 
-@kept
-def tokenizer(
-    kind: str,
-    engine: str,
-    representation: Representation = TAKES_ALL,
-    leading_space: str = "auto",
-    grammar: Grammar | None = None,
-) -> Tokenizer:
-    options = {"engine": engine, "leading_space": leading_space, "grammar": grammar}
-    return Tokenizer(trained.config(kind), [representation], **options)
-
-
-@kept
-def oracle(kind: str, parse_special: bool = False, separate: bool = False) -> Oracle:
-    return Oracle(
-        trained.config(kind),
-        tokenizer(kind, "tokenizers", TAKES_ALL, "separate" if separate else "auto").tokens,
-        parse_special,
-    )
-
-
-def check(
-    documents: list[str | None], got: list[list[int] | None], expected: list[list[int] | None]
-) -> None:
-    """Equal, or the first document that is not."""
-    for text, ours, theirs in zip(documents, got, expected, strict=True):
-        assert ours == theirs, repr(text)
-
-
-def check_numbers(
-    tok: Tokenizer, batch: pa.RecordBatch, places: list[list[tuple[int, int]]]
-) -> None:
-    """Every number token is a number's, in order, and none other."""
+def check_with_numbers(tok, reference, documents, **options):
+    """Also that every number token is a number's, in order, and none other."""
+    batch = check(tok, reference, documents, **options)
     ours = {tok.tokens[NUM], tok.tokens.get(f" {NUM}", -1)}
-    for row, spans in zip(batch.to_pylist(), places, strict=True):
+    for row, spans in zip(batch.to_pylist(), reference.numbers(documents), strict=True):
         ids, index = row["input_ids"], row["number_index"]
         if ids is None:
             assert index is None
@@ -105,15 +68,11 @@ def check_numbers(
 
 
 @pytest.mark.parametrize(("kind", "engine"), ENGINES)
-def test_contract_beside_every_fragment(kind: str, engine: str) -> None:
+def test_contract_beside_every_fragment(kind, engine):
     """Every pair of fragments stands around one of four numbers."""
     fast = engine == "gigatoken"
     every = triples(NUMBERS[::2])[::4] if fast else triples(NUMBERS[1:2])[len(kind) % 4 :: 4]
-    documents: list[str | None] = list(every)
-    tok, reference = tokenizer(kind, engine), oracle(kind)
-    batch = tok.encode_batch(documents)
-    check(documents, batch["input_ids"].to_pylist(), reference.encode(documents))
-    check_numbers(tok, batch, reference.numbers(documents))
+    check_with_numbers(tokenizer(kind, engine), oracle(kind), list(every))
 
 
 @pytest.mark.parametrize(("kind", "engine"), ENGINES)
@@ -121,14 +80,11 @@ def test_contract_beside_every_fragment(kind: str, engine: str) -> None:
 @settings(max_examples=examples(8, thorough=200))
 @given(many_rows, st.booleans(), st.booleans(), st.booleans())
 @pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
-def test_contract(
-    kind: str, engine: str, documents: list[Any], special: bool, frame: bool, separate: bool
-) -> None:
-    tok = tokenizer(kind, engine, TAKES_ALL, "separate" if separate else "auto")
-    reference = oracle(kind, special, separate)
-    batch = tok.encode_batch(documents, add_special_tokens=frame, parse_special=special)
-    check(documents, batch["input_ids"].to_pylist(), reference.encode(documents, frame))
-    check_numbers(tok, batch, reference.numbers(documents))
+def test_contract(kind, engine, documents, special, frame, separate):
+    space = "separate" if separate else "auto"
+    tok = tokenizer(kind, engine, leading_space=space)
+    options = {"add_special_tokens": frame, "parse_special": special}
+    check_with_numbers(tok, oracle(kind, special, space), documents, **options)
 
 
 SPELLED = [
@@ -147,9 +103,7 @@ SPELLED = [
 @example(
     documents=["5 6-7 8", " -12.5e-3", "[NUM:+] 5 [NUM:602]6", "-0 0.0"], representation=SPELLED[2]
 )
-def test_contract_of_spelled_out_numbers(
-    kind: str, engine: str, documents: list[str | None], representation: Representation
-) -> None:
+def test_contract_of_spelled_out_numbers(kind, engine, documents, representation):
     """What stands around a spelled-out number is what stands around ``[NUM]``; its tokens never
     occur by other ways.
     """
@@ -170,28 +124,26 @@ def test_contract_of_spelled_out_numbers(
             ids[place:stop] = [reference.tokens[form]]
         assert not own & set(ids)
         collapsed.append(ids)
-    check(documents, collapsed, reference.encode(documents))
+    assert collapsed == reference.encode(documents)
 
 
 @pytest.mark.parametrize(("kind", "engine"), ENGINES)
 @settings(max_examples=examples(5))
 @given(documents=many_rows)
 @example(documents=["5 6-7 8", " -12.5e-3", "a − -3", None, ""])
-def test_a_sign_that_is_not_carried_is_text(
-    kind: str, engine: str, documents: list[str | None]
-) -> None:
+def test_a_sign_that_is_not_carried_is_text(kind, engine, documents):
     """As if the grammar knew no signs."""
     unsigned = tokenizer(kind, engine, FoNE(6, 4, overflow="clip"))
     other = tokenizer(kind, engine, grammar=Grammar(signs=False))
     ids, expected = (one.encode_batch(documents)["input_ids"] for one in (unsigned, other))
-    check(documents, ids.to_pylist(), expected.to_pylist())
+    assert ids.to_pylist() == expected.to_pylist()
 
 
 @pytest.mark.parametrize(("kind", "engine"), ENGINES)
 @pytest.mark.thorough
 @settings(max_examples=examples(5, thorough=12))
 @given(documents=many_rows)
-def test_subword_leaves_text_alone(kind: str, engine: str, documents: list[str | None]) -> None:
+def test_subword_leaves_text_alone(kind, engine, documents):
     tok, source = tokenizer(kind, engine, Subword()), oracle(kind).plain_source
     batch = tok.encode_batch(documents)
     places = oracle(kind).numbers(documents)
@@ -208,7 +160,7 @@ def test_subword_leaves_text_alone(kind: str, engine: str, documents: list[str |
             assert expected in (found, None), repr(text)
 
 
-def test_the_places_of_many_numbers_in_a_long_text_take_linear_time() -> None:
+def test_the_places_of_many_numbers_in_a_long_text_take_linear_time():
     """Each was looked for from the front of the text; an accent apart from its letter leaves the
     text to the engine that tells places.
     """
@@ -224,9 +176,7 @@ def test_the_places_of_many_numbers_in_a_long_text_take_linear_time() -> None:
 @pytest.mark.parametrize("kind", FAST)
 @settings(max_examples=30)
 @given(documents=many_rows, offset=st.integers(0, 6), length=st.integers(0, 8), large=st.booleans())
-def test_engines_agree_on_slices(
-    kind: str, documents: list[str | None], offset: int, length: int, large: bool
-) -> None:
+def test_engines_agree_on_slices(kind, documents, offset, length, large):
     array = pa.array(["0 9", *documents], pa.large_string() if large else pa.string())
     array = array.slice(offset, length)
     ours, theirs = (
@@ -237,29 +187,28 @@ def test_engines_agree_on_slices(
 
 
 @pytest.mark.parametrize("kind", FAST)
-def test_long_runs(kind: str) -> None:
+def test_long_runs(kind):
     """Runs longer than any buffer, token or word that a fast path may have in mind."""
-    documents: list[str | None] = [
+    documents = [
         f"{before * n}{number}{after * n}"
         for n in (63, 64, 65, 300)
         for number in ("5", "-" + "7" * 33, "12345678.9" * 1, "3" * 600)
         for before in ("a", " ", "\n", "=", "é", "½", "ab ")
         for after in ("b", " ", "\n", ".", "²", " ab")
     ]
-    ours = tokenizer(kind, "gigatoken").encode_batch(documents)["input_ids"].to_pylist()
-    check(documents, ours, oracle(kind).encode(documents))
+    check(tokenizer(kind, "gigatoken"), oracle(kind), documents)
 
 
 # Real tokenizers
 
 
 @pytest.fixture(scope="module", params=["gpt2_json", "neox_json"])
-def real(request: pytest.FixtureRequest) -> Path:
+def real(request):
     return Path(request.getfixturevalue(request.param))
 
 
 @pytest.fixture(scope="module")
-def real_tokenizers(real: Path) -> tuple[Tokenizer, Tokenizer, Oracle]:
+def real_tokenizers(real):
     fast, slow = (
         Tokenizer.from_pretrained(real, [TAKES_ALL], engine=engine)
         for engine in ("gigatoken", "tokenizers")
@@ -267,32 +216,26 @@ def real_tokenizers(real: Path) -> tuple[Tokenizer, Tokenizer, Oracle]:
     return fast, slow, Oracle(json.loads(real.read_text("utf-8")), fast.tokens)
 
 
-def test_contract_of_real_tokenizers(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle]) -> None:
+def test_contract_of_real_tokenizers(real_tokenizers):
     fast, slow, reference = real_tokenizers
     # every pair of fragments around one of four numbers
-    documents: list[str | None] = list(triples(NUMBERS[1::2])[::4])
-    batch = fast.encode_batch(documents)
-    check(documents, batch["input_ids"].to_pylist(), reference.encode(documents))
-    check_numbers(fast, batch, reference.numbers(documents))
+    check_with_numbers(fast, reference, list(triples(NUMBERS[1::2])[::4]))
     few = triples(NUMBERS[:1])[::4]
     assert fast.encode_batch(few).equals(slow.encode_batch(few), check_metadata=True)
 
 
-def pieces(documents: list[str], size: int = 2000) -> list[str | None]:
+def pieces(documents, size=2000):
     """The same text in rows of that many characters: the other library's time is not linear in the
     length of a row.
     """
     return [text[start : start + size] for text in documents for start in range(0, len(text), size)]
 
 
-def test_contract_on_wikipedia(
-    real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle], wiki_texts: list[str]
-) -> None:
+def test_contract_on_wikipedia(real_tokenizers, wiki_texts):
     fast, slow, reference = real_tokenizers
-    whole: list[str | None] = list(wiki_texts[::40])
+    whole = list(wiki_texts[::40])
     for documents in (pieces(wiki_texts[::8]), whole):
-        batch = fast.encode_batch(documents)
-        check(documents, batch["input_ids"].to_pylist(), reference.encode(documents))
+        batch = check(fast, reference, documents)
     assert batch.equals(slow.encode_batch(whole), check_metadata=True)
 
 
@@ -300,7 +243,7 @@ def test_contract_on_wikipedia(
 
 
 @pytest.mark.parametrize("kind", trained.KINDS)
-def test_auto_takes_gigatoken_where_it_can(kind: str) -> None:
+def test_auto_takes_gigatoken_where_it_can(kind):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         tok = Tokenizer(trained.config(kind), [TAKES_ALL])
@@ -324,7 +267,7 @@ def test_auto_takes_gigatoken_where_it_can(kind: str) -> None:
     [("<|a|>", "|>b", "x <|a|>b 5"), ("<|a|>", "a", "x <|a|> a 5"), ("<|a|> ", "zz", "x <|a|> 5")],
     ids=["end", "inside", "space"],
 )
-def test_special_tokens_that_hide_others(special: str, ordinary: str, text: str) -> None:
+def test_special_tokens_that_hide_others(special, ordinary, text):
     """A special token is passed over as a whole, also where it is not parsed, and what overlaps it
     is no token either.
     """
@@ -333,14 +276,11 @@ def test_special_tokens_that_hide_others(special: str, ordinary: str, text: str)
         source.add_tokens([AddedToken(content, special=is_special, normalized=False)])
     with pytest.warns(EngineWarning, match="overlaps"):
         tok = Tokenizer.from_pretrained(source, [TAKES_ALL])
-    expected = Oracle(json.loads(source.to_str()), tok.tokens).encode([text])
-    assert tok.encode_batch([text])["input_ids"].to_pylist() == expected
+    check(tok, Oracle(json.loads(source.to_str()), tok.tokens), [text])
 
 
 @pytest.mark.parametrize("representation", [TAKES_ALL, PlaceValue(), Subword()], ids=repr)
-def test_rows_with_special_tokens_that_strip_are_encoded_apart(
-    representation: Representation,
-) -> None:
+def test_rows_with_special_tokens_that_strip_are_encoded_apart(representation):
     """Each row as alone, by whichever engine; a null row stays null."""
     fast, slow = (tokenizer("roberta", one, representation) for one in ("auto", "tokenizers"))
     assert fast.has_fast_engine(parse_special=True)  # no warning: it is the fast one
@@ -350,12 +290,12 @@ def test_rows_with_special_tokens_that_strip_are_encoded_apart(
         assert ours.equals(theirs)
 
 
-def test_only_rows_with_special_tokens_are_encoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_rows_with_special_tokens_are_encoded_again(monkeypatch):
     """To tell where numbers begin that stay ordinary tokens."""
-    again: list[str] = []
+    again = []
     slow = TokenizersEngine._tokens_of
 
-    def noted(self: TokenizersEngine, text: str, *others: Any) -> Any:
+    def noted(self, text, *others):
         again.append(text)
         return slow(self, text, *others)
 
@@ -366,28 +306,27 @@ def test_only_rows_with_special_tokens_are_encoded_again(monkeypatch: pytest.Mon
     assert batch["number_index"].to_pylist() == [[1], [0, 2], [0]]
 
 
-def test_special_tokens_of_normalized_text_are_left_to_tokenizers() -> None:
+def test_special_tokens_of_normalized_text_are_left_to_tokenizers():
     source = trained.source("neox")
     source.add_special_tokens([AddedToken("<mask>", lstrip=True, normalized=True, special=True)])
     tok = Tokenizer.from_pretrained(source, [TAKES_ALL])
-    rows: list[str | None] = ["5 <mask> 6 <mask>7", "é <mask>"]
-    with pytest.warns(EngineWarning, match="<mask>"):
-        batch = tok.encode_batch(rows, parse_special=True)
+    rows = ["5 <mask> 6 <mask>7", "é <mask>"]
     reference = Oracle(json.loads(source.to_str()), tok.tokens, parse_special=True)
-    check(rows, batch["input_ids"].to_pylist(), reference.encode(rows))
+    with pytest.warns(EngineWarning, match="<mask>"):
+        check(tok, reference, rows, parse_special=True)
 
 
-def test_unknown_engine() -> None:
+def test_unknown_engine():
     with pytest.raises(TokenizerError, match="'auto', 'gigatoken' or 'tokenizers'"):
         Tokenizer(trained.config("gpt2"), [TAKES_ALL], engine="tiktoken")
 
 
 @pytest.mark.parametrize("fault", ["ids", "fewer", "error"])
-def test_self_check_catches_a_wrong_engine(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+def test_self_check_catches_a_wrong_engine(monkeypatch, fault):
     """A fast engine that is wrong on one text of the self-check is not used."""
     right = GigatokenEngine.encode
 
-    def wrong(self: GigatokenEngine, texts: Any, cuts: Any) -> Encoded:
+    def wrong(self, texts, cuts):
         encoded = right(self, texts, cuts)
         if fault == "error":
             raise NumtokError("cannot")
@@ -410,16 +349,16 @@ def test_self_check_catches_a_wrong_engine(monkeypatch: pytest.MonkeyPatch, faul
 
 
 def test_a_long_text_is_held_twice_beside_its_tokens_and_not_three_times(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """Arrow's own array, and a copy without what the complete tokenizer has: "cafe" with an accent
     apart.
     """
-    allocated: list[int] = []
+    allocated = []
     tokens, encoding, composed = GigatokenPool.tokens, tokenizer("neox", "gigatoken"), "cafe\u0301 "
     text = f"a few words, {composed}" + "and many more words " * (MOST_KEPT // 16)
 
-    def noted(source: Any, text: Any, offsets: Any) -> Any:
+    def noted(source, text, offsets):
         allocated.append(pa.total_allocated_bytes() - before if len(text) > MOST_KEPT else 0)
         return tokens(source, text, offsets)
 
@@ -430,11 +369,11 @@ def test_a_long_text_is_held_twice_beside_its_tokens_and_not_three_times(
     assert 1.9 * len(text) < max(allocated) < 2.2 * len(text)
 
 
-def test_what_gigatoken_keeps_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_gigatoken_keeps_is_bounded(monkeypatch):
     """It is made anew after many new words, and not after some that come again and again."""
     monkeypatch.setattr(encoders, "LEAST_CACHED", 1 << 16)
     monkeypatch.setattr(encoders, "MOST_CACHED", 1 << 17)
-    engine: Any = Tokenizer.from_pretrained(None, [Subword()]).engine
+    engine = Tokenizer.from_pretrained(None, [Subword()]).engine
     free, rng, made = engine._bare._free, np.random.default_rng(5), []
     free.clear()  # what other tests had it keep
     known = rng.integers(97, 123, (200, 8), np.uint8)
@@ -450,7 +389,7 @@ def test_what_gigatoken_keeps_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.slow
-def test_memory_is_bounded_on_words_that_never_come_again(tmp_path: Path) -> None:
+def test_memory_is_bounded_on_words_that_never_come_again(tmp_path):
     program = """
         import pathlib, re, numpy, numtok
         rng, tok = numpy.random.default_rng(5), numtok.Tokenizer.from_pretrained(numbers="xval")

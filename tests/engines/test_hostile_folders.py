@@ -2,12 +2,6 @@
 folder; never another exception, and never a wrong tokenizer.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import hostile_folders
 import pytest
 import trained
@@ -25,7 +19,7 @@ MUST_FAIL = ["format", "tokens=a", "tokens=[None]", "vocab None", "vocab -1", "v
 MUST_FAIL += ["vocab 2147483648", "merge ab", "split (", "all ", "key deep"]
 
 
-def outcomes(kind: str, folder: Path, load: Callable[[Path], Any]) -> dict[str, str]:
+def outcomes(kind, folder, load):
     """What became of every variant: "good", "named" for an error that names the folder, or what
     else it was.
     """
@@ -45,7 +39,7 @@ def outcomes(kind: str, folder: Path, load: Callable[[Path], Any]) -> dict[str, 
     return found
 
 
-def use(folder: Path) -> None:
+def use(folder):
     Tokenizer.from_pretrained(folder).encode("a -5.2 é7", keep_text=True)
 
 
@@ -53,7 +47,7 @@ def use(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "several"), [pytest.param("gpt2", 500, marks=pytest.mark.slow), ("t5", 400)]
 )
-def test_every_variant_is_one_clear_error(kind: str, several: int, tmp_path: Path) -> None:
+def test_every_variant_is_one_clear_error(kind, several, tmp_path):
     found = outcomes(kind, tmp_path, use)
     assert len(found) > several
     for name, what in found.items():
@@ -63,7 +57,7 @@ def test_every_variant_is_one_clear_error(kind: str, several: int, tmp_path: Pat
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_drop_in_too(tmp_path: Path) -> None:
+def test_the_drop_in_too(tmp_path):
     hf = pytest.importorskip("numtok.hf")
     found = outcomes("t5", tmp_path, lambda folder: hf.NumberTokenizer.from_pretrained(folder))
     assert set(found.values()) == {"good", "named"}
@@ -79,7 +73,7 @@ def test_the_drop_in_too(tmp_path: Path) -> None:
         ("tokenizer.json", "[" * 100_000, "nested more deeply"),
     ],
 )
-def test_what_the_error_says(name: str, text: str, message: str, tmp_path: Path) -> None:
+def test_what_the_error_says(name, text, message, tmp_path):
     Tokenizer(trained.config("bert"), "xval").save_pretrained(tmp_path)
     path = tmp_path / name
     rest = path.read_text("utf-8").partition('"format": 1,')[2] if "format" in text else ""
@@ -89,7 +83,7 @@ def test_what_the_error_says(name: str, text: str, message: str, tmp_path: Path)
     assert str(path) in str(caught.value)
 
 
-def test_a_panic_is_an_error() -> None:
+def test_a_panic_is_an_error():
     normalizer = {"type": "Precompiled", "precompiled_charsmap": "AAAA"}
     with pytest.raises(TokenizerError, match="tokenizers cannot load it"):
         Tokenizer(trained.config("bert") | {"normalizer": normalizer}, "xval")
@@ -107,7 +101,7 @@ PARTS = ["added_tokens", "normalizer", "pre_tokenizer", "decoder"]
 
 
 @given(st.dictionaries(st.sampled_from([*GOOD]), json_values), st.booleans())
-def test_any_settings(changed: dict[str, Any], whole: bool) -> None:
+def test_any_settings(changed, whole):
     try:
         check_settings(changed if whole else GOOD | changed, "numtok.json")
     except TokenizerError as error:
@@ -116,7 +110,7 @@ def test_any_settings(changed: dict[str, Any], whole: bool) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @given(st.dictionaries(st.sampled_from(PARTS), json_values), json_values, json_values)
-def test_any_tokenizer_json(changed: dict[str, Any], vocabulary: Any, merges: Any) -> None:
+def test_any_tokenizer_json(changed, vocabulary, merges):
     config = {"model": {"type": "BPE", "vocab": vocabulary, "merges": merges}} | changed
     try:
         Tokenizer(numbered(config, "tokenizer.json"), "xval").encode("a 5")

@@ -2,21 +2,18 @@
 documents, and the ids are those of ``tokenizers``.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json
 import random
 import re
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import gigatoken
 import pytest
 import trained
 from effort import examples
-from engine_oracle import Oracle
+from engine_oracle import TAKES_ALL, Oracle, check, oracle, tokenizer
 from hostile import FRAGMENTS, NORMALISED, NUMBERS, SPACES
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -28,11 +25,9 @@ from numtok.engines.gigatoken.encoders import SMALL_TEXT
 from numtok.engines.gigatoken.parts import AFTER_LETTERS, LETTER, NUMERIC, rules_of
 from numtok.engines.gigatoken.piece_cache import empty_cache
 from numtok.engines.pre_tokenizers import GPT2, GPT4O, LLAMA3, QWEN2, known_cuts
-from numtok.representations import XVal
 from numtok.tokenizer.tokenizer import Tokenizer
 
 KINDS = ["gpt2", "neox", "llama3", "qwen", "gpt4o"]
-TAKES_ALL = XVal(overflow="clip")  # no number stays text because it is too large
 RUNS = ["   ", " " * 9, " " * 25, " " * 26, " " * 60, "\n    ", "\n\n\t\t", "\r\n\t", " \t "]
 RUNS += ["\t" * 20, "    \n  ", ".\n\t\t", "'s\n\n  ", "   \n"]
 whites = st.text(" \t\n\r\x0b\u00a0\u2028", min_size=1, max_size=5)
@@ -40,26 +35,6 @@ pieces = st.one_of(
     st.sampled_from([*SPACES, *RUNS, *NORMALISED, *NUMBERS]), whites, st.sampled_from(FRAGMENTS)
 )
 texts = st.lists(pieces, max_size=14).map("".join)
-
-
-@functools.cache
-def tokenizer(kind: str, leading_space: str) -> Tokenizer:
-    return Tokenizer(
-        trained.config(kind), [TAKES_ALL], engine="gigatoken", leading_space=leading_space
-    )
-
-
-@functools.cache
-def oracle(kind: str, leading_space: str) -> Oracle:
-    return Oracle(trained.config(kind), tokenizer(kind, leading_space).tokens)
-
-
-def check(tok: Tokenizer, reference: Oracle, documents: list[str]) -> None:
-    """Equal, or the first document that is not."""
-    ids = tok.encode_batch(documents)["input_ids"].to_pylist()
-    expected = reference.encode(list(documents))
-    for text, ours, theirs in zip(documents, ids, expected, strict=True):
-        assert ours == theirs, repr(text)
 
 
 @pytest.mark.thorough
@@ -82,37 +57,36 @@ def check(tok: Tokenizer, reference: Oracle, documents: list[str]) -> None:
 @example(
     documents=["(年\n5\n", "m²5²", "—\n", "", "\u00a0", "'s"], space="auto", long=True, new=True
 )
-def test_contract_among_white_space_and_delicate_places(
-    kind: str, documents: list[str], space: str, long: bool, new: bool
-) -> None:
-    tok = tokenizer(kind, space)
+def test_contract_among_white_space_and_delicate_places(kind, documents, space, long, new):
+    tok = tokenizer(kind, "gigatoken", leading_space=space)
     if new:
-        tok.engine._known = empty_cache()  # type: ignore[attr-defined]
+        tok.engine._known = empty_cache()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(split, "SMALL_TEXT", -1 if long else SMALL_TEXT)
-        check(tok, oracle(kind, space), documents)
+        check(tok, oracle(kind, leading_space=space), documents)
 
 
 @pytest.mark.parametrize("kind", ["neox", "gpt4o"])
 @pytest.mark.parametrize("leading_space", ["auto", "separate"])
-def test_contract_between_every_two_runs(kind: str, leading_space: str) -> None:
+def test_contract_between_every_two_runs(kind, leading_space):
     runs = [*SPACES, *RUNS]
     around = (("a", "5"), ("=", "-7"), ("1.2.3", "e\u0301"))
     documents = [
         f"{word}{a}{middle}{b}{word}"
         for a, b, (word, middle) in itertools.product(runs, runs, around)
     ]
-    check(tokenizer(kind, leading_space), oracle(kind, leading_space), documents)
+    tok = tokenizer(kind, "gigatoken", leading_space=leading_space)
+    check(tok, oracle(kind, leading_space=leading_space), documents)
 
 
-def test_more_runs_than_the_table_holds() -> None:
+def test_more_runs_than_the_table_holds():
     chance = random.Random(3)
     documents = ["a" + "".join(chance.choices(" \t\n", k=12)) + "5" for _ in range(6000)]
     tok = Tokenizer(trained.config("neox"), [TAKES_ALL], engine="gigatoken")
-    check(tok, oracle("neox", "auto"), documents)
+    check(tok, oracle("neox"), documents)
 
 
-def test_added_tokens_with_white_space_are_found() -> None:
+def test_added_tokens_with_white_space_are_found():
     """Whatever word or run of spaces they begin or end in."""
     source = trained.source("neox")
     for content in ("\n  <a>", "x é", "<b>\t"):
@@ -122,9 +96,9 @@ def test_added_tokens_with_white_space_are_found() -> None:
     check(tok, Oracle(json.loads(source.to_str()), tok.tokens), documents)
 
 
-def test_short_texts_in_threads() -> None:
+def test_short_texts_in_threads():
     """gigatoken's quickest call for a short text fails while another thread uses the tokenizer."""
-    tok = tokenizer("neox", "auto")
+    tok = tokenizer("neox", "gigatoken")
     texts = [f"a {k}\n\t\t{k}  b" for k in range(400)]
     expected = tok.encode_batch(texts)["input_ids"].to_pylist()
     with ThreadPoolExecutor(4) as pool:
@@ -135,27 +109,27 @@ def test_short_texts_in_threads() -> None:
 
 
 @pytest.fixture
-def given_to_gigatoken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def given_to_gigatoken(monkeypatch):
     """The bytes of each document that gigatoken is given from now on."""
-    sizes: list[int] = []
-    source: Any = gigatoken.BytesSource
+    sizes = []
+    source = gigatoken.BytesSource
 
-    def count(documents: Any) -> None:
+    def count(documents):
         listed = [documents] if isinstance(documents, bytes) else documents
         listed = listed if isinstance(listed, list) else listed.to_list()
         sizes.extend(len(one if isinstance(one, bytes) else one.encode()) for one in listed)
 
-    def counted(name: str) -> Any:
+    def counted(name):
         encode = getattr(gigatoken.Tokenizer, name)
 
-        def encode_and_count(self: Any, documents: Any, *given: Any, **options: Any) -> Any:
+        def encode_and_count(self, documents, *given, **options):
             if not isinstance(documents, source):  # which was counted when it was made
                 count(documents)
             return encode(self, documents, *given, **options)
 
         return encode_and_count
 
-    def counted_source(documents: Any) -> Any:
+    def counted_source(documents):
         count(documents)
         return source(documents)
 
@@ -179,8 +153,8 @@ WORDS = "The quick brown fox jumps over the lazy dog and runs on. " * 20
     ],
     ids=["spaces", "mark", "token", "code"],
 )
-def test_nothing_is_encoded_twice(kind: str, text: str, given_to_gigatoken: list[int]) -> None:
-    tok = tokenizer(kind, "auto")
+def test_nothing_is_encoded_twice(kind, text, given_to_gigatoken):
+    tok = tokenizer(kind, "gigatoken")
     tok.encode_batch([text] * 50)  # now the table knows its white space
     given_to_gigatoken.clear()
     tok.encode_batch([text] * 50)
@@ -189,9 +163,9 @@ def test_nothing_is_encoded_twice(kind: str, text: str, given_to_gigatoken: list
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_table_is_one_document(kind: str, given_to_gigatoken: list[int]) -> None:
+def test_a_table_is_one_document(kind, given_to_gigatoken):
     text = WORDS * 10 + "\n\n\t1990\tname\t-3.5\n\t\t1991\tname\t\t7\n\n\n10  20\t\t 30" * 50
-    tok = tokenizer(kind, "auto")
+    tok = tokenizer(kind, "gigatoken")
     tok.encode_batch([text] * 20)
     given_to_gigatoken.clear()
     tok.encode_batch([text] * 20)
@@ -201,11 +175,9 @@ def test_a_table_is_one_document(kind: str, given_to_gigatoken: list[int]) -> No
 @pytest.mark.parametrize("long", [False, True], ids=["short", "long"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("row", ["ab", "a\n", "年", "²", "", " a", "a  "])
-def test_many_rows_of_which_nothing_is_taken_out(
-    kind: str, row: str, long: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_rows_of_which_nothing_is_taken_out(kind, row, long, monkeypatch):
     """Then the text that is left is longer than the given one, by what keeps the rows apart."""
-    tok = tokenizer(kind, "auto")
+    tok = tokenizer(kind, "gigatoken")
     monkeypatch.setattr(split, "SMALL_TEXT", -1 if long else SMALL_TEXT)
     one = tok.encode(row).input_ids.tolist()
     for count in (2, 63, 1000):
@@ -223,7 +195,7 @@ white = st.text(" \t\n\r\x0b\x0c", max_size=4)
 
 
 @functools.cache
-def cut(pattern: str) -> Any:
+def cut(pattern):
     pre_tokenizer = pre_tokenizers.Split(Regex(pattern), "isolated")
     return lambda text: [word for word, _ in pre_tokenizer.pre_tokenize_str(text)]
 
@@ -233,9 +205,7 @@ def cut(pattern: str) -> Any:
     "pattern", [GPT2, LLAMA3, QWEN2, GPT4O], ids=["gpt2", "llama3", "qwen2", "gpt4o"]
 )
 @given(before=around, run=white, after=around)
-def test_known_patterns_cut_where_it_is_relied_on(
-    pattern: str, before: str, run: str, after: str
-) -> None:
+def test_known_patterns_cut_where_it_is_relied_on(pattern, before, run, after):
     words = cut(pattern)
     if before and not before[-1].isspace():
         # between a word and a space
@@ -258,7 +228,7 @@ def test_known_patterns_cut_where_it_is_relied_on(
         assert words(f"{before}{run}{after}") == words(f"{before}{run}") + words(after)
 
 
-def test_other_pre_tokenizers_are_not_taken_for_known_ones() -> None:
+def test_other_pre_tokenizers_are_not_taken_for_known_ones():
     prefix = '"add_prefix_space": {}'
     for kind in KINDS:
         known = trained.config(kind)["pre_tokenizer"]
@@ -283,9 +253,7 @@ THREES |= {"pattern": {"Regex": "[0-9][0-9][0-9]"}}
     ],
     ids=["falcon", "starcoder", "lowercase"],
 )
-def test_the_warning_names_the_part_that_gigatoken_cannot_read(
-    part: str, content: Any, named: str
-) -> None:
+def test_the_warning_names_the_part_that_gigatoken_cannot_read(part, content, named):
     config = trained.config("gpt2")
     if part == "pre_tokenizer":
         content = {"type": "Sequence", "pretokenizers": [content, config["pre_tokenizer"]]}

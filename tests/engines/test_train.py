@@ -1,12 +1,9 @@
 """Training, and the tokenizer inside the package."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -27,7 +24,7 @@ TEXTS = [
 ]
 
 
-def test_what_is_left_between_numbers() -> None:
+def test_what_is_left_between_numbers():
     texts = [
         "The 12 apples", None, "cost $3.50,", "7", " 8", "a  9", "B2B x-1 -5", "日本5年", "", "end",
     ]  # fmt: skip
@@ -39,8 +36,8 @@ some_texts = st.none() | st.text(st.sampled_from("ab 0123.,-eé日\n"), max_size
 
 
 @given(st.lists(some_texts, max_size=8), st.integers(0, 3))
-def test_pieces_are_those_of_a_slow_reference(texts: list[str | None], skip: int) -> None:
-    expected: list[str] = []
+def test_pieces_are_those_of_a_slow_reference(texts, skip):
+    expected = []
     for text in texts[skip:]:
         at, pieces = 0, []
         for number in numtok.extract(text or "", numtok.Grammar()):
@@ -53,7 +50,7 @@ def test_pieces_are_those_of_a_slow_reference(texts: list[str | None], skip: int
     assert between_numbers(rows, numtok.Grammar()) == expected
 
 
-def test_a_trained_tokenizer_has_no_merge_with_a_digit() -> None:
+def test_a_trained_tokenizer_has_no_merge_with_a_digit():
     config = train_tokenizer(TEXTS, 400)
     vocabulary = config["model"]["vocab"]
     assert config["normalizer"] is None and config["decoder"]["type"] == "ByteLevel"
@@ -64,14 +61,14 @@ def test_a_trained_tokenizer_has_no_merge_with_a_digit() -> None:
     assert not [token for token in vocabulary if len(token) > 1 and any(c.isdigit() for c in token)]
 
 
-def test_texts_may_be_strings_or_arrow_arrays() -> None:
+def test_texts_may_be_strings_or_arrow_arrays():
     expected = train_tokenizer(TEXTS, 300)
     arrays = [pa.array(TEXTS[:100]), pa.chunked_array([TEXTS[100:]])]
     assert train_tokenizer(arrays, 300) == expected
     assert train_tokenizer(iter([*TEXTS, pa.array([None], pa.string())]), 300) == expected
 
 
-def test_training_is_deterministic_across_processes(tmp_path: Path) -> None:
+def test_training_is_deterministic_across_processes(tmp_path):
     program = (
         "import json, sys; from numtok.engines.train import *;"
         " print(json.dumps(train_tokenizer(json.load(sys.stdin), 500)))"
@@ -85,7 +82,7 @@ def test_training_is_deterministic_across_processes(tmp_path: Path) -> None:
     assert made[0] == made[1]
 
 
-def test_transformers_knows_the_end_token(tmp_path: Path) -> None:
+def test_transformers_knows_the_end_token(tmp_path):
     transformers = pytest.importorskip("transformers")
     hf = pytest.importorskip("numtok.hf")
     save_tokenizer(train_tokenizer(TEXTS, 300), tmp_path)
@@ -95,7 +92,7 @@ def test_transformers_knows_the_end_token(tmp_path: Path) -> None:
         assert loaded.eos_token_id == loaded.convert_tokens_to_ids(END_OF_TEXT)
 
 
-def test_what_cannot_be_trained(tmp_path: Path) -> None:
+def test_what_cannot_be_trained(tmp_path):
     with pytest.raises(TokenizerError, match="need 257"):
         train_tokenizer(TEXTS, 256)
     for texts in ([], ["12 34", None, ""]):
@@ -110,7 +107,7 @@ def test_what_cannot_be_trained(tmp_path: Path) -> None:
 # The default tokenizer
 
 
-def test_the_default_tokenizer_has_the_properties() -> None:
+def test_the_default_tokenizer_has_the_properties():
     assert DEFAULT.stat().st_size <= 700_000
     config = json.loads(DEFAULT.read_text("utf-8"))
     vocabulary = config["model"]["vocab"]
@@ -124,7 +121,7 @@ def test_the_default_tokenizer_has_the_properties() -> None:
     assert len({token for token in vocabulary if len(token) == 1}) == 256  # every byte
 
 
-def test_the_default_tokenizer_loads_everywhere_with_the_same_ids() -> None:
+def test_the_default_tokenizer_loads_everywhere_with_the_same_ids():
     gigatoken = pytest.importorskip("gigatoken")
     text = "The 12 red apples cost $3.50 in 1990; naïve 日本 🎈\n\n  x_3 = v1.2"
     expected = tokenizers.Tokenizer.from_file(str(DEFAULT)).encode(text).ids
@@ -141,7 +138,7 @@ def test_the_default_tokenizer_loads_everywhere_with_the_same_ids() -> None:
 
 
 @pytest.mark.slow
-def test_the_default_tokenizer_is_what_the_documented_command_makes(shared: Path) -> None:
+def test_the_default_tokenizer_is_what_the_documented_command_makes(shared):
     with (shared / "corpora" / "wiki.jsonl").open(encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for line in lines]
     assert train_tokenizer(texts, 16_000) == json.loads(DEFAULT.read_text("utf-8"))

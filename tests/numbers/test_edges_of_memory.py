@@ -2,8 +2,6 @@
 of its own, between two that must not be touched.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -31,7 +29,7 @@ print(scan(texts).text().to_pylist(), flush=True)
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="protects pages as Linux does")
 @pytest.mark.parametrize("at", ["begin", "end"])
-def test_numbers_at_the_edges_of_a_page(at: str) -> None:
+def test_numbers_at_the_edges_of_a_page(at):
     text = "12 of 345.5, and more words behind which there is room, up to -7 and 89"
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, text, at], capture_output=True, text=True, check=False

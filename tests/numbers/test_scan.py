@@ -2,29 +2,24 @@
 inputs, errors and speed.
 """
 
-from __future__ import annotations
-
+import functools
 import itertools
 import random
 import sys
 import time
 import unicodedata
-from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 
 import new_process
 import numpy as np
 import pyarrow as pa
 import pytest
-from effort import examples
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scanned import PIECES, UUID, rows_of, rows_of_oracle, surfaces
 
 import numtok
-from numtok import Grammar, Numbers
+from numtok import Grammar
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import ranges
 from numtok.errors import GrammarError, InputError
@@ -38,7 +33,7 @@ SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 # ---- The examples
 
 
-EXAMPLES: dict[str, list[str]] = {
+EXAMPLES = {
     # A: numerals
     "in 2019.": ["2019"], "2.e+3": ["2.e+3"], "1,234,567.89": ["1,234,567.89"],
     "1,234,567": ["1,234,567"], "1,23": ["1", "23"], "1, 2,3": ["1", "2", "3"],
@@ -74,7 +69,7 @@ EXAMPLES: dict[str, list[str]] = {
     "pH 7.4 at -12.5e-3": ["7.4", "-12.5e-3"], "": [], "no number": [],
 }  # fmt: skip
 
-EXAMPLES_WITH_OPTIONS: list[tuple[str, Grammar, list[str]]] = [
+EXAMPLES_WITH_OPTIONS = [
     ("[100,200,300]", Grammar.data(), ["100", "200", "300"]),
     ("[100,200,300]", Grammar(grouping="_"), ["100", "200", "300"]),
     ("1_234 1_23 a_1 1_234_", Grammar(grouping="_"), ["1_234", "1_234"]),
@@ -104,19 +99,19 @@ NEGATED = {"(1,234)": "-1234", "(0)": "-0", "(-5)": "-5"}
 @pytest.mark.parametrize(
     ("text", "expected"), EXAMPLES.items(), ids=[ascii(text)[:40] for text in EXAMPLES]
 )
-def test_examples(text: str, expected: list[str]) -> None:
+def test_examples(text, expected):
     assert surfaces(text) == expected
     assert [number.text for number in read(text, Grammar())] == expected, "the expression"
 
 
 @pytest.mark.parametrize(("text", "grammar", "expected"), EXAMPLES_WITH_OPTIONS)
-def test_examples_with_options(text: str, grammar: Grammar, expected: list[str]) -> None:
+def test_examples_with_options(text, grammar, expected):
     assert surfaces(text, grammar) == expected
     assert [number.text for number in read(text, grammar)] == expected, "the expression"
 
 
 @pytest.mark.parametrize(("text", "expected"), (VALUES | NEGATED).items())
-def test_values(text: str, expected: str) -> None:
+def test_values(text, expected):
     [number] = numtok.extract(text, Grammar(accounting=True))
     assert number.value == Decimal(expected)
     assert number.value.is_signed() == expected.startswith("-")
@@ -125,31 +120,7 @@ def test_values(text: str, expected: str) -> None:
 # ---- Equality with the oracle
 
 
-@pytest.mark.thorough
-def test_equals_oracle_however_options_meet() -> None:
-    """Less clever than Hypothesis, but many texts: of all combinations so many that any three
-    options meet in every way, or in a thorough run any four.
-    """
-    dice, meet = random.Random(2), examples(3, thorough=4)
-    groupings = [None, *SEPARATORS]
-    for which, *switches in itertools.product(range(len(groupings)), *[[True, False]] * 5):
-        a, b, c, d, e = switches
-        if meet == 4:
-            is_taken = (which + a + b + c + d + e) % 2
-        else:
-            is_taken = (which + a + b + d) % 2 == (a + b + c + e) % 2 == 0
-        if not is_taken:
-            continue
-        grammar = Grammar(groupings[which], *switches)
-        texts = ["".join(dice.choices(PIECES, k=dice.randrange(30))) for _ in range(15)]
-        if grammar.grouping:
-            texts = [text.replace(",", grammar.grouping) for text in texts]
-        found, expected = rows_of(numtok.scan(texts, grammar)), rows_of_oracle(texts, grammar)
-        rows = {pair[0] for pair in set(found) ^ set(expected)}
-        assert found == expected, (grammar, [texts[row] for row in sorted(rows)])
-
-
-def test_digits_of_every_length_beside_everything() -> None:
+def test_digits_of_every_length_beside_everything():
     """Before and behind the point: what is copied eight bytes at a time, what is too long for it,
     and every end of either.
     """
@@ -169,7 +140,7 @@ def test_digits_of_every_length_beside_everything() -> None:
 
 
 @pytest.mark.parametrize("unicode_digits", [True, False])
-def test_characters_of_every_class_beside_a_number(unicode_digits: bool) -> None:
+def test_characters_of_every_class_beside_a_number(unicode_digits):
     """The edges of every range of letters and digits: before a number, before its sign, after it,
     between two, and beside a dot.
     """
@@ -181,17 +152,13 @@ def test_characters_of_every_class_beside_a_number(unicode_digits: bool) -> None
     assert rows_of(numtok.scan(texts, grammar)) == rows_of_oracle(texts, grammar)
 
 
-def test_digits_of_every_script() -> None:
+def test_digits_of_every_script():
     digits = [
         chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Nd"
     ]
     numbers = numtok.scan(digits)
     assert numbers.text().to_pylist() == digits
     assert numbers.digits.tolist() == [unicodedata.decimal(digit) for digit in digits]
-
-
-def test_equals_oracle_on_wikipedia(wiki_texts: list[str]) -> None:
-    assert rows_of(numtok.scan(wiki_texts[::5])) == rows_of_oracle(wiki_texts[::5], Grammar())
 
 
 # Letters, digits and symbols of all scripts; many share their first byte with a separator.
@@ -212,7 +179,7 @@ PRESETS = [Grammar(), Grammar.data(), Grammar.european(), Grammar.indian(), Gram
     ["9B\u21674", " and so many words behind it that there is room to read on"], Grammar.swiss()
 )
 @example(["a\x005 \x00-7", " and so many words behind it"], Grammar(leading_dot=False))
-def test_a_text_has_its_numbers_whatever_lies_beside_it(texts: list[str], grammar: Grammar) -> None:
+def test_a_text_has_its_numbers_whatever_lies_beside_it(texts, grammar):
     """Alone too, where ``extract`` tells places in characters."""
     together = rows_of(numtok.scan(texts, grammar))
     alone = [rows_of(numtok.scan([text], grammar)) for text in texts]
@@ -224,27 +191,29 @@ def test_a_text_has_its_numbers_whatever_lies_beside_it(texts: list[str], gramma
 
 # Arabic letters are marked as digits are.
 @pytest.mark.parametrize("joint", [" ", ",", "x", "-", "\n", " \u0639\u0649 "])
-@pytest.mark.parametrize("rows", [1, 50])
-def test_numbers_as_dense_as_they_can_be_are_all_found(joint: str, rows: int) -> None:
-    some = ["1", "23", "4.5", "1e3", "\u0669\u0660"]
+def test_numbers_as_dense_as_they_can_be_are_all_found(joint):
+    some, rows = ["1", "23", "4.5", "1e3", "\u0669\u0660"], 50
     numbers = numtok.scan([joint.join(some * 1000)] * rows)
     assert numbers.text().to_pylist() == some * 1000 * rows
     assert numbers.per_document().tolist() == [5000 * row for row in range(rows + 1)]
     assert numbers.digits.tobytes() == bytes([1, 2, 3, 4, 5, 1, 9, 0]) * 1000 * rows
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"a {UUID}",
-        *["1,234,567.89e-12x3", "(1,234)", "v1.2.3", "1e5.5", "abc1"],
-        "é −.5",
-        "a 0x1F",
-        "２３，年4",
-    ],
-)
+TO_CUT = [
+    "1,234,567.89e-12x3",
+    "(1,234)",
+    "v1.2.3",
+    "1e5.5",
+    "abc1",
+    "é −.5",
+    "a 0x1F",
+    "２３，年4",
+]
+
+
+@pytest.mark.parametrize("text", [f"a {UUID}", *TO_CUT])
 @pytest.mark.parametrize("grammar", [Grammar(), Grammar(accounting=True)])
-def test_rows_do_not_see_each_other(text: str, grammar: Grammar) -> None:
+def test_rows_do_not_see_each_other(text, grammar):
     """Rows lie side by side in memory: cut one anywhere, and each part is read as if it were alone."""
     for cut in range(len(text) + 1):
         texts = [text[:cut], text[cut:], text[:cut]]
@@ -252,16 +221,14 @@ def test_rows_do_not_see_each_other(text: str, grammar: Grammar) -> None:
 
 
 @pytest.mark.parametrize("separator", ["-", ":"])
-def test_uuid_with_digits_anywhere(separator: str) -> None:
+def test_uuid_with_digits_anywhere(separator):
     """However few of its characters are digits, a UUID is recognised from any of them."""
     forms = ["abcdefab-cdef-abcd-efab-cdefabcdefab", "abcdabcd-abcd-abcd-abcd-dcbadcbadcba"]
-    edges = (0, 8, 9, 13, 14, 18, 19, 23, 24, 36)
     masks = [range(k, k + 1) for k in range(36)]
-    masks += [range(a, b) for a, b in itertools.combinations(edges, 2)]
+    masks += itertools.starmap(range, itertools.combinations((0, 8, 13, 18, 23, 24, 36), 2))
     texts = [
         "".join("7" if k in mask and c != "-" else c for k, c in enumerate(form))
-        for form in forms
-        for mask in masks
+        for form, mask in itertools.product(forms, masks)
     ]
     texts = [text.replace("-", separator) for text in texts]
     assert rows_of(numtok.scan(texts)) == rows_of_oracle(texts, Grammar())
@@ -271,36 +238,38 @@ def test_uuid_with_digits_anywhere(separator: str) -> None:
 # ---- Inputs
 
 
-TEXTS: list[str | None] = ["a 1", None, "", "−2.5 é 3", "4", "nothing", "年5", None, "6,000"]
+TEXTS = ["a 1", None, "", "−2.5 é 3", "4", "nothing", "年5", None, "6,000"]
 EXPECTED = [(0, "1"), (3, "−2.5"), (3, "3"), (4, "4"), (6, "5"), (8, "6,000")]
 
 
-def with_documents(numbers: Numbers) -> list[tuple[int, str]]:
+TEXT_TYPES = [pa.string(), pa.large_string(), pa.string_view()]
+
+
+def with_documents(numbers):
     return list(zip(numbers.document.tolist(), numbers.text().to_pylist(), strict=True))
 
 
-def as_dictionary(texts: list[str | None], kind: pa.DataType) -> pa.Array:
+def as_dictionary(texts, kind):
     known = sorted({text for text in texts if text is not None})
     indices = pa.array([None if text is None else known.index(text) for text in texts], pa.int32())
     return pa.DictionaryArray.from_arrays(indices, pa.array(known, kind))
 
 
-KINDS: dict[str, Callable[[list[str | None]], Any]] = {
-    "list": list,
-    "tuple": tuple,
-    "generator": iter,
-    "numpy": lambda texts: np.array(texts, object),
-    "string": lambda texts: pa.array(texts, pa.string()),
-    "large_string": lambda texts: pa.array(texts, pa.large_string()),
-    "string_view": lambda texts: pa.array(texts, pa.string_view()),
-    "dictionary": lambda texts: as_dictionary(texts, pa.string()),
-    "dictionary of large_string": lambda texts: as_dictionary(texts, pa.large_string()),
-    "dictionary of string_view": lambda texts: as_dictionary(texts, pa.string_view()),
-    "one chunk": lambda texts: pa.chunked_array([pa.array(texts, pa.string())]),
-    "chunks": lambda texts: pa.chunked_array([texts[:2], [], texts[2:5], texts[5:]], pa.string()),
-    "chunks of string_view": lambda texts: pa.chunked_array(
-        [texts[:4], texts[4:]], pa.string_view()
-    ),
+def in_chunks(texts, kind):
+    return pa.chunked_array([texts[:2], [], texts[2:5], texts[5:]], kind)
+
+
+KINDS = {
+    **{
+        "list": list,
+        "tuple": tuple,
+        "generator": iter,
+        "numpy": lambda texts: np.array(texts, "O"),
+    },
+    **{str(kind): functools.partial(pa.array, type=kind) for kind in TEXT_TYPES},
+    **{f"dictionary of {kind}": functools.partial(as_dictionary, kind=kind) for kind in TEXT_TYPES},
+    **{f"chunks of {kind}": functools.partial(in_chunks, kind=kind) for kind in TEXT_TYPES[::2]},
+    "one chunk": lambda texts: pa.chunked_array([pa.array(texts)]),
     "chunks of dictionaries": lambda texts: pa.chunked_array(
         [as_dictionary(texts[:4], pa.string()), as_dictionary(texts[4:], pa.string())]
     ),
@@ -309,7 +278,7 @@ KINDS: dict[str, Callable[[list[str | None]], Any]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_kinds_of_input(kind: str) -> None:
+def test_kinds_of_input(kind):
     numbers = numtok.scan(KINDS[kind](TEXTS))
     assert with_documents(numbers) == EXPECTED
     assert numbers.per_document().tolist() == [0, 1, 1, 1, 3, 4, 4, 5, 5, 6]
@@ -317,49 +286,42 @@ def test_kinds_of_input(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [*KINDS][4:])  # those of Arrow
-def test_slices(kind: str) -> None:
+def test_slices(kind):
     whole = KINDS[kind](TEXTS)
     for first, last in itertools.combinations_with_replacement(range(len(TEXTS) + 1), 2):
         expected = [(row - first, text) for row, text in EXPECTED if first <= row < last]
         assert with_documents(numtok.scan(whole[first:last])) == expected
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_nothing(kind: str) -> None:
-    for texts in ([], [None], [""], ["", None, ""]):
-        numbers = numtok.scan(KINDS[kind](texts))
+ODD = [pa.nulls(3), pa.chunked_array([], pa.string()), pa.nulls(2, pa.string())]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "odd"])
+def test_nothing(kind):
+    texts = [[], [None], [""], ["", None, ""]]
+    for column in ODD if kind == "odd" else map(KINDS[kind], texts):
+        numbers = numtok.scan(column)
         assert len(numbers) == 0
-        assert numbers.per_document().tolist() == [0] * (len(texts) + 1)
+        assert numbers.per_document().tolist() == [0] * (len(numbers.rows) + 1)
         assert numbers.to_float64().shape == numbers.to_float32().shape == (0,)
         assert numbers.to_decimal() == numbers.format().to_pylist() == []
 
 
-def test_arrays_without_values() -> None:
-    for texts in (
-        pa.nulls(3),
-        pa.chunked_array([], pa.string()),
-        pa.nulls(2, pa.string()),
-        pa.array([], pa.string_view()),
-    ):
-        numbers = numtok.scan(texts)
-        assert (len(numbers), len(numbers.rows)) == (0, len(texts))
-
-
-def strings(offsets: list[int], data: bytes, valid: bytes | None = None) -> pa.Array:
+def strings(offsets, data, valid=None):
     """Of memory as other programs may lay it out."""
     places = pa.py_buffer(np.array(offsets, np.int32))
     mask = valid and pa.py_buffer(valid)
     return pa.StringArray.from_buffers(len(offsets) - 1, places, pa.py_buffer(data), mask)
 
 
-def test_a_null_row_hides_its_bytes() -> None:
+def test_a_null_row_hides_its_bytes():
     assert with_documents(numtok.scan(strings([0, 1, 3], b"1\xff2", b"\x01"))) == [(0, "1")]
     # and what is not valid UTF-8 outside of a slice is not read
     assert with_documents(numtok.scan(DAMAGED[:1])) == [(0, "1")]
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_arrow_text_is_not_copied(kind: pa.DataType) -> None:
+def test_arrow_text_is_not_copied(kind):
     array = pa.array(["12 apples", "7 pears", "x" * 100], kind)
     memory = np.frombuffer(array.buffers()[2], np.uint8)
     for given_array in (array, array[1:], pa.chunked_array([array])):
@@ -368,7 +330,7 @@ def test_arrow_text_is_not_copied(kind: pa.DataType) -> None:
 
 
 @pytest.mark.parametrize("shift", [1, 2])
-def test_foreign_memory_that_is_not_aligned(shift: int) -> None:
+def test_foreign_memory_that_is_not_aligned(shift):
     data = pa.py_buffer(b"?" + b"abc 12345678 defg 9").slice(shift)
     places = pa.py_buffer(np.array([0, data.size], np.int32))
     array = pa.StringArray.from_buffers(1, places, data)
@@ -392,7 +354,7 @@ DAMAGED = strings([0, 1, 3, 4], b"1 \xff2")
         pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), DAMAGED),
     ],
 )
-def test_invalid_utf8_names_document_and_byte(texts: Any) -> None:
+def test_invalid_utf8_names_document_and_byte(texts):
     with pytest.raises(
         InputError, match=r"^document 1, byte 1: 0xFF is not valid UTF-8; .*errors='replace'"
     ):
@@ -400,7 +362,7 @@ def test_invalid_utf8_names_document_and_byte(texts: Any) -> None:
 
 
 @pytest.mark.parametrize("offsets", [[0, 7, 3], [0, 1 << 20, 3], [0, -5, 3], [3, 2, 3]])
-def test_damaged_offsets(offsets: list[int]) -> None:
+def test_damaged_offsets(offsets):
     """Such as a hostile file may hold.
 
     Arrow itself, asked to convert such an array, reads outside its memory.
@@ -433,7 +395,7 @@ def test_damaged_offsets(offsets: list[int]) -> None:
         (pa.chunked_array([], pa.int64()), "got int64"),
     ],
 )
-def test_wrong_types(texts: Any, message: str) -> None:
+def test_wrong_types(texts, message):
     with pytest.raises(InputError, match=message):
         numtok.scan(texts)
 
@@ -442,7 +404,7 @@ def test_wrong_types(texts: Any, message: str) -> None:
 
 
 MILLION = 1_000_000
-LONG: dict[str, tuple[str, int]] = {
+LONG = {
     "digits": ("7" * MILLION, 1),
     "fraction": ("0." + "7" * MILLION, 1),
     "list": (",".join("1234567890"[i % 10] for i in range(MILLION)), MILLION),
@@ -471,7 +433,7 @@ LONG: dict[str, tuple[str, int]] = {
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_linear_time(name: str) -> None:
+def test_linear_time(name):
     """Two million bytes; anything that goes back over what it has read would take minutes."""
     text, count = LONG[name]
     numtok.scan(["1"])  # compile
@@ -486,42 +448,38 @@ def test_linear_time(name: str) -> None:
 SIMPLE = r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?"
 
 
-simple_texts = st.lists(
-    st.sampled_from(
-        [
-            "1",
-            "-2.50",
-            "+3",
-            "1e5",
-            "-7.25E-3",
-            "007",
-            "1,234,567",
-            "٤٢",
-            "0",
-            "-0",
-            "word",
-            "é",
-            "年",
-            "(",
-            "=",
-        ]
-    ),
-    max_size=8,
-).map(" ".join)
+SOME = [
+    "1",
+    "-2.50",
+    "+3",
+    "1e5",
+    "-7.25E-3",
+    "007",
+    "1,234,567",
+    "٤٢",
+    "0",
+    "-0",
+    "word",
+    "é",
+    "年",
+    "(",
+    "=",
+    "1e-12345678901234567",
+]
+simple_texts = st.lists(st.sampled_from(SOME), max_size=8).map(" ".join)
 
 
 @pytest.mark.thorough
 @given(st.lists(simple_texts, max_size=4))
-def test_pattern_equals_built_in_on_simple_text(texts: list[str]) -> None:
+def test_pattern_equals_built_in_on_simple_text(texts):
     found, expected = numtok.scan(texts, Grammar.from_pattern(SIMPLE)), numtok.scan(texts)
     assert rows_of(found) == rows_of(expected)
-    for name in ("document", "start", "stop", "negative", "digits", "digit_offsets", "exponent"):
-        mine, built_in = getattr(found, name), getattr(expected, name)
-        assert mine.dtype == built_in.dtype
-        assert np.array_equal(mine, built_in)
+    assert found == expected
+    kinds = [[column.dtype for column in one.columns] for one in (found, expected)]
+    assert kinds[0] == kinds[1]
 
 
-def test_pattern_with_context() -> None:
+def test_pattern_with_context():
     prices = Grammar.from_pattern(r"\$(?P<number>\d+(?:\.\d\d)?)")
     found = numtok.extract("é: $5, 6, $7.25", prices)
     assert [(number.text, number.start) for number in found] == [("5", 4), ("7.25", 11)]
@@ -531,7 +489,7 @@ def test_pattern_with_context() -> None:
     assert numtok.extract("1'234'567", swiss)[0].value == 1234567
 
 
-def test_pattern_that_backtracks_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pattern_that_backtracks_without_end(monkeypatch):
     monkeypatch.setattr(sys.modules["numtok.numbers.scan"], "SECONDS", 0.2)
     endless = Grammar.from_pattern(r"(?:\d|\d\d)+(?=x)|\d{2}")
     assert rows_of(numtok.scan(["12 13x"], endless))
@@ -543,14 +501,12 @@ def test_pattern_that_backtracks_without_end(monkeypatch: pytest.MonkeyPatch) ->
         numtok.scan(["12", "1" * 60 + "yx"], endless)
 
 
-def test_pattern_reads_the_same_exponents() -> None:
-    texts = [f"1e{sign}12345678901234567" for sign in ("", "-", "-00000000000000000000")]
-    assert rows_of(numtok.scan(texts, Grammar.from_pattern(SIMPLE))) == rows_of(numtok.scan(texts))
+def test_a_pattern_reads_the_same_exponents_and_no_longer_ones():
     with pytest.raises(GrammarError, match="document 1, byte 2: the exponent"):
         numtok.scan(["7", "a 1e123456789012345678"], Grammar.from_pattern(SIMPLE))
 
 
-def test_a_pattern_reads_digits_that_python_does_not_know_yet() -> None:
+def test_a_pattern_reads_digits_that_python_does_not_know_yet():
     text = "5 \U00010d43\U00010d40e\U00011de2 \u0663"  # Unicode 16 and 17
     numbers = numtok.extract(text, Grammar.from_pattern(SIMPLE))
     assert [number.value for number in numbers] == [5, 3000, 3]
@@ -574,7 +530,7 @@ NO_DECIMAL = r"document 1, byte 3: the pattern matched .* does not read as a dec
         (r"\d(?=(?P<number>\d+))", "123", "document 1: .* matches overlap at character 2"),
     ],
 )
-def test_patterns_that_cannot_be_used(pattern: str, text: str, message: str) -> None:
+def test_patterns_that_cannot_be_used(pattern, text, message):
     with pytest.raises(GrammarError, match=message):
         numtok.scan(["", text], Grammar.from_pattern(pattern))
 
@@ -585,7 +541,7 @@ def test_patterns_that_cannot_be_used(pattern: str, text: str, message: str) -> 
 @pytest.mark.parametrize(
     "grammar", [Grammar(), Grammar.data(), Grammar.from_pattern(SIMPLE, grouping=None)]
 )
-def test_options_round_trip(grammar: Grammar) -> None:
+def test_options_round_trip(grammar):
     options = grammar.to_dict()
     assert Grammar.from_dict(options) == grammar
     as_ever = "grouping signs exponent leading_dot unicode_digits accounting pattern"
@@ -608,7 +564,7 @@ def test_options_round_trip(grammar: Grammar) -> None:
         ({"pattern": "["}, "does not compile"),
     ],
 )
-def test_options_that_cannot_be_used(options: dict[str, Any], message: str) -> None:
+def test_options_that_cannot_be_used(options, message):
     with pytest.raises(GrammarError, match=message):
         Grammar.from_dict(options)
 
@@ -616,7 +572,7 @@ def test_options_that_cannot_be_used(options: dict[str, Any], message: str) -> N
 # ---- extract
 
 
-def test_a_short_text_needs_neither_numba_nor_arrow(tmp_path: Path) -> None:
+def test_a_short_text_needs_neither_numba_nor_arrow(tmp_path):
     """What makes the first call of a process short."""
     new_process.run(
         "import sys, numtok\n"
@@ -628,12 +584,12 @@ def test_a_short_text_needs_neither_numba_nor_arrow(tmp_path: Path) -> None:
 
 
 @given(st.text(st.sampled_from("0123456789.,- x"), max_size=SHORT_TEXT))
-def test_extract_reads_long_texts_as_short_ones(text: str) -> None:
+def test_extract_reads_long_texts_as_short_ones(text):
     long = text + " " * (SHORT_TEXT + 1)
     assert numtok.extract(long) == numtok.extract(text) == list(read(long, Grammar()))
 
 
-def test_extract_counts_characters() -> None:
+def test_extract_counts_characters():
     text = "Größe −5 – 年2020月 😀 𝟙𝟚 e\u0301 ½ 3,000.5€"
     numbers = numtok.extract(text)
     assert [number.text for number in numbers] == ["−5", "2020", "𝟙𝟚", "3,000.5"]

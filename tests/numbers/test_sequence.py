@@ -1,7 +1,5 @@
 """``Numbers`` as a sequence of numbers, and as a table."""
 
-from __future__ import annotations
-
 import sys
 from decimal import Decimal
 
@@ -15,7 +13,7 @@ from numtok.errors import MissingDependencyError
 TEXTS = ["pi ≈ 3.14, not 22/7", None, "−5 °C on 2020-01-02", ""]
 
 
-def test_each_number_has_its_surface_its_place_in_characters_and_its_value() -> None:
+def test_each_number_has_its_surface_its_place_in_characters_and_its_value():
     numbers = scan(TEXTS)
     expected = [number for text in TEXTS if text for number in numtok.extract(text)]
     assert list(numbers) == expected == [numbers[k] for k in range(len(numbers))]
@@ -24,13 +22,13 @@ def test_each_number_has_its_surface_its_place_in_characters_and_its_value() -> 
     assert all(
         TEXTS[row][number.start : number.stop] == number.text
         for row, number in zip(numbers.document, numbers, strict=True)
-    )  # type: ignore[index]
+    )
 
 
-def test_some_numbers_by_slice_by_places_and_by_mask() -> None:
+def test_some_numbers_by_slice_by_places_and_by_mask():
     numbers, mask = scan(TEXTS), np.arange(7) % 2 == 1
     for which in (slice(1, None, 2), [1, 3, 5], np.array([1, 3, 5]), np.array([1, 3, -2]), mask):
-        assert numbers[which].text().to_pylist() == ["22", "−5", "01"]  # type: ignore[index]
+        assert numbers[which].text().to_pylist() == ["22", "−5", "01"]
     assert isinstance(numbers[:0], Numbers) and len(numbers[:0]) == 0 and list(numbers[:0]) == []
 
 
@@ -45,14 +43,14 @@ def test_floats_are_carried_over_to_a_selection():
         assert not values.flags.writeable and not before.flags.writeable
 
 
-def test_an_index_out_of_range_is_an_index_error() -> None:
+def test_an_index_out_of_range_is_an_index_error():
     numbers = scan(["1 2"])
     for which in (2, -3, [0, 2], np.array([True])):
         with pytest.raises(IndexError):
-            numbers[which]  # type: ignore[index]
+            numbers[which]
 
 
-def test_equal_are_the_same_numbers_written_alike_at_the_same_places() -> None:
+def test_equal_are_the_same_numbers_written_alike_at_the_same_places():
     numbers = scan(TEXTS)
     assert numbers == scan(TEXTS) == numbers[np.arange(len(numbers))]
     for other in (
@@ -66,13 +64,13 @@ def test_equal_are_the_same_numbers_written_alike_at_the_same_places() -> None:
     assert numbers != "numbers"
 
 
-def test_repr_says_how_many_and_shows_the_first() -> None:
+def test_repr_says_how_many_and_shows_the_first():
     assert repr(scan(TEXTS)) == "Numbers(7: 3.14, 22, 7, −5, 2020, ...)"
     assert repr(scan(["7 8"])) == "Numbers(2: 7, 8)" and repr(scan([])) == "Numbers(0)"
     assert len(repr(scan(["1" * 10_000]))) < 60
 
 
-def test_as_a_table() -> None:
+def test_as_a_table():
     pandas = pytest.importorskip("pandas")
     numbers = scan(["x", "1,234.50 and -0"])
     assert numbers.to_arrow().to_pydict() == {
@@ -88,7 +86,7 @@ def test_as_a_table() -> None:
     assert list(frame) == numbers.to_arrow().schema.names
 
 
-def test_pandas_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pandas_is_named_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingDependencyError, match="pandas"):
         scan(["1"]).to_pandas()

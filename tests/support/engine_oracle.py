@@ -7,15 +7,38 @@ Hugging Face's ``tokenizers`` encode the result."""
 import functools
 import json
 import re
-from typing import Any
 
+import trained
+from kept import kept
 from tokenizers import AddedToken
 from tokenizers import Tokenizer as Source
 
 import numtok
-from numtok.representations import NUM
+from numtok.representations import NUM, XVal
 
-Config = dict[str, Any]
+TAKES_ALL = XVal(overflow="clip")  # no number stays text because it is too large
+
+
+@kept
+def tokenizer(kind, engine="tokenizers", representation=TAKES_ALL, **options):
+    """One of a kind of trained tokenizers."""
+    return numtok.Tokenizer(trained.config(kind), [representation], engine=engine, **options)
+
+
+@kept
+def oracle(kind, parse_special=False, leading_space="auto"):
+    """The ids of its texts."""
+    tokens = tokenizer(kind, leading_space=leading_space).tokens
+    return Oracle(trained.config(kind), tokens, parse_special)
+
+
+def check(tok, reference, documents, add_special_tokens=False, **options):
+    """The batch of the documents, whose ids are those of the oracle; or the first that has others."""
+    batch = tok.encode_batch(documents, add_special_tokens=add_special_tokens, **options)
+    expected = reference.encode(list(documents), add_special_tokens)
+    for text, ours, theirs in zip(documents, batch["input_ids"].to_pylist(), expected, strict=True):
+        assert ours == theirs, repr(text)
+    return batch
 
 
 def inside_added_tokens(source, text):
