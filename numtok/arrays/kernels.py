@@ -11,7 +11,6 @@ Numba itself is imported when the first of them is called. What was compiled is 
 ===================== ==================================================================================================
 kernel                called from Python; fills arrays that it is given
 inner_kernel          called by kernels alone
-inline_kernel         short, copied into its callers before types are inferred
 merged_kernel         copied into its callers by LLVM: for one that takes NamedTuples of arrays, which are costly to hand over
 allocating_kernel     may allocate, and counts references
 ===================== ==================================================================================================
@@ -56,14 +55,10 @@ class Kernel:
             made: Any = numba.njit(nogil=True, **self.options)(self.function)
             if hasattr(made, "py_func"):
                 # Other packages' extensions, such as awkward's, take a second to import.
-                made._compilation_chain_init_hook = _nothing
+                made._compilation_chain_init_hook = lambda: None
                 if not self.options.get("no_cpython_wrapper"):  # else it is cached in its callers
                     _cache(made)
         return made
-
-
-def _nothing() -> None:
-    """Instead of importing extensions."""
 
 
 def _cache(dispatcher: Any) -> None:
@@ -87,6 +82,5 @@ def _kernels(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 _LEAN = {"_nrt": False, "no_cfunc_wrapper": True, "no_rewrites": True}
 kernel = _kernels(**_LEAN)
 inner_kernel = _kernels(**_LEAN, no_cpython_wrapper=True)
-inline_kernel = _kernels(**_LEAN, no_cpython_wrapper=True, inline="always")
 merged_kernel = _kernels(**_LEAN, no_cpython_wrapper=True, forceinline=True)
 allocating_kernel = _kernels(no_cfunc_wrapper=True)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.kernels import inline_kernel, kernel
+from numtok.arrays.kernels import kernel, merged_kernel
 from numtok.engines.interface import Ints
 from numtok.engines.pieces import SPACE, Tokens
 
@@ -167,7 +167,7 @@ def _mark(text, pieces, begins, safe, marked, per_piece):  # type: ignore[no-unt
     return at
 
 
-@inline_kernel
+@merged_kernel
 def _is_cut(text, first, k, safe):  # type: ignore[no-untyped-def]
     """Whether the characters beside a space are what they are wherever they stand."""
     before, after = text[k - 1], text[k + 1]
