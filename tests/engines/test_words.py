@@ -2,6 +2,7 @@
 comes again is not asked for again.
 """
 
+import numpy as np
 import pytest
 import trained
 from effort import examples
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from numtok.engines.special_rows import SpecialRowsEngine
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.engines.words import cache as words_module
+from numtok.engines.words.cache import words_of
 from numtok.engines.words.engine import WordsEngine
 from numtok.representations import XVal
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -42,6 +44,18 @@ AROUND = [f"a {before} b 5 {after} c" for before in WORDS for after in WORDS[::5
 @example(rows=AROUND, parse_special=False)
 def test_words_have_the_ids_of_whole_texts(kind, rows, parse_special):
     check(tokenizer(kind), oracle(kind, parse_special), rows, parse_special=parse_special)
+
+
+def test_text_is_cut_at_single_spaces_between_characters_that_stand_alone():
+    text = "it is 5\u00a0km  of é ça e\u0301 e\u0301 一 d\n e f "
+    data = np.frombuffer(text.encode(), np.uint8)
+    spans, behind = np.array([[0, len(data)], [0, 0], [3, 5]]), np.array([True, False, False])
+    words, per_piece = words_of(data, spans, behind)
+    assert [word.decode("utf-8", "replace") for word in words] == [
+        *("�it", " is", " 5\u00a0km  of", " é", " ça", " e\u0301 e\u0301 一 d\n e", " f "),
+        *("�", "�is"),
+    ]
+    assert per_piece.tolist() == [0, 7, 8, 9]
 
 
 @pytest.mark.parametrize("kind", KINDS)

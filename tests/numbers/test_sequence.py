@@ -32,17 +32,6 @@ def test_some_numbers_by_slice_by_places_and_by_mask():
     assert isinstance(numbers[:0], Numbers) and len(numbers[:0]) == 0 and list(numbers[:0]) == []
 
 
-def test_floats_are_carried_over_to_a_selection():
-    numbers = scan([f"{k} and 1e{9 * k}" for k in range(20)])
-    before, some = numbers.to_float64(), np.arange(40) % 3 == 0
-    chosen = numbers.select(some)
-    assert chosen == scan([f"{k} and 1e{9 * k}" for k in range(20)]).select(some)
-    for name in ("to_float64", "to_float32", "fit_float32"):
-        values = getattr(chosen, name)()
-        assert np.array_equal(values, getattr(numbers, name)()[some])
-        assert not values.flags.writeable and not before.flags.writeable
-
-
 def test_an_index_out_of_range_is_an_index_error():
     numbers = scan(["1 2"])
     for which in (2, -3, [0, 2], np.array([True])):
