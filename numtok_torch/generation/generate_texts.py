@@ -77,15 +77,6 @@ class Generated:
     values: list[list[float]]
     estimates: tuple[Estimate, ...] = ()
 
-    def __add__(self, other: Generated) -> Generated:
-        return Generated(self.texts + other.texts, self.ids + other.ids, self.values + other.values)
-
-    def estimated(self, samples: int, reduce: str, coverage: float) -> Generated:
-        """With an estimate for each prompt, of which there are so many texts."""
-        each = [self.values[at : at + samples] for at in range(0, len(self.values), samples)]
-        estimates = tuple(Estimate.of(values, reduce, coverage) for values in each)
-        return replace(self, estimates=estimates)
-
 
 def generate(
     model: NumberModel,
@@ -143,9 +134,10 @@ def generate(
     call = Call.of(model, tokenizer, len(prompts), options, sample_numbers, held)
     call = replace(call, add_special_tokens=add_special_tokens, full_text=full_text)
     found = call.continue_all(prompts, batch_size)
-    if samples is not None:
-        return found.estimated(samples, reduce, coverage)
-    return found if details else found.texts
+    if samples is None:
+        return found if details else found.texts
+    each = [found.values[at : at + samples] for at in range(0, len(found.values), samples)]
+    return replace(found, estimates=tuple(Estimate.of(one, reduce, coverage) for one in each))
 
 
 def _checked(
@@ -342,24 +334,31 @@ class Call:
         self.model.train(False) if was else None
         try:
             for first in range(0, len(prompts), size):
-                found += self.continue_prompts(list(prompts[first : first + size]), first)
+                self.continue_prompts(found, list(prompts[first : first + size]), first)
         finally:
             self.model.train(True) if was else None
         return found
 
-    def continue_prompts(self, prompts: list[str], first: int) -> Generated:
-        """What the model writes after each; ``first`` numbers them in messages."""
+    def continue_prompts(self, found: Generated, prompts: list[str], first: int) -> None:
+        """Add what the model writes after each; ``first`` numbers them in messages."""
+        model, pad = self.model, self.options["pad_token_id"]
         batch = read_prompts(
             self.tokenizer,
             prompts,
             first,
-            self.options["pad_token_id"],
+            pad,
             self.add_special_tokens,
-            self.model.device,
-            not self.model.decodes,
+            model.device,
+            not model.decodes,
         )
         writing, sequences = self.write(batch, first, prompts[0] if self.full_text else "")
-        return self._read(writing, sequences, prompts)
+        per_prompt = self.options["num_return_sequences"]
+        for row, (ids, places) in enumerate(self.written(writing, sequences)):
+            words, prompt = list(places.values()), row // per_prompt
+            text = continuation(self.tokenizer, writing.prompt_ids(prompt), ids, words)
+            found.texts.append(prompts[prompt] + text if self.full_text else text)
+            found.ids.append(ids)
+            found.values.append([self.value(word) for word in words])
 
     def write(
         self, batch: dict[str, Tensor], first: int = 0, shown: str = "", **more: Any
@@ -385,26 +384,9 @@ class Call:
             held = self.well_formed.within(writing.width + new - (forced is not None))
             given["logits_processor"] = [*(options.get("logits_processor") or []), held]
         if hasattr(streamer := options.get("streamer"), "on_finalized_text"):
-            before = self._before(writing, 0)
             ends = options["eos_token_id"] or []
-            given["streamer"] = TextStream(streamer, writing, before, ends, shown)
+            given["streamer"] = TextStream(streamer, writing, ends, shown)
         return writing, writer(model, writing).generate(**given)
-
-    def _before(self, writing: Writing, prompt: int) -> list[int]:
-        """The ids that the text goes on from."""
-        return [] if self.model.decodes else writing.prompt_ids(prompt)
-
-    def _read(self, writing: Writing, sequences: Tensor, prompts: list[str]) -> Generated:
-        """What stands after the prompts in ids (rows, seq)."""
-        found, per_prompt = Generated([], [], []), self.options["num_return_sequences"]
-        for row, (ids, places) in enumerate(self.written(writing, sequences)):
-            prompt, words = row // per_prompt, list(places.values())
-            before = self._before(writing, prompt)
-            text = continuation(self.tokenizer, before, ids, words)
-            found.texts.append(prompts[prompt] + text if self.full_text else text)
-            found.ids.append(ids)
-            found.values.append([self.value(word) for word in words])
-        return found
 
     def written(
         self, writing: Writing, sequences: Tensor

@@ -70,7 +70,9 @@ class Writing:
         return int(self.prompt["input_ids"].shape[1])
 
     def prompt_ids(self, number: int) -> list[int]:
-        """Of one prompt, without padding."""
+        """Those that the text of one goes on from, without padding; none of a decoder's."""
+        if self.model.decodes:
+            return []
         shown = self.prompt["attention_mask"][number] > 0
         return [int(token) for token in self.prompt["input_ids"][number][shown]]
 
@@ -210,15 +212,13 @@ class TextStream:
     ``streamer.on_finalized_text``.
 
     A piece of text is given once it is settled: numbers whole, with what the head says, characters
-    whole; nothing is taken back. ``before`` are the prompt's ids, for decoders that look at them;
-    the tokens at which the text ``ends`` are not shown; ``prompt`` is text to show first.
+    whole; nothing is taken back. The tokens at which the text ``ends`` are not shown; ``prompt`` is
+    text to show first.
     """
 
-    def __init__(
-        self, streamer: Any, writing: Writing, before: list[int], ends: list[int], prompt: str
-    ) -> None:
+    def __init__(self, streamer: Any, writing: Writing, ends: list[int], prompt: str) -> None:
         self._streamer, self._writing, self._ends = streamer, writing, ends
-        self._stream, self._prompt = DecodeStream(before), prompt
+        self._stream, self._prompt = DecodeStream(writing.prompt_ids(0)), prompt
         self._ids: list[int] | None = None  # None before the prompt was put
 
     def put(self, tokens: Tensor) -> None:
