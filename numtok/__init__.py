@@ -7,51 +7,56 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from numtok.corpus.calls import encode_files
-    from numtok.corpus.decode import decode_files
-    from numtok.corpus.export import export_files
-    from numtok.corpus.jobs.job import finish_job, job_status
-    from numtok.corpus.stats import corpus_stats
-    from numtok.errors import NumtokError
-    from numtok.numbers.extract import extract
-    from numtok.numbers.grammar import Grammar
-    from numtok.numbers.number import Number
-    from numtok.numbers.numbers import Numbers
-    from numtok.numbers.scan import scan
+if TYPE_CHECKING:  # "as" makes them names of this module
+    # isort: off
+    from numtok.corpus.calls import encode_files as encode_files
+    from numtok.corpus.decode import decode_files as decode_files
+    from numtok.corpus.export import export_files as export_files
+    from numtok.corpus.jobs.job import finish_job as finish_job, job_status as job_status
+    from numtok.corpus.stats import corpus_stats as corpus_stats
+    from numtok.errors import NumtokError as NumtokError
+    from numtok.numbers.extract import extract as extract
+    from numtok.numbers.grammar import Grammar as Grammar
+    from numtok.numbers.number import Number as Number
+    from numtok.numbers.numbers import Numbers as Numbers
+    from numtok.numbers.scan import scan as scan
     from numtok.representations import (
-        B1999,
-        FP15,
-        P10,
-        P1000,
-        Digits,
-        ExponentBins,
-        FloatBits,
-        FloatDigits,
-        FoNE,
-        LogFourier,
-        NumeroLogic,
-        PlaceValue,
-        QuantileBins,
-        Subword,
-        XVal,
+        B1999 as B1999,
+        FP15 as FP15,
+        P10 as P10,
+        P1000 as P1000,
+        Digits as Digits,
+        ExponentBins as ExponentBins,
+        FloatBits as FloatBits,
+        FloatDigits as FloatDigits,
+        FoNE as FoNE,
+        LogFourier as LogFourier,
+        NumeroLogic as NumeroLogic,
+        PlaceValue as PlaceValue,
+        QuantileBins as QuantileBins,
+        Subword as Subword,
+        XVal as XVal,
     )
-    from numtok.statistics import Statistics
-    from numtok.tokenizer.encode import Encoding
-    from numtok.tokenizer.find import EncodeReport
-    from numtok.tokenizer.layout import expand
-    from numtok.tokenizer.tokenizer import Tokenizer
-    from numtok.tokenizer.written import DecodeStream
+    from numtok.statistics import Statistics as Statistics
+    from numtok.tokenizer.encode import Encoding as Encoding
+    from numtok.tokenizer.layout import expand as expand
+    from numtok.tokenizer.find import EncodeReport as EncodeReport
+    from numtok.tokenizer.tokenizer import Tokenizer as Tokenizer
+    from numtok.tokenizer.written import DecodeStream as DecodeStream
 
     __version__: str
 
-_MODULES = {  # of all names but the representations
+_MODULES = {  # where each name is
     "numtok.errors": ("NumtokError",),
     "numtok.numbers.extract": ("extract",),
     "numtok.numbers.grammar": ("Grammar",),
     "numtok.numbers.number": ("Number",),
     "numtok.numbers.numbers": ("Numbers",),
     "numtok.numbers.scan": ("scan",),
+    "numtok.representations": (
+        "B1999", "FP15", "P10", "P1000", "Digits", "ExponentBins", "FloatBits", "FloatDigits", "FoNE",
+        "LogFourier", "NumeroLogic", "PlaceValue", "QuantileBins", "Subword", "XVal",
+    ),
     "numtok.tokenizer.written": ("DecodeStream",),
     "numtok.tokenizer.encode": ("Encoding",),
     "numtok.tokenizer.find": ("EncodeReport",),
@@ -63,53 +68,19 @@ _MODULES = {  # of all names but the representations
     "numtok.corpus.jobs.job": ("finish_job", "job_status"),
     "numtok.corpus.stats": ("corpus_stats",),
     "numtok.statistics": ("Statistics",),
-}
+}  # fmt: skip
 _FOUND_IN = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = [
-    "B1999",
-    "FP15",
-    "P10",
-    "P1000",
-    "DecodeStream",
-    "Digits",
-    "EncodeReport",
-    "Encoding",
-    "ExponentBins",
-    "FloatBits",
-    "FloatDigits",
-    "FoNE",
-    "Grammar",
-    "LogFourier",
-    "Number",
-    "Numbers",
-    "NumeroLogic",
-    "NumtokError",
-    "PlaceValue",
-    "QuantileBins",
-    "Statistics",
-    "Subword",
-    "Tokenizer",
-    "XVal",
-    "corpus_stats",
-    "decode_files",
-    "encode_files",
-    "expand",
-    "export_files",
-    "extract",
-    "finish_job",
-    "job_status",
-    "scan",
-]
+__all__ = sorted(_FOUND_IN)
 
 
 def __getattr__(name: str) -> Any:
     """A public name, from where it is, or the version."""
     if name == "__version__":
         return _version()
-    if name not in __all__:
+    if name not in _FOUND_IN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(_FOUND_IN.get(name, "numtok.representations"))
+    module = importlib.import_module(_FOUND_IN[name])
     value = globals()[name] = getattr(module, name)
     return value
 

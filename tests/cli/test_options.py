@@ -24,84 +24,53 @@ from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 from numtok.numbers import grammar
 from numtok.representations import REPRESENTATIONS
 
-# A command, and what is added to it. Where a "!" follows, that must be refused with what follows;
-# else the outcome must be another.
-CASES = r"""
-encode sample.jsonl -o out.parquet | --numbers bits
-encode sample.jsonl -o out.parquet | --grammar data
-encode sample.jsonl -o out.parquet | --pattern \d
-encode sample.jsonl -o out.parquet | --overflow clip
-encode sample.jsonl -o out.parquet --numbers subword | --overflow clip ! has no --overflow
-encode sample.jsonl -o out.parquet --numbers bits | --dense
-encode sample.jsonl -o out.parquet | --dense ! has no tensors
-encode sample.jsonl -o out.parquet | --scale 1
-encode sample.jsonl -o out.parquet --numbers bits | --scale 1 ! only xval has
-encode sample.jsonl -o out.parquet | --clip 1
-encode sample.jsonl -o out.parquet --numbers bits | --clip 1 ! only xval has
-encode sample.jsonl -o out.parquet --numbers bits | --fit ! only xval has a scale
-encode sample.jsonl -o out.parquet | --fit-quantile 0.5
-encode sample.jsonl -o out.parquet --scale 1 | --fit-quantile 0.5 ! leave out one
-encode sample.jsonl -o out.parquet --numbers bits | --fit-quantile 0.5 ! only xval has a scale
-encode sample.jsonl -o out.parquet | --tokenizer mine
-encode sample.csv -o out.parquet | --text-column id
+EN = "sample.jsonl -o out.parquet"
+# A command, and what may be added to it. Where a "!" follows, it must be refused with what follows
+# that; else the outcome must be another.
+CASES = [
+    (without.replace("EN", EN), added)
+    for without, *more in (
+        line.split(" | ")
+        for line in r"""
+encode EN | --numbers bits | --grammar data | --pattern \d | --overflow clip
+encode EN | --dense ! has no tensors | --scale 1 | --clip 1 | --fit-quantile 0.5 | --tokenizer mine
+encode EN | --text-unit file ! --text-unit file is for .txt files | --leading-space separate
+encode EN | --output-format jsonl | --keep-text | --keep-column id | --keep-column no ! no column
+encode EN | --layout token | --compression gzip | --tensors extension ! is for columns of tensors
+encode EN | --stats | --pack 64 | --pack-mode best-fit ! --pack | --end-token the ! --pack
+encode EN | --shards 3 ! are for a folder | --shard-size 1kB ! for a folder
+encode EN | --shard 1/2 ! for a folder | --shuffle 1 | --shuffle -1 ! not in the range
+encode EN | --split a=0.5,b=0.5 ! for a folder | --sample 0:0.5 | --sample 5 ! two numbers
+encode EN | --split-seed 1 ! --sample | --card ! for a folder | --ray auto ! for a folder
+encode EN | --config job.toml | --template '{no}' ! is not there | --workers 0 ! not in the range
+encode EN | --batch-bytes 18446744073709551616 ! is too large
+encode EN --numbers subword | --overflow clip ! has no --overflow
+encode EN --numbers bits | --dense | --scale 1 ! only xval has | --clip 1 ! only xval has
+encode EN --numbers bits | --fit ! only xval has a scale
+encode EN --numbers bits | --fit-quantile 0.5 ! only xval has a scale
+encode EN --scale 1 | --fit-quantile 0.5 ! leave out one
+encode sample.csv -o out.parquet | --text-column id | --template row
 encode lines.txt -o out.parquet | --text-column id ! has no columns
-encode lines.txt -o out.parquet | --format jsonl ! not valid JSON
-encode lines.txt -o out.parquet | --text-unit file
-encode sample.jsonl -o out.parquet | --text-unit file ! --text-unit file is for .txt files
-encode sample.jsonl -o out.parquet | --leading-space separate
-encode sample.jsonl -o out.parquet --tokenizer special.json | --add-special-tokens
+encode lines.txt -o out.parquet | --format jsonl ! not valid JSON | --text-unit file
+encode EN --tokenizer special.json | --add-special-tokens
 encode special.jsonl -o out.parquet | --parse-special
 encode bad.jsonl -o out.parquet | --on-error skip
 encode sample.jsonl | -o other.parquet
-encode sample.jsonl -o - | --output-format arrow
-encode sample.jsonl -o out.parquet | --output-format jsonl
-encode sample.jsonl -o - | --output-format parquet ! is a file
-encode sample.jsonl -o out.parquet | --keep-text
-encode sample.jsonl -o out.parquet | --keep-column id
-encode sample.jsonl -o out.parquet | --keep-column no ! no column
-encode sample.jsonl -o out.parquet | --layout token
-encode sample.jsonl -o out.parquet --pack 64 | --layout number ! pack
-encode sample.jsonl -o out.parquet | --compression gzip
-encode sample.jsonl -o out.arrow | --compression gzip ! no compression
+encode sample.jsonl -o - | --output-format arrow | --output-format parquet ! is a file
 encode sample.jsonl -o - | --compression zstd ! is for Parquet and Arrow
-encode sample.jsonl -o out.parquet --numbers bits --dense | --tensors extension
-encode sample.jsonl -o out.parquet | --tensors extension ! is for columns of tensors
-encode sample.jsonl -o - | --tensors extension ! is for Parquet
+encode sample.jsonl -o - | --tensors extension ! is for Parquet | --overwrite ! is for a file
+encode EN --pack 64 | --layout number ! pack | --pack-mode best-fit | --end-token the
+encode sample.jsonl -o out.arrow | --compression gzip ! no compression
 encode sample.jsonl -o out.arrow | --tensors lists ! is for Parquet
+encode EN --numbers bits --dense | --tensors extension
 encode sample.jsonl -o out.jsonl | --compression zstd ! is for Parquet and Arrow
-encode sample.jsonl -o out.parquet | --stats
 encode sample.jsonl -o there.parquet | --overwrite
-encode sample.jsonl -o - | --overwrite ! is for a file
-encode sample.jsonl -o out.parquet | --pack 64
-encode sample.jsonl -o out.parquet --pack 64 | --pack-mode best-fit
-encode sample.jsonl -o out.parquet | --pack-mode best-fit ! --pack
-encode sample.jsonl -o out.parquet --pack 64 | --end-token the
-encode sample.jsonl -o out.parquet | --end-token the ! --pack
-encode sample.jsonl -o out/ | --shards 3
-encode sample.jsonl -o out.parquet | --shards 3 ! are for a folder
-encode sample.jsonl -o out/ | --shard-size 1kB
-encode sample.jsonl -o out.parquet | --shard-size 1kB ! for a folder
-encode sample.jsonl -o out/ --shards 3 | --shard 1/2
-encode sample.jsonl -o out.parquet | --shard 1/2 ! for a folder
-encode sample.jsonl -o out.parquet | --shuffle 1
-encode sample.jsonl -o out.parquet | --shuffle -1 ! not in the range
-encode sample.jsonl -o out/ | --split a=0.5,b=0.5
-encode sample.jsonl -o out.parquet | --split a=0.5,b=0.5 ! for a folder
-encode sample.jsonl -o out.parquet | --sample 0:0.5
-encode sample.jsonl -o out.parquet | --sample 5 ! two numbers
-encode sample.jsonl -o out.parquet --sample 0:0.5 | --split-seed 1
-encode sample.jsonl -o out.parquet | --split-seed 1 ! --sample
-encode sample.jsonl -o out/ | --card
-encode sample.jsonl -o out.parquet | --card ! for a folder
-encode sample.jsonl -o out.parquet | --ray auto ! for a folder
-encode sample.jsonl -o out.parquet | --config job.toml
-encode sample.csv -o out.parquet | --template row
-encode sample.jsonl -o out.parquet | --template '{no}' ! is not there
-encode sample.jsonl -o out | --workers 1
-encode sample.jsonl -o out.parquet | --workers 0 ! not in the range
-encode sample.jsonl -o out.parquet --tokenizer odd.json | --engine gigatoken ! gigatoken
+encode sample.jsonl -o out/ | --shards 3 | --shard-size 1kB | --split a=0.5,b=0.5 | --card
 encode sample.jsonl -o out/ | --engine tokenizers
-encode sample.jsonl -o out.parquet | --batch-bytes 18446744073709551616 ! is too large
+encode sample.jsonl -o out/ --shards 3 | --shard 1/2
+encode EN --sample 0:0.5 | --split-seed 1
+encode sample.jsonl -o out | --workers 1
+encode EN --tokenizer odd.json | --engine gigatoken ! gigatoken
 decode encoded.parquet | -o back.jsonl
 decode encoded.parquet -o there.jsonl | --overwrite
 decode encoded.parquet -o a.txt | --tokenizer mine ! another tokenizer
@@ -109,82 +78,63 @@ decode encoded.parquet -o a.txt | --workers 0 ! not in the range
 export encoded.parquet out | --to gpt-neox
 export new --numbers digits:3 | --to tokenizers
 export mine new --numbers digits:3 | --to tokenizers ! give the tokenizer by --tokenizer
-export new | --to tokenizers ! needs --numbers
-export new | --to megatron ! --to megatron needs an INPUT
+export new | --to tokenizers ! needs --numbers | --to megatron ! --to megatron needs an INPUT
 export encoded.parquet out --to megatron | --end-token the
+export encoded.parquet out --to megatron | --grammar data ! --grammar is for --to tokenizers
 export new --to tokenizers --numbers digits:1 | --end-token 0 ! --end-token is for encoded files
 export encoded.parquet there --to megatron | --overwrite
 export mine --to tokenizers --numbers digits:3 --tokenizer mine | --overwrite
 export encoded.parquet out --to megatron --end-token the | --tokenizer mine ! another
 export encoded.parquet out --to megatron --end-token 5 | --tokenizer mine ! --tokenizer is for the name
-export new --to tokenizers --numbers digits:3 | --tokenizer mine
-export new --to tokenizers | --numbers digits:3
-export new --to tokenizers | --numbers p10 ! digits:1
+export new --to tokenizers --numbers digits:3 | --tokenizer mine | --grammar european
+export new --to tokenizers | --numbers digits:3 | --numbers p10 ! digits:1
 export encoded.parquet out --to mds | --numbers digits:3 ! --numbers is for --to tokenizers
-export new --to tokenizers --numbers digits:3 | --grammar european
-export encoded.parquet out --to megatron | --grammar data ! --grammar is for --to tokenizers
 finish damaged | --check ! 0
 inspect | --text 5
 inspect 5 | --text 6 ! not both
 inspect sample.jsonl | --row 2
-inspect is5 | --row 2 ! is for a file
-inspect sample.csv | --text-column id
-inspect is5 | --text-column id ! is for a file
-inspect encoded.parquet | --text-column id ! is for a text
-inspect lines.txt | --format jsonl ! not valid JSON
+inspect is5 | --row 2 ! is for a file | --text-column id ! is for a file
 inspect is5 | --format csv ! is for a file
-inspect encoded.parquet | --format csv ! is for a text
+inspect sample.csv | --text-column id
+inspect encoded.parquet | --text-column id ! is for a text | --format csv ! is for a text
+inspect encoded.parquet | --tokenizer mine ! another | --numbers p10 ! is for a text
+inspect encoded.parquet | --grammar data ! is for a text | --pattern 2 ! is for a text
+inspect encoded.parquet | --overflow clip ! is for a text | --html a.html
+inspect lines.txt | --format jsonl ! not valid JSON
 inspect 'is 5 or so' | --tokenizer mine
-inspect encoded.parquet | --tokenizer mine ! another
-inspect 'is 5' | --numbers p10
-inspect encoded.parquet | --numbers p10 ! is for a text
+inspect 'is 5' | --numbers p10 | --html a.html
 inspect '1,234' | --grammar data
-inspect encoded.parquet | --grammar data ! is for a text
 inspect '1 2' | --pattern 2
-inspect encoded.parquet | --pattern 2 ! is for a text
 inspect '1e99' --numbers bits | --overflow clip
 inspect '5' --numbers subword | --overflow clip ! has no --overflow
-inspect encoded.parquet | --overflow clip ! is for a text
 inspect '1 2 3' | --limit 1
 inspect 5 --html a.html | --limit 1 ! is for the terminal
-inspect 'is 5' | --html a.html
-inspect encoded.parquet | --html a.html
 playground --port 0 --no-browser | --tokenizer /nowhere ! /nowhere
 playground | --port 70000 ! not in the range
 playground --tokenizer /nowhere | --no-browser ! /nowhere
-stats sample.jsonl | --html a.html
-score answers.jsonl | --prediction other
-score answers.jsonl | --target other
-score answers.jsonl | --policy strict
-score answers.jsonl | --json a.json
-stats sample.jsonl | --json a.json
-stats sample.jsonl | --numbers bits
-stats sample.jsonl | --grammar data
-stats encoded.parquet | --grammar data ! is for texts
-stats counted | --grammar data ! is for texts
-stats sample.jsonl | --pattern \d
-stats encoded.parquet | --pattern \d ! is for texts
-stats sample.jsonl | --tokenizer mine
-stats encoded.parquet | --tokenizer mine ! is for texts
-stats sample.csv | --text-column id
-stats lines.txt | --text-column id ! has no columns
-stats lines.txt | --format jsonl ! not valid JSON
-stats lines.txt | --text-unit file
-stats sample.jsonl | --text-unit file ! for .txt files
-stats bad.jsonl | --on-error skip
-stats sample.csv | --template row
+stats sample.jsonl | --html a.html | --json a.json | --numbers bits | --grammar data | --pattern \d
+stats sample.jsonl | --tokenizer mine | --text-unit file ! for .txt files
 stats sample.jsonl | --workers 0 ! not in the range
+score answers.jsonl | --prediction other | --target other | --policy strict | --json a.json
+stats encoded.parquet | --grammar data ! is for texts | --pattern \d ! is for texts
+stats encoded.parquet | --tokenizer mine ! is for texts
+stats counted | --grammar data ! is for texts
+stats sample.csv | --text-column id | --template row
+stats lines.txt | --text-column id ! has no columns | --format jsonl ! not valid JSON
+stats lines.txt | --text-unit file
+stats bad.jsonl | --on-error skip
 train sample.jsonl | -o new
-train sample.jsonl -o new | --vocab-size 300
-train sample.jsonl -o new | --min-frequency 50
+train sample.jsonl -o new | --vocab-size 300 | --min-frequency 50
 train sample.jsonl -o mine | --overwrite
 train sample.csv -o new | --text-column id
 train lines.txt -o new | --format jsonl ! not valid JSON
-train grouped.txt -o new --min-frequency 1 | --grammar european
-train grouped.txt -o new --min-frequency 1 | --pattern [0-9]+
+train grouped.txt -o new --min-frequency 1 | --grammar european | --pattern [0-9]+
 warm-up --tokenizer nowhere | --numbers nothing ! nothing
 warm-up --numbers xval | --tokenizer nowhere ! nowhere
-"""
+""".strip().splitlines()
+    )
+    for added in more
+]
 OF_ALL = {"--quiet", "--debug", "--help"}
 
 
@@ -241,10 +191,11 @@ def outcome(words, made, to, monkeypatch):
     return result, (result.exit_code, told, {str(path): (to / path).read_bytes() for path in own})
 
 
-@pytest.mark.parametrize("case", CASES.strip().splitlines())
-def test_every_option_changes_the_outcome_or_is_refused(case, made, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("without", "added"), CASES)
+def test_every_option_changes_the_outcome_or_is_refused(
+    without, added, made, tmp_path, monkeypatch
+):
     monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
-    without, added = case.split(" | ")
     given, _, refusal = added.partition(" ! ")
     result, found = outcome(f"{without} {given}", made, tmp_path / "a", monkeypatch)
     assert "bug in numtok" not in result.stderr, result.stderr
@@ -262,7 +213,8 @@ def test_no_option_was_forgotten():
         for param in command.params
         if isinstance(param, click.Option)
     }
-    tried = set(re.findall(r"^([\w-]+) .*\| (\S+)", CASES.replace("| -o", "| --output"), re.M))
+    tried = {(without.split()[0], added.split()[0]) for without, added in CASES}
+    tried = {(name, {"-o": "--output"}.get(option, option)) for name, option in tried}
     assert {one for one in options if one[1] not in OF_ALL} == tried
 
 

@@ -14,11 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import trained
-from click.testing import CliRunner
+from command import ok
 from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from numtok_cli.main import cli
 from places import SAMPLE
 from plain_statistics import plain_statistics
 
@@ -276,8 +275,8 @@ def test_a_job_keeps_the_statistics_of_its_texts(tmp_path):
     assert corpus_stats([folder, SAMPLE]).numbers == 2 * of_texts.numbers
     held = corpus_stats(folder, input_format="parquet")
     assert held.numbers < of_texts.numbers, "what the shards hold"
-    told = CliRunner().invoke(cli, ["encode", str(SAMPLE), "-o", f"{tmp_path}/c.arrow", "--stats"])
-    assert "recommended: --numbers fone:16,16" in told.stdout and "output" in told.stdout
+    told = ok(f"encode {SAMPLE} -o {tmp_path}/c.arrow --stats")
+    assert "recommended: --numbers fone:16,16" in told and "output" in told
 
 
 def test_batches_workers_and_kinds_of_files_change_nothing(tmp_path):

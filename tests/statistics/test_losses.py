@@ -6,22 +6,19 @@ import dataclasses
 import json
 import random
 import re
-import shlex
 import sysconfig
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command import ok
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numtok_cli.main import cli
 
 import numtok
 from numtok import Digits, FloatBits, FoNE, Grammar, Numbers, PlaceValue, Statistics, Subword, XVal
 from numtok.representations import REPRESENTATIONS, SingleToken, SpelledOut, parse
-from numtok.representations.parse import name_of
 from numtok.statistics.losses import candidates, fitted_xval, losses
 from numtok.statistics.recommend import wanted_grammar
 from numtok.statistics.report import Report
@@ -126,10 +123,7 @@ def test_costs_are_tokens_and_bytes_per_number():
     assert (told["options"], told["name"]) == (FoNE(3, 1).to_dict(), "fone:3,1")
 
 
-def test_names_are_those_that_are_parsed_and_ones_of_a_users_own_are_compared(monkeypatch):
-    names = [*NAMES.split(), "xval", "fone:3,0", "digits:1,places", "p10:5", "logfourier"]
-    assert [name_of(one) for name in names for one in parse(name)] == names
-
+def test_representations_of_a_users_own_are_compared(monkeypatch):
     @dataclasses.dataclass(frozen=True)
     class Own(FloatBits):
         name = "own"
@@ -141,53 +135,47 @@ def test_names_are_those_that_are_parsed_and_ones_of_a_users_own_are_compared(mo
 # What is recommended
 
 
-def corpus(kind):
-    dice = np.random.default_rng(0)
-    powers = [f"{dice.uniform(1, 9.99):.2f}e{dice.integers(-30, 30)}" for _ in range(500)]
-    return {
-        "years": [f"In {1900 + k % 120} there were {k % 300} of them" for k in range(500)],
-        "prices": [f"{dice.uniform(3, 900):.2f} €" for _ in range(500)],
-        "coordinates": [f"{dice.uniform(-90, 90):.12f}" for _ in range(500)],
-        "hashes": [str(10**59 + int(dice.integers(10**9)) * 7919) for _ in range(300)],
-        "physics": powers,
-        "beyond": ["1e80", "-2e-70", "3e60"] + [f"{k}e{k % 30 - 15}" for k in range(1, 999)],
-        "counts": [str(int(10 ** dice.uniform(3, 7))) for _ in range(500)],
-        "none": ["no numbers here"],
-    }[kind]
+DICE = np.random.default_rng(0)
+PRICES = [f"{DICE.uniform(3, 900):.2f} €" for _ in range(500)]
+POWERS = [f"{DICE.uniform(1, 9.99):.2f}e{DICE.integers(-30, 30)}" for _ in range(500)]
+# what is chosen, why, and of which texts
+CHOSEN = [
+    ("subword", "no numbers", ["no numbers here"]),
+    ("fone:4,0", "integers of up to four digits",
+     [f"In {1900 + k % 120} there were {k % 300} of them" for k in range(500)]),
+    ("xval", "have a fraction", PRICES),
+    ("fone:2,12", "float32 does not keep", [f"{DICE.uniform(-90, 90):.12f}" for _ in range(500)]),
+    ("place", "too long", [str(10**59 + int(DICE.integers(10**9)) * 7919) for _ in range(300)]),
+    ("bits", "powers of ten", POWERS),
+    ("logfourier", "float32 cannot hold",
+     ["1e80", "-2e-70", "3e60"] + [f"{k}e{k % 30 - 15}" for k in range(1, 999)]),
+    ("fone:7,0", "7 digits hold 99%", [str(int(10 ** DICE.uniform(3, 7))) for _ in range(500)]),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("kind", "chosen", "reason"),
-    [
-        ("none", "subword", "no numbers"),
-        ("years", "fone:4,0", "integers of up to four digits"),
-        ("prices", "xval", "have a fraction"),
-        ("coordinates", "fone:2,12", "float32 does not keep"),
-        ("hashes", "place", "too long"),
-        ("physics", "bits", "powers of ten"),
-        ("beyond", "logfourier", "float32 cannot hold"),
-        ("counts", "fone:7,0", "7 digits hold 99%"),
-    ],
-)
-def test_the_first_rule_that_holds_decides_and_its_options_encode(kind, chosen, reason, tmp_path):
-    report = Report.of(Statistics.of_batch(corpus(kind)))
+@pytest.mark.parametrize(("chosen", "reason", "texts"), CHOSEN)
+def test_the_first_rule_that_holds_decides_and_its_options_encode(
+    chosen, reason, texts, tmp_path, monkeypatch
+):
+    report = Report.of(Statistics.of_batch(texts))
     advice = report.recommendation
     assert advice.numbers == advice.options["numbers"] == chosen
     assert reason in " ".join(advice.reasons)
-    assert bool(advice.against) == (kind != "none")
-    assert kind == "none" or advice.against[0].startswith(f"Against {chosen}: ")
+    assert [one[:9] for one in advice.against[:1]] == ["Against " + chosen[0]] * (len(texts) > 1)
     # whatever is compared
     assert advice == Report.of(report.statistics, [Subword()]).recommendation
-    texts = tmp_path / "in.jsonl"
-    texts.write_text("".join(json.dumps({"text": text}) + "\n" for text in corpus(kind)[:5]))
-    numtok.encode_files(texts, tmp_path / "out.parquet", **advice.options)
+    monkeypatch.chdir(tmp_path)
+    Path("in.txt").write_text("\n".join(texts))
+    numtok.encode_files("in.txt", "a.parquet", **advice.options)
+    told = ok("stats in.txt").partition("recommended: ")[2].splitlines()[0]
+    ok(f"encode in.txt -o b.parquet {told}")
 
 
 def test_what_speaks_against_it_names_those_that_hold_as_much():
     """Of all that are compared: of prices with two digits, all that write digits keep each, and so
     does fone; the evidence against xVal is told.
     """
-    report = Report.of(Statistics.of_batch(corpus("prices")))
+    report = Report.of(Statistics.of_batch(PRICES))
     evidence, others = report.recommendation.against
     assert "arXiv 2604.16775" in evidence and "quantile_bins:64,soft" in evidence
     exact = {loss.name: loss for loss in report.losses if loss.exact == loss.numbers}
@@ -195,15 +183,6 @@ def test_what_speaks_against_it_names_those_that_hold_as_much():
     assert len(told) == 3 and all(name in exact for name, _ in told)
     fewest = sorted(loss.tokens for loss in exact.values() if loss.tokens is not None)[:3]
     assert [float(tokens) for _, tokens in told] == pytest.approx(fewest, rel=0.01)
-
-
-def test_the_options_that_are_printed_encode(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("in.txt").write_text("\n".join(corpus("prices")))
-    told = CliRunner().invoke(cli, ["stats", "in.txt"]).stdout
-    options = shlex.split(told.partition("recommended: ")[2].splitlines()[0])
-    done = CliRunner().invoke(cli, ["encode", "in.txt", "-o", "a.parquet", *options])
-    assert done.exit_code == 0 and "--scale" in options, done.output
 
 
 @pytest.mark.parametrize(
@@ -249,7 +228,7 @@ def test_another_grammar_is_asked_for_until_it_is_used(name, tmp_path):
     assert wanted_grammar(used) is None
     path = tmp_path / "a.txt"
     path.write_text(CORPORA[name] + "\n", "utf-8")
-    told = CliRunner().invoke(cli, ["stats", str(path), "--html", f"{path}.html"]).output
+    told = ok(f"stats {path} --html {path}.html")
     for one in (" ".join(told.split()), Path(f"{path}.html").read_text("utf-8")):
         assert f"count again with --grammar {name}" in one
 

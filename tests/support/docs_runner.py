@@ -1,17 +1,12 @@
 """Runs the fenced blocks of a Markdown document as a reader would: from the top, in one folder and
 one Python session, as they stand.
 
-===========  ==========================================================================================================
-```` ```sh ````       runs in a shell that stops at the first error
-```` ```console ````  lines after ``$ `` run in a shell; what follows them is what they print, compared line by line
-```` ```python ````   runs in the document's session. A line ``expression  # [value]`` states its value: compared, where ``...`` stands for anything
-```` ```text ````     is not run: made to be read
-===========  ==========================================================================================================
-
-Any other language, or none, is an error: no block is passed over silently.
+- ``sh`` runs in a shell that stops at the first error.
+- ``console``: lines after ``$ `` run in a shell; what follows them is what they print, line by line.
+- ``python`` runs in the document's session. A line ``expression  # [value]`` states its value, where
+  ``...`` stands for anything.
+- ``text`` is made to be read. Any other language, or none, is an error.
 """
-
-from __future__ import annotations
 
 import ast
 import contextlib
@@ -55,10 +50,10 @@ def documents():
 def blocks(document):
     """The fenced blocks of a document, in order."""
     text = document.read_text("utf-8")
-    found = []
-    for match in FENCE.finditer(text):
-        line = text.count("\n", 0, match.start()) + 1
-        found.append(Block(document, line, match["language"], match["source"]))
+    found = [
+        Block(document, text.count("\n", 0, one.start()) + 1, one["language"], one["source"])
+        for one in FENCE.finditer(text)
+    ]
     fences = re.findall(r"^\s*```", text, re.M)
     assert 2 * len(found) == len(fences), f"{document}: a fence is indented or does not close"
     return found
@@ -77,24 +72,16 @@ class Session:
         """What the block printed, for a text the text itself; raises if it fails, or if a result
         that it states is another.
         """
-        match block.language:
-            case "sh":
-                return self._shell(block, block.source)
-            case "console":
-                return self._console(block)
-            case "python":
-                return self._python(block)
-            case "text":
-                return block.source
-        raise AssertionError(
-            f"{block}: no way to run a block in {block.language!r}; mark it as sh, console, python,"
-            " or text if it cannot run"
-        )
+        ways = {"sh": self._sh, "console": self._console, "python": self._python}
+        if block.language == "text":
+            return block.source
+        assert block.language in ways, f"{block}: mark it as sh, console, python or text"
+        return ways[block.language](block)
 
-    def _shell(self, block, source):
+    def _sh(self, block, source=None):
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         own = {"PATH": path, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "80"}
-        command = ["bash", "-euo", "pipefail", "-c", source]
+        command = ["bash", "-euo", "pipefail", "-c", source or block.source]
         how = {"cwd": self.folder, "env": {**os.environ, **own}, "timeout": 600}
         done = subprocess.run(command, capture_output=True, text=True, **how)
         assert done.returncode == 0, f"{block}: exit code {done.returncode}\n{done.stderr}"
@@ -105,9 +92,12 @@ class Session:
         assert not first and rest, f"{block}: begins with no command after '$ '"
         for part in rest:
             command, _, printed = part.partition("\n")
-            found = self._shell(block, command)
-            same = _visible(found) == _visible(printed)
-            assert same, f"{block}: {command} prints something else\n{found}"
+            found, stated = (
+                # no page shows the spaces at the ends of lines
+                [line.rstrip() for line in text.rstrip().splitlines()]
+                for text in (self._sh(block, command), printed)
+            )
+            assert found == stated, f"{block}: {command} prints something else"
         return block.source
 
     def _python(self, block):
@@ -117,21 +107,14 @@ class Session:
         for line in block.source.splitlines():
             if (stated := VALUE.match(line)) and _is_expression(stated["expression"]):
                 value = repr(eval(stated["expression"], self.names))
-                same = doctest.OutputChecker().check_output(
-                    stated["value"], value, doctest.ELLIPSIS
+                check = doctest.OutputChecker().check_output
+                assert check(stated["value"], value, doctest.ELLIPSIS), (
+                    f"{block}: {line}\nis {value}"
                 )
-                assert same, f"{block}: {line}\nis {value}"
         return printed.getvalue()
 
 
-def _visible(printed):
-    """The lines without the spaces at their ends, which no page shows."""
-    return [line.rstrip() for line in printed.rstrip().splitlines()]
-
-
 def _is_expression(source):
-    try:
-        ast.parse(source, mode="eval")
-    except SyntaxError:
-        return False
-    return True
+    with contextlib.suppress(SyntaxError):
+        return bool(ast.parse(source, mode="eval"))
+    return False

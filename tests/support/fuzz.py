@@ -8,12 +8,12 @@ import contextlib
 import copy
 import hashlib
 import json
+import multiprocessing
 import os
 import random
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -153,20 +153,29 @@ def run(name, seed, seconds):
     return len(found)
 
 
+def _worker(name, seed, seconds):
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        sys.exit(run(name, seed, seconds) > 0)
+
+
 def _in_process(name, seed, seconds):
     """Fuzz a target in a process that may die or hang; whether anything was found."""
-    command = [sys.executable, __file__, name, "--here", f"--seed={seed}", f"--time={seconds}"]
-    try:
-        code = subprocess.run(command, timeout=seconds + 120).returncode
-    except subprocess.TimeoutExpired:
-        code = -signal.SIGKILL
+    process = multiprocessing.get_context("spawn").Process(
+        target=_worker, args=(name, seed, seconds)
+    )
+    process.start()
+    process.join(seconds + 120)
+    process.kill()
+    process.join()
     current = FOUND / f"{name}.current"
-    died = code < 0 and current.exists()  # it is gone once all runs are done
+    died = process.exitcode < 0 and current.exists()  # it is gone once all runs are done
     if died:
         path = FOUND / f"{name}-died-{seed}"
         shutil.move(current, path)
-        print(f"{name}: died or hung ({signal.Signals(-code).name})\n  {path}", flush=True)
-    return died or code > 0
+        print(
+            f"{name}: died or hung ({signal.Signals(-process.exitcode).name})\n  {path}", flush=True
+        )
+    return died or process.exitcode > 0
 
 
 def main():
@@ -174,12 +183,8 @@ def main():
     parser.add_argument("targets", nargs="*", default=list(fuzz_targets.TARGETS))
     parser.add_argument("--time", type=float, default=60, help="seconds for each")
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--here", action="store_true", help="in this process")
     given = parser.parse_args()
     FOUND.mkdir(parents=True, exist_ok=True)
-    if given.here:
-        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-            return sum(run(name, given.seed, given.time) for name in given.targets) > 0
     failed = False
     for name in given.targets:
         seed, end = given.seed, time.monotonic() + given.time
