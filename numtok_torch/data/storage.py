@@ -313,7 +313,7 @@ def _is_whole(place: Path) -> bool:
 
 def _convert_once(file: EncodedFile, schema: pa.Schema, folder: Path, place: Path) -> None:
     """One process converts, the others wait for it."""
-    row, empty = 0, to_number_layout(no_rows(schema))
+    empty = to_number_layout(no_rows(schema))
     with open(folder / "lock", "w") as waiting:
         with contextlib.suppress(OSError):  # a file system without locks
             lock(waiting.fileno())
@@ -321,10 +321,5 @@ def _convert_once(file: EncodedFile, schema: pa.Schema, folder: Path, place: Pat
             return
         logging.getLogger("numtok").warning(NOTE, file.path, folder)
         with new_file(place, overwrite=True) as out, pa.ipc.new_file(out, empty.schema) as writer:
-            for number, rows in enumerate(file.chunk_rows()):
-                size = file.chunk_bytes(number, schema.names)
-                few = max(1, rows * BATCH_BYTES // max(1, size))
-                for part in file.parts(number, schema.names, few):
-                    check_rows(part, file.path, row)
-                    row += part.num_rows
-                    writer.write(to_number_layout(part))
+            for batch in file.batches(BATCH_BYTES, schema.names):
+                writer.write(to_number_layout(batch))

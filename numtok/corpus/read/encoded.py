@@ -22,8 +22,6 @@ from numtok.tokenizer.layout import conform, conform_schema
 from numtok.tokenizer.schema import METADATA_KEY, check_rows, no_rows
 
 SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
-# bytes of a value; of others 8
-_WIDTHS = {"INT_8": 1, "UINT_8": 1, "INT_16": 2, "UINT_16": 2, "BOOLEAN": 1, "INT32": 4, "FLOAT": 4}
 _KIND = "Parquet or Arrow IPC"
 
 
@@ -42,24 +40,21 @@ class EncodedFile(ABC):
         with named_errors(Source(self.path, _KIND)):
             return self._conformed(self._chunk(number, list(columns)))
 
-    def parts(self, number: int, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """The same, so many rows at a time, with Arrow's threads."""
+    def batches(
+        self, batch_bytes: int, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """All rows of these columns, or of all, checked: see :func:`read_encoded`."""
+        row, batch, names = 0, None, list(columns or self.schema.names)
         with named_errors(Source(self.path, _KIND)):
-            for stored in self._parts(number, list(columns), rows):
-                yield self._conformed(stored)
-
-    def batches(self, batch_bytes: int) -> Iterator[pa.RecordBatch]:
-        """All rows, checked: see :func:`read_encoded`."""
-        row, batch = 0, None
-        with named_errors(Source(self.path, _KIND)):
-            for stored in self._stream(batch_bytes):
+            for stored in self._stream(batch_bytes, names):
                 batch = self._conformed(stored)
                 if self._is_numtoks:
                     check_rows(batch, self.path, row)
                 row += batch.num_rows
                 yield batch
         if batch is None:
-            yield no_rows(self.schema)
+            fields = [self.schema.field(name) for name in names]
+            yield no_rows(pa.schema(fields, self.schema.metadata))
 
     def _conformed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return conform(batch, self.path) if self._is_numtoks else batch
@@ -68,20 +63,12 @@ class EncodedFile(ABC):
     def chunk_rows(self) -> list[int]:
         """The rows of each chunk."""
 
-    def chunk_bytes(self, number: int, columns: Sequence[str]) -> int:
-        """Of these columns of a chunk, about, once they are decoded; 0 if they need not be."""
-        return 0
-
-    def _parts(self, number: int, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        chunk = self._chunk(number, columns)
-        yield from (chunk.slice(first, rows) for first in range(0, chunk.num_rows, rows))
-
     @abstractmethod
     def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
         """These columns of a chunk, as stored."""
 
     @abstractmethod
-    def _stream(self, batch_bytes: int) -> Iterator[pa.RecordBatch]:
+    def _stream(self, batch_bytes: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """All rows in order, as stored."""
 
     @abstractmethod
@@ -104,32 +91,16 @@ class _Parquet(EncodedFile):
             for number in range(self._metadata.num_row_groups)
         ]
 
-    def chunk_bytes(self, number: int, columns: Sequence[str]) -> int:
-        group, size = self._metadata.row_group(number), 0
-        for index in range(self._metadata.num_columns):
-            leaf, chunk = self._metadata.schema.column(index), group.column(index)
-            if chunk.path_in_schema.split(".")[0] in columns:
-                width = _WIDTHS.get(leaf.converted_type) or _WIDTHS.get(leaf.physical_type, 8)
-                size += max(
-                    chunk.total_uncompressed_size if leaf.physical_type == "BYTE_ARRAY" else 0,
-                    chunk.num_values * width,
-                )
-        return size
-
-    def _parts(self, number: int, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        for batch in self._file.iter_batches(rows, [number], columns):
-            yield batch.select(columns)
-
     def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
         table = self._file.read_row_group(number, columns=columns, use_threads=False).select(
             columns
         )
         return table.combine_chunks().to_batches()[0]
 
-    def _stream(self, batch_bytes: int) -> Iterator[pa.RecordBatch]:
+    def _stream(self, batch_bytes: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
         groups = range(self._metadata.num_row_groups)
-        names, source = self._file.schema_arrow.names, Source(self.path, _KIND)
-        yield from bounded_batches(self._file, self.path, groups, names, batch_bytes, source)
+        source = Source(self.path, _KIND)
+        yield from bounded_batches(self._file, self.path, groups, columns, batch_bytes, source)
 
     def close(self) -> None:
         self._file.close()
@@ -153,8 +124,8 @@ class _Arrow(EncodedFile):
     def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
         return self._file.batch(number, columns)
 
-    def _stream(self, batch_bytes: int) -> Iterator[pa.RecordBatch]:
-        yield from (batch for batch, _ in self._file.read())
+    def _stream(self, batch_bytes: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        yield from (batch for batch, _ in self._file.read(columns))
 
     def close(self) -> None:
         self._file.close()
