@@ -189,11 +189,6 @@ class MarkedText:
         """Whether the numbers are in the marked text as they were."""
         return self.mark_starts is self.starts
 
-    def between(self) -> list[str]:
-        """The pieces of the text between the numbers, of a text without marks."""
-        edges = zip([0, *self.stops.tolist()], [*self.starts.tolist(), len(self.text)], strict=True)
-        return [self.text[first:last] for first, last in edges if first < last]
-
     def numbers_at(self, characters: Ints) -> Ints:
         """int64[k]: of which number each character of the marked text is a mark, or -1."""
         if not len(self):

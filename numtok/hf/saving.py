@@ -1,19 +1,28 @@
 """What transformers writes into a folder, each file in one step (``numtok.files``); and beside it
-``numtok.json``, and one line of Python with which AutoTokenizer finds the class.
+``numtok.json``, and one line of Python with which AutoTokenizer finds the class. And a tokenizer
+without its number tokens, to be exported or trained anew.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from numtok.arrays.text_rows import TextRows
 from numtok.engines.tokenizer_json import SETTINGS_FILE, sealed
 from numtok.errors import NumtokError, OutputError
 from numtok.files import write_file
+from numtok.hf.general import with_backend
+from numtok.hf.marks import with_numbers_in_place
 from numtok.tokenizer.saving import write_json
+from numtok.tokenizer.tokenizer import Tokenizer
 
 SHIM = "numtok_tokenizer"  # the module in a saved folder that imports the class, for AutoTokenizer
 
@@ -61,3 +70,27 @@ def _named(save: Callable[[], Any], folder: str | os.PathLike[str]) -> Any:
                 f"cannot save to {folder}: {error}; make room for temporary files, then run again"
             ) from error
         raise
+
+
+def without_number_tokens(
+    tokenizer: PreTrainedTokenizerFast, numtok: Tokenizer
+) -> PreTrainedTokenizerFast:
+    """A stock tokenizer, the same but for the number tokens and settings."""
+    config = json.loads(tokenizer.backend_tokenizer.to_str())
+    added = config["added_tokens"]
+    config["added_tokens"] = [one for one in added if one["content"] not in numtok.own_tokens]
+    stock = with_backend(tokenizer, tokenizers.Tokenizer.from_str(json.dumps(config)))
+    options = tokenizer.init_kwargs
+    stock.init_kwargs = {name: options[name] for name in options if name != "number_settings"}
+    return stock
+
+
+def between_numbers(batches: Iterable[Any], numtok: Tokenizer) -> Iterator[list[str]]:
+    """What stands between the numbers of each batch's texts."""
+    for batch in batches:
+        texts = [batch] if isinstance(batch, str) else list(batch)
+        pieces = []
+        for one in with_numbers_in_place(texts, numtok.finder.numbers(TextRows.of(texts))):
+            starts, stops = [*one.starts.tolist(), len(one.text)], [0, *one.stops.tolist()]
+            pieces += [one.text[a:b] for a, b in zip(stops, starts, strict=True) if a < b]
+        yield pieces

@@ -13,17 +13,17 @@ from transformers.tokenization_utils_base import TruncationStrategy
 from transformers.utils.generic import PaddingStrategy
 
 from numtok.arrays.text_rows import TextRows
-from numtok.hf.advice import advise_streams
 from numtok.hf.backend import BackendState
-from numtok.hf.encoding import LazyBatchEncoding
 from numtok.hf.general import (
     Call,
+    LazyBatchEncoding,
     encode_as_base,
     encodings_later,
     set_truncation_and_padding,
     take_settings,
 )
 from numtok.hf.marks import Marks, Piece
+from numtok.hf.streams import advise_streams
 
 SHORT = 1 << 10  # characters; beyond, the general way costs little more
 CLOSE = 4  # bytes between two numbers that are encoded once, as in 12:30 and 2020-01-02

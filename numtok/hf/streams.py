@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from transformers import BatchEncoding
+from transformers.utils import logging
 
 from numtok.engines.interface import Slots
 from numtok.numbers.numbers import Numbers
-from numtok.representations import Spelled, streams
+from numtok.representations import SingleToken, Spelled, streams
 from numtok.representations.columns import (
     NUMBER_MASK,
     NUMBER_VALUE,
@@ -33,6 +34,10 @@ from numtok.tokenizer.vocabulary import symbol_stream
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
+
+ADVICE = "numbers-without-streams"
+# below transformers' own, whose handler and verbosity it takes
+logger: Any = logging.get_logger("transformers.numtok")
 
 
 class NumberStreams:
@@ -147,3 +152,21 @@ def as_numpy(column: pa.Array) -> Array:
         return np.asarray(column.to_numpy_ndarray())
     values: Array = column.to_numpy(zero_copy_only=False)
     return values.astype(np.int64) if values.dtype.kind in "iu" else values
+
+
+def advise_streams(told: dict[str, bool], numtok: Tokenizer) -> None:
+    """Numbers were encoded, and no streams were asked for: say so once for a tokenizer, if nothing
+    else holds their values. ``told`` is its ``deprecation_warnings``, which fingerprints of
+    ``datasets`` leave out; ``TRANSFORMERS_NO_ADVISORY_WARNINGS=1`` silences it.
+    """
+    first = numtok.representations[0]
+    if not isinstance(first, SingleToken) or told.get(ADVICE):
+        return
+    told[ADVICE] = True
+    logger.warning_advice(
+        f"Numbers are encoded as bare [NUM] (numbers=[{type(first).__name__}(...)]), so 5 and 11"
+        " get the same ids: their values are in the number streams, which this call did not ask"
+        " for. A stock model never sees them. Either train a numtok_torch.NumberModel with"
+        " return_numbers=True, or spell numbers out: NumberTokenizer.from_pretrained(...,"
+        " numbers=[numtok.PlaceValue()]), P10(), FP15() and the like. (You are told once.)"
+    )

@@ -41,10 +41,16 @@ from numtok.hf.backend import KnowsNumbers
 from numtok.hf.batch import encode_quickly
 from numtok.hf.decoding import decode_row, rows_of
 from numtok.hf.general import Call, encode_generally
-from numtok.hf.saving import SHIM, save_whole, seal, write_own_files
+from numtok.hf.saving import (
+    SHIM,
+    between_numbers,
+    save_whole,
+    seal,
+    without_number_tokens,
+    write_own_files,
+)
 from numtok.hf.short_text import encode_shortly
 from numtok.hf.streams import pad_streams, take_streams
-from numtok.hf.training import between_numbers, without_number_tokens
 
 # of a call
 BASE_OPTIONS = frozenset(inspect.signature(PreTrainedTokenizerFast._encode_plus).parameters)
@@ -138,26 +144,18 @@ class NumberTokenizer(KnowsNumbers):
         return made
 
     def save_pretrained(
-        self,
-        save_directory: Any,
-        legacy_format: bool | None = None,
-        filename_prefix: str | None = None,
-        push_to_hub: bool = False,
-        save_format: str | None = None,
-        **kwargs: Any,
+        self, save_directory: Any, *args: Any, push_to_hub: bool = False, **kwargs: Any
     ) -> tuple[str, ...]:
         """As in the base class, but every file appears whole or not at all.
 
         Raises:
             OutputError: if the system refuses; files that were there already stay as they were.
         """
-        kwargs |= {"legacy_format": legacy_format, "filename_prefix": filename_prefix}
-        kwargs |= {"save_format": save_format} if save_format else {}
         save = super().save_pretrained
         if Path(save_directory).is_file():
-            return save(save_directory, **kwargs)  # which says what is wrong
-        names = save_whole(save_directory, lambda folder: save(folder, **kwargs))
-        return save(save_directory, push_to_hub=True, **kwargs) if push_to_hub else names
+            return save(save_directory, *args, **kwargs)  # which says what is wrong
+        names = save_whole(save_directory, lambda folder: save(folder, *args, **kwargs))
+        return save(save_directory, *args, push_to_hub=True, **kwargs) if push_to_hub else names
 
     def export(self, folder: str | Path, overwrite: bool = False) -> tuple[str, ...]:
         """Write a folder for programs without numtok, such as transformers.js, with special tokens

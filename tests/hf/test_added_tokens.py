@@ -5,7 +5,6 @@ anew.
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import pytest
 
@@ -23,7 +22,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 from numtok.errors import NumtokError
 from numtok.representations import NUM
 
-ADDITIONS: dict[str, Any] = {
+ADDITIONS = {
     "words": lambda one: one.add_tokens(["zyx", "new word", "the", "<9>", "zyx"]),
     "one": lambda one: one.add_tokens("q8q"),
     "nothing": lambda one: one.add_tokens([]),
@@ -66,10 +65,10 @@ PIECES = [
         ("llama", "words"),
     ],
 )
-def test_added_tokens(kind: str, addition: str) -> None:
+def test_added_tokens(kind, addition):
     tok, stock = build_ours(kind), stock_with_numbers(kind)
 
-    def texts_now() -> list[str]:
+    def texts_now():
         now = Oracle(stock_without_numbers(tok, kind), tok.numtok)
         return [now.strip_numbers(piece) for piece in PIECES]
 
@@ -82,7 +81,7 @@ def test_added_tokens(kind: str, addition: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["roberta", "bert"])
-def test_the_number_token_added_again(kind: str) -> None:
+def test_the_number_token_added_again(kind):
     """Refused in words, or without effect; in either case all goes on as before."""
     tok = build_ours(kind)
     for token in (NUM, AddedToken(NUM, special=True)):
@@ -95,7 +94,7 @@ def test_the_number_token_added_again(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["roberta", "bert"])
-def test_resize(kind: str) -> None:
+def test_resize(kind):
     """A model that is resized to ``len(tokenizer)`` has a row for every id."""
     tok = ours(kind)
     sizes = {"n_positions": 64, "n_embd": 8, "n_layer": 1, "n_head": 1}
@@ -107,7 +106,7 @@ def test_resize(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_train_new_from_iterator(kind: str) -> None:
+def test_train_new_from_iterator(kind):
     """Trained anew on text without numbers, it is the source trained anew, and knows numbers as
     before.
     """
@@ -142,7 +141,7 @@ def test_train_new_from_iterator(kind: str) -> None:
     assert old("the nation")["input_ids"] == source(kind)("the nation")["input_ids"]
 
 
-def test_an_added_token_in_another_case() -> None:
+def test_an_added_token_in_another_case():
     """Where the source lower-cases, it sees its added token in any case; the digits in it are no
     numbers in any case.
     """

@@ -5,7 +5,6 @@ table, in ``datasets`` too.
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import pytest
 
@@ -22,9 +21,7 @@ from numtok.representations import FloatBits
 
 
 @pytest.mark.parametrize(("removed", "num_proc"), [(None, None), (["text"], None), (None, 2)])
-def test_map_to_arrow_keeps_the_other_columns(
-    removed: list[str] | None, num_proc: int | None, tmp_path: Any
-) -> None:
+def test_map_to_arrow_keeps_the_other_columns(removed, num_proc, tmp_path):
     """Their values, order and kinds (a class label, nested lists), as after an ordinary map."""
     datasets = pytest.importorskip("datasets")
     tok = build_ours("gpt2", return_numbers=True)
@@ -59,7 +56,7 @@ def test_map_to_arrow_keeps_the_other_columns(
     assert again.with_format(None)["input_ids"][:] == tok(columns["id"])["input_ids"]
 
 
-def test_arrow_of_any_kind() -> None:
+def test_arrow_of_any_kind():
     """A table, a batch, a column, a chunked one; other types of text."""
     tok = build_ours("bert")
     table = pa.table({"words": pa.chunked_array([TEXTS[:1], TEXTS[1:]])})
@@ -78,7 +75,7 @@ def test_arrow_of_any_kind() -> None:
 
 @pytest.mark.parametrize("name", REPRESENTATIONS)
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
-def test_arrow_is_the_call(kind: str, name: str) -> None:
+def test_arrow_is_the_call(kind, name):
     tokenizer = NumberTokenizer.from_tokenizer(build_source(kind), numbers=REPRESENTATIONS[name])
     rows = [text for text in MIXED_TEXTS if "1e400" not in text]
     for options, called in (
@@ -92,7 +89,7 @@ def test_arrow_is_the_call(kind: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("compact", [False, True])
-def test_every_bit_of_a_float64(compact: bool) -> None:
+def test_every_bit_of_a_float64(compact):
     """In a call, as lists and as tensors, padded, and in Arrow: compact, as int64 of the same bits,
     as torch has them.
     """
@@ -128,6 +125,6 @@ def test_every_bit_of_a_float64(compact: bool) -> None:
         (pa.array(["a"]), {"max_length": 1}, "max_length=1 leaves no room for the special tokens"),
     ],
 )
-def test_arrow_says_what_is_wrong(given: Any, options: dict[str, int], message: str) -> None:
+def test_arrow_says_what_is_wrong(given, options, message):
     with pytest.raises(InputError, match=message):
         build_ours("bert").encode_arrow(given, **options)

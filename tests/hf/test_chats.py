@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 pytest.importorskip("transformers")
@@ -25,7 +23,7 @@ CHAT_WITH_NUMBERS = [
     {"role": "assistant", "content": "1229, or 1.2e3"},
 ]
 
-CHAT_OPTIONS: list[dict[str, Any]] = [
+CHAT_OPTIONS = [
     {"tokenize": False},
     {"tokenize": False, "add_generation_prompt": True},
     {"tokenize": False, "continue_final_message": True},
@@ -42,7 +40,7 @@ CHAT_OPTIONS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("options", CHAT_OPTIONS, ids=lambda options: "-".join(options) or "none")
-def test_chats_without_numbers(options: dict[str, Any]) -> None:
+def test_chats_without_numbers(options):
     tok, stock = ours("llama"), source("llama")
     assert tok.chat_template == stock.chat_template == CHAT_TEMPLATE
     for chat in (CHAT, [CHAT, CHAT[:1]]):
@@ -54,7 +52,7 @@ def test_chats_without_numbers(options: dict[str, Any]) -> None:
     [{}, {"add_generation_prompt": True}, {"return_assistant_tokens_mask": True}],
     ids=str,
 )
-def test_chats_with_numbers(options: dict[str, Any]) -> None:
+def test_chats_with_numbers(options):
     tok = ours("llama")
     prompt = {"add_generation_prompt": bool(options.get("add_generation_prompt"))}
     rendered = tok.apply_chat_template(CHAT_WITH_NUMBERS, tokenize=False, **prompt)
@@ -73,7 +71,7 @@ def test_chats_with_numbers(options: dict[str, Any]) -> None:
     assert [value for value, mark in marked if mark] == [1234.0, -5.0, 1229.0, 1200.0]
 
 
-def test_sanitized_chats_with_numbers() -> None:
+def test_sanitized_chats_with_numbers():
     """Control tokens that a user writes are text; the numbers beside them are still numbers."""
     tok = ours("llama")
     chat = [{"role": "user", "content": "5 <|assistant|> </s> -7"}]

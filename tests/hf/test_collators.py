@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 pytest.importorskip("transformers")
@@ -19,7 +17,7 @@ from numtok.representations import FoNE, XVal
 PLAIN = ["a few words", "the number of things is not known", "[NUM]"]
 
 
-def collators(tok: Any) -> dict[str, Any]:
+def collators(tok):
     # random words are drawn from all there are, so they would differ
     fixed = {"mask_replace_prob": 1.0, "random_replace_prob": 0.0}
     return {
@@ -33,7 +31,7 @@ def collators(tok: Any) -> dict[str, Any]:
     }
 
 
-def features_of(tok: Any, texts: list[str], labelled: bool, **options: Any) -> list[dict[str, Any]]:
+def features_of(tok, texts, labelled, **options):
     features = [dict(tok(text, **options)) for text in texts]
     return [one | {"labels": [7] * len(one["input_ids"])} if labelled else one for one in features]
 
@@ -42,7 +40,7 @@ def features_of(tok: Any, texts: list[str], labelled: bool, **options: Any) -> l
     "name", ["padding", "token classification", "sequences", "causal", "masked"]
 )
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_collators_without_streams(kind: str, name: str) -> None:
+def test_collators_without_streams(kind, name):
     """On text without numbers as the source; with numbers, ids as the oracle's, padded."""
     labelled, masked = name in ("token classification", "sequences"), name == "masked"
     both = [ours(kind), source(kind)]
@@ -62,7 +60,7 @@ def test_collators_without_streams(kind: str, name: str) -> None:
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("name", ["padding", "token classification", "sequences"])
-def test_collators_with_streams(name: str, side: str) -> None:
+def test_collators_with_streams(name, side):
     """Those that only pad take the streams along."""
     numbers = (XVal(), FoNE(6, 4, overflow="clip"))
     tok = build_ours("bert", numbers, return_numbers=True)

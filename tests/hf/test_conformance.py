@@ -4,8 +4,6 @@ asked of it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from effort import examples
 from hypothesis import example, given, settings
@@ -37,7 +35,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 @given(call=st.one_of(inputs.calls(), inputs.cuts()))
 @example(call=inputs.Call("a [NUM] b  [NUM] c"))
 @example(call=inputs.Call("a <|0.00|> <|2.5|> b", options={"split_special_tokens": True}))
-def test_calls(kind: str, call: inputs.Call) -> None:
+def test_calls(kind, call):
     call = call.without_numbers(oracle(kind))
     checks.check_call(
         ours(kind), source(kind), call.text, call.text_pair, call.sides, **call.options
@@ -54,7 +52,7 @@ def test_calls(kind: str, call: inputs.Call) -> None:
         [{}, {"return_tensors": "np"}, {"max_length": 4, "return_special_tokens_mask": True}]
     ),
 )
-def test_other_ways_in(kind: str, first: str, second: str, options: dict[str, Any]) -> None:
+def test_other_ways_in(kind, first, second, options):
     reference = oracle(kind)
     checks.check_other_ways_in(
         ours(kind),
@@ -66,23 +64,23 @@ def test_other_ways_in(kind: str, first: str, second: str, options: dict[str, An
 
 
 @every_kind
-def test_batch_encoding(kind: str) -> None:
+def test_batch_encoding(kind):
     checks.check_batch_encoding(ours(kind), source(kind), SAMPLES[:3])
 
 
 @every_kind
-def test_pad(kind: str) -> None:
+def test_pad(kind):
     tok, stock = ours(kind), source(kind)
     features = [stock(text, return_special_tokens_mask=True) for text in SAMPLES[:4]]
     columns = {key: [one[key] for one in features] for key in features[0]}
-    options: list[dict[str, Any]] = [
+    options = [
         *({}, {"padding": "max_length", "max_length": 20}, {"pad_to_multiple_of": 8}),
         *({"padding_side": "left"}, {"padding_side": "right"}, {"padding_side": "middle"}),
         *({"padding": False}, {"padding": "nonsense"}, {"return_attention_mask": False}),
         *({"return_tensors": "np"}, {"return_tensors": "pt"}),
         {"padding": "max_length", "max_length": 2},
     ]
-    shapes: list[Any] = [
+    shapes = [
         *(features, features[0], dict(features[1]), columns, [dict(one) for one in features]),
         stock(SAMPLES[1], return_tensors="pt"),
         stock(SAMPLES[1:2], return_tensors="np"),
@@ -96,7 +94,7 @@ def test_pad(kind: str) -> None:
 
 
 @every_kind
-def test_bad_input(kind: str) -> None:
+def test_bad_input(kind):
     tok, stock = ours(kind), source(kind)
     for text, pair in inputs.BAD:
         for options in (
@@ -118,7 +116,7 @@ def test_bad_input(kind: str) -> None:
 @pytest.mark.thorough
 @settings(max_examples=examples(8, thorough=25))
 @given(data=st.data())
-def test_decode(kind: str, data: st.DataObject) -> None:
+def test_decode(kind, data):
     """Of ids that come from text, and of any ids; at once and token by token."""
     stock = source(kind)
     of_text = texts.map(lambda text: stock.encode(oracle(kind).strip_numbers(text)))
@@ -129,7 +127,7 @@ def test_decode(kind: str, data: st.DataObject) -> None:
 
 
 @every_kind
-def test_vocabulary(kind: str) -> None:
+def test_vocabulary(kind):
     tok = ours(kind)
     assert tok.is_fast and isinstance(tok, PreTrainedTokenizerFast)
     assert not type(tok).__name__.endswith("Fast")
@@ -140,7 +138,7 @@ def test_vocabulary(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS[2:])  # for the first two, <|2.5|> holds a number
-def test_vocabulary_of_spelled_out_numbers(kind: str) -> None:
+def test_vocabulary_of_spelled_out_numbers(kind):
     """Digits that the source has as words keep their ids, and the words stay words."""
     tok, stock = ours(kind, (PlaceValue(overflow="clip"),)), source(kind)
     for token, number in tok.numtok.tokens.items():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -17,13 +15,13 @@ from hf_cases import SETTINGS, TEXTS, build_ours
 from hf_compare import same
 
 
-def dilled(tok: Any) -> Any:
+def dilled(tok):
     import dill
 
     return dill.loads(dill.dumps(tok))
 
 
-COPIES: dict[str, Callable[[Any], Any]] = {
+COPIES = {
     "pickle": lambda tok: pickle.loads(pickle.dumps(tok)),
     "dill": dilled,
     "copy": copy.copy,
@@ -33,7 +31,7 @@ COPIES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("way", COPIES)
 @pytest.mark.parametrize("settings", ["default", "combined", "spelled"])
-def test_copies(settings: str, way: str) -> None:
+def test_copies(settings, way):
     for kind in ("bert", "roberta"):
         tok = build_ours(kind, **SETTINGS[settings])
         # before anything is made on demand
@@ -44,7 +42,7 @@ def test_copies(settings: str, way: str) -> None:
         )
 
 
-def test_a_deep_copy_is_independent() -> None:
+def test_a_deep_copy_is_independent():
     tok = build_ours("bert")
     tok(TEXTS)
     other = copy.deepcopy(tok)
@@ -56,7 +54,7 @@ def test_a_deep_copy_is_independent() -> None:
     assert [sum(value != 1 for value in one) for one in values] == [2, 1]
 
 
-def test_class_may_be_swapped() -> None:
+def test_class_may_be_swapped():
     """As serving engines do it: a copy whose class is a subclass made on the spot."""
     tok = build_ours("roberta")
     other = copy.copy(tok)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,20 +18,20 @@ from numtok.numbers.grammar import Grammar
 from numtok.representations import FoNE, XVal
 
 
-def fingerprint_of(tok: Any) -> str:
+def fingerprint_of(tok):
     hasher = pytest.importorskip("datasets.fingerprint")
     return str(hasher.Hasher.hash(tok))
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "t5"])
-def test_fingerprint(kind: str, tmp_path: Path) -> None:
+def test_fingerprint(kind, tmp_path):
     """Equal for equal tokenizers, another for others, and unchanged by use."""
     tok = build_ours(kind)
     before = fingerprint_of(tok)
     for same in (build_ours(kind), copy.deepcopy(tok), pickle.loads(pickle.dumps(tok))):
         assert fingerprint_of(same) == before
     numbered = tok("a 5", return_numbers=True)
-    uses: list[Callable[[], Any]] = [
+    uses = [
         lambda: tok(TEXTS),
         lambda: tok(TEXTS, return_numbers=True, return_offsets_mapping=True).word_ids(1),
         lambda: tok("literal [NUM] [/NUM] 5"),
@@ -49,7 +46,7 @@ def test_fingerprint(kind: str, tmp_path: Path) -> None:
     for k, use in enumerate(uses):
         use()
         assert fingerprint_of(tok) == before, k
-    other_options: list[dict[str, Any]] = [
+    other_options = [
         {"numbers": (XVal(scale=2.0),)},
         {"grammar": Grammar.data()},
         {"return_numbers": True},
@@ -61,16 +58,16 @@ def test_fingerprint(kind: str, tmp_path: Path) -> None:
     assert len(loaded) == 1
 
 
-def test_map_with_two_processes(tmp_path: Path) -> None:
+def test_map_with_two_processes(tmp_path):
     datasets = pytest.importorskip("datasets")
     tok = build_ours("roberta", (XVal(), FoNE(6, 4, overflow="clip")))
     datasets.Dataset.from_dict({"text": TEXTS * 8}).save_to_disk(tmp_path / "data")
     dataset = datasets.load_from_disk(tmp_path / "data")
 
-    def encode(batch: dict[str, Any]) -> Any:
+    def encode(batch):
         return tok(batch["text"], return_numbers=True, truncation=True, max_length=8)
 
-    def files() -> list[Path]:
+    def files():
         return sorted((tmp_path / "data").glob("cache-*"))
 
     mapped = dataset.map(encode, batched=True, batch_size=5, num_proc=2)

@@ -13,9 +13,7 @@ pytest.importorskip("transformers")
 
 
 @pytest.mark.slow
-def test_the_example_runs(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_example_runs(capsys, monkeypatch):
     pytest.importorskip("torch")
     pytest.importorskip("accelerate")
     pytest.importorskip("datasets")

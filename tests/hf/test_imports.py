@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("transformers")
@@ -15,7 +13,7 @@ from new_process import run
 from numtok.errors import MissingDependencyError
 
 
-def test_import_without_transformers(tmp_path: Path) -> None:
+def test_import_without_transformers(tmp_path):
     script = """
         import sys
         sys.modules["transformers"] = None
@@ -29,7 +27,7 @@ def test_import_without_transformers(tmp_path: Path) -> None:
     assert said.startswith(MissingDependencyError.__name__) and "numtok[hf]" in said, said
 
 
-def test_import_without_torch(tmp_path: Path) -> None:
+def test_import_without_torch(tmp_path):
     """Lists and numpy arrays need no torch."""
     ours("bert").save_pretrained(tmp_path / "saved")
     script = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import Any
 
 import pytest
 
@@ -22,26 +21,26 @@ PLAIN = ["a few words", "the number of things is not known", "[NUM]"]
 
 
 @functools.lru_cache(4)
-def gpt2_model(size: int) -> Any:
+def gpt2_model(size):
     torch.manual_seed(0)
     ends = {"bos_token_id": 0, "eos_token_id": None}
     config = GPT2Config(vocab_size=size, n_positions=64, n_embd=8, n_layer=1, n_head=2, **ends)
     return transformers.GPT2LMHeadModel(config).eval()
 
 
-def pipelines(task: str, model: Any, kind: str, **options: Any) -> list[Any]:
+def pipelines(task, model, kind, **options):
     """Of ours and of the source; copies, as a pipeline changes their padding side."""
     made = [copy.deepcopy(one) for one in (ours(kind), source(kind))]
     return [transformers.pipeline(task, model=model, tokenizer=one, **options) for one in made]
 
 
-def bert_model(kind: Any, size: int, **options: Any) -> Any:
+def bert_model(kind, size, **options):
     torch.manual_seed(0)
     sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
     return kind(BertConfig(vocab_size=size, hidden_size=8, **sizes, **options)).eval()
 
 
-def test_a_stock_model_takes_the_batch() -> None:
+def test_a_stock_model_takes_the_batch():
     """``model(**tok(...))`` and ``model.generate(**tok(...))``, as always."""
     tok = ours("roberta")
     model = gpt2_model(len(tok))
@@ -57,7 +56,7 @@ def test_a_stock_model_takes_the_batch() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_text_generation_pipeline() -> None:
+def test_text_generation_pipeline():
     tok, stock = ours("roberta"), source("roberta")
     options = {"max_new_tokens": 5, "do_sample": False, "pad_token_id": tok.pad_token_id}
     # this model writes no numbers
@@ -73,7 +72,7 @@ def test_text_generation_pipeline() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("strategy", ["none", "simple", "first"])
-def test_token_classification_pipeline(strategy: str) -> None:
+def test_token_classification_pipeline(strategy):
     """It lives on offsets and word ids: the places of numbers are those in the text."""
     size = len(ours("bert"))
     model = bert_model(transformers.BertForTokenClassification, size, num_labels=3)
@@ -88,7 +87,7 @@ def test_token_classification_pipeline(strategy: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_fill_mask_pipeline() -> None:
+def test_fill_mask_pipeline():
     model = bert_model(transformers.BertForMaskedLM, len(source("bert")))
     mine, theirs = pipelines("fill-mask", model, "bert")
     assert mine("the [MASK] of it") == theirs("the [MASK] of it")

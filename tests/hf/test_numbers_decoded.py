@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ from tokenizers.decoders import DecodeStream
 from numtok.errors import NumtokError
 from numtok.hf import NumberTokenizer
 from numtok.numbers.grammar import Grammar
-from numtok.representations import NUM, Representation
+from numtok.representations import NUM
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -37,8 +36,8 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 @given(documents=st.lists(texts, min_size=1, max_size=3))
 @example(documents=["a 5 b", "-3 and 1,234 [NUM]", "", "none", "007 . , 5 's"])
 @example(documents=["1e-5 0.1 123456789.125", "-0"])
-def test_decode(kind: str, documents: list[str]) -> None:
-    def is_finite(text: str) -> bool:
+def test_decode(kind, documents):
+    def is_finite(text):
         return all(math.isfinite(place.value) for place in oracle(kind).places([text])[0])
 
     finite = [text for text in documents if is_finite(text)]
@@ -56,13 +55,13 @@ def test_decode(kind: str, documents: list[str]) -> None:
 @settings(max_examples=examples(2, thorough=5))
 @given(documents=st.lists(texts, min_size=1, max_size=3))
 @example(documents=["a 5 b", "-3 and 1,234 [NUM]", "none", "007 . , 5 's +0.50"])
-def test_decode_spelled_out(kind: str, numbers: str, documents: list[str]) -> None:
+def test_decode_spelled_out(kind, numbers, documents):
     number_checks.check_number_decode(
         ours(kind, SPELLED[numbers]), oracle(kind, SPELLED[numbers]), documents
     )
 
 
-def test_decode_refuses() -> None:
+def test_decode_refuses():
     """Values that do not go with the ids."""
     tok = ours("bert")
     got = tok("a 5 b", return_numbers=True)
@@ -74,7 +73,7 @@ def test_decode_refuses() -> None:
         tok.batch_decode([got["input_ids"]] * 2, number_value=[got["number_value"]])
 
 
-def test_decode_one_id() -> None:
+def test_decode_one_id():
     tok = ours("bert")
     number = tok.convert_tokens_to_ids(NUM)
     assert tok.decode(number) == NUM and tok.decode([number], number_value=[7.0]) == "7"
@@ -83,7 +82,7 @@ def test_decode_one_id() -> None:
 
 
 @every_kind
-def test_streaming_decode(kind: str) -> None:
+def test_streaming_decode(kind):
     """Without values ``[NUM]`` streams as itself, in what servers and transformers use."""
     tok, skip = ours(kind), {"skip_special_tokens": True}
     for text in NUMBER_TEXTS[:4]:
@@ -95,7 +94,7 @@ def test_streaming_decode(kind: str) -> None:
         assert whole.count(NUM) == len(oracle(kind).places([text])[0])
 
 
-def test_a_number_token_without_a_number_is_written_with_one_space() -> None:
+def test_a_number_token_without_a_number_is_written_with_one_space():
     """Beside numbers that can be read, where the opening token of a number is followed by none."""
     tok = ours("gpt2", SPELLED["place value"])
     ids = tok("a 5 b")["input_ids"]
@@ -104,9 +103,7 @@ def test_a_number_token_without_a_number_is_written_with_one_space() -> None:
 
 
 @pytest.mark.parametrize("numbers", [(TAKES_ALL,), SPELLED["place value"]])
-def test_numbers_are_written_in_the_marks_of_the_grammar(
-    numbers: tuple[Representation, ...], tmp_path: Path
-) -> None:
+def test_numbers_are_written_in_the_marks_of_the_grammar(numbers, tmp_path):
     text, values = "Es sind 1234,5 kg oder 3,25 kg", [1234.5, 3.25]
     tok = build_ours("gpt2", numbers, Grammar.european(), return_numbers=True)
     tok.save_pretrained(tmp_path)

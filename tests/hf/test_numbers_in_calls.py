@@ -4,8 +4,6 @@ streams row for row.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from effort import examples
@@ -43,7 +41,7 @@ from numtok.representations import NUM, Subword, XVal
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS = {
     "default": {},
     "one form": {"leading_space": "separate"},  # the space before a number is its own token
     "data": {"grammar": Grammar.data()},
@@ -53,7 +51,7 @@ CASES = [(kind, "default") for kind in KINDS] + [(kind, "one form") for kind in 
 CASES += [(kind, grammar) for kind in ("bert", "roberta") for grammar in ("data", "pattern")]
 
 
-def call(*arguments: Any, **options: Any) -> inputs.Call:
+def call(*arguments, **options):
     return inputs.Call(*arguments, options=options)
 
 
@@ -63,7 +61,7 @@ CUT = {"truncation": True, "max_length": 5}
 WORDS = [["a", "5", "b -3", ""], ["-7", "[NUM]", " 8"]]
 
 
-def check(tok: Any, reference: Any, call: inputs.Call, quick: bool = True) -> None:
+def check(tok, reference, call, quick=True):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(quick_way, "SMALL", 0 if quick else quick_way.SMALL)
         number_checks.check_numbers(
@@ -92,7 +90,7 @@ def check(tok: Any, reference: Any, call: inputs.Call, quick: bool = True) -> No
     ),
     quick=False,
 )
-def test_calls(kind: str, name: str, call: inputs.Call, quick: bool) -> None:
+def test_calls(kind, name, call, quick):
     """Ids, offsets, words, streams; whatever cuts the ids cuts the streams, row for row; by the
     quick way for large batches too.
     """
@@ -102,7 +100,7 @@ def test_calls(kind: str, name: str, call: inputs.Call, quick: bool) -> None:
 
 
 @every_kind
-def test_beside_every_fragment(kind: str) -> None:
+def test_beside_every_fragment(kind):
     documents = triples(NUMBERS[1:2])[KINDS.index(kind) :: 11]  # other ones for every kind
     expected = oracle(kind).call(documents, **OFFSETS)
     got = ours(kind)(documents, return_numbers=True, **OFFSETS)
@@ -117,7 +115,7 @@ def test_beside_every_fragment(kind: str) -> None:
 @pytest.mark.parametrize(
     "kind", [*(pytest.param(kind, marks=pytest.mark.slow) for kind in REAL), *KINDS]
 )
-def test_same_ids_as_the_core(kind: str) -> None:
+def test_same_ids_as_the_core(kind):
     for numbers in ((TAKES_ALL,), *SPELLED.values())[: 1 if kind in REAL else None]:
         checks.check_same_ids_as_core(ours(kind, numbers), NUMBER_TEXTS)
 
@@ -130,7 +128,7 @@ def test_same_ids_as_the_core(kind: str) -> None:
 @example(call=call(NUMBER_TEXTS, padding=True, return_tensors="np"))
 @example(call=call(NUMBER_TEXTS, padding_side="left", **PADDED))
 @example(call=call(["none", "a"], padding=True, return_tensors="np"))
-def test_streams(kind: str, numbers: str, call: inputs.Call) -> None:
+def test_streams(kind, numbers, call):
     """What each representation adds, under the names of the schema."""
     check(ours(kind, SINGLE[numbers]), oracle(kind, SINGLE[numbers]), call)
 
@@ -143,12 +141,12 @@ def test_streams(kind: str, numbers: str, call: inputs.Call) -> None:
 @example(call=call(NUMBER_TEXTS, **PADDED))
 @example(call=call(NUMBER_TEXTS[0], return_overflowing_tokens=True, **CUT))
 @example(call=call(["a -5", "7"], is_split_into_words=True))
-def test_spelled_out(kind: str, numbers: str, call: inputs.Call) -> None:
+def test_spelled_out(kind, numbers, call):
     check(ours(kind, SPELLED[numbers]), oracle(kind, SPELLED[numbers]), call)
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_subword(kind: str) -> None:
+def test_subword(kind):
     """The baseline: numbers are what the source makes of them."""
     tok = ours(kind, (Subword(),))
     for text in NUMBER_TEXTS:
@@ -160,12 +158,12 @@ def test_subword(kind: str) -> None:
 @settings(max_examples=examples(8, thorough=25))
 @given(text=texts)
 @example(text="ﬁ½ 5 Å -3 \u0301 1,234 ÄÖ − 7e5 ٤٢")
-def test_offsets_are_the_surface(kind: str, text: str) -> None:
+def test_offsets_are_the_surface(kind, text):
     number_checks.check_surfaces(ours(kind), oracle(kind), text)
 
 
 @every_kind
-def test_number_tokens(kind: str) -> None:
+def test_number_tokens(kind):
     """``[NUM]`` is an ordinary token; what looks like it in a text is text."""
     tok = ours(kind)
     tokens = set(tok.numtok.tokens.values())
@@ -179,7 +177,7 @@ def test_number_tokens(kind: str) -> None:
     assert not tokens & set(tok("x <|0.00|> y")["input_ids"])
 
 
-def test_exact_values() -> None:
+def test_exact_values():
     """Longer than float64, beyond its range, the smallest, and both zeros."""
     texts = ["9007199254740993", "0.1", "-0", "0", "1e400", "-1e400", "4.9e-324"]
     texts += ["123456789012345678901234567890", "1" + "0" * 5000]
@@ -188,7 +186,7 @@ def test_exact_values() -> None:
     assert got["number_value"][:, 0].tobytes() == expected.tobytes()
 
 
-def test_a_number_that_does_not_fit_stays_text() -> None:
+def test_a_number_that_does_not_fit_stays_text():
     tok = ours("bert", (XVal(),))
     assert tok("a 1e300")["input_ids"] == source("bert")("a 1e300")["input_ids"]
     refusing = ours("bert", (XVal(overflow="error"),))
@@ -202,7 +200,7 @@ def test_a_number_that_does_not_fit_stays_text() -> None:
     ("of_instance", "of_call", "expected"),
     [(False, None, 0), (False, False, 0), (False, True, 1), (True, None, 1), (True, False, 0)],
 )
-def test_off_unless_asked(kind: str, of_instance: bool, of_call: Any, expected: int) -> None:
+def test_off_unless_asked(kind, of_instance, of_call, expected):
     """The switch of a call goes before that of the instance."""
     tok = build_ours(kind, return_numbers=True) if of_instance else ours(kind)
     names = {"number_value", "number_mask", "number_scaled"}
@@ -216,7 +214,7 @@ def test_off_unless_asked(kind: str, of_instance: bool, of_call: Any, expected: 
 
 
 @every_kind
-def test_bad_input_beside_numbers(kind: str) -> None:
+def test_bad_input_beside_numbers(kind):
     tok, stock = ours(kind), source(kind)
     for text, pair in (
         *(([5, "5"], None), (["5", 5], None), (["5", None], None), ([["5", 5]], None)),

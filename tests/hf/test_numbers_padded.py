@@ -15,7 +15,7 @@ from hf_cases import SINGLE, SPELLED, oracle, ours
 @pytest.mark.parametrize("numbers", ["fone", "all", "bits", "place value"])
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("kind", ["bert", "llama", "roberta"])
-def test_padding_of_streams(kind: str, side: str, numbers: str) -> None:
+def test_padding_of_streams(kind, side, numbers):
     chosen = (SINGLE | SPELLED)[numbers]
     tok, reference = ours(kind, chosen), oracle(kind, chosen)
     for options in (
@@ -30,7 +30,7 @@ def test_padding_of_streams(kind: str, side: str, numbers: str) -> None:
         )
 
 
-def test_padding_forms() -> None:
+def test_padding_forms():
     """One feature, columns, tensors, and features whose order of keys differs."""
     tok = ours("bert")
     features = [dict(tok(text, return_numbers=True)) for text in ("a 5 b 6", "7")]

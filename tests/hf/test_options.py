@@ -4,9 +4,6 @@ through as they come.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 pytest.importorskip("transformers")
@@ -16,7 +13,7 @@ from hf_cases import ours, source
 from numtok.errors import InputError
 from numtok.hf import NumberTokenizer
 
-MISSPELT: dict[str, Callable[[Any], Any]] = {
+MISSPELT = {
     "return_number": lambda tok: tok("a 5", return_number=True),
     "return_numers": lambda tok: tok.encode("a 5", return_numers=True),
     "number_vales": lambda tok: tok.decode([1], number_vales=[1.0]),
@@ -27,19 +24,19 @@ MISSPELT: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", MISSPELT)
-def test_a_misspelt_option_is_an_error(name: str) -> None:
+def test_a_misspelt_option_is_an_error(name):
     with pytest.raises(InputError, match=f"no option '{name}'; did you mean"):
         MISSPELT[name](ours("bert"))
 
 
-def test_what_takes_no_options_of_others_takes_no_misspelt_ones() -> None:
+def test_what_takes_no_options_of_others_takes_no_misspelt_ones():
     with pytest.raises(TypeError, match="keep_columns"):
         ours("bert").encode_arrow(None, keep_columns=True)
     with pytest.raises(TypeError, match="gramar"):
         NumberTokenizer.from_tokenizer(source("bert"), gramar=None)  # type: ignore[call-arg]
 
 
-def test_other_options_go_through() -> None:
+def test_other_options_go_through():
     tok = NumberTokenizer.from_pretrained(None, padding_side="left", model_max_length=7)
     assert tok.padding_side == "left" and tok.model_max_length == 7
     plain = tok("a text", return_tensors="np")

@@ -5,8 +5,6 @@ oracle in test_numbers_in_calls.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from effort import examples
@@ -35,14 +33,14 @@ KINDS = BYTE_LEVEL + OTHERS
 
 
 @pytest.fixture(scope="module", autouse=True)
-def every_batch_is_worth_while() -> Iterator[None]:
+def every_batch_is_worth_while():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(quick_way, "SMALL", 0)
         yield
 
 
 @kept
-def both_ways(kind: str, name: str) -> tuple[NumberTokenizer, NumberTokenizer]:
+def both_ways(kind, name):
     """Two tokenizers: one takes the quick way, one does not."""
     quick, general = (
         NumberTokenizer.from_tokenizer(build_source(kind), numbers=REPRESENTATIONS[name])
@@ -54,14 +52,14 @@ def both_ways(kind: str, name: str) -> tuple[NumberTokenizer, NumberTokenizer]:
     return quick, general
 
 
-def encoded(tokenizer: NumberTokenizer, text: Any, pair: Any, options: dict[str, Any]) -> Any:
+def encoded(tokenizer, text, pair, options):
     """What the quick way makes of a call; None if it takes the general way."""
     return quick_way.encode_quickly(
         tokenizer, tokenizer.backend_state(), Call(text, pair, True, options)
     )
 
 
-def test_the_quick_way_is_taken() -> None:
+def test_the_quick_way_is_taken():
     quick, general = both_ways("gpt2", "xval and bits")
     assert encoded(general, MIXED_TEXTS, None, {}) is None
     for options in (
@@ -90,7 +88,7 @@ TRIMMING = {
 
 
 @kept
-def trimmed(name: str) -> list[NumberTokenizer]:
+def trimmed(name):
     """One that takes the quick way, and one that does not; with NFC, and added tokens that are runs
     of spaces.
     """
@@ -111,12 +109,10 @@ def trimmed(name: str) -> list[NumberTokenizer]:
     ["  a 5  6 ", " e\u0301 7", "\u0301 8", "今年 9年", "         10\t\t11"], True, False, False
 )
 @example([" a  b  5 6", " 7  8"], True, True, True)
-def test_offsets_are_general(
-    name: str, rows: list[str], special: bool, cut: bool, left: bool
-) -> None:
+def test_offsets_are_general(name, rows, special, cut, left):
     quick, general = trimmed(name)
     quick.truncation_side = general.truncation_side = "left" if left else "right"
-    options: dict[str, Any] = {"return_offsets_mapping": True, "add_special_tokens": special}
+    options = {"return_offsets_mapping": True, "add_special_tokens": special}
     if cut:
         options |= {"truncation": True, "max_length": 6, "padding": True, "return_tensors": "np"}
     compare(quick, general, lambda one: one(rows, **options), (rows, options))
@@ -127,7 +123,7 @@ ODD += ["[MASK]", "<s>", "<extra_id_0>", "[NUM]", "\U00100000"]
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_offsets_of_words_are_general(kind: str) -> None:
+def test_offsets_of_words_are_general(kind):
     """Where tokens stand is told by the words that were encoded before, between numbers too, and by
     the general way where that is not enough.
     """
@@ -155,9 +151,7 @@ CLOSE = ["1-2", "12:30  1, 2\u30003", "_4 1e40 [NUM] 5<s>6"]
         *((kind, name, CLOSE) for kind in ("bert", "t5", "llama") for name in ("p10", "fone")),
     ],
 )
-def test_short_is_general(
-    kind: str, name: str, sentences: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_short_is_general(kind, name, sentences, monkeypatch):
     """A short text or pair alone, encoded the short way and the general one: what is returned, and
     encodings made later; a second time as its numbers are known.
     """
@@ -166,7 +160,7 @@ def test_short_is_general(
         NumberTokenizer.from_tokenizer(build_source(kind), numbers=numbers) for _ in range(2)
     )
 
-    def shortly(one: Any, *rest: Any) -> Any:
+    def shortly(one, *rest):
         return (one is ours and encode_shortly(one, *rest)) or None
 
     monkeypatch.setattr(tokenizer_module, "encode_shortly", shortly)
@@ -180,11 +174,11 @@ def test_short_is_general(
         compare(ours, general, lambda one: one(text, pair, **options), case)
 
 
-def test_the_short_way_is_taken() -> None:
+def test_the_short_way_is_taken():
     for name in ("xval and bits", "p10"):
         ours = NumberTokenizer.from_tokenizer(build_source("bert"), numbers=REPRESENTATIONS[name])
 
-        def is_short(text: Any, pair: Any = None, streams: bool = False, **options: Any) -> bool:
+        def is_short(text, pair=None, streams=False, **options):
             call = Call(text, pair, streams, options)
             return encode_shortly(ours, ours.backend_state(), call) is not None
 
@@ -193,7 +187,7 @@ def test_the_short_way_is_taken() -> None:
         assert not is_short("a 5", return_offsets_mapping=True)
 
 
-def test_what_stands_between_numbers_is_not_learnt_from_a_text_that_was_cut() -> None:
+def test_what_stands_between_numbers_is_not_learnt_from_a_text_that_was_cut():
     ours = NumberTokenizer.from_tokenizer(build_source("t5"), numbers=REPRESENTATIONS["p10"])
     marks = ours.backend_state().marks_for([])
     text = f" - {next(iter(marks.contents))}".encode()
@@ -208,7 +202,7 @@ def test_what_stands_between_numbers_is_not_learnt_from_a_text_that_was_cut() ->
 
 
 @pytest.mark.filterwarnings("ignore:using the slower engine")
-def test_offsets_leave_out_the_spaces_at_both_ends_of_a_token() -> None:
+def test_offsets_leave_out_the_spaces_at_both_ends_of_a_token():
     """As a post-processor that trims has it, also where words are not cut before their spaces, so
     that tokens end with them.
     """

@@ -7,7 +7,6 @@ from __future__ import annotations
 import functools
 import json
 import pickle
-from pathlib import Path
 
 import pytest
 
@@ -35,7 +34,7 @@ KINDS = ["gpt2", "bert", "t5", "llama", "roberta"]
     [(kind, settings) for kind in ("bert", "roberta") for settings in SETTINGS]
     + [("gpt2", "combined"), ("t5", "spelled"), ("llama", "combined")],
 )
-def test_saved_and_loaded(kind: str, settings: str, tmp_path: Path) -> None:
+def test_saved_and_loaded(kind, settings, tmp_path):
     tok = build_ours(kind, **SETTINGS[settings])
     tok.save_pretrained(tmp_path)
     for read in (hf.NumberTokenizer.from_pretrained, AutoTokenizer.from_pretrained):
@@ -54,7 +53,7 @@ def test_saved_and_loaded(kind: str, settings: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_saved(kind: str, tmp_path: Path) -> None:
+def test_what_is_saved(kind, tmp_path):
     """JSON, a template, and one line of Python."""
     ours(kind).save_pretrained(tmp_path)
     files = {path.name: path for path in tmp_path.iterdir()}
@@ -67,7 +66,7 @@ def test_what_is_saved(kind: str, tmp_path: Path) -> None:
     assert "AutoTokenizer" in configured["auto_map"] and "Fast" not in configured["tokenizer_class"]
 
 
-def test_loading_with_other_settings(tmp_path: Path) -> None:
+def test_loading_with_other_settings(tmp_path):
     """What is given goes before what was saved; a folder without ours is a source."""
     read, stock = hf.NumberTokenizer.from_pretrained, tmp_path / "stock"
     build_source("roberta").save_pretrained(stock)
@@ -87,7 +86,7 @@ def test_loading_with_other_settings(tmp_path: Path) -> None:
     assert len(wrapped) == len(tok) and wrapped(TEXTS)["input_ids"] == tok(TEXTS)["input_ids"]
 
 
-def test_from_tokenizer_leaves_the_source_alone() -> None:
+def test_from_tokenizer_leaves_the_source_alone():
     stock = build_source("bert")
     before, names = stock.backend_tokenizer.to_str(), set(vars(stock))
     tok = hf.NumberTokenizer.from_tokenizer(stock, numbers=[TAKES_ALL])
@@ -100,7 +99,7 @@ def test_from_tokenizer_leaves_the_source_alone() -> None:
 
 
 @pytest.mark.parametrize("model", ["gpt2", "qwen2", "phi3", "bert", "llama", "t5"])
-def test_beside_a_model(model: str, tmp_path: Path) -> None:
+def test_beside_a_model(model, tmp_path):
     """For many types of models AutoTokenizer has a class of its own in mind."""
     kind = {"qwen2": "roberta", "gpt2": "roberta", "phi3": "legacy"}.get(model, model)
     tok = ours(kind)
@@ -111,7 +110,7 @@ def test_beside_a_model(model: str, tmp_path: Path) -> None:
     checks.check_same_tokenizer(tok, hf.NumberTokenizer.from_pretrained(tmp_path), TEXTS)
 
 
-def test_new_process(tmp_path: Path) -> None:
+def test_new_process(tmp_path):
     """Where nobody imported numtok, AutoTokenizer gives ours with trust, and once the class is
     imported; pickle and dill.
 
@@ -154,7 +153,7 @@ def test_new_process(tmp_path: Path) -> None:
         same(found, pickle.loads(pickle.dumps(call(text))), text)  # encodings and all
 
 
-def test_without_numtok_nothing_reads_other_ids(tmp_path: Path) -> None:
+def test_without_numtok_nothing_reads_other_ids(tmp_path):
     """In a process that cannot import numtok, whatever reads a saved folder fails and says what to
     install, beside a model's configuration too; numbers that stay text are read rightly.
     """
@@ -208,12 +207,12 @@ def test_without_numtok_nothing_reads_other_ids(tmp_path: Path) -> None:
             assert reader in ("auto", "trusted") and "drop_in" in folder, (case, seen)
 
 
-def test_a_path_that_is_none() -> None:
+def test_a_path_that_is_none():
     with pytest.raises(TokenizerError, match="does not exist; give"):
         hf.NumberTokenizer.from_pretrained("/nowhere/tokenizer")
 
 
-def test_an_exported_folder_is_stock_and_whole(tmp_path: Path) -> None:
+def test_an_exported_folder_is_stock_and_whole(tmp_path):
     with pytest.raises(RepresentationError, match="xval is more than a cut"):
         ours("llama").export(tmp_path)
     assert not [*tmp_path.iterdir()]

@@ -8,7 +8,6 @@ import copy
 import lzma
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from effort import examples
@@ -49,7 +48,7 @@ CUT = {
         inputs.Call("a 5", "6", {"padding_side": "left"}),
     ]
 )
-def test_no_state_is_kept(kind: str, calls: list[inputs.Call]) -> None:
+def test_no_state_is_kept(kind, calls):
     tok = ours(kind)
     names = set(vars(tok))
     for call in calls:
@@ -61,7 +60,7 @@ def test_no_state_is_kept(kind: str, calls: list[inputs.Call]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "llama3"])
-def test_the_backend_is_left_as_a_call_of_the_base_class_leaves_it(kind: str) -> None:
+def test_the_backend_is_left_as_a_call_of_the_base_class_leaves_it(kind):
     """Whoever encodes with it next finds the truncation and padding of the last call."""
     tok, stock = build_ours(kind), copy.deepcopy(source(kind))
     for options in (
@@ -76,7 +75,7 @@ def test_the_backend_is_left_as_a_call_of_the_base_class_leaves_it(kind: str) ->
         assert tok.backend_tokenizer.padding == stock.backend_tokenizer.padding
 
 
-CHANGES: dict[str, Any] = {
+CHANGES = {
     "split_special_tokens": lambda one: setattr(one, "split_special_tokens", True),
     "add_bos_token": lambda one: setattr(one, "add_bos_token", True),
     "model_max_length": lambda one: setattr(one, "model_max_length", 5),
@@ -108,7 +107,7 @@ CHANGES: dict[str, Any] = {
     "kind",
     ["bert", "llama3", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("t5", "llama"))],
 )
-def test_changed_after_use(kind: str, change: str) -> None:
+def test_changed_after_use(kind, change):
     """Attributes and parts of the backend that are set after calls count from then on."""
     tok, stock = build_ours(kind), copy.deepcopy(source(kind))
     tok(NUMBER_TEXTS, return_numbers=True)
@@ -133,7 +132,7 @@ def test_changed_after_use(kind: str, change: str) -> None:
         number_checks.check_number_decode(tok, reference, ["a 5 of", "a -3"])
 
 
-def test_encodings_of_a_large_batch_are_of_its_time() -> None:
+def test_encodings_of_a_large_batch_are_of_its_time():
     """What is done to the tokenizer after a call does not reach back."""
     tok = build_ours("llama3")
     documents = [
@@ -152,7 +151,7 @@ def test_encodings_of_a_large_batch_are_of_its_time() -> None:
     assert len(got.encodings) == len(documents) and got.word_ids(3) == expected.word_ids(0)
 
 
-def test_another_table_of_sentencepiece() -> None:
+def test_another_table_of_sentencepiece():
     """Its state, which takes half a millisecond to write out, is not compared; what it does is."""
     tok, found = build_ours("t5"), []
     table = lzma.decompress(CHARSMAP.read_bytes())
@@ -165,10 +164,10 @@ def test_another_table_of_sentencepiece() -> None:
     assert found[0] != found[1]
 
 
-def test_in_threads() -> None:
+def test_in_threads():
     """Calls at the same time, of which some need what is made on demand."""
 
-    def values(tok: Any, text: str) -> Any:
+    def values(tok, text):
         return tok(text, return_numbers=True)["number_value"]
 
     tok, documents = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 pytest.importorskip("transformers")
@@ -17,7 +15,7 @@ from transformers import TextIteratorStreamer
 
 from numtok.errors import NumtokError
 from numtok.hf import DecodeStream
-from numtok.representations import FP15, NUM, P10, P1000, Digits, PlaceValue, Representation, XVal
+from numtok.representations import FP15, NUM, P10, P1000, Digits, PlaceValue, XVal
 
 SPELLED = [Digits(1), Digits(3), PlaceValue(), P10(), P1000(), FP15()]
 KINDS = ["gpt2", "llama3", "t5", "llama", "bert"]
@@ -30,11 +28,11 @@ words = st.lists(
 ).map("".join)
 
 
-def streamed(kind: str, representation: Representation, ids: list[int]) -> list[str]:
+def streamed(kind, representation, ids):
     return in_pieces(ours(kind, (representation,)), ids)
 
 
-def in_pieces(tok: Any, ids: list[int]) -> list[str]:
+def in_pieces(tok, ids):
     stream = DecodeStream()
     pieces = [stream.step(tok, one) for one in ids]
     assert not any("[NUM" in piece for piece in pieces if piece)
@@ -46,9 +44,7 @@ def in_pieces(tok: Any, ids: list[int]) -> list[str]:
 @example("gpt2", PlaceValue(), TEXT)
 @example("t5", Digits(1), TEXT)
 @example("llama3", P1000(), TEXT)
-def test_the_stream_is_what_decode_gives(
-    kind: str, representation: Representation, text: str
-) -> None:
+def test_the_stream_is_what_decode_gives(kind, representation, text):
     tok = ours(kind, (representation,))
     ids = tok(text, add_special_tokens=False)["input_ids"]
     assert "".join(streamed(kind, representation, ids)) == tok.decode(ids)
@@ -61,7 +57,7 @@ def test_the_stream_is_what_decode_gives(
 
 
 @pytest.mark.parametrize("representation", SPELLED, ids=repr)
-def test_numbers_come_whole(representation: Representation) -> None:
+def test_numbers_come_whole(representation):
     tok = ours("gpt2", (representation,))
     pieces = streamed("gpt2", representation, tok("of -1500 kg or 2.5")["input_ids"])
     assert [piece.strip() for piece in pieces if piece.strip()[-1] in "05"] == ["-1500", "2.5"]
@@ -69,7 +65,7 @@ def test_numbers_come_whole(representation: Representation) -> None:
 
 @settings(max_examples=examples(200))
 @given(st.sampled_from(SPELLED), st.data())
-def test_what_is_no_number_comes_too(representation: Representation, data: st.DataObject) -> None:
+def test_what_is_no_number_comes_too(representation, data):
     """Symbols as no encoder writes them, numbers that begin late or are cut off."""
     tok = ours("gpt2", (representation,)).numtok
     symbols, words = st.sampled_from(list(tok.own_tokens.values())), st.sampled_from([5, 220, 257])
@@ -80,8 +76,8 @@ def test_what_is_no_number_comes_too(representation: Representation, data: st.Da
 
 
 @pytest.mark.parametrize("core", [False, True])
-def test_numbers_that_are_one_token(core: bool) -> None:
-    tok: Any = ours("gpt2", (XVal(),))
+def test_numbers_that_are_one_token(core):
+    tok = ours("gpt2", (XVal(),))
     ids = tok("of -1500 kg")["input_ids"]
     at = ids.index(tok.convert_tokens_to_ids(f" {NUM}"))
     tok = tok.numtok if core else tok

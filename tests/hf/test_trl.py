@@ -6,9 +6,6 @@ from __future__ import annotations
 
 import logging
 import pickle
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +28,7 @@ TEMPLATE = (
 SUMS = [(n, n + 3.5) for n in range(12)]
 
 
-def made(*numbers: Any, **options: Any) -> NumberTokenizer:
+def made(*numbers, **options):
     tokenizer = NumberTokenizer.from_pretrained(
         None, numbers=list(numbers) or None, eos_token="<|endoftext|>", **options
     )
@@ -41,9 +38,9 @@ def made(*numbers: Any, **options: Any) -> NumberTokenizer:
 
 
 @pytest.fixture
-def said() -> Iterator[list[str]]:
+def said():
     """What is logged, whatever the verbosity of the tests."""
-    records: list[str] = []
+    records = []
     handler = logging.Handler()
     handler.emit = lambda record: records.append(record.getMessage())  # type: ignore[method-assign]
     logger = logging.getLogger("transformers.numtok")
@@ -58,7 +55,7 @@ def said() -> Iterator[list[str]]:
 # What is said
 
 
-def test_bare_numbers_are_told_once_with_the_way_out(said: list[str]) -> None:
+def test_bare_numbers_are_told_once_with_the_way_out(said):
     tokenizer = made()
     tokenizer("no number"), tokenizer(["none", "at all"])
     assert not said
@@ -79,9 +76,7 @@ def test_bare_numbers_are_told_once_with_the_way_out(said: list[str]) -> None:
 
 
 @pytest.mark.parametrize("call", ["one", "many", "arrow", "chat"])
-def test_every_way_to_encode_says_it(
-    call: str, said: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_way_to_encode_says_it(call, said, monkeypatch):
     monkeypatch.setattr(quick_way, "SMALL", 0)  # the size from which the fast engine is used
     tokenizer = made(ExponentBins())
     many = ["a number 5"] * 6
@@ -95,9 +90,7 @@ def test_every_way_to_encode_says_it(
     assert len(said) == 1
 
 
-def test_nothing_is_said_where_values_are_seen(
-    said: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_said_where_values_are_seen(said, monkeypatch):
     for numbers in (PlaceValue(), P10(), Subword()):
         tokenizer = made(numbers)
         tokenizer("5 and 11"), tokenizer.encode_arrow(pa.array(["5"]))
@@ -115,7 +108,7 @@ def test_nothing_is_said_where_values_are_seen(
 # trl's trainers
 
 
-def model(tokenizer: NumberTokenizer) -> Any:
+def model(tokenizer):
     torch.manual_seed(0)
     ends = {
         "bos_token_id": None,
@@ -129,11 +122,11 @@ def model(tokenizer: NumberTokenizer) -> Any:
     )
 
 
-def conversation(user: str, assistant: str) -> list[dict[str, str]]:
+def conversation(user, assistant):
     return [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
 
 
-def settings(folder: Path, **more: Any) -> dict[str, Any]:
+def settings(folder, **more):
     quiet = {
         "report_to": [],
         "save_strategy": "no",
@@ -152,12 +145,12 @@ def settings(folder: Path, **more: Any) -> dict[str, Any]:
     }
 
 
-def seen_by(kind: Any, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def seen_by(kind, monkeypatch):
     """The batches that reach the loss of a trainer."""
-    batches: list[dict[str, Any]] = []
+    batches = []
     original = kind.compute_loss
 
-    def compute_loss(self: Any, model: Any, inputs: Any, *rest: Any, **more: Any) -> Any:
+    def compute_loss(self, model, inputs, *rest, **more):
         batches.append(
             {
                 name: value.clone()
@@ -171,7 +164,7 @@ def seen_by(kind: Any, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return batches
 
 
-def check_training(trainer: Any) -> None:
+def check_training(trainer):
     trainer.train()
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     assert len(losses) == 2 and np.isfinite(losses).all()
@@ -186,12 +179,10 @@ def check_training(trainer: Any) -> None:
     ],
     ids=["place", "p10", "xval"],
 )
-def test_sft(
-    numbers: Any, way: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sft(numbers, way, said, tmp_path, monkeypatch):
     trl = pytest.importorskip("trl")
     tokenizer, batches = made(numbers), seen_by(trl.SFTTrainer, monkeypatch)
-    rows: dict[str, list[Any]] = {"text": [f"{n} plus 3.5 is {total}" for n, total in SUMS]}
+    rows = {"text": [f"{n} plus 3.5 is {total}" for n, total in SUMS]}
     if way == "chat":
         rows = {
             "messages": [conversation(f"what is {n} plus 3.5", f"{total}") for n, total in SUMS]
@@ -224,9 +215,7 @@ def test_sft(
 @pytest.mark.parametrize(
     ("numbers", "way"), [(PlaceValue(), "chat"), (XVal(), "plain")], ids=["place", "xval"]
 )
-def test_dpo(
-    numbers: Any, way: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dpo(numbers, way, said, tmp_path, monkeypatch):
     trl = pytest.importorskip("trl")
     tokenizer, batches = made(numbers), seen_by(trl.DPOTrainer, monkeypatch)
     asked, right, wrong = (
@@ -234,7 +223,7 @@ def test_dpo(
         [f"{total}" for _, total in SUMS],
         [f"{n}.25" for n, _ in SUMS],
     )
-    rows: dict[str, list[Any]] = {"prompt": asked, "chosen": right, "rejected": wrong}
+    rows = {"prompt": asked, "chosen": right, "rejected": wrong}
     if way == "chat":
         pairs = {"chosen": right, "rejected": wrong}
         rows = {"prompt": [conversation(text, "")[:1] for text in asked]}
