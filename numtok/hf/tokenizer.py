@@ -5,9 +5,9 @@ In and out: all that a fast transformers tokenizer takes and gives. Text without
     spelled-out representation), and with ``return_numbers=True`` the number streams run along
     (:mod:`numtok.hf.streams`). ``decode`` puts numbers back.
 
-A call goes the quick way (:mod:`numtok.hf.batch`: large batches, through numtok's own engine) or
-the general one (:mod:`numtok.hf.general`: numbers are replaced by marks, and the base class does
-all of its own work on the marked text). Both give the same.
+A large batch goes through numtok's own engine (:mod:`numtok.hf.batch`), one short text through
+:mod:`numtok.hf.short_text`, all else the general way (:mod:`numtok.hf.general`): numbers are
+replaced by marks, and the base class does all of its own work. All give the same.
 """
 
 from __future__ import annotations
@@ -155,7 +155,8 @@ class NumberTokenizer(KnowsNumbers):
         if Path(save_directory).is_file():
             return save(save_directory, *args, **kwargs)  # which says what is wrong
         names = save_whole(save_directory, lambda folder: save(folder, *args, **kwargs))
-        return save(save_directory, *args, push_to_hub=True, **kwargs) if push_to_hub else names
+        kwargs["push_to_hub"] = True
+        return save(save_directory, *args, **kwargs) if push_to_hub else names
 
     def export(self, folder: str | Path, overwrite: bool = False) -> tuple[str, ...]:
         """Write a folder for programs without numtok, such as transformers.js, with special tokens

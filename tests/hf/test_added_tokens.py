@@ -2,8 +2,6 @@
 anew.
 """
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -2,8 +2,6 @@
 table, in ``datasets`` too.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Chat templates: as of the source, and with the numbers of what is said."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("transformers")

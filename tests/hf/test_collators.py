@@ -1,7 +1,5 @@
 """The data collators of transformers, with and without number streams."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("transformers")

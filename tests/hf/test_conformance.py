@@ -2,8 +2,6 @@
 asked of it.
 """
 
-from __future__ import annotations
-
 import pytest
 from effort import examples
 from hypothesis import example, given, settings

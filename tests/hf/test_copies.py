@@ -1,7 +1,5 @@
 """Copies: by pickle, dill and copy, equal and independent."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """``datasets``: fingerprints that use does not change, and ``map`` whose results are kept."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """The example that a user would copy."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import sys

@@ -1,7 +1,5 @@
 """What an import loads, and what works without transformers or torch."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("transformers")

@@ -1,7 +1,5 @@
 """Stock models, ``generate`` and pipelines take the drop-in tokenizer as they take its source."""
 
-from __future__ import annotations
-
 import copy
 import functools
 

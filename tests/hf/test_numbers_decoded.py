@@ -1,7 +1,5 @@
 """Back to text: the numbers stand where they stood, and ``[NUM]`` where there are no values."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -2,8 +2,6 @@
 streams row for row.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from effort import examples

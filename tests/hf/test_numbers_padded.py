@@ -1,7 +1,5 @@
 """``pad`` pads number streams as it pads ids."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

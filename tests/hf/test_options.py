@@ -2,8 +2,6 @@
 through as they come.
 """
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("transformers")

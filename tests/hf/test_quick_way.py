@@ -2,8 +2,6 @@
 oracle in test_numbers_in_calls.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -2,8 +2,6 @@
 finds the class.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import pickle

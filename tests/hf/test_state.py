@@ -2,8 +2,6 @@
 the same time.
 """
 
-from __future__ import annotations
-
 import copy
 import lzma
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Text as it is written, token by token: numbers whole, and all of it what ``decode`` gives."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("transformers")

@@ -151,81 +151,57 @@ def stream_text(tok, ids, **options):
     return pieces
 
 
+NAMES = [
+    "all_special_ids", "all_special_tokens", "special_tokens_map", "extra_special_tokens",
+    "extra_special_tokens_ids", "model_max_length", "max_len_single_sentence",
+    "max_len_sentences_pair", "padding_side", "truncation_side", "pad_token_type_id",
+    "model_input_names", "clean_up_tokenization_spaces", "split_special_tokens",
+    "chat_template", "is_fast", "name_or_path", "add_bos_token", "add_eos_token",
+    "add_prefix_space", "SPECIAL_TOKENS_ATTRIBUTES", "nothing",
+]  # fmt: skip
+
+
+def added_tokens(tok):
+    return {number: repr(token) for number, token in tok.added_tokens_decoder.items()}
+
+
 def check_vocabulary(tok, source, number_tokens):
     """Names and ids: those of the source, and the number tokens."""
-    vocabulary = source.get_vocab() | number_tokens
-    assert tok.get_vocab() == vocabulary and tok.vocab == vocabulary
-    new = {
-        token: number for token, number in number_tokens.items() if token not in source.get_vocab()
-    }
+    vocabulary, old = source.get_vocab() | number_tokens, source.get_vocab()
+    new = {token: number for token, number in number_tokens.items() if token not in old}
+    assert tok.get_vocab() == tok.vocab == vocabulary
     assert len(tok) == len(vocabulary) == len(source) + len(new)
     assert tok.vocab_size == source.vocab_size
     for token, number in number_tokens.items():
-        assert (
-            tok.convert_tokens_to_ids(token) == number
-            and tok.convert_ids_to_tokens(number) == token
-        )
-        assert number not in tok.all_special_ids and tok.convert_ids_to_tokens(
-            [number], skip_special_tokens=True
-        ) == [token]
+        assert tok.convert_tokens_to_ids(token) == number not in tok.all_special_ids
+        assert tok.convert_ids_to_tokens(number) == token
+        assert tok.convert_ids_to_tokens([number], skip_special_tokens=True) == [token]
         assert tok.get_special_tokens_mask([number], already_has_special_tokens=True) == [0]
     assert tok.get_added_vocab() == source.get_added_vocab() | new
     assert tok.added_tokens_encoder == source.added_tokens_encoder | new
-    ours, theirs = tok.added_tokens_decoder, source.added_tokens_decoder
-    assert {number: repr(token) for number, token in ours.items() if number in theirs} == {
-        n: repr(token) for n, token in theirs.items()
-    }
-    for number in set(ours) - set(theirs):
-        assert (
-            not ours[number].special
-            and not ours[number].normalized
-            and ours[number].content in number_tokens
-        )
-    names = [
-        "all_special_ids",
-        "all_special_tokens",
-        "special_tokens_map",
-        "extra_special_tokens",
-        "extra_special_tokens_ids",
-    ]
-    names += [name + suffix for name in source.SPECIAL_TOKENS_ATTRIBUTES for suffix in ("", "_id")]
-    names += [
-        "model_max_length", "max_len_single_sentence", "max_len_sentences_pair", "padding_side",
-        "truncation_side", "pad_token_type_id",
-    ]  # fmt: skip
-    names += [
-        "model_input_names", "clean_up_tokenization_spaces", "split_special_tokens",
-        "chat_template", "is_fast", "name_or_path",
-    ]  # fmt: skip
-    names += [
-        "add_bos_token",
-        "add_eos_token",
-        "add_prefix_space",
-        "SPECIAL_TOKENS_ATTRIBUTES",
-        "nothing",
-    ]
-    for name in names:
+    assert added_tokens(tok).items() >= added_tokens(source).items()
+    for number in added_tokens(tok).keys() - added_tokens(source).keys():
+        token = tok.added_tokens_decoder[number]
+        assert not token.special and not token.normalized and token.content in number_tokens
+    names = [name + part for name in source.SPECIAL_TOKENS_ATTRIBUTES for part in ("", "_id")]
+    for name in [*NAMES, *names]:
         compare(tok, source, lambda one: getattr(one, name), name)
-    tokens = [*list(source.get_vocab())[::29], "nowhere in it", "", source.unk_token]
+    tokens = [*list(old)[::29], "nowhere in it", "", source.unk_token]
     ids = [*range(0, len(source), 31), len(source) + 1000]
     ways = [
+        *(lambda one, token=token: one.convert_tokens_to_ids(token) for token in (tokens, None, 5)),
+        *(lambda one, which=which: one.convert_ids_to_tokens(which) for which in (ids, "a", -1)),
         lambda one: [one.convert_tokens_to_ids(token) for token in tokens],
-        lambda one: one.convert_tokens_to_ids(tokens),
-        lambda one: one.convert_tokens_to_ids(None),
-        lambda one: one.convert_tokens_to_ids(5),
         lambda one: [one.convert_ids_to_tokens(number) for number in ids],
-        lambda one: one.convert_ids_to_tokens(ids),
         lambda one: one.convert_ids_to_tokens(np.array(ids)),
         lambda one: one.convert_ids_to_tokens(ids, skip_special_tokens=True),
-        lambda one: one.convert_ids_to_tokens("a"),
-        lambda one: one.convert_ids_to_tokens(-1),
         lambda one: one.convert_tokens_to_string(tokens[:20]),
         lambda one: one.num_special_tokens_to_add(),
         lambda one: one.num_special_tokens_to_add(pair=True),
         lambda one: one.get_special_tokens_mask(ids[:-1], already_has_special_tokens=True),
         lambda one: one.get_special_tokens_mask(ids[:-1]),
         lambda one: one.clean_up_tokenization("a . b 's"),
-        lambda one: bool(one),
+        bool,
     ]
     for k, way in enumerate(ways):
         compare(tok, source, way, k)
@@ -238,16 +214,8 @@ def check_added_tokens(tok, stock, add, texts):
     """
     compare(tok, stock, add, "add")
     assert len(tok) == len(stock) and tok.get_vocab() == stock.get_vocab()
-    assert {k: repr(v) for k, v in tok.added_tokens_decoder.items()} == {
-        k: repr(v) for k, v in stock.added_tokens_decoder.items()
-    }
-    for name in (
-        "all_special_ids",
-        "special_tokens_map",
-        "extra_special_tokens",
-        "pad_token_id",
-        "mask_token_id",
-    ):
+    assert added_tokens(tok) == added_tokens(stock)
+    for name in (*NAMES[:4], "pad_token_id", "mask_token_id"):
         compare(tok, stock, lambda one: getattr(one, name), name)
     compare(tok, stock, add, "add again")
     for text in texts():
@@ -281,8 +249,7 @@ def check_same_tokenizer(tok, other, texts):
     ):
         assert getattr(other, name) == getattr(tok, name), name
     assert other.get_vocab() == tok.get_vocab()
-    ours, theirs = tok.added_tokens_decoder, other.added_tokens_decoder
-    assert {k: repr(v) for k, v in theirs.items()} == {k: repr(v) for k, v in ours.items()}
+    assert added_tokens(tok) == added_tokens(other)
     for options in (
         {},
         {"return_numbers": True, "return_offsets_mapping": True},

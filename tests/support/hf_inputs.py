@@ -2,8 +2,6 @@
 hypothesis; and what it must refuse.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -4,7 +4,8 @@ It shares nothing with ``numtok.hf`` but the places and values of the numbers. E
 replaced by characters that the text does not hold, one for each of the number's tokens; these are
 added tokens of a stock copy of the source, which encodes the result. Ids are translated,
 and offsets mapped back: those of a number's token cover the number, all others shift piece by
-    piece."""
+piece.
+"""
 
 from __future__ import annotations
 
