@@ -131,10 +131,9 @@ class Storage:
             self._memory = [conform(batch) for batch in batches if batch.num_rows]
             counts = [batch.num_rows for batch in self._memory]
         else:
-            paths = _find_files(source)
-            counts = [
-                rows for path in paths for rows in self._add(path, paths[0], columns, at_random)
-            ]
+            paths, counts = _find_files(source), []
+            for path in paths:
+                counts += self._add(path, paths[0], columns, at_random)
         self.metadata = read_metadata(self.schema)
         self.rows: Ints = np.array(counts, np.int64)
         self.is_quick = all(path in self._mapped for path, _, _ in self._chunks)
@@ -142,8 +141,8 @@ class Storage:
 
     def _add(
         self, path: str, first_path: str, columns: Sequence[str] | None, at_random: bool
-    ) -> Iterator[int]:
-        """Rows per chunk of a file."""
+    ) -> list[int]:
+        """Rows per chunk of a file, those that have any."""
         file = open_encoded(path, at_random=True)
         schema = _selected(file.schema, columns, path)
         if path == first_path:
@@ -158,10 +157,9 @@ class Storage:
             counts = [mapped.get_batch(at).num_rows for at in range(mapped.num_record_batches)]
         first = 0
         for number, rows in enumerate(counts):
-            if rows:
-                self._chunks.append((place or path, number, first))
-                yield rows
+            self._chunks += [(place or path, number, first)] if rows else []
             first += rows
+        return [rows for rows in counts if rows]
 
     def __len__(self) -> int:
         return int(self.rows.sum())
@@ -282,7 +280,8 @@ def converted(file: EncodedFile, schema: pa.Schema) -> str | None:
         if not _is_whole(place):
             _convert_once(file, schema, make_private(folder), place)
         for other in set(folder.glob(f"{name}-*.arrow")) - {place}:  # of a former state
-            other.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # gone meanwhile, or open, on Windows
+                other.unlink()
     except (OSError, OutputError) as error:
         logging.getLogger("numtok").warning(NOT_CONVERTED, file.path, folder, error)
         return None

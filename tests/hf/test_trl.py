@@ -73,18 +73,18 @@ def test_bare_numbers_are_told_once_with_the_way_out(said):
     assert len(said) == 1
 
 
-@pytest.mark.parametrize("call", ["one", "many", "arrow", "chat"])
+CALLS = {
+    "one": lambda tokenizer: tokenizer("5"),
+    "many": lambda tokenizer: tokenizer(["a number 5"] * 6),
+    "arrow": lambda tokenizer: tokenizer.encode_arrow(pa.array(["5"])),
+    "chat": lambda tokenizer: tokenizer.apply_chat_template([{"role": "user", "content": "5"}]),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
 def test_every_way_to_encode_says_it(call, said, monkeypatch):
     monkeypatch.setattr(quick_way, "SMALL", 0)  # the size from which the fast engine is used
-    tokenizer = made(ExponentBins())
-    many = ["a number 5"] * 6
-    calls = {
-        "one": lambda: tokenizer("5"),
-        "many": lambda: tokenizer(many),
-        "arrow": lambda: tokenizer.encode_arrow(pa.array(["5"])),
-        "chat": lambda: tokenizer.apply_chat_template([{"role": "user", "content": "5"}]),
-    }
-    calls[call]()
+    CALLS[call](made(ExponentBins()))
     assert len(said) == 1
 
 
@@ -94,10 +94,8 @@ def test_nothing_is_said_where_values_are_seen(said, monkeypatch):
         tokenizer("5 and 11"), tokenizer.encode_arrow(pa.array(["5"]))
     made(XVal(), return_numbers=True)("5")
     tokenizer = made(XVal())
-    (
-        tokenizer(["5"] * 3, return_numbers=True),
-        tokenizer.encode_arrow(pa.array(["5"]), return_numbers=True),
-    )
+    tokenizer(["5"] * 3, return_numbers=True)
+    tokenizer.encode_arrow(pa.array(["5"]), return_numbers=True)
     monkeypatch.setenv("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     tokenizer("5")
     assert not said
@@ -105,148 +103,84 @@ def test_nothing_is_said_where_values_are_seen(said, monkeypatch):
 
 # trl's trainers
 
+ASKED = [f"what is {n} plus 3.5? " for n, _ in SUMS]
+RIGHT, WRONG = [f"{total}" for _, total in SUMS], [f"{n}.25" for n, _ in SUMS]
+
+
+def said_by(role, texts):
+    return [[{"role": role, "content": text}] for text in texts]
+
+
+ROWS = {
+    "SFT packed": {"text": [a + b for a, b in zip(ASKED, RIGHT, strict=True)]},
+    "SFT chat": {
+        "messages": [
+            a + b for a, b in zip(said_by("user", ASKED), said_by("assistant", RIGHT), strict=True)
+        ]
+    },
+    "DPO plain": {"prompt": ASKED, "chosen": RIGHT, "rejected": WRONG},
+    "DPO chat": {
+        "prompt": said_by("user", ASKED),
+        "chosen": said_by("assistant", RIGHT),
+        "rejected": said_by("assistant", WRONG),
+    },
+}
+
 
 def model(tokenizer):
     torch.manual_seed(0)
-    ends = {
-        "bos_token_id": None,
-        "eos_token_id": tokenizer.eos_token_id,
-        "pad_token_id": tokenizer.pad_token_id,
-    }
-    return transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(
-            vocab_size=len(tokenizer), n_positions=128, n_embd=8, n_layer=1, n_head=1, **ends
-        )
-    )
-
-
-def conversation(user, assistant):
-    return [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
-
-
-def settings(folder, **more):
-    quiet = {
-        "report_to": [],
-        "save_strategy": "no",
-        "disable_tqdm": True,
-        "use_cpu": True,
-        "bf16": False,
-        "logging_steps": 1,
-    }
-    return {
-        "output_dir": str(folder),
-        "max_steps": 2,
-        "per_device_train_batch_size": 4,
-        "max_length": 64,
-        **quiet,
-        **more,
-    }
-
-
-def seen_by(kind, monkeypatch):
-    """The batches that reach the loss of a trainer."""
-    batches = []
-    original = kind.compute_loss
-
-    def compute_loss(self, model, inputs, *rest, **more):
-        batches.append(
-            {
-                name: value.clone()
-                for name, value in inputs.items()
-                if isinstance(value, torch.Tensor)
-            }
-        )
-        return original(self, model, inputs, *rest, **more)
-
-    monkeypatch.setattr(kind, "compute_loss", compute_loss)
-    return batches
-
-
-def check_training(trainer):
-    trainer.train()
-    losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
-    assert len(losses) == 2 and np.isfinite(losses).all()
+    ends = {f"{name}_token_id": tokenizer.eos_token_id for name in ("eos", "pad")}
+    sizes = {"n_positions": 128, "n_embd": 8, "n_layer": 1, "n_head": 1, "bos_token_id": None}
+    config = transformers.GPT2Config(vocab_size=len(tokenizer), **sizes, **ends)
+    return transformers.GPT2LMHeadModel(config)
 
 
 @pytest.mark.parametrize(
-    ("numbers", "way"),
+    ("way", "numbers"),
     [
-        (PlaceValue(), "packed"),
-        pytest.param(P10(), "chat", marks=pytest.mark.slow),
-        (XVal(), "packed"),
+        ("SFT packed", PlaceValue()),
+        ("SFT packed", XVal()),
+        pytest.param("SFT chat", P10(), marks=pytest.mark.slow),
+        ("DPO chat", PlaceValue()),
+        ("DPO plain", XVal()),
     ],
-    ids=["place", "p10", "xval"],
+    ids=str,
 )
-def test_sft(numbers, way, said, tmp_path, monkeypatch):
+def test_trainers(way, numbers, said, tmp_path, monkeypatch):
+    """What reaches the loss holds the numbers of the rows, or it is said that it does not."""
     trl = pytest.importorskip("trl")
-    tokenizer, batches = made(numbers), seen_by(trl.SFTTrainer, monkeypatch)
-    rows = {"text": [f"{n} plus 3.5 is {total}" for n, total in SUMS]}
-    if way == "chat":
-        rows = {
-            "messages": [conversation(f"what is {n} plus 3.5", f"{total}") for n, total in SUMS]
-        }
-    arguments = trl.SFTConfig(**settings(tmp_path, packing=way == "packed", packing_strategy="bfd"))
-    if way == "packed":
+    tokenizer, batches = made(numbers), []
+    kind, config = getattr(trl, f"{way[:3]}Trainer"), getattr(trl, f"{way[:3]}Config")
+    compute_loss = kind.compute_loss
+
+    def noted(self, model, inputs, *rest, **more):
+        batches.append(inputs["input_ids"].clone())
+        return compute_loss(self, model, inputs, *rest, **more)
+
+    monkeypatch.setattr(kind, "compute_loss", noted)
+    options = {"output_dir": str(tmp_path), "report_to": [], "save_strategy": "no", "max_steps": 2}
+    options |= {"disable_tqdm": True, "use_cpu": True, "bf16": False, "logging_steps": 1}
+    options |= {"per_device_train_batch_size": 4, "max_length": 64}
+    if way == "SFT packed":
+        options |= {"packing": True, "packing_strategy": "bfd"}
         monkeypatch.setattr(logging.getLogger("trl"), "disabled", True)  # its advice on attention
-    check_training(
-        trl.SFTTrainer(
-            model(tokenizer),
-            arguments,
-            train_dataset=datasets.Dataset.from_dict(rows),
-            processing_class=tokenizer,
-        )
+    trainer = kind(
+        model(tokenizer),
+        args=config(**options),
+        train_dataset=datasets.Dataset.from_dict(ROWS[way]),
+        processing_class=tokenizer,
     )
-    texts = " ".join(
-        tokenizer.decode(line)
-        for batch in batches
-        for line in batch["input_ids"].reshape(len(batch["input_ids"]), -1)
-    )
+    trainer.train()
+    losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    assert len(losses) == 2 and np.isfinite(losses).all()
+    lines = [line for batch in batches for line in batch.reshape(len(batch), -1)]
+    texts = " ".join(map(tokenizer.decode, lines)).replace("<|endoftext|>", " ")
     if isinstance(numbers, XVal):
         assert len(said) >= 1 and "[NUM]" in texts and "3.5" not in texts
         return
     assert not said
-    found = {number.value for number in numtok.extract(texts.replace("<|endoftext|>", " "))}
-    assert {value for value in found if value != int(value)} <= {total for _, total in SUMS} | {3.5}
-    assert 3.5 in found and len(found & {total for _, total in SUMS}) >= 4
-
-
-@pytest.mark.parametrize(
-    ("numbers", "way"), [(PlaceValue(), "chat"), (XVal(), "plain")], ids=["place", "xval"]
-)
-def test_dpo(numbers, way, said, tmp_path, monkeypatch):
-    trl = pytest.importorskip("trl")
-    tokenizer, batches = made(numbers), seen_by(trl.DPOTrainer, monkeypatch)
-    asked, right, wrong = (
-        [f"what is {n} plus 3.5? " for n, _ in SUMS],
-        [f"{total}" for _, total in SUMS],
-        [f"{n}.25" for n, _ in SUMS],
-    )
-    rows = {"prompt": asked, "chosen": right, "rejected": wrong}
-    if way == "chat":
-        pairs = {"chosen": right, "rejected": wrong}
-        rows = {"prompt": [conversation(text, "")[:1] for text in asked]}
-        rows |= {
-            name: [conversation("", text)[1:] for text in answers]
-            for name, answers in pairs.items()
-        }
-    arguments = trl.DPOConfig(**settings(tmp_path))
-    check_training(
-        trl.DPOTrainer(
-            model(tokenizer),
-            model(tokenizer),
-            args=arguments,
-            train_dataset=datasets.Dataset.from_dict(rows),
-            processing_class=tokenizer,
-        )
-    )
-    texts = [tokenizer.decode(line) for batch in batches for line in batch["input_ids"]]
-    assert texts
-    if isinstance(numbers, XVal):
-        assert len(said) >= 1 and not any("3.5" in text for text in texts)
-        return
-    assert not said
-    for text in texts:
-        number, added, answer = [
-            found.value for found in numtok.extract(text.split("<|endoftext|>")[0])
-        ]
-        assert float(added) == 3.5 and float(answer) in (float(number) + 3.5, float(number) + 0.25)
+    found = {float(number.value) for number in numtok.extract(texts)}
+    right = {total for _, total in SUMS}
+    expected = right | {3.5} | {float(one) for one in WRONG if way[:3] == "DPO"}
+    assert {value for value in found if value != int(value)} <= expected
+    assert 3.5 in found and len(found & right) >= 4

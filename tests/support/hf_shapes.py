@@ -2,6 +2,7 @@
 while.
 """
 
+import contextlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -126,17 +127,14 @@ def like(value, rows, single):
     return torch.tensor(rows, dtype=value.dtype).reshape(value.shape)
 
 
-class attributes:  # a context manager
+@contextlib.contextmanager
+def attributes(subject, values):
     """Sets attributes of a tokenizer, and puts back those it had."""
-
-    def __init__(self, subject, values):
-        self.subject, self.values = subject, values
-
-    def __enter__(self):
-        self.before = {name: getattr(self.subject, name) for name in self.values}
-        for name, value in self.values.items():
-            setattr(self.subject, name, value)
-
-    def __exit__(self, *_):
-        for name, value in self.before.items():
-            setattr(self.subject, name, value)
+    before = {name: getattr(subject, name) for name in values}
+    for name, value in values.items():
+        setattr(subject, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(subject, name, value)

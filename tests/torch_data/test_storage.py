@@ -163,6 +163,10 @@ def test_a_changed_file_is_converted_anew(file, batch, cache, caplog):
     assert opened[1]["number_value"][0] == 1  # what it was when it was opened
     with pytest.raises(InputError, match="make the data set again"):
         pickle.loads(pickle.dumps(opened))[1]
+    (before,) = files(cache)
+    os.utime(file, (0, 0))  # as after a change that leaves the size
+    check(file, another, 100)
+    assert len(files(cache)) == 1 and before not in files(cache)
 
 
 @pytest.mark.parametrize("damage", ["end", "cut", "gone"])
