@@ -18,8 +18,8 @@ import numpy as np
 
 from numtok.errors import SchemaError
 from numtok.representations import streams
-from numtok.tokenizer.packing import row_ends
-from numtok_torch.data.rows import Ints, NumberTokens
+from numtok.tokenizer.packing import NumberTokens, row_ends
+from numtok_torch.data.packing import Ints
 from numtok_torch.data.storage import Chunk, Row, Storage
 
 Read = Callable[[int], Chunk]

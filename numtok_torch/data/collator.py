@@ -36,11 +36,11 @@ import torch
 from torch.utils.data import get_worker_info
 
 from numtok.errors import SchemaError
+from numtok.tokenizer.packing import NumberTokens
 from numtok.tokenizer.schema import read_metadata
 from numtok_torch.data.masking import IGNORED, Masking
 from numtok_torch.data.packing import Layout, pack, pad, round_up, since
 from numtok_torch.data.rows import (
-    NumberTokens,
     Rows,
     inner_shapes,
     number_streams,

@@ -30,9 +30,10 @@ from torch.utils.data._utils.collate import default_collate_fn_map
 from numtok.errors import SchemaError
 from numtok.representations.columns import SEQ_LENGTHS
 from numtok.tokenizer.metadata import tokenizer_told
+from numtok.tokenizer.packing import NumberTokens
 from numtok_torch.data.blocks import Blocks, Cutting, Read, null_row
-from numtok_torch.data.packing import within
-from numtok_torch.data.rows import Ints, NumberTokens, stored_columns
+from numtok_torch.data.packing import Ints, within
+from numtok_torch.data.rows import stored_columns
 from numtok_torch.data.storage import Row, Storage
 from numtok_torch.data.tokens import token_id
 

@@ -26,7 +26,9 @@ import numpy as np
 
 from numtok.errors import SchemaError
 from numtok.representations import streams
-from numtok_torch.data.rows import Ints, Mask, NumberTokens, Placed, Rows, number_streams
+from numtok.tokenizer.packing import NumberTokens
+from numtok_torch.data.packing import Ints, Mask
+from numtok_torch.data.rows import Placed, Rows, number_streams
 
 WHAT = ("all", "numbers", "words", "spans")
 IGNORED = -100

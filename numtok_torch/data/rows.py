@@ -42,8 +42,6 @@ from numtok.tokenizer.layout import conform_schema
 from numtok.tokenizer.packing import NumberTokens
 from numtok_torch.data.packing import Ints, Mask, within
 
-__all__ = ["Ints", "Mask", "NumberTokens", "Placed", "Rows", "read_rows", "truncate"]
-
 Array = npt.NDArray[Any]
 Row = Mapping[str, Any]
 Shapes = Mapping[str, tuple[int, ...]]

@@ -36,7 +36,8 @@ from numtok.tokenizer.schema import (
     read_metadata,
     valid_rows,
 )
-from numtok_torch.data.rows import Ints, stored_columns
+from numtok_torch.data.packing import Ints
+from numtok_torch.data.rows import stored_columns
 
 OPEN_FILES = 16
 MAPPED_CHUNKS = 256  # that are held open: views, which take little memory

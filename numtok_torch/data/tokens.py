@@ -8,7 +8,8 @@ from typing import Any
 
 import numtok
 from numtok.errors import TokenizerError
-from numtok_torch.data.rows import NumberTokens, inner_shapes
+from numtok.tokenizer.packing import NumberTokens
+from numtok_torch.data.rows import inner_shapes
 
 
 def tokens_of(tokenizer: Any) -> dict[str, Any]:

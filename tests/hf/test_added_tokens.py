@@ -139,6 +139,13 @@ def test_train_new_from_iterator(kind):
     assert old("the nation")["input_ids"] == source(kind)("the nation")["input_ids"]
 
 
+def test_numbers_take_no_part_in_a_vocabulary():
+    corpus = [["of 1234 and 1234 "] * 50, "1234"]
+    tok = ours("roberta").train_new_from_iterator(corpus, vocab_size=300, show_progress=False)
+    assert not any("12" in token for token in tok.get_vocab().keys() - ours("roberta").get_vocab())
+    assert "Ġand" in tok.get_vocab()
+
+
 def test_an_added_token_in_another_case():
     """Where the source lower-cases, it sees its added token in any case; the digits in it are no
     numbers in any case.

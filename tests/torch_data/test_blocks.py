@@ -19,10 +19,10 @@ from numtok.corpus.write.encoded import open_writer
 from numtok.errors import NumtokError, SchemaError
 from numtok.representations import P10, FloatBits, FoNE, PlaceValue, XVal
 from numtok.tokenizer.layout import to_token_layout
+from numtok.tokenizer.packing import NumberTokens
 
 torch = pytest.importorskip("torch")
 from numtok_torch.data import IterableNumberDataset, NumberCollator, NumberDataset
-from numtok_torch.data.rows import NumberTokens
 
 REPRESENTATIONS = {
     "xval": XVal(),

@@ -16,8 +16,9 @@ from numtok.representations import FP15, P10, PlaceValue, XVal
 
 torch = pytest.importorskip("torch")
 
+from numtok.tokenizer.packing import NumberTokens
 from numtok_torch.data import NumberCollator, NumberDataset
-from numtok_torch.data.rows import NumberTokens, number_streams
+from numtok_torch.data.rows import number_streams
 
 PAD, MASK, VOCAB = 900, 901, 1000
 NUMBERS = NumberTokens(ids=(902, 903), own=(902, 903))
