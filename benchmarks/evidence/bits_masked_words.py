@@ -336,6 +336,7 @@ EXPERIMENT = Experiment(
     phases,
     run,
     section,
+    question="Does the value of a number help to guess the words around it?",
     differs=(
         f"A BERT of width {TRUNK['small'][0]} with {TRUNK['small'][1]} layers, pretrained here on"
         f" Wikipedia for {PRETRAINING['small']:,} steps of {BATCH}, in place of BERT-base, then"

@@ -29,6 +29,7 @@ class Experiment:
         run: settings, the results so far, and a folder that is removed afterwards; what was found.
         section: Markdown of the results, without a heading; it may draw plots into the folder
             given.
+        question: which is asked, for readers of no paper.
         differs: what of the paper's setting is not that of the results.
         seen: in a sentence, what the results say to the claim; empty if there are too few.
         verdict: of the paper's finding: shown, shown in part, not shown or contradicted, and what
@@ -43,6 +44,7 @@ class Experiment:
     phases: Callable[[str], list[list[Settings]]]
     run: Callable[[Settings, Store, Path], Result]
     section: Callable[[list[tuple[Settings, Result]], Path], str]
+    question: str = ""
     differs: str = ""
     seen: Callable[[list[tuple[Settings, Result]]], str] = lambda results: ""
     verdict: str = ""

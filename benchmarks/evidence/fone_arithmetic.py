@@ -238,6 +238,7 @@ EXPERIMENT = Experiment(
     phases,
     run,
     section,
+    question="With one token a number, are answers right to the last digit?",
     differs=(
         "Numbers of up to 3 digits, in products 2, in place of 6 (sums), 5 (differences) and 4; width"
         f" {TRUNK['small'][0]} and {TRUNK['small'][1]} layers in place of 37.55 M parameters;"

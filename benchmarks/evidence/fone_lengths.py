@@ -282,6 +282,7 @@ EXPERIMENT = Experiment(
     phases,
     run,
     section,
+    question="Does FoNE help sums that are longer than those of the training?",
     differs=(
         f"Operands of up to {SHORT['small']} digits in training and of up to {LONG['small']} asked,"
         f" in place of 10 and 50; width {TRUNK['small'][0]} and {TRUNK['small'][1]} layers in place"

@@ -172,6 +172,7 @@ EXPERIMENT = Experiment(
     phases,
     run,
     section,
+    question="Is a mixture of Gaussians a better answer than one value?",
     differs=(
         "The tasks are ours. **Two answers**: after x stands x in seven cases of ten, else -x; x has"
         " four digits, so that a question mostly stands in the training too, with either answer."

@@ -167,45 +167,45 @@ def first_number(question: Question) -> str:
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
-    """Exact answers, and near ones where an answer is one number; guesses in the last rows."""
+    """Near answers where an answer is one number, guesses in the last rows; then exact ones."""
     by = by_row(results)
     if not by:
         return ""
-    parts = []
-    for key, title in (("exact", "Exact"), ("near", f"Within {NEAR:.0%}")):
-        tasks = [one for one in TASKS if key == "exact" or one not in ("sort", "interval")]
-        parts.append(tables.markdown([title, *tasks], [_row(by, name, key, tasks) for name in by]))
+    tasks = [one for one in TASKS if one not in ("sort", "interval")]
+    parts = [
+        tables.markdown([f"Within {NEAR:.0%}", *tasks], [_row(by, name, tasks) for name in by]),
+        "Bold: above all guesses by more than twice the standard error of the difference.",
+    ]
     picture = plots / f"{NAME}.svg"
     values = {
         name: {task: [one["exact"][task] for one in found] for task in TASKS}
         for name, found in by.items()
     }
     dots(picture, values, "exact", share=True)
-    parts.append("Bold: above all guesses by more than twice the standard error of the difference.")
     parts.append(shown(picture, "Exact answers by task", by))
     curves = plots / f"{NAME}_curves.svg"
     parts.append(learning_curves(curves, by, "Exact answers of all tasks", "exact, mean of tasks"))
     return "\n\n".join(filter(None, parts))
 
 
-def _row(by: Rows, name: str, key: str, tasks: Sequence[str]) -> list[str]:
+def _row(by: Rows, name: str, tasks: Sequence[str]) -> list[str]:
     guess = "questions" not in by[name][0]
-    cells = [tables.mean((one[key][task] for one in by[name]), ".0%") for task in tasks]
+    cells = [tables.mean((one["near"][task] for one in by[name]), ".0%") for task in tasks]
     if not guess:
-        above = better(by, name, key)
+        above = better(by, name)
         pairs = zip(cells, tasks, strict=True)
         cells = [f"**{cell}**" if task in above else cell for cell, task in pairs]
     return [f"guess: {name}" if guess else f"`{name}` {tables.seeds(by[name])}", *cells]
 
 
-def better(by: Rows, name: str, key: str) -> list[str]:
-    """The tasks in which a row has more right answers than every guess has, by twice the standard
+def better(by: Rows, name: str) -> list[str]:
+    """The tasks in which a row has more near answers than every guess has, by twice the standard
     error of the difference; the questions, and so what is known of it, are those of every seed.
     """
     found = []
     for task, count in by[name][0]["questions"].items():
-        share = float(np.mean([one[key][task] for one in by[name]]))
-        best = max(one[key][task] for (one, *_) in by.values() if "questions" not in one)
+        share = float(np.mean([one["near"][task] for one in by[name]]))
+        best = max(one["near"][task] for (one, *_) in by.values() if "questions" not in one)
         if tables.clearly(share, best, count):
             found.append(task)
     return found
@@ -229,6 +229,7 @@ EXPERIMENT = Experiment(
     phases,
     run,
     section,
+    question="Ten tasks at once: which representation learns them?",
     differs=(
         f"Numbers of one significant digit, lists of two or three. One Llama of width"
         f" {TRUNK['small'][0]} with {TRUNK['small'][1]} layers for each row, for all tasks at once:"
@@ -236,8 +237,7 @@ EXPERIMENT = Experiment(
         f" asked about: {ASKED['small']} questions of a task, 18 of `power`. The same digits with another"
         " sign or power of ten do stand in the training: for all products and quotients, and with all"
         " signs turned for half of the sums and differences. Right answers are rounded to"
-        f" {DIGITS} digits, so that heads of real numbers are hardly ever exact; see the second table for"
-        " these."
+        f" {DIGITS} digits, so that heads of real numbers are hardly ever exact."
     ),
     verdict=(
         "Says nothing: after these steps hardly a row is better than a guess at any task. Ten times the"

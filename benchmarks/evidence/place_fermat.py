@@ -314,6 +314,7 @@ EXPERIMENT = Experiment(
     phases,
     run,
     section,
+    question="Do digits that know their places solve word problems?",
     differs=(
         f"A GPT-NeoX of width {TRUNK['small'][0]} with {TRUNK['small'][1]} layers and random weights in"
         f" place of a Pythia; {PRETRAINING['small']:,} steps of extended pretraining,"

@@ -23,9 +23,9 @@ How to read this page:
 
 - **The models are small**: 50,000 to 930,000 weights, mostly a minute of training. `Shown` is no proof for larger ones, `not shown` none against the paper.
 - **±** is the standard deviation over seeds (divided by n - 1). A figure without it is of one seed.
-- **Every row** of a table gets the same trunk, data, steps and search, unless it says otherwise (`×4`, `longer`).
-- **Vectors start** as long as the word vectors that they are added to; but places start from zeros, outside of `fone_lengths`, and FoNE's features, which do
-  not learn, are as published.
+- **Every row** of a table gets the same transformer, data, steps and search, unless it says otherwise (`×4`, `longer`).
+- **Vectors start** as long as the word vectors that they are added to; but those of places start from zeros, outside of `fone_lengths`, and FoNE's features,
+  which do not learn, are as published.
 - **CPU seconds** are of a core that had other work beside.
 - **Once more**: `python -m benchmarks.evidence NAME` makes the runs of an experiment that are missing. Each is a file in `benchmarks/evidence/results`,
   with settings, seed, losses, versions and examples of answers. `report` writes this page. Tables and sections of xVal are those of its first version.
@@ -53,8 +53,8 @@ def overview(experiments: Iterable[Experiment], store: Store, size: str) -> str:
         runs = [settings for phase in one.phases(size) for settings in phase]
         done = sum(store.get(one.results, settings) is not None for settings in runs)
         said = re.split("[.:,]| of ", one.verdict)[0]
-        rows.append([f"`{one.name}`", one.paper, said, f"{done} of {len(runs)}"])
-    return tables.markdown(["", "paper", "verdict", "runs done"], rows)
+        rows.append([one.question, f"`{one.name}`", said, f"{done} of {len(runs)}"])
+    return tables.markdown(["", "experiment", "verdict", "runs done"], rows)
 
 
 def _runs(one: Experiment, results: list[tuple[Settings, Result]], store: Store) -> str:

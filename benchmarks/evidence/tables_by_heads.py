@@ -259,6 +259,7 @@ EXPERIMENT = Experiment(
     phases,
     run,
     section,
+    question="Can a model say a column of a table that it reads as text?",
     differs=(
         "Two tables of scikit-learn as text: diabetes (442 rows, the progression from 10 columns) and"
         " breast cancer (569 rows, the worst compactness from 10 means). A Llama of width"

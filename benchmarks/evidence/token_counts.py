@@ -140,6 +140,7 @@ EXPERIMENT = Experiment(
     phases,
     run,
     section,
+    question="How many tokens does a number take?",
     differs=(
         "Pages of Wikipedia in place of the tables of WikiTableQuestions, so it is the ratios that"
         " compare."

@@ -266,6 +266,7 @@ EXPERIMENT = Experiment(
     phases,
     run,
     section,
+    question="For estimates, is a value that scales a vector better than tokens?",
     differs=(
         "The paper does not say the size, steps or samples of its arithmetic. Here width"
         f" {TRUNK['small'][0]} and {TRUNK['small'][1]} layers; {STEPS['small']:,} steps of"

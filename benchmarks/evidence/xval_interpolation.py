@@ -82,6 +82,7 @@ EXPERIMENT = Experiment(
     xval_expressions.phases,
     xval_expressions.run,
     section,
+    question="And where the training left numbers out?",
     differs=(
         "The runs are those of `xval_expressions`. In the paper the gap is in what is predicted, here"
         " in an operand that is read: the training has answers of all sizes. Tokens of P1000 that the"
