@@ -22,7 +22,7 @@ import numtok
 from benchmarks.evidence import learning
 from benchmarks.evidence.corpus import Encoded, encode
 from benchmarks.evidence.learning import Course
-from numtok_torch import NumberModel, PlaceValueEmbedding, metrics
+from numtok_torch import NumberModel, PlaceValueEmbedding, embedding_from_schema, metrics
 
 END = ";"
 WATCHED = 200  # questions for a point of a learning curve
@@ -52,13 +52,15 @@ class Task:
 @dataclass(frozen=True)
 class Row:
     """What is compared: numbers as ``numtok.encode_files`` takes them, whether the model sees the
-    places of digits that have them, and whether those of a question are shown as they would be
-    while it is written, as those of an answer are.
+    places of digits that have them, whether those of a question are shown as they would be while
+    it is written, as those of an answer are, and whether features that do not learn are as short
+    as the word vectors.
     """
 
     numbers: str
     places: bool = True
     as_written: bool = False
+    short: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,11 @@ def run(
     if row.as_written:
         places = PlaceValueEmbedding(size[0], written="lsd", read_as_written=True)
         model = NumberModel(model.backbone, places, model.head)
+    if row.short:
+        # a digit has a cosine and a sine, of norm 1
+        norm = start * (size[0] / sum(task.answer)) ** 0.5
+        features = embedding_from_schema(encoded.schema, size[0], amplitude=norm)
+        model = NumberModel(model.backbone, features, model.head)
     batch = encoded.batch(labels=answers_only, objective="causal")
     some = unseen[:WATCHED]
     found = learning.train(
