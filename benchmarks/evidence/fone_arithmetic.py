@@ -36,7 +36,6 @@ ROWS: dict[str, Row] = {
     "fone" + SHORT: Row("fone", short=True),
 }
 SEEDED = ("fone", "digits", "digits, reversed, places")
-OF_VALUES = ("xval", "xval:log", "bits")
 PRODUCTS = ("fone", "digits, reversed, places")  # are trained longest
 ADD, SUBTRACT, MULTIPLY = "addition", "subtraction", "multiplication"
 DECIMALS = "addition of decimals"
@@ -93,7 +92,7 @@ def phases(size: str) -> list[list[Settings]]:
         if task == DECIMALS or not row.endswith(AS_WRITTEN)
         if task == ADD or not row.endswith(SHORT)
         if size == "full" or task != MULTIPLY or row in SEEDED
-        for seed in _seeds_of(task, row)
+        for seed in seeds(task)[: None if row.removesuffix(AS_WRITTEN) in SEEDED else 1]
     ]
     return [search, runs, *(_longer() if size == "small" else [])]
 
@@ -101,12 +100,6 @@ def phases(size: str) -> list[list[Settings]]:
 def seeds(task: str) -> tuple[int, ...]:
     """Of the tables: other ones than that of the search, which draws the same sums."""
     return {ADD: (1, 2, 3, 4), DECIMALS: (1, 2, 3)}.get(task, (0, 1, 2))
-
-
-def _seeds_of(task: str, row: str) -> tuple[int, ...]:
-    """All of the task's for what carries a verdict, three for what advice rests on, else one."""
-    advised = task == ADD and row in OF_VALUES
-    return seeds(task)[: 4 if row.removesuffix(AS_WRITTEN) in SEEDED else 3 if advised else 1]
 
 
 def _longer() -> list[list[Settings]]:

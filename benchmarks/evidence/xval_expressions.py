@@ -34,9 +34,10 @@ from numtok_torch import XVAL_MASKING, NumberModel, metrics, xval_gpt2
 NAME = "xval_expressions"
 REPRESENTATIONS = ("xval", "p10", "p1000")
 OF_FULL = ("b1999", "fp15")
-OPERANDS = {"smoke": (2,), "small": (2,), "full": (2, 3, 4)}
+MORE = (3, 4)  # operands, of the full size
 RATES = (0.001, 0.002)
-SEEDS = (1, 2)  # further ones, on two operands
+SEEDS = {"xval": (1, 2), "p10": (1,), "p1000": (1, 2)}  # further ones, on two operands
+LONGER = (0, 1)  # seeds of longer training
 WHERE = ("seen", "gap", "beyond")
 STEPS = {"smoke": 8, "small": 2000, "full": 100_000}
 SAMPLES = {"smoke": 100, "small": 100_000, "full": 1_000_000}
@@ -62,11 +63,11 @@ def phases(size: str) -> list[list[Settings]]:
         return [[_settings(size, numbers, 2) | {"rate": RATES[0]} for numbers in ("xval", "p10")]]
     names = (*REPRESENTATIONS, *OF_FULL) if size == "full" else REPRESENTATIONS
     search = [_settings(size, numbers, 2) | {"rate": rate} for numbers in names for rate in RATES]
-    more = [(operands, 0) for operands in OPERANDS[size][1:]]
-    more += [(2, seed) for seed in SEEDS if size == "small"]
-    runs = [_settings(size, numbers, *case) for case in more for numbers in names]
-    longer = [_settings(size, "xval", *case) | {"times": TIMES} for case in [(2, 0), *more]]
-    return [search, runs + (longer if size == "small" else [])]
+    if size == "full":
+        return [search, [_settings(size, numbers, count) for count in MORE for numbers in names]]
+    runs = [_settings(size, numbers, 2, seed) for numbers in names for seed in SEEDS[numbers]]
+    longer = [_settings(size, "xval", 2, seed) | {"times": TIMES} for seed in LONGER]
+    return [search, runs + longer]
 
 
 def _settings(size: str, numbers: str, operands: int, seed: int = 0) -> Settings:
