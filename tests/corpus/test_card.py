@@ -11,20 +11,11 @@ import pytest
 import numtok
 from numtok.errors import JobError
 
-OPTIONS = {"numbers": "xval", "shards": 4, "workers": 1, "card": True}
+OPTIONS = {"numbers": "xval", "shards": 4, "card": True}
 ODD = 'of "x": 1e-05,\x85\n|`é\U0001f600'  # a name of a column that needs quotes, and more
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return jobs.make_corpus(tmp_path_factory.mktemp("corpus") / "in", 60)
-
-
-@pytest.fixture(scope="module")
-def unbroken(corpus, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("unbroken") / "out"
-    numtok.encode_files(corpus, folder, **OPTIONS)
-    return folder
+corpus, unbroken = jobs.fixtures(60, **OPTIONS)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])

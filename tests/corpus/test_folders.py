@@ -16,10 +16,7 @@ from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 from numtok.errors import InputError
 from numtok_torch import IterableNumberDataset, NumberDataset
 
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return jobs.make_corpus(tmp_path_factory.mktemp("corpus") / "in", 60)
+corpus, _ = jobs.fixtures(60)
 
 
 @pytest.fixture(scope="module")

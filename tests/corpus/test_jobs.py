@@ -21,17 +21,7 @@ from numtok.errors import InputError, JobError, NumtokError, OutputError, Repres
 OPTIONS = {"keep_columns": ["id"], "keep_text": True}
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return jobs.make_corpus(tmp_path_factory.mktemp("corpus") / "in")
-
-
-@pytest.fixture(scope="module")
-def unbroken(corpus, tmp_path_factory):
-    """A job of seven shards, in one run and one process."""
-    folder = tmp_path_factory.mktemp("unbroken") / "out"
-    numtok.encode_files(corpus, folder, shards=7, workers=1, **OPTIONS)
-    return folder
+corpus, unbroken = jobs.fixtures(shards=7, **OPTIONS)
 
 
 @pytest.fixture
@@ -96,26 +86,19 @@ def test_only_what_is_missing_is_done(corpus, unbroken, done):
     assert 0 < said[0].resumed < said[0].total
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"shards": 3}, "shards was 7, now it is 3"),
+def test_another_job_is_refused_by_what_differs(corpus, done, monkeypatch):
+    for options, message in (
         ({"keep_text": False}, "keep_text was true, now it is false"),
         ({"numbers": "bits"}, "numbers was .*xval.*, now it is .*bits"),
-    ],
-)
-def test_another_job_is_refused_by_what_differs(corpus, done, options, message):
-    with pytest.raises(JobError, match=f"out: holds another job: .*{message}.*overwrite=True"):
-        encode(corpus, done, **options)
-    summary = encode(corpus, done, overwrite=True, **options)
-    assert summary.resumed == 0 and len(list(done.glob("*.parquet"))) == summary.shards
-    assert len(list((done / "__numtok").glob("0*.json"))) == summary.shards
-
-
-def test_other_versions_are_other_jobs(corpus, done, monkeypatch):
+        ({"shards": 3}, "shards was 7, now it is 3"),
+    ):
+        with pytest.raises(JobError, match=f"out: holds another job: .*{message}.*overwrite=True"):
+            encode(corpus, done, **options)
+    assert encode(corpus, done, overwrite=True, shards=3).resumed == 0
+    assert len(list(done.glob("*.parquet"))) == len(list((done / "__numtok").glob("0*.json"))) == 3
     monkeypatch.setattr("numtok.corpus.jobs.plan.version", lambda package: "0.0.1")
     with pytest.raises(JobError, match=r"numtok was version .*, now it is 0\.0\.1"):
-        encode(corpus, done)
+        encode(corpus, done, shards=3)
 
 
 def test_what_is_damaged_is_made_again(corpus, unbroken, done):

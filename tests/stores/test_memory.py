@@ -15,7 +15,9 @@ import numtok
 from numtok.corpus.jobs.config import read_config
 from numtok.errors import InputError, JobError, MissingDependencyError, OutputError
 
-OPTIONS = {"keep_columns": ["id"], "keep_text": True, "shards": 5, "workers": 2}
+OPTIONS = {"keep_columns": ["id"], "keep_text": True, "shards": 5}
+OUT = "memory://out"
+corpus, local = jobs.fixtures(80, **OPTIONS)
 
 
 @pytest.fixture
@@ -23,44 +25,28 @@ def store():
     return memory_store.empty()
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return jobs.make_corpus(tmp_path_factory.mktemp("corpus") / "in", 80)
-
-
-@pytest.fixture(scope="module")
-def local(corpus, tmp_path_factory):
-    """The job of ``corpus`` in a folder of this machine."""
-    folder = tmp_path_factory.mktemp("local") / "out"
-    numtok.encode_files(corpus, folder, **OPTIONS | {"workers": 1})
-    return folder
+def encode(inputs, output=OUT, **options):
+    return numtok.encode_files(inputs, output, **OPTIONS, workers=2, **options)
 
 
 def test_a_job_is_the_same_wherever_its_output_lies(store, corpus, local):
     """To the byte, receipts and manifest included; and it goes on where it was."""
-    summary = numtok.encode_files(corpus, "memory://out/", **OPTIONS)
+    summary = encode(corpus, f"{OUT}/")
     assert memory_store.contents(store, "out") == jobs.files(local)
-    assert (summary.output, summary.rows) == ("memory://out", 5 * 80)
+    assert (summary.output, summary.rows) == (OUT, 5 * 80)
     assert summary.output_bytes == sum(path.stat().st_size for path in local.glob("*.parquet"))
-    for name in (
-        "__numtok/000003.json",
-        "__numtok/manifest.json",
-        "000002.parquet",
-        "__numtok/000002.json",
-    ):
+    own = [f"__numtok/{name}.json" for name in ("000003", "000002", "manifest")]
+    for name in (*own, "000002.parquet"):
         store.rm_file(f"/out/{name}")
-    again = numtok.encode_files(corpus, "memory://out", **OPTIONS)
-    assert again.resumed == 3 and memory_store.contents(store, "out") == jobs.files(local)
-    assert numtok.finish_job("memory://out", check=True).rows == summary.rows
+    assert encode(corpus).resumed == 3 and memory_store.contents(store, "out") == jobs.files(local)
+    assert numtok.finish_job(OUT, check=True).rows == summary.rows
 
 
 def test_inputs_from_a_store(store, corpus, local, tmp_path):
     """Cut as local ones are; a folder, a pattern, and files by name."""
-    url = memory_store.upload(store, corpus, "in")
-    numtok.encode_files(url, tmp_path / "out", **OPTIONS)
+    encode(memory_store.upload(store, corpus, "in"), tmp_path / "out")
     here, there = jobs.manifest(local), jobs.manifest(tmp_path / "out")
-    for one, other in zip(here["shards"], there["shards"], strict=True):
-        assert one["rows"] == other["rows"]
+    assert [one["rows"] for one in here["shards"]] == [one["rows"] for one in there["shards"]]
     for one, other in zip(here["inputs"], there["inputs"], strict=True):
         assert Path(one["path"]).name == Path(other["path"]).name and other["tag"]
     tables = [jobs.table(out).replace_schema_metadata(None) for out in (local, tmp_path / "out")]
@@ -75,7 +61,7 @@ def test_all_that_reads_and_writes_takes_urls(store, corpus, local, tmp_path):
     """One file, texts, statistics, twin files, a row, the tokenizer beside the shards."""
     memory_store.upload(store, local, "out")
     memory_store.upload(store, corpus, "in")
-    for given, there in ((local, tmp_path), ("memory://out", "memory://")):
+    for given, there in ((local, tmp_path), (OUT, "memory://")):
         numtok.decode_files(given, f"{there}/back.jsonl")
         made = numtok.encode_files(corpus, f"{there}/one.arrow")
         exported = numtok.export_files(given, f"{there}/all")
@@ -85,14 +71,13 @@ def test_all_that_reads_and_writes_takes_urls(store, corpus, local, tmp_path):
         assert store.cat_file(f"/{name}") == (tmp_path / name).read_bytes()
     numtok.decode_files("memory://one.arrow", tmp_path / "texts.jsonl")
     assert len((tmp_path / "texts.jsonl").read_bytes().splitlines()) == made.rows == 5 * 80
-    url = "memory://out"
-    assert numtok.corpus_stats(url) == numtok.corpus_stats(local)
-    assert inspected(url).replace(url, str(local)) == inspected(local)
+    assert numtok.corpus_stats(OUT) == numtok.corpus_stats(local)
+    assert inspected(OUT).replace(OUT, str(local)) == inspected(local)
     assert "1,234.2" in inspected("memory://in", "a.jsonl")
     load = numtok.Tokenizer.from_pretrained
-    assert load(f"{url}/__numtok/tokenizer") == load(f"{local}/__numtok/tokenizer")
+    assert load(f"{OUT}/__numtok/tokenizer") == load(f"{local}/__numtok/tokenizer")
     manifest = "__numtok/manifest.json"
-    assert read_config(f"{url}/{manifest}") == read_config(local / manifest)
+    assert read_config(f"{OUT}/{manifest}") == read_config(local / manifest)
 
 
 def inspected(folder, name="000001.parquet"):
@@ -102,33 +87,50 @@ def inspected(folder, name="000001.parquet"):
     return found.output
 
 
-def test_what_is_there_is_not_replaced_unasked(store, corpus):
-    store.pipe_file("/one.parquet", b"mine")
-    store.pipe_file("/out/theirs.parquet", b"")
+REFUSED = [
+    ("in", "memory://one.parquet", OutputError, r"one.parquet exists already; .* overwrite=True"),
+    ("in", "memory://theirs/", OutputError, "theirs holds a.parquet, which would be read as a"),
+    ("memory://in/*.jsonl", "memory://in/", OutputError, "an input, but lies in the output folder"),
+    ("in", "https://example.org/a.parquet", OutputError, r"https:// is for reading; write to a pa"),
+    ("in", "https://example.org/out/", OutputError, r"https:// is for reading; write to a path"),
+    ("memory://no/a.jsonl", OUT, InputError, "^memory://no/a.jsonl: no such file or folder"),
+    ("memory://in/*.csvx", OUT, InputError, "no file matches this pattern"),
+    ("nothing://a/b.jsonl", OUT, InputError, "nothing:// is unknown; known are paths, s3://"),
+    ("file:///a.jsonl", OUT, InputError, "is a file of this machine: give its path, /a.jsonl"),
+    ("memory://bad.jsonl", "memory://bad.parquet", InputError, "memory://bad.jsonl:2"),
+    ("memory://bad.jsonl", "memory://bad/", JobError, r"1 of 1 shards failed .*://bad.jsonl:2"),
+    ("in", "gs://bucket/out/", MissingDependencyError, r"gs:// needs gcsfs, .* install gcsfs"),
+]
+
+
+@pytest.mark.parametrize(("given", "output", "error", "told"), REFUSED)
+def test_what_cannot_be_is_told_and_leaves_what_was_there(
+    given, output, error, told, store, corpus, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
     memory_store.upload(store, corpus, "in")
-    lies = "an input, but lies in the output folder memory://in"
-    cases = [
-        (corpus, "memory://one.parquet", r"one.parquet exists already; .* overwrite=True"),
-        (corpus, "memory://out/", "out holds theirs.parquet, which would be read as a part"),
-        ("memory://in/*.jsonl", "memory://in/", lies),
-    ]
-    for inputs, output, told in cases:
-        with pytest.raises(OutputError, match=told):
-            numtok.encode_files(inputs, output)
-    with pytest.raises(OutputError, match=r"memory://in/a.jsonl is also an input"):
-        numtok.decode_files("memory://in/a.jsonl", "memory://in/a.jsonl", overwrite=True)
-    assert store.cat_file("/one.parquet") == b"mine"
-    numtok.encode_files(corpus, "memory://one.parquet", overwrite=True)
-    assert store.cat_file("/one.parquet")[:4] == b"PAR1"
-
-
-def test_a_failure_leaves_nothing(store, tmp_path):
+    store.pipe_file("/one.parquet", b"mine")
+    store.pipe_file("/theirs/a.parquet", b"")
     store.pipe_file("/bad.jsonl", b'{"text": "1"}\n{"text": 2')
-    with pytest.raises(InputError, match=r"memory://bad.jsonl:2"):
-        numtok.encode_files("memory://bad.jsonl", "memory://bad.parquet")
-    with pytest.raises(JobError, match=r"1 of 1 shards failed \(0\), .*: memory://bad.jsonl:2"):
-        numtok.encode_files("memory://bad.jsonl", "memory://bad/")
-    assert not [name for name in store.find("/") if name.endswith((".parquet", "/000000.json"))]
+    with pytest.raises(error, match=told):
+        numtok.encode_files(corpus if given == "in" else given, output, scale=1.0)
+    left = [name for name in store.find("/") if name.endswith((".parquet", "/000000.json"))]
+    assert left == ["/in/d.parquet", "/one.parquet", "/theirs/a.parquet"]
+    assert store.cat_file("/one.parquet") == b"mine"
+
+
+def test_without_fsspec(corpus, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(MissingDependencyError, match=r"URLs need fsspec.*'numtok\[remote\]'"):
+        encode(corpus, "s3://bucket/out/")
+
+
+def test_what_is_there_is_replaced_when_asked(store, corpus):
+    store.pipe_file("/a.jsonl", b"mine")
+    with pytest.raises(OutputError, match=r"memory://a.jsonl is also an input"):
+        numtok.decode_files("memory://a.jsonl", "memory://a.jsonl", overwrite=True)
+    numtok.encode_files(corpus, "memory://a.jsonl", output_format="parquet", overwrite=True)
+    assert store.cat_file("/a.jsonl")[:4] == b"PAR1"
 
 
 def test_two_runs_in_one_folder(store, corpus, local):
@@ -137,30 +139,29 @@ def test_two_runs_in_one_folder(store, corpus, local):
 
     def run_the_other(progress):
         if not other and progress.shards[0] == 2:
-            other.append(numtok.encode_files(corpus, "memory://out", **OPTIONS))
+            other.append(encode(corpus))
 
-    summary = numtok.encode_files(corpus, "memory://out", progress=run_the_other, **OPTIONS)
-    assert other[0].resumed == 2 and summary.resumed == 0
+    assert encode(corpus, progress=run_the_other).resumed == 0 and other[0].resumed == 2
     assert memory_store.contents(store, "out") == jobs.files(local)
 
 
 def test_a_job_is_amended_and_mended(store, corpus):
     """What an input is in that changed is made again, and so is what has a damaged receipt."""
-    memory_store.upload(store, corpus, "in")
-    numtok.encode_files("memory://in", "memory://out", shard=(1, 2), **OPTIONS)
+    given = memory_store.upload(store, corpus, "in")
+    encode(given, shard=(1, 2))
     with pytest.raises(InputError, match=r"^memory://out: its job is not finished"):
-        numtok.decode_files("memory://out", "memory://texts.jsonl")
+        numtok.decode_files(OUT, "memory://texts.jsonl")
     with pytest.raises(JobError, match=r"2 of 5 shards are not done: 1, 3; run the same"):
-        numtok.finish_job("memory://out")
-    assert len(numtok.job_status("memory://out").done) == 3
+        numtok.finish_job(OUT)
+    assert len(numtok.job_status(OUT).done) == 3
     store.pipe_file("/out/__numtok/000002.json", b"{}")
-    assert numtok.encode_files("memory://in", "memory://out", **OPTIONS).resumed == 2
+    assert encode(given).resumed == 2
     before = store.cat_file("/in/a.jsonl")
     store.pipe_file("/in/a.jsonl", before + b'{"id": "a80", "text": "5"}\n')
-    summary = numtok.encode_files("memory://in", "memory://out", **OPTIONS)
+    summary = encode(given)
     assert 0 < summary.resumed < 5 and summary.documents == 5 * 80 + 1
     store.rm_file("/in/a.jsonl")
-    assert numtok.encode_files("memory://in", "memory://out", **OPTIONS).documents == 4 * 80
+    assert encode(given).documents == 4 * 80
 
 
 def test_rows_at_random_are_for_this_machine(store, local):
@@ -168,37 +169,3 @@ def test_rows_at_random_are_for_this_machine(store, local):
     told = r"^memory://out: is read row by row, at random, .* copy it to this machine, or mount it;"
     with pytest.raises(InputError, match=told):
         torch_data.NumberDataset(memory_store.upload(store, local, "out"))
-
-
-def test_what_is_for_reading_only(corpus):
-    told = r"cannot write https://example.org/out\S*: https:// is for reading; write to a path, or"
-    for output in ("https://example.org/out.parquet", "https://example.org/out/"):
-        with pytest.raises(OutputError, match=told):
-            numtok.encode_files(corpus, output, scale=1.0)
-
-
-@pytest.mark.parametrize(
-    ("url", "told"),
-    [
-        (
-            "memory://nowhere/a.jsonl",
-            "^memory://nowhere/a.jsonl: no such file or folder",
-        ),
-        ("memory://in/*.csvx", "no file matches this pattern"),
-        ("nothing://a/b.jsonl", "nothing:// is unknown; known are paths, s3://"),
-        ("file:///tmp/a.jsonl", "is a file of this machine: give its path, /tmp/a.jsonl"),
-    ],
-)
-def test_urls_that_lead_nowhere(store, url, told, tmp_path):
-    with pytest.raises(InputError, match=told):
-        numtok.encode_files(url, tmp_path / "out.parquet")
-
-
-def test_a_missing_package_is_named(corpus, monkeypatch):
-    for package, output, told in (
-        ("gcsfs", "gs://bucket/out/", r"gs://bucket/out/\S+: gs:// needs gcsfs, .* install gcsfs"),
-        ("fsspec", "s3://bucket/out/", r"URLs need fsspec, .*: pip install 'numtok\[remote\]'"),
-    ):
-        monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(MissingDependencyError, match=told):
-            numtok.encode_files(corpus, output)

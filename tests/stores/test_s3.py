@@ -27,6 +27,8 @@ from numtok.errors import InputError, JobError, OutputError
 
 OPTIONS = {"keep_columns": ["id"], "keep_text": True, "shards": 3, "workers": 1}
 RATE = 0.25  # of requests that fail
+SLEEP = asyncio.sleep
+corpus, unbroken = jobs.fixtures(60, keep_columns=["id"], keep_text=True, shards=3)
 
 
 @pytest.fixture(scope="module")
@@ -38,41 +40,24 @@ def store():
 @pytest.fixture(autouse=True)
 def patient(monkeypatch, store):
     """The tries are those of s3fs, and one comes soon after the other."""
-    import s3fs
 
-    monkeypatch.setattr(s3fs.S3FileSystem, "retries", 10)
-    monkeypatch.setattr(asyncio, "sleep", _soon)
+    async def soon(seconds, *result):
+        return await SLEEP(min(seconds, 0.001), *result)
 
-
-SLEEP = asyncio.sleep
-
-
-async def _soon(seconds, *result):
-    return await SLEEP(min(seconds, 0.001), *result)
+    monkeypatch.setattr("s3fs.S3FileSystem.retries", 10)
+    monkeypatch.setattr(asyncio, "sleep", soon)
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return jobs.make_corpus(tmp_path_factory.mktemp("corpus") / "in", 60)
-
-
-@pytest.fixture(scope="module")
-def local(corpus, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("local") / "out"
-    numtok.encode_files(corpus, folder, **OPTIONS)
-    return jobs.files(folder)
-
-
-def test_a_job_on_a_store_that_fails_is_the_job_on_a_disk(store, corpus, local):
+def test_a_job_on_a_store_that_fails_is_the_job_on_a_disk(store, corpus, unbroken):
     server, files = store
     with server.failing(server.at_random(RATE, seed=1)):
         summary = numtok.encode_files(corpus, "s3://bucket/out/", **OPTIONS)
         assert server.failed >= 5
-    assert contents(files, "out") == local and summary.shards_done == 3
+    assert contents(files, "out") == jobs.files(unbroken) and summary.shards_done == 3
     files.rm_file("bucket/out/__numtok/000001.json")
     with server.failing(server.at_random(RATE, seed=2)):
         assert numtok.encode_files(corpus, "s3://bucket/out/", **OPTIONS).resumed == 2
-    assert contents(files, "out") == local
+    assert contents(files, "out") == jobs.files(unbroken)
 
 
 def test_a_claim_whose_answer_was_lost_is_had(store):
@@ -96,13 +81,22 @@ def test_inputs_from_a_store_that_fails(store, corpus, tmp_path):
         numtok.encode_files(url, tmp_path / "failing", **OPTIONS)
         assert server.failed >= 5
     assert jobs.shards(tmp_path / "failing") == jobs.shards(tmp_path / "whole")
-    for name in ("a.jsonl", "d.parquet"):
-        files.call_s3("put_object_acl", Bucket="bucket", Key=f"in/{name}", ACL="public-read")
+
+
+@pytest.mark.slow
+def test_inputs_over_plain_http(store, corpus, tmp_path):
+    server, files = store
+    upload(files, corpus, "http")
     names, http, here = ("a.jsonl", "d.parquet"), tmp_path / "http.arrow", tmp_path / "here.arrow"
-    plain = [f"{server.url}/bucket/in/{name}?versionId=null" for name in names]  # over plain HTTP
-    numtok.encode_files([plain[0], plain[1].partition("?")[0]], http, keep_text=True)
+    for name in names:
+        files.call_s3("put_object_acl", Bucket="bucket", Key=f"http/{name}", ACL="public-read")
+    plain = [f"{server.url}/bucket/http/{name}" for name in names]
+    numtok.encode_files([f"{plain[0]}?versionId=null", plain[1]], http, keep_text=True)
     numtok.encode_files([corpus / name for name in names], here, keep_text=True)
     assert http.read_bytes() == here.read_bytes()
+    told = f"^{plain[0]}: cannot be read: .*; check the URL, the network"
+    with server.failing(lambda *_: "503"), pytest.raises(InputError, match=told):
+        numtok.encode_files(plain[0], http, overwrite=True)
 
 
 @pytest.mark.slow
@@ -126,11 +120,8 @@ def test_large_objects_go_in_parts(store, monkeypatch):
     assert sum("partNumber" in path for _, path in server.requests) >= 3
     before = s3_server.uploads(files)  # a lost answer may leave one that nobody has heard of
     assert len(before) <= 1
-    server.requests.clear()
-    with (
-        server.failing(server.at_random(RATE, seed=6)),
-        locations.RemoteFile("s3://bucket/large", block=2 << 20) as read,
-    ):
+    with server.failing(server.at_random(RATE, seed=6)):
+        read = locations.RemoteFile("s3://bucket/large", block=2 << 20)
         assert read.readall() == data
         assert read.seek(-5, os.SEEK_END) == len(data) - 5
         assert (read.read(9), read.read(9)) == (data[-5:], b"")
@@ -196,8 +187,7 @@ def test_an_object_that_changes_or_goes_while_it_is_read(
 
 def large(folder, kind):
     """A file of this kind that does not compress to nothing."""
-    digests = (hashlib.sha256(str(number).encode()).hexdigest() for number in range(3000))
-    texts = [f"{number} {digest}" for number, digest in enumerate(digests)]
+    texts = [f"{n} {hashlib.sha256(str(n).encode()).hexdigest()}" for n in range(3000)]
     path = folder / f"a.{kind}"
     if kind == "parquet":
         pq.write_table(jobs.pa.table({"text": texts}), path, row_group_size=300)
@@ -233,25 +223,17 @@ def test_what_cannot_be_is_told_at_once(store, corpus, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_store_that_stays_away(store, corpus, tmp_path, monkeypatch):
-    """It is tried so many times; then the URL is told, and that the same command goes on, which it
-    does.
-    """
-    server, files = store
+def test_a_store_that_stays_away(store, corpus, monkeypatch):
+    """The URL is told, and that the same command goes on, which it does."""
+    server, _ = store
     monkeypatch.setattr("s3fs.S3FileSystem.retries", 2)
-    url = f"{upload(files, corpus, 'in')}/a.jsonl"
-    for how in ("503", "drop"):
-        told = rf"^{url}: .*; check the URL, the network"
-        with server.failing(lambda *_, how=how: how), pytest.raises(InputError, match=told):
-            numtok.encode_files(url, tmp_path / "a.parquet")
     receipt = "away/__numtok/000001.json"
-    told = rf"1 of 3 shards failed \(1\), .*: cannot write s3://bucket/{receipt}: .*; check the URL, the network"
-    with (
-        server.failing(
-            lambda method, path: "503" if method == "PUT" and path.endswith(receipt) else None
-        ),
-        pytest.raises(JobError, match=told),
-    ):
+    told = rf"1 of 3 shards failed \(1\), .*: cannot write s3://bucket/{receipt}: .*; check the URL"
+
+    def fault(method, path):
+        return "503" if method == "PUT" and path.endswith(receipt) else None
+
+    with server.failing(fault), pytest.raises(JobError, match=told):
         numtok.encode_files(corpus, "s3://bucket/away", **OPTIONS)
     assert numtok.encode_files(corpus, "s3://bucket/away", **OPTIONS).resumed == 1
 
@@ -260,7 +242,7 @@ def test_a_store_that_stays_away(store, corpus, tmp_path, monkeypatch):
 def test_without_credentials(store):
     """As in a shell that has none."""
     environment = {name: one for name, one in os.environ.items() if not name.startswith("AWS_")}
-    environment |= {name: os.environ[name] for name in ("AWS_ENDPOINT_URL",)}
+    environment |= {"AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"]}
     environment |= {"AWS_EC2_METADATA_DISABLED": "true"}
     environment |= dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), "/nowhere")
     code = "from numtok.locations import status; status('s3://bucket/in/a.jsonl')"
@@ -282,9 +264,9 @@ def test_kills_at_random_moments(store, tmp_path):
     numtok.encode_files(corpus, tmp_path / "out", shards=8, workers=1)
     moments, made = int(os.environ.get("NUMTOK_KILLS", "5")), 0
     while moments > 0:
-        url, folder = f"s3://bucket/kills{made}/", f"kills{made}"
-        given = ["encode", str(corpus), "-o", url, "--shards", "8", "--workers", "2", "--quiet"]
-        command = [sys.executable, "-m", "numtok_cli.main", *given]
+        folder = f"kills{made}"
+        given = ["encode", str(corpus), "-o", f"s3://bucket/{folder}/", "--shards", "8"]
+        command = [sys.executable, "-m", "numtok_cli.main", *given, "--workers", "2", "--quiet"]
 
         def receipts(own=f"bucket/{folder}/__numtok"):
             return len([name for name in files.find(own) if name.rpartition("/")[2][0] == "0"])

@@ -5,6 +5,9 @@ import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
+
+import numtok
 
 ROWS = 240
 
@@ -38,6 +41,22 @@ def make_corpus(folder, rows=ROWS):
     return folder
 
 
+def fixtures(rows=ROWS, **options):
+    """Two of a module: a corpus; and the folder of its job, in one run and one process."""
+
+    @pytest.fixture(scope="module")
+    def corpus(tmp_path_factory):
+        return make_corpus(tmp_path_factory.mktemp("corpus") / "in", rows)
+
+    @pytest.fixture(scope="module")
+    def unbroken(corpus, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("unbroken") / "out"
+        numtok.encode_files(corpus, folder, workers=1, **options)
+        return folder
+
+    return corpus, unbroken
+
+
 def shards(folder):
     """The SHA-256 of every shard."""
     paths = [path for path in sorted(folder.iterdir()) if path.is_file()]
@@ -62,5 +81,4 @@ def table(folder):
 
 
 def manifest(folder):
-    content = json.loads((folder / "__numtok" / "manifest.json").read_bytes())
-    return content
+    return json.loads((folder / "__numtok" / "manifest.json").read_bytes())

@@ -118,7 +118,6 @@ def _receipts(folder: Folder, plan: Plan) -> list[Receipt]:
 
 
 def _failed(folder: Folder, plan: Plan, failures: dict[int, str], left: int) -> JobError:
-    """The error that tells which shards failed, why, and what to do."""
     untried = left - len(failures)
     others = (
         f"{untried} were not tried, as they would fail alike" if untried else "the others are done"
@@ -166,13 +165,13 @@ def finish_job(output: str | Path, *, check: bool = False) -> Summary:
     if check:
         saved_tokenizer(folder, plan)
         found = locations.each(functools.partial(check_shard, folder), done, folder.remote)
-        if wrong := [(one.shard, why) for one, why in zip(done, found, strict=True) if why]:
+        if wrong := {one.shard: why for one, why in zip(done, found, strict=True) if why}:
             for shard in plan.shards:
-                if shard.number in dict(wrong):
+                if shard.number in wrong:
                     folder.remove(shard.receipt)
             folder.remove(MANIFEST)
             raise JobError(
-                f"{wrong[0][1]}. {len(wrong)} of {len(done)} shards are to be made again, which"
+                f"{min(wrong.items())[1]}. {len(wrong)} of {len(done)} shards are to be made again, which"
                 " the same job does"
             )
     return _complete(folder, plan, done)
@@ -245,7 +244,6 @@ def _before(done: Sequence[Receipt]) -> dict[Part, Read]:
 
 
 def _manifest(plan: Plan, done: Sequence[Receipt]) -> dict[str, Any]:
-    """What a job has made, of what, and how."""
     inputs: dict[str, dict[str, Any]] = {}
     for receipt in done:
         for part, read in zip(receipt.parts, receipt.read, strict=True):
@@ -268,7 +266,6 @@ def _manifest(plan: Plan, done: Sequence[Receipt]) -> dict[str, Any]:
 
 
 def _total(done: Sequence[Receipt]) -> dict[str, Any]:
-    """The counts of their reports added up."""
     reports = [dict(vars(receipt.report)) for receipt in done]
     for report in reports:
         del report["first_without_text"]

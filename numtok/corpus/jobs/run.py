@@ -220,12 +220,6 @@ class JobRun:
         come later, or find nothing left. Every node must see the folder and the inputs.
         """
         places = (self.task.folder.path, *self.task.plan.paths)
-        if any(map(locations.only_here, places)):
-            raise JobError(
-                "memory:// is the memory of one process, and no node of a cluster sees it; use a"
-                " store that all of them reach",
-                places[0],
-            )
         given = self._given("/" if all(map(locations.is_url, places)) else os.getcwd(), threads=1)
         with _connected(address) as ray:
             task = ray.remote(num_cpus=1, max_retries=-1)(do_share)  # who dies, begins again
