@@ -127,6 +127,9 @@ def test_what_was_only_touched_stays(tmp_path):
         os.utime(path)
     assert encode(tmp_path).resumed == len(before) == stayed(before, tmp_path)
     assert encode(tmp_path).resumed == len(before)
+    path = tmp_path / "in" / "a.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"a: 1.5 of", b"a: 2.5 of"))  # of the same size
+    assert encode(tmp_path).resumed == len(before) - 1
     table = pq.read_table(tmp_path / "in" / "d.parquet")
     changed = table.set_column(1, "text", pa.array(["now 5"] * 30 + table["text"].to_pylist()[30:]))
     pq.write_table(changed, tmp_path / "in" / "d.parquet", row_group_size=30)
