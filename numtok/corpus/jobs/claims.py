@@ -44,8 +44,7 @@ class Claim:
 
     def is_dead(self) -> bool:
         """Whether it is known that its process is gone."""
-        here = self.machine != "" and self.machine == _machine()
-        return here and _start_of(self.pid) != self.started
+        return self.machine == _machine() and _start_of(self.pid) != self.started
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}, since {self.since}"

@@ -38,6 +38,7 @@ COMMAND = ["-m", "numtok.corpus.jobs.work"]
 # a quarter less memory in each worker, for no more time
 THRIFTY = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
 _LONGEST = 500  # characters of what a dead worker said last
+_COUNTED = ("read", "documents", "tokens", "written")  # of a Progress, over all shards
 
 
 class JobRun:
@@ -54,15 +55,16 @@ class JobRun:
         self.task, self.claims, self._progress = task, claims, progress
         self.share = request.sharding.share or (1, 1)
         self.ray, self.workers = request.sharding.ray, request.settings.workers
-        self.left = self.shards = task.plan.share(self.share)
+        self.shards = task.plan.share(self.share)
         self.failures: dict[int, str] = {}  # shards that failed, with the reason
-        self._done: dict[int, Progress] = {}
+        self._done: set[int] = set()
+        self._counts: Counter[str] = Counter()  # of what is done
         receipts = {receipt.shard: receipt for receipt in before}
         for shard in self.shards:
             if shard.number in receipts:
                 self._finish(shard, receipts[shard.number])
-        self.resumed = len(self._done)  # how many were done before
-        self._resumed_bytes = sum(one.read for one in self._done.values())
+        self.left = [shard for shard in self.shards if shard.number not in self._done]
+        self.resumed, self._resumed_bytes = len(self._done), self._counts["read"]  # before this run
         self._claimed: dict[str, Claim] = {}
         self._deaths: Counter[str] = Counter()  # of workers, by the shard that they were at
         self._dead: set[int] = set()
@@ -104,19 +106,18 @@ class JobRun:
             elif claim is not None and claim.error is not None:
                 self.failures[shard.number] = claim.error
                 self._stopped = self._stopped or claim.stop
-        ended = self._done.keys() | self.failures.keys()
+        ended = self._done | self.failures.keys()
         self.left = [shard for shard in self.left if shard.number not in ended]
         self._next_look = self.seconds + self._pause
         self._tell()
 
     def _finish(self, shard: Shard, receipt: Receipt | None) -> None:
-        """Count what is done; without a receipt nothing vouches for it, as the end of the run tells."""
-        counts = (
-            (receipt.report.documents, receipt.report.tokens, receipt.bytes)
-            if receipt
-            else (0, 0, 0)
-        )
-        self._done[shard.number] = Progress(shard.size, None, *counts, 0.0)
+        self._done.add(shard.number)
+        self._counts["read"] += shard.size
+        if receipt is not None:  # else nothing vouches for it, which the end of the run tells
+            self._counts["documents"] += receipt.report.documents
+            self._counts["tokens"] += receipt.report.tokens
+            self._counts["written"] += receipt.bytes
 
     def _bury(self, name: str, claim: Claim) -> None:
         """A worker of this run died over a shard; after so many, the shard has failed."""
@@ -132,13 +133,20 @@ class JobRun:
     def _tell(self) -> None:
         if self._progress is None:
             return
-        running = [self._claimed[one.name] for one in self.left if one.name in self._claimed]
-        every = [*self._done.values(), *(claim.progress for claim in running if claim.progress)]
-        counts = ("read", "documents", "tokens", "written")
-        totals: dict[str, Any] = {name: sum(getattr(one, name) for one in every) for name in counts}
-        totals |= {"total": sum(shard.size for shard in self.shards), "seconds": self.seconds}
-        totals |= {"shards": (len(self._done), len(self.shards)), "resumed": self._resumed_bytes}
-        self._progress(Progress(**totals))
+        counts = self._counts.copy()
+        for shard in self.left:
+            claim = self._claimed.get(shard.name)
+            if claim is not None and claim.progress is not None:
+                counts.update({name: getattr(claim.progress, name) for name in _COUNTED})
+        self._progress(
+            Progress(
+                **{name: counts[name] for name in _COUNTED},
+                total=sum(shard.size for shard in self.shards),
+                seconds=self.seconds,
+                shards=(len(self._done), len(self.shards)),
+                resumed=self._resumed_bytes,
+            )
+        )
 
     def _watch(self, ended: bool) -> None:
         if ended or self.seconds >= self._next_look:
