@@ -32,6 +32,7 @@ from numtok.errors import JobError
 
 WORTH_A_PROCESS = 16 << 20  # bytes of input; less takes no longer than a process takes to start
 TRIES = 3  # of a shard whose process dies
+RAY_TRIES = 100  # of a task: of all the shards that it comes to, each may cost it some
 LOOK, LOOK_AWAY = 0.2, 2.0  # seconds between two looks at a folder, and at one in a store
 PATIENCE = 10.0  # seconds that a worker has for tidying up
 COMMAND = ["-m", "numtok.corpus.jobs.work"]
@@ -230,7 +231,7 @@ class JobRun:
         places = (self.task.folder.path, *self.task.plan.paths)
         given = self._given("/" if all(map(locations.is_url, places)) else os.getcwd(), threads=1)
         with _connected(address) as ray:
-            task = ray.remote(num_cpus=1, max_retries=-1)(do_share)  # who dies, begins again
+            task = ray.remote(num_cpus=1, max_retries=RAY_TRIES)(do_share)
             count = self.workers or 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
             waiting = [task.remote(**given) for _ in range(min(count, free))]
             while waiting:
