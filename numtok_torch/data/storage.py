@@ -41,7 +41,7 @@ from numtok_torch.data.rows import stored_columns
 
 OPEN_FILES = 16
 MAPPED_CHUNKS = 256  # that are held open: views, which take little memory
-BATCH_BYTES = 4 << 20  # of a converted file
+BATCH_BYTES = 4 << 20  # of a converted file, about
 FORMAT = f"numtok rows 5 {BATCH_BYTES}"
 NOTE = "numtok: %s is converted to Arrow, once, in %s; NUMTOK_CACHE names another folder, 0 none"
 NOT_CONVERTED = (
@@ -105,7 +105,7 @@ class Storage:
         schema: of the columns that are read, with its metadata.
         metadata: what the files say about themselves (``numtok.tokenizer.schema.read_metadata``).
         rows: int64[chunks], rows per chunk.
-        is_quick: whether any chunk is read without decoding it.
+        is_quick: whether every chunk is in memory or mapped, so that none is decoded.
 
     Args:
         source: a file, a folder (searched for .parquet, .arrow, .feather and .ipc files, in the
@@ -144,12 +144,13 @@ class Storage:
         self, path: str, first_path: str, columns: Sequence[str] | None, at_random: bool
     ) -> list[int]:
         """Rows per chunk of a file, those that have any."""
+        state = os.stat(path)  # before it is opened: if that is another file, it is made anew
         file = open_encoded(path, at_random=True)
         schema = _selected(file.schema, columns, path)
         if path == first_path:
             self.schema = schema
         _check_same(self.schema, schema, first_path, path)
-        place = converted(file, schema) if at_random else None
+        place = converted(file, schema, state) if at_random else None
         if place is None:
             counts = file.chunk_rows()
         else:
@@ -265,16 +266,16 @@ def _check_same(schema: pa.Schema, other: pa.Schema, path: str, other_path: str)
         )
 
 
-def converted(file: EncodedFile, schema: pa.Schema) -> str | None:
-    """The path of an uncompressed Arrow file, in number layout, with the columns of ``schema``. None
-    without a cache folder, or without room in it.
+def converted(file: EncodedFile, schema: pa.Schema, state: os.stat_result) -> str | None:
+    """The path of an uncompressed Arrow file, in number layout, with the columns of ``schema``, of
+    a file in this state. None without a cache folder, or without room in it.
 
     Nothing is forced to the disk, as from a damaged end, which a power cut leaves, it is made anew.
     """
     folder = user_folder()
     if folder is None:
         return None
-    folder, state = folder / "rows", os.stat(file.path)
+    folder = folder / "rows"
     name = _digest(os.path.realpath(file.path), *schema.names)
     place = folder / f"{name}-{_digest(FORMAT, state.st_size, state.st_mtime_ns)}.arrow"
     try:
@@ -290,9 +291,8 @@ def converted(file: EncodedFile, schema: pa.Schema) -> str | None:
 
 
 def _digest(*parts: Any) -> str:
-    return hashlib.sha256(
-        "\0".join(map(str, parts)).encode("utf-8", "surrogateescape")
-    ).hexdigest()[:32]
+    told = "\0".join(map(str, parts))
+    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 def _map(place: str | Path) -> pa.ipc.RecordBatchFileReader:
