@@ -171,17 +171,17 @@ def test_a_damaged_first_input(given, tmp_path, first, keep):
     assert quarantine(tmp_path)[0]["file"] == str(given / first)
 
 
-def test_rows_of_csv_are_left_out_one_by_one(given, tmp_path):
+def test_rows_that_one_file_leaves_out_are_listed_as_those_of_a_folder(given, tmp_path):
     rows = [f"{number},text {number}".encode() for number in range(30)]
     rows[4], rows[20] = b"4,one,too many", b"20,caf\xe9"
     (given / "a.csv").write_bytes(b"id,text\n" + b"\n".join(rows) + b"\n")
-    summary = encode(tmp_path, on_error="skip", shards=1)
-    assert (summary.documents, summary.skipped) == (28, 2)
-    assert [one["line"] for one in quarantine(tmp_path)] == [6, 22]
-    one = tmp_path / "one.parquet"
-    summary = numtok.encode_files(given, one, numbers="bits", on_error="skip")
-    assert summary.quarantine == f"{one}.quarantine" and summary.skipped == 2
-    assert lines_of(Path(summary.quarantine)) == quarantine(tmp_path)
+    folder = encode(tmp_path, on_error="skip", shards=1)
+    one = numtok.encode_files(given, tmp_path / "one.parquet", numbers="bits", on_error="skip")
+    for made in (folder, one):
+        assert (made.documents, made.skipped) == (28, 2)
+        assert lines_of(Path(made.quarantine)) == quarantine(tmp_path)
+    assert [row["line"] for row in quarantine(tmp_path)] == [6, 22]
+    assert one.quarantine == f"{tmp_path}/one.parquet.quarantine"
 
 
 def test_the_bytes_of_a_shard_know_no_names(tmp_path):
