@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import platform
+import sys
 import warnings
 
 import numpy as np
@@ -73,7 +74,7 @@ def make_engine(
             ) from error
         if is_byte_level(config):
             message = f"using the slower engine 'tokenizers', because {error}"
-            warnings.warn(message, EngineWarning, stacklevel=2)
+            warnings.warn(message, EngineWarning, stacklevel=_level_of_caller())
         return _other_engine(config, tokens, parse_special)
 
 
@@ -89,6 +90,17 @@ def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> G
         "same-ids", _given(config, tokens, parse_special), lambda: _compare(fast, tokens)
     )
     return fast
+
+
+def _level_of_caller() -> int:
+    """The ``stacklevel`` to warn about the code that called numtok."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
+        "numtok",
+        "functools",
+    ):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _given(config: Config, tokens: NumtokTokens, parse_special: bool) -> list[str]:

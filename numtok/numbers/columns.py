@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,8 @@ import numpy.typing as npt
 from numtok.arrays import memory
 from numtok.arrays.bitmarks import ONE, ZERO
 from numtok.arrays.kernels import kernel
+
+Runs = npt.NDArray[np.int64]  # int64[r, 2]: where each begins and ends, half-open
 
 
 class Columns(NamedTuple):
@@ -32,12 +34,23 @@ class Columns(NamedTuple):
         digits = digits[: digit_offsets[count]]
         return Columns(*places, digits, digit_offsets[: count + 1], exponent[:count])
 
-    def take(self, indices: npt.NDArray[np.int64]) -> Columns:
-        """Those at the indices."""
-        digits = np.diff(self.digit_offsets)[indices].sum()
-        out = empty_columns(len(indices), int(digits))
-        _take(self, indices, out)
-        return out
+    def take(self, runs: Runs, in_place: bool = False) -> Columns:
+        """The numbers of the runs, as :func:`take` takes them."""
+        digits, offsets = self.digits, self.digit_offsets
+        if not in_place:
+            count = int((offsets[runs[:, 1]] - offsets[runs[:, 0]]).sum())
+            digits = memory.empty(count, np.uint8)
+            offsets = memory.empty(int((runs[:, 1] - runs[:, 0]).sum()) + 1, np.int64)
+        count = _take_digits(self.digits, self.digit_offsets, runs, digits, offsets)
+        return Columns(
+            take(self.document, runs, in_place),
+            take(self.start, runs, in_place),
+            take(self.stop, runs, in_place),
+            take(self.negative, runs, in_place),
+            digits[: offsets[count]],
+            offsets[: count + 1],
+            take(self.exponent, runs, in_place),
+        )
 
     def is_zero(self) -> npt.NDArray[np.bool_]:
         """bool[n]: every digit is 0."""
@@ -59,30 +72,60 @@ def empty_columns(numbers: int, digits: int) -> Columns:
     )
 
 
-def gather(
-    text: npt.NDArray[np.uint8], first: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]
-) -> npt.NDArray[np.uint8]:
-    """Bytes whose part ``i``, ``[offsets[i]:offsets[i + 1]]``, is what stands in ``text`` from
-    ``first[i]`` on.
+def runs_of(which: npt.NDArray[Any], count: int) -> Runs:
+    """The runs of values at the indices, or where the mask is True, out of ``count``.
+
+    Raises:
+        IndexError: for an index that is out of range, or a mask of another length.
     """
-    out = memory.empty(int(offsets[-1]), np.uint8)
-    _gather(text, first, offsets, out)
+    if which.dtype == np.bool_ and len(which) == count:
+        padded = np.zeros(count + 2, np.bool_)
+        padded[1:-1] = which
+        return np.flatnonzero(padded[1:] != padded[:-1]).reshape(-1, 2)
+    first = np.arange(count)[which]
+    begins, ends = np.diff(first, prepend=-2) != 1, np.diff(first, append=-2) != 1
+    return np.stack([first[begins], first[ends] + 1], 1)
+
+
+def take(values: npt.NDArray[Any], runs: Runs, in_place: bool = False) -> npt.NDArray[Any]:
+    """``values[begin:end]`` of all runs, one after the other.
+
+    ``in_place``: in their own memory, of ascending runs, which is several times as fast; the values
+    are then not to be used any more.
+    """
+    count = int((runs[:, 1] - runs[:, 0]).sum())
+    if in_place:
+        values.flags.writeable = True
+    out = values[:count] if in_place else memory.empty(count, values.dtype)
+    _take(values, runs, out)
     return out
 
 
 @kernel
-def _take(given, indices, out):  # type: ignore[no-untyped-def]
-    filled = ZERO
-    out.digit_offsets[0] = 0
-    for i in range(np.uint64(indices.size)):
-        k = np.uint64(indices[i])
-        out.document[i], out.negative[i] = given.document[k], given.negative[k]
-        out.start[i], out.stop[i] = given.start[k], given.stop[k]
-        out.exponent[i] = given.exponent[k]
-        for j in range(np.uint64(given.digit_offsets[k]), np.uint64(given.digit_offsets[k + ONE])):
-            out.digits[filled] = given.digits[j]
-            filled += ONE
-        out.digit_offsets[i + ONE] = filled
+def _take(values, runs, out):  # type: ignore[no-untyped-def]
+    to = ZERO
+    for run in range(runs.shape[0]):
+        first, length = np.uint64(runs[run, 0]), np.uint64(runs[run, 1] - runs[run, 0])
+        for k in range(length):
+            out[to + k] = values[first + k]
+        to += length
+
+
+@kernel
+def _take_digits(digits, offsets, runs, out, out_offsets):  # type: ignore[no-untyped-def]
+    """The count of the numbers."""
+    to, filled = ZERO, ZERO
+    out_offsets[0] = 0
+    for run in range(runs.shape[0]):
+        first, length = np.uint64(runs[run, 0]), np.uint64(runs[run, 1] - runs[run, 0])
+        begin, end = np.uint64(offsets[first]), np.uint64(offsets[first + length])
+        for k in range(ONE, length + ONE):
+            out_offsets[to + k] = np.uint64(offsets[first + k]) - begin + filled
+        for k in range(end - begin):
+            out[filled + k] = digits[begin + k]
+        to += length
+        filled += end - begin
+    return np.int64(to)
 
 
 @kernel
@@ -93,11 +136,3 @@ def _is_zero(digits, offsets, zero):  # type: ignore[no-untyped-def]
             if digits[k] != 0:
                 zero[i] = False
                 break
-
-
-@kernel
-def _gather(text, first, offsets, out):  # type: ignore[no-untyped-def]
-    for i in range(first.size):
-        base = first[i] - offsets[i]
-        for k in range(offsets[i], offsets[i + 1]):
-            out[k] = text[base + k]

@@ -22,7 +22,7 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError, MissingDependencyError
-from numtok.numbers.columns import Columns, gather
+from numtok.numbers.columns import Columns, Runs, runs_of, take
 from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar
 from numtok.numbers.number import Number
 from numtok.numbers.scanner import scan_columns, whole_rows
@@ -175,10 +175,18 @@ class Numbers:
         Raises:
             IndexError: for an index that is out of range, or a mask of another length.
         """
-        indices = np.arange(len(self))[which]
-        chosen = Numbers(*self.columns.take(indices), self.rows, self.decimal)
+        return self._of_runs(runs_of(which, len(self)))
+
+    def leave_out(self, mask: npt.NDArray[np.bool_]) -> Numbers:
+        """The numbers where the bool[n] mask is False, in the memory of these, which are not to be
+        used any more: several times as fast as :meth:`select`.
+        """
+        return self._of_runs(runs_of(~mask, len(self)), in_place=True)
+
+    def _of_runs(self, runs: Runs, in_place: bool = False) -> Numbers:
+        chosen = Numbers(*self.columns.take(runs, in_place), self.rows, self.decimal)
         if (floats := self.__dict__.get("_floats")) is not None:  # carried over if they are known
-            chosen.__dict__["_floats"] = floats.take(indices)
+            chosen.__dict__["_floats"] = floats.take(runs, in_place)
         return chosen
 
     def without_sign(self) -> Numbers:
@@ -245,9 +253,9 @@ class Numbers:
 
     def text(self) -> pa.LargeStringArray:
         """The surfaces, as written."""
-        first = self.rows.offsets[self.document] + self.start
+        begins = self.rows.offsets[self.document]
+        out = take(self.rows.text, np.stack([begins + self.start, begins + self.stop], 1))
         offsets = memory.offsets_of(self.stop - self.start)
-        out = gather(self.rows.text, first, offsets)
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(out))
 
     def to_arrow(self) -> pa.RecordBatch:

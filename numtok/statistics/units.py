@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
-from numtok.numbers.columns import gather
+from numtok.numbers.columns import take
 from numtok.numbers.numbers import Numbers
 
 BYTES, SPACE = 16, 3  # of a word, and of what may stand before it
@@ -54,8 +54,8 @@ def _behind(numbers: Numbers) -> pa.LargeStringArray:
     rows, lengths = numbers.rows, memory.empty(len(numbers), np.int64)
     first = rows.offsets[numbers.document] + numbers.stop
     _to_the_end(rows.text, first, rows.offsets[numbers.document + 1], _ENDS, lengths)
-    offsets = memory.offsets_of(lengths)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(gather(rows.text, first, offsets))]
+    words = take(rows.text, np.stack([first, first + lengths], 1))
+    buffers = [None, pa.py_buffer(memory.offsets_of(lengths)), pa.py_buffer(words)]
     return pa.Array.from_buffers(pa.large_string(), len(numbers), buffers)
 
 

@@ -112,7 +112,7 @@ class NumberFinder:
                 outside = keep
             else:
                 outside[outside] = keep
-            numbers = numbers.select(keep)
+            numbers = numbers.leave_out(~keep)
         self._count_inexact(numbers, report)
         memory.release_after(rows.nbytes)
         return Taken(numbers, outside, report)
