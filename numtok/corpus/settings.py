@@ -112,6 +112,7 @@ _CHOICES: dict[str, Sequence[Any]] = {
     "text_unit": ("line", "file"),
     "on_error": ("raise", "skip"),
     "pack_mode": ("sequential", "best-fit"),
+    "tensors": ("lists", "extension"),
 }
 _WHOLE = (  # (name, least, most)
     ("workers", 1, 1 << 16),

@@ -3,6 +3,7 @@ that does not exist.
 """
 
 import inspect
+import os
 import subprocess
 import sys
 import typing
@@ -133,6 +134,7 @@ def test_a_tokenizer_has_its_own_numbers(folder):
             numtok.encode_files("in.jsonl", "b.parquet", tokenizer=made, **given)
 
 
+NO_TEMPLATE = r"template .*(brace|names no column).*\{name\} costs"
 NO_OPTIONS = [
     ({"keep_colums": ["id"]}, TypeError, "keep_colums"),
     ({"on_error": "skp"}, InputError, "on_error='skp' is unknown; use one of 'raise', 'skip'"),
@@ -142,14 +144,39 @@ NO_OPTIONS = [
     ({"scale": 2.0, "fit": True}, RepresentationError, "leave out one or the other"),
     ({"numbers": "xval", "dense": True}, RepresentationError, "'xval' has no tensors, which"),
     ({"input_format": "jsnl"}, NumtokError, "unknown format 'jsnl'"),
+    ({"template": "row", "text_column": "text"}, InputError, "leave out one"),
+    *(({"template": one}, InputError, NO_TEMPLATE) for one in ("", "no column", "{a", "a}")),
+    *(({"template": one}, InputError, NO_TEMPLATE) for one in ("{}", "{{a}}")),
+    ({"pack": 0}, InputError, "pack=0 must be the tokens of a row"),
+    ({"pack": 8, "layout": "number"}, InputError, "packed rows are in token layout.*leave out"),
+    ({"pack": 8, "keep_columns": ["id"]}, InputError, "'id' cannot be kept: a packed row holds"),
+    ({"pack_mode": "best-fit"}, InputError, "pack_mode='best-fit' is for packed rows; give pack"),
+    ({"pack": 8, "pack_mode": "worst"}, InputError, "pack_mode='worst' is unknown"),
+    ({"pack": 8, "end_token": "<stop>"}, TokenizerError, "'<stop>' is no token"),
+    ({"pack": 8, "end_token": 1 << 20}, TokenizerError, "is no token"),
+    ({"pack": 8, "end_token": "[NUM]"}, TokenizerError, "numbers are made of"),
+    ({"split": "train=0.9"}, InputError, "add up to 1"),
+    ({"split": "train=1.5,test=-0.5"}, InputError, "add up to 1"),
+    *(
+        ({"split": one}, InputError, "must name the splits")
+        for one in ("a=0.5,a=0.5", "../a=0.5,b=0.5")
+    ),
+    *(({"split": one}, InputError, "must name the splits") for one in ("train=nan,b=1", "")),
+    ({"split": "a=0.5,b=0.5", "sample": "0:1"}, InputError, "leave out one"),
+    *(
+        ({"sample": one}, InputError, "two numbers from 0 to 1")
+        for one in ("0.5", "0.5:0.2", "0:inf")
+    ),
+    ({"shuffle": -1}, InputError, "shuffle=-1 must be a whole number"),
+    ({"split_seed": 1 << 32}, InputError, "split_seed=4294967296 must be"),
 ]
 
 
 @pytest.mark.parametrize(("options", "kind", "message"), NO_OPTIONS)
 def test_what_is_no_option_is_an_error(options, kind, message, folder):
     with pytest.raises(kind, match=message):
-        numtok.encode_files("in.jsonl", "a.parquet", **options)
-    assert not Path("a.parquet").exists()
+        numtok.encode_files("in.jsonl", "out/" if "split" in options else "a.parquet", **options)
+    assert os.listdir() == ["in.jsonl"]
 
 
 def test_options_have_the_same_types_within():

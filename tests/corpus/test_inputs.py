@@ -73,3 +73,12 @@ def test_a_named_pipe_is_waited_for_only_if_asked(folder):
         with pytest.raises(InputError, match=r"c\.jsonl: is a named pipe"):
             find_inputs([given])
     assert find_inputs(["in/c.jsonl"], "jsonl")[0].size is None
+    with pytest.raises(InputError, match=r"c\.jsonl: is a pipe or a device"):
+        find_inputs(["in"], "jsonl")
+
+
+def test_a_lost_shard_is_told(folder):
+    numtok.encode_files("in", "out/", shards=2, workers=1, scale=1.0)
+    os.remove("out/000001.parquet")
+    with pytest.raises(InputError, match=r"000001\.parquet: is a shard that is not there any more"):
+        find_inputs(["out"])

@@ -21,7 +21,7 @@ import numtok
 from numtok.corpus import pack
 from numtok.corpus.pack import PackedRows, best_fit
 from numtok.corpus.unpack import Unpacker
-from numtok.errors import InputError, SchemaError, TokenizerError
+from numtok.errors import SchemaError, TokenizerError
 from numtok.tokenizer.layout import conform, to_token_layout
 from numtok.tokenizer.packing import end_token
 from numtok.tokenizer.schema import check_rows
@@ -217,25 +217,6 @@ def test_missing_rows_are_noticed(tmp_path):
             for batch in table.take(kept).combine_chunks().to_batches():
                 list(unpacker.documents(batch))
             unpacker.finish()
-
-
-REFUSED = [
-    ({"pack": 0}, InputError, "pack=0 must be the tokens of a row"),
-    ({"pack": 8, "layout": "number"}, InputError, "packed rows are in token layout.*leave out"),
-    ({"pack": 8, "keep_columns": ["id"]}, InputError, "'id' cannot be kept: a packed row holds"),
-    ({"pack_mode": "best-fit"}, InputError, "pack_mode='best-fit' is for packed rows; give pack"),
-    ({"pack": 8, "pack_mode": "worst"}, InputError, "pack_mode='worst' is unknown"),
-    ({"pack": 8, "end_token": "<stop>"}, TokenizerError, "'<stop>' is no token"),
-    ({"pack": 8, "end_token": 1 << 20}, TokenizerError, "is no token"),
-    ({"pack": 8, "end_token": "[NUM]"}, TokenizerError, "numbers are made of"),
-]
-
-
-@pytest.mark.parametrize(("options", "kind", "message"), REFUSED)
-def test_what_cannot_be_packed(options, kind, message, tmp_path):
-    with pytest.raises(kind, match=message):
-        numtok.encode_files(corpus(tmp_path, ["one 2"]), tmp_path / "a.parquet", **options)
-    assert not (tmp_path / "a.parquet").exists()
 
 
 def test_the_end_token_is_found_or_asked_for():

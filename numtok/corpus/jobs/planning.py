@@ -159,7 +159,7 @@ def make_request(
     kind = settings.output_format or "parquet"
     if kind not in FILE_SUFFIXES:
         raise OutputError(f"unknown output format {kind!r}; choose {' or '.join(FILE_SUFFIXES)}")
-    check_options(f"shard{FILE_SUFFIXES[kind]}", kind, settings.compression, settings.tensors)
+    check_options(f"shard{FILE_SUFFIXES[kind]}", kind, settings.compression)
     refuse_own_names(settings.keep_columns, encoder.tokenizer)
     schema = encoder.tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens)
     rows_for(settings, schema, encoder.tokenizer)

@@ -22,7 +22,6 @@ from numtok.errors import OutputError, SchemaError
 from numtok.files import new_file
 
 STDOUT = "-"
-TENSORS = ("lists", "extension")
 _CHUNK = 1 << 16  # bytes; a reader that goes away is noticed between two of them
 
 
@@ -150,7 +149,7 @@ def open_writer(
     written; ``durable``: a complete file outlasts a power cut. OutputError if the file exists, the options make no sense, or the disk refuses.
     """
     path = str(locations.place(path))
-    kind, codec = check_options(path, format, compression, tensors, texts)
+    kind, codec = check_options(path, format, compression, texts)
     options = SinkOptions(codec, row_group_bytes, tensors, stream=path == STDOUT, exact=texts)
     with contextlib.ExitStack() as stack:
         file: Any = (
@@ -165,7 +164,7 @@ def open_writer(
 
 
 def check_options(
-    path: str, format: str | None, compression: str | None, tensors: str, texts: bool = False
+    path: str, format: str | None, compression: str | None, texts: bool = False
 ) -> tuple[str, str]:
     """Format and compression, or an ``OutputError`` that lists the possible ones."""
     stream = path == STDOUT
@@ -205,8 +204,4 @@ def check_options(
                 f" {', '.join(known.compressions)}"
             )
         codec = "none"
-    if tensors not in TENSORS:
-        raise OutputError(
-            f"{path}: tensors={tensors!r} is unknown; use one of {', '.join(map(repr, TENSORS))}"
-        )
     return kind, codec
