@@ -54,7 +54,6 @@ class ArrowFile:
         self.name = name or path
         self._source = locations.for_arrow(path) if locations.is_url(path) else pa.OSFile(path)
         self.size: int = self._source.size()
-        self._checked: set[tuple[int, str]] = set()
         self._projected: tuple[tuple[str, ...], Any] | None = None
         self._is_stream = self._source.read(6) != b"ARROW1"
         self._bodies, self._measured = _bodies(self._source), 0
@@ -118,9 +117,10 @@ class ArrowFile:
                 return
             yield stored.batch, stored.custom_metadata
 
-    def read(self, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """All batches in order, each with the bytes of the file up to its end, about."""
-        names = list(self.schema.names if columns is None else columns)
+    def read(self, names: list[str]) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """These columns of all batches in order, each with the bytes of the file up to its end,
+        about; the others are neither read nor decompressed.
+        """
         if self._is_stream:
             for number, (batch, custom) in enumerate(self._streamed(names)):
                 yield self._trusted(batch.select(names), custom, number), self._source.tell()
@@ -132,9 +132,8 @@ class ArrowFile:
                 return
             yield self._trusted(batch, custom, number), self.size * (number + 1) // count
 
-    def batch(self, number: int, columns: Sequence[str] | None = None) -> pa.RecordBatch:
-        """These columns of a batch, in this order; the others are neither read nor decompressed."""
-        names = list(self.schema.names if columns is None else columns)
+    def batch(self, number: int, names: list[str]) -> pa.RecordBatch:
+        """The same of one batch."""
         return self._trusted(*self._stored(number, names), number)
 
     def _stored(self, number: int, names: list[str]) -> tuple[pa.RecordBatch, Any]:
@@ -157,10 +156,8 @@ class ArrowFile:
         return pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
 
     def _trusted(self, batch: pa.RecordBatch, custom: Any, number: int) -> pa.RecordBatch:
-        """The batch, looked at once."""
+        """The batch, once its values and checksums are looked at."""
         names = batch.schema.names
-        if self._checked.issuperset((number, name) for name in names):
-            return batch
         for name, column in zip(names, batch.columns, strict=True):
             check_column(column, name, self.name)
         if (sums := self._sums(custom)) is not None:
@@ -172,7 +169,6 @@ class ArrowFile:
                         f"column {name!r} of batch {number} does not have the checksum it was"
                         " written with"
                     )
-        self._checked.update((number, name) for name in names)
         return batch
 
     def close(self) -> None:
