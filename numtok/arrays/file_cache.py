@@ -135,11 +135,11 @@ def write(path: Path, content: bytes) -> None:
         os.replace(temporary, folder / path.name)
     finally:
         temporary.unlink(missing_ok=True)
-    names = os.listdir(folder)
-    if len(names) > MOST_FILES:
-        by_age = sorted(names, key=lambda name: os.stat(folder / name).st_mtime)
-        for name in by_age[: len(names) // 2]:
-            (folder / name).unlink(missing_ok=True)
+    if len(names := os.listdir(folder)) > MOST_FILES:
+        with contextlib.suppress(OSError):  # another process may be at it
+            by_age = sorted(names, key=lambda name: os.stat(folder / name).st_mtime)
+            for name in by_age[: len(names) // 2]:
+                (folder / name).unlink(missing_ok=True)
 
 
 def cached(kind: str, given: list[str], find: Callable[[], str]) -> str:

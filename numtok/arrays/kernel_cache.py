@@ -83,6 +83,8 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
     def save_overload(self, sig: Any, data: Any) -> None:
         """Cache the compiled function, or warn that it cannot be."""
         try:
+            if data.library.has_dynamic_globals:
+                raise ValueError(f"{self._name} holds addresses of this process")
             file_cache.write(self._path(sig, data.codegen), serialize.dumps(data._reduce()))
         except Exception as error:
             warn_uncached(str(error))

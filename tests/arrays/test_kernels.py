@@ -11,6 +11,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import numtok
@@ -187,6 +188,18 @@ def test_surprises_in_numba_are_no_error(surprise, squares):
     program = f"import numba.core.caching\n{surprise}\nimport squares; print([squares.square(3)])"
     for _ in range(2):
         assert run(program, squares) == "[9]\n"
+
+
+LARGE = np.zeros(1 << 20)  # which is not copied into the code
+
+
+def test_what_holds_addresses_of_its_process_is_not_cached(cache):
+    def first(x):
+        return LARGE[x]
+
+    with pytest.warns(UserWarning, match="addresses of this process"):
+        assert kernel(first)(3) == 0
+    assert not list(cache.rglob("*.kernel"))
 
 
 def test_runs_at_the_same_time_share_a_cache(squares):
