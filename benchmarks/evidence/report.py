@@ -40,7 +40,7 @@ GPU = """## What would one hour of one GPU settle?
 | 720,000 sums, width 384, 140,600 steps: do digits end below FoNE? | `fone_arithmetic --full --jobs 5` | an hour for a run; a day for sums |
 | BERT-base: does a value help the words around it? | `bits_masked_words --full` | hours, and more than these 420 pages |
 
-So an hour settles the first. The small models of this page are no faster on a GPU.
+So an hour settles the first. The small models of this page would hardly gain from one.
 """
 
 
