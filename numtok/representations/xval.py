@@ -133,12 +133,10 @@ class XVal(SingleToken):
                 " fewest numbers"
             )
         magnitude = np.abs(values)
-        usable = np.isfinite(magnitude) & (magnitude > 0)
-        if counts is None:
-            magnitude = np.sort(magnitude[usable])
-        else:
-            order = np.flatnonzero(usable)[np.argsort(magnitude[usable], kind="stable")]
-            magnitude, counts = magnitude[order], counts[order]
+        usable = np.flatnonzero(np.isfinite(magnitude) & (magnitude > 0))
+        order = usable[np.argsort(magnitude[usable], kind="stable")]
+        magnitude = magnitude[order]
+        times = np.ones(len(magnitude), np.int64) if counts is None else counts[order]
         if not len(magnitude):
             raise RepresentationError(
                 f"xval: none of the {len(values)} numbers is finite and not zero, so there is no"
@@ -147,11 +145,10 @@ class XVal(SingleToken):
         if log:
             least = np.finfo(np.float64).smallest_subnormal
             magnitude = np.maximum(np.log1p(magnitude) / LN10, least)
-        below = memory.offsets_of(np.ones(len(magnitude), np.int64) if counts is None else counts)
         if quantile is None:
-            chosen = _largest_kept(magnitude, below, target)
+            chosen = _largest_kept(magnitude, memory.offsets_of(times), target)
         else:
-            chosen = float(np.quantile(magnitude, quantile, method="inverted_cdf", weights=counts))
+            chosen = float(np.quantile(magnitude, quantile, method="inverted_cdf", weights=times))
         with np.errstate(over="ignore"):
             scale = min(target / chosen, LARGEST_SCALE)
         return cls(_rounded_down(scale), target, log, overflow)

@@ -15,7 +15,6 @@ import numtok
 from numtok.corpus.decode import tokenizer_of
 from numtok.corpus.read.encoded import read_encoded
 from numtok.errors import NumtokError, SchemaError
-from numtok.numbers.grammar import Grammar
 from numtok.representations import (
     P10,
     ExponentBins,
@@ -53,17 +52,12 @@ METADATA = {
 }
 DEEP = json.loads("[" * 700 + "]" * 700)
 # fmt: off
-OF_EACH_TYPE = [None, True, -1, 2**63, 10**400, 1.5, float("nan"), "x", [], {}, DEEP]
+OF_EACH_TYPE = [None, True, -1, 2**63, 10**400, 1.5, float("nan"), "x", "\ud800", [], {}, DEEP]
 WRONG = [
-    *OF_EACH_TYPE, 0, 3, 2**24, 2**31, 10**30, 1e300, float("inf"), "", "\x1b[31m" * 100,
-    [0], [[]], [[], [], []], [[-1], []], [[10**12], []], [["a"], []], [[None], []],
-    [[1] * 5000, []], [[5, 6], [7]], {"x": 1}, {"[NUM]": -1}, {"[NUM]": 2**40}, {"[NUM]": "a"},
-    {"plain": [[0, 10**15]], "spaced": []},
+    *OF_EACH_TYPE, 0, 3, 2**24, 10**30, "", "\x1b[31m" * 100, [[]], [[], [], []], [[-1], []],
+    [[10**12], []], [["a"], []], [[1] * 5000, []], [[5, 6], [7]], {"x": 1}, {"[NUM]": 2**40},
 ]
-RAW = [
-    b"", b"{", b"[]", b"null", b"3", b'"x"', b"\xff\xfe", b"{" * 5000, b"[" * 200_000,
-    b'{"format":' + b"9" * 5000 + b"}", b"\x00",
-]
+RAW = [b"", b"[]", b"null", b"\xff\xfe", b"{" * 5000, b"[" * 200_000, b'{"format":' + b"9" * 5000 + b"}"]
 # fmt: on
 
 
@@ -156,18 +150,14 @@ def test_what_the_error_says(metadata, message):
         TOKENIZERS["single"].decode_batch(BATCHES["single"].replace_schema_metadata(metadata))
 
 
-NEGATIVE = [
+OUT_OF_RANGE = [
     (("numbers", 2, "int_digits"), -5),
     (("numbers", 2, "int_digits"), 10**18),
     (("numbers", 2, "chunk"), 10**18),
-    (("numbers", 2, "chunk"), 0),
     (("numbers", 2, "bases"), [10] * 100_000),
-    (("numbers", 2, "bases"), "10"),
     (("numbers", 0, "scale"), 10**400),
     (("numbers", 0, "scale"), -1.0),
-    (("numbers", 0, "clip"), "x"),
     (("numbers", 0, "name"), "unknown"),
-    (("numbers", 0, "name"), ["xval"]),
     (("numbers", 0, "overflow"), DEEP),
     (("numbers", 3, "n"), 10**18),
     (("numbers", 3, "low"), float("nan")),
@@ -176,38 +166,29 @@ NEGATIVE = [
     (("shapes", "number_bits"), [31]),
     (("shapes", "number_fourier"), [-1, 2]),
     (("shapes",), {"input_ids": [2]}),
+    (("vocab_size",), 0),
     (("vocab_size",), 2**40),
-    (("format",), 3),
     (("format",), True),
     (("grammar", "pattern"), "("),
-    (("grammar", "grouping"), 5),
     (("tokens",), {}),
     (("symbols",), {"plain": [[0, 1]], "spaced": []}),
 ]
-
-
-@pytest.mark.parametrize(("path", "value"), NEGATIVE, ids=lambda one: str(one)[:40])
-def test_values_out_of_range(path, value):
-    assert refused("single", changed(METADATA["single"], path, value))
+SYMBOLS = [
+    *(KeyError, None, {"spaced": []}, {"plain": 3, "spaced": []}, {"plain": [[0]], "spaced": []}),
+    *({"plain": plain, "spaced": []} for plain in ([], [[0, 10**15]], [[-1, 28]], [[1, 0]] * 28)),
+]
 
 
 @pytest.mark.parametrize(
-    "symbols",
+    ("name", "path", "value"),
     [
-        None,
-        {"plain": [], "spaced": []},
-        {"plain": [[0, 10**15]], "spaced": []},
-        {"plain": [[-1, 28]], "spaced": []},
-        {"plain": 3, "spaced": []},
-        {"plain": [[0]], "spaced": []},
-        {"spaced": []},
-        {"plain": [[1, 0]] * 28, "spaced": []},
+        *(("single", path, value) for path, value in OUT_OF_RANGE),
+        *(("p10", ("symbols",), value) for value in SYMBOLS),
     ],
-    ids=str,
+    ids=lambda one: str(one)[:40],
 )
-def test_symbols(symbols):
-    assert refused("p10", changed(METADATA["p10"], ("symbols",), symbols))
-    assert refused("p10", changed(METADATA["p10"], ("symbols",), KeyError))
+def test_values_out_of_range(name, path, value):
+    assert refused(name, changed(METADATA[name], path, value))
 
 
 def test_what_others_add_is_left_alone():
@@ -249,14 +230,6 @@ def test_an_encoded_file_says_by_what_tokenizer(kind, tmp_path):
         pq.write_table(pa.Table.from_batches([batch.replace_schema_metadata(described)]), path)
         with pytest.raises(SchemaError, match=rf"\(fingerprint {made.fingerprint}\)"):
             tokenizer_of(path)
-
-
-@pytest.mark.parametrize(
-    "options", [None, [], 3, {"grouping": 1}, {"signs": "yes"}, {"pattern": 5}, {"unknown": 1}]
-)
-def test_grammar(options):
-    with pytest.raises(NumtokError, match="grammar"):
-        Grammar.from_dict(options)
 
 
 def test_files_name_themselves(tmp_path):

@@ -296,8 +296,6 @@ def test_state_of_a_source_does_not_matter():
         ("latin.json", b'{"a": "\xe9"}', "not UTF-8 at byte 7"),
         ("tokenizer_config.json", b'{"tokenizer_class": "GPT2Tokenizer"}', "no 'model'"),
         ("vocab.json", b'{"a": 0, "b": 1}', "no 'model'"),
-        ("list.json", b"[1, 2]", "no 'model'"),
-        ("empty.json", b"", "not JSON"),
         ("half.json", b'{"model": {"type": "BPE"}}', "vocab"),
         (
             "odd.json",
