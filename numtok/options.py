@@ -31,7 +31,7 @@ def check_options(instance: Any, owner: str, error: type[Exception]) -> None:
         given = getattr(instance, field.name)
         try:
             value = msgspec.convert(_plain(given), hints[field.name])
-        except (msgspec.ValidationError, OverflowError) as wrong:
+        except (msgspec.ValidationError, OverflowError, UnicodeEncodeError) as wrong:
             shown = repr(given)
             shown = shown if len(shown) <= 60 else f"{shown[:60]}..."
             reason = str(wrong).replace("`", "").partition(" - at ")[0]

@@ -29,6 +29,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel, inner_kernel
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
@@ -62,8 +63,7 @@ class NumeroLogic(SpelledOut):
         colons, start = np.flatnonzero(symbols == COLON), offsets[:-1].copy()
         np.maximum.at(start, number[colons], colons + 1)
         behind = symbols[np.arange(len(symbols)) >= start[number]]
-        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(offsets[1:] - start)])
-        return as_written.text_of(behind, ends)
+        return as_written.text_of(behind, memory.offsets_of(offsets[1:] - start))
 
     def continuation(self, grammar: Grammar) -> Continuation:
         """Counts of at most :data:`MOST_WRITTEN`, and then so many digits."""

@@ -5,7 +5,6 @@ not.
 import json
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
-import numpy as np
 import pytest
 from effort import examples
 from hypothesis import given, settings
@@ -58,18 +57,6 @@ def test_no_token_is_a_word_of_another_vocabulary(kind, gpt2_json, neox_json):
     for path in (gpt2_json, neox_json):
         vocabulary = json.loads(path.read_text("utf-8"))["model"]["vocab"]
         assert not set(tokens) & set(vocabulary)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_numbers_begin_with_first_symbols_only(kind):
-    """And zero is as long as any: in the published P10 and P1000 its length tells that it is zero."""
-    representation = kind()
-    numbers = Numbers.parse(["1", "-1", "0", "-0", "0.000", "999e6", "-999e6", "1e-7"])
-    spelled = representation.encode(numbers)
-    assert set(np.diff(spelled.offsets)) == {representation.length}
-    first = np.isin(spelled.symbols, list(representation.first_symbols))
-    assert np.array_equal(np.flatnonzero(first), spelled.offsets[:-1])
-    assert symbols(representation, ["-999e6"])[0][-1].endswith("E6")
 
 
 # ---- The published encoders

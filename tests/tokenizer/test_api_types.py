@@ -115,7 +115,7 @@ REQUIRED = {
     "quantile_bins": {"edges": (-10.0, 0.0, 10.0)},
 }
 WRONG = ["a", None, float("nan"), float("inf"), -1, 1.5, 10**30, -(10**30), [], {}, True, b"x"]
-WRONG += [(1, 2, 3), ("a",)]
+WRONG += [(1, 2, 3), ("a",), "\ud800"]
 OPTIONS = [
     (name, field.name)
     for name, kind in REPRESENTATIONS.items()

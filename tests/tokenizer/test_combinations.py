@@ -79,16 +79,9 @@ TEXT = (
     " [NUM:602]-0 1e400\n\n(-8) 9e-30"
 )
 
-# what differs in the text around a number
-FAMILIES = [
-    "xval", "bits compact", "fone chunks compact", "place", "digits", "p10", "fp15", "all",
-    "subword",
-]  # fmt: skip
 ON_GPT2 = [("gpt2", case) for case in CASES]
 
 cases = pytest.mark.parametrize("case", CASES)
-# One of each family: every kind is held to the contract in tests/engines.
-kinds = pytest.mark.parametrize("kind", ["gpt2", "neox", "bert_lower", "t5"])
 
 
 @kept
