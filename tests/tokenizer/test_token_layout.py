@@ -93,3 +93,8 @@ def test_rows_that_do_not_hold_together_are_refused():
         check_rows(token.set_column(place, token.schema.field(place), short))
     with pytest.raises(SchemaError, match="no column 'number_mask'"):
         check_rows(token.drop_columns(["number_mask"]))
+    batch = tokenizer("xval,fone:3,2,bits").encode_batch(["is 7", "5 or 6"])
+    place = batch.schema.get_field_index("number_index")
+    twice = pa.array([[1], [2, 2]], pa.list_(pa.int32()))  # one token of two numbers
+    with pytest.raises(SchemaError, match="row 1: 'number_index' has 2, which is no place after"):
+        check_rows(batch.set_column(place, batch.schema.field(place), twice))
