@@ -149,7 +149,7 @@ class NumberModel(nn.Module):
             freeze_trunk(self.transformer)
         elif freeze:
             self.backbone.requires_grad_(False)
-        self.backbone_frozen = freeze
+        self.freeze_backbone = freeze
         self.train(self.training)
 
     @property
@@ -336,7 +336,7 @@ class NumberModel(nn.Module):
     def train(self, mode: bool = True) -> NumberModel:
         """As for any module; a frozen backbone stays in evaluation mode."""
         super().train(mode)
-        if self.backbone_frozen:
+        if self.freeze_backbone:
             self.backbone.eval()
         return self
 

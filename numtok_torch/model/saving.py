@@ -75,18 +75,14 @@ def describe(model: Any) -> dict[str, Any]:
             "config": harmless(config),
             "generation_config": transformer.generation_config.to_dict() if generates else None,
         }
-    parameters = () if model.backbone_frozen else model.backbone.named_parameters()
+    parameters = () if model.freeze_backbone else model.backbone.named_parameters()
     return {
         "format": FORMAT_VERSION,
         "backbone": backbone,
         "adapters": adapters.describe(model.backbone),
         "embedding": _layer(model.embedding),
         "head": _layer(model.head),
-        "number_weight": model.number_weight,
-        "token_weight": model.token_weight,
-        "number_loss_per": model.number_loss_per,
-        "causal": model.causal,
-        "freeze_backbone": model.backbone_frozen,
+        **{name: getattr(model, name) for name in FLAGS},
         "frozen": [name for name, parameter in parameters if not parameter.requires_grad],
     }
 

@@ -41,7 +41,7 @@ MAKERS = {
     "quantiles": lambda: heads.QuantileHead(D, scale=0.1),
     "quantiles asinh": lambda: heads.QuantileHead(D, scale=0.1, space="asinh"),
     "fourier": lambda: heads.FourierHead(D, 5, scale=0.1, spread=4.0),
-    "fourier asinh": lambda: heads.FourierHead(D, 5, scale=0.1, space="asinh", gamma=0.1),
+    "fourier asinh": lambda: heads.FourierHead(D, 5, scale=0.1, space="asinh", gamma=1e3),
 }
 OF_VALUES = [name for name in MAKERS if name.startswith(("mixture", "quantiles", "fourier"))]
 EVERY = pytest.mark.parametrize("name", MAKERS)
@@ -243,6 +243,10 @@ def test_scalar_predictions_are_unscaled():
     expected = mlp(weights(head), h.double().numpy())[:, 0] / 0.5
     np.testing.assert_allclose(head.predict(h).values.numpy(), expected, rtol=1e-5)
     assert torch.isfinite(heads.ScalarHead(D, scale=1e-300).predict(1e20 * h).values).all()
+    logarithms = heads.ScalarHead(D, 16, scale=0.5, log=True)
+    logarithms.load_state_dict(head.state_dict())
+    expected = np.sign(expected) * (10 ** abs(expected) - 1)
+    np.testing.assert_allclose(logarithms.predict(h).values.numpy(), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

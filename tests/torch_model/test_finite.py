@@ -2,27 +2,16 @@
 go on.
 """
 
-import json
 import warnings
 
 import pytest
 import torch
 import torch_models as tiny
-from places import SAMPLE
 
-import numtok
-from numtok import Numbers, XVal
-from numtok.corpus import encode_corpus, tokenizer_of
-from numtok.corpus.fit import ScaleFit
-from numtok.representations import from_dict
 from numtok_torch import (
     ModelError,
-    NumberCollator,
-    NumberDataset,
     NumberModel,
     XValEmbedding,
-    embedding_from_schema,
-    head_from_schema,
 )
 
 D = tiny.D
@@ -120,46 +109,3 @@ def test_infinite_gradients_under_a_scaler_are_no_error():
         scaler.step(optimizer)
         scaler.update()
     assert not found[0] and all(torch.isfinite(one).all() for one in model.parameters())
-
-
-# From a corpus to losses
-
-
-def losses_of(folder, numbers, fit, steps=5):
-    """The losses of some steps on the sample, which holds an Avogadro number."""
-    path, tokenizer = folder / "a.parquet", numtok.Tokenizer.from_pretrained(numbers=[numbers])
-    encode_corpus([SAMPLE], path, tokenizer, fit=fit)
-    data = NumberDataset(path, tokenizer=tokenizer_of(path), block_size=64)
-    layers = embedding_from_schema(data.schema, D), head_from_schema(data.schema, D)
-    model = NumberModel(tiny.backbone("gpt2", vocab_size=16_004), *layers)
-    collate = NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal")
-    return tiny.learn(model, collate(list(data)), steps), model
-
-
-@pytest.mark.parametrize("log", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_a_fitted_scale_trains(log, tmp_path):
-    found, model = losses_of(tmp_path, XVal(log=log), ScaleFit())
-    assert found[-1] < found[0] - 0.5
-    assert found[0] < 100
-    assert all(torch.isfinite(one).all() for one in model.parameters())
-    schema = NumberDataset(tmp_path / "a.parquet").schema
-    described = json.loads(schema.metadata[b"numtok"])["numbers"][0]
-    head, layer = model.head, model.embedding
-    assert (head.scale, head.log, layer.config()["log"]) == (described["scale"], log, log)
-    values = torch.tensor([0.0, 1.0, -2000.0], dtype=torch.float64)
-    columns = from_dict(described).encode(Numbers.parse(["0", "1", "-2000"]))
-    stream = torch.tensor(columns["number_scaled"].to_pylist())
-    expected = values.sign() * torch.log10(1 + values.abs()) if log else values
-    torch.testing.assert_close(stream.double(), expected * described["scale"])
-    # the inverse of what the layer is given
-    head.network, head.d_model = (torch.nn.Linear(1, 1, bias=False).double(), 1)
-    torch.nn.init.ones_(head.network.weight)
-    torch.testing.assert_close(head.predict(stream.unsqueeze(-1)).values, values, rtol=1e-5, atol=0)
-
-
-def test_raw_values_end_in_an_error_and_not_in_nan(tmp_path):
-    with (
-        pytest.warns(UserWarning, match=r"number_scaled reaches"),
-        pytest.raises(ModelError, match=r"number_scaled reaches.*XVal"),
-    ):
-        losses_of(tmp_path, XVal(), None)
