@@ -15,8 +15,7 @@ from http.server import ThreadingHTTPServer
 
 import interrupts
 import pytest
-from click.testing import CliRunner
-from numtok_cli.main import cli
+from command import NUMTOK, ok, refused
 from numtok_cli.playground import LONGEST, server
 from pages import BROWSER, HOSTILE, drawn, page_data
 
@@ -129,8 +128,7 @@ def test_a_link_is_drawn_and_hostile_text_does_not_run(port, tmp_path):
 
 
 def test_it_serves_until_it_is_interrupted():
-    command = [sys.executable, "-m", "numtok_cli.main", "playground", "--port", "0", "--no-browser"]
-    with interrupts.start(command) as run:
+    with interrupts.start([*NUMTOK, "playground", "--port", "0", "--no-browser"]) as run:
         assert run.stdout
         url = run.stdout.readline().split()[0]
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url)
@@ -145,18 +143,16 @@ def test_the_browser_is_opened_unless_told_otherwise(monkeypatch):
     def interrupted(_):
         raise KeyboardInterrupt
 
-    opened: list[str] = []
+    opened = []
     done = threading.Event()
     monkeypatch.setattr(ThreadingHTTPServer, "serve_forever", interrupted)
     monkeypatch.setattr("webbrowser.open", lambda url: (opened.append(url), done.set()))
-    for more in (["--no-browser"], []):
-        told = CliRunner().invoke(cli, ["playground", "--port", "0", *more])
-        assert told.exit_code == 0 and told.stdout.endswith("ended\n")
-    assert done.wait(600) and opened == [told.stdout.split()[0]]
+    for more in ("--no-browser", ""):
+        told = ok(f"playground --port 0 {more}")
+        assert told.endswith("ended\n")
+    assert done.wait(600) and opened == [told.split()[0]]
 
 
 def test_a_port_that_is_taken_is_an_error(port):
-    told = CliRunner().invoke(cli, ["playground", "--port", str(port), "--no-browser"])
-    assert told.exit_code == 1
-    assert f"cannot listen on port {port} of 127.0.0.1: " in told.stderr
-    assert "--port 0" in told.stderr
+    told = refused(f"playground --port {port} --no-browser")
+    assert f"cannot listen on port {port} of 127.0.0.1: " in told and "--port 0" in told

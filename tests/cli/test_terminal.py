@@ -12,9 +12,8 @@ from pathlib import Path
 
 import interrupts
 import pytest
-from click.testing import CliRunner
+from command import run
 from numtok_cli.console import ProgressLine, duration, size
-from numtok_cli.main import cli
 
 from numtok.corpus.summary import Progress
 
@@ -70,7 +69,7 @@ def test_inspect_and_stats_pass_no_control_character():
     text = "is 5 " + " 7 x".join(CONTROLS) + "\x1b]0;title\x07 \x9b31m 6 \ufeff"
     for words in ("inspect", "inspect --numbers subword", "inspect --numbers place",
                   "stats - --format txt"):  # fmt: skip
-        told = CliRunner().invoke(cli, words.split(), input=text).output
+        told = run(words, input=text).output
         assert "numbers" in told and not ACTING.search(told)
 
 
@@ -89,7 +88,7 @@ def test_messages_and_tables_pass_none_either(tmp_path, monkeypatch):
         ["inspect", "5", "--html", EVIL + ".html"],
         ["stats", EVIL],
     ):
-        told = CliRunner().invoke(cli, arguments).output
+        told = run("", *arguments).output
         assert told and not ACTING.search(told), arguments
 
 

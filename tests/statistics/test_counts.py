@@ -199,6 +199,24 @@ def test_a_number_of_a_million_digits_and_many_values_stay_small():
     assert Statistics.from_json(counted.to_json()) == counted
 
 
+@pytest.mark.parametrize(
+    ("number", "example"),
+    [
+        ("1234567890123456789012", "1.23456789012345678e+21"),
+        ("-1000000000000000000001", "1e+21"),
+        ("123456789012345678", "1.23456789012345678e+17"),
+    ],
+)
+def test_examples_have_the_first_eighteen_digits(number, example):
+    counted = Statistics.of_batch([number])
+    ((*_, count, values),) = counted.to_json()["examples"]
+    assert (count, values) == (1, {example: 1})
+    digits = number.strip("-")
+    (found,) = counted.examples.numbers().to_decimal()
+    longer = len(digits) - 19
+    assert found == (int(digits) if longer < 0 else int(digits[:18] + "1") * 10**longer)
+
+
 def test_tokens_are_those_that_overlap_numbers():
     tok = Tokenizer.from_pretrained(None, [Subword()])
     texts = ["It weighs 12345.678 kg", "none", "1 and 22"]
