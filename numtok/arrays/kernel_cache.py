@@ -105,7 +105,7 @@ def _say_that_it_compiles() -> None:
         return
     _told.add("compiles")
     try:
-        (kernel_folder() / "told").open("x").close()
+        (kernel_folder() / "told").touch(exist_ok=False)
     except FileExistsError:
         return
     except OSError:

@@ -314,7 +314,7 @@ def _is_whole(place: Path) -> bool:
 def _convert_once(file: EncodedFile, schema: pa.Schema, folder: Path, place: Path) -> None:
     """One process converts, the others wait for it."""
     empty = to_number_layout(no_rows(schema))
-    with open(folder / "lock", "w") as waiting:
+    with open(folder / "lock", "wb") as waiting:
         with contextlib.suppress(OSError):  # a file system without locks
             lock(waiting.fileno())
         if _is_whole(place):
