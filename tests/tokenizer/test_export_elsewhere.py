@@ -93,6 +93,7 @@ def test_auto_tokenizer_without_numtok_gives_our_ids(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
 def test_javascript_gives_our_ids(tmp_path):
     if shutil.which("npm") is None or shutil.which("node") is None:
         pytest.skip("there is no node here")

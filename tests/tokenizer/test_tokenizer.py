@@ -341,6 +341,7 @@ def test_ids_in_a_file_with_holes(tmp_path):
         assert len(ids_of(tok.encode_batch(["a 5"]))[0] or []) == 2
 
 
+@pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
 def test_digits_in_a_token_that_wants_a_word_of_its_own(kind):
     source = trained.source(kind)
