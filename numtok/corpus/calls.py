@@ -140,7 +140,6 @@ def _encode(
     progress: Callable[[Progress], None] | None,
     options: EncodeOptions,
 ) -> Summary:
-    """Into a folder or a file, as it is named."""
     if is_folder(output, sharding, EncodeSettings(**options)):
         from numtok.corpus.jobs.job import encode_folder  # which a file does not need
 

@@ -181,7 +181,6 @@ class _Encoder:
         return EncodedBatch(rows, report, statistics, piece.read)
 
     def _with_kept(self, encoded: pa.RecordBatch, batch: TextBatch) -> pa.RecordBatch:
-        """The encoded rows with the kept columns after them."""
         ids = encoded.column("input_ids")
         if len(ids.values) > MOST_TOKENS and np.diff(ids.offsets).max() > MOST_TOKENS:
             raise InputError(

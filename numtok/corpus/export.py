@@ -115,7 +115,6 @@ def export_files(
 def _end(
     token: str | int | None, tokenizer: Any, metadata: dict[str, Any], path: str
 ) -> int | None:
-    """The id of the end token."""
     if token is not None and metadata["pack"]:
         raise SchemaError(
             "the documents of packed rows end with their end token already; leave out end_token",
@@ -196,7 +195,6 @@ def _write(
 def _about(
     columns: Mapping[str, Column], dtypes: Mapping[str, np.dtype[Any]], files: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What is told of each stream."""
     return {
         name: {
             "file": Path(files[name]).name,

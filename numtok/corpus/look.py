@@ -136,7 +136,6 @@ def _row(
 
 
 def _values(batch: pa.RecordBatch, name: str) -> npt.NDArray[Any]:
-    """The values of a column in a batch of one row."""
     values = schema.flat(schema.column(batch, name))[0]
     if isinstance(values.type, pa.FixedShapeTensorType):
         return np.asarray(values.to_numpy_ndarray())

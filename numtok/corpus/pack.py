@@ -156,7 +156,6 @@ class PackedRows(FileRows):
         self._waiting = [self._open(waiting, laid, open_row)]
 
     def _best_fit(self, documents: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The rows of a window of whole documents."""
         laid = FlatRows(documents)
         sections = np.stack([laid.offsets[:-1], laid.offsets[1:]], 1)
         found = row_ends(sections, laid.places, laid.number_stops(self._tokens), self._length)

@@ -111,7 +111,6 @@ class Unpacker:
             )
 
     def _pieces(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """A row for each piece."""
         for name in (SEQ_LENGTHS.name, SEQ_DOCUMENTS.name, SEQ_REMAINING.name):
             column(batch, name)
         own = [

@@ -34,7 +34,6 @@ def read_json(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
 
 
 def _whole_file(blocks: Iterator[Block], source: Source) -> bytes:
-    """The whole file."""
     pieces, held = [], 0
     for block in blocks:
         pieces.append(block.data)
@@ -97,7 +96,6 @@ def _elements(text: str, source: Source, line: int) -> Iterator[tuple[int, int]]
 
 
 def _end(text: str, at: int, source: Source, line: int) -> int:
-    """Where the value ends."""
     try:
         return DECODER.raw_decode(text, at)[1]
     except json.JSONDecodeError as error:
