@@ -176,7 +176,7 @@ def _number_at(given, spaced, number, base, begin, two_forms):  # type: ignore[n
     return start - np.uint64(space), base + np.uint64(given.slots.stop[number])
 
 
-@inner_kernel
+@merged_kernel
 def _take_out_all(tools, places, place, following, end, count, entry):  # type: ignore[no-untyped-def]
     """Take out the unsafe places from ``following`` on in the piece that ends at ``end``, but for
     those in its known end of ``count`` bytes; (number of the next place, bytes and entry of the
@@ -213,7 +213,7 @@ def _append(tools, first, last, to, hole):  # type: ignore[no-untyped-def]
     return to + length
 
 
-@inner_kernel
+@merged_kernel
 def _keep_apart(tools, first, stop, to, hole):  # type: ignore[no-untyped-def]
     """Between what ends at ``to`` and what begins at ``first``, if need be a digit in the hole that
     is there, or an end of the document; the new end.
@@ -242,7 +242,7 @@ def _end_document(tools, to):  # type: ignore[no-untyped-def]
         counts.open = np.int64(to)
 
 
-@inner_kernel
+@merged_kernel
 def _take_out(tools, at, end):  # type: ignore[no-untyped-def]
     """A hole for the unsafe place ``at`` in a piece; up to where the piece is done."""
     text, counts = tools.given, tools.out.counts[0]
