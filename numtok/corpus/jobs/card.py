@@ -12,7 +12,6 @@ from typing import Any
 from numtok import locations
 from numtok.corpus.jobs.folder import Folder
 from numtok.corpus.jobs.plan import summed
-from numtok.corpus.read.encoded import schema_of
 
 CARD = "README.md"
 OURS = "<!-- numtok writes this file anew. Take this line out to keep what you change. -->"
@@ -42,6 +41,8 @@ def write_card(folder: Folder, manifests: Mapping[str, dict[str, Any]]) -> None:
     """Write the card of finished jobs, unless somebody has written another; ``manifests`` are by the
     folder within, which is the name of the split, and empty for the folder itself.
     """
+    from numtok.corpus.read.encoded import schema_of  # which reads all that a folder may hold
+
     if not _is_free(folder):
         return
     columns: dict[str, str] = {}

@@ -18,7 +18,6 @@ from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.ipc
-import pyarrow.parquet as pq
 
 from numtok import locations
 from numtok.corpus.fit import Fit
@@ -327,6 +326,8 @@ def content_of(part: Part) -> tuple[str, int]:
     stretches = [(part.start, _LARGEST if part.stop is None else part.stop - part.start)]
     with named_errors(part.source), open(part.path, "rb") as file:
         if part.stop is not None and cut == "row groups":
+            import pyarrow.parquet as pq  # which other files do not need
+
             metadata = pq.read_metadata(part.path)
             made.update(metadata.schema.to_arrow_schema().serialize())
             stretches = [
@@ -343,7 +344,7 @@ def content_of(part: Part) -> tuple[str, int]:
     return made.hexdigest(), lines
 
 
-def _stretch(chunk: pq.ColumnChunkMetaData) -> tuple[int, int]:
+def _stretch(chunk: Any) -> tuple[int, int]:
     """Where a column of a row group lies in its file, and its bytes."""
     pages = [chunk.data_page_offset, chunk.dictionary_page_offset]
     return min(page for page in pages if page), chunk.total_compressed_size
