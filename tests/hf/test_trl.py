@@ -164,8 +164,9 @@ def test_trainers(way, numbers, said, tmp_path, monkeypatch):
     if way == "SFT packed":
         options |= {"packing": True, "packing_strategy": "bfd"}
         monkeypatch.setattr(logging.getLogger("trl"), "disabled", True)  # its advice on attention
+    models = [model(tokenizer) for _ in range(2 if way[:3] == "DPO" else 1)]  # and the reference
     trainer = kind(
-        model(tokenizer),
+        *models,
         args=config(**options),
         train_dataset=datasets.Dataset.from_dict(ROWS[way]),
         processing_class=tokenizer,
