@@ -4,7 +4,6 @@ checkpoints, and what is refused before the first step.
 
 import math
 import os
-import socket
 import subprocess
 import sys
 from functools import partial
@@ -286,11 +285,8 @@ if os.environ["RANK"] == "0":
 def test_two_processes_are_one(batches, tmp_path):
     script = tmp_path / "worker.py"
     script.write_text(WORKER.format(paths=[str(Path(__file__).parent), str(SUPPORT)]))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2"]
-    launch += [f"--master_port={port}", str(script), str(tmp_path), str(batches)]
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    launch += [str(script), str(tmp_path), str(batches)]
     environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
     subprocess.run(launch, env=environment, check=True, capture_output=True, timeout=300)
     loss, gradients = torch.load(tmp_path / "found.pt", weights_only=True)
