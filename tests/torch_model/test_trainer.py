@@ -277,6 +277,7 @@ options = {{"share": 2, "ddp_find_unused_parameters": False}}
 found = test_trainer.step(folder, model, test_trainer.NumberTrainer, batches, **options)
 if os.environ["RANK"] == "0":
     test_trainer.torch.save(found, folder / "found.pt")
+test_trainer.torch.distributed.destroy_process_group()  # else its threads may abort the exit
 """
 
 
