@@ -83,8 +83,8 @@ def run(corpus: Corpus) -> Section:
         Goal(
             "encode_batch against tokenizers on the raw text",
             timings[plain].over(timings[ours]),
-            12,
-            25,
+            40,
+            80,
             "x",
         )
     )

@@ -68,7 +68,7 @@ def run(corpus: Corpus) -> Section:
     )
     section.add(timings, corpus.megabytes, ours)
     section.goals.append(
-        Goal("scan against a re.finditer loop", timings[plain].over(timings[ours]), 5, 20, "x")
+        Goal("scan against a re.finditer loop", timings[plain].over(timings[ours]), 40, 60, "x")
     )
     time_the_world(section, corpus, numbers)
     return section
