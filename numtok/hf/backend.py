@@ -28,7 +28,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 # no decimal digit lies between those of ASCII and the Arabic ones
 MAY_BE_DIGIT = re.compile("[0-9\u0660-\U0010ffff]")
-PROBE = "\ufb01\u200b\u0130\u3000"  # NFKC, NMT, case, spaces
+PROBE = "\ufb01\u200bA"  # NFKC, NMT, case
 
 
 @dataclass
@@ -58,11 +58,14 @@ class BackendState:
 
     def may_hold_number(self, texts: Sequence[str]) -> bool:
         """Whether one of the texts may hold a number; False is certain."""
-        return self.numtok.grammar.pattern is not None or any(map(MAY_BE_DIGIT.search, texts))
+        for text in texts:  # not a generator, which costs more than the rest
+            if MAY_BE_DIGIT.search(text):
+                return True
+        return self.numtok.grammar.pattern is not None
 
     def is_named_in(self, texts: Sequence[str]) -> bool:
         """Whether a text has the name of one of numtok's tokens, which is to stay text."""
-        for text in texts:  # not a generator, which costs more than the rest
+        for text in texts:
             if "[NUM" in text or "[/NUM" in text:
                 return True
         return False

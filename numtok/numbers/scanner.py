@@ -33,7 +33,7 @@ from numtok.arrays.bitmarks import (
     marks_of,
     next_mark,
 )
-from numtok.arrays.kernels import kernel, merged_kernel
+from numtok.arrays.kernels import allocating_kernel, kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import BLOCKER, DIGIT, LETTER, OTHER, SIGN, character_classes
 from numtok.arrays.utf8 import class_before, decode
@@ -56,8 +56,10 @@ DIGITS_BEGIN = byte_ranges((0x30, 0x39), (0xD9, 0xE1), (0xEA, 0xFF))
 SPARE = 16  # bytes after the digits, as :func:`_plain_number` writes more than there are
 SMALL = 1 << 9  # bytes, up to which counting takes longer than room for as many numbers
 SHORT = 1 << 12  # bytes that :func:`scan_short` takes
+# int64[SHORT + 1, 2]: where a row of so many bytes begins and ends
+EDGES = np.stack([np.zeros(SHORT + 1, np.int64), np.arange(SHORT + 1)], 1)
 ONE_ROW = np.ones(1, np.bool_)
-ONE_ROW.flags.writeable = False
+EDGES.flags.writeable = ONE_ROW.flags.writeable = False
 NO_BYTE = np.uint8(0xFF)  # that UTF-8 has nowhere
 HYPHEN, PLUS, THREE = 0x2D, 0x2B, np.uint64(3)
 LONGEST = np.uint64(18)  # bytes that a plain number may have: twice eight digits and the mark
@@ -99,30 +101,22 @@ def scan_columns(rows: TextRows, grammar: Grammar) -> Columns:
     return _columns(text, rows.offsets - rows.offsets[0], rows.valid, rules_of(grammar))
 
 
-class _Room(threading.local):
-    """Arrays for a short text: to make them takes longer than to scan it. ``rows`` are those of
-    :class:`Rows` but for the text, and what :func:`mark` and the offsets are written by.
-    """
+class _Found(threading.local):
+    """Room for what :func:`scan_short` finds: a new array takes longer than to scan."""
 
     def __init__(self) -> None:
-        self.found = np.empty((SHORT, 4), np.int64)
-        edges = np.zeros(2, np.int64)
-        offsets = edges.view()
-        offsets.flags.writeable = False
-        flags, marks = np.empty(SHORT + 64, np.uint8), np.empty(SHORT // 64 + 2, np.uint64)
-        rows = marks, offsets, ONE_ROW, edges, flags, flags.view(np.uint64), marks.view(np.uint8)
-        self.arrays = *rows, *empty_columns(SHORT, SHORT + SPARE)
+        self.rows = np.empty((SHORT, 4), np.int64)
 
 
-_room = _Room()
+_found = _Found()
 
 
 def scan_short(text: bytes, rules: tuple[npt.NDArray[Any], ...]) -> list[list[int]]:
     """Of each number in one text of valid UTF-8, at most ``SHORT`` bytes: start, stop, the place of
     its last digit, the place above its first. ``rules`` are the grammar's :func:`rule_arrays`.
     """
-    found = _room.found
-    count = _scan_short.compiled(np.frombuffer(text, np.uint8), found, *rules, *_room.arrays)
+    found = _found.rows
+    count = _scan_short.compiled(np.frombuffer(text, np.uint8), found, *rules, EDGES, ONE_ROW)
     told: list[list[int]] = found[:count].tolist()
     return told
 
@@ -135,20 +129,27 @@ def rule_arrays(grammar: Grammar) -> tuple[npt.NDArray[Any], ...]:
     return rules.classes, rules.neighbours, separators, np.array(switches, np.uint8)
 
 
-@kernel
-def _scan_short(text, found, *arrays):  # type: ignore[no-untyped-def]
-    """How much of ``found`` is filled; the arrays are those of the rules and of :class:`_Room`."""
-    (
-        classes, neighbours, separators, switches,
-        marks, offsets, valid, edges, flags, words, eights,
-        document, start, stop, negative, digits, digit_offsets, exponent,
-    ) = arrays  # fmt: skip
-    edges[1] = text.size
-    mark(text, DIGITS_BEGIN, flags, words, eights)
+@allocating_kernel
+def _scan_short(text, found, classes, neighbours, separators, switches, edges, valid):  # type: ignore[no-untyped-def]
+    """How much of ``found`` is filled. It makes its own arrays: to hand them over takes longer."""
+    size = text.size
+    flags, marks = np.empty(size + 64, np.uint8), np.empty(size // 64 + 2, np.uint64)
+    mark(
+        text,
+        DIGITS_BEGIN,
+        flags,
+        flags[: size // 64 * 64 + 64].view(np.uint64),
+        marks.view(np.uint8),
+    )
     notation = Notation(separators, switches[0], switches[1] != 0, switches[2] != 0)
     rules = Rules(classes, neighbours, notation, switches[3] != 0, switches[4], switches[5] != 0)
-    columns = Columns(document, start, stop, negative, digits, digit_offsets, exponent)
-    count, _ = _scan(Rows(text, marks, offsets, valid), rules, columns)
+    whole = np.empty((4, size + 1), np.int64)
+    start, stop, digit_offsets, exponent = whole[0], whole[1], whole[2], whole[3]
+    digits, negative = np.empty(size + SPARE, np.uint8), np.empty(size, np.bool_)
+    columns = Columns(
+        np.empty(size, np.int32), start, stop, negative, digits, digit_offsets, exponent
+    )
+    count, _ = _scan(Rows(text, marks, edges[size], valid), rules, columns)
     for k in range(count):
         found[k, 0], found[k, 1], found[k, 2] = start[k], stop[k], exponent[k]
         found[k, 3] = exponent[k] + digit_offsets[k + 1] - digit_offsets[k]
