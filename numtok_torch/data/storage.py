@@ -10,7 +10,8 @@ import functools
 import hashlib
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ from numtok_torch.data.rows import stored_columns
 
 OPEN_FILES = 16
 MAPPED_CHUNKS = 256  # that are held open: views, which take little memory
-BATCH_BYTES = 4 << 20  # of a converted file, about
+BATCH_BYTES = 16 << 20  # of a converted file, about
 FORMAT = f"numtok rows 5 {BATCH_BYTES}"
 NOTE = "numtok: %s is converted to Arrow, once, in %s; NUMTOK_CACHE names another folder, 0 none"
 NOT_CONVERTED = (
@@ -321,5 +322,14 @@ def _convert_once(file: EncodedFile, schema: pa.Schema, folder: Path, place: Pat
             return
         logging.getLogger("numtok").warning(NOTE, file.path, folder)
         with new_file(place, overwrite=True) as out, pa.ipc.new_file(out, empty.schema) as writer:
-            for batch in file.batches(BATCH_BYTES, schema.names):
+            for batch in _read_ahead(file.batches(BATCH_BYTES, schema.names)):
                 writer.write(to_number_layout(batch))
+
+
+def _read_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same; while one is worked on, a thread reads the next."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = thread.submit(next, batches, None)
+            yield batch
