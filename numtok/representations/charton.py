@@ -40,7 +40,7 @@ import functools
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from itertools import pairwise
 from typing import ClassVar
 
@@ -52,11 +52,13 @@ from numtok.arrays import memory
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import decimals
-from numtok.representations.base import Mask, Spelled, SpelledOut
+from numtok.representations.base import Mask, Spelled, SpelledOut, Symbols
 from numtok.representations.continuation import Continuation, Language
 
 MAX_SYMBOLS = 2**16
 MAX_DECADE = 10**6
+# ASCII that stands beside digits and changes none, but for the decimal mark, which is one of it
+BESIDE_DIGITS = b",._' ()"
 SIGN, DIGIT, MANTISSA = "sign", "digit", "mantissa"
 SIGNED, EXPONENT, WHOLE = "signed mantissa", "exponent", "whole number"
 
@@ -141,9 +143,26 @@ class Scientific(SpelledOut):
         power = np.where(mantissa == 0, self.power_of_zero, power).clip(low, high)
         values = self.pack(numbers.negative.astype(np.int64), mantissa, power)
         symbols = memory.empty(len(numbers) * self.length, np.uint16).reshape(-1, self.length)
-        for place, (field, value) in enumerate(zip(self.fields, values, strict=True)):
-            symbols[:, place] = self._symbols(field).start + value
+        for place, (first, value) in enumerate(zip(_first_symbols(self), values, strict=True)):
+            symbols[:, place] = first + value
         return Spelled(symbols.reshape(-1), np.arange(len(numbers) + 1) * self.length)
+
+    @property
+    def surely_held(self) -> range:
+        low, high = self.powers
+        return range(low, high if self.base == 10 else low)  # to round may add to the power
+
+    def encode_one(self, written: bytes, decimal: str) -> Symbols | None:
+        """By Python's decimals: ten times as fast for one."""
+        if not written.isascii():
+            return None
+        plain = written.translate(None, BESIDE_DIGITS.replace(decimal.encode(), b""))
+        number = _rounding(self.precision).create_decimal(plain.decode().replace(decimal, "."))
+        minus, power = written[0] in b"-(", number.adjusted() if number else self.power_of_zero
+        mantissa = abs(int(number.scaleb(self.precision - 1 - power)))
+        packed = self.pack(*np.array([[minus], [mantissa], [power]]))
+        first = _first_symbols(self)
+        return np.array([at + one[0] for at, one in zip(first, packed, strict=True)], np.uint16)
 
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
         """Each number as text; symbols that are no number, such as a mantissa alone, as they are,
@@ -348,6 +367,18 @@ class FP15(Charton):
         exponent, rank = np.divmod(np.maximum(whole - 1, 0), self.n_mantissas - 1)
         mantissa = self.mantissa(np.where(whole > 0, rank + 1, 0))
         return minus, mantissa, exponent + self.decades[0]
+
+
+@functools.lru_cache(maxsize=16)
+def _first_symbols(encoding: Scientific) -> tuple[int, ...]:
+    """Of each field, the first one of its kind."""
+    return tuple(encoding._symbols(field).start for field in encoding.fields)
+
+
+@functools.lru_cache(maxsize=16)
+def _rounding(digits: int) -> Context:
+    """To so many significant digits, halves to even."""
+    return Context(digits, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX)
 
 
 def in_base(values: Ints, base: int, width: int) -> list[Ints]:

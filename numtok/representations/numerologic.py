@@ -35,7 +35,7 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import as_written
 from numtok.representations.as_written import LOWER_E, POINT, UPPER_E
-from numtok.representations.base import Mask, Spelled, SpelledOut
+from numtok.representations.base import Mask, Spelled, SpelledOut, Symbols
 from numtok.representations.continuation import Continuation, Decimals, Part
 
 MOST_WRITTEN = 20  # digits on either side of the point that a model may announce
@@ -56,6 +56,15 @@ class NumeroLogic(SpelledOut):
     def encode(self, numbers: Numbers) -> Spelled:
         spelled = as_written.spell(numbers, places=False)
         return Spelled(*_with_counts(spelled.symbols, spelled.offsets))
+
+    @property
+    def surely_held(self) -> range:
+        return range(-as_written.LIMIT, as_written.LIMIT)
+
+    def encode_one(self, written: bytes, decimal: str) -> Symbols:
+        symbols = as_written.spell_one(written, decimal)
+        spelled: Symbols = _with_counts(symbols, np.array([0, len(symbols)]))[0]
+        return spelled
 
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
         symbols, offsets = spelled.symbols, spelled.offsets
