@@ -4,6 +4,7 @@ tokenizer, every way to call one.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ SHAPES = (  # of one short text
     "<extra_id_0> 5 kg",
     "a text without numbers",
 )
+NEW = 40_000  # texts with numbers that a tokenizer never met, or has forgotten
 SENTENCE = re.compile(r"[^.\n]{30,100}\.(?= |$)")
 
 
@@ -72,6 +74,8 @@ def run(corpus: Corpus) -> Section:
         _compare(section, kind, corpus, ways)
         spelled = NumberTokenizer.from_tokenizer(plain, numbers=[numtok.Digits(1)])
         _compare(section, f"{kind}, Digits(1)", corpus, _shapes(spelled, plain))
+        written = NumberTokenizer.from_tokenizer(plain, numbers=[numtok.P1000()])
+        _compare(section, f"{kind}, P1000()", corpus, _new_numbers(written, plain))
     return section
 
 
@@ -109,8 +113,21 @@ def _ways(ours: Any, plain: Any, texts: list[str], sentences: list[str]) -> dict
 
 def _shapes(ours: Any, plain: Any) -> dict[str, Pair]:
     """Likewise of one short text alone, of each shape."""
-    return {
+    shapes = {
         text: (_one_by_one(ours, [text] * 50), _one_by_one(plain, [text] * 50)) for text in SHAPES
+    }
+    return shapes | _new_numbers(ours, plain)
+
+
+def _new_numbers(ours: Any, plain: Any) -> dict[str, Pair]:
+    """Likewise of short texts, each with another number."""
+    texts = [f"The mass is {number / 100} kg" for number in range(NEW)]
+    one, other = itertools.cycle(texts), itertools.cycle(texts)
+    return {
+        "new": (
+            lambda: [ours(next(one)) for _ in range(50)],
+            lambda: [plain(next(other)) for _ in range(50)],
+        )
     }
 
 
@@ -124,7 +141,11 @@ SHOWN = {
     "offsets": "with offsets",
     "page": "one page at a time",
     "sentence": "one short sentence at a time",
+    "new": "a number never met",
 }
+
+
+LONGER = Budget._fields
 
 
 def _compare(section: Section, kind: str, corpus: Corpus, ways: dict[str, Pair]) -> None:
@@ -132,9 +153,9 @@ def _compare(section: Section, kind: str, corpus: Corpus, ways: dict[str, Pair])
     for way, (ours, plain) in ways.items():
         shown = SHOWN.get(way, f"{way!r} alone")
         name, other = f"{kind}, numtok, {shown}", f"{kind}, plain, {shown}"
-        timings = alternate({name: ours, other: plain}, corpus.budget(3 if way in SHOWN else 1))
+        timings = alternate({name: ours, other: plain}, corpus.budget(3 if way in LONGER else 1))
         section.add(timings, 0, name)
-        floor, aim = getattr(BUDGETS[kind.split(",")[0]], way if way in SHOWN else "sentence")
+        floor, aim = getattr(BUDGETS[kind.split(",")[0]], way if way in LONGER else "sentence")
         section.goals.append(
             Goal(
                 f"drop-in over plain, {kind}, {shown}",

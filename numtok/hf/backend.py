@@ -150,6 +150,9 @@ class KnowsNumbers(PreTrainedTokenizerFast):
         self.cache = {}
         return int(super()._add_tokens(new_tokens, special_tokens))
 
+    def _switch_to_input_mode(self) -> None:
+        """Nothing. The base class asks for it at every call, and is long in finding none."""
+
     @property
     def numtok(self) -> Tokenizer:
         """The numtok tokenizer of the same settings."""

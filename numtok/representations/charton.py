@@ -37,12 +37,13 @@ added, and for byte-level BPE a second form with a space for each of ``first_sym
 from __future__ import annotations
 
 import functools
+import operator
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +64,7 @@ SIGN, DIGIT, MANTISSA = "sign", "digit", "mantissa"
 SIGNED, EXPONENT, WHOLE = "signed mantissa", "exponent", "whole number"
 
 Ints = npt.NDArray[np.int64]
+IntOrInts = Any
 
 
 class Scientific(SpelledOut):
@@ -104,8 +106,8 @@ class Scientific(SpelledOut):
         """
 
     @abstractmethod
-    def pack(self, minus: Ints, mantissa: Ints, power: Ints) -> list[Ints]:
-        """int64[n] each to the values of the fields, int64[n] each."""
+    def pack(self, minus: IntOrInts, mantissa: IntOrInts, power: IntOrInts) -> list[IntOrInts]:
+        """int64[n] each, or one number's, to the values of the fields, likewise."""
 
     @abstractmethod
     def unpack(self, values: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
@@ -160,9 +162,8 @@ class Scientific(SpelledOut):
         number = _rounding(self.precision).create_decimal(plain.decode().replace(decimal, "."))
         minus, power = written[0] in b"-(", number.adjusted() if number else self.power_of_zero
         mantissa = abs(int(number.scaleb(self.precision - 1 - power)))
-        packed = self.pack(*np.array([[minus], [mantissa], [power]]))
-        first = _first_symbols(self)
-        return np.array([at + one[0] for at, one in zip(first, packed, strict=True)], np.uint16)
+        values = self.pack(int(minus), mantissa, power)
+        return np.array([*map(operator.add, _first_symbols(self), values)], np.uint16)
 
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
         """Each number as text; symbols that are no number, such as a mantissa alone, as they are,
@@ -285,9 +286,9 @@ class Charton(Scientific):
         sizes = [self.sizes[field] for field in self.fields]
         return [[range(int(one[0]), size) for one, size in zip(smallest, sizes, strict=True)]]
 
-    def rank(self, mantissa: Ints) -> Ints:
+    def rank(self, mantissa: IntOrInts) -> IntOrInts:
         """0 for zero, 1 for the smallest other mantissa."""
-        return np.maximum(mantissa - self.n_mantissas // 9 + 1, 0)
+        return (mantissa > 0) * (mantissa - self.n_mantissas // 9 + 1)
 
     def mantissa(self, rank: Ints) -> Ints:
         """The inverse of :meth:`rank`."""
@@ -312,7 +313,7 @@ class P10(Charton):
     def fields(self) -> tuple[str, ...]:
         return (SIGN, *[DIGIT] * self.digits, EXPONENT)
 
-    def pack(self, minus: Ints, mantissa: Ints, power: Ints) -> list[Ints]:
+    def pack(self, minus: IntOrInts, mantissa: IntOrInts, power: IntOrInts) -> list[IntOrInts]:
         return [minus, *in_base(mantissa, 10, self.digits), power - self.decades[0]]
 
     def unpack(self, values: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
@@ -327,7 +328,7 @@ class P1000(Charton):
     name: ClassVar[str] = "p1000"
     fields = (SIGN, MANTISSA, EXPONENT)
 
-    def pack(self, minus: Ints, mantissa: Ints, power: Ints) -> list[Ints]:
+    def pack(self, minus: IntOrInts, mantissa: IntOrInts, power: IntOrInts) -> list[IntOrInts]:
         return [minus, self.rank(mantissa), power - self.decades[0]]
 
     def unpack(self, values: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
@@ -342,7 +343,7 @@ class B1999(Charton):
     name: ClassVar[str] = "b1999"
     fields = (SIGNED, EXPONENT)
 
-    def pack(self, minus: Ints, mantissa: Ints, power: Ints) -> list[Ints]:
+    def pack(self, minus: IntOrInts, mantissa: IntOrInts, power: IntOrInts) -> list[IntOrInts]:
         return [2 * self.rank(mantissa) + minus, power - self.decades[0]]
 
     def unpack(self, values: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
@@ -357,10 +358,10 @@ class FP15(Charton):
     name: ClassVar[str] = "fp15"
     fields = (WHOLE,)
 
-    def pack(self, minus: Ints, mantissa: Ints, power: Ints) -> list[Ints]:
+    def pack(self, minus: IntOrInts, mantissa: IntOrInts, power: IntOrInts) -> list[IntOrInts]:
         rank = self.rank(mantissa)
         whole = (power - self.decades[0]) * (self.n_mantissas - 1) + rank
-        return [2 * np.where(rank > 0, whole, 0) + minus]
+        return [2 * (rank > 0) * whole + minus]
 
     def unpack(self, values: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
         minus, whole = values[0] % 2, values[0] // 2
@@ -381,8 +382,8 @@ def _rounding(digits: int) -> Context:
     return Context(digits, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX)
 
 
-def in_base(values: Ints, base: int, width: int) -> list[Ints]:
-    """The last ``width`` digits of int64[n], int64[n] each, most significant first."""
+def in_base(values: IntOrInts, base: int, width: int) -> list[IntOrInts]:
+    """The last ``width`` digits of int64[n], or of one number, likewise, most significant first."""
     return [values // base**k % base for k in reversed(range(width))]
 
 

@@ -24,7 +24,15 @@ from typing import ClassVar
 import numpy as np
 
 from numtok.numbers.numbers import Numbers
-from numtok.representations.charton import DIGIT, SIGN, Ints, Scientific, from_base, in_base
+from numtok.representations.charton import (
+    DIGIT,
+    SIGN,
+    IntOrInts,
+    Ints,
+    Scientific,
+    from_base,
+    in_base,
+)
 
 MOST_EXPONENTS = 4096
 MOST_MANTISSAS = 10**18
@@ -88,10 +96,10 @@ class FloatDigits(Scientific):
         largest = int(self.base**self.exponent_digits) - 1
         return -largest, largest
 
-    def pack(self, minus: Ints, mantissa: Ints, power: Ints) -> list[Ints]:
-        exponent = in_base(np.abs(power), self.base, self.exponent_digits)
+    def pack(self, minus: IntOrInts, mantissa: IntOrInts, power: IntOrInts) -> list[IntOrInts]:
+        exponent = in_base(abs(power), self.base, self.exponent_digits)
         digits = in_base(mantissa, self.base, self.mantissa_digits)
-        return [minus, (power < 0).astype(np.int64), *exponent, *digits]
+        return [minus, (power < 0) * 1, *exponent, *digits]
 
     def unpack(self, values: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
         minus, below, *digits = values
