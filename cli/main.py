@@ -63,8 +63,6 @@ class _Group(click.Group):
             discard(1)
             ctx.exit(0)
         except KeyboardInterrupt:
-            # a second one would only spoil the tidy end
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
             print_error("interrupted; nothing half-written is left")
             ctx.exit(INTERRUPTED)
         except Exception as error:
@@ -136,15 +134,26 @@ def open_streams() -> None:
             setattr(sys, name, open(descriptor, "w" if descriptor else "r", closefd=False))  # noqa: SIM115
 
 
+# Windows knows no hangup
+ENDING = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
+
+
+def _end(number: int, _: Any) -> None:
+    """Clean up, as a signal's default action does not, and as a second signal would keep it from."""
+    for sent in ENDING:
+        signal.signal(sent, signal.SIG_IGN)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    sys.exit(128 + number)
+
+
 def main() -> None:
     """The console script."""
     open_streams()
-    # Windows knows no hangup
-    for sent in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+    for sent in ENDING:
         with contextlib.suppress(ValueError):  # not in the main thread
             if signal.getsignal(sent) is not signal.SIG_IGN:  # as under nohup
-                # an exit cleans up, a signal's default action does not
-                signal.signal(sent, lambda number, _: sys.exit(128 + number))
+                signal.signal(sent, _end)
     cli(prog_name="numtok")
 
 

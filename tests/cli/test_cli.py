@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -280,6 +281,19 @@ def test_an_interrupt_leaves_nothing(sent, code, large, tmp_path):
     assert running.returncode == code and "Traceback" not in errors
     if sent == signal.SIGINT:
         assert errors.endswith("numtok: error: interrupted; nothing half-written is left\n")
+    assert only_files(tmp_path) == set()
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_again_and_again_do_not_spoil_the_end(sent, code, large, tmp_path):
+    words = f"encode {large} -o {tmp_path}/a.parquet --compression none"
+    running = interrupts.start([*NUMTOK, *words.split()])
+    interrupts.wait_for(lambda: any(path.stat().st_size > 1_000_000 for path in tmp_path.iterdir()))
+    while running.poll() is None:
+        running.send_signal(sent)
+        time.sleep(0.0005)
+    _, errors = running.communicate(timeout=interrupts.LONG)
+    assert running.returncode == code and "Traceback" not in errors
     assert only_files(tmp_path) == set()
 
 
