@@ -78,6 +78,7 @@ ROWS_SHOWN = 12
 def export(
     inputs: tuple[str, ...],
     output: str,
+    *,
     to: Any,
     tokenizer: str | None,
     numbers: str | None,
