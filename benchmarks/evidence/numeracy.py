@@ -35,6 +35,7 @@ REPRESENTATIONS = ("xval:log", "quantile_bins:64,soft", "fone:8,8", "bits", "dig
 STEPS = {"smoke": 10, "small": 1000, "full": 100_000}
 LEVELS = {"smoke": (1,), "small": (1,), "full": (1, 2, 3, 5, 8)}
 SEEDS = (0, 1, 2)  # of the weights and of the order of the training
+LONGER = 10  # times the steps, and the questions that are drawn
 DRAWN = {"smoke": 1000, "small": 15_000, "full": 1_000_000}
 ASKED = {"smoke": 2, "small": 100, "full": 500}  # of each task, at most
 TRUNK = {"smoke": (32, 1), "small": (64, 2), "full": (384, 6)}
@@ -48,28 +49,34 @@ Rows = dict[str, list[Result]]
 
 
 def phases(size: str) -> list[list[Settings]]:
-    """The guesses, then every representation."""
+    """The guesses, then every representation, then for longer."""
     names = ("xval:log", "digits:1") if size == "smoke" else REPRESENTATIONS
-    return [
-        [
-            {"size": size, "numbers": numbers, "seed": seed}
-            for seed in (SEEDS if size == "small" else SEEDS[:1])
-            for numbers in (GUESSES, *names)
-            if seed == 0 or numbers != GUESSES
-        ]
+    runs: list[Settings] = [
+        {"size": size, "numbers": numbers, "seed": seed}
+        for seed in (SEEDS if size == "small" else SEEDS[:1])
+        for numbers in (GUESSES, *names)
+        if seed == 0 or numbers != GUESSES
     ]
+    longer: list[Settings] = [
+        {"size": size, "numbers": numbers, "seed": seed, "times": LONGER}
+        for seed in SEEDS
+        for numbers in names
+    ]
+    return [runs, *([longer] if size == "small" else [])]
 
 
-def questions(size: str) -> tuple[list[Question], dict[str, list[Question]]]:
-    """Those of the training, and different ones of each task about other sets of numbers."""
-    every = Tasks(DRAWN[size], levels=LEVELS[size], digits=DIGITS)
+def questions(size: str, times: int = 1) -> tuple[list[Question], dict[str, list[Question]]]:
+    """Those of the training, so many times as many, and different ones of each task about other sets
+    of numbers, which are the same ones however many the training has.
+    """
+    every = Tasks(DRAWN[size] * times, levels=LEVELS[size], digits=DIGITS)
     seen, asked = [], dict[str, dict[str, Question]]()
     for index in range(len(every)):
         one = every[index]
-        if is_aside(one["prompt"]):
-            asked.setdefault(one["task"], {})[one["prompt"]] = one
-        else:
+        if not is_aside(one["prompt"]):
             seen.append(one)
+        elif index < DRAWN[size]:
+            asked.setdefault(one["task"], {})[one["prompt"]] = one
     return seen, {task: list(asked[task].values())[: ASKED[size]] for task in TASKS}
 
 
@@ -81,15 +88,15 @@ def is_aside(prompt: str) -> bool:
 
 def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Train on all tasks, and ask each."""
-    size, numbers = settings["size"], settings["numbers"]
-    seen, asked = questions(size)
+    size, numbers, times = settings["size"], settings["numbers"], settings.get("times", 1)
+    seen, asked = questions(size, times)
     counts = {"questions": {task: len(some) for task, some in asked.items()}}
     if numbers == GUESSES:
         return counts | {"guesses": guesses(seen, asked)}
     encoded = encode([f"{one['prompt']} = {one['answer']}{END}" for one in seen], numbers, folder)
     torch.manual_seed(settings["seed"])
     model = learning.llama(encoded, *TRUNK[size], positions=256)
-    course = Course(STEPS[size], BATCH, RATE, settings["seed"])
+    course = Course(STEPS[size] * times, BATCH, RATE, settings["seed"])
     batch = encoded.batch(labels=encoded.labels_behind("1 ="), objective="causal")
     few = {task: some[:WATCHED] for task, some in asked.items()}
 
@@ -214,12 +221,15 @@ def better(by: Rows, name: str) -> list[str]:
 def by_row(results: list[tuple[Settings, Result]]) -> Rows:
     """By representation, one for each seed, then by guess; nothing without the guesses."""
     by = tables.gathered(
-        (one["numbers"], found) for one, found in results if one["size"] == "small"
+        (one["numbers"] + f" ×{LONGER}" * ("times" in one), found)
+        for one, found in results
+        if one["size"] == "small"
     )
     if GUESSES not in by:
         return {}
     guessed = {name: [one] for name, one in by[GUESSES][0]["guesses"].items()}
-    return {name: by[name] for name in REPRESENTATIONS if name in by} | guessed
+    names = (*REPRESENTATIONS, *(f"{name} ×{LONGER}" for name in REPRESENTATIONS))
+    return {name: by[name] for name in names if name in by} | guessed
 
 
 EXPERIMENT = Experiment(

@@ -26,7 +26,7 @@ How to read this page:
 - **Every row** of a table gets the same transformer, data, steps and search, unless it says otherwise (`×4`, `longer`).
 - **Vectors start** as long as the word vectors that they are added to; but those of places start from zeros, outside of `fone_lengths`, and FoNE's features,
   which do not learn, are as published.
-- **CPU seconds** are of a core that had other work beside.
+- **CPU seconds** are of cores that had other work beside, of more than one machine: compare them roughly.
 - **Once more**: `python -m benchmarks.evidence NAME` makes the runs of an experiment that are missing. Each is a file in `benchmarks/evidence/results`,
   with settings, seed, losses, versions and examples of answers. `report` writes this page. Tables and sections of xVal are those of its first version.
 """

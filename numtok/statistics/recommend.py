@@ -38,8 +38,8 @@ _HINTS = {
 }
 # What was seen to speak against each that the rules may choose.
 _AGAINST = {
-    "fone": "it needs a layer and a head of its own, and did not learn products from few pairs, of two"
-    " digits, as place:lsd did; digits:1 is for models that see tokens only.",
+    "fone": "it needs a layer and a head of its own, and learnt fewer products of two digits from few pairs"
+    " than place:lsd; digits:1 is for models that see tokens only.",
     "place": "it takes a token for each digit and mark; without its column of places it is digits:1.",
     "xval": "it says values that are near and seldom exact ones, and bins were well ahead of it"
     " in models of clinical events (arXiv 2604.16775): compare quantile_bins:64,soft, fitted to one"
