@@ -132,6 +132,10 @@ def run(
     found["unseen_loss"] = learning.loss_of(
         model, new.batch(labels=answers_only, objective="causal")
     )
+    known = {one.answer for one in seen}
+    fresh = [one for one in unseen if one.answer not in known]
+    found["fresh_asked"] = len(fresh)  # whose answer is none of another question in the training
+    found["fresh_exact"] = ask(model, encoded, fresh)["exact"] if fresh else None
     return found | ask(model, encoded, unseen)
 
 
