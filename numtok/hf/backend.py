@@ -66,9 +66,21 @@ class BackendState:
     def is_named_in(self, texts: Sequence[str]) -> bool:
         """Whether a text has the name of one of numtok's tokens, which is to stay text."""
         for text in texts:
-            if "[NUM" in text or "[/NUM" in text:
-                return True
+            for name in self.names:
+                if name in text:
+                    return True
         return False
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """What begins the names of numtok's tokens, and symbols that the vocabulary lacked, such as
+        ``E`` where text is made lower case.
+        """
+        begins = "[NUM", "[/NUM"
+        return (
+            *begins,
+            *(one for one in self.numtok.own_tokens if not one.lstrip().startswith(begins)),
+        )
 
     def marks_for(self, texts: Sequence[str]) -> Marks:
         """Marks that do not occur in the texts."""

@@ -139,6 +139,8 @@ def test_streams(kind, numbers, call):
 @example(call=call(NUMBER_TEXTS, **PADDED))
 @example(call=call(NUMBER_TEXTS[0], return_overflowing_tokens=True, **CUT))
 @example(call=call(["a -5", "7"], is_split_into_words=True))
+@example(call=call("E"))  # a symbol that BERT's vocabulary lacks
+@example(call=call(["Every EGG", "1E5 Eggs"], return_offsets_mapping=True))
 def test_spelled_out(kind, numbers, call):
     check(ours(kind, SPELLED[numbers]), oracle(kind, SPELLED[numbers]), call)
 
