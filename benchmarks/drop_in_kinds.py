@@ -39,6 +39,7 @@ class Budget(NamedTuple):
     sentence: tuple[float, float] = (0.5, 1)
 
 
+LONGER = Budget._fields  # ways that are timed for longer than a shape is
 BYTE_LEVEL = Budget((10, 30), (8, 15), (2, 7))
 OTHERS = Budget((2, 6), (2, 5), (1, 2))
 BUDGETS = {
@@ -143,9 +144,6 @@ SHOWN = {
     "sentence": "one short sentence at a time",
     "new": "a number never met",
 }
-
-
-LONGER = Budget._fields
 
 
 def _compare(section: Section, kind: str, corpus: Corpus, ways: dict[str, Pair]) -> None:
