@@ -22,6 +22,7 @@ from numtok_torch.embeddings.base import NumberLayer, option_names
 # absolute below 1
 NOISE = 128 * 2.0**-23
 SPACES = ("linear", "asinh")
+LOW, HIGH = 1e-4, 1e8  # magnitudes in asinh space, where a representation names none
 
 
 @dataclass(frozen=True)
@@ -113,15 +114,18 @@ class ValueHead(NumberHead):
 
     @classmethod
     def options_for(cls, representation: Any) -> dict[str, Any]:
-        """The scale of xVal; where a representation has none, or goes by logarithms, asinh space
-        from its smallest magnitude on; nothing if neither is said.
+        """The scale of xVal; where a representation has none, or goes by logarithms, asinh space,
+        logarithmic from its smallest magnitude on, which ends at its largest, or from 1e-4 to 1e8;
+        nothing if neither is said.
         """
-        shown = {name: getattr(representation, name, None) for name in ("scale", "log", "low")}
+        names = "scale", "log", "low", "high"
+        shown = {name: getattr(representation, name, None) for name in names}
         found: dict[str, Any] = {}
         if shown["scale"] and not shown["log"]:
             found = {"scale": shown["scale"]}
         elif shown["log"] or cls.logarithmic or layer_of(representation.name, "head") is cls:
-            found = {"space": "asinh", "scale": 1 / (shown["low"] or 1.0), "spread": 20.0}
+            low, high = shown["low"] or LOW, shown["high"] or HIGH
+            found = {"space": "asinh", "scale": 1 / low, "spread": math.asinh(high / low)}
         return {name: one for name, one in found.items() if name in option_names(cls)}
 
     @abstractmethod

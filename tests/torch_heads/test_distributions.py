@@ -1,5 +1,7 @@
 """The heads that predict a distribution, quantiles and a Fourier series: what they learn and say."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -101,7 +103,31 @@ def test_any_representation_can_have_them(numbers, space):
     assert head_from_schema(schema, D, head="quantiles", quantiles=(0.1, 0.9)).config() == {
         "name": "quantiles",
         "quantiles": [0.1, 0.9],
-        "scale": 1.0,
+        "scale": 1.0 if space == "linear" else 1e4,
         "space": space,
     }
     assert head_from_schema(schema, D, head="fourier").config()["space"] == space
+
+
+@pytest.mark.parametrize(
+    ("numbers", "low", "high"),
+    [
+        (numtok.ExponentBins(), 1e-4, 1e6),
+        (numtok.ExponentBins(280, low=1e-7, high=1e7), 1e-7, 1e7),
+        (numtok.LogFourier(), 1e-4, 1e8),
+        (numtok.XVal(log=True), 1e-4, 1e8),
+    ],
+)
+@pytest.mark.parametrize("kind", ["mixture", "fourier"])
+def test_by_default_decades_lie_alike_from_the_smallest_magnitude_to_the_largest(
+    numbers, low, high, kind
+):
+    schema = numtok.Tokenizer.from_pretrained(numbers=numbers).batch_schema()
+    head = head_from_schema(schema, D, head=kind)
+    decades = torch.logspace(math.log10(low), math.log10(high), 50, dtype=torch.float64)
+    y = head.to_space(decades)
+    assert y[-1].item() == pytest.approx(head.config()["spread"])  # where a density ends
+    steps = y.diff()
+    assert torch.allclose(steps[5:], steps[-1], rtol=0.05)
+    assert (steps > 0.6 * steps[-1]).all()  # the first ones are on the way from linear
+    assert torch.equal(head.to_space(-decades), -y)
