@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from numtok.errors import RepresentationError
+from numtok.representations.columns import NUMBER_VALUE
 from numtok_torch.heads.base import (
     NumberHead,
     NumberPrediction,
@@ -16,6 +20,8 @@ from numtok_torch.heads.base import (
     unscaled,
 )
 
+SCALED = "number_scaled"
+
 
 class ScalarHead(NumberHead):
     """One scaled value from one hidden layer, trained with the squared error (xVal: Golkar et al.
@@ -25,26 +31,55 @@ class ScalarHead(NumberHead):
         d_model: dimension of the hidden states.
         hidden: width of the hidden layer; None for ``d_model``.
         scale, log: those of the representation, which predictions are brought back from.
+        target: the stream it learns from, ``"number_scaled"`` of xVal or ``"number_value"`` of any
+            representation, which it scales in xVal's way itself.
 
     Shape:
-        - target: ``number_scaled``, (n,), float.
+        - target: (n,), float; infinite numbers are left out of ``number_value``.
     """
 
     name = "scalar"
-    target = "number_scaled"
+    target = NUMBER_VALUE.name  # which all data have; that of one head is what it was made with
 
     def __init__(
-        self, d_model: int, hidden: int | None = None, scale: float = 1.0, log: bool = False
+        self,
+        d_model: int,
+        hidden: int | None = None,
+        scale: float = 1.0,
+        log: bool = False,
+        target: str = SCALED,
     ) -> None:
-        super().__init__(d_model, hidden=hidden, scale=scale, log=log)
+        super().__init__(d_model, hidden=hidden, scale=scale, log=log, target=target)
         if not scale > 0:
             raise RepresentationError(f"scalar: scale={scale} must be positive")
-        self.scale, self.log = scale, log
+        if target not in (SCALED, NUMBER_VALUE.name):
+            raise RepresentationError(
+                f"scalar: target={target!r} must be {SCALED!r} or {NUMBER_VALUE.name!r}"
+            )
+        self.scale, self.log, self.target = scale, log, target
         self.network = one_hidden_layer(d_model, hidden, 1)
 
+    @classmethod
+    def options_for(cls, representation: Any) -> dict[str, Any]:
+        """The scale of xVal; from others, that the head scales itself."""
+        if SCALED in representation.columns():
+            return super().options_for(representation)
+        return {"target": NUMBER_VALUE.name}
+
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
-        scaled = run(self.network, self.checked(hidden, target)).squeeze(-1)  # (n,)
-        return mean((scaled - target.to(scaled.dtype)).square())
+        said = run(self.network, self.checked(hidden, target)).squeeze(-1)  # (n,)
+        if self.target == SCALED:
+            return mean((said - target.to(said.dtype)).square())
+        finite = torch.isfinite(target)  # (n,)
+        scaled = self._scaled(torch.where(finite, target, 0)).to(said.dtype)
+        return ((said - scaled).square() * finite).sum() / finite.sum().clamp(min=1)
+
+    def _scaled(self, values: Tensor) -> Tensor:
+        """The inverse of :func:`unscaled`, float64 (...)."""
+        wide = values.to(torch.float64)
+        if self.log:
+            wide = torch.copysign(torch.log1p(wide.abs()) / math.log(10), wide)
+        return wide * self.scale
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:

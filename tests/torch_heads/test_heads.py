@@ -505,10 +505,34 @@ def test_another_head_can_be_asked_for():
     assert isinstance(mixture, heads.MixtureHead) and mixture.scale == 0.5
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_a_scalar_head_scales_the_values_of_any_representation_as_xval_does(log):
+    head = heads.head_from_schema(schema_of(LogFourier()), D, "scalar", scale=0.2, log=log)
+    assert head.config()["target"] == "number_value"
+    own = heads.ScalarHead(D, scale=0.2, log=log)
+    own.load_state_dict(head.state_dict())
+    numbers = Numbers.parse(["0", "-17.25", "3e-5", "123456", "-0.5"])
+    values, scaled = (
+        torch.tensor(of.tolist())
+        for of in (numbers.to_float64(), XVal(0.2, log=log).encode(numbers)["number_scaled"])
+    )
+    expected = own.loss(hidden(5), scaled)
+    torch.testing.assert_close(head.loss(hidden(5), values.double()), expected)
+    far = torch.cat([values.double(), torch.tensor([torch.inf, -torch.inf])])
+    torch.testing.assert_close(head.loss(torch.cat([hidden(5), hidden(2)]), far), expected)
+    torch.testing.assert_close(head.predict(hidden()).values, own.predict(hidden()).values)
+
+
+def test_a_scalar_head_saved_without_a_target_is_that_of_xval():
+    config = {"name": "scalar", "hidden": None, "scale": 0.2, "log": False}
+    assert heads.head_from_config(config, D).target == "number_scaled"
+
+
 @pytest.mark.parametrize(
     ("numbers", "head", "options", "message"),
     [
         (XVal(), "bits", {}, "BitsHead needs the stream of bits"),
+        (LogFourier(), "scalar", {"target": "bits"}, "target='bits' must be"),
         (XVal(), "oracle", {}, "unknown head 'oracle'"),
         (XVal(), None, {"colour": 1}, "no option colour"),
         (PlaceValue(), None, {}, "spelled out"),
