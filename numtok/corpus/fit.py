@@ -21,6 +21,7 @@ from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
+from numtok.options import check_options
 from numtok.representations import Representation, XVal, from_dict, magnitudes
 
 FIT_BYTES = 32 << 20  # of text; scanning it takes a tenth of a second
@@ -89,10 +90,14 @@ class Fit:
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Fit:
-        """The inverse of :meth:`to_json`; of older plans, with xVal alone, too."""
+        """The inverse of :meth:`to_json`; of older plans, with xVal alone, too. ValueError for what
+        that does not write.
+        """
         rest = dict(written)
         fitted = rest.pop("fitted", None) or [rest.pop("xval")]
-        return cls(fitted=tuple(map(from_dict, fitted)), **rest)
+        made = cls(fitted=tuple(map(from_dict, fitted)), **rest)
+        check_options(made, "fit", ValueError)
+        return made
 
 
 def xval_place(representations: Sequence[Representation]) -> int:

@@ -36,11 +36,16 @@ def test_what_makes_a_folder(corpus, output):
 
 
 def test_a_file_is_a_file(corpus):
-    for output in ("out.parquet", "out.data --output-format arrow"):
+    for output in ("out.parquet", "out.JSONL", "out.ndjson", "out.data --output-format arrow"):
         ok("encode", "in/a.jsonl", "--workers", "2", "-q", "-o", *output.split())
         assert Path(output.split()[0]).is_file()
     assert len(ok("encode", "in/a.jsonl", "-o", "-", "--workers", "2", "-q").splitlines()) == 60
-    assert "named like one" in refused("encode", "in/a.jsonl", "-o", "-", "--shards", "2")
+    for name in ("-", "out.parquet", "other.jsonl", "other.ndjson", "other.txt"):
+        assert "named like one" in refused("encode", "in/a.jsonl", "-o", name, "--shards", "2")
+    for name in ("out.json", "out.jsonl.gz", "out.csv"):  # no folder that is named so
+        told = refused("encode", "in/a.jsonl", "-o", name, "--workers", "2")
+        assert "cannot tell the format by this name" in told and "/ for a folder" in told
+        assert not Path(name).exists()
 
 
 def test_what_is_printed(corpus):

@@ -129,6 +129,7 @@ def signed(content):
     return json.dumps(content | {"check": digest(content)}).encode()
 
 
+FIT = {"fitted": [numtok.XVal(0.5).to_dict()], "documents": 1, "numbers": 2, "largest": 1.5}
 PLANS = [
     ("shards", 5, "shards: Expected array"),
     ("shards", [[0, []]], "number 0 is empty"),
@@ -140,6 +141,10 @@ PLANS = [
     ("tokenizer", "gpt2", "tokenizer: Expected object"),
     ("kept", "?", "options that make no sense"),
     ("versions", [], "versions: Expected object"),
+    ("fit", FIT | {"documents": {"a": 1}}, "fit: documents=.*Expected int"),
+    ("fit", FIT | {"numbers": None}, "fit: numbers=None: Expected int"),
+    ("fit", FIT | {"largest": "5"}, "fit: largest='5': Expected float"),
+    ("fit", FIT | {"fitted": [{"name": "xval", "scale": [[1]]}]}, "options that make no sense"),
     ("format", 1, "is of another version of numtok .format 1.*overwrite=True"),
     ("format", 9, "is of another version of numtok"),
 ]

@@ -51,7 +51,7 @@ from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source, identify
 from numtok.corpus.sample import Sample
 from numtok.corpus.settings import EncodeSettings
-from numtok.corpus.write.encoded import check_options
+from numtok.corpus.write.encoded import FORMATS, check_options
 from numtok.errors import InputError, JobError, OutputError
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -101,12 +101,16 @@ class Encoder(NamedTuple):
     fit: ScaleFit | None = None  # how to find its scale, if it has none
 
 
+ENDS = tuple(suffix for one in FORMATS.values() for suffix in one.suffixes)  # of files
+
+
 def is_folder(output: str | Path, sharding: Sharding, settings: EncodeSettings) -> bool:
     """Whether the output is a folder of shards: its name ends in a slash, it is there, or the
-    options say so; OutputError if they do, but it is named like a file.
+    options say so; OutputError if they do, but it is named like a file. Workers say so of a name
+    without a suffix.
     """
     name, asked = os.fspath(output), sharding != Sharding()
-    named_like_one = name.lower().endswith(DATA)
+    named_like_one = name.lower().endswith(ENDS)
     if name.endswith(("/", os.sep)):
         return True
     if not (locations.is_url(name) and named_like_one) and locations.is_folder(name):
@@ -114,11 +118,11 @@ def is_folder(output: str | Path, sharding: Sharding, settings: EncodeSettings) 
     like_a_file = name == "-" or named_like_one or locations.is_file(name)
     if asked and like_a_file:
         raise OutputError(
-            f"{name} is a file, or named like one, but the options for shards are for a folder;"
-            " name one, as in out/"
+            f"{name} is a file, or named like one, but the options for shards, given or of a"
+            " manifest, are for a folder; name one, as in out/"
         )
     by_workers = settings.workers is not None and settings.output_format is None
-    return asked or (by_workers and not like_a_file)
+    return asked or (by_workers and not like_a_file and not os.path.splitext(name)[1])
 
 
 @dataclass(frozen=True)

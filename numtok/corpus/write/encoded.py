@@ -189,6 +189,7 @@ def check_options(
         suffixes = ", ".join(one for known in able.values() for one in known.suffixes)
         raise OutputError(
             f"{path}: cannot tell the format by this name; end it in one of {suffixes}"
+            + (", or in / for a folder" if not texts else "")
         )
     if kind == "arrow" and stream and sys.stdout.isatty():
         raise OutputError(
