@@ -12,6 +12,7 @@ from .console import (
     Row,
     duration,
     echo,
+    in_options,
     print_table,
     print_warning,
     rate,
@@ -210,7 +211,7 @@ def status(folder: str) -> None:
     rows += [("waiting", f"{waiting:,}")] * bool(waiting) + [("finished", "")] * found.finished
     echo(shown(folder))
     for what, which in rows:
-        echo(f"  {what:<10}{shown(which)}".rstrip())
+        echo(f"  {what:<10}{shown(in_options(which))}".rstrip())
 
 
 # What it came to

@@ -187,7 +187,8 @@ def _scaled(
     if asked.scale is not None:
         if asked.fit or asked.quantile is not None:
             raise RepresentationError(
-                "scale gives the scale, fit and fit_quantile find one; leave out one or the other"
+                "scale=... gives the scale, which"
+                f" {'fit=...' if asked.quantile is None else 'fit_quantile=...'} is to find; leave out one"
             )
         place, find = xval_place(chosen), False
         xval: Any = dataclasses.replace(chosen[place], scale=asked.scale, clip=asked.clip)  # type: ignore[type-var]

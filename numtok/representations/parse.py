@@ -230,7 +230,7 @@ def for_files(
     if dense and not any(_has(representation, "compact") for representation in chosen):
         names = ",".join(representation.name for representation in chosen)
         raise RepresentationError(
-            f"{names!r} has no tensors, which dense is for: bits and fone have; leave it out"
+            f"{names!r} has no tensors, which dense=True is for: bits and fone have; leave it out"
         )
     return chosen
 

@@ -73,6 +73,8 @@ def test_every_failure_is_told_and_the_status_says_so(corpus):
     one, all_of_them = [line for line in told.splitlines() if "error" in line]
     bad = "shard 4: in/a.jsonl:56: text column 'text' holds a number"
     assert one.startswith(f"numtok: error: {bad}") and bad in ok("status", "out")
+    for said in (told, ok("status", "out")):
+        assert "--on-error skip" in said and "on_error" not in said
     first = "out: 2 of 6 shards failed (0, 4), the first with: in/a.jsonl:4:2: not valid JSON"
     assert all_of_them.startswith(f"numtok: error: {first}")
     assert "run the same again" in all_of_them

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import jobs
 import pytest
-from command import ok, run
+from command import ok, refused, run
 from input_files import decoded, write_texts
 from numtok_cli.console import in_options
 from numtok_cli.encode import REPRESENTATIONS as LISTED
@@ -266,6 +266,22 @@ def test_numtok_speaks_python_and_the_command_line_of_options():
     texts = [in_options(text) for path, text in sentences("numtok") if path.startswith(rooms)]
     left = {found[0] for text in texts for found in python.finditer(text)}
     assert left == {"use_fast=True"}, "that is said of a tokenizer of transformers, in Python alone"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--scale 2 --fit-quantile 0.9", "--scale gives the scale, which --fit-quantile is to find"),
+        ("--template {id} --text-column text", "--template and --text-column both tell the text"),
+        ("--numbers place --dense", "has no tensors, which --dense is for"),
+    ],
+)
+def test_options_that_do_not_go_together_are_named_as_they_are_written(
+    words, told, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("in.jsonl").write_text('{"id": 1, "text": "5"}\n')
+    assert told in refused(f"encode in.jsonl -o out.parquet {words}")
 
 
 # Files of options
