@@ -152,8 +152,8 @@ def number_metrics(evaluated: Any) -> dict[str, float]:
         ``numbers``, how many there were; :func:`mean_absolute_error`,
         :func:`median_log_error`, :func:`r_squared`, and as ``exact_match`` the share that is exactly right.
     """
-    values = np.asarray(evaluated.predictions)
-    if values.ndim != 3 or values.shape[-1] != 3:
+    values = evaluated.predictions  # several arrays, unless numbers_only has made one of them
+    if not isinstance(values, np.ndarray) or values.ndim != 3 or values.shape[-1] != 3:
         raise InputError("number_metrics needs preprocess_logits_for_metrics=numbers_only too")
     predicted, right, there = values.reshape(-1, 3).T
     predicted, right = predicted[there == 1], right[there == 1]

@@ -117,6 +117,11 @@ def _encoder(source: Any, engine: Any, asked: Mapping[str, Any], scaling: _Scali
     if own:
         return Encoder(source.with_options(scaled), source, engine, fit)
     rules, spaces = check_grammar(asked["grammar"]), asked["leading_space"]
+    if spaces is not None and all(one.stays_text for one in scaled):
+        raise TokenizerError(
+            f"leading_space={spaces!r} is for numbers that become tokens of their own, and"
+            f" {scaled[0].name} leaves them text; leave it out"
+        )
     made = Tokenizer.from_pretrained(source, scaled, rules, engine, spaces)
     return Encoder(made, source, engine, fit)
 

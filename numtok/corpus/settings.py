@@ -170,7 +170,9 @@ class EncodeSettings:
         if self.template is not None:
             Template(self.template)
             if self.text_column is not None:
-                raise InputError("template=... and text_column=... both tell the text; leave out one")
+                raise InputError(
+                    "template=... and text_column=... both tell the text; leave out one"
+                )
         documents = self.documents  # or an error
         if self.split_seed and documents is None:
             raise InputError(

@@ -271,8 +271,15 @@ def test_numtok_speaks_python_and_the_command_line_of_options():
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("--scale 2 --fit-quantile 0.9", "--scale gives the scale, which --fit-quantile is to find"),
+        (
+            "--scale 2 --fit-quantile 0.9",
+            "--scale gives the scale, which --fit-quantile is to find",
+        ),
         ("--template {id} --text-column text", "--template and --text-column both tell the text"),
+        (
+            "--numbers subword --leading-space auto",
+            "--leading-space auto is for numbers that become",
+        ),
         ("--numbers place --dense", "has no tensors, which --dense is for"),
     ],
 )

@@ -17,7 +17,7 @@ import transformers
 from torch_models import SparseRows, same
 
 import numtok
-from numtok.errors import SchemaError
+from numtok.errors import InputError, SchemaError
 from numtok.representations import XVal
 from numtok_torch import ModelError, NumberCollator, NumberDataset, NumberModel
 from numtok_torch.metrics import number_metrics, numbers_only
@@ -164,6 +164,13 @@ def test_number_metrics(plain, tmp_path):
     difference = (predicted - batch["number_value"])[there].abs().mean().item()
     assert found["eval_mean_absolute_error"] == pytest.approx(difference, rel=1e-5)
     assert {"eval_median_log_error", "eval_r_squared", "eval_exact_match"} <= found.keys()
+
+
+def test_number_metrics_without_what_leaves_the_numbers_say_so(tmp_path):
+    options = {"per_device_eval_batch_size": 1, "compute_metrics": number_metrics}
+    told = "needs preprocess_logits_for_metrics=numbers_only"
+    with pytest.raises(InputError, match=told):
+        trainer(tmp_path, made(), transformers.Trainer, **options).evaluate()
 
 
 def test_too_few_rows_and_no_collator_are_told_before_the_first_step(tmp_path):
