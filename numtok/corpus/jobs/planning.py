@@ -51,7 +51,8 @@ from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source, identify
 from numtok.corpus.sample import Sample
 from numtok.corpus.settings import EncodeSettings
-from numtok.corpus.write.encoded import FORMATS, check_options
+from numtok.corpus.write.encoded import check_options
+from numtok.corpus.write.sinks import FORMATS
 from numtok.errors import InputError, JobError, OutputError
 from numtok.tokenizer.tokenizer import Tokenizer
 
