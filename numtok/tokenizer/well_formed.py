@@ -1,10 +1,10 @@
 """Numbers written token by token stay numbers: which tokens may follow, as a table of states and
 columns.
 
-State 0 is text, the last one is text directly after a number, the others are inside a number; a
-column is a symbol, or all tokens of one kind. Which symbol may follow which says the representation
-(:meth:`numtok.representations.SpelledOut.continuation`). The state of a row is read from its ids at
-each step, so rows may be padded, reordered or left out.
+The first states are those of text (:mod:`numtok.numbers.neighbours`), the others are inside a
+number; a column is a symbol, or all tokens whose text is alike. Which symbol may follow which says
+the representation (:meth:`numtok.representations.SpelledOut.continuation`). The state of a row is
+read from its ids at each step, so rows may be padded, reordered or left out.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from numtok.numbers.neighbours import NUMBER, OTHER_TEXT, around, may_begin
 from numtok.representations import END_NUM, SingleToken, SpelledOut
 from numtok.representations.continuation import NEVER, Continuation
+from numtok.tokenizer.token_texts import token_texts
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.vocabulary import Spelling, first_ids
 
-TEXT = 0  # the state outside of numbers
 LONGEST = 40  # characters of the largest integer of 128 bits, and a sign
 FAR = 30_000  # more tokens than any number needs
 
 ONE_SYMBOL = Continuation(np.array([[1], [NEVER]], np.int16), ends=np.array([False, True]))
+
+NO_SYMBOLS = np.empty(0, np.int64)
 
 Mask = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
@@ -34,13 +37,13 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class NumberRules:
-    """See the module. The last state is that of text directly after a number."""
+    """See the module."""
 
     column: Ints  # int64[ids + 1], the column of each token; that of ids beyond stands last
     after: Ints  # int64[states, columns], the state after a token
     allowed_next: Mask  # bool[states, columns], which tokens may come
     begins: Mask  # bool[columns], those that begin a number in any state
-    leaves: Mask  # bool[columns], those after which there is text in any state
+    settles: Mask  # bool[columns], those after which the state is the same whatever it was
     to_text: Ints  # int64[states], the fewest tokens until there is text
     length: int | None  # tokens of each number, if all have the same; else None
     brackets: int  # how many tokens of a number are brackets
@@ -48,22 +51,7 @@ class NumberRules:
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> NumberRules | None:
         """Those of a tokenizer; None where anything may follow."""
-        representation, tokens = tokenizer.representations[0], tokenizer.tokens
-        spelling, touching = Spelling.of(representation, tokens), numbers_touch(tokenizer)
-        plain, spaced = (ids.tolist() for ids in first_ids(tokens, spelling))
-        if isinstance(representation, SingleToken):
-            return None if touching else _rules(ONE_SYMBOL, plain, spaced, (), touching, length=1)
-        if spelling is None or not isinstance(representation, SpelledOut):
-            return None
-        if (continuation := representation.continuation(tokenizer.grammar)) is None:
-            return None
-        ids, length = spelling.ids.tolist(), spelling.length
-        if not spelling.bracketed:
-            return _rules(continuation, ids, spaced, (), touching, length=length)
-        in_text = np.flatnonzero(~np.isin(ids, list(tokenizer.own_tokens.values())))
-        continuation = _in_brackets(continuation)
-        ids = [*ids, *plain, tokens[END_NUM]]
-        return _rules(continuation, ids, spaced, in_text, touching, brackets=2)
+        return _rules_of(tokenizer)
 
     def allowed(
         self, ids: Ints, width: int, longest: int = LONGEST, max_length: Any = None
@@ -100,16 +88,33 @@ class NumberRules:
         """(state, how many tokens of its number are there), int64[rows] each."""
         seq = columns.shape[1]
         places = np.arange(seq)
-        start = np.where(self.begins[columns], places, -1).max(-1)  # (rows,)
-        inside = start > np.where(self.leaves[columns], places, -1).max(-1)  # (rows,)
-        if self.length is not None:
-            inside &= start >= seq - self.length
-        written = np.where(inside, seq - start, 0)  # (rows,)
-        state = np.zeros_like(start)
-        for at in range(seq - int(written.max(initial=0)), seq):
+        number = np.where(self.begins[columns], places, -1).max(-1)  # (rows,)
+        start = np.where(self.settles[columns], places, 0).max(-1, initial=0)  # (rows,)
+        state = np.full_like(start, OTHER_TEXT)
+        for at in range(int(start.min(initial=seq)), seq):
             moved = self.after[state, columns[:, at]]
-            state = np.where(inside & (start <= at), moved, TEXT)  # (rows,)
-        return state, np.where(self.to_text[state] == 0, 0, written)
+            state = np.where(start <= at, moved, OTHER_TEXT)  # (rows,)
+        return state, np.where(self.to_text[state] == 0, 0, seq - number)
+
+
+@functools.lru_cache(maxsize=2)  # generate asks for them at every call
+def _rules_of(tokenizer: Tokenizer) -> NumberRules | None:
+    representation, tokens = tokenizer.representations[0], tokenizer.tokens
+    spelling, touching = Spelling.of(representation, tokens), numbers_touch(tokenizer)
+    plain, spaced = (ids.tolist() for ids in first_ids(tokens, spelling))
+    if isinstance(representation, SingleToken):
+        return _rules(tokenizer, ONE_SYMBOL, plain, spaced, NO_SYMBOLS, touching, length=1)
+    if spelling is None or not isinstance(representation, SpelledOut):
+        return None
+    if (continuation := representation.continuation(tokenizer.grammar)) is None:
+        return None
+    ids, length = spelling.ids.tolist(), spelling.length
+    if not spelling.bracketed:
+        return _rules(tokenizer, continuation, ids, spaced, NO_SYMBOLS, touching, length=length)
+    in_text = np.flatnonzero(~np.isin(ids, list(tokenizer.own_tokens.values())))
+    continuation = _in_brackets(continuation)
+    ids = [*ids, *plain, tokens[END_NUM]]
+    return _rules(tokenizer, continuation, ids, spaced, in_text, touching, brackets=2)
 
 
 def numbers_touch(tokenizer: Tokenizer) -> bool:
@@ -137,35 +142,44 @@ def _in_brackets(inside: Continuation) -> Continuation:
 
 
 def _rules(
+    tokenizer: Tokenizer,
     continuation: Continuation,
     ids: Sequence[int],
     spaced: Sequence[int],
-    in_text: Sequence[int] | Ints,
+    in_text: Ints,
     touching: bool,
     length: int | None = None,
     brackets: int = 0,
 ) -> NumberRules:
     """Columns: the symbols, whose tokens have these ids; those that begin a number once more, with a
-    space before them; all others. A number begins in TEXT, the state 0 of the continuation; the
-    symbols ``in_text`` are tokens of the text too.
+    space before them; each kind of text. A number begins in any state of text, which are all the
+    state 0 of the continuation; the symbols ``in_text`` are tokens of the text too.
     """
+    texts = token_texts(tokenizer.config)
+    text = around(tokenizer.grammar, [*texts, " "])  # the last is that of ids beyond
+    may_follow = touching | may_begin(tokenizer.grammar, tokenizer.carries_sign)
     following, possible = continuation.following, continuation.following != NEVER
-    states, symbols = following.shape
-    first = np.flatnonzero(possible[0])
-    with_space, others = symbols + np.arange(len(spaced)), symbols + len(spaced)
-    after = np.full((states + 1, others + 1), TEXT, np.int64)
-    allowed = np.zeros((states + 1, others + 1), np.bool_)
+    (inside, symbols), (outside, kinds) = following.shape, text.after.shape
+    first, others = np.flatnonzero(possible[0]), symbols + len(spaced)
+    with_space = np.arange(symbols, others)
     complete = continuation.ends & ~possible.any(1)
-    onward = np.where(complete[following], states, following)  # the last state is behind a number
-    after[:-1, :symbols] = np.where(possible, onward, TEXT)
-    after[TEXT, with_space] = after[TEXT, first[: len(spaced)]]
-    allowed[:-1, :symbols] = possible
-    allowed[TEXT, [*with_space, others, *in_text]] = True
-    after[-1], allowed[-1] = after[TEXT], allowed[TEXT]
-    allowed[-1, first] &= touching
-    column = np.full(max([*ids, *spaced]) + 2, others, np.int64)
+    onward = np.where(complete[following], NUMBER, following + outside - 1)
+    after = np.full((outside + inside - 1, others + kinds), OTHER_TEXT, np.int64)
+    allowed = np.zeros(after.shape, np.bool_)
+    after[outside:, :symbols] = np.where(possible, onward, OTHER_TEXT)[1:]
+    allowed[outside:, :symbols] = possible[1:]
+    after[:, others:] = text.after[OTHER_TEXT]  # within a number: none may follow
+    after[:outside, others:], allowed[:outside, others:] = text.after, text.allowed
+    like = text.which[np.asarray(ids, np.int64)[in_text]]
+    after[:outside, in_text] = text.after[:, like]
+    allowed[:outside, in_text] = text.allowed[:, like]
+    after[:outside, first], allowed[:outside, first] = onward[0, first], may_follow[:, None]
+    after[:, with_space] = onward[0, first[: len(spaced)]]
+    allowed[:outside, with_space] = True
+    column = others + text.which
     column[[*ids, *spaced]] = np.arange(others)
-    begins, leaves = np.zeros((2, others + 1), np.bool_)
-    begins[[*first, *with_space]], leaves[others] = True, True
-    to_text = np.array([0, *continuation.to_end[1:], 0])
-    return NumberRules(column, after, allowed, begins, leaves, to_text, length, brackets)
+    begins = np.zeros(others + kinds, np.bool_)
+    begins[[*first, *with_space]] = True
+    settles = begins | (after == after[0]).all(0)
+    to_text = np.concatenate([np.zeros(outside, np.int64), continuation.to_end[1:]])
+    return NumberRules(column, after, allowed, begins, settles, to_text, length, brackets)

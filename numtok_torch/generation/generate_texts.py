@@ -113,7 +113,7 @@ def generate(
         details: return :class:`Generated`, with ids and values.
         batch_size: prompts at once; None for all.
         well_formed: continue spelled-out numbers as numbers only, begin none that would be cut,
-            and write none right after another (:class:`~numtok_torch.NumberLogitsProcessor`).
+            and write none where it would not be read (:class:`~numtok_torch.NumberLogitsProcessor`).
         longest: symbols that a spelled-out number has at most.
         options: those of transformers' ``generate``; greedy if they do not say. ``eos_token_id``
             are by default the tokenizer's and those of the generation config, ``[]`` for none; a

@@ -35,8 +35,8 @@ class NumberLogitsProcessor:
     logits_processor=[NumberLogitsProcessor(tokenizer)])``, any model.
 
     Spelled-out numbers go on as their representation says, also one that a prompt ends in. No
-    number is written directly after another without its space, where encoded text has none there:
-    they would read as one. Where other constraints, such as ``suppress_tokens``, leave nothing that
+    number begins where it would not be read as one, as directly after a letter or another number,
+    and no text follows one that would change it, as a digit. Where other constraints, such as ``suppress_tokens``, leave nothing that
     may follow, they alone hold. It works as transformers' ``LogitsProcessor``, which it is not
     derived from, so that transformers is not needed.
 

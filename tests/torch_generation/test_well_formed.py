@@ -248,9 +248,8 @@ def test_values_are_those_that_the_grammar_reads(grammar, text):
 
 
 def test_mistakes_are_told():
-    for name, representation in (("gpt2", Subword()), ("bert", XVal())):
-        with pytest.raises(ModelError, match="no rules for how numbers go on"):
-            NumberLogitsProcessor(Tokenizer.from_pretrained(trained.source(name), [representation]))
+    with pytest.raises(ModelError, match="no rules for how numbers go on"):
+        NumberLogitsProcessor(Tokenizer.from_pretrained(trained.source("gpt2"), [Subword()]))
     with pytest.raises(ModelError, match="got str"):
         NumberLogitsProcessor("gpt2")
     with pytest.raises(ModelError, match="longest=0"):
@@ -259,32 +258,49 @@ def test_mistakes_are_told():
         NumberLogitsProcessor(tokenizer_of("p10"))(torch.tensor([[1]]), torch.zeros(1, 600))
 
 
-ONE_TOKEN = {"xval": XVal(), "bits": FloatBits(), "place": PlaceValue()}
+WRITTEN = {
+    "xval": XVal(),
+    "bits": FloatBits(),
+    "place": PlaceValue(),
+    "digits": Digits(1),
+    "p10": P10(2, (-3, 3)),
+}
+HEADS = {"xval": "scalar", "bits": "bits"}
+BESIDE = ["(", "z", "e", "kg", "7", "42", ".", "-", ")"]
+
+
+def all_read(found):
+    """Whether each number that was written is read from its text, whatever its sign; also digits
+    that are text may be read as numbers.
+    """
+    for text, values in zip(found.texts, found.values, strict=True):
+        read = iter([abs(float(number.value)) for number in numtok.extract(text)])
+        if not all(abs(value) in read for value in values):
+            return False
+    return True
 
 
 @pytest.mark.parametrize("source", ["gpt2", "t5", "bert"])
-@pytest.mark.parametrize("name", ONE_TOKEN)
+@pytest.mark.parametrize("name", WRITTEN)
 def test_as_many_numbers_are_read_as_were_written(name, source):
-    """By a model that would write numbers back to back, in either form, and words."""
-    tokenizer = Tokenizer.from_pretrained(trained.source(source), [ONE_TOKEN[name]])
-    numbers = None, None
-    if name != "place":
-        numbers = tiny.embedding(name), tiny.head({"xval": "scalar", "bits": "bits"}[name])
+    """By a model that would write numbers back to back, in either form, and words, letters, digits
+    and marks beside them.
+    """
+    tokenizer = Tokenizer.from_pretrained(trained.source(source), [WRITTEN[name]])
+    numbers = (tiny.embedding(name), tiny.head(HEADS[name])) if name in HEADS else (None, None)
     model = NumberModel(tiny.backbone("gpt2", 0, vocab_size=tokenizer.vocab_size), *numbers)
-    begins, words = number_ids(tokenizer), tokenizer.encode("(").input_ids.tolist()[-1:]
-    end = tokenizer.tokens.get("[/NUM]", -1)
-    digits = [] if name != "place" else [tokenizer.tokens[one] for one in [*"123", "[/NUM]"]]
-
-    def allowed(_, ids):
-        edge = next(one for one in [*ids.tolist()[::-1], end] if one in begins or one == end)
-        return digits if name == "place" and edge != end else [*begins, *words]
-
-    options = {"do_sample": True, "num_return_sequences": 12, "details": True}
-    options |= {"prefix_allowed_tokens_fn": allowed, "max_new_tokens": 32, "temperature": 3.0}
+    beside = [tokenizer.encode(f"a{one}").input_ids.tolist()[-1] for one in BESIDE]
+    beside += tokenizer.encode("a 7").input_ids.tolist()  # with a space, where that is a token
+    if name in ("place", "digits"):
+        beside += [tokenizer.tokens[one] for one in [*"123", "[/NUM]"]]
+    elif name not in HEADS:
+        beside += [*tokenizer.tokens.values()]
+    options = {"do_sample": True, "num_return_sequences": 24, "details": True}
+    options |= {"max_new_tokens": 32, "temperature": 3.0}
+    tokens = [*number_ids(tokenizer), *beside]
+    options["prefix_allowed_tokens_fn"] = lambda *_: tokens
     for well_formed in (True, False):
         torch.manual_seed(1)
         found = generate(model, tokenizer, ["It is"], well_formed=well_formed, **options)
-        read = [len(numtok.extract(text)) for text in found.texts]
-        counts = [len(values) for values in found.values]
-        assert sum(counts) >= 16
-        assert read == counts if well_formed else source == "bert" or read != counts
+        assert sum(map(len, found.values)) >= 6
+        assert all_read(found) == well_formed
