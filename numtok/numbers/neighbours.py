@@ -93,16 +93,16 @@ def around(grammar: Grammar, texts: Sequence[str]) -> Around:
     kinds = _kinds(grammar)[points].tobytes().decode("ascii")
     ends = np.cumsum([len(text) for text in texts]).tolist()
     known: dict[str, int] = {}
-    each = (kinds[first:end] for first, end in zip([0, *ends[:-1]], ends, strict=True))
+    edges = zip([0, *ends[:-1]], ends, strict=True)
+    each = (_shortened(kinds[first:end]) for first, end in edges)
     which = np.array([known.setdefault(one, len(known)) for one in each], np.int64)
-    walked = [[_walk(state, _shortened(one), grammar.decimal) for one in known] for state in STATES]
+    walked = [[_walk(state, one, grammar.decimal) for one in known] for state in STATES]
     after = [[STATES.index(state) for state, _ in row] for row in walked]
     allowed = [[stays for _, stays in row] for row in walked]
     shape = len(STATES), len(known)
     return Around(which, np.reshape(after, shape), np.reshape(allowed, shape))
 
 
-@functools.lru_cache(maxsize=100_000)
 def _walk(state: str, kinds: str, decimal: str) -> tuple[str, bool]:
     """(the state after these characters, whether each number before them stays what it is)."""
     stays = True
@@ -115,6 +115,7 @@ def _walk(state: str, kinds: str, decimal: str) -> tuple[str, bool]:
     return state, stays
 
 
+@functools.lru_cache(maxsize=10_000)
 def _shortened(kinds: str) -> str:
     """The same for every state: what is repeated, or within a word, says nothing new."""
     return re.sub("(?<=[aex])[aex]+", "a", re.sub(r"([ 0)])\1+", r"\1", kinds))
