@@ -30,6 +30,7 @@ from numtok.tokenizer.metadata import tokenizer_told
 from numtok.tokenizer.tokenizer import Tokenizer
 
 PIECE_BYTES = 1 << 20
+MOST_TOKENS = 1 << 20  # of a row; each takes some hundred bytes here
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,13 @@ def _row(
     stored: pa.RecordBatch,
     tokenizer: Tokenizer,
 ) -> StoredRow:
+    if (count := len(schema.flat(schema.column(stored, "input_ids"))[0])) > MOST_TOKENS:
+        raise InputError(
+            f"has {count:,} tokens, more than the {MOST_TOKENS:,} that are shown one by one; choose"
+            " another row, or read its text with numtok decode",
+            path,
+            row=row,
+        )
     text = tokenizer.decode_batch(stored)[0].as_py()
     if text is None:
         return StoredRow(path, row, facts, None, (), (), {})

@@ -377,7 +377,7 @@ class Decoder:
         if number_texts is None:
             positions, number_texts = np.empty(0, np.int64), pa.nulls(0, pa.large_string())
         stops = number_stops(ids, positions, self._spelling)
-        spaced = np.isin(np.append(ids, -1)[np.clip(positions, 0, len(ids))], self._first_ids[1])
+        spaced = np.isin(ids[positions], self._first_ids[1])
         rows, spans = TokenRows(ids, offsets, *frame), NumberSpans(positions, stops, spaced)
         if self._is_lossless:
             return byte_level(self._token_bytes, rows, spans, number_texts)

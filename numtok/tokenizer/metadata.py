@@ -32,7 +32,7 @@ LARGEST_VOCABULARY = 1 << 22
 LARGEST_FRAME = 1 << 10
 LEADING_SPACE = ("auto", "separate")
 PACK_MODES = ("sequential", "best-fit")
-MOST_TOKENS = 1 << 28  # of a document: one for every other byte of the longest that is read
+MOST_TOKENS = 1 << 27  # of a document: 512 MiB, as much as the longest that is read
 LARGEST_ROW = 1 << 30  # tokens of a packed row
 
 

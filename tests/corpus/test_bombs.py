@@ -20,6 +20,7 @@ ZEROS = b"0" * (8 << 20)
 SCRIPT = r"""
 import json, re, resource, sys
 import numtok
+from numtok.corpus.look import stored_row
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import read_batches
 from numtok.corpus.read.find import find_inputs
@@ -34,6 +35,9 @@ def encode(path):
 
 def decode(path):
     return numtok.decode_files(path, path + ".jsonl", workers=2)
+
+def inspect(path):
+    return stored_row(path)
 
 stats = numtok.corpus_stats
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30,) * 2)
@@ -129,9 +133,9 @@ def test_long_values_that_are_stored_as_what_differs(tmp_path):
     assert said == "300" and peak < 600, "MiB"
 
 
-def encoded_bomb(path, name):
-    """An encoded row, or some, of gigabytes in some kilobytes. The footer says that there are no
-    dictionaries, and the first list is empty.
+def encoded_bomb(path, name, count=300_000_000):
+    """An encoded row, or some, of gigabytes in some kilobytes, ``count`` ids for one. The footer says
+    that there are no dictionaries, and the first list is empty.
     """
     schema = numtok.Tokenizer.from_pretrained().batch_schema(keep_text=True)
     rows = {"text": 1500, "number_text": 2}.get(name, 1)
@@ -146,8 +150,7 @@ def encoded_bomb(path, name):
     elif name == "number_text":
         columns[name] = pa.ListArray.from_arrays(pa.array([0, 0, 1500], pa.int32()), long)
     else:
-        zeros = pa.py_buffer(bytes(4 * 300_000_000))
-        ids = pa.Array.from_buffers(pa.int32(), 300_000_000, [None, zeros])
+        ids = pa.array(np.full(count, 5, np.int32))
         columns[name] = pa.ListArray.from_arrays(pa.array([0, len(ids)], pa.int32()), ids)
     table = pa.table(columns)
     with pq.ParquetWriter(path, table.schema, compression="zstd", store_schema=False) as writer:
@@ -171,6 +174,40 @@ def test_an_encoded_row_that_expands_without_end(name, tmp_path):
     for said, peak in apart(("stats", path), ("decode", path)):
         assert said.startswith(f"{path}: a row") and "longer than 512 MiB" in said
         assert peak < 512, "MiB"
+
+
+def test_a_row_of_more_ids_than_512_mebibytes_is_refused(tmp_path):
+    path = encoded_bomb(tmp_path / "a.parquet", "input_ids", (1 << 27) + 1)
+    for said, peak in apart(("stats", path), ("decode", path), ("inspect", path)):
+        assert said.startswith(f"{path}: a row of 'input_ids") and "longer than 512 MiB" in said
+        assert peak < 512, "MiB"
+
+
+@pytest.mark.slow
+def test_a_long_row_of_ids_takes_not_much_more_than_to_read_it(tmp_path):
+    path = encoded_bomb(tmp_path / "a.parquet", "input_ids", 80_000_000)  # 305 MiB
+    (decoded, peak), (inspected, _) = apart(("decode", path), ("inspect", path))
+    assert "documents=1" in decoded and peak < 1800, "MiB"
+    assert inspected.startswith(f"{path}, row 1: has 80,000,000 tokens, more than")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_a_long_number_in_every_row_that_is_stored_once(name, tmp_path):
+    """0.15 GB of numbers in some kilobytes; a list of them is decoded at a time, not all."""
+    rows, path = 150, tmp_path / name
+    row = numtok.Tokenizer.from_pretrained().encode_batch(["7"], keep_text=True)
+    long = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["7" * 2**20]))
+    columns = {name: row[name].take(pa.array([0] * rows)) for name in row.schema.names}
+    columns["number_text"] = pa.ListArray.from_arrays(pa.array(range(rows + 1), pa.int32()), long)
+    columns["text"] = pa.nulls(rows, pa.string())
+    table = pa.table(columns).replace_schema_metadata(row.schema.metadata)
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, compression="zstd")
+    else:
+        pa.feather.write_feather(table, path, "zstd")
+    assert path.stat().st_size < 20_000
+    for said, peak in apart(("stats", path), ("decode", path)):
+        assert "documents=150" in said and peak < 512, "MiB"
 
 
 @pytest.mark.slow

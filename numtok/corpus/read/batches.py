@@ -16,6 +16,7 @@ import pyarrow as pa
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Template
 from numtok.errors import InputError, MissingInputError
+from numtok.tokenizer.schema import flat, list_array, valid_rows
 
 TEXT_COLUMNS = ("text", "content", "document", "body")
 # Bytes; what is read whole has a limit, or a small compressed file could fill the memory. Arrow
@@ -308,8 +309,16 @@ def decoded(batch: pa.RecordBatch, batch_bytes: int, source: Source) -> Iterator
     schema = pa.schema(fields, batch.schema.metadata)
     for start, stop in stretches(sizes, batch_bytes):
         part = zip(batch.slice(start, stop - start).columns, types, strict=True)
-        columns = [column.cast(kind) if kind else column for column, kind in part]
+        columns = [_plain(column, kind) if kind else column for column, kind in part]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _plain(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A slice without its dictionary. A cast would decode all lists of which these are some."""
+    if not is_list(kind):
+        return column.cast(kind)
+    values, offsets = flat(column)
+    return list_array(values.cast(kind.value_type), offsets, kind, valid_rows(column))
 
 
 def _decoded_type(kind: pa.DataType) -> pa.DataType | None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from numtok import locations
 from numtok.corpus.read.arrow import ArrowFile
+from numtok.corpus.read.batches import decoded
 from numtok.corpus.read.parquet import PAGE_BUFFER, bounded_batches, open_parquet
 from numtok.corpus.read.sources import Source, named_errors
 from numtok.errors import InputError
@@ -46,8 +47,8 @@ class EncodedFile(ABC):
         """All rows of these columns, or of all, checked: see :func:`read_encoded`."""
         row, batch, names = 0, None, list(columns or self.schema.names)
         with named_errors(Source(self.path, _KIND)):
-            for stored in self._stream(batch_bytes, names):
-                batch = self._conformed(stored)
+            for part in self._decoded(batch_bytes, names):
+                batch = self._conformed(part)
                 if self._is_numtoks:
                     check_rows(batch, self.path, row)
                 row += batch.num_rows
@@ -55,6 +56,11 @@ class EncodedFile(ABC):
         if batch is None:
             fields = [self.schema.field(name) for name in names]
             yield no_rows(pa.schema(fields, self.schema.metadata))
+
+    def _decoded(self, batch_bytes: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        source = Source(self.path, _KIND)
+        for stored in self._stream(batch_bytes, columns):
+            yield from decoded(stored, batch_bytes, source)
 
     def _conformed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return conform(batch, self.path) if self._is_numtoks else batch

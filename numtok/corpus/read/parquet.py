@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from numtok import locations
+from numtok.arrays import memory
 from numtok.corpus.read.batches import (
     LONGEST_ROW,
     ReadOptions,
     TextBatch,
     checked_batches,
-    decoded,
     is_list,
     text_columns,
     too_long,
@@ -82,8 +82,8 @@ def bounded_batches(
     batch_bytes: int,
     source: Source,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of these columns, in this order, in batches of about ``batch_bytes``; InputError at a
-    row of which a column would take more than 512 MiB.
+    """The rows of these columns, in this order, in batches of about ``batch_bytes`` once they are
+    :func:`decoded`; InputError at a row of which a column would take more than 512 MiB.
     """
     for group in groups:
         rows = file.metadata.row_group(group).num_rows
@@ -100,12 +100,15 @@ def bounded_batches(
         how = {"read_dictionary": repeated, "metadata": file.metadata}
         opened = open_parquet(path, PAGE_BUFFER, **how) if repeated else file
         some = _rows_per_batch(rows, leaves, batch_bytes)
-        for batch in opened.iter_batches(some, [group], list(columns), use_threads=False):
-            batch = batch.select(columns)
-            for part in decoded(batch, batch_bytes, source):
-                for name, column in zip(columns, part.columns, strict=True):
-                    _check_lists(name, column, source)
-                yield part
+        reader = opened.iter_batches(some, [group], list(columns), use_threads=False)
+        while (batch := next(reader, None)) is not None:
+            rows -= batch.num_rows
+            if rows <= 0:  # it holds twice a long row, as long as it is there
+                reader = iter(())
+            for name, column in zip(columns, batch.select(columns).columns, strict=True):
+                _check_lists(name, column, source)
+            memory.release_after(batch.nbytes)
+            yield batch.select(columns)
 
 
 def _leaves(file: pq.ParquetFile, path: str, group: int, columns: Sequence[str]) -> list[_Leaf]:
