@@ -105,7 +105,7 @@ def _say_that_it_compiles() -> None:
         return
     _told.add("compiles")
     try:
-        (kernel_folder() / "told").touch(exist_ok=False)
+        (kernel_folder() / "told").touch(0o600, exist_ok=False)  # whatever the umask
     except FileExistsError:
         return
     except OSError:

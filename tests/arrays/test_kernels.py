@@ -251,6 +251,7 @@ def test_kernels_are_in_the_users_cache_if_there_is_one(tmp_path, monkeypatch):
 def test_own_folders_are_private_at_every_level_whatever_the_umask(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path / "a" / "b"))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "c" / "d"))
+    monkeypatch.setattr(kernel_cache, "_told", set())
     before = os.umask(0)
     try:
         assert squared(3)[0] == 9
@@ -259,6 +260,9 @@ def test_own_folders_are_private_at_every_level_whatever_the_umask(tmp_path, mon
         os.umask(before)
     folders = [path for path in tmp_path.rglob("*") if path.is_dir()]
     assert len(folders) >= 7 and {path.stat().st_mode & 0o777 for path in folders} == {0o700}
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert "told" in {path.name for path in files}
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
 
 
 def test_kernels_of_windows_are_kept(cache, monkeypatch):
