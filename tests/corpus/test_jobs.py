@@ -204,6 +204,25 @@ def test_the_own_folder_is_no_link(corpus, done, tmp_path):
             call()
 
 
+@pytest.mark.parametrize("name", ["tokenizer", "tokenizer/tokenizer.json", "tokenizer/numtok.json"])
+def test_the_tokenizer_of_a_job_is_no_link(name, corpus, done, tmp_path):
+    there = done / "__numtok" / name
+    there.rename(tmp_path / "elsewhere")
+    there.symlink_to(tmp_path / "elsewhere")
+    for call in (lambda: encode(corpus, done), lambda: numtok.finish_job(done, check=True)):
+        with pytest.raises(JobError, match=rf"__numtok/{name}: is a symbolic link"):
+            call()
+
+
+def test_a_new_job_does_not_write_its_tokenizer_through_a_link(corpus, tmp_path):
+    for folder in ("out/__numtok", "elsewhere"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "out/__numtok/tokenizer").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(JobError, match=r"__numtok/tokenizer: is a symbolic link"):
+        encode(corpus, tmp_path / "out")
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
 def test_a_folder_of_the_former_version_is_read(corpus, done):
     """And not gone on with."""
     own, names = done / "__numtok", [f"{number:05}-of-00007.parquet" for number in range(7)]

@@ -26,6 +26,7 @@ Kind = TypeVar("Kind")
 # and Spark for one
 OWN = "__numtok"
 PLAN, MANIFEST, TOKENIZER = f"{OWN}/plan.json", f"{OWN}/manifest.json", f"{OWN}/tokenizer"
+TOKENIZER_FILES = (TOKENIZER, f"{TOKENIZER}/tokenizer.json", f"{TOKENIZER}/numtok.json")
 QUARANTINE = f"{OWN}/quarantine.jsonl"
 DATA = (".parquet", ".arrow", ".feather", ".ipc")  # what readers take for a part of the corpus
 SHARD = re.compile(r"\d{5,}(-of-\d{5,})?\.(parquet|arrow)")
@@ -44,8 +45,7 @@ class Folder:
     def __init__(self, path: str | Path) -> None:
         self.remote = locations.is_url(path)
         self.path = str(path).rstrip("/") if self.remote else str(Path(path))
-        if not self.remote and os.path.islink(self.file(OWN)):
-            raise _strange(self.file(OWN))
+        self.refuse_links(OWN)
 
     def __str__(self) -> str:
         return self.path
@@ -53,6 +53,12 @@ class Folder:
     def file(self, name: str) -> str:
         """Where the file is."""
         return locations.join(self.path, name)
+
+    def refuse_links(self, *names: str) -> None:
+        """JobError if one of the files or folders is a link."""
+        for path in map(self.file, names):
+            if not self.remote and os.path.islink(path):
+                raise _strange(path)
 
     def make(self) -> None:
         """Make the folder, and the one of the job's own files in it."""

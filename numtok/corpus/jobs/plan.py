@@ -21,7 +21,7 @@ import pyarrow.ipc
 
 from numtok import locations
 from numtok.corpus.fit import Fit
-from numtok.corpus.jobs.folder import FORMAT, OWN, TOKENIZER, Folder, digest
+from numtok.corpus.jobs.folder import FORMAT, OWN, TOKENIZER, TOKENIZER_FILES, Folder, digest
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.sources import COMPRESSIONS, Source, identify, named_errors
 from numtok.corpus.settings import EncodeSettings
@@ -230,6 +230,7 @@ def versions() -> dict[str, str]:
 def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
     """The tokenizer of a job, with its scale; JobError if it is not the one that was planned with."""
     path = folder.file(TOKENIZER)
+    folder.refuse_links(*TOKENIZER_FILES)
     tokenizer = Tokenizer.from_pretrained(path, engine=plan.options["engine"])
     if tokenizer.fingerprint != plan.tokenizer.fingerprint:
         raise JobError(

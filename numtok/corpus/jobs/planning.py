@@ -33,6 +33,7 @@ from numtok.corpus.jobs.folder import (
     QUARANTINE,
     SHARD,
     TOKENIZER,
+    TOKENIZER_FILES,
     Folder,
 )
 from numtok.corpus.jobs.plan import (
@@ -276,6 +277,7 @@ def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
         kept=base64.b64encode(kept).decode(),
         fit=None if fit is None else fit.to_json(),
     )
+    folder.refuse_links(*TOKENIZER_FILES)
     tokenizer.save_pretrained(folder.file(TOKENIZER))
     folder.write_json(PLAN, as_json(plan))
     return plan, tokenizer
