@@ -127,6 +127,11 @@ def _is_file(text: str) -> bool:
         )
     if os.path.isfile(text):
         return True
+    if os.path.exists(text):
+        raise click.UsageError(
+            f"{text} is neither a file nor a folder, but a pipe or a device; give what it holds on"
+            " standard input, or a text with --text."
+        )
     if text == "" or any(map(str.isspace, text)):
         return False
     from numtok.corpus import look

@@ -114,7 +114,7 @@ def _row(
     if (count := len(schema.flat(schema.column(stored, "input_ids"))[0])) > MOST_TOKENS:
         raise InputError(
             f"has {count:,} tokens, more than the {MOST_TOKENS:,} that are shown one by one; choose"
-            " another row, or read its text with numtok decode",
+            " another row, or decode the file",
             path,
             row=row,
         )

@@ -182,6 +182,10 @@ def check_exists(source: str | Path) -> None:
 def _find(source: str | Path) -> Path:
     check_exists(source)
     path = Path(source)
+    if path.exists() and not (path.is_dir() or path.is_file()):
+        raise TokenizerError(
+            f"{path} is neither a file nor a folder, but a pipe or a device; give one"
+        )
     if not path.is_dir():
         return path if path.is_file() else _download(str(source))
     if not (path / TOKENIZER_FILE).is_file():

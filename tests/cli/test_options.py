@@ -4,15 +4,17 @@ where it does not; and files of options are held to their types.
 
 import ast
 import json
+import os
 import random
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import click
 import jobs
 import pytest
-from command import ok, refused, run
+from command import NUMTOK, ok, refused, run
 from input_files import decoded, write_texts
 from numtok_cli.console import in_options
 from numtok_cli.encode import REPRESENTATIONS as LISTED
@@ -375,3 +377,23 @@ def test_stats_and_encode_fit_one_scale(tmp_path):
     ok(f"stats {path} --json {tmp_path}/a.json -q")
     (xval,) = made.representations
     assert xval.to_dict()["scale"] == json.loads((tmp_path / "a.json").read_text())["scale"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("encode a.jsonl -o b.parquet --config pipe", "pipe: is a named pipe"),
+        (
+            "encode a.jsonl -o b.parquet --tokenizer ./pipe",
+            "pipe is neither a file nor a folder, but a pipe",
+        ),
+        ("inspect pipe", "pipe is neither a file nor a folder"),
+    ],
+)
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(given, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    write_texts(Path("a.jsonl"), ["a 1"])
+    command = [*NUMTOK, *given.split()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode in (1, 2) and told in done.stderr

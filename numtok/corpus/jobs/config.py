@@ -13,7 +13,7 @@ from typing import Any
 from numtok import locations
 from numtok.corpus.jobs.folder import FORMAT
 from numtok.corpus.jobs.plan import Part, TokenizerName, content_of, numbers_of
-from numtok.corpus.read.find import suffixes
+from numtok.corpus.read.find import is_named_pipe, suffixes
 from numtok.corpus.settings import FileOptions
 from numtok.errors import InputError
 from numtok.options import conform
@@ -56,6 +56,9 @@ def read_config(path: str | Path) -> dict[str, Any]:
     """
     name = str(path)
     is_json = name.lower().endswith(".json")
+    if is_named_pipe(name):
+        told = "is a named pipe, which waits until something writes to it; give a file"
+        raise InputError(told, name)
     try:
         with locations.open_file(name) as file:
             data = file.read()

@@ -157,7 +157,7 @@ def _file(path: str, asked: str | None, size: int | None) -> Source:
             status = os.stat(path)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}; check the path", path) from None
-        if asked is None and stat.S_ISFIFO(status.st_mode) and not path.startswith("/dev/fd/"):
+        if asked is None and is_named_pipe(path):
             raise InputError(
                 "is a named pipe, which waits until something writes to it; say what it holds with"
                 " input_format=... if that is meant",
@@ -173,6 +173,13 @@ def _file(path: str, asked: str | None, size: int | None) -> Source:
             path,
         )
     return Source(path, asked or known or "jsonl", compression, size)
+
+
+def is_named_pipe(path: str) -> bool:
+    """Whether reading waits until somebody writes there; `<(command)` and /dev/stdin are not meant."""
+    if is_url(path) or path.startswith("/dev/") or not os.path.exists(path):
+        return False
+    return stat.S_ISFIFO(os.stat(path).st_mode)
 
 
 def suffixes(path: str) -> tuple[str | None, str | None]:
