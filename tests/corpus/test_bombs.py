@@ -176,6 +176,7 @@ def test_an_encoded_row_that_expands_without_end(name, tmp_path):
         assert peak < 512, "MiB"
 
 
+@pytest.mark.slow  # to write it
 def test_a_row_of_more_ids_than_512_mebibytes_is_refused(tmp_path):
     path = encoded_bomb(tmp_path / "a.parquet", "input_ids", (1 << 27) + 1)
     for said, peak in apart(("stats", path), ("decode", path), ("inspect", path)):
