@@ -159,8 +159,10 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
 def verdict(
     by: dict[tuple[str, str, str], list[Result]], task: str, numbers: str, head: str
 ) -> str:
-    """Whether another head is oftener near an answer than a scalar behind the same numbers."""
-    if head == "scalar" or (task, numbers, "scalar") not in by:
+    """Of two answers, whether another head is oftener near one than a scalar; of one answer the
+    paper says nothing.
+    """
+    if task != TWO or head == "scalar":
         return ""
     ours, others = (
         [one["within_10_percent"] for one in by[task, numbers, of]] for of in (head, "scalar")

@@ -1,8 +1,9 @@
 """The ten tasks of ``numtok_torch.tasks``, which are those of BitTokens, at the lowest level.
 
 One model for each representation learns all tasks at once. No set of numbers that is asked about
-stands in the training, in any order or task; the same digits with another sign or power of ten do.
-Beside the models stand three guesses that need none.
+stands in the training, in any order or task, with any signs, or with all of them ten times as
+large; the same digits do, each with a power of ten of its own. Beside the models stand three
+guesses that need none.
 """
 
 from __future__ import annotations
@@ -32,11 +33,10 @@ from numtok_torch.tasks import TASKS, Tasks, is_right
 NAME = "numeracy"
 GUESSES = "guesses"
 REPRESENTATIONS = ("xval:log", "quantile_bins:64,soft", "fone:8,8", "bits", "digits:1", "subword")
-STEPS = {"smoke": 10, "small": 1000, "full": 100_000}
+STEPS = {"smoke": 10, "small": 10_000, "full": 100_000}
 LEVELS = {"smoke": (1,), "small": (1,), "full": (1, 2, 3, 5, 8)}
 SEEDS = (0, 1, 2)  # of the weights and of the order of the training
-LONGER = 10  # times the steps, and the questions that are drawn
-DRAWN = {"smoke": 1000, "small": 15_000, "full": 1_000_000}
+DRAWN = {"smoke": 1000, "small": 150_000, "full": 1_000_000}
 ASKED = {"smoke": 2, "small": 100, "full": 500}  # of each task, at most
 TRUNK = {"smoke": (32, 1), "small": (64, 2), "full": (384, 6)}
 WATCHED = 20  # questions of each task for a point of a learning curve
@@ -49,52 +49,52 @@ Rows = dict[str, list[Result]]
 
 
 def phases(size: str) -> list[list[Settings]]:
-    """The guesses, then every representation, then for longer."""
+    """The guesses and every representation."""
     names = ("xval:log", "digits:1") if size == "smoke" else REPRESENTATIONS
-    runs: list[Settings] = [
-        {"size": size, "numbers": numbers, "seed": seed}
-        for seed in (SEEDS if size == "small" else SEEDS[:1])
-        for numbers in (GUESSES, *names)
-        if seed == 0 or numbers != GUESSES
+    return [
+        [
+            {"size": size, "numbers": numbers, "seed": seed}
+            for seed in (SEEDS if size == "small" else SEEDS[:1])
+            for numbers in (GUESSES, *names)
+            if seed == 0 or numbers != GUESSES
+        ]
     ]
-    longer: list[Settings] = [
-        {"size": size, "numbers": numbers, "seed": 0, "times": LONGER} for numbers in names
-    ]
-    return [runs, *([longer] if size == "small" else [])]
 
 
-def questions(size: str, times: int = 1) -> tuple[list[Question], dict[str, list[Question]]]:
-    """Those of the training, so many times as many, and different ones of each task about other sets
-    of numbers, which are the same ones however many the training has.
-    """
-    every = Tasks(DRAWN[size] * times, levels=LEVELS[size], digits=DIGITS)
+def questions(size: str) -> tuple[list[Question], dict[str, list[Question]]]:
+    """Those of the training, and different ones of each task about other sets of numbers."""
+    every = Tasks(DRAWN[size], levels=LEVELS[size], digits=DIGITS)
     seen, asked = [], dict[str, dict[str, Question]]()
     for index in range(len(every)):
         one = every[index]
-        if not is_aside(one["prompt"]):
-            seen.append(one)
-        elif index < DRAWN[size]:
+        if is_aside(one["prompt"]):
             asked.setdefault(one["task"], {})[one["prompt"]] = one
+        else:
+            seen.append(one)
     return seen, {task: list(asked[task].values())[: ASKED[size]] for task in TASKS}
 
 
 def is_aside(prompt: str) -> bool:
-    """Whether the numbers of a question, in whatever order, are put aside."""
-    numbers = sorted({one.value for one in numtok.extract(prompt)})
-    return zlib.crc32(repr([str(one) for one in numbers]).encode()) % UNSEEN == 0
+    """Whether the numbers of a question are put aside, in whatever order and with whatever signs,
+    and those that are larger or smaller by the same power of ten.
+    """
+    sizes = {abs(one.value) for one in numtok.extract(prompt)}
+    highest = max(one.adjusted() for one in sizes)
+    shape = sorted(one.scaleb(-highest).normalize() for one in sizes)
+    return zlib.crc32(" ".join(map(str, shape)).encode()) % UNSEEN == 0
 
 
 def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Train on all tasks, and ask each."""
-    size, numbers, times = settings["size"], settings["numbers"], settings.get("times", 1)
-    seen, asked = questions(size, times)
+    size, numbers = settings["size"], settings["numbers"]
+    seen, asked = questions(size)
     counts = {"questions": {task: len(some) for task, some in asked.items()}}
     if numbers == GUESSES:
         return counts | {"guesses": guesses(seen, asked)}
     encoded = encode([f"{one['prompt']} = {one['answer']}{END}" for one in seen], numbers, folder)
     torch.manual_seed(settings["seed"])
     model = learning.llama(encoded, *TRUNK[size], positions=256)
-    course = Course(STEPS[size] * times, BATCH, RATE, settings["seed"])
+    course = Course(STEPS[size], BATCH, RATE, settings["seed"])
     batch = encoded.batch(labels=encoded.labels_behind("1 ="), objective="causal")
     few = {task: some[:WATCHED] for task, some in asked.items()}
 
@@ -181,18 +181,15 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
         tables.markdown([f"Within {NEAR:.0%}", *tasks], [_row(by, name, tasks) for name in by]),
         "Bold: above all guesses by more than twice the standard error of the difference.",
     ]
-    longest = {
-        name: found for name, found in by.items() if f"{name} ×{LONGER}" not in by
-    }  # are drawn
     picture = plots / f"{NAME}.svg"
     values = {
         name: {task: [one["exact"][task] for one in found] for task in TASKS}
-        for name, found in longest.items()
+        for name, found in by.items()
     }
     dots(picture, values, "exact", share=True)
-    parts.append(shown(picture, "Exact answers by task", longest))
+    parts.append(shown(picture, "Exact answers by task", by))
     curves, what = plots / f"{NAME}_curves.svg", "Exact answers of all tasks"
-    parts.append(learning_curves(curves, longest, what, "exact, mean of tasks"))
+    parts.append(learning_curves(curves, by, what, "exact, mean of tasks"))
     return "\n\n".join(filter(None, parts))
 
 
@@ -222,15 +219,12 @@ def better(by: Rows, name: str) -> list[str]:
 def by_row(results: list[tuple[Settings, Result]]) -> Rows:
     """By representation, one for each seed, then by guess; nothing without the guesses."""
     by = tables.gathered(
-        (one["numbers"] + f" ×{LONGER}" * ("times" in one), found)
-        for one, found in results
-        if one["size"] == "small"
+        (one["numbers"], found) for one, found in results if one["size"] == "small"
     )
     if GUESSES not in by:
         return {}
     guessed = {name: [one] for name, one in by[GUESSES][0]["guesses"].items()}
-    names = (*REPRESENTATIONS, *(f"{name} ×{LONGER}" for name in REPRESENTATIONS))
-    return {name: by[name] for name in names if name in by} | guessed
+    return {name: by[name] for name in REPRESENTATIONS if name in by} | guessed
 
 
 EXPERIMENT = Experiment(
@@ -244,12 +238,11 @@ EXPERIMENT = Experiment(
     differs=(
         f"Numbers of one significant digit, lists of two or three. One Llama of width"
         f" {TRUNK['small'][0]} with {TRUNK['small'][1]} layers for each row, for all tasks at once:"
-        f" {STEPS['small']:,} steps of {BATCH}, one rate. One set of numbers of {UNSEEN} is put aside and"
-        f" asked about: {ASKED['small']} questions of a task, 18 of `power`. The same digits with another"
-        " sign or power of ten do stand in the training: for all products and quotients, and with all"
-        " signs turned for half of the sums and differences. Right answers are rounded to"
-        f" {DIGITS} digits, so that heads of real numbers are hardly ever exact. ×{LONGER} has so many times"
-        " the steps and the questions, with one seed."
+        f" {STEPS['small']:,} steps of {BATCH}, one rate. One set of numbers of {UNSEEN} is put aside, with"
+        f" any signs and up to a common power of ten, and asked about: {ASKED['small']} questions of a task,"
+        " fewer of `power`. The digits of every product and quotient do stand in the training, each with a"
+        f" power of ten of its own. Right answers are rounded to {DIGITS} digits, so that heads of real numbers"
+        " are hardly ever exact."
     ),
     verdict=(
         "Shown in part, with one seed. After 1,000 steps hardly a row is better than a guess. After 10,000,"

@@ -28,7 +28,7 @@ How to read this page:
   which do not learn, are as published.
 - **CPU seconds** are of cores that had other work beside, of more than one machine: compare them roughly.
 - **Once more**: `python -m benchmarks.evidence NAME` makes the runs of an experiment that are missing. Each is a file in `benchmarks/evidence/results`,
-  with settings, seed, losses, versions and examples of answers. `report` writes this page. Tables and sections of xVal are those of its first version.
+  with settings, seed, losses, versions and mostly examples of answers. `report` writes this page. Tables and sections of xVal are of its first version.
 """
 GPU = """## What would one hour of one GPU settle?
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import torch
 
 from benchmarks.evidence import learning, tables
@@ -22,18 +23,21 @@ from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
 from benchmarks.evidence.plots import dots, learning_curves, shown
 from benchmarks.evidence.store import Result, Settings, Store
-from numtok.representations import QuantileBins
-from numtok_torch import MixtureHead, NumberModel, head_from_schema
+from numtok_torch import NumberHead, NumberModel, head_from_config, head_from_schema
 
 NAME = "tables_by_heads"
 BOOSTING, LINEAR = "gradient boosting", "linear regression"
 YARDSTICKS = (BOOSTING, LINEAR)  # get the columns
-BINS_HEAD = "xval, head of the bins"  # in place of its own
+LOG, BINS = "xval:log", "quantile_bins:32,soft"
+SWAPPED = {  # the two that come nearest, each with the head of the other
+    f"{LOG}, head of the bins": (LOG, BINS),
+    f"{BINS}, head of {LOG}": (BINS, LOG),
+}
 REPRESENTATIONS = (
     "xval",
-    BINS_HEAD,
-    "xval:log",
-    "quantile_bins:32,soft",
+    LOG,
+    BINS,
+    *SWAPPED,
     "fone:4,4",
     "fone:4,7",
     "bits",
@@ -145,13 +149,13 @@ def written(
 ) -> Result:
     """Train, and score what the model writes behind the ``=``."""
     size, seed = size_and_seed
-    encoded = encode(seen, "xval" if numbers == BINS_HEAD else numbers, folder)
+    own, of_head = SWAPPED.get(numbers, (numbers, numbers))
+    encoded = encode(seen, own, folder / "own")
     torch.manual_seed(seed)
     model = learning.llama(encoded, *TRUNK[size], positions=512)
-    if numbers == BINS_HEAD:
-        options = MixtureHead.options_for(QuantileBins(32, soft=True))
-        head = head_from_schema(encoded.schema, TRUNK[size][0], head="mixture", **options)
-        model = NumberModel(model.backbone, model.embedding, head)
+    if of_head != own:
+        other = encode(seen, of_head, folder / "other").schema
+        model = NumberModel(model.backbone, model.embedding, other_head(other, TRUNK[size][0]))
     course = Course(STEPS[size], BATCH, RATE, seed)
     batch = encoded.batch(labels=encoded.labels_behind("1 ="), objective="causal")
     prompts = [one[: one.index("=") + 1] for one in unseen]
@@ -164,6 +168,14 @@ def written(
         model, learning.shuffled(batch, course), course, lambda: scores()["error"]
     )
     return {**found, "scores": scores()}
+
+
+def other_head(schema: pa.Schema, width: int) -> NumberHead:
+    """The head of other data, with all that these give it, for the values of any representation."""
+    config = head_from_schema(schema, width).config()
+    return head_from_config(
+        config | ({"target": "number_value"} if "target" in config else {}), width
+    )
 
 
 def scored(said: Floats, right: Floats, known: Floats) -> dict[str, float]:

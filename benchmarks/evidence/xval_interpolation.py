@@ -92,8 +92,8 @@ EXPERIMENT = Experiment(
     seen=seen,
     verdict=(
         "Says nothing of what is predicted, which the paper asks: that takes a gap in the answers. Of"
-        " what is read: xVal's error does not grow in the gap; that of P1000 grows several times, as it"
-        " has to read tokens that it hardly ever saw; P10 fills the gap too."
+        " what is read: the errors of xVal and `logfourier` do not grow in the gap; that of P1000 grows"
+        " several times, as it has to read tokens that it hardly ever saw; P10 fills the gap too."
     ),
     kept_in=xval_expressions.NAME,
 )
