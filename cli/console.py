@@ -81,6 +81,15 @@ def discard(descriptor: int) -> None:
     os.close(null)
 
 
+def flush_or_discard() -> None:
+    """What is still in the buffer of standard output goes there, or nowhere."""
+    try:
+        if sys.stdout is not None and not sys.stdout.closed:
+            sys.stdout.flush()
+    except OSError:
+        discard(1)
+
+
 def print_error(message: str) -> None:
     """``numtok: error: ...`` in red on stderr."""
     echo(click.style("numtok: error: ", fg="red", bold=True) + shown(message), err=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from .console import discard, in_options, print_error, print_warning, shown
+from .console import discard, flush_or_discard, in_options, print_error, print_warning, shown
 from .convert import decode, export
 from .encode import encode, finish, status
 from .inspect import inspect
@@ -70,6 +70,7 @@ class _Group(click.Group):
                 raise
             for message in (*_other_failures(error), _told(error)):
                 print_error(in_options(message))
+            flush_or_discard()
             ctx.exit(1)
 
 

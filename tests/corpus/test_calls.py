@@ -141,7 +141,7 @@ NO_OPTIONS = [
     ({"keep_columns": "id"}, InputError, "must be a list of names"),
     ({"numbers": "xvla"}, RepresentationError, "xvla"),
     ({"numbers": "bits", "scale": 2.0}, RepresentationError, "only xval has a scale"),
-    ({"scale": 2.0, "fit": True}, RepresentationError, "leave out one or the other"),
+    ({"scale": 2.0, "fit": True}, RepresentationError, "which fit=... is to find; leave out one"),
     ({"numbers": "xval", "dense": True}, RepresentationError, "'xval' has no tensors, which"),
     ({"input_format": "jsnl"}, NumtokError, "unknown format 'jsnl'"),
     ({"template": "row", "text_column": "text"}, InputError, "leave out one"),
