@@ -261,7 +261,11 @@ NO_JOBS = [
     ({"keep_columns": ["text"]}, InputError, "cannot be kept"),
     ({"shard": (1, 2), "overwrite": True}, JobError, "would remove what the others have written"),
     ({"inputs": "-"}, InputError, "cannot be cut into shards"),
-    ({"output": "out.parquet"}, OutputError, "named like one, but the options for shards, given or of"),
+    (
+        {"output": "out.parquet"},
+        OutputError,
+        "named like one, but the options for shards, given or of",
+    ),
     ({"output": "/sys/numtok"}, OutputError, "cannot make the folder: .*check the folder and its"),
 ]
 
