@@ -36,9 +36,9 @@ class NumberLogitsProcessor:
 
     Spelled-out numbers go on as their representation says, also one that a prompt ends in. No
     number begins where it would not be read as one, as directly after a letter or another number,
-    and no text follows one that would change it, as a digit. Where other constraints, such as ``suppress_tokens``, leave nothing that
-    may follow, they alone hold. It works as transformers' ``LogitsProcessor``, which it is not
-    derived from, so that transformers is not needed.
+    and no text follows one that would change it, as a digit. Where other constraints, such as
+    ``suppress_tokens``, leave nothing that may follow, they alone hold. It works as transformers'
+    ``LogitsProcessor``, which it is not derived from, so that transformers is not needed.
 
     Args:
         tokenizer: the ``numtok.Tokenizer`` of the model, or a transformers tokenizer made from one.

@@ -140,7 +140,8 @@ class ValueHead(NumberHead):
 
     def to_space(self, values: Tensor, largest: float = torch.inf) -> Tensor:
         """Values, float64 (...), to y, float64 (...), at most ``largest`` away from 0."""
-        scaled = values.to(torch.float64) * self.scale
+        limit = torch.finfo(torch.float64).max
+        scaled = (values.to(torch.float64) * self.scale).clamp(-limit, limit)
         return (torch.asinh(scaled) if self.space == "asinh" else scaled).clamp(-largest, largest)
 
     def from_space(self, y: Tensor) -> Tensor:
@@ -173,6 +174,14 @@ def one_hidden_layer(d_model: int, hidden: int | None, out: int) -> nn.Sequentia
     """Linear, GELU, linear; the hidden layer as wide as the model if it is not said."""
     width = d_model if hidden is None else hidden
     return nn.Sequential(nn.Linear(d_model, width), nn.GELU(), nn.Linear(width, out))
+
+
+def scaled(values: Tensor, scale: float, log: bool = False) -> Tensor:
+    """float64 (...) in xVal's scale, with ``log`` in its logarithm: float64 (...)."""
+    wide = values.to(torch.float64)
+    if log:
+        wide = torch.copysign(torch.log1p(wide.abs()) / math.log(10), wide)
+    return wide * scale
 
 
 def unscaled(values: Tensor, scale: float, log: bool = False) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -17,6 +16,7 @@ from numtok_torch.heads.base import (
     moved,
     one_hidden_layer,
     run,
+    scaled,
     unscaled,
 )
 
@@ -71,20 +71,13 @@ class ScalarHead(NumberHead):
         if self.target == SCALED:
             return mean((said - target.to(said.dtype)).square())
         finite = torch.isfinite(target)  # (n,)
-        scaled = self._scaled(torch.where(finite, target, 0)).to(said.dtype)
-        return ((said - scaled).square() * finite).sum() / finite.sum().clamp(min=1)
-
-    def _scaled(self, values: Tensor) -> Tensor:
-        """The inverse of :func:`unscaled`, float64 (...)."""
-        wide = values.to(torch.float64)
-        if self.log:
-            wide = torch.copysign(torch.log1p(wide.abs()) / math.log(10), wide)
-        return wide * self.scale
+        right = scaled(torch.where(finite, target, 0), self.scale, self.log).to(said.dtype)
+        return ((said - right).square() * finite).sum() / finite.sum().clamp(min=1)
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
-        scaled = run(self.network, self.checked(hidden)).squeeze(-1)  # (...)
+        said = run(self.network, self.checked(hidden)).squeeze(-1)  # (...)
         return NumberPrediction(
-            unscaled(scaled, self.scale, self.log),
-            bounds=unscaled(moved(scaled), self.scale, self.log),
+            unscaled(said, self.scale, self.log),
+            bounds=unscaled(moved(said), self.scale, self.log),
         )

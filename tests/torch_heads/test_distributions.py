@@ -131,3 +131,5 @@ def test_by_default_decades_lie_alike_from_the_smallest_magnitude_to_the_largest
     assert torch.allclose(steps[5:], steps[-1], rtol=0.05)
     assert (steps > 0.6 * steps[-1]).all()  # the first ones are on the way from linear
     assert torch.equal(head.to_space(-decades), -y)
+    ends = torch.tensor([0.0, -0.0, 5e-324, 1.7e308, -1.7e308], dtype=torch.float64)
+    assert head.to_space(ends).abs().max().item() < 711  # asinh of the largest float64
