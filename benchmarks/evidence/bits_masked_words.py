@@ -41,12 +41,13 @@ EMBEDDINGS = {  # --numbers; the control has a token for every number, and no va
 }
 TRUNKS = ("frozen", "free")
 SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
-PRETRAINING = {"smoke": 10, "small": 1500, "full": 100_000}
+PRETRAINING = {"smoke": 10, "small": 15_000, "full": 100_000}
 STEPS = {"smoke": 10, "small": 300, "full": 3000}
 VOCABULARY = {"smoke": 400, "small": 2000, "full": 16_000}
 TRUNK = {"smoke": (32, 1), "small": (64, 2), "full": (768, 12)}
 ASKED = {"smoke": 5, "small": 200, "full": 2000}  # sentences, each of whose words is masked in turn
 BATCH, LONGEST, RATE = 32, 48, 0.002
+WATCHED = 40  # of these sentences, for a point of a learning curve
 NEAR = 3  # tokens from the number
 UNSEEN = 10  # one page of so many is put aside
 KNOWN = 20  # times that a token was seen, for half of what follows to be taken from there
@@ -123,7 +124,10 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
         vocab_size=encoded.tokenizer.vocab_size,
     )
     course = Course(STEPS[size], BATCH, RATE, seed)
-    found = learning.train(model, masked_words(encoded, course), course)
+    few = encoded.like(unseen[:WATCHED])
+    found = learning.train(
+        model, masked_words(encoded, course), course, lambda: ask(model, few)["perplexity_near"]
+    )
     asked = ask(model, encoded.like(unseen[: ASKED[size]]))
     return {**found, "steps": course.steps, "sentences": len(seen), **asked}
 
@@ -153,7 +157,12 @@ def pretrain(size: str, home: Path) -> Result:
         **sizes,
     )
     trunk, course = BertForMaskedLM(config), Course(PRETRAINING[size], BATCH, RATE, 0)
-    found = learning.train(NumberModel(trunk, None), masked_words(encoded, course), course)
+    model, unseen = NumberModel(trunk, None), with_one_number(sentences(unseen=True))
+    random.Random(0).shuffle(unseen)
+    few = encoded.like(unseen[:WATCHED])
+    found = learning.train(
+        model, masked_words(encoded, course), course, lambda: ask(model, few)["perplexity"]
+    )
     state = {name: weights.cpu() for name, weights in trunk.state_dict().items()}
     torch.save({"config": config.to_dict(), "state": state}, home / "model.pt")
     for left in ("texts.jsonl", "texts.parquet"):
@@ -175,7 +184,10 @@ def masked_words(encoded: Encoded, course: Course) -> Iterator[dict[str, Tensor]
         encoded.schema, pad_token_id=0, objective="masked", mask="words", mask_token_id=encoded.id_of(MASK), max_length=LONGEST,
         special_token_ids=digits(encoded), seed=course.seed,
     )  # fmt: skip
-    for chosen in learning.orders(len(encoded.rows), course):
+    lengths = torch.tensor(
+        [len(encoded.rows[row]["input_ids"]) for row in range(len(encoded.rows))]
+    )
+    for chosen in learning.of_one_length(lengths, course):
         yield collator([encoded.rows[int(row)] for row in chosen])
 
 

@@ -22,6 +22,10 @@ OPERATORS: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
 LARGEST = 500  # hundredths: operands lie within ±5
 GAP = (200, 250)  # no operand of the training data has a magnitude in between
 BEYOND = (500, 600)
+ANSWERS = {  # magnitudes that lie in between: the training has none of the first, and all others
+    "answer gap": (Decimal(3), Decimal("3.5")),
+    "answer beside": (Decimal("3.5"), Decimal(4)),
+}
 WITHIN = 30  # all values are: the largest product of two operands, one of which lies beyond
 
 
@@ -35,25 +39,33 @@ class Expression:
 
 def expressions(operands: int, count: int, seed: int, special: str = "seen") -> list[Expression]:
     """Different ones, whose values lie within ±30, which leaves out none of two operands, and 3%
-    and 8% of those of three and four.
+    and 8% of those of three and four; and, of answers that the training may have, not in the gap.
 
     Args:
         operands: in each.
         count: how many.
         seed: of the drawing.
-        special: ``"seen"``: operands as in training; ``"gap"`` or ``"beyond"``: one of them,
-            anywhere, lies in the gap or beyond the range.
+        special: ``"seen"``: as in training; ``"gap"`` or ``"beyond"``: one operand, anywhere,
+            lies in the gap or beyond the range; of :data:`ANSWERS`: the value lies there.
     """
     draw = random.Random(f"{operands} {seed} {special}")
     found: dict[str, Expression] = {}
     while len(found) < count:
         leaves = [_operand(draw, "seen") for _ in range(operands)]
-        if special != "seen":
+        if special in ("gap", "beyond"):
             leaves[draw.randrange(operands)] = _operand(draw, special)
         one = _tree(draw, leaves)
-        if abs(one.value) <= WITHIN:
+        where = next((name for name in ANSWERS if is_in(one.value, name)), "")
+        wanted = where == special if special in ANSWERS else where != "answer gap"
+        if wanted and abs(one.value) <= WITHIN:
             found[one.text] = Expression(f"{one.text}=", one.value)
     return list(found.values())
+
+
+def is_in(value: Decimal | float, name: str) -> bool:
+    """Whether a value lies in one of :data:`ANSWERS`."""
+    low, high = ANSWERS[name]
+    return low < abs(Decimal(value)) < high
 
 
 def _operand(draw: random.Random, where: str) -> Decimal:

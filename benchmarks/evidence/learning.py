@@ -7,11 +7,11 @@ In: a ``NumberModel`` and all rows as one batch. Out: the model, trained, and it
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
@@ -28,7 +28,7 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 SHOWN = 20  # losses that are kept, means over equal parts of the training
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Course:
     """How a model is trained."""
 
@@ -167,6 +167,14 @@ def orders(count: int, course: Course) -> Iterator[Tensor]:
             order = torch.cat([order, torch.randperm(count, generator=generator)])
         yield order[: course.batch]
         order = order[course.batch :]
+
+
+def of_one_length(lengths: Tensor, course: Course) -> Iterator[Tensor]:
+    """The same, of rows that are about as long, int64 (rows,)."""
+    several = dataclasses.replace(course, batch=8 * course.batch)
+    for chosen in orders(len(lengths), several):
+        parts = chosen[lengths[chosen].argsort()].split(course.batch)
+        yield from sorted(parts, key=lambda rows: int(rows[0]))  # short and long ones mixed
 
 
 def shuffled(batch: dict[str, Tensor], course: Course) -> Iterator[dict[str, Tensor]]:

@@ -8,7 +8,6 @@ guesses that need none.
 
 from __future__ import annotations
 
-import dataclasses
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -102,20 +101,16 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
         said = {task: answers(model, encoded, some) for task, some in few.items()}
         return float(np.mean([*scores(few, said)["exact"].values()]))
 
-    found = learning.train(model, of_one_length(batch, course), course, right)
+    found = learning.train(model, batches(batch, course), course, right)
     of = {task: answers(model, encoded, some) for task, some in asked.items()}
     examples = [f"{asked[task][0]['prompt']} = {said[0]}" for task, said in of.items()]
     return counts | found | scores(asked, of) | {"examples": examples}
 
 
-def of_one_length(batch: dict[str, Tensor], course: Course) -> Iterator[dict[str, Tensor]]:
+def batches(batch: dict[str, Tensor], course: Course) -> Iterator[dict[str, Tensor]]:
     """Batches without end, each of rows that are about as long."""
-    several = dataclasses.replace(course, batch=8 * course.batch)
-    lengths = batch["attention_mask"].sum(1)
-    for chosen in learning.orders(len(lengths), several):
-        parts = chosen[lengths[chosen].argsort()].split(course.batch)
-        for part in sorted(parts, key=lambda rows: int(rows[0])):  # short and long ones mixed
-            yield learning.cut({name: stream[part] for name, stream in batch.items()})
+    for chosen in learning.of_one_length(batch["attention_mask"].sum(1), course):
+        yield learning.cut({name: stream[chosen] for name, stream in batch.items()})
 
 
 def answers(model: NumberModel, encoded: Encoded, asked: Sequence[Question]) -> list[str]:

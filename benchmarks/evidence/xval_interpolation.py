@@ -1,9 +1,10 @@
-"""xVal, figures on what lies outside the training data: expressions with an operand that no model
-was trained on.
+"""xVal, figure 5, on what lies outside the training data: expressions with an answer, or with an
+operand, that no model was trained on.
 
-The models are those of xval_expressions, and so are the results: each of its runs asks for both
-kinds of expressions. An operand is in the gap if it lies between two values of the training data,
-and beyond if it is larger than all of them.
+The models are those of xval_expressions, and so are the results: each of its runs asks for these
+expressions too. An answer, or an operand, is in the gap if it lies between two values of the
+training data, and an operand is beyond if it is larger than all of them. Beside the gap of the
+answers lies another interval as wide, of which the training has its share.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from benchmarks.evidence import tables, xval_expressions
 from benchmarks.evidence.experiment import Experiment
+from benchmarks.evidence.expressions import ANSWERS
 from benchmarks.evidence.plots import dots, shown
 from benchmarks.evidence.store import Result, Settings
 from benchmarks.evidence.xval_expressions import WHERE, by_row
@@ -23,51 +25,49 @@ NAME = "xval_interpolation"
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
-    """R², the median of the relative error and the share that is no number, where operands were
-    seen, in the gap, and beyond.
+    """What is said where the answer is in the gap, and beside it; and the errors where operands
+    were seen, in the gap, and beyond.
     """
     by = by_row(results)
-    columns = {
-        "r2": ("R²", ".4f"),
-        "median_error": ("median error", ".2g"),
-        "unparseable": ("no number", ".1%"),
-    }
+    heads = [
+        "",
+        *(f"{what}, {where}" for what in ("said there", "median error") for where in ANSWERS),
+        *(f"median error, operand {where}" for where in WHERE),
+        "no number, answer gap",
+    ]
     rows = [
-        [f"`{numbers}` {tables.seeds(found)}"]
-        + [
-            tables.mean((one[where][key] for one in found), form)
-            for key, (_, form) in columns.items()
-            for where in WHERE
+        [
+            f"`{numbers}` {tables.seeds(found)}",
+            *(tables.mean((one[where]["there"] for one in found), ".0%") for where in ANSWERS),
+            *(tables.mean(_errors(found, where), ".2g") for where in (*ANSWERS, *WHERE)),
+            tables.mean(one["answer gap"]["unparseable"] for one in found),
         ]
         for numbers, found in by.items()
     ]
-    table = tables.markdown(
-        ["", *(f"{head}, {where}" for head, _ in columns.values() for where in WHERE)], rows
-    )
+    table = tables.markdown(heads, rows)
     values = {
-        numbers: {where: some for where in WHERE if (some := _errors(found, where))}
+        numbers: {where: some for where in (*ANSWERS, *WHERE) if (some := _errors(found, where))}
         for numbers, found in by.items()
     }
     if not values:
         return table
-    picture = plots / f"{NAME}.svg"
+    picture, what = plots / f"{NAME}.svg", "Errors by where answers and operands lie"
     dots(picture, values, "median relative error, 2 operands", log=True)
-    return f"{table}\n\n{shown(picture, 'Errors where operands were seen, in the gap, and beyond', values)}"
+    return f"{table}\n\n{shown(picture, what, values)}"
 
 
 def seen(results: list[tuple[Settings, Result]]) -> str:
-    """How many times the error with seen operands that in the gap and that beyond are."""
-    said = []
-    for numbers, found in by_row(results).items():
-        errors = [_errors(found, where) for where in WHERE]
-        if all(errors):
-            known, gap, beyond = (float(np.mean(some)) for some in errors)
-            said.append(f"`{numbers}` {gap / known:.1f} and {beyond / known:.1f} times")
-    return (
-        f"Median errors in the gap and beyond, over those of seen operands: {', '.join(said)}."
-        if said
-        else ""
-    )
+    """How often answers in the gap are said there, over how often those beside it are."""
+    said = [
+        f"`{numbers}` {_there(found, 'answer gap') / beside:.2f}"
+        for numbers, found in by_row(results).items()
+        if (beside := _there(found, "answer beside"))
+    ]
+    return f"Said in the gap over said beside it: {', '.join(said)}." if said else ""
+
+
+def _there(found: Sequence[Result], where: str) -> float:
+    return float(np.mean([one[where]["there"] for one in found]))
 
 
 def _errors(found: Sequence[Result], where: str) -> list[float]:

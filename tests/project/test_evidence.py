@@ -30,7 +30,7 @@ from benchmarks.evidence.__main__ import main
 from benchmarks.evidence.arithmetic import questions
 from benchmarks.evidence.corpus import encode
 from benchmarks.evidence.experiments import EXPERIMENTS
-from benchmarks.evidence.expressions import BEYOND, GAP, LARGEST, expressions
+from benchmarks.evidence.expressions import ANSWERS, BEYOND, GAP, LARGEST, expressions
 from benchmarks.evidence.fone_lengths import sums
 from benchmarks.evidence.store import Store, reported
 from numtok_torch import tasks
@@ -108,14 +108,16 @@ def test_questions_are_those_of_the_paper():
 
 @pytest.mark.parametrize("operands", [2, 3, 4])
 def test_expressions_have_the_value_that_python_gives_them(operands):
-    for where in ("seen", "gap", "beyond"):
+    for where in ("seen", "gap", "beyond", *ANSWERS):
         for one in expressions(operands, 100, seed=1, special=where):
             assert eval(one.text.removesuffix("=")) == pytest.approx(float(one.value), abs=1e-9)
             sizes = [abs(int(number.value.scaleb(2))) for number in numtok.extract(one.text)]
             assert len(sizes) == operands
             unseen = [size for size in sizes if GAP[0] < size < GAP[1] or size > LARGEST]
-            assert len(unseen) == (where != "seen")
+            assert len(unseen) == (where in ("gap", "beyond"))
             assert max(sizes) < BEYOND[1]
+            low, high = ANSWERS[where if where in ANSWERS else "answer gap"]
+            assert (low < abs(one.value) < high) == (where in ANSWERS)
 
 
 @pytest.mark.parametrize("operands", [2, 3, 4])
