@@ -33,20 +33,24 @@ from numtok_torch import NumberCollator, NumberModel, embedding_from_schema
 
 NAME = "bits_masked_words"
 CONSTANT, COUNTED = "constant", "counts of pairs of words"
+RANDOM = "float bits, random start"
+PRETRAINED = "pretraining"
 EMBEDDINGS = {  # --numbers; the control has a token for every number, and no value
     CONSTANT: "bits",
     "exponent bins": "exponent_bins",
     "float bits": "bits",
+    RANDOM: "bits",
     "xval, log": "xval:log",
 }
 TRUNKS = ("frozen", "free")
 SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
 PRETRAINING = {"smoke": 10, "small": 15_000, "full": 100_000}
-STEPS = {"smoke": 10, "small": 300, "full": 3000}
+STEPS = {"smoke": 10, "small": 1500, "full": 3000}
 VOCABULARY = {"smoke": 400, "small": 2000, "full": 16_000}
 TRUNK = {"smoke": (32, 1), "small": (64, 2), "full": (768, 12)}
-ASKED = {"smoke": 5, "small": 200, "full": 2000}  # sentences, each of whose words is masked in turn
-BATCH, LONGEST, RATE = 32, 48, 0.002
+ASKED = {"smoke": 5, "small": 600, "full": 2000}  # sentences, each of whose words is masked in turn
+BATCH, LONGEST = 32, 48
+RATES = (0.002, 0.0005)  # of the pretraining, and then
 WATCHED = 40  # of these sentences, for a point of a learning curve
 NEAR = 3  # tokens from the number
 UNSEEN = 10  # one page of so many is put aside
@@ -57,7 +61,7 @@ MASK = "<|endoftext|>"
 def phases(size: str) -> list[list[Settings]]:
     """The pretraining, counts, then every embedding with every seed."""
     return [
-        [{"size": size, "embedding": name, "seed": 0} for name in ("pretraining", COUNTED)],
+        [{"size": size, "embedding": name, "seed": 0} for name in (PRETRAINED, COUNTED)],
         [
             {"size": size, "embedding": name, "trunk": trunk, "seed": seed}
             for seed in SEEDS[size]
@@ -104,7 +108,7 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     size, seed, row = settings["size"], settings["seed"], settings["embedding"]
     # the small one is in the repository; made where it is missing
     home = store.folder / NAME / f"trunk-{size}"
-    if row == "pretraining":
+    if row == PRETRAINED:
         return pretrain(size, home)
     if not (home / "model.pt").is_file():
         pretrain(size, home)
@@ -117,13 +121,18 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     torch.manual_seed(seed)
     trunk = bert(size, home)
     width = trunk.config.hidden_size
+    embedding = (
+        None
+        if row == CONSTANT
+        else embedding_from_schema(encoded.schema, width, zero_init=row != RANDOM)
+    )
     model = NumberModel(
         trunk,
-        None if row == CONSTANT else embedding_from_schema(encoded.schema, width),
+        embedding,
         freeze_backbone="trunk" if settings["trunk"] == "frozen" else False,
         vocab_size=encoded.tokenizer.vocab_size,
     )
-    course = Course(STEPS[size], BATCH, RATE, seed)
+    course = Course(STEPS[size], BATCH, RATES[1], seed)
     few = encoded.like(unseen[:WATCHED])
     found = learning.train(
         model, masked_words(encoded, course), course, lambda: ask(model, few)["perplexity_near"]
@@ -156,13 +165,14 @@ def pretrain(size: str, home: Path) -> Result:
         hidden_dropout_prob=0.0,
         **sizes,
     )
-    trunk, course = BertForMaskedLM(config), Course(PRETRAINING[size], BATCH, RATE, 0)
+    trunk, course = BertForMaskedLM(config), Course(PRETRAINING[size], BATCH, RATES[0], 0)
     model, unseen = NumberModel(trunk, None), with_one_number(sentences(unseen=True))
     random.Random(0).shuffle(unseen)
     few = encoded.like(unseen[:WATCHED])
     found = learning.train(
-        model, masked_words(encoded, course), course, lambda: ask(model, few)["perplexity"]
+        model, masked_words(encoded, course), course, lambda: ask(model, few)["perplexity_near"]
     )
+    found |= ask(model, encoded.like(unseen[: ASKED[size]]))
     state = {name: weights.cpu() for name, weights in trunk.state_dict().items()}
     torch.save({"config": config.to_dict(), "state": state}, home / "model.pt")
     for left in ("texts.jsonl", "texts.parquet"):
@@ -219,7 +229,7 @@ def ask(model: NumberModel, unseen: Encoded) -> Result:
     mask = unseen.id_of(MASK)
     collator = NumberCollator.from_schema(unseen.schema, pad_token_id=0, objective=None)
     losses: list[float] = []
-    near: list[bool] = []
+    where: list[tuple[int, bool]] = []
     right: list[bool] = []
     model.eval()
     for index, words, number in asked_words(unseen):
@@ -234,9 +244,9 @@ def ask(model: NumberModel, unseen: Encoded) -> Result:
         with torch.no_grad():
             logits = model(**learning.placed(batch)).logits.cpu()[at]
         losses += cross_entropy(logits.double(), labels, reduction="none").tolist()
-        near += [abs(place - number) <= NEAR for place in words]
+        where += [(index, abs(place - number) <= NEAR) for place in words]
         right += (logits.argmax(-1) == labels).tolist()
-    return summed(losses, near, right)
+    return summed(losses, where, right)
 
 
 def count_words(encoded: Encoded, unseen: Encoded) -> Result:
@@ -251,7 +261,7 @@ def count_words(encoded: Encoded, unseen: Encoded) -> Result:
         np.add.at(pairs, (ids[:-1], ids[1:]), 1)
         np.add.at(alone, ids, 1)
     words = np.setdiff1d(np.arange(size), digits(encoded))
-    losses, near, right = [], [], []
+    losses, where, right = [], [], []
     for index, places, number in asked_words(unseen):
         ids = unseen.rows[index]["input_ids"]
         for place in places:
@@ -262,14 +272,17 @@ def count_words(encoded: Encoded, unseen: Encoded) -> Result:
             wanted = np.searchsorted(words, ids[place])
             losses.append(-float(np.log(chance[wanted])))
             right.append(bool(chance.argmax() == wanted))
-            near.append(abs(place - number) <= NEAR)
-    return summed(losses, near, right)
+            where.append((index, abs(place - number) <= NEAR))
+    return summed(losses, where, right)
 
 
-def summed(losses: list[float], near: list[bool], right: list[bool]) -> Result:
-    """Perplexity of all words, of those near the number, and of those far from it."""
-    of = np.array(losses)
-    chosen = {"": np.ones(len(of), bool), "_near": np.array(near), "_far": ~np.array(near)}
+def summed(losses: list[float], where: list[tuple[int, bool]], right: list[bool]) -> Result:
+    """Perplexity of all words, of those near the number, and of those far from it; and by sentence
+    the sum of the losses near it.
+    """
+    of, sentence = np.array(losses), np.array([index for index, _ in where])
+    near = np.array([is_near for _, is_near in where])
+    chosen = {"": np.ones(len(of), bool), "_near": near, "_far": ~near}
     return {
         "words": len(of),
         **{
@@ -277,7 +290,29 @@ def summed(losses: list[float], near: list[bool], right: list[bool]) -> Result:
             for name, which in chosen.items()
         },
         "top_1": round(float(np.mean(right)), 5),
+        "near": int(near.sum()),
+        "losses_near": np.bincount(sentence, of * near).round(4).tolist(),
     }
+
+
+def against(ours: list[Result], others: list[Result]) -> tuple[float, float]:
+    """By how much the loss on a word near the number differs from that of other models, mean of
+    seeds, and the standard error of it by sentences.
+    """
+    pairs = zip(ours, others, strict=True)
+    by_sentence = np.mean([np.subtract(*(one["losses_near"] for one in pair)) for pair in pairs], 0)
+    error = by_sentence.std(ddof=1) * len(by_sentence) ** 0.5
+    return float(by_sentence.sum() / ours[0]["near"]), float(error / ours[0]["near"])
+
+
+def verdict(ours: list[Result], others: list[Result]) -> str:
+    """The difference of the perplexity near the number, and whether it is below the others' by more
+    than twice the standard error.
+    """
+    difference, error = against(ours, others)
+    word = "shown" if difference < -2 * error else "not shown"
+    word = "contradicted" if difference > 2 * error else word
+    return f"{word}: {np.expm1(difference):+.1%} ± {error:.1%}"
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
@@ -289,17 +324,23 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
         "perplexity_far": ("farther", ".1f"),
         "top_1": ("top-1", ".1%"),
     }
-    named = {f"{name}, {trunk}": found for (trunk, name), found in by.items()}
-    named |= {COUNTED: found} if (found := counted(results)) else {}
+    said = {
+        f"{name}, {trunk}": (found, verdict(found, by[trunk, CONSTANT]) if name != CONSTANT else "")
+        for (trunk, name), found in by.items()
+        if len(found) == len(by.get((trunk, CONSTANT), []))
+    } | {name: (found, "") for name in (PRETRAINED, COUNTED) if (found := of_all(results, name))}
     rows = [
         [
             name,
             *(tables.mean((one[key] for one in found), form) for key, (_, form) in columns.items()),
             str(len(found)),
+            word,
         ]
-        for name, found in named.items()
+        for name, (found, word) in said.items()
     ]
-    table = tables.markdown(["", *(head for head, _ in columns.values()), "seeds"], rows)
+    heads = [head for head, _ in columns.values()]
+    last = "verdict: near, against the constant"
+    table = tables.markdown(["", *heads, "seeds", last], rows)
     if not by:
         return table
     picture = plots / f"{NAME}.svg"
@@ -314,20 +355,15 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     near = {trunk: values for trunk, values in near.items() if values}
     dots(picture, near, f"perplexity of words within {NEAR} tokens of the number")
     what = "Perplexity of masked words near a number, with its spread over seeds"
-    losses = {
-        f"{name}, {trunk}": [learning.loss_curve(one, STEPS["small"]) for one in found]
-        for (trunk, name), found in by.items()
-    }
-    path = plots / f"{NAME}_curves.svg"
-    drawn = learning_curves(path, losses, "Loss in training", "loss in training", share=False)
+    path, y = plots / f"{NAME}_curves.svg", "perplexity of words near the number"
+    curves = {f"{name}, {trunk}": found for (trunk, name), found in by.items()}
+    drawn = learning_curves(path, curves, "Perplexity near the number", y, share=False)
     return "\n\n".join([table, shown(picture, what, near), drawn])
 
 
-def counted(results: list[tuple[Settings, Result]]) -> list[Result]:
-    """What counts of pairs of words give, once."""
-    return [
-        found for one, found in results if (one["size"], one["embedding"]) == ("small", COUNTED)
-    ]
+def of_all(results: list[tuple[Settings, Result]], name: str) -> list[Result]:
+    """What is the same for every row."""
+    return [found for one, found in results if (one["size"], one["embedding"]) == ("small", name)]
 
 
 def by_row(results: list[tuple[Settings, Result]]) -> dict[tuple[str, str], list[Result]]:
