@@ -1,9 +1,10 @@
 """Floating-Point Embedding, tables 1 and 2: masked words beside a number.
 
 A small BERT is pretrained here on the shared text, of which some pages are put aside; it sees a
-number as one token without a value. Then a layer that shows values is put in front of it, and it is
-trained on sentences with one number, 15% of their words masked, with the trunk frozen, as in the
-paper's section 4.3, or free. Every word of sentences of the pages put aside is masked, one at a time.
+number as one token without a value. Then a layer that shows values is put in front of it, from
+zeros, and it is trained on sentences with one number, 15% of their words masked, with the trunk
+frozen, as in the paper's section 4.3, or free. Others are pretrained with such a layer, or with
+digits, from the start. Every word of sentences of the pages put aside is masked, one at a time.
 """
 
 from __future__ import annotations
@@ -29,27 +30,28 @@ from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
 from benchmarks.evidence.plots import dots, learning_curves, shown
 from benchmarks.evidence.store import Result, Settings, Store
-from numtok_torch import NumberCollator, NumberModel, embedding_from_schema
+from numtok_torch import NumberCollator, NumberEmbedding, NumberModel, embedding_from_schema
 
 NAME = "bits_masked_words"
 CONSTANT, COUNTED = "constant", "counts of pairs of words"
-RANDOM = "float bits, random start"
+RANDOM, DIGITS = "float bits, random start", "digits"
 PRETRAINED = "pretraining"
-EMBEDDINGS = {  # --numbers; the control has a token for every number, and no value
-    CONSTANT: "bits",
-    "exponent bins": "exponent_bins",
-    "float bits": "bits",
-    RANDOM: "bits",
-    "xval, log": "xval:log",
+VALUES = {"exponent bins": "exponent_bins", "float bits": "bits", "xval, log": "xval:log"}
+# --numbers; the control has a token for every number, and no value
+EMBEDDINGS = {CONSTANT: "bits", **VALUES, RANDOM: "bits", DIGITS: "digits:1"}
+OWN = "pretrained"  # in the form of the row
+TRUNKS = {  # and what is compared with each
+    "frozen": (CONSTANT, *VALUES, RANDOM),
+    "free": (CONSTANT, *VALUES, RANDOM),
+    OWN: (*VALUES, DIGITS),
 }
-TRUNKS = ("frozen", "free")
 SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
-PRETRAINING = {"smoke": 10, "small": 15_000, "full": 100_000}
-STEPS = {"smoke": 10, "small": 1500, "full": 3000}
+PRETRAINING = {"smoke": 20, "small": 15_000, "full": 100_000}
+STEPS = {"smoke": 60, "small": 1500, "full": 3000}
 VOCABULARY = {"smoke": 400, "small": 2000, "full": 16_000}
 TRUNK = {"smoke": (32, 1), "small": (64, 2), "full": (768, 12)}
 ASKED = {"smoke": 5, "small": 600, "full": 2000}  # sentences, each of whose words is masked in turn
-BATCH, LONGEST = 32, 48
+BATCH, LONGEST, WIDEST = 32, 48, 9  # tokens of a row; bytes of a number that is asked about
 RATES = (0.002, 0.0005)  # of the pretraining, and then
 WATCHED = 40  # of these sentences, for a point of a learning curve
 NEAR = 3  # tokens from the number
@@ -59,16 +61,18 @@ MASK = "<|endoftext|>"
 
 
 def phases(size: str) -> list[list[Settings]]:
-    """The pretraining, counts, then every embedding with every seed."""
-    return [
-        [{"size": size, "embedding": name, "seed": 0} for name in (PRETRAINED, COUNTED)],
-        [
-            {"size": size, "embedding": name, "trunk": trunk, "seed": seed}
-            for seed in SEEDS[size]
-            for trunk in TRUNKS
-            for name in EMBEDDINGS
-        ],
+    """The pretraining; counts, and every embedding with every seed, those that take long with one."""
+    rows = [
+        {"size": size, "embedding": name, "trunk": trunk, "seed": seed}
+        for seed in SEEDS[size]
+        for trunk, names in TRUNKS.items()
+        for name in names
+        if trunk != OWN or seed == 0
     ]
+    shared: list[Settings] = [
+        {"size": size, "embedding": name, "seed": 0} for name in (PRETRAINED, COUNTED)
+    ]
+    return [shared[:1], shared[1:] + rows]
 
 
 def sentences(unseen: bool | None = None) -> list[str]:
@@ -103,56 +107,62 @@ def with_one_number(texts: list[str]) -> list[str]:
     return [one for one in texts if len(numtok.extract(one)) == 1]
 
 
+def asked_sentences(size: str) -> list[str]:
+    """Of the pages that are put aside, some with one number, which is not long."""
+    found = with_one_number(sentences(unseen=True))
+    found = [one for one in found if len(numtok.extract(one)[0].text.encode()) <= WIDEST]
+    random.Random(0).shuffle(found)
+    return found[: ASKED[size]]
+
+
 def run(settings: Settings, store: Store, folder: Path) -> Result:
-    """Pretrain and keep the trunk; or put an embedding in front of it, train, and ask."""
+    """Train from the start, or from the pretrained model on, and ask."""
     size, seed, row = settings["size"], settings["seed"], settings["embedding"]
+    own = row == PRETRAINED or settings.get("trunk") == OWN
     # the small one is in the repository; made where it is missing
     home = store.folder / NAME / f"trunk-{size}"
+    texts = sentences(unseen=False)
     if row == PRETRAINED:
-        return pretrain(size, home)
-    if not (home / "model.pt").is_file():
-        pretrain(size, home)
-    seen, unseen = (with_one_number(sentences(of)) for of in (False, True))
-    random.Random(0).shuffle(unseen)
-    numbers = EMBEDDINGS[CONSTANT if row == COUNTED else row]
-    encoded = encode(seen, numbers, folder, tokenizer=home / "tokenizer")
+        train(texts, home / "tokenizer", VOCABULARY[size])
+    elif not (home / "model.pt").is_file():
+        run({"size": size, "embedding": PRETRAINED, "seed": 0}, store, folder / PRETRAINED)
+    if not own:
+        texts = with_one_number(texts)
+    numbers = EMBEDDINGS.get(row, EMBEDDINGS[CONSTANT])
+    encoded = encode(texts, numbers, folder, tokenizer=home / "tokenizer")
+    asked = asked_sentences(size)
     if row == COUNTED:
-        return count_words(encoded, encoded.like(unseen[: ASKED[size]]))
+        return count_words(encoded, encoded.like(asked))
     torch.manual_seed(seed)
-    trunk = bert(size, home)
-    width = trunk.config.hidden_size
-    embedding = (
-        None
-        if row == CONSTANT
-        else embedding_from_schema(encoded.schema, width, zero_init=row != RANDOM)
-    )
+    trunk = new_bert(size, encoded.tokenizer.vocab_size) if own else kept_bert(home)
     model = NumberModel(
         trunk,
-        embedding,
-        freeze_backbone="trunk" if settings["trunk"] == "frozen" else False,
+        layer(row, encoded, trunk.config.hidden_size),
+        freeze_backbone="trunk" if settings.get("trunk") == "frozen" else False,
         vocab_size=encoded.tokenizer.vocab_size,
     )
-    course = Course(STEPS[size], BATCH, RATES[1], seed)
-    few = encoded.like(unseen[:WATCHED])
+    course = Course((PRETRAINING if own else STEPS)[size], BATCH, RATES[not own], seed)
+    few = encoded.like(asked[:WATCHED])
     found = learning.train(
         model, masked_words(encoded, course), course, lambda: ask(model, few)["perplexity_near"]
     )
-    asked = ask(model, encoded.like(unseen[: ASKED[size]]))
-    return {**found, "steps": course.steps, "sentences": len(seen), **asked}
+    if row == PRETRAINED:
+        state = {name: weights.cpu() for name, weights in trunk.state_dict().items()}
+        torch.save({"config": trunk.config.to_dict(), "state": state}, home / "model.pt")
+    about = {"steps": course.steps, "sentences": len(texts)}
+    return {**found, **about, **ask(model, encoded.like(asked))}
 
 
-def pretrain(size: str, home: Path) -> Result:
-    """A BERT on all sentences that are not put aside, numbers as one token without a value; its
-    tokenizer and its weights go into ``home``.
-    """
-    texts, width, layers = sentences(unseen=False), *TRUNK[size]
-    encoded = encode(
-        texts,
-        EMBEDDINGS[CONSTANT],
-        home,
-        tokenizer=train(texts, home / "tokenizer", VOCABULARY[size]),
-    )
-    torch.manual_seed(0)
+def layer(row: str, encoded: Encoded, width: int) -> NumberEmbedding | None:
+    """What shows values: from zeros, so that nothing is changed at first, if not said otherwise."""
+    if row not in (*VALUES, RANDOM):
+        return None
+    return embedding_from_schema(encoded.schema, width, zero_init=row != RANDOM)
+
+
+def new_bert(size: str, vocabulary: int) -> BertForMaskedLM:
+    """One with random weights."""
+    width, layers = TRUNK[size]
     sizes: dict[str, Any] = {
         "hidden_size": width,
         "num_hidden_layers": layers,
@@ -160,27 +170,12 @@ def pretrain(size: str, home: Path) -> Result:
         "intermediate_size": 4 * width,
     }
     config = BertConfig(
-        vocab_size=encoded.tokenizer.vocab_size,
-        max_position_embeddings=LONGEST,
-        hidden_dropout_prob=0.0,
-        **sizes,
+        vocab_size=vocabulary, max_position_embeddings=LONGEST, hidden_dropout_prob=0.0, **sizes
     )
-    trunk, course = BertForMaskedLM(config), Course(PRETRAINING[size], BATCH, RATES[0], 0)
-    model, unseen = NumberModel(trunk, None), with_one_number(sentences(unseen=True))
-    random.Random(0).shuffle(unseen)
-    few = encoded.like(unseen[:WATCHED])
-    found = learning.train(
-        model, masked_words(encoded, course), course, lambda: ask(model, few)["perplexity_near"]
-    )
-    found |= ask(model, encoded.like(unseen[: ASKED[size]]))
-    state = {name: weights.cpu() for name, weights in trunk.state_dict().items()}
-    torch.save({"config": config.to_dict(), "state": state}, home / "model.pt")
-    for left in ("texts.jsonl", "texts.parquet"):
-        (home / left).unlink(missing_ok=True)
-    return {**found, "sentences": len(texts)}
+    return BertForMaskedLM(config)
 
 
-def bert(size: str, home: Path) -> BertForMaskedLM:
+def kept_bert(home: Path) -> BertForMaskedLM:
     """The pretrained one."""
     kept = torch.load(home / "model.pt", weights_only=True)
     model = BertForMaskedLM(BertConfig.from_dict(kept["config"]))
@@ -202,26 +197,32 @@ def masked_words(encoded: Encoded, course: Course) -> Iterator[dict[str, Tensor]
 
 
 def digits(encoded: Encoded) -> list[int]:
-    """Tokens that belong to numbers where these are left to the tokenizer, and those that stand for
-    numbers.
-    """
+    """Tokens that hold digits, and those that stand for numbers or around them."""
     pieces = [encoded.tokenizer.decode([token]) for token in range(encoded.tokenizer.vocab_size)]
     return [
         token for token, piece in enumerate(pieces) if any(letter.isdigit() for letter in piece)
-    ] + sorted(encoded.tokenizer.tokens.values())
+    ] + marks(encoded)
 
 
-def asked_words(unseen: Encoded) -> Iterator[tuple[int, list[int], int]]:
-    """The row, the places of its words, and that of its number; rows that are too long are left
-    out.
+def marks(encoded: Encoded) -> list[int]:
+    """Tokens that stand for numbers or around them."""
+    return sorted(token for name, token in encoded.tokenizer.tokens.items() if "NUM]" in name)
+
+
+def asked_words(unseen: Encoded) -> Iterator[tuple[int, list[int], list[bool]]]:
+    """The row, the places of its words, and which of these are near its number; the same words of
+    the same rows, however numbers are written. Rows that are too long are left out.
     """
     hidden = set(digits(unseen))
-    numbers = set(unseen.tokenizer.tokens.values())
+    numbers = set(marks(unseen))
     for index in range(len(unseen.rows)):
         ids = unseen.rows[index]["input_ids"].tolist()
-        words = [place for place, token in enumerate(ids) if token not in hidden]
-        if words and len(ids) <= LONGEST:
-            yield index, words, next(place for place, one in enumerate(ids) if one in numbers)
+        number = [place for place, token in enumerate(ids) if token in numbers]
+        first, last = number[0], number[-1]  # digits lie between two of these
+        beside = [place for place in range(len(ids)) if not first <= place <= last]
+        words = [place for place in beside if ids[place] not in hidden]
+        if words and len(beside) <= LONGEST - WIDEST - 2:
+            yield index, words, [first - NEAR <= place <= last + NEAR for place in words]
 
 
 def ask(model: NumberModel, unseen: Encoded) -> Result:
@@ -232,7 +233,7 @@ def ask(model: NumberModel, unseen: Encoded) -> Result:
     where: list[tuple[int, bool]] = []
     right: list[bool] = []
     model.eval()
-    for index, words, number in asked_words(unseen):
+    for index, words, near in asked_words(unseen):
         one = collator([unseen.rows[index]])
         batch = {
             name: stream.repeat(len(words), *[1] * (stream.dim() - 1))
@@ -244,7 +245,7 @@ def ask(model: NumberModel, unseen: Encoded) -> Result:
         with torch.no_grad():
             logits = model(**learning.placed(batch)).logits.cpu()[at]
         losses += cross_entropy(logits.double(), labels, reduction="none").tolist()
-        where += [(index, abs(place - number) <= NEAR) for place in words]
+        where += [(index, one) for one in near]
         right += (logits.argmax(-1) == labels).tolist()
     return summed(losses, where, right)
 
@@ -262,8 +263,9 @@ def count_words(encoded: Encoded, unseen: Encoded) -> Result:
         np.add.at(alone, ids, 1)
     words = np.setdiff1d(np.arange(size), digits(encoded))
     losses, where, right = [], [], []
-    for index, places, number in asked_words(unseen):
+    for index, places, near in asked_words(unseen):
         ids = unseen.rows[index]["input_ids"]
+        where += [(index, one) for one in near]
         for place in places:
             after = pairs[ids[place - 1]] if place else np.zeros(size)
             share = after[words].sum() / (after[words].sum() + KNOWN)
@@ -272,7 +274,6 @@ def count_words(encoded: Encoded, unseen: Encoded) -> Result:
             wanted = np.searchsorted(words, ids[place])
             losses.append(-float(np.log(chance[wanted])))
             right.append(bool(chance.argmax() == wanted))
-            where.append((index, abs(place - number) <= NEAR))
     return summed(losses, where, right)
 
 
@@ -328,7 +329,7 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
         f"{name}, {trunk}": (found, verdict(found, by[trunk, CONSTANT]) if name != CONSTANT else "")
         for (trunk, name), found in by.items()
         if len(found) == len(by.get((trunk, CONSTANT), []))
-    } | {name: (found, "") for name in (PRETRAINED, COUNTED) if (found := of_all(results, name))}
+    } | ({COUNTED: (found, "")} if (found := of_all(results, COUNTED)) else {})
     rows = [
         [
             name,
@@ -367,13 +368,15 @@ def of_all(results: list[tuple[Settings, Result]], name: str) -> list[Result]:
 
 
 def by_row(results: list[tuple[Settings, Result]]) -> dict[tuple[str, str], list[Result]]:
-    """By trunk and embedding, one result for each seed, without the pretraining."""
+    """By trunk and embedding, one result for each seed."""
     by = tables.gathered(
         ((settings["trunk"], settings["embedding"]), result)
         for settings, result in results
         if settings["size"] == "small" and "trunk" in settings
     )
-    return {key: by[key] for key in ((t, n) for t in TRUNKS for n in EMBEDDINGS) if key in by}
+    by[OWN, CONSTANT] = of_all(results, PRETRAINED)
+    order = ((trunk, name) for trunk in TRUNKS for name in EMBEDDINGS)
+    return {key: by[key] for key in order if by.get(key)}
 
 
 EXPERIMENT = Experiment(
