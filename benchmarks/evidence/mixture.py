@@ -173,7 +173,7 @@ def verdict(
 EXPERIMENT = Experiment(
     NAME,
     "xVal, section 3.4 (left there for the future)",
-    "No figures. Where a number has several likely values, 'generalizing the number-head such that"
+    "No figures. Where a number has several likely values, 'we therefore suspect that generalizing the number-head such that"
     " instead of predicting a scalar for each number, it fits a mixture of Gaussians, would improve"
     " this performance'. It names no measure, and speaks of capturing an uncertain distribution.",
     phases,

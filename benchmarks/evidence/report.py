@@ -36,7 +36,7 @@ GPU = """## What would one hour of one GPU settle?
 
 | question | command | takes |
 | --- | --- | --- |
-| Five encodings, width 768, 100,000 steps: whose R² is the paper's? | `xval_expressions --full --match=-2-0-0.001 --jobs 5` | an hour |
+| Six encodings, width 768, 100,000 steps: whose R² is the paper's? | `xval_expressions --full --match=-2-0-0.001 --jobs 6` | an hour |
 | 720,000 sums, width 384, 140,600 steps: do digits end below FoNE? | `fone_arithmetic --full --jobs 5` | an hour for a run; a day for sums |
 | BERT-base: does a value help the words around it? | `bits_masked_words --full` | hours, and more than these 420 pages |
 

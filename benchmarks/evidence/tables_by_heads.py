@@ -286,8 +286,8 @@ EXPERIMENT = Experiment(
     ),
     verdict=(
         "Not shown: no model is as good as a straight line through the columns. Soft quantile bins come nearest on"
-        " both tables, with their own head and with that of `xval:log` alike. `xval:log` is as near on breast"
-        " cancer, with either head, and on diabetes hardly better than always saying the median. Digits, `bits` and"
+        " diabetes, with their own head and with that of `xval:log` alike, where `xval:log` is hardly better than always"
+        " saying the median. On breast cancer the two are alike, with either head. Digits, `bits` and"
         " FoNE are no better than that, but for `fone:4,4` on breast cancer, which leaves a third of the numbers as"
         " text. More rows and longer training may change it."
     ),
