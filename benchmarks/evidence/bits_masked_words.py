@@ -45,7 +45,7 @@ OWN = "pretrained"  # in the form of the row
 TRUNKS = {  # and what is trained with each; with the first, the constant is what was pretrained
     FROZEN: (*VALUES,),
     "all": (CONSTANT, *VALUES, RANDOM),
-    OWN: (*VALUES, DIGITS),
+    OWN: ("exponent bins", "float bits", DIGITS),
 }
 SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
 PRETRAINING = {"smoke": 20, "small": 15_000, "full": 100_000}
