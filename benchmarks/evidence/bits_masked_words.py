@@ -372,7 +372,7 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
         for name, found in named.items()
     ]
     heads = [head for head, _ in columns.values()]
-    last = ["with another number, near", "verdict: the value is of use", "seeds"]
+    last = ["with another number, near", "verdict: the value is read", "seeds"]
     table = tables.markdown(["", *heads, *last], rows)
     if not by:
         return table
@@ -429,16 +429,26 @@ EXPERIMENT = Experiment(
     question="Does the value of a number help to guess the words around it?",
     differs=(
         f"A BERT of width {TRUNK['small'][0]} with {TRUNK['small'][1]} layers, pretrained here on"
-        f" Wikipedia for {PRETRAINING['small']:,} steps of {BATCH}, in place of BERT-base, then"
-        f" {STEPS['small']:,} steps with each layer on sentences with one number. One page of {UNSEEN}"
-        " is put aside before the pretraining, and asked. In pretraining a number is one token without"
-        " a value; `constant` keeps it so, which favours it. There is no row with numbers left to the"
-        " tokenizer, which is the paper's default. The pretrained model is kept beside the results"
-        " (CC BY-SA 4.0, as its text)."
+        f" Wikipedia for {PRETRAINING['small']:,} steps of {BATCH}, in place of BERT-base; a number is then one token without"
+        f" a value, `constant`. Then {STEPS['small']:,} steps with each layer on 6,323 sentences with one number. The paper"
+        " trains the word head beside the layer, which on so few sentences did harm to all rows when tried, and so the layer is"
+        f" trained alone, or all of the model. One page of {UNSEEN} is put aside before the pretraining; 484 sentences of 41"
+        f" such pages are asked, 9,521 words or pieces of words, 2,262 of them within {NEAR} tokens of the number. `with another"
+        " number`: how much more perplexity is there with the number of another sentence; its error is over pages and seeds. `shown`"
+        " means 1% at the least by twice that error, `in part` 1% as measured."
+        " Layers start from zeros, so that nothing is changed at first, but for `random start`, which is as long as a word"
+        " vector, as elsewhere on this page. The last rows are pretrained with their layer, or with digits as tokens, from the"
+        " start, with one seed. Rates are not searched. The pretrained model is kept beside the results (CC BY-SA 4.0, as its"
+        " text)."
     ),
     verdict=(
-        "Says nothing: the trunk guesses words worse than counts of pairs of words do, and so cannot show"
-        " what a value adds to its neighbours. BERT-base, pretrained in the form of each row, would"
-        " settle it."
+        "Shown in part: a value is read. Words near a number are easier to guess with the number that belongs there than with"
+        " that of another sentence: by 2.8 ± 0.9% of perplexity with exponent bins and 1.8 ± 0.5% with bits, if the layer alone is"
+        " trained (three seeds), by 10.9 ± 1.5% and 7.0 ± 1.4% if all of the model was pretrained so, by 1.7 ± 0.8% with digits"
+        " (one seed). xVal's value is hardly read. Whether the model is better for it: near the number a token without a value"
+        " has a perplexity of 46.7, bits 46.3, bins 46.5; after training all of the model 42.7, 42.6 and 42.6, which is no"
+        " difference. Pretrained so it is 43.6 with bits and 43.2 with bins, but with bins words far from the number are as much"
+        " easier, which a value hardly explains: one seed does not settle it. A layer that does not start from zeros is a tenth"
+        " behind."
     ),
 )

@@ -24,8 +24,8 @@ How to read this page:
 - **The models are small**: 50,000 to 930,000 weights, mostly a minute of training. `Shown` is no proof for larger ones, `not shown` none against the paper.
 - **±** is the standard deviation over seeds (divided by n - 1). A figure without it is of one seed.
 - **Every row** of a table gets the same transformer, data, steps and search, unless it says otherwise (`×4`, `longer`).
-- **Vectors start** as long as the word vectors that they are added to; but those of places start from zeros, outside of `fone_lengths`, and FoNE's features,
-  which do not learn, are as published.
+- **Vectors start** as long as the word vectors that they are added to; but those of places start from zeros, outside of `fone_lengths`, as do
+  those of `bits_masked_words`, and FoNE's features, which do not learn, are as published.
 - **CPU seconds** are of cores that had other work beside, of more than one machine: compare them roughly.
 - **Once more**: `python -m benchmarks.evidence NAME` makes the runs of an experiment that are missing. Each is a file in `benchmarks/evidence/results`,
   with settings, seed, losses, versions and mostly examples of answers. `report` writes this page. Tables and sections of xVal are of its first version.
