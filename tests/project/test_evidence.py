@@ -162,6 +162,17 @@ def test_kept_results_are_of_runs_that_there_are():
             assert settings in known and found
 
 
+def test_a_value_is_worth_what_another_in_its_place_costs():
+    """By pages: of four words, two on each page, with 0.7 ± 0.2 more for each page."""
+    texts = ["It weighs 5 kg", "In 1990 it rained", "Of 2.5 m"]
+    swapped = ["It weighs 1990 kg", "In 2.5 it rained", "Of 5 m"]
+    assert bits_masked_words.swapped(texts) == swapped
+    found = {"near": [2, 2], "losses_near": [1, 1], "losses_near_swapped": [1.5, 1.9]}
+    assert bits_masked_words.worth([found]) == pytest.approx((0.35, 0.1))
+    assert bits_masked_words.verdict([found]) == "shown"
+    assert bits_masked_words.worth([found] * 3) == pytest.approx((0.35, 0.1))
+
+
 def test_a_run_that_there_is_not_or_that_fails_is_an_error(tmp_path, capfd):
     """The second needs the rates of the search, before there was one; what others did stays."""
     kept = ["--results", str(tmp_path)]
