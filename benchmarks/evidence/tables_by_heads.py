@@ -288,7 +288,7 @@ EXPERIMENT = Experiment(
         "Not shown: no model is as good as a straight line through the columns. Soft quantile bins come nearest on"
         " diabetes, with their own head and with that of `xval:log` alike, where `xval:log` is hardly better than always"
         " saying the median. On breast cancer the two are alike, with either head. Digits, `bits` and"
-        " FoNE are no better than that, but for `fone:4,4` on breast cancer, which leaves a third of the numbers as"
+        " FoNE are no better than the median, but for `fone:4,4` on breast cancer, which leaves a third of the numbers as"
         " text. More rows and longer training may change it."
     ),
 )
