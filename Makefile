@@ -22,9 +22,14 @@ DOCS  := $(VENV)/.docs
 RELEASE := $(VENV)/.release
 NEEDS := $(READY) pyproject.toml setup.py constraints.txt
 
+# What makes an older machine of this one. Floats then differ in their last digits.
+GENERIC := ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 OPENBLAS_CORETYPE=Nehalem \
+	NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4 AVX512_ICL AVX512_SPR" \
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow fuzz check format bench evidence docs release-check wheel vllm clean
+.PHONY: help demo test test-slow test-generic fuzz check format bench evidence docs release-check wheel vllm clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -38,6 +43,9 @@ test: $(DEV) ## install everything and run the tests, JOBS at once (ARGS go to p
 
 test-slow: $(DEV) ## what is installed, what compiles from nothing, and core properties with 1,000 examples
 	$(PYTEST) -m "slow or thorough" --hypothesis-profile=thorough $(ARGS)
+
+test-generic: $(DEV) ## the tests as on a plain x86-64 processor: no AVX in torch, NumPy, BLAS and Numba, one thread
+	env $(GENERIC) $(PYTEST) -m "not slow" $(ARGS)
 
 fuzz: $(DEV) ## mutate hostile inputs, TIME seconds for each kind (ARGS: kinds, --seed N); finds go to build/fuzz
 	$(BIN)/python tests/support/fuzz.py --time $(TIME) $(ARGS)
