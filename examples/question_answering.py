@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch.utils.data import Dataset
 from transformers import (
@@ -30,7 +29,14 @@ from word_problems import Problem
 
 import numtok
 from numtok.engines.train import save_tokenizer, train_tokenizer
-from numtok_torch import NumberCollator, NumberDataset, NumberModel, PlaceValueEmbedding, generate
+from numtok_torch import (
+    NumberCollator,
+    NumberDataset,
+    NumberModel,
+    PlaceValueEmbedding,
+    answers_only,
+    generate,
+)
 
 Rows = Dataset[dict[str, Any]]
 PASSAGE = 500  # characters of text per row of the extended pretraining, about
@@ -91,28 +97,6 @@ def make_tokenizer(texts: Sequence[str], settings: argparse.Namespace) -> numtok
 def encoded(tokenizer: numtok.Tokenizer, texts: Iterable[str]) -> NumberDataset:
     """Texts as rows, in memory."""
     return NumberDataset(tokenizer.encode_batch(list(texts)), tokenizer=tokenizer)
-
-
-class AnswersOnly(Rows):
-    """Rows whose labels are -100 up to the end of the question: it is read, and not learnt to be
-    said.
-
-    Args:
-        rows: questions with their answers.
-        mark: the id of the token that ends every question.
-    """
-
-    def __init__(self, rows: NumberDataset, mark: int) -> None:
-        self.rows, self.mark = rows, mark
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        row = self.rows[index]
-        labels = row["input_ids"].copy()  # (tokens,)
-        labels[: np.flatnonzero(labels == self.mark)[-1] + 1] = -100
-        return {**row, "labels": labels}
 
 
 def last_token(tokenizer: numtok.Tokenizer, text: str) -> int:
@@ -224,7 +208,7 @@ def finetune(
         max_length=settings.longest,
         truncation_side="left",
     )
-    rows = AnswersOnly(encoded(tokenizer, texts), last_token(tokenizer, prompt(Problem("", ""))))
+    rows = answers_only(encoded(tokenizer, texts), tokenizer, after=prompt(Problem("", "")))
     trainer(model, rows, None, collator, settings.steps, settings).train()
 
 

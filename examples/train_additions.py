@@ -23,7 +23,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
@@ -37,6 +36,7 @@ from numtok_torch import (
     NumberCollator,
     NumberDataset,
     NumberModel,
+    answers_only,
     embedding_from_schema,
     generate,
     head_from_schema,
@@ -88,28 +88,6 @@ def write_sums(path: Path, pairs: Sequence[tuple[int, int]]) -> None:
         lines.writelines(json.dumps({"text": f"{a} + {b} = {a + b};"}) + "\n" for a, b in pairs)
 
 
-class AnswersOnly(Dataset[dict[str, Any]]):
-    """Rows whose labels are -100 up to the end of the question: it is read, and not learnt to be
-    said.
-
-    Args:
-        rows: questions with their answers.
-        mark: the id of the token that ends every question.
-    """
-
-    def __init__(self, rows: NumberDataset, mark: int) -> None:
-        self.rows, self.mark = rows, mark
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        row = self.rows[index]
-        labels = row["input_ids"].copy()  # (tokens,)
-        labels[: np.flatnonzero(labels == self.mark)[-1] + 1] = -100
-        return {**row, "labels": labels}
-
-
 def last_token(tokenizer: numtok.Tokenizer, text: str) -> int:
     """The id of the token that a text ends with."""
     return int(tokenizer.encode(text).input_ids[-1])
@@ -145,7 +123,7 @@ def build_model(
 def train(
     model: NumberModel,
     data: NumberDataset,
-    rows: AnswersOnly,
+    rows: Dataset[dict[str, Any]],
     folder: Path,
     settings: argparse.Namespace,
 ) -> None:
@@ -235,7 +213,7 @@ def run(numbers: str, folder: Path, settings: argparse.Namespace) -> dict[str, A
     train(
         model,
         data,
-        AnswersOnly(data, last_token(tokenizer, "1 + 1 =")),
+        answers_only(data, tokenizer, after="1 + 1 ="),
         folder / "trainer",
         settings,
     )

@@ -19,6 +19,7 @@ from numtok_torch.choose import (
     head_from_config,
     head_from_schema,
 )
+from numtok_torch.data.answers import answers_only
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import IterableNumberDataset, NumberDataset
 from numtok_torch.embeddings.base import NumberEmbedding, SumEmbedding
@@ -88,6 +89,7 @@ __all__ = [
     "Seq2SeqNumberCollator",
     "SumEmbedding",
     "XValEmbedding",
+    "answers_only",
     "embedding_from_config",
     "embedding_from_schema",
     "generate",

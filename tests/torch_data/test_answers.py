@@ -1,0 +1,61 @@
+"""Rows in which answers alone have a loss."""
+
+import pickle
+
+import numpy as np
+import pytest
+from kept import kept
+
+import numtok
+from numtok.errors import SchemaError
+
+torch = pytest.importorskip("torch")
+from torch.utils.data import DataLoader
+
+from numtok_torch import NumberCollator, NumberDataset, answers_only
+
+ROWS = [
+    "3 + 4 =\nAnswer: 7\n",
+    "Answer: was 12.5 m\nAnswer: 12.5 m\n",
+    "How many? Answer: none\n",
+    "Answer: -1e3\n",
+]
+
+
+@kept
+def tokenizer(numbers):
+    return numtok.Tokenizer.from_pretrained(numbers=numbers)
+
+
+@pytest.mark.parametrize(
+    "numbers", ["xval", "digits:1", "p1000", "place:lsd", "fone:4,2", "subword"]
+)
+def test_the_answer_behind_the_last_mark_is_what_has_labels(numbers):
+    made = tokenizer(numbers)
+    data = NumberDataset(made.encode_batch(ROWS), tokenizer=made)
+    for row, text in zip(answers_only(data, made, "Answer:"), ROWS, strict=True):
+        before = made.encode(text[: text.rindex("Answer:") + len("Answer:")]).input_ids
+        expected = row["input_ids"].copy()
+        expected[: len(before)] = -100
+        np.testing.assert_array_equal(row["labels"], expected)
+
+
+def test_a_batch_has_them_and_what_a_data_set_says_is_kept():
+    made = tokenizer("xval")
+    data = NumberDataset(made.encode_batch(ROWS), tokenizer=made)
+    rows = answers_only(data, made, "Answer:")
+    assert rows.schema is data.schema and len(rows) == 4
+    assert len(pickle.loads(pickle.dumps(answers_only([dict(data[0])], made, "=")))) == 1
+    collator = NumberCollator.from_schema(rows.schema, pad_token_id=0, objective="causal")
+    (batch,) = DataLoader(rows, 4, collate_fn=collator)
+    learnt = [row[row != -100].tolist() for row in batch["labels"]]
+    answers = [" 7\n", " 12.5 m\n", " none\n", " -1e3\n"]
+    assert learnt == [made.encode(answer).input_ids.tolist() for answer in answers]
+
+
+def test_a_row_without_the_end_of_a_question_is_named():
+    made = tokenizer("xval")
+    rows = answers_only(NumberDataset(made.encode_batch(["5", "A? 5"])), made, "A?")
+    assert rows[1]["labels"].tolist()[:2] == [-100, -100]
+    with pytest.raises(SchemaError, match="row 0 "):
+        rows[0]
