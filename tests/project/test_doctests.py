@@ -1,0 +1,23 @@
+"""The examples in docstrings print what they show."""
+
+import doctest
+import importlib
+
+import pytest
+from places import ROOT
+
+MODULES = sorted(
+    path.relative_to(ROOT).with_suffix("")
+    for package in ("numtok", "numtok_torch")
+    for path in (ROOT / package).rglob("*.py")
+    if ">>>" in path.read_text("utf-8")
+)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_examples_in_docstrings(module):
+    if module.parts[0] == "numtok_torch":
+        pytest.importorskip("torch")
+    name = ".".join(module.parts).removesuffix(".__init__")
+    found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert found.attempted and not found.failed
