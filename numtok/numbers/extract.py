@@ -147,8 +147,12 @@ def _patterns(grammar: Grammar) -> tuple[Any, Any]:
     import regex
 
     mark = rf"[{regex.escape(grammar.decimal)}{ARABIC_POINT}]"
-    sign = rf"(?<! {WORD} | [)\]}}%.{ARABIC_POINT}] | {SIGN} ) {SIGN}" if grammar.signs else NEVER  # B
-    before_point = rf"(?: (?<! {WORD} | \. | {mark} ) | (?= {mark} {DIGIT} ) (?<= {COMMAND} ) )"  # C
+    sign = (
+        rf"(?<! {WORD} | [)\]}}%.{ARABIC_POINT}] | {SIGN} ) {SIGN}" if grammar.signs else NEVER
+    )  # B
+    before_point = (
+        rf"(?: (?<! {WORD} | \. | {mark} ) | (?= {mark} {DIGIT} ) (?<= {COMMAND} ) )"  # C
+    )
     point = f"{before_point} {mark}" if grammar.leading_dot else NEVER  # A
     letters = grammar.exponents if grammar.exponent else ""
     others = "".join(sorted(set("eEdD") - set(letters)))

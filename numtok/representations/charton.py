@@ -159,6 +159,7 @@ class Scientific(SpelledOut):
         if not written.isascii():
             return None
         plain = written.translate(None, BESIDE_DIGITS.replace(decimal.encode(), b""))
+        plain = plain.lower().replace(b"d", b"e")  # of 1.5D+03
         number = _rounding(self.precision).create_decimal(plain.decode().replace(decimal, "."))
         minus, power = written[0] in b"-(", number.adjusted() if number else self.power_of_zero
         mantissa = abs(int(number.scaleb(self.precision - 1 - power)))

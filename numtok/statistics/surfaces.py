@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
+from numtok.numbers.grammar import ARABIC_POINT
 from numtok.numbers.numbers import Numbers
 from numtok.statistics.counters import FIRST_YEAR, LABELS, LAST_YEAR, Ints
 
@@ -61,8 +62,8 @@ def count_surfaces(numbers: Numbers) -> dict[str, Ints]:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _shape(surface: str, decimal: str) -> _Shape:
-    mantissa, *exponent = re.split("[eE]", surface, maxsplit=1)
-    whole, _, fraction = mantissa.strip("-+−()").partition(decimal)
+    mantissa, *exponent = re.split("[eEdD]", surface, maxsplit=1)
+    whole, _, fraction = mantissa.strip("-+−()").replace(ARABIC_POINT, decimal).partition(decimal)
     digits = [unicodedata.decimal(c, None) for c in whole] if not whole.isascii() else [
         int(c) if "0" <= c <= "9" else None for c in whole
     ]  # fmt: skip

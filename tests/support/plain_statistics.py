@@ -65,12 +65,12 @@ def _digits(made, value):
 
 
 def _form(made, text):
-    mantissa, exponent = [*re.split("[eE]", text), None][:2]
+    mantissa, exponent = [*re.split("[eEdD]", text), None][:2]
     assert mantissa is not None
     for sign, name in {"-": "minus", "+": "plus", "−": "minus U+2212", "(": "parentheses"}.items():
         if mantissa.startswith(sign):
             made.count("marks", name)
-    body = mantissa.strip("-+−()")
+    body = mantissa.strip("-+−()").replace("٫", ".")
     whole, point, fraction = body.partition(".")
     if not fraction:
         point = ""
