@@ -102,7 +102,10 @@ AFTER: dict[str, dict[str, str]] = {
 }
 STATES = tuple(AFTER)
 OTHER_TEXT, NUMBER = STATES.index(" "), STATES.index("N")
-BEFORE_NUMBERS = (" ", "N,", "Nx", "a.", ";", "a-", ")", "\\", "\\ab", "$", "$A", "$AA", "$AAA")
+# where a number may begin: with whatever it begins with; without a sign; with a digit alone
+WITH_SIGN = (" ", "N,", "\\", "$")
+WITH_MARK = (*WITH_SIGN, "a-", ")", "\\ab", "$A", "$AA", "$AAA")
+WITH_DIGIT = (*WITH_MARK, "Nx", "a.", ";")
 
 Mask = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
@@ -116,16 +119,28 @@ class Around(NamedTuple):
     allowed: Mask  # bool[states, distinct], whether each number before it stays what it is
 
 
-def may_begin(grammar: Grammar, carries_sign: bool = True) -> Mask:
-    """bool[states]: where a number reads as itself, in the form without a space; ``carries_sign``:
-    its sign belongs to it, so that it has none in the text before.
+class Begins(NamedTuple):
+    """Where a number that begins with a digit, with its decimal mark or with a sign reads as itself:
+    bool[states] each.
     """
-    states = {*BEFORE_NUMBERS}
+
+    digit: Mask
+    mark: Mask
+    sign: Mask
+
+
+def may_begin(grammar: Grammar, carries_sign: bool = True) -> Begins:
+    """Return where a number may begin, in the form without a space.
+
+    ``carries_sign``: the sign belongs to the number, so that the text before it has none.
+    """
+    digit, mark, sign = {*WITH_DIGIT}, {*WITH_MARK}, {*WITH_SIGN}
     if not (grammar.signs and carries_sign):
-        states.add("-")
+        digit.add("-")
+        mark.add("-")
     if not grammar.leading_dot:
-        states.add(".")
-    return np.array([state in states for state in STATES])
+        digit.add(".")
+    return Begins(*(np.array([state in some for state in STATES]) for some in (digit, mark, sign)))
 
 
 def around(grammar: Grammar, texts: Sequence[str]) -> Around:
