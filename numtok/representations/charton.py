@@ -205,9 +205,7 @@ class Scientific(SpelledOut):
         """
         language, known = Language(), [*map(self._symbols, self.fields)]
         zeros = self.encode(Numbers.parse(["0", "-0"])).symbols.reshape(2, -1).tolist()
-        forms: list[list[Any]] = [
-            [range(symbol, symbol + 1) for symbol in zero] for zero in zeros
-        ]
+        forms: list[list[Any]] = [[range(symbol, symbol + 1) for symbol in zero] for zero in zeros]
         for form in self.forms():
             forms.append([s[v.start : v.stop] for s, v in zip(known, form, strict=True)])
         if not grammar.signs:

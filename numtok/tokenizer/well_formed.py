@@ -105,7 +105,9 @@ def _rules_of(tokenizer: Tokenizer) -> NumberRules | None:
     spelling, touching = Spelling.of(representation, tokens), numbers_touch(tokenizer)
     plain, spaced = (ids.tolist() for ids in first_ids(tokens, spelling))
     if isinstance(representation, SingleToken):
-        return _rules(tokenizer, [ONE_SYMBOL] * 3, plain, spaced, NO_SYMBOLS, touching, length=1)
+        return _rules(
+            tokenizer, [ONE_SYMBOL] * 3, plain, plain, spaced, NO_SYMBOLS, touching, length=1
+        )
     if spelling is None or not isinstance(representation, SpelledOut):
         return None
     unsigned = replace(tokenizer.grammar, signs=False)
@@ -116,11 +118,11 @@ def _rules_of(tokenizer: Tokenizer) -> NumberRules | None:
         numbers.append(continuation)
     ids, length = spelling.ids.tolist(), spelling.length
     if not spelling.bracketed:
-        return _rules(tokenizer, numbers, ids, spaced, NO_SYMBOLS, touching, length=length)
+        return _rules(tokenizer, numbers, ids, plain, spaced, NO_SYMBOLS, touching, length=length)
     in_text = np.flatnonzero(~np.isin(ids, list(tokenizer.own_tokens.values())))
     numbers = [_in_brackets(continuation) for continuation in numbers]
     ids = [*ids, *plain, tokens[END_NUM]]
-    return _rules(tokenizer, numbers, ids, spaced, in_text, touching, brackets=2)
+    return _rules(tokenizer, numbers, ids, plain, spaced, in_text, touching, brackets=2)
 
 
 def numbers_touch(tokenizer: Tokenizer) -> bool:
@@ -151,14 +153,15 @@ def _rules(
     tokenizer: Tokenizer,
     numbers: Sequence[Continuation],
     ids: Sequence[int],
+    plain: Sequence[int],
     spaced: Sequence[int],
     in_text: Ints,
     touching: bool,
     length: int | None = None,
     brackets: int = 0,
 ) -> NumberRules:
-    """Columns: the symbols, whose tokens have these ids; those that begin a number once more, with a
-    space before them; each kind of text. A number begins in a state of text, which takes the place
+    """Columns: the symbols, whose tokens have these ids; those that begin a number (``plain``) once
+    more, with a space before them (``spaced``); each kind of text. A number begins in a state of text, which takes the place
     of the state 0 of the continuation. ``numbers`` are any, those without a sign, and those that
     begin with a digit. The symbols ``in_text`` are tokens of the text too.
     """
@@ -171,7 +174,7 @@ def _rules(
     may_follow_space, which_after_space = may_follow[blank], which[blank]
     if touching:
         may_follow, which = may_follow_space, which_after_space
-    first = np.flatnonzero(numbers[0].following[0] != NEVER)
+    first = np.flatnonzero(np.isin(ids, plain))
     others = symbols + len(spaced)
     with_space = np.arange(symbols, others)
     sizes = [len(continuation.ends) - 1 for continuation in numbers]

@@ -19,12 +19,24 @@ GRAMMARS = {
     "no signs": Grammar(signs=False),
     "no leading mark": Grammar(leading_dot=False),
     "ASCII": Grammar(unicode_digits=False),
-    "finance": Grammar.finance(),
+    "currencies": Grammar(currency_codes=True),
     "eEdD": Grammar(exponents="eEdD"),
 }
 TEXTS = ["kg", "e-", "5.", "12", "x5", " 7", "x", "exe", ".5", "--", "..", "\u2212", "\u2019"]
 TEXTS += [*"aeEx.,-+)( 5;:'_0%é年٣\u00a0", "e-.", "xx", "0x"]
-TEXTS += [*"\\$£½⅐٫٬dDuUTm", r"\pm", r"\times", r"\xe", r"\u", "\\a", "m2", "US", "$US", "USD", "CANN"]
+TEXTS += [
+    *"\\$£½⅐٫٬dDuUTm",
+    r"\pm",
+    r"\times",
+    r"\xe",
+    r"\u",
+    "\\a",
+    "m2",
+    "US",
+    "$US",
+    "USD",
+    "CANN",
+]
 TEXTS += ["D+", "T10:", "2019-09-01T", "Rs", "½½", "de", "lé", "AbC", "ABC", "ABe"]
 NUMBERS_HERE = ["digit", "mark", "sign"]
 
