@@ -41,6 +41,9 @@ def plain_statistics(texts, grammar=None):
             made.number_bytes += len(number.text.encode())
             _digits(made, number.value.as_tuple())
             _form(made, number.text)
+            before = re.search("[0-9A-Za-z_\x80-\U0010ffff] $", text[: number.start])
+            if number.text[0] == "-" and before:
+                made.count("marks", "minus after a word")
     return made
 
 
