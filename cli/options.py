@@ -24,9 +24,9 @@ SAMPLE = "Examples, with examples/sample.jsonl of the repository, or JSON lines 
 SHARED = """
   --tokenizer PATH  A tokenizer.json, a folder that holds one, or a hub id. Default: the small English
       tokenizer inside numtok.
-  --grammar prose|data|european|indian|swiss  What counts as a number. prose (the default): 1,234.5
-      is one number; data (JSON, CSV, code): commas do not group; european: 1.234,5 and 1 234,5;
-      indian: 12,34,567.8; swiss: 1'234.5.
+  --grammar prose|data|european|indian|swiss|finance  What counts as a number. prose (the default):
+      1,234.5 is one number; data (JSON, CSV, code): commas do not group; european: 1.234,5 and
+      1 234,5; indian: 12,34,567.8; swiss: 1'234.5; finance: USD1,234.5 is 1234.5, (1,234) -1234.
   --pattern REGEX  Take every match of this regular expression as a number. It replaces the rules of
       --grammar, but not its decimal and grouping marks.
   --overflow text|clip|error  For numbers that the representation cannot hold: leave them as text (the

@@ -79,7 +79,14 @@ def batches(max_size: int = 4) -> st.SearchStrategy[list[str]]:
 
 def grammars() -> st.SearchStrategy[Grammar]:
     """The presets."""
-    presets = (Grammar.prose, Grammar.data, Grammar.european, Grammar.indian, Grammar.swiss)
+    presets = (
+        Grammar.prose,
+        Grammar.data,
+        Grammar.european,
+        Grammar.indian,
+        Grammar.swiss,
+        Grammar.finance,
+    )
     return st.sampled_from(presets).map(lambda preset: preset())
 
 

@@ -13,7 +13,7 @@ value  meaning
 1      letter: general category L, M or Nl, or ``_``; not a character of a script written without spaces (see below)
 2      sign: ``-``, ``+``, U+2212
 3      blocks a sign that follows it: ``)``, ``]``, ``}``, ``%``
-4      dot
+4      dot, or U+066B, the decimal mark of Arabic
 16+v   decimal digit (general category Nd) of value v
 ====== =============================================================================================================
 
@@ -81,7 +81,7 @@ def character_classes(unicode_digits: bool = True) -> Table:
         # every range is whole blocks of ten, in order of value
         digits = np.arange(last - first) % 10 + DIGIT
         table[first:last] = digits if unicode_digits or first == ord("0") else LETTER
-    for characters, value in (("-+\u2212", SIGN), (")]}%", BLOCKER), (".", DOT)):
+    for characters, value in (("-+\u2212", SIGN), (")]}%", BLOCKER), (".\u066b", DOT)):
         table[[ord(character) for character in characters]] = value
     table.flags.writeable = False
     return table

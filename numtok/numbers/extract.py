@@ -15,7 +15,19 @@ from decimal import Decimal
 from typing import Any
 
 from numtok.errors import InputError
-from numtok.numbers.grammar import GROUPING_CHARACTERS, MAX_EXPONENT_DIGITS, Grammar, check_grammar
+from numtok.numbers.grammar import (
+    ARABIC_COMMA,
+    ARABIC_POINT,
+    CURRENCY_CODES,
+    CURRENCY_SIGNS,
+    FRACTIONS,
+    GROUPING_CHARACTERS,
+    MAX_EXPONENT_DIGITS,
+    UNITS,
+    Grammar,
+    check_grammar,
+    separators_of,
+)
 from numtok.numbers.number import Number
 
 SHORT_TEXT = 1000  # characters; the scanner is faster for more
@@ -26,9 +38,17 @@ NEVER = "(?!)"  # a part that the grammar switches off
 
 # These stand for all characters of their kind beyond ASCII, see _StandIns.
 ARABIC_ZERO, SOME_LETTER, SOMETHING_ELSE = 0x660, "é", "·"
+CURRENCY, FRACTION = "$", "½"
 DIGIT = r"[0-9\u0660-\u0669]"
-LETTER = "[A-Za-z_é]"
-WORD = r"[0-9\u0660-\u0669A-Za-z_é]"
+ZERO = r"[0\u0660]"
+LETTER = r"[A-Za-z_é\u00b5\u03bc]"  # two of which are micro
+WORD = r"[0-9\u0660-\u0669A-Za-z_é\u00b5\u03bc]"
+
+# C: letters that are no word, and hide no digits after them
+ESCAPE = r"\\ [uUx] [A-Fa-f]*"  # \x41, \u2019
+COMMAND = rf"(?: \\ [A-Za-z]{{2,}} (?<! {ESCAPE} ) | \{CURRENCY} [A-Z]{{1,3}} )"
+DATE = rf"(?<! {WORD} ) [0-9]{{4}} - [0-9]{{2}} - [0-9]{{2}}"
+HOUR = "[0-9]{2} :"
 
 
 def extract(text: str, grammar: Grammar | str | None = None) -> list[Number]:
@@ -101,8 +121,11 @@ class _StandIns(dict[int, str]):
 
         self.edges = {name: list(itertools.chain(*ranges()[name])) for name in ("digit", "letter")}
         self.unicode_digits = unicode_digits
-        for character in (*map(chr, range(128)), "\u2212", *GROUPING_CHARACTERS):
+        known = (*map(chr, range(128)), *"\u2212\u00b5\u03bc", ARABIC_POINT, ARABIC_COMMA)
+        for character in (*known, *GROUPING_CHARACTERS):
             self[ord(character)] = character
+        for kind, edges in ((CURRENCY, CURRENCY_SIGNS), (FRACTION, FRACTIONS)):
+            self |= dict.fromkeys(itertools.chain(*itertools.starmap(range, edges)), kind)
 
     def __missing__(self, code: int) -> str:
         at = {name: bisect.bisect_right(edges, code) for name, edges in self.edges.items()}
@@ -123,11 +146,23 @@ def _patterns(grammar: Grammar) -> tuple[Any, Any]:
     """(one run of joined numerals with what is glued to it, a UUID), for text of stand-ins."""
     import regex
 
-    mark = regex.escape(grammar.decimal)
-    grouped = "|".join(_grouped(separator, grammar) for separator in grammar.grouping or "")
-    sign = rf"(?<! {WORD} | [)\]}}%.] | {SIGN} ) {SIGN}" if grammar.signs else NEVER  # B
-    point = rf"(?<! {WORD} | \. | {mark} ) {mark}" if grammar.leading_dot else NEVER  # A
-    exponent = f"[eE] {SIGN}?+ {DIGIT}++" if grammar.exponent else NEVER
+    mark = rf"[{regex.escape(grammar.decimal)}{ARABIC_POINT}]"
+    sign = (
+        rf"(?<! {WORD} | [)\]}}%.{ARABIC_POINT}] | {SIGN} ) {SIGN}" if grammar.signs else NEVER
+    )  # B
+    before_point = (
+        rf"(?: (?<! {WORD} | \. | {mark} ) | (?= {mark} {DIGIT} ) (?<= {COMMAND} ) )"  # C
+    )
+    point = f"{before_point} {mark}" if grammar.leading_dot else NEVER  # A
+    letters = grammar.exponents if grammar.exponent else ""
+    others = "".join(sorted(set("eEdD") - set(letters)))
+    exponent = f"[{letters}] {SIGN}?+ {DIGIT}++" if letters else NEVER
+    other_exponent = f"{mark}?+ [{others}] {SIGN} {DIGIT}++ (?! {LETTER} )" if others else NEVER
+    codes = f"(?<! {WORD} ) (?: {'|'.join(CURRENCY_CODES)} )" if grammar.currency_codes else NEVER
+    no_word = f"(?<= {COMMAND} | {codes} ) | (?<= {DATE} T ) (?= {HOUR} )"
+    in_word = f"(?<= {LETTER} ) (?! {no_word} )"
+    grouped = "|".join(_grouped(one, grammar, in_word) for one in separators_of(grammar))
+    unit = f"(?: {'|'.join(UNITS)} ) [23] (?! {WORD} | (?: \\. | {mark} ) {DIGIT} )"
     # Possessive quantifiers throughout: a numeral is read to its end or not at all.
     numeral = (
         rf"(?: {grouped or NEVER} | {DIGIT}++ )"
@@ -140,21 +175,28 @@ def _patterns(grammar: Grammar) -> tuple[Any, Any]:
         (?P<number>
             (?P<sign> {sign} )?+
             (?: {point} (?P<digit>) {DIGIT}++ (?: {exponent} )?+
-            |   (?P<digit>) (?P<after_letter> (?<= {LETTER} ) )?+   # C: read to its end, left alone
+            |   (?P<digit>) (?P<after_letter>       # C: read to its end, left alone
+                    (?= {DIGIT} ) {in_word}
+                )?+
                 (?: {lone_zero} | {numeral} )
             )
         )
         (?: (?(zero) {NEVER} ) x (?P<number> {lone_zero} | {numeral} ) )*+  # 10x6; not past the 0 of 0x6
         (?P<hexadecimal> (?(zero) (?= [xX] {HEXADECIMAL} ) | {NEVER} ) )?+  # C: 0x1F
         (?P<closes> (?= \) ) )?+
-        (?P<glued> (?: (?: \. | {mark} ) {DIGIT}++ | {exponent} | {LETTER}++ {DIGIT}++ )*+ )  # D: 1.2.3, 7R32
+        (?P<glued>                                  # D: 1.2.3, 7R32
+            (?= {unit} | (?<= {DATE} ) T {HOUR} )   # 32m2; the T of 2019-09-01T10:38
+        |   (?: (?: \. | {mark} ) {DIGIT}++ | {exponent} | {other_exponent} | {LETTER}++ {DIGIT}++
+            |   {FRACTION}++ {DIGIT}*+
+            )*+
+        )
     """
     groups = "-".join(f"{HEXADECIMAL}{{{size}}}" for size in (8, 4, 4, 4, 12))
     uuid = f"(?<! {WORD} ) {groups} (?! {WORD} )"
     return regex.compile(run, regex.VERBOSE), regex.compile(uuid, regex.VERBOSE)
 
 
-def _grouped(separator: str, grammar: Grammar) -> str:
+def _grouped(separator: str, grammar: Grammar, in_word: str) -> str:
     """Digits that this separator groups, as part of a verbose expression."""
     group = rf"\U{ord(separator):08x}"
 
@@ -164,8 +206,8 @@ def _grouped(separator: str, grammar: Grammar) -> str:
     sizes = [f"{DIGIT}{{1,3}}+ (?: {of(3)} )++"]
     if grammar.lakhs:
         sizes.append(f"{DIGIT}{{1,2}}+ (?: {of(2)} )++ {of(3)}")
-    not_zero = "(?! 0 )" if grammar.decimal == "," else ""
-    not_after_letter = f"(?<! {LETTER} )" if separator == " " else ""
+    not_zero = f"(?! {ZERO} )" if grammar.decimal == "," else f"(?! {ZERO} {group} )"
+    not_after_letter = f"(?! {in_word} )" if separator == " " else ""
     return (
         rf"{not_after_letter} (?<! {DIGIT} {group} ) {not_zero}"
         rf" (?: {' | '.join(sizes)} ) (?! {group} {DIGIT} )"
@@ -182,8 +224,10 @@ def _is_address(surface: str) -> bool:
 
 def _literal(numeral: str, grammar: Grammar) -> str:
     """As ``Decimal`` reads it: without what groups digits, with a point."""
-    plain = numeral.translate(dict.fromkeys(map(ord, grammar.grouping or "")))
-    return plain.replace(grammar.decimal, ".").replace("\u2212", "-").lower()
+    plain = numeral.translate(dict.fromkeys(map(ord, separators_of(grammar))))
+    for mark, other in ((grammar.decimal, "."), (ARABIC_POINT, "."), ("\u2212", "-")):
+        plain = plain.replace(mark, other)
+    return plain.lower().replace("d", "e")
 
 
 def _is_too_large(literal: str) -> bool:

@@ -8,19 +8,25 @@ Burmese: see :mod:`numtok.arrays.unicode_classes`); a *word character* is a digi
 A. **Numeral**: ``d{1,3}(,ddd)+`` or digits, then an optional fraction ``.digits``; or ``.digits``
    alone; then an optional exponent ``[eE]`` sign? digits. A trailing dot is outside (``in 2019.``),
    except before an exponent (``2.e+3`` is 2000). A comma groups only if the whole run of
-   comma-joined digits is well formed: ``1,234,567`` is one number, ``1,23`` and ``100,200,30`` are
-   lists. A leading dot is a decimal point only if the character before it is neither a word
-   character nor a dot: ``F.2`` and ``wait...5`` are 2 and 5.
+   comma-joined digits is well formed and the first group is not a lone 0: ``1,234,567`` is one
+   number, ``1,23``, ``100,200,30`` and ``0,125`` are lists. A leading dot is a decimal point only
+   if the character before it is neither a word character nor a dot: ``F.2`` and ``wait...5`` are 2
+   and 5. U+066B is a decimal mark and U+066C groups too, as Arabic has them.
 B. **Sign**: ``-``, ``+`` or U+2212 that touches the numeral, if the character before it is not a
    word character, ``)``, ``]``, ``}``, ``%``, ``.`` or another sign.
 C. **After a letter** digits are not a number (``B2B``, ``x_3``, ``v1.2``, ``Rs1,599``): the numeral
-   that starts there is skipped whole. One exception: a single ``x`` between two numerals separates
-   them as ``*`` does (``10x6``); after a lone ``0`` it is hexadecimal (``0x1F``, ``0xFF``).
+   that starts there is skipped whole. A single ``x`` between two numerals separates them as ``*``
+   does (``10x6``); after a lone ``0`` it is hexadecimal (``0x1F``, ``0xFF``). Letters that are no
+   word do not count: a LaTeX command, a backslash and two letters or more (``\\times10``,
+   ``\\pm.5``; not the escapes ``\\x41`` and ``\\u2019``); one to three capitals after a currency
+   sign (``$US160``); the ``T`` between a date and ``hh:`` (``2019-09-01T10:38``). With
+   ``currency_codes`` nor does one of :data:`CURRENCY_CODES` (``USD1,700``).
 D. **Glued runs** are left alone: when a numeral (or a chain of them joined by ``x``) is followed by
-   ``.digit``, by letters and then a digit, or by a second exponent, it could only be read by
-   cutting it, so none of it is a number: ``1.2.3``, ``192.168.0.1``, ``1e5.5``, ``7R32``, hashes.
-   UUIDs (8-4-4-4-12 hexadecimal digits) are left alone too, and so is a literal whose exponent has
-   more than 17 significant digits.
+   ``.digit``, by letters and then a digit, by a second exponent, by ``D`` with sign and digits
+   (``1.5D+03``), or by a fraction such as ``½``, it could only be read by cutting it, so none of it
+   is a number: ``1.2.3``, ``192.168.0.1``, ``1e5.5``, ``7R32``, ``2½``, hashes. A unit of length
+   with the exponent 2 or 3 is a suffix (``32m2`` is 32). UUIDs (8-4-4-4-12 hexadecimal digits) are
+   left alone too, and so is a literal whose exponent has more than 17 significant digits.
 
 The marks differ by country, the rules do not. Where the comma is the decimal mark
 (``decimal=","``), read "comma" for "dot" in A, and a grouped number does not begin with 0; in D a
@@ -54,11 +60,28 @@ GROUPING_CHARACTERS = {
     "\u202f": "narrow no-break space",
 }
 DECIMAL_MARKS = (".", ",")
+ARABIC_POINT, ARABIC_COMMA = "\u066b", "\u066c"  # the decimal mark and the separator of Arabic
+EXPONENTS = ("eE", "eEdD")
+# half-open ranges of code points: $, those of Latin 1 and of their own block, and full-width ones
+CURRENCY_SIGNS = ((0x24, 0x25), (0xA2, 0xA6), (0x20A0, 0x20D0), (0xFF04, 0xFF05), (0xFFE0, 0xFFE2))
+CURRENCY_SIGNS += ((0xFFE5, 0xFFE7),)
+FRACTIONS = ((0xBC, 0xBF), (0x2150, 0x2160), (0x2189, 0x218A))  # such as ½
+UNITS = ("m", "km", "dm", "cm", "mm", "\u00b5m", "\u03bcm", "um", "nm", "ft", "in", "yd", "mi")
+# ISO 4217, and what prices have before them in India, Malaysia and Scandinavia
+_CODES = """AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BOV BRL BSD BTN BWP
+BYN BZD CAD CDF CHE CHF CHW CLF CLP CNY COP COU CRC CUC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB
+EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR IQD IRR ISK JMD JOD
+JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU
+MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD
+RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SLL SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY
+TTD TWD TZS UAH UGX USD USN UYI UYU UYW UZS VED VES VND VUV WST XAF XAG XAU XCD XCG XDR XOF XPD
+XPF XPT YER ZAR ZMW ZWG ZWL Rs RM kr"""
+CURRENCY_CODES = tuple(_CODES.split())
 # |exponent| < 10**17 keeps every sum of exponents inside int64 and inside decimal's range
 MAX_EXPONENT_DIGITS = 17
 # left out of what is saved where they are as they ever were, which keeps its fingerprint
-LATER_OPTIONS = ("decimal", "lakhs")
-NAMES = ("prose", "data", "european", "indian", "swiss")  # each is a method of Grammar
+LATER_OPTIONS = ("decimal", "lakhs", "exponents", "currency_codes")
+NAMES = ("prose", "data", "european", "indian", "swiss", "finance")  # each is a method of Grammar
 
 
 @dataclass(frozen=True)
@@ -79,6 +102,10 @@ class Grammar:
         decimal: the decimal mark, ``.`` or ``,``; not one of ``grouping``.
         lakhs: read ``12,34,567`` as 1234567, with any of the ``grouping`` characters; ``1,234,567``
             stays one number.
+        exponents: the letters that begin an exponent, ``eE`` or ``eEdD``: the latter reads
+            Fortran's ``1.5D+03`` as 1500.
+        currency_codes: read the number directly after one of :data:`CURRENCY_CODES`: ``USD1,700``
+            as 1700.
 
     Raises:
         GrammarError: for an option that cannot be used.
@@ -93,11 +120,18 @@ class Grammar:
     pattern: str | None = None
     decimal: str = "."
     lakhs: bool = False
+    exponents: str = "eE"
+    currency_codes: bool = False
 
     def __post_init__(self) -> None:
         check_options(self, "grammar", GrammarError)
         if self.decimal not in DECIMAL_MARKS:
             raise GrammarError(f"decimal={self.decimal!r} is not supported; use '.' or ','")
+        if self.exponents not in EXPONENTS:
+            raise GrammarError(
+                f"exponents={self.exponents!r} is not supported; use 'eE' or 'eEdD', and"
+                " exponent=False for none"
+            )
         if self.grouping is not None and (
             not set(self.grouping) <= GROUPING_CHARACTERS.keys() or not _all_differ(self.grouping)
         ):
@@ -146,6 +180,13 @@ class Grammar:
         return cls(grouping="'\u2019")
 
     @classmethod
+    def finance(cls) -> Grammar:
+        """For accounts and news of markets: ``(1,234)`` is -1234, and the code of a currency does not
+        hide the number behind it, ``USD1,700``, ``EUR50m``, ``Rs164``.
+        """
+        return cls(accounting=True, currency_codes=True)
+
+    @classmethod
     def from_pattern(cls, pattern: str, grouping: str | None = ",") -> Grammar:
         """A grammar given by a regular expression in the syntax of the ``regex`` package.
 
@@ -180,6 +221,11 @@ class Grammar:
                 f" {', '.join(sorted(known))}"
             )
         return cls(**options)
+
+
+def separators_of(grammar: Grammar) -> str:
+    """The characters that group digits: the grammar's, and if there are any, the Arabic one."""
+    return grammar.grouping + ARABIC_COMMA if grammar.grouping else ""
 
 
 def _all_differ(characters: str) -> bool:

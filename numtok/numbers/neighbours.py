@@ -3,13 +3,33 @@
 
 A state is how the text ends, named by a text that ends so: ``N`` is a number, ``0`` other digits,
 ``a`` a letter. ``-`` is a sign and ``.`` a decimal mark that a number would begin with; in ``a-``
-and ``a.`` it would not. The same characters are the kinds of characters: ``e`` and ``x`` are
-letters too, ``,`` groups digits, ``)`` is what no sign may follow, ``;`` is the point where the
-comma is the decimal mark, the blank all others.
+and ``a.`` it would not. ``\\ab`` is a LaTeX command, ``\\u`` what may become an escape, ``$A`` a
+capital after a currency sign.
+
+Characters are of these kinds:
+
+======= ==================================================================
+kind    characters
+======= ==================================================================
+e E     letters that may begin an exponent: e and d
+h H     the other hexadecimal letters
+x u U   letters that begin an escape after a backslash
+l L     all other letters of ASCII; upper case is a capital
+a       letters beyond ASCII, and ``_``
+,       the comma, if it groups digits
+'       any other character that groups digits
+)       a character that no sign may follow
+;       the point where the comma is the decimal mark
+/       a fraction such as ½
+\\ $    the backslash; a currency sign
+blank   all others
+======= ==================================================================
 
 What depends on the digits is left open: whether a comma between numbers groups them (``1,234``) and
 whether an ``x`` makes them hexadecimal (``0x7``). So are a sign that a number begins with after
-``)``, parentheses in accounts, and UUIDs. Beside a user's pattern everything may stand.
+``)``, parentheses in accounts, and UUIDs. Where only the characters within a word would tell
+(``32m2``, ``USD5``, the T of a time), no digit may follow. Beside a user's pattern everything may
+stand.
 """
 
 from __future__ import annotations
@@ -31,37 +51,61 @@ from numtok.arrays.unicode_classes import (
     SIGN,
     character_classes,
 )
-from numtok.numbers.grammar import Grammar
+from numtok.numbers.grammar import (
+    ARABIC_POINT,
+    CURRENCY_SIGNS,
+    FRACTIONS,
+    Grammar,
+    separators_of,
+)
 
 # after any other text, and where the states below do not say: "!" is a digit after which a number
 # would not read as it did
-USUAL = {" ": " ", "0": "0", "a": "a", "e": "a", "x": "a", "-": "-", ".": ".", ",": " "}
-USUAL |= {")": ")", ";": ";"}
-NO_LETTERS = {"a": "Na", "e": "Na", "x": "Na"}
+LETTERS, CAPITALS = "aehxulEHUL", "EHUL"
+USUAL = {kind: kind for kind in " 0-.);\\$"} | {kind: "a" for kind in LETTERS}
+USUAL |= {",": " ", "'": " ", "/": " "}
+AFTER_LETTERS = {"-": "a-", ".": "a."}
+NO_LETTERS = dict.fromkeys(LETTERS, "Na") | AFTER_LETTERS | {"0": "!"}
+COMMAND, ESCAPE = dict.fromkeys(LETTERS[1:], "\\ab"), dict.fromkeys("ehEH", "\\u")
+EXPONENT, DIGITS_EXPONENT = dict.fromkeys("eE", "Ne"), dict.fromkeys("eE", "0e")
 AFTER: dict[str, dict[str, str]] = {
     " ": {},
-    "N": {"0": "!", "-": "a-", ".": "N.", ";": "N.", ",": "N,", "a": "Na", "e": "Ne", "x": "Nx"},
-    "N.": {"0": "!", "-": "a-", ".": "a.", "e": "Ne"},  # 2.e+3
+    "N": NO_LETTERS | EXPONENT | {"x": "Nx", ".": "N.", ";": "N.", ",": "N,", "'": "N'", "/": "!"},
+    "N.": {"0": "!", "-": "a-", ".": "a."} | EXPONENT,  # 2.e+3
     "N,": {"0": "!"},
-    "Nx": {"0": "!", "-": "a-", ".": "a."} | NO_LETTERS,  # a number may follow, as in 10x6
-    "Na": {"0": "!", "-": "a-", ".": "a."} | NO_LETTERS,
-    "Ne": {"0": "!", "-": "Ne-", ".": "a."} | NO_LETTERS,
+    "N'": {"0": "!"},
+    "Nx": NO_LETTERS,  # a number may follow, as in 10x6
+    "Na": NO_LETTERS,
+    "Ne": NO_LETTERS | {"-": "Ne-"},
     "Ne-": {"0": "!", "-": "a-"},
-    "0": {"-": "a-", ".": "0.", ";": "0.", "e": "0e"},
-    "0.": {"-": "a-", ".": "a.", "e": "0e"},
+    "0": {"-": "a-", ".": "0.", ";": "0.", "'": "0'", "/": "0/"} | DIGITS_EXPONENT,
+    "0.": {"-": "a-", ".": "a."} | DIGITS_EXPONENT,
+    "0'": {},
+    "0/": {".": "0.", ";": "0.", "/": "0/"} | DIGITS_EXPONENT,
     "0e": {"-": "0e-", ".": "a."},
     "0e-": {"-": "a-"},
-    "a": {"-": "a-", ".": "a."},
-    ".": {"-": "a-", ".": "a."},
-    "a.": {"-": "a-", ".": "a."},
-    ";": {"-": "a-", ".": "a."},
+    "a": AFTER_LETTERS,
+    "\\": COMMAND | dict.fromkeys("ehlEHL", "\\a") | dict.fromkeys("xuU", "\\u"),
+    "\\a": COMMAND | AFTER_LETTERS,
+    "\\u": COMMAND | ESCAPE | AFTER_LETTERS,
+    "\\ab": COMMAND | {"-": "a-"},
+    "$": dict.fromkeys(CAPITALS, "$A"),
+    "$A": dict.fromkeys(CAPITALS, "$AA") | {"-": "a-"},
+    "$AA": dict.fromkeys(CAPITALS, "$AAA") | {"-": "a-"},
+    "$AAA": {"-": "a-"},
+    ".": AFTER_LETTERS,
+    "a.": AFTER_LETTERS,
+    ";": AFTER_LETTERS,
     "-": {"-": "a-"},
     "a-": {"-": "a-"},
     ")": {"-": "a-"},
 }
 STATES = tuple(AFTER)
 OTHER_TEXT, NUMBER = STATES.index(" "), STATES.index("N")
-BEFORE_NUMBERS = (" ", "N,", "Nx", "a.", ";", "a-", ")")
+# where a number may begin: with whatever it begins with; without a sign; with a digit alone
+WITH_SIGN = (" ", "N,", "\\", "$")
+WITH_MARK = (*WITH_SIGN, "a-", ")", "\\ab", "$A", "$AA", "$AAA")
+WITH_DIGIT = (*WITH_MARK, "Nx", "a.", ";")
 
 Mask = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
@@ -75,16 +119,28 @@ class Around(NamedTuple):
     allowed: Mask  # bool[states, distinct], whether each number before it stays what it is
 
 
-def may_begin(grammar: Grammar, carries_sign: bool = True) -> Mask:
-    """bool[states]: where a number reads as itself, in the form without a space; ``carries_sign``:
-    its sign belongs to it, so that it has none in the text before.
+class Begins(NamedTuple):
+    """Where a number that begins with a digit, with its decimal mark or with a sign reads as itself:
+    bool[states] each.
     """
-    states = {*BEFORE_NUMBERS}
+
+    digit: Mask
+    mark: Mask
+    sign: Mask
+
+
+def may_begin(grammar: Grammar, carries_sign: bool = True) -> Begins:
+    """Return where a number may begin, in the form without a space.
+
+    ``carries_sign``: the sign belongs to the number, so that the text before it has none.
+    """
+    digit, mark, sign = {*WITH_DIGIT}, {*WITH_MARK}, {*WITH_SIGN}
     if not (grammar.signs and carries_sign):
-        states.add("-")
+        digit.add("-")
+        mark.add("-")
     if not grammar.leading_dot:
-        states.add(".")
-    return np.array([state in states for state in STATES])
+        digit.add(".")
+    return Begins(*(np.array([state in some for state in STATES]) for some in (digit, mark, sign)))
 
 
 def around(grammar: Grammar, texts: Sequence[str]) -> Around:
@@ -118,7 +174,20 @@ def _walk(state: str, kinds: str, decimal: str) -> tuple[str, bool]:
 @functools.lru_cache(maxsize=10_000)
 def _shortened(kinds: str) -> str:
     """The same for every state: what is repeated, or within a word, says nothing new."""
-    return re.sub("(?<=[aex])[aex]+", "a", re.sub(r"([ 0)])\1+", r"\1", kinds))
+    return re.sub(f"[{LETTERS}]{{2,}}", _shortened_word, re.sub(r"([ 0)])\1+", r"\1", kinds))
+
+
+def _shortened_word(run: re.Match[str]) -> str:
+    """Two letters that have the effect of the run: the first says whether an exponent or an escape
+    begins, the others whether they are hexadecimal, and whether all are ASCII. Up to three capitals
+    stay as many.
+    """
+    first, others = run[0][0], run[0][1:]
+    if len(others) < 3 and set(run[0]) <= set(CAPITALS):
+        return run[0]
+    if "a" in run[0]:
+        return first + "a"
+    return first + ("h" if set(others) <= set("ehEH") else "l")
 
 
 @functools.lru_cache(maxsize=4)
@@ -131,10 +200,16 @@ def _kinds(grammar: Grammar) -> npt.NDArray[np.uint8]:
     for of, kind in ((LETTER, "a"), (SIGN, "-"), (BLOCKER, ")"), (DOT, ";")):
         table[classes == of] = ord(kind)
     table[classes >= DIGIT] = ord("0")
+    for capitals, kind in (("AZ", "L"), ("AF", "H"), ("DE", "E"), ("UU", "U")):
+        first, last = map(ord, capitals)
+        table[first : last + 1] = ord(kind)
+        table[first + 32 : last + 33] = ord(kind.lower())
     table[ord("x")] = ord("x")
-    if grammar.exponent:
-        table[[ord("e"), ord("E")]] = ord("e")
-    for mark in set(grammar.grouping or "") - {".", "_"}:  # which are a point and a letter
-        table[ord(mark)] = ord(",")
-    table[ord(grammar.decimal)] = ord(".")
+    for kind, edges in (("$", CURRENCY_SIGNS), ("/", FRACTIONS)):
+        for first, last in edges:
+            table[first:last] = ord(kind)
+    table[ord("\\")] = ord("\\")
+    for mark in set(separators_of(grammar)) - {".", "_"}:  # which are a point and a letter
+        table[ord(mark)] = ord("," if mark == "," else "'")
+    table[[ord(grammar.decimal), ord(ARABIC_POINT)]] = ord(".")
     return table

@@ -17,19 +17,22 @@ from numtok.arrays.kernels import inner_kernel
 from numtok.arrays.unicode_classes import DIGIT, DOT, LETTER, OTHER, SIGN
 from numtok.arrays.utf8 import class_at, class_before, decode
 from numtok.numbers.grammar import MAX_EXPONENT_DIGITS
+from numtok.numbers.words import follows_word, is_fraction, is_no_word, time_at, unit_end
 
 POINT, COMMA, SPACE = 0x2E, 0x2C, 0x20
 
 
 class Notation(NamedTuple):
     """How numerals are written: the code points that group digits, int32; the decimal mark; whether
-    by two before the last three; whether with exponents.
+    by two before the last three; exponents with no letter (0), with e (1), or with e and d (2);
+    whether the codes of currencies may stand before them.
     """
 
     separators: npt.NDArray[np.int32]
     decimal: np.uint8
     lakhs: bool
-    exponent: bool
+    exponents: np.uint8
+    currency_codes: bool
 
 
 @inner_kernel
@@ -55,6 +58,16 @@ def digit_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
     """Whether a digit stands at ``at``."""
     kind, _ = class_at(text, at, stop, classes)
     return kind >= DIGIT
+
+
+@inner_kernel
+def _mark_at(text, at, stop, decimal):  # type: ignore[no-untyped-def]
+    """Width of the decimal mark at ``at``, ``decimal`` or U+066B; 0 if there is none."""
+    if at >= stop:
+        return 0
+    if text[at] == decimal:
+        return 1
+    return 2 if text[at] == 0xD9 and text[at + 1] == 0xAB else 0
 
 
 @inner_kernel
@@ -89,7 +102,7 @@ def _grouped_end(text, at, first, count, start, stop, classes, notation):  # typ
             break
         if groups == 0:
             if count > 3 or not _may_begin(
-                text, first, at, width, start, classes, notation.decimal
+                text, first, at, width, count, start, stop, classes, notation
             ):
                 return at, False
             separator = code
@@ -105,10 +118,13 @@ def _grouped_end(text, at, first, count, start, stop, classes, notation):  # typ
 
 
 @inner_kernel
-def _may_begin(text, first, at, width, start, classes, decimal):  # type: ignore[no-untyped-def]
-    """Whether the digits [first, at) may be the first of groups that the separator at ``at``
-    separates, by what stands before them.
+def _may_begin(text, first, at, width, count, start, stop, classes, notation):  # type: ignore[no-untyped-def]
+    """Whether the ``count`` digits [first, at) may be the first of groups that the separator at
+    ``at`` separates, by what they are and what stands before them.
     """
+    kind, _ = class_at(text, first, stop, classes)
+    if kind == DIGIT and (count == 1 or notation.decimal == COMMA):  # 0,125; 012.345
+        return False
     before, listed = first, first - width >= start
     for k in range(width):
         listed = listed and text[first - width + k] == text[at + k]
@@ -117,9 +133,10 @@ def _may_begin(text, first, at, width, start, classes, decimal):  # type: ignore
     kind, _ = class_before(text, before, start, classes)
     if listed and kind >= DIGIT:  # inside a list such as 1,23,456
         return False
-    # A4 210; 0.123
-    return not (kind == LETTER and text[at] == SPACE and not listed) and not (
-        decimal == COMMA and text[first] == 0x30
+    return not (  # A4 210
+        text[at] == SPACE
+        and not listed
+        and follows_word(text, first, start, stop, classes, notation.currency_codes)
     )
 
 
@@ -136,9 +153,10 @@ def _is_address(text, first, end):  # type: ignore[no-untyped-def]
 
 
 @inner_kernel
-def _exponent_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
+def _exponent_at(text, at, stop, classes, exponents):  # type: ignore[no-untyped-def]
     """(end, value, fits) of the exponent at ``at``; end is ``at`` if there is none."""
-    if at >= stop or (text[at] != 0x65 and text[at] != 0x45):  # e, E
+    letter = text[at] | 0x20 if at < stop else 0
+    if not ((letter == 0x65 and exponents > 0) or (letter == 0x64 and exponents > 1)):  # e, d
         return at, np.int64(0), True
     digits = at + 1
     kind, width = class_at(text, digits, stop, classes)
@@ -174,15 +192,16 @@ def numeral(text, at, start, stop, dot, classes, notation):  # type: ignore[no-u
         fraction = count
     else:
         end, address = _grouped_end(text, end, at, count, start, stop, classes, notation)
-        if end < stop and text[end] == notation.decimal and digit_at(text, end + 1, stop, classes):
-            end, fraction = _skip_digits(text, end + 1, stop, classes)
+        width = _mark_at(text, end, stop, notation.decimal)
+        if width > 0 and digit_at(text, end + width, stop, classes):
+            end, fraction = _skip_digits(text, end + width, stop, classes)
     mantissa = end
     exponent, fits = np.int64(0), True
-    if notation.exponent:
+    if notation.exponents > 0:
         begin = end
-        if not dot and fraction == 0 and end < stop and text[end] == notation.decimal:  # 2.e+3
-            begin = end + 1
-        exponent_end, exponent, fits = _exponent_at(text, begin, stop, classes)
+        if not dot and fraction == 0:  # 2.e+3
+            begin += _mark_at(text, end, stop, notation.decimal)
+        exponent_end, exponent, fits = _exponent_at(text, begin, stop, classes, notation.exponents)
         if exponent_end > begin:
             end = exponent_end
     return (
@@ -195,22 +214,56 @@ def numeral(text, at, start, stop, dot, classes, notation):  # type: ignore[no-u
 
 
 @inner_kernel
-def glued_end(text, at, stop, classes, notation):  # type: ignore[no-untyped-def]
+def _point_and_digit(text, at, stop, classes, decimal):  # type: ignore[no-untyped-def]
+    """Width of the dot or decimal mark at ``at`` if a digit follows; else 0."""
+    width = 1 if at < stop and text[at] == POINT else _mark_at(text, at, stop, decimal)
+    return width if width > 0 and digit_at(text, at + width, stop, classes) else 0
+
+
+@inner_kernel
+def _other_exponent_end(text, at, stop, classes, notation):  # type: ignore[no-untyped-def]
+    """End of the signed exponent at ``at`` that the grammar does not read, as in ``1.5D+03``, if no
+    letter follows; ``at`` if there is none.
+    """
+    letter = at + _mark_at(text, at, stop, notation.decimal)
+    kind, _ = class_at(text, letter + 1, stop, classes)
+    if letter >= stop or kind != SIGN:
+        return at
+    read, _, _ = _exponent_at(text, letter, stop, classes, notation.exponents)
+    end, _, _ = _exponent_at(text, letter, stop, classes, 2)
+    kind, _ = class_at(text, end, stop, classes)
+    return at if read > letter or end == letter or kind == LETTER else end
+
+
+@inner_kernel
+def glued_end(text, at, start, stop, classes, notation):  # type: ignore[no-untyped-def]
     """End of what is glued to the numeral that ends at ``at``; ``at`` itself if nothing is (D)."""
+    unit = unit_end(text, at, stop)
+    if unit > at:
+        kind, _ = class_at(text, unit, stop, classes)
+        point = _point_and_digit(text, unit, stop, classes, notation.decimal)
+        if kind != LETTER and kind < DIGIT and point == 0:
+            return at
+    if time_at(text, at, start, stop, classes):
+        return at
     while True:
-        if (
-            at < stop
-            and (text[at] == POINT or text[at] == notation.decimal)
-            and digit_at(text, at + 1, stop, classes)
-        ):
-            at, _ = _skip_digits(text, at + 1, stop, classes)
+        width = _point_and_digit(text, at, stop, classes, notation.decimal)
+        if width > 0:
+            at, _ = _skip_digits(text, at + width, stop, classes)
             continue
-        if notation.exponent:
-            end, _, _ = _exponent_at(text, at, stop, classes)
-            if end > at:
-                at = end
-                continue
+        end, _, _ = _exponent_at(text, at, stop, classes, notation.exponents)
+        if end == at:
+            end = _other_exponent_end(text, at, stop, classes, notation)
+        if end > at:
+            at = end
+            continue
         end = at
+        while is_fraction(text, end, stop):
+            _, width = class_at(text, end, stop, classes)
+            end += width
+        if end > at:
+            at, _ = _skip_digits(text, end, stop, classes)
+            continue
         while True:
             kind, width = class_at(text, end, stop, classes)
             if kind != LETTER:
@@ -261,18 +314,23 @@ def uuid_end(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
 @inner_kernel
 def look_back(text, at, start, classes, signs, leading):  # type: ignore[no-untyped-def]
     """(first byte, leading mark?, minus?) of the numeral whose first digit is at ``at`` (A, B);
-    ``leading`` is the decimal mark, or a byte that no text has if it cannot lead.
+    ``leading`` is the decimal mark, or 0xFF, a byte that no text has, if it cannot lead.
     """
     first, dot, minus = at, False, False
-    if at > start and text[at - 1] == leading:
-        kind, _ = class_before(text, at - 1, start, classes)
-        if (
-            kind != LETTER
-            and kind < DIGIT
-            and kind != DOT
-            and (at - 1 == start or text[at - 2] != leading)
-        ):
-            first, dot = at - 1, True
+    mark = at
+    if leading != 0xFF and at > start:
+        if text[at - 1] == leading:
+            mark = at - 1
+        elif at - 1 > start and text[at - 1] == 0xAB and text[at - 2] == 0xD9:
+            mark = at - 2
+    if mark < at:
+        kind, _ = class_before(text, mark, start, classes)
+        if kind == LETTER:
+            dot = is_no_word(text, mark, start)
+        elif kind < DIGIT and kind != DOT:
+            dot = mark == start or text[mark - 1] != leading
+        if dot:
+            first = mark
     if signs:
         kind, width = class_before(text, first, start, classes)
         if kind == SIGN:

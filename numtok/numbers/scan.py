@@ -15,7 +15,14 @@ import numpy as np
 from numtok.arrays.text_rows import TextRows, Texts
 from numtok.errors import GrammarError
 from numtok.numbers.columns import Columns
-from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar, check_grammar, compile_pattern
+from numtok.numbers.grammar import (
+    ARABIC_POINT,
+    MAX_EXPONENT_DIGITS,
+    Grammar,
+    check_grammar,
+    compile_pattern,
+    separators_of,
+)
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scanner import scan_columns, whole_rows
 
@@ -94,26 +101,27 @@ def _read(surfaces: list[str], places: list[tuple[int, int, int]], grammar: Gram
     """The values, by the built-in rules, once what groups digits is taken out."""
     import regex
 
-    grouping = f"[{regex.escape(grammar.grouping)}]" if grammar.grouping else "(?!)"
+    grouping = f"[{regex.escape(separators_of(grammar))}]" if grammar.grouping else "(?!)"
+    mark = rf"[\{grammar.decimal}{ARABIC_POINT}]"
     literal = regex.compile(
-        rf"(?=[-+\u2212]?\{grammar.decimal}?\d)[-+\u2212]?(?:\d|(?<=\d){grouping}(?=\d))*"
-        rf"(?:\{grammar.decimal}\d*)?(?:[eE][-+\u2212]?\d+)?"
+        rf"(?=[-+\u2212]?{mark}?\d)[-+\u2212]?(?:\d|(?<=\d){grouping}(?=\d))*"
+        rf"(?:{mark}\d*)?(?:[{grammar.exponents}][-+\u2212]?\d+)?"
     )
     rows = TextRows.of(
         [
-            regex.sub(grouping, "", surface).replace(grammar.decimal, ".").removesuffix(".")
+            regex.sub(mark, ".", regex.sub(grouping, "", surface)).removesuffix(".")
             if literal.fullmatch(surface)
             else ""
             for surface in surfaces
         ]
     )
-    columns = scan_columns(rows, Grammar.data())
+    columns = scan_columns(rows, Grammar(grouping=None, exponents=grammar.exponents))
     if not (whole := whole_rows(columns, rows)).all():
         wrong = int(np.flatnonzero(~whole)[0])
         (row, byte, _), surface = places[wrong], surfaces[wrong]
         message = f"the pattern matched {surface!r}, which does not read as a decimal number"
         if regex.search(
-            rf"[eE][-+\u2212]?\d{{{MAX_EXPONENT_DIGITS + 1},}}$", rows.array[wrong].as_py()
+            rf"[eEdD][-+\u2212]?\d{{{MAX_EXPONENT_DIGITS + 1},}}$", rows.array[wrong].as_py()
         ):
             message = f"the exponent of {surface[:40]!r} has more than {MAX_EXPONENT_DIGITS} digits"
         raise GrammarError(message, document=row, byte=byte)

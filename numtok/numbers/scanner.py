@@ -38,7 +38,7 @@ from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import BLOCKER, DIGIT, LETTER, OTHER, SIGN, character_classes
 from numtok.arrays.utf8 import class_before, decode
 from numtok.numbers.columns import Columns, empty_columns
-from numtok.numbers.grammar import Grammar
+from numtok.numbers.grammar import FRACTIONS, Grammar, separators_of
 from numtok.numbers.rules import (
     Notation,
     copy_digits,
@@ -50,6 +50,7 @@ from numtok.numbers.rules import (
     numeral,
     uuid_end,
 )
+from numtok.numbers.words import follows_word
 
 # ASCII digits, and what leads to others
 DIGITS_BEGIN = byte_ranges((0x30, 0x39), (0xD9, 0xE1), (0xEA, 0xFF))
@@ -124,8 +125,8 @@ def scan_short(text: bytes, rules: tuple[npt.NDArray[Any], ...]) -> list[list[in
 def rule_arrays(grammar: Grammar) -> tuple[npt.NDArray[Any], ...]:
     """The rules in arrays alone, which are handed over several times as fast as tuples of them."""
     rules = rules_of(grammar)
-    separators, decimal, lakhs, exponent = rules.notation
-    switches = [decimal, lakhs, exponent, rules.signs, rules.leading, rules.accounting]
+    separators, *notation = rules.notation
+    switches = [*notation, rules.signs, rules.leading, rules.accounting]
     return rules.classes, rules.neighbours, separators, np.array(switches, np.uint8)
 
 
@@ -141,8 +142,8 @@ def _scan_short(text, found, classes, neighbours, separators, switches, edges, v
         flags[: size // 64 * 64 + 64].view(np.uint64),
         marks.view(np.uint8),
     )
-    notation = Notation(separators, switches[0], switches[1] != 0, switches[2] != 0)
-    rules = Rules(classes, neighbours, notation, switches[3] != 0, switches[4], switches[5] != 0)
+    notation = Notation(separators, switches[0], switches[1] != 0, switches[2], switches[3] != 0)
+    rules = Rules(classes, neighbours, notation, switches[4] != 0, switches[5], switches[6] != 0)
     whole = np.empty((4, size + 1), np.int64)
     start, stop, digit_offsets, exponent = whole[0], whole[1], whole[2], whole[3]
     digits, negative = np.empty(size + SPARE, np.uint8), np.empty(size, np.bool_)
@@ -186,11 +187,12 @@ def whole_rows(columns: Columns, rows: TextRows) -> npt.NDArray[np.bool_]:
 def rules_of(grammar: Grammar) -> Rules:
     """The grammar for the compiled functions."""
     decimal = np.uint8(ord(grammar.decimal))
-    separators = np.array([*map(ord, grammar.grouping or "")], np.int32)
+    separators = np.array([*map(ord, separators_of(grammar))], np.int32)
+    exponents = np.uint8(len(grammar.exponents) // 2 if grammar.exponent else 0)
     return Rules(
         character_classes(grammar.unicode_digits),
         _neighbours(grammar),
-        Notation(separators, decimal, grammar.lakhs, grammar.exponent),
+        Notation(separators, decimal, grammar.lakhs, exponents, grammar.currency_codes),
         grammar.signs,
         decimal if grammar.leading_dot else NO_BYTE,
         grammar.accounting,
@@ -206,7 +208,9 @@ def _neighbours(grammar: Grammar) -> npt.NDArray[np.uint8]:
     table[classes == OTHER] |= SIGN_FOLLOWS
     table[(classes == LETTER) | (classes >= DIGIT)] = WORD
     table[ord(".")] = 0  # it may be glued
-    for separator in set(grammar.grouping or "") - set("_."):
+    for first, last in FRACTIONS:
+        table[first:last] &= ~np.uint8(ENDS)  # 2½
+    for separator in set(separators_of(grammar)) - set("_."):
         groups = BEGINS | ENDS_BEFORE | SEPARATES | NO_DIGIT | SIGN_FOLLOWS
         table[ord(separator)] = groups if separator.isascii() else 0
     table[ord(grammar.decimal)] = ENDS_BEFORE
@@ -340,7 +344,10 @@ def _run_by_the_rules(rows, rules, place, begin, end, columns, number, digit):  
         end_of_uuid = uuid_end(text, at, start, stop, classes)
         if end_of_uuid >= 0:
             return np.uint64(end_of_uuid), number, digit
-    keep, filled = before != LETTER, np.int64(digit)  # C
+    hidden = before == LETTER and follows_word(
+        text, at, start, stop, classes, rules.notation.currency_codes
+    )
+    keep, filled = not hidden, np.int64(digit)  # C
     first, dot, minus = look_back(text, at, start, classes, rules.signs, rules.leading)
     while True:  # numerals joined by x: all kept or all skipped
         last, mantissa, fraction, exponent, fits = numeral(
@@ -363,7 +370,7 @@ def _run_by_the_rules(rows, rules, place, begin, end, columns, number, digit):  
             break
         at = last + 1
         first, dot, minus = at, False, False
-    end_of_run = glued_end(text, last, stop, classes, rules.notation)
+    end_of_run = glued_end(text, last, start, stop, classes, rules.notation)
     if end_of_run > last or not keep:  # D
         return np.uint64(end_of_run), number, digit
     if (

@@ -12,7 +12,8 @@ mark and ``,`` groups digits, so that a model reads 1.234,56 and 1,234.56 alike 
 writes its grammar's own: :mod:`numtok.numbers.to_text`). Every run of digits between other characters
 is cut by itself, so that no group reaches over a separator: 1,234 in groups of two is 1 , 2 34.
 U+2212, and the parentheses of accounts, are written ``-``; a separator that is a space or not
-ASCII, ``,``; digits of other scripts, as ASCII.
+ASCII, ``,``; U+066B, the decimal mark of Arabic, ``.``; the ``D`` of an exponent, ``E``; digits of
+other scripts, as ASCII.
 """
 
 from __future__ import annotations
@@ -118,6 +119,7 @@ def _symbol_of(decimal: str) -> Symbols:
     table[[ord(mark) for mark in MARKS]] = np.arange(10, 10 + len(MARKS))
     table[[ord(" "), ord(".")]] = COMMA
     table[ord(decimal)] = POINT
+    table[[ord("d"), ord("D")]] = LOWER_E, UPPER_E
     return table
 
 
@@ -247,7 +249,9 @@ def _mark(text, at, symbol_of):  # type: ignore[no-untyped-def]
         return np.int64(MINUS)
     if text[at] == 0x29:
         return np.int64(_NONE)
-    if text[at] >= 0x80:  # U+2212, or a separator of digit groups that is not ASCII
+    if text[at] >= 0x80:  # U+2212, U+066B, or a separator of digit groups that is not ASCII
+        if text[at] == 0xD9 and text[at + 1] == 0xAB:
+            return np.int64(POINT)
         return np.int64(MINUS if text[at] == 0xE2 and text[at + 1] == 0x88 else COMMA)
     return np.int64(symbol_of[text[at]])
 

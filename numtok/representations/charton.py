@@ -159,6 +159,7 @@ class Scientific(SpelledOut):
         if not written.isascii():
             return None
         plain = written.translate(None, BESIDE_DIGITS.replace(decimal.encode(), b""))
+        plain = plain.lower().replace(b"d", b"e")  # of 1.5D+03
         number = _rounding(self.precision).create_decimal(plain.decode().replace(decimal, "."))
         minus, power = written[0] in b"-(", number.adjusted() if number else self.power_of_zero
         mantissa = abs(int(number.scaleb(self.precision - 1 - power)))
@@ -200,15 +201,21 @@ class Scientific(SpelledOut):
 
     def continuation(self, grammar: Grammar) -> Continuation:
         """As :meth:`encode` spells: a mantissa that is not zero has no leading zeros, and zero has
-        one exponent.
+        one exponent. Without negative numbers where the grammar reads no signs.
         """
         language, known = Language(), [*map(self._symbols, self.fields)]
         zeros = self.encode(Numbers.parse(["0", "-0"])).symbols.reshape(2, -1).tolist()
-        forms = [[range(symbol, symbol + 1) for symbol in zero] for zero in zeros]
+        forms: list[list[Any]] = [[range(symbol, symbol + 1) for symbol in zero] for zero in zeros]
         for form in self.forms():
             forms.append([s[v.start : v.stop] for s, v in zip(known, form, strict=True)])
+        if not grammar.signs:
+            forms = [[self._without_minus(first), *others] for first, *others in forms]
         parts = (language.then(*map(language.one, form)) for form in forms)
         return language.continuation(language.either(*parts), self.n_symbols)
+
+    def _without_minus(self, symbols: range) -> tuple[int, ...]:
+        """Those of the symbols that begin a number that is not negative."""
+        return tuple(one for one in symbols if not self.alphabet[one].startswith("-"))
 
 
 @dataclass(frozen=True)

@@ -136,8 +136,9 @@ class Language:
 class Decimals(Language):
     """The decimals that a grammar reads, with ``.`` for the point whatever its mark.
 
-    Where the comma is the decimal mark, 0.123 is not grouped and 192.168.100.200 an address: groups
-    begin with no zero there, and there are at most three.
+    The first of several groups is not a lone 0. Where the comma is the decimal mark, 0.123 is not
+    grouped and 192.168.100.200 an address: groups begin with no zero there, and there are at most
+    three.
 
     Args:
         alphabet: digits, or groups of them, and marks.
@@ -228,7 +229,7 @@ class Decimals(Language):
                     continue
                 high = low
             further = [self.many(again)] if high is None else [self.maybe(again)] * (high - low)
-            begin = self._run(first, self._left, nonzero=self._points)
+            begin = self._run(first, self._left, nonzero=self._points or first == 1)
             yield self._mantissa(begin, *[again] * low, *further, last)
 
     def _run(self, count: int | None, left: bool, nonzero: bool = False) -> Part:

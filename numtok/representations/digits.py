@@ -112,5 +112,10 @@ class Digits(SpelledOut):
                 "places are a column, and a plain tokenizer.json has tokens only; export"
                 f" Digits({self.group}) without places"
             )
+        if grammar.exponent and grammar.exponents != "eE":
+            raise self.refused(
+                "the D of an exponent is spelled E, which no plain tokenizer.json can; export with"
+                ' Grammar(exponents="eE")'
+            )
         splits = digit_splits(self.group, self.align == "right", grammar)
         return PlainForm(as_written.groups(self.group), splits)

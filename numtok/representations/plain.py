@@ -58,6 +58,7 @@ def _marks(grammar: Grammar) -> list[str]:
     if grammar.leading_dot:
         found.append(rf"(?<![{LETTERS}\p{{Nd}}.{mark}]){mark}(?=[0-9])")
     if grammar.exponent:
-        found.append(f"(?<=[0-9]|[0-9]{mark})[eE](?={SIGNS}?[0-9])")
-        found.append(f"(?<=[0-9][eE]|[0-9]{mark}[eE]){SIGNS}(?=[0-9])")
+        letter = f"[{grammar.exponents}]"
+        found.append(f"(?<=[0-9]|[0-9]{mark}){letter}(?={SIGNS}?[0-9])")
+        found.append(f"(?<=[0-9]{letter}|[0-9]{mark}{letter}){SIGNS}(?=[0-9])")
     return found

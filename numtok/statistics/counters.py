@@ -37,7 +37,7 @@ LABELS: dict[str, range | tuple[str, ...]] = {
     "forms": ("plain", "grouped", "decimal", "grouped decimal", "scientific"),
     "marks": (
         "minus", "plus", "minus U+2212", "parentheses",
-        "leading zeros", "trailing zeros", "leading point", "other digits",
+        "leading zeros", "trailing zeros", "leading point", "other digits", "minus after a word",
     ),
     # four ASCII digits without a sign, by decade
     "years": range(FIRST_YEAR, LAST_YEAR + 10, 10),

@@ -194,6 +194,12 @@ def _remarks(of: Statistics, chosen: Loss) -> Iterator[str]:
             f"{_percent(zeros / of.written)} are written with leading zeros, as codes are; only"
             " place and digits keep those (with keep_text=True, decoding gives them back)."
         )
+    hyphens = of.counts.labelled("marks").get("minus after a word", 0)
+    if hyphens > RARE * of.written:
+        yield (
+            f"{hyphens:,} have a minus sign after a word and a space, as the -300 of 75 -300mm and"
+            " the -19 of COVID -19: look whether these are hyphens, which the grammar reads as signs."
+        )
     for kind, count in _hints(of).items():
         yield (
             f"{count:,} times numbers look like one: {_HINTS[kind][0]}; the grammar that was used"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
+import string
 import unicodedata
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
+from numtok.numbers.grammar import ARABIC_POINT
 from numtok.numbers.numbers import Numbers
 from numtok.statistics.counters import FIRST_YEAR, LABELS, LAST_YEAR, Ints
 
@@ -24,6 +26,8 @@ _SIGNS = {"-": "minus", "+": "plus", "−": "minus U+2212", "(": "parentheses"}
 _BETWEEN = {" ": 1, "\u00a0": 2, "\u2009": 2, "\u202f": 2, "'": 3, "’": 3}  # among "side_by_side"
 _WIDEST = 3  # bytes of those
 _ENDS = np.isin(np.arange(256), [*range(0x20), *b")]}\"'"])  # what ends running text
+_LETTERS_AND_DIGITS = f"_{string.ascii_letters}{string.digits}".encode()
+_IN_WORDS = np.isin(np.arange(256), [*_LETTERS_AND_DIGITS, *range(0x80, 0x100)])
 
 
 class _Shape(NamedTuple):
@@ -52,6 +56,7 @@ def count_surfaces(numbers: Numbers) -> dict[str, Ints]:
             marks[mark] += count
         if shape.decade >= 0:
             years[shape.decade] += count
+    marks[MARKS.index("minus after a word")] += _count_minus_after_word(numbers)
     if len(numbers) > 1:
         digits = np.array([shape.digits for shape in shapes], np.int64)[which]
         _count_pairs(numbers, digits, side_by_side)
@@ -61,8 +66,8 @@ def count_surfaces(numbers: Numbers) -> dict[str, Ints]:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _shape(surface: str, decimal: str) -> _Shape:
-    mantissa, *exponent = re.split("[eE]", surface, maxsplit=1)
-    whole, _, fraction = mantissa.strip("-+−()").partition(decimal)
+    mantissa, *exponent = re.split("[eEdD]", surface, maxsplit=1)
+    whole, _, fraction = mantissa.strip("-+−()").replace(ARABIC_POINT, decimal).partition(decimal)
     digits = [unicodedata.decimal(c, None) for c in whole] if not whole.isascii() else [
         int(c) if "0" <= c <= "9" else None for c in whole
     ]  # fmt: skip
@@ -86,6 +91,16 @@ def _shape(surface: str, decimal: str) -> _Shape:
 
 def _has_other_digits(text: str) -> bool:
     return any(not c.isascii() and unicodedata.category(c) == "Nd" for c in text)
+
+
+def _count_minus_after_word(numbers: Numbers) -> int:
+    """Count the numbers whose ``-`` follows a word or a number and one space, where it may be a
+    hyphen: ``75 -300mm``, ``COVID -19``.
+    """
+    text, begin = numbers.rows.text, numbers.rows.offsets[numbers.document] + numbers.start
+    begin = begin[numbers.start >= 2]
+    begin = begin[(text[begin] == ord("-")) & (text[begin - 1] == ord(" "))]
+    return int(_IN_WORDS[text[begin - 2]].sum())
 
 
 def _count_pairs(numbers: Numbers, digits: Any, side_by_side: Any) -> None:

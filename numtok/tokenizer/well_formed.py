@@ -3,15 +3,17 @@ columns.
 
 The first states are those of text (:mod:`numtok.numbers.neighbours`), the others are inside a
 number; a column is a symbol, or all tokens whose text is alike. Which symbol may follow which says
-the representation (:meth:`numtok.representations.SpelledOut.continuation`). The state of a row is
-read from its ids at each step, so rows may be padded, reordered or left out.
+the representation (:meth:`numtok.representations.SpelledOut.continuation`). After ``.`` or ``)`` a
+sign or a decimal mark of a number would not be read, so the states inside a number are there three
+times: for any number, for those without a sign, and for those that begin with a digit. The state of
+a row is read from its ids at each step, so rows may be padded, reordered or left out.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -103,18 +105,24 @@ def _rules_of(tokenizer: Tokenizer) -> NumberRules | None:
     spelling, touching = Spelling.of(representation, tokens), numbers_touch(tokenizer)
     plain, spaced = (ids.tolist() for ids in first_ids(tokens, spelling))
     if isinstance(representation, SingleToken):
-        return _rules(tokenizer, ONE_SYMBOL, plain, spaced, NO_SYMBOLS, touching, length=1)
+        return _rules(
+            tokenizer, [ONE_SYMBOL] * 3, plain, plain, spaced, NO_SYMBOLS, touching, length=1
+        )
     if spelling is None or not isinstance(representation, SpelledOut):
         return None
-    if (continuation := representation.continuation(tokenizer.grammar)) is None:
-        return None
+    unsigned = replace(tokenizer.grammar, signs=False)
+    numbers = []
+    for grammar in (tokenizer.grammar, unsigned, replace(unsigned, leading_dot=False)):
+        if (continuation := representation.continuation(grammar)) is None:
+            return None
+        numbers.append(continuation)
     ids, length = spelling.ids.tolist(), spelling.length
     if not spelling.bracketed:
-        return _rules(tokenizer, continuation, ids, spaced, NO_SYMBOLS, touching, length=length)
+        return _rules(tokenizer, numbers, ids, plain, spaced, NO_SYMBOLS, touching, length=length)
     in_text = np.flatnonzero(~np.isin(ids, list(tokenizer.own_tokens.values())))
-    continuation = _in_brackets(continuation)
+    numbers = [_in_brackets(continuation) for continuation in numbers]
     ids = [*ids, *plain, tokens[END_NUM]]
-    return _rules(tokenizer, continuation, ids, spaced, in_text, touching, brackets=2)
+    return _rules(tokenizer, numbers, ids, plain, spaced, in_text, touching, brackets=2)
 
 
 def numbers_touch(tokenizer: Tokenizer) -> bool:
@@ -143,43 +151,60 @@ def _in_brackets(inside: Continuation) -> Continuation:
 
 def _rules(
     tokenizer: Tokenizer,
-    continuation: Continuation,
+    numbers: Sequence[Continuation],
     ids: Sequence[int],
+    plain: Sequence[int],
     spaced: Sequence[int],
     in_text: Ints,
     touching: bool,
     length: int | None = None,
     brackets: int = 0,
 ) -> NumberRules:
-    """Columns: the symbols, whose tokens have these ids; those that begin a number once more, with a
-    space before them; each kind of text. A number begins in any state of text, which are all the
-    state 0 of the continuation; the symbols ``in_text`` are tokens of the text too.
+    """Columns: the symbols, whose tokens have these ids; those that begin a number (``plain``) once
+    more, with a space before them (``spaced``); each kind of text. A number begins in a state of text, which takes the place
+    of the state 0 of the continuation. ``numbers`` are any, those without a sign, and those that
+    begin with a digit. The symbols ``in_text`` are tokens of the text too.
     """
     texts = token_texts(tokenizer.config)
     text = around(tokenizer.grammar, [*texts, " "])  # the last is that of ids beyond
-    may_follow = touching | may_begin(tokenizer.grammar, tokenizer.carries_sign)
-    following, possible = continuation.following, continuation.following != NEVER
-    (inside, symbols), (outside, kinds) = following.shape, text.after.shape
-    first, others = np.flatnonzero(possible[0]), symbols + len(spaced)
+    (outside, kinds), symbols = text.after.shape, numbers[0].following.shape[1]
+    blank = text.after[:, text.which[-1]]  # the state after a space
+    begins = may_begin(tokenizer.grammar, tokenizer.carries_sign)
+    may_follow, which = begins.digit, 2 - begins.mark.astype(np.int64) - begins.sign
+    may_follow_space, which_after_space = may_follow[blank], which[blank]
+    if touching:
+        may_follow, which = may_follow_space, which_after_space
+    first = np.flatnonzero(np.isin(ids, plain))
+    others = symbols + len(spaced)
     with_space = np.arange(symbols, others)
-    complete = continuation.ends & ~possible.any(1)
-    onward = np.where(complete[following], NUMBER, following + outside - 1)
-    after = np.full((outside + inside - 1, others + kinds), OTHER_TEXT, np.int64)
+    sizes = [len(continuation.ends) - 1 for continuation in numbers]
+    after = np.full((outside + sum(sizes), others + kinds), OTHER_TEXT, np.int64)
     allowed = np.zeros(after.shape, np.bool_)
-    after[outside:, :symbols] = np.where(possible, onward, OTHER_TEXT)[1:]
-    allowed[outside:, :symbols] = possible[1:]
     after[:, others:] = text.after[OTHER_TEXT]  # within a number: none may follow
     after[:outside, others:], allowed[:outside, others:] = text.after, text.allowed
     like = text.which[np.asarray(ids, np.int64)[in_text]]
     after[:outside, in_text] = text.after[:, like]
     allowed[:outside, in_text] = text.allowed[:, like]
-    after[:outside, first], allowed[:outside, first] = onward[0, first], may_follow[:, None]
-    after[:, with_space] = onward[0, first[: len(spaced)]]
-    allowed[:outside, with_space] = True
+    begin = outside
+    for of, (continuation, size) in enumerate(zip(numbers, sizes, strict=True)):
+        following, possible = continuation.following, continuation.following != NEVER
+        complete = continuation.ends & ~possible.any(1)
+        onward = np.where(complete[following], NUMBER, following + begin - 1)
+        inside = slice(begin, begin + size)
+        after[inside, :symbols] = np.where(possible, onward, OTHER_TEXT)[1:]
+        allowed[inside, :symbols] = possible[1:]
+        for columns, some, may in (
+            (first, which, may_follow),
+            (with_space, which_after_space, may_follow_space),
+        ):
+            rows, one = np.flatnonzero(some == of)[:, None], first[: len(columns)]
+            after[rows, columns] = np.where(possible[0, one], onward[0, one], OTHER_TEXT)
+            allowed[rows, columns] = possible[0, one] & may[rows]
+        begin += size
     column = others + text.which
     column[[*ids, *spaced]] = np.arange(others)
-    begins = np.zeros(others + kinds, np.bool_)
-    begins[[*first, *with_space]] = True
-    settles = begins | (after == after[0]).all(0)
-    to_text = np.concatenate([np.zeros(outside, np.int64), continuation.to_end[1:]])
-    return NumberRules(column, after, allowed, begins, settles, to_text, length, brackets)
+    begun = np.zeros(others + kinds, np.bool_)
+    begun[[*first, *with_space]] = True
+    settles = (after == after[0]).all(0)
+    to_text = np.concatenate([np.zeros(outside, np.int64), *(one.to_end[1:] for one in numbers)])
+    return NumberRules(column, after, allowed, begun, settles, to_text, length, brackets)

@@ -19,34 +19,60 @@ GRAMMARS = {
     "no signs": Grammar(signs=False),
     "no leading mark": Grammar(leading_dot=False),
     "ASCII": Grammar(unicode_digits=False),
+    "currencies": Grammar(currency_codes=True),
+    "eEdD": Grammar(exponents="eEdD"),
 }
 TEXTS = ["kg", "e-", "5.", "12", "x5", " 7", "x", "exe", ".5", "--", "..", "\u2212", "\u2019"]
 TEXTS += [*"aeEx.,-+)( 5;:'_0%é年٣\u00a0", "e-.", "xx", "0x"]
-NUMBER_HERE = "number"
+TEXTS += [
+    *"\\$£½⅐٫٬dDuUTm",
+    r"\pm",
+    r"\times",
+    r"\xe",
+    r"\u",
+    "\\a",
+    "m2",
+    "US",
+    "$US",
+    "USD",
+    "CANN",
+]
+TEXTS += ["D+", "T10:", "2019-09-01T", "Rs", "½½", "de", "lé", "AbC", "ABC", "ABe"]
+NUMBERS_HERE = ["digit", "mark", "sign"]
 
 
 def numbers(grammar):
-    """Those whose digits cannot be groups of others, nor the 0 of 0x7."""
-    found = ["7123", f"81234{grammar.decimal}25"]
-    return [*found, "56789e3", f"9123{grammar.decimal}5e-2"] if grammar.exponent else found
+    """Those whose digits cannot be groups of others, nor the 0 of 0x7, by what they begin with."""
+    found = {"digit": ["7123", f"81234{grammar.decimal}25"]}
+    if grammar.exponent:
+        found["digit"] += ["56789e3", f"9123{grammar.decimal}5e-2"]
+    if grammar.leading_dot:
+        found["mark"] = [f"{grammar.decimal}1234"]
+    if grammar.signs:
+        found["sign"] = ["-5123", f"+6123{grammar.decimal}5"]
+    if grammar.signs and grammar.leading_dot:
+        found["sign"].append(f"-{grammar.decimal}5123")
+    return found
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
 @given(
-    pieces=st.lists(st.one_of(st.just(NUMBER_HERE), st.sampled_from(TEXTS)), max_size=10),
+    pieces=st.lists(st.sampled_from([*NUMBERS_HERE * 10, *TEXTS]), max_size=10),
     which=st.integers(0, 3),
 )
-@example([NUMBER_HERE, "x", NUMBER_HERE, ".", "5"], 0)
-@example(["-", NUMBER_HERE, "e-", NUMBER_HERE, "kg", "12"], 1)
-@example([".", NUMBER_HERE, ".", "e-", NUMBER_HERE, ",", "5"], 2)
+@example(["digit", "x", "digit", ".", "5"], 0)
+@example(["-", "digit", "e-", "digit", "kg", "12"], 1)
+@example([".", "digit", ".", "e-", "digit", ",", "5"], 2)
+@example([r"\pm", "mark", " ", "$US", "digit", "½", "5.", "½", "digit"], 0)
+@example([".", "mark", "(", ".", "sign", "(", "a", "-", "sign", "12", " 7", "digit"], 0)
 def test_numbers_beside_text_are_read(name, pieces, which):
     grammar = GRAMMARS[name]
-    some, begins, found = numbers(grammar), may_begin(grammar), around(grammar, TEXTS)
+    some, begins, found = numbers(grammar), may_begin(grammar)._asdict(), around(grammar, TEXTS)
     text, spans, state = "", set(), OTHER_TEXT
     for piece in pieces:
-        if piece == NUMBER_HERE:
-            number = some[(len(spans) + which) % len(some)]
-            if begins[state]:
+        if piece in NUMBERS_HERE:
+            if piece in some and begins[piece][state]:
+                number = some[piece][(len(spans) + which) % len(some[piece])]
                 spans.add((len(text), len(text) + len(number)))
                 text, state = text + number, NUMBER
             continue
@@ -62,6 +88,7 @@ def test_numbers_beside_text_are_read(name, pieces, which):
         "5kg or 5 kg, 10x6, (5), [1,2,3], 10-20, 3/4, $5. 7% 8",
         "-5, 1920x1080x3 and wait...5 F.2 B2B x_3 v1.2 5e, 2.5em; 6.k",
         "2020年5月 é(4) -x-3 a-5 5:30 {4}-{5} 2**3 5--3",
+        r"3\cdot2 \pm0.5 \approx11 $US160 -$A7 \le3 $29$",
     ],
 )
 def test_what_texts_have_beside_numbers_may_stand(text):
@@ -72,7 +99,7 @@ def test_what_texts_have_beside_numbers_may_stand(text):
         found = around(grammar, [text[at : number.start]])
         assert found.allowed[state, 0], text[: number.start]
         state, at = found.after[state, 0], number.stop
-        assert may_begin(grammar)[state], (text[: number.start], STATES[state])
+        assert may_begin(grammar).digit[state], (text[: number.start], STATES[state])
         state = NUMBER
     assert around(grammar, [text[at:]]).allowed[state, 0]
 
@@ -80,9 +107,36 @@ def test_what_texts_have_beside_numbers_may_stand(text):
 def test_signs_and_marks_that_are_not_of_the_number_may_stand_before_it():
     """With magnitudes, where the sign stays in the text; and in grammars without them."""
     sign, point = STATES.index("-"), STATES.index(".")
-    assert not may_begin(Grammar())[[sign, point]].any()
-    assert may_begin(Grammar(), carries_sign=False)[sign]
-    assert may_begin(Grammar(signs=False))[sign] and may_begin(Grammar(leading_dot=False))[point]
+    assert not may_begin(Grammar()).digit[[sign, point]].any()
+    assert may_begin(Grammar(), carries_sign=False).digit[sign]
+    assert may_begin(Grammar(signs=False)).digit[sign]
+    assert may_begin(Grammar(leading_dot=False)).digit[point]
+
+
+@pytest.mark.parametrize(
+    ("before", "digit", "mark", "sign"),
+    [
+        (".", False, False, False),
+        ("Dog.", True, False, False),
+        ("E-", True, True, False),
+        ("(5)", True, True, False),
+        (r"\pm", True, True, False),
+        ("$US", True, True, False),
+        ("Dog", False, False, False),
+        ("is ", True, True, True),
+    ],
+)
+def test_what_a_number_may_begin_with_hangs_on_the_text_before_it(before, digit, mark, sign):
+    state = around(Grammar(), [before]).after[OTHER_TEXT, 0]
+    assert [one[state] for one in may_begin(Grammar())] == [digit, mark, sign]
+
+
+def test_a_space_between_numbers_may_group_them():
+    """In Europe: 2 544 would be one number. Two spaces, or a comma and a space, keep them apart."""
+    for grammar, alone in ((Grammar(), True), (Grammar.european(), False)):
+        found = around(grammar, [" ", "  ", "; "])
+        after = found.after[NUMBER, found.which]
+        assert may_begin(grammar).digit[after].tolist() == [alone, True, True]
 
 
 def test_beside_a_users_pattern_everything_may_stand():

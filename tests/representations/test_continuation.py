@@ -32,6 +32,8 @@ GRAMMARS = {
     "indian": Grammar.indian(),
     "swiss": Grammar.swiss(),
     "european by lakhs": Grammar(grouping=".", decimal=",", lakhs=True),
+    "finance": Grammar.finance(),
+    "eEdD": Grammar(exponents="eEdD"),
 }
 
 

@@ -26,6 +26,7 @@ from numtok.corpus.summary import Progress
 from numtok.errors import InputError, SchemaError
 from numtok.representations import Subword
 from numtok.statistics.counters import Frequent
+from numtok.statistics.report import Report
 
 DIGITS = ("significant_digits", "integer_digits", "fraction_digits", "first_digits",
           "positive_decades", "negative_decades", "zeros")  # fmt: skip
@@ -113,6 +114,20 @@ def test_numbers_that_another_grammar_would_read_as_one_are_told(hint):
     for text in HINTS[hint]:
         found = Statistics.of_batch([f"x {text} y"]).to_json()["side_by_side"]
         assert found == ({hint: 1} if hint else {}), text
+
+
+def test_hyphens_that_read_as_signs_are_counted():
+    """What stands behind a word and a space: where a hyphen was meant, the value has a wrong sign."""
+    text = "EF 75 -300mm, COVID -19, é -1; not (-5), = -5, 10-20,  -5 or 1 +5"
+    counted = Statistics.of_batch([text, "-7", " -7"]).to_json()["marks"]["minus after a word"]
+    assert counted == 3
+    told = " ".join(Report.of(Statistics.of_batch([text])).recommendation.remarks)
+    assert "3 have a minus sign after a word and a space" in told and "75 -300mm" in told
+
+
+def test_decimals_whose_comma_follows_a_zero_ask_for_another_grammar():
+    text = "Die Dicke ist 0,125 mm, die andere 0,250 mm, der Abstand 1,234 mm."
+    assert Report.of(Statistics.of_batch([text])).recommendation.grammar == "european"
 
 
 # Adding up

@@ -41,6 +41,9 @@ def plain_statistics(texts, grammar=None):
             made.number_bytes += len(number.text.encode())
             _digits(made, number.value.as_tuple())
             _form(made, number.text)
+            before = re.search("[0-9A-Za-z_\x80-\U0010ffff] $", text[: number.start])
+            if number.text[0] == "-" and before:
+                made.count("marks", "minus after a word")
     return made
 
 
@@ -65,12 +68,12 @@ def _digits(made, value):
 
 
 def _form(made, text):
-    mantissa, exponent = [*re.split("[eE]", text), None][:2]
+    mantissa, exponent = [*re.split("[eEdD]", text), None][:2]
     assert mantissa is not None
     for sign, name in {"-": "minus", "+": "plus", "−": "minus U+2212", "(": "parentheses"}.items():
         if mantissa.startswith(sign):
             made.count("marks", name)
-    body = mantissa.strip("-+−()")
+    body = mantissa.strip("-+−()").replace("٫", ".")
     whole, point, fraction = body.partition(".")
     if not fraction:
         point = ""

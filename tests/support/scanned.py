@@ -49,6 +49,11 @@ RARE_WORDS = """
 abcdefab-cdef-abcd-efab-cdefabcdefab 7bcdabcd-7bcd-abcd-1bcd-9bcdabcdabcd 0a1b2c3d-4e5f
 12345678- -1234 -1234-1234-123456789012 123456789012 deadbeef 9f86d081884c7d65
 """
+# letters that are no word, units, fractions, other exponents, the marks of Arabic
+RARE_WORDS += r"""
+\ \a \pm \times \u \u00 \xe \US $ $US $A £ USD EUR Rs kr _USD T T10: -09-01T10: 2019-09-01T10:38
+2019-09-01T m2 cm3 µm2 ft2 m2. m3, ½ 2½ ⅐ D+03 d-3 1.5D D+3D 0,125 0,1 ٫ ٬ ٣٫١ ١٬٢٣٤ ٠,123
+"""
 RARE = [
     *"[]{}%\n\t'\"/:^$·",
     *"’\u2009\u202f\u00a0",  # the other separators, and a space that never groups

@@ -10,7 +10,7 @@ from numtok.representations import Spelled
 
 # as numbers are written: groups of thousands, fractions, powers
 SURFACE = (
-    r"[+-]?([0-9]{1,3}(,[0-9]{3}){1,3}|[0-9]{1,20})(\.[0-9]{1,10})?([eE][+-]?[0-9]{1,3})?"
+    r"[+-]?(([1-9]|[0-9]{2,3})(,[0-9]{3}){1,3}|[0-9]{1,20})(\.[0-9]{1,10})?([eE][+-]?[0-9]{1,3})?"
     r"|[+-]?\.[0-9]{1,9}([eE][+-]?[0-9]{1,3})?"
 )
 

@@ -1,0 +1,63 @@
+"""What the rules let a model write reads as it was written: walks over their tables."""
+
+import pytest
+import trained
+from walks import misread, walk
+
+from numtok import Grammar, Tokenizer
+from numtok.representations import (
+    B1999,
+    FP15,
+    P10,
+    P1000,
+    Digits,
+    FloatDigits,
+    FoNE,
+    NumeroLogic,
+    PlaceValue,
+    XVal,
+)
+
+GRAMMARS = {
+    "prose": Grammar(),
+    "data": Grammar.data(),
+    "european": Grammar.european(),
+    "indian": Grammar.indian(),
+    "swiss": Grammar.swiss(),
+    "finance": Grammar.finance(),
+    "eEdD": Grammar(exponents="eEdD"),
+    "plain": Grammar(exponent=False, signs=False, leading_dot=False, unicode_digits=False),
+}
+REPRESENTATIONS = {
+    "xval": XVal(),
+    "fone": FoNE(5, 2),
+    "p10": P10(2, (-3, 3)),
+    "p1000": P1000(1, (-3, 3)),
+    "b1999": B1999(1, (-3, 3), "decimal"),
+    "fp15": FP15(1, (-1, 1)),
+    "float digits": FloatDigits(),
+    "place": PlaceValue(),
+    "place lsd": PlaceValue(order="lsd"),
+    "digits": Digits(2),
+    "numerologic": NumeroLogic(),
+}
+
+
+@pytest.mark.parametrize("name", REPRESENTATIONS)
+@pytest.mark.parametrize("grammar", GRAMMARS)
+def test_numbers_read_as_they_were_written(name, grammar):
+    tokenizer = Tokenizer.from_pretrained(
+        trained.source("gpt2"), [REPRESENTATIONS[name]], GRAMMARS[grammar]
+    )
+    texts, numbers = misread(tokenizer, walk(tokenizer, 40, 20, seed=len(name + grammar)))
+    assert texts == []
+    assert numbers >= 10
+
+
+@pytest.mark.parametrize("kind", ["bert", "t5"])
+@pytest.mark.parametrize("name", ["xval", "p10", "place"])
+def test_numbers_read_as_they_were_written_by_other_vocabularies(name, kind):
+    tokenizer = Tokenizer.from_pretrained(trained.source(kind), [REPRESENTATIONS[name]])
+    texts, numbers = misread(tokenizer, walk(tokenizer, 40, 20, seed=3))
+    assert texts == []
+    assert numbers >= 10
