@@ -28,6 +28,7 @@ Text
   --row N = 1  Which row of the file, from 1.
   --text-column
   --format
+  --delimiter
   --tokenizer
 Numbers
   --numbers LIST...  A representation to show, or several combined, such as xval,bits; repeat the
@@ -73,7 +74,9 @@ def inspect(
     if what is not None and _is_file(what):
         data = _of_file(what, **options)
     else:
-        refuse("is for a file, and this is a text", "row", "text_column", "input_format")
+        refuse(
+            "is for a file, and this is a text", "row", "text_column", "input_format", "delimiter"
+        )
         given = what if text is None else text
         data = _of_text(_from_stdin() if given in (None, "-") else given, **options)
     if html is not None:
@@ -106,6 +109,7 @@ def _of_file(
     row: int,
     text_column: str | None,
     input_format: str | None,
+    delimiter: str | None,
     tokenizer: str | None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -114,9 +118,11 @@ def _of_file(
 
     if look.is_encoded(path):
         why = "is for a text; this file holds rows that are encoded already"
-        refuse(why, "numbers", "grammar", "pattern", "overflow", "text_column", "input_format")
+        refuse(why, "numbers", "grammar", "pattern", "overflow")
+        refuse(why, "text_column", "input_format", "delimiter")
         return of_row(look.stored_row(path, row, tokenizer))
-    return _of_text(look.text_of(path, row, text_column, input_format), tokenizer, **options)
+    text = look.text_of(path, row, text_column, input_format, delimiter)
+    return _of_text(text, tokenizer, **options)
 
 
 def _is_file(text: str) -> bool:

@@ -19,7 +19,7 @@ from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.pack import FileRows, PackedRows, TokenLayoutRows
 from numtok.corpus.pieces import Piece, Reader, in_random_order, located, shuffled
 from numtok.corpus.read.batches import TextBatch
-from numtok.corpus.read.documents import check_text_unit
+from numtok.corpus.read.documents import check_formats
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import identify
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
@@ -71,7 +71,7 @@ def encode_corpus(
     sources = find_inputs(inputs, settings.input_format)
     if settings.shuffle is not None:
         sources = in_random_order(sources, settings.shuffle)
-    check_text_unit(sources, settings.text_unit)
+    check_formats(sources, settings.text_unit, settings.delimiter)
     refuse_input_as_output(sources, output)
     refuse_own_names(settings.keep_columns, tokenizer)
     run = Run(sources, output, progress)

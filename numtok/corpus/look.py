@@ -18,9 +18,10 @@ import pyarrow as pa
 from numtok.corpus.decode import tokenizer_of
 from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
-from numtok.corpus.read.documents import read_batches
+from numtok.corpus.read.documents import check_formats, read_batches
 from numtok.corpus.read.encoded import SUFFIXES, open_encoded
 from numtok.corpus.read.find import find_inputs, suffixes
+from numtok.corpus.settings import check_delimiter
 from numtok.errors import InputError
 from numtok.representations import from_dict
 from numtok.tokenizer import schema
@@ -57,11 +58,17 @@ def is_encoded(path: str | Path) -> bool:
 
 
 def text_of(
-    path: str | Path, row: int = 1, text_column: str | None = None, input_format: str | None = None
+    path: str | Path,
+    row: int = 1,
+    text_column: str | None = None,
+    input_format: str | None = None,
+    delimiter: str | None = None,
 ) -> str:
     """The text of a row of a corpus; InputError if there is none."""
     (source,) = find_inputs([path], input_format)
-    batches = read_batches(source, ReadOptions(text_column, batch_bytes=PIECE_BYTES))
+    check_formats([source], "line", delimiter)
+    how = ReadOptions(text_column, batch_bytes=PIECE_BYTES, delimiter=check_delimiter(delimiter))
+    batches = read_batches(source, how)
     text = _nth((batch.texts for batch in batches), row, source.name)[0].as_py()
     if text is None:
         raise InputError(

@@ -20,7 +20,7 @@ from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, joine
 from numtok.corpus.read.documents import read_batches, rows_before
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Template
-from numtok.corpus.settings import EncodeSettings
+from numtok.corpus.settings import EncodeSettings, check_delimiter
 from numtok.errors import NumtokError
 
 Item = TypeVar("Item")
@@ -45,6 +45,7 @@ class Reader:
             text_unit=settings.text_unit,
             on_error=settings.on_error,
             template=None if settings.template is None else Template(settings.template),
+            delimiter=check_delimiter(settings.delimiter),
         )
         self.text_column = ""  # of the first file that has one
         self.rows: dict[Source, int] = {}  # read so far, those that were skipped too

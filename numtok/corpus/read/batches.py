@@ -113,6 +113,7 @@ class ReadOptions:
     on_error: Literal["raise", "skip"] = "raise"
     kept_types: Mapping[str, pa.DataType] = field(default_factory=dict)
     template: Template | None = None
+    delimiter: str | None = None  # of CSV; None for a comma, or a tab in TSV
 
     def wanted(
         self, source: Source, names: Sequence[str], strings: Callable[[], Sequence[str]]

@@ -26,8 +26,12 @@ _TABLES = ("csv", "tsv", "parquet", "arrow", "jsonl")
 _LOOKED_AT = 1 << 20  # bytes of a table
 
 
-def check_text_unit(sources: Sequence[Source], text_unit: str) -> None:
-    """Refuse ``text_unit="file"`` where there is no text file that it would say something of."""
+def check_formats(sources: Sequence[Source], text_unit: str, delimiter: str | None) -> None:
+    """Refuse ``text_unit="file"`` without a text file, and ``delimiter`` without CSV or TSV."""
+    if delimiter is not None and not any(one.format in ("csv", "tsv") for one in sources):
+        raise InputError(
+            f"delimiter={delimiter!r} is for CSV and TSV files, and there is none; leave it out"
+        )
     if text_unit == "file" and not any(source.format == "txt" for source in sources):
         raise InputError("text_unit='file' is for .txt files, and there is none; leave it out")
 
@@ -117,13 +121,15 @@ class _Looking(Template):
         return super().of_columns(columns)
 
 
-def columns_with_numbers(source: Source, grammar: Grammar) -> tuple[str, ...]:
+def columns_with_numbers(
+    source: Source, grammar: Grammar, delimiter: str | None = None
+) -> tuple[str, ...]:
     """The columns in which the first rows hold numbers; none for a pipe, or what is no table."""
     if source.size is None or source.format not in _TABLES:
         return ()
     looking = _Looking()
     with contextlib.suppress(NumtokError, pa.ArrowException, OSError):
-        how = ReadOptions(None, (), _LOOKED_AT, template=looking)
+        how = ReadOptions(None, (), _LOOKED_AT, template=looking, delimiter=delimiter)
         next(FORMATS[source.format].read(source, how), None)
     return tuple(
         name
