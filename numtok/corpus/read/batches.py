@@ -286,7 +286,7 @@ def checked_batches(
             read = {name: columns[name] for name in options.template.columns or names}
             for one, column in read.items():
                 check_column(column, one, source.name)
-            texts = options.template.of_columns(read)
+            texts = options.template.of_columns(read, source.name)
         whole = TextBatch(texts, kept, row, position, source, (), name)
         yield from cut_batches(whole, options.batch_bytes)
         row += len(whole.texts)

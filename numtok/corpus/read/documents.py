@@ -109,16 +109,19 @@ def _before(source: Source) -> Iterator[bytes]:
 
 
 class _Looking(Template):
-    """Keeps the texts of each column that it is given."""
+    """Keeps the texts of each column that has some, and makes none of rows."""
 
     def __init__(self) -> None:
         super().__init__(ROW)
         self.seen: dict[str, list[str | None]] = {}
 
-    def of_columns(self, columns: Mapping[str, pa.Array]) -> pa.Array:
+    def of_columns(self, columns: Mapping[str, pa.Array], path: str = "") -> pa.Array:
+        rows = 0
         for name, column in columns.items():
-            self.seen.setdefault(name, []).extend(as_texts(column).to_pylist())
-        return super().of_columns(columns)
+            rows = len(column)
+            with contextlib.suppress(InputError):
+                self.seen.setdefault(name, []).extend(as_texts(column, name, path).to_pylist())
+        return pa.nulls(rows, pa.large_string())
 
 
 def columns_with_numbers(
