@@ -17,7 +17,7 @@ from numtok.arrays import memory
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.pack import FileRows, PackedRows, TokenLayoutRows
-from numtok.corpus.pieces import Piece, Reader, in_random_order, located, shuffled
+from numtok.corpus.pieces import Piece, Reader, in_random_order, join_small, located, shuffled
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import check_formats
 from numtok.corpus.read.find import find_inputs
@@ -127,6 +127,7 @@ def encode_sources(
     sink = functools.partial(_sink, encoder, run, summary, check_inputs, settled is not None)
     workers = settings.workers or processors()
     budget = (workers + ON_THE_WAY) * settings.batch_bytes
+    pieces = join_small(pieces)
     run_ordered(
         pieces, encoder, sink, lambda piece: piece.batch.texts.nbytes, workers, budget, run.tick
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,7 @@ from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.jobs.folder import read_manifest
-from numtok.corpus.pieces import Piece, located
+from numtok.corpus.pieces import Piece, join_small, located
 from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import check_formats, columns_with_numbers, read_batches
@@ -188,13 +189,20 @@ def _front(texts: pa.Array, limit: int) -> pa.Array:
 
 
 def _pieces(sources: Sequence[Source], how: ReadOptions) -> Iterator[Piece | EncodedPiece]:
-    read = 0
-    for source in sources:
-        if how.text_column is None and how.template is None and is_encoded(source):
-            yield from encoded_pieces([source], how.batch_bytes, read)
+    read, found = 0, how.text_column is None and how.template is None
+    for are_encoded, some in itertools.groupby(sources, lambda one: found and is_encoded(one)):
+        group = list(some)
+        if are_encoded:
+            yield from encoded_pieces(group, how.batch_bytes, read)
         else:
-            for texts in read_batches(source, how):
-                yield Piece(texts, read + texts.position)
+            yield from join_small(_texts(group, how, read))
+        read += sum(source.size or 0 for source in group)
+
+
+def _texts(sources: Sequence[Source], how: ReadOptions, read: int) -> Iterator[Piece]:
+    for source in sources:
+        for texts in read_batches(source, how):
+            yield Piece(texts, read + texts.position)
         read += source.size or 0
 
 

@@ -89,7 +89,7 @@ def joined(batches: Sequence[TextBatch]) -> TextBatch:
             name: pa.concat_arrays([batch.kept[name].cast(column.type) for batch in batches])
             for name, column in first.kept.items()
         },
-        bad=(),
+        bad=tuple(row for batch in batches for row in batch.bad),
         places=Places(
             [source for one in places for source in one.sources],
             np.concatenate([one.of + done for one, done in zip(places, before, strict=False)]),
