@@ -23,6 +23,7 @@ from numtok.corpus.read.encoded import SUFFIXES, open_encoded
 from numtok.corpus.read.find import find_inputs, suffixes
 from numtok.corpus.settings import check_delimiter
 from numtok.errors import InputError
+from numtok.locations import is_folder
 from numtok.representations import from_dict
 from numtok.tokenizer import schema
 from numtok.tokenizer.inspect import Token, tokens_of
@@ -55,6 +56,11 @@ def is_name_of_file(text: str) -> bool:
 def is_encoded(path: str | Path) -> bool:
     """Whether ``numtok encode`` wrote the file."""
     return str(path).lower().endswith(SUFFIXES) and encoded.is_encoded(path)
+
+
+def first_file(path: str | Path, input_format: str | None = None) -> str:
+    """Return the first file of a folder, of a job its first shard; a file as it is."""
+    return find_inputs([path], input_format)[0].path if is_folder(path) else str(path)
 
 
 def text_of(
