@@ -222,12 +222,17 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
         raise InputError(f"{name}={value!r} is unknown; use one of {', '.join(map(repr, choices))}")
 
 
-def check_delimiter(given: str | None) -> str | None:
-    """Return the character between columns, ``"\\t"`` as a tab; InputError if it cannot be one."""
-    delimiter = "\t" if given == "\\t" else given
-    if delimiter is None:
+def check_delimiter(given: Any) -> str | None:
+    """Return the character between columns, a backslash with a t as a tab; InputError if it cannot
+    be one.
+
+    >>> check_delimiter(";")
+    ';'
+    """
+    if given is None:
         return None
-    fits = isinstance(delimiter, str) and len(delimiter) == 1 and delimiter.isascii()
+    delimiter = "\t" if given == "\\t" else str(given)
+    fits = isinstance(given, str) and len(delimiter) == 1 and delimiter.isascii()
     if not fits or delimiter.isalnum() or delimiter in '"\r\n\0':
         raise InputError(
             f"delimiter={given!r} must be one character of ASCII, but no letter, digit, quote or line"

@@ -8,7 +8,6 @@ import bz2
 import contextlib
 import io
 import lzma
-import shutil
 import sys
 import tempfile
 import zlib
@@ -216,6 +215,7 @@ def plain_path(source: Source) -> Iterator[str]:
         return
     with tempfile.NamedTemporaryFile(prefix="numtok-") as copy:
         with ByteStream(source) as stream:
-            shutil.copyfileobj(stream, copy, 8 << 20)
+            while data := stream.read(8 << 20):
+                copy.write(data)
         copy.flush()
         yield copy.name

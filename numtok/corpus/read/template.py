@@ -118,6 +118,9 @@ def as_texts(column: pa.Array, name: str, path: str) -> pa.Array:
     """Return the values as large_string: numbers in their shortest form, decimals with all their
     digits, times in that of ISO 8601. MissingInputError for nested values, and for bytes that are
     no text.
+
+    >>> as_texts(pa.array([0.1, None], pa.float16()), "price", "a.parquet").to_pylist()
+    ['0.1', None]
     """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
