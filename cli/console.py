@@ -51,10 +51,16 @@ def in_options(message: str) -> str:
     """A sentence of numtok with its ``overflow='text'`` as ``--overflow text``."""
 
     def option(found: re.Match[str]) -> str:
-        value = "" if found[2] in ("True", "...") else f" {found[2].strip(chr(39))}"
+        value = "" if found[2] in ("True", "...") else f" {_for_a_shell(found[2])}"
         return f"{OPTIONS[found[1]]}{value}" if found[1] in OPTIONS else found[0]
 
     return re.sub(r"\b([a-z_]+)=('[^']*'|\.\.\.|[\w./:+-]*\w)", option, message)
+
+
+def _for_a_shell(value: str) -> str:
+    """A value as it is typed: in quotes where a shell would act upon it."""
+    bare = value.strip("'")
+    return bare if re.fullmatch(r"[\w.,:=/+%-]*", bare) or bare == value else value
 
 
 def use_colour(stream: Any) -> bool:

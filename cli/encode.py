@@ -43,6 +43,7 @@ Text
   --text-column
   --template
   --format
+  --delimiter
   --text-unit
   --leading-space auto|separate  The space before a number is part of the number's token where the
       tokenizer allows it (auto, the default), or a token of its own (separate).

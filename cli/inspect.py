@@ -28,6 +28,7 @@ Text
   --row N = 1  Which row of the file, from 1.
   --text-column
   --format
+  --delimiter
   --tokenizer
 Numbers
   --numbers LIST...  A representation to show, or several combined, such as xval,bits; repeat the
@@ -50,7 +51,7 @@ numtok encode sample.jsonl -o look.parquet --numbers xval,bits --quiet
 numtok inspect look.parquet --row 2
 """
 DEFAULT_NUMBERS = ("xval,bits", "place", "subword")
-TEXT = click.Argument(["what"], required=False, metavar="[TEXT|FILE]")
+TEXT = click.Argument(["what"], required=False, metavar="[TEXT|FILE|FOLDER/]")
 # of the 256 colours, legible on dark and on light terminals
 INK, TEXT_PAPERS, NUMBER_PAPER, PLACE_INK = 235, (254, 251), 215, 166
 LONGEST = 2000  # characters of a stored text, and tokens, that are printed
@@ -64,7 +65,8 @@ def inspect(
     """Show the numbers of a text, its tokens and columns.
 
     Give a text, or nothing to read standard input. Give a corpus file to take the text of one row
-    (--row), or a file that `numtok encode` wrote to see what is stored for that row.
+    (--row), or a file that `numtok encode` wrote to see what is stored for that row; of a folder the
+    first file is taken.
     """
     if text is not None and what is not None:
         raise click.UsageError("give a text or --text, not both")
@@ -73,7 +75,9 @@ def inspect(
     if what is not None and _is_file(what):
         data = _of_file(what, **options)
     else:
-        refuse("is for a file, and this is a text", "row", "text_column", "input_format")
+        refuse(
+            "is for a file, and this is a text", "row", "text_column", "input_format", "delimiter"
+        )
         given = what if text is None else text
         data = _of_text(_from_stdin() if given in (None, "-") else given, **options)
     if html is not None:
@@ -106,26 +110,26 @@ def _of_file(
     row: int,
     text_column: str | None,
     input_format: str | None,
+    delimiter: str | None,
     tokenizer: str | None,
     **options: Any,
 ) -> dict[str, Any]:
     """Of an encoded one what is stored, of a corpus a document."""
     from numtok.corpus import look
 
+    path = look.first_file(path, input_format)
     if look.is_encoded(path):
         why = "is for a text; this file holds rows that are encoded already"
-        refuse(why, "numbers", "grammar", "pattern", "overflow", "text_column", "input_format")
+        refuse(why, "numbers", "grammar", "pattern", "overflow")
+        refuse(why, "text_column", "input_format", "delimiter")
         return of_row(look.stored_row(path, row, tokenizer))
-    return _of_text(look.text_of(path, row, text_column, input_format), tokenizer, **options)
+    text = look.text_of(path, row, text_column, input_format, delimiter)
+    return _of_text(text, tokenizer, **options)
 
 
 def _is_file(text: str) -> bool:
-    """Whether it names a file; an error for what can only be meant as a name."""
-    if os.path.isdir(text):
-        raise click.UsageError(
-            f"{text} is a folder; name a file in it, or give a text with --text."
-        )
-    if os.path.isfile(text):
+    """Whether it names a file or a folder; an error for what can only be meant as a name."""
+    if os.path.isdir(text) or os.path.isfile(text):
         return True
     if os.path.exists(text):
         raise click.UsageError(
@@ -138,7 +142,7 @@ def _is_file(text: str) -> bool:
     from numtok.locations import is_url
 
     if is_url(text):
-        return look.is_name_of_file(text)
+        return text.endswith("/") or look.is_name_of_file(text)
     if text.startswith(("/", "./", "../", "~/")) or look.is_name_of_file(text):
         raise click.UsageError(
             f"no such file: {text}; check the path, or give a text with --text, or - for standard"

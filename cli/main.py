@@ -50,9 +50,16 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         import warnings
 
+        said = set()
+
+        def say_once(message: Warning | str, *_: Any, **__: Any) -> None:
+            if str(message) not in said:
+                said.add(str(message))
+                print_warning(str(message))
+
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = lambda message, *_, **__: print_warning(str(message))
+                warnings.showwarning = say_once
                 return super().invoke(ctx)
         except click.UsageError as error:
             error.message = shown(error.message)  # type: ignore[misc]  # it quotes arguments, which may be names of files

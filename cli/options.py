@@ -32,6 +32,8 @@ SHARED = """
   --overflow text|clip|error  For numbers that the representation cannot hold: leave them as text (the
       default), take the nearest that it can hold, or stop.
   --format FORMAT  Read the inputs as this format, such as jsonl or csv, whatever their suffix.
+  --delimiter CHAR  The character between columns of CSV, such as ';' or '|'. Default: a comma, and a
+      tab in .tsv.
   --text-column NAME  The column with the text. Default: text, content, document or body, else the
       only column of strings.
   --template TEXT  Make the text from columns: '{name} costs {price}'; or row, a line for each column.

@@ -20,6 +20,7 @@ Output
 Text
   --text-column
   --format
+  --delimiter
   --grammar
   --pattern
 Running
@@ -80,6 +81,7 @@ def _texts(
     inputs: tuple[str, ...],
     progress: ProgressLine,
     input_format: str | None,
+    delimiter: str | None,
     text_column: str | None,
 ) -> Iterator[Any]:
     """The texts of all inputs, with progress while they are read."""
@@ -89,7 +91,7 @@ def _texts(
     from numtok.corpus.summary import Run
 
     run = Run(find_inputs(inputs, input_format), "-", progress)
-    reader = Reader(run.sources, EncodeSettings(text_column=text_column))
+    reader = Reader(run.sources, EncodeSettings(text_column=text_column, delimiter=delimiter))
     for batch, run.read in reader.with_kept_columns(())[0]:
         yield batch.texts
         run.tick()

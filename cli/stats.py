@@ -31,6 +31,7 @@ Text
   --text-column
   --template
   --format
+  --delimiter
   --text-unit
   --on-error
 Running

@@ -35,8 +35,8 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     context ends well, else it is removed.
 
     Forcing what is written to the disk is left to the writer. A link is followed: the file it names
-    is replaced. OutputError if the file exists and ``overwrite`` is not set; it is a folder or a
-    device; or the system refuses.
+    is replaced. OutputError if there is no folder for it; the file exists and ``overwrite`` is not
+    set; it is a folder or a device; or the system refuses.
     """
     if is_url(path):
         with locations.new_object(str(path), overwrite) as file:
@@ -54,8 +54,12 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
             f"{path} is a device or a pipe, which cannot be replaced by a file; choose another name"
         )
     target = Path(os.path.realpath(path)) if os.path.islink(path) else path
+    if not target.parent.is_dir():  # a name that was mistyped would make a folder anywhere
+        raise OutputError(
+            f"cannot write {path}: there is no folder {target.parent}; make it, or choose another"
+            " place"
+        )
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         # a name that the system refuses is refused now, not once hours have gone into the file
         with contextlib.suppress(FileNotFoundError):
             os.lstat(target)
@@ -77,8 +81,9 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
 
 
 def write_file(path: str | Path, content: str | bytes) -> None:
-    """Write ``content`` (text as UTF-8), replacing what is there in one step; a device or a pipe
-    gets it as it is. OutputError if the system refuses; what was there stays as it was.
+    """Write ``content`` (text as UTF-8), replacing what is there in one step, and make the folder
+    that it belongs in; a device or a pipe gets it as it is. OutputError if the system refuses; what
+    was there stays as it was.
     """
     data = memoryview(content.encode() if isinstance(content, str) else content)
     if is_url(path):
@@ -87,6 +92,7 @@ def write_file(path: str | Path, content: str | bytes) -> None:
     path = Path(path)
     special = _is_special(path)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "wb", buffering=0) if special else new_file(path, overwrite=True) as file:
             while data:
                 data = data[file.write(data) :]

@@ -19,7 +19,7 @@ from numtok.corpus.jobs.planning import Encoder, Sharding, is_folder
 from numtok.corpus.read.documents import columns_with_numbers
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.sample import parse_split
-from numtok.corpus.settings import EncodeOptions, EncodeSettings
+from numtok.corpus.settings import EncodeOptions, EncodeSettings, check_delimiter
 from numtok.corpus.summary import Progress, Summary
 from numtok.errors import InputError, RepresentationError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
@@ -87,7 +87,9 @@ def encode_files(  # noqa: D417  # the reference has a table of the others
         summary = _encode_parts(given, output, encoder, sharding, progress, options, parts)
     if summary.documents and not summary.numbers and options.get("template") is None:
         first = find_inputs(given, options.get("input_format"))[0]
-        summary.number_columns = columns_with_numbers(first, encoder.tokenizer.grammar)
+        summary.number_columns = columns_with_numbers(
+            first, encoder.tokenizer.grammar, check_delimiter(options.get("delimiter"))
+        )
     return summary
 
 

@@ -17,9 +17,9 @@ from numtok.arrays import memory
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.pack import FileRows, PackedRows, TokenLayoutRows
-from numtok.corpus.pieces import Piece, Reader, in_random_order, located, shuffled
+from numtok.corpus.pieces import Piece, Reader, in_random_order, join_small, located, shuffled
 from numtok.corpus.read.batches import TextBatch
-from numtok.corpus.read.documents import check_text_unit
+from numtok.corpus.read.documents import check_formats
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import identify
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
@@ -71,7 +71,7 @@ def encode_corpus(
     sources = find_inputs(inputs, settings.input_format)
     if settings.shuffle is not None:
         sources = in_random_order(sources, settings.shuffle)
-    check_text_unit(sources, settings.text_unit)
+    check_formats(sources, settings.text_unit, settings.delimiter)
     refuse_input_as_output(sources, output)
     refuse_own_names(settings.keep_columns, tokenizer)
     run = Run(sources, output, progress)
@@ -127,6 +127,7 @@ def encode_sources(
     sink = functools.partial(_sink, encoder, run, summary, check_inputs, settled is not None)
     workers = settings.workers or processors()
     budget = (workers + ON_THE_WAY) * settings.batch_bytes
+    pieces = join_small(pieces)
     run_ordered(
         pieces, encoder, sink, lambda piece: piece.batch.texts.nbytes, workers, budget, run.tick
     )

@@ -18,10 +18,12 @@ import pyarrow as pa
 from numtok.corpus.decode import tokenizer_of
 from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
-from numtok.corpus.read.documents import read_batches
+from numtok.corpus.read.documents import check_formats, read_batches
 from numtok.corpus.read.encoded import SUFFIXES, open_encoded
 from numtok.corpus.read.find import find_inputs, suffixes
+from numtok.corpus.settings import check_delimiter
 from numtok.errors import InputError
+from numtok.locations import is_folder
 from numtok.representations import from_dict
 from numtok.tokenizer import schema
 from numtok.tokenizer.inspect import Token, tokens_of
@@ -56,12 +58,23 @@ def is_encoded(path: str | Path) -> bool:
     return str(path).lower().endswith(SUFFIXES) and encoded.is_encoded(path)
 
 
+def first_file(path: str | Path, input_format: str | None = None) -> str:
+    """Return the first file of a folder, of a job its first shard; a file as it is."""
+    return find_inputs([path], input_format)[0].path if is_folder(path) else str(path)
+
+
 def text_of(
-    path: str | Path, row: int = 1, text_column: str | None = None, input_format: str | None = None
+    path: str | Path,
+    row: int = 1,
+    text_column: str | None = None,
+    input_format: str | None = None,
+    delimiter: str | None = None,
 ) -> str:
     """The text of a row of a corpus; InputError if there is none."""
     (source,) = find_inputs([path], input_format)
-    batches = read_batches(source, ReadOptions(text_column, batch_bytes=PIECE_BYTES))
+    check_formats([source], "line", delimiter)
+    how = ReadOptions(text_column, batch_bytes=PIECE_BYTES, delimiter=check_delimiter(delimiter))
+    batches = read_batches(source, how)
     text = _nth((batch.texts for batch in batches), row, source.name)[0].as_py()
     if text is None:
         raise InputError(

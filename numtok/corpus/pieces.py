@@ -20,10 +20,11 @@ from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, joine
 from numtok.corpus.read.documents import read_batches, rows_before
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Template
-from numtok.corpus.settings import EncodeSettings
+from numtok.corpus.settings import EncodeSettings, check_delimiter
 from numtok.errors import NumtokError
 
 Item = TypeVar("Item")
+SMALL_BYTES = 1 << 16  # smaller batches cost more than what is in them, and are joined
 BLOCK_BYTES = 32 << 20  # of text and kept columns, that are shuffled together
 
 
@@ -45,6 +46,7 @@ class Reader:
             text_unit=settings.text_unit,
             on_error=settings.on_error,
             template=None if settings.template is None else Template(settings.template),
+            delimiter=check_delimiter(settings.delimiter),
         )
         self.text_column = ""  # of the first file that has one
         self.rows: dict[Source, int] = {}  # read so far, those that were skipped too
@@ -105,11 +107,47 @@ def located(batch: TextBatch) -> Iterator[None]:
         error.move_to_file(source.name, row, near=error.document is None or batch.skipped > 0)
         raise
     except Exception as error:
-        first = rows_before(batch.source) + batch.first_row
-        error.add_note(
-            f"while encoding rows {first + 1} to {first + len(batch.texts)} of {batch.source.name}"
-        )
+        sources, of, rows = batch.where
+        ends = (f"row {rows[end] + 1} of {sources[of[end]].name}" for end in (0, -1) if len(rows))
+        error.add_note(f"while encoding {' to '.join(ends)}")
         raise
+
+
+def _size(batch: TextBatch) -> int:
+    """Return the bytes of the texts and the kept columns."""
+    return sum(column.nbytes for column in (batch.texts, *batch.kept.values()))
+
+
+def join_small(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield the same documents, with batches of less than ``SMALL_BYTES`` joined to larger ones: a
+    folder of tiny files gives a batch for each. An error comes after the documents before it.
+    """
+    waiting: list[Piece] = []
+    size = 0
+    try:
+        for piece in pieces:
+            small = _size(piece.batch) < SMALL_BYTES
+            if small:
+                waiting.append(piece)
+                size += _size(piece.batch)
+            if not small or size >= SMALL_BYTES:
+                yield from _joined(waiting)
+                waiting, size = [], 0
+            if not small:
+                yield piece
+    except Exception:
+        yield from _joined(waiting)
+        raise
+    yield from _joined(waiting)
+
+
+def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Yield one piece with the rows of all; nothing of none."""
+    filled = [piece for piece in pieces if len(piece.batch.texts)] or pieces[-1:]
+    if len(filled) > 1:
+        yield Piece(joined([piece.batch for piece in filled]), pieces[-1].read)
+    else:
+        yield from filled
 
 
 def in_random_order(items: Sequence[Item], *seed: int) -> list[Item]:
@@ -124,7 +162,7 @@ def shuffled(pieces: Iterable[Piece], seed: int, batch_bytes: int) -> Iterator[P
     for batch, read in pieces:
         if len(batch.texts):
             block.append(batch)
-            size += sum(column.nbytes for column in (batch.texts, *batch.kept.values()))
+            size += _size(batch)
         if size >= BLOCK_BYTES:
             yield from _permuted(block, (seed, number), batch_bytes, read)
             size, number = 0, number + 1

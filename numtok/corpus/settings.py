@@ -28,6 +28,7 @@ class EncodeOptions(TypedDict, total=False):
         add_special_tokens: put the source tokenizer's special tokens around each text.
         parse_special: read special tokens that are written in the text as such.
         input_format: of the inputs, whatever their suffix.
+        delimiter: between the columns of CSV and TSV, as ``";"``; by default a comma, a tab in TSV.
         output_format: parquet or arrow, whatever the suffix; jsonl (the default there) or arrow for
             standard output.
         compression: of the output: ``"zstd"``, ``"lz4"`` or ``"none"``, for Parquet also
@@ -62,6 +63,7 @@ class EncodeOptions(TypedDict, total=False):
     add_special_tokens: bool
     parse_special: bool
     input_format: str | None
+    delimiter: str | None
     output_format: str | None
     compression: str | None
     text_unit: Literal["line", "file"]
@@ -135,6 +137,7 @@ class EncodeSettings:
     add_special_tokens: bool = False
     parse_special: bool = False
     input_format: str | None = None
+    delimiter: str | None = None
     output_format: str | None = None
     compression: str | None = "zstd"
     text_unit: Literal["line", "file"] = "line"
@@ -173,6 +176,7 @@ class EncodeSettings:
                 raise InputError(
                     "template=... and text_column=... both tell the text; leave out one"
                 )
+        check_delimiter(self.delimiter)
         documents = self.documents  # or an error
         if self.split_seed and documents is None:
             raise InputError(
@@ -216,3 +220,22 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     """Raise InputError if the value is none of the choices."""
     if value not in choices:
         raise InputError(f"{name}={value!r} is unknown; use one of {', '.join(map(repr, choices))}")
+
+
+def check_delimiter(given: Any) -> str | None:
+    """Return the character between columns, a backslash with a t as a tab; InputError if it cannot
+    be one.
+
+    >>> check_delimiter(";")
+    ';'
+    """
+    if given is None:
+        return None
+    delimiter = "\t" if given == "\\t" else str(given)
+    fits = isinstance(given, str) and len(delimiter) == 1 and delimiter.isascii()
+    if not fits or delimiter.isalnum() or delimiter in '"\r\n\0':
+        raise InputError(
+            f"delimiter={given!r} must be one character of ASCII, but no letter, digit, quote or line"
+            " break, as in ';'"
+        )
+    return delimiter

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -22,13 +23,14 @@ from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.jobs.folder import read_manifest
-from numtok.corpus.pieces import Piece, located
+from numtok.corpus.pieces import Piece, join_small, located
 from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
-from numtok.corpus.read.documents import check_text_unit, columns_with_numbers, read_batches
+from numtok.corpus.read.documents import check_formats, columns_with_numbers, read_batches
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Template
+from numtok.corpus.settings import check_delimiter
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, processors
 from numtok.corpus.unpack import EncodedPiece, encoded_pieces
 from numtok.errors import InputError, NumtokError
@@ -56,6 +58,7 @@ def corpus_stats(
     text_column: str | None = None,
     template: str | None = None,
     input_format: str | None = None,
+    delimiter: str | None = None,
     text_unit: Literal["line", "file"] = "line",
     on_error: Literal["raise", "skip"] = "raise",
     workers: int | None = None,
@@ -77,6 +80,7 @@ def corpus_stats(
         template: in place of ``text_column``, columns joined to a text: see
             :func:`numtok.encode_files`.
         input_format: of the inputs, whatever their suffix.
+        delimiter: between the columns of CSV and TSV, if it is another than a comma or a tab.
         text_unit: in ``.txt``, whether a line or the whole file is a document.
         on_error: ``"skip"`` leaves out bad rows of JSON lines and text files.
         workers: threads that count; by default one per processor.
@@ -89,7 +93,7 @@ def corpus_stats(
     given = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     stored, given = ([], given) if text_column or template or input_format else _stored(given)
     sources = find_inputs(given, input_format) if given or not stored else []
-    check_text_unit(sources, text_unit)
+    check_formats(sources, text_unit, delimiter)
     for name, value in (("grammar", grammar), ("tokenizer", tokenizer)):
         if value is not None and text_column is template is None and all(map(is_encoded, sources)):
             raise InputError(
@@ -99,11 +103,19 @@ def corpus_stats(
     if not sources:
         return Statistics.merge(stored)
     joined = None if template is None else Template(template)
-    how = ReadOptions(text_column, (), batch_bytes, text_unit, on_error, template=joined)
+    how = ReadOptions(
+        text_column,
+        (),
+        batch_bytes,
+        text_unit,
+        on_error,
+        template=joined,
+        delimiter=check_delimiter(delimiter),
+    )
     made = Tokenizer.from_pretrained(tokenizer, Subword(), check_grammar(grammar))
     total = _total(Run(sources, "-", progress), how, made, workers)
     if total.documents and not total.numbers and not (template or is_encoded(sources[0])):
-        _warn_of_other_columns(columns_with_numbers(sources[0], made.grammar))
+        _warn_of_other_columns(columns_with_numbers(sources[0], made.grammar, how.delimiter))
     return Statistics.merge([*stored, total])
 
 
@@ -177,13 +189,20 @@ def _front(texts: pa.Array, limit: int) -> pa.Array:
 
 
 def _pieces(sources: Sequence[Source], how: ReadOptions) -> Iterator[Piece | EncodedPiece]:
-    read = 0
-    for source in sources:
-        if how.text_column is None and how.template is None and is_encoded(source):
-            yield from encoded_pieces([source], how.batch_bytes, read)
+    read, found = 0, how.text_column is None and how.template is None
+    for are_encoded, some in itertools.groupby(sources, lambda one: found and is_encoded(one)):
+        group = list(some)
+        if are_encoded:
+            yield from encoded_pieces(group, how.batch_bytes, read)
         else:
-            for texts in read_batches(source, how):
-                yield Piece(texts, read + texts.position)
+            yield from join_small(_texts(group, how, read))
+        read += sum(source.size or 0 for source in group)
+
+
+def _texts(sources: Sequence[Source], how: ReadOptions, read: int) -> Iterator[Piece]:
+    for source in sources:
+        for texts in read_batches(source, how):
+            yield Piece(texts, read + texts.position)
         read += source.size or 0
 
 

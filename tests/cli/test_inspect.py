@@ -143,13 +143,29 @@ def test_packed_and_null_rows_and_those_that_there_are_not(tmp_path):
     refused("inspect", tmp_path / "null.parquet", "--row", "2")
 
 
+def test_of_a_folder_the_first_file_is_shown(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    job, corpus = Path("job"), Path("corpus")
+    numtok.encode_files(SAMPLE, job, scale=1, shards=2, keep_text=True, workers=1)
+    corpus.mkdir()
+    (corpus / "b.jsonl").write_text('{"text": "last 9"}\n')
+    (corpus / "a.jsonl").write_text('{"text": "first 5"}\n{"text": "second 6"}\n')
+    for name in ("job", "job/"):
+        told = inspect(name, "--row", "2")
+        assert "row 2 of job/000000.parquet" in told and TEXTS[1][:40] in told
+    assert inspect("job", "--limit", "3") == inspect("job/000000.parquet", "--limit", "3")
+    told = inspect("corpus/", "--row", "2", "--numbers", "subword")
+    assert "1 number in 8 characters" in told and "econd|" in told
+    Path("empty").mkdir()
+    assert "holds no file of a known kind" in refused("inspect", "empty")
+    assert "1 number" in inspect("--text", "job 5", "--numbers", "subword")
+
+
 @pytest.mark.parametrize("text", ["misspelt.jsonl", "./5", "data.parquet.zst", "/5/6"])
 def test_what_looks_like_a_file_is_no_text(text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("here").mkdir()
     assert f"no such file: {text}; check the path, or give" in refused("inspect", text)
     assert "in " in inspect("--text", text, "--numbers", "subword")
-    assert "is a folder; name a file in it" in refused("inspect", "here")
     for other in ("1/2", "km/h", "see a.jsonl 5", "5.txtx"):
         inspect(other, "--numbers", "subword")
 

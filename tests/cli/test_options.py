@@ -52,6 +52,8 @@ encode EN --numbers bits | --fit ! only xval has a scale
 encode EN --numbers bits | --fit-quantile 0.5 ! only xval has a scale
 encode EN --scale 1 | --fit-quantile 0.5 ! leave out one
 encode sample.csv -o out.parquet | --text-column id | --template row
+encode semi.csv -o out.parquet | --delimiter ;
+encode EN | --delimiter ; ! is for CSV | --delimiter ;; ! one character
 encode lines.txt -o out.parquet | --text-column id ! has no columns
 encode lines.txt -o out.parquet | --format jsonl ! not valid JSON | --text-unit file
 encode EN --tokenizer special.json | --add-special-tokens
@@ -98,6 +100,9 @@ inspect sample.jsonl | --row 2
 inspect is5 | --row 2 ! is for a file | --text-column id ! is for a file
 inspect is5 | --format csv ! is for a file
 inspect sample.csv | --text-column id
+inspect semi.csv | --delimiter ;
+inspect is5 | --delimiter ; ! is for a file
+inspect encoded.parquet | --delimiter ; ! is for a text
 inspect encoded.parquet | --text-column id ! is for a text | --format csv ! is for a text
 inspect encoded.parquet | --tokenizer mine ! another | --numbers p10 ! is for a text
 inspect encoded.parquet | --grammar data ! is for a text | --pattern 2 ! is for a text
@@ -122,6 +127,7 @@ stats encoded.parquet | --grammar data ! is for texts | --pattern \d ! is for te
 stats encoded.parquet | --tokenizer mine ! is for texts
 stats counted | --grammar data ! is for texts
 stats sample.csv | --text-column id | --template row
+stats semi.csv | --delimiter ;
 stats lines.txt | --text-column id ! has no columns | --format jsonl ! not valid JSON
 stats lines.txt | --text-unit file
 stats bad.jsonl | --on-error skip
@@ -129,6 +135,7 @@ train sample.jsonl | -o new
 train sample.jsonl -o new | --vocab-size 300 | --min-frequency 50
 train sample.jsonl -o mine | --overwrite
 train sample.csv -o new | --text-column id
+train semi.csv -o new | --delimiter ;
 train lines.txt -o new | --format jsonl ! not valid JSON
 train grouped.txt -o new --min-frequency 1 | --grammar european | --pattern [0-9]+
 warm-up --tokenizer nowhere | --numbers nothing ! nothing
@@ -148,6 +155,7 @@ def made(tmp_path_factory):
     rows = [json.loads(line) for line in SAMPLE.read_text("utf-8").splitlines()]
     cells = "".join(f'{row["id"]},"5 of {n}"\n' for n, row in enumerate(rows))
     (folder / "sample.csv").write_text("id,text\n" + cells)
+    (folder / "semi.csv").write_text("id;text\n" + cells.replace(",", ";"))
     (folder / "lines.txt").write_text("one 1, two 2\nthree 3\n")
     answer = {"prediction": "3/4", "target": "0.75", "other": "5"}
     (folder / "answers.jsonl").write_text(json.dumps(answer))
@@ -261,7 +269,7 @@ def test_numtok_speaks_python_and_the_command_line_of_options():
         "use --overflow text or --keep-text, not foo=3; --pack too"
     )
     assert in_options("by text_column=NAME, end_token='</s>', input_format='x'.") == (
-        "by --text-column NAME, --end-token </s>, --format x."
+        "by --text-column NAME, --end-token '</s>', --format x."
     )
     # All that a command may be told in Python's words has an option of that name.
     rooms = tuple(f"numtok/{room}" for room in ("corpus/", "tokenizer/", "engines/", "files", "st"))

@@ -22,7 +22,14 @@ from numtok.corpus.read import formats
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.encoded import read_encoded
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
-from numtok.errors import InputError, NumtokError, RepresentationError, SchemaError, TokenizerError
+from numtok.errors import (
+    InputError,
+    NumtokError,
+    OutputError,
+    RepresentationError,
+    SchemaError,
+    TokenizerError,
+)
 from numtok.representations import FloatBits, FoNE
 from numtok.tokenizer.metadata import READ_VERSIONS
 from numtok_torch import NumberDataset
@@ -207,3 +214,19 @@ def test_an_input_format_is_a_reader_and_a_line_in_the_table(folder, monkeypatch
     assert result.exit_code == 0, result.output
     numtok.encode_files(folder, "b.parquet", input_format="rev", keep_text=True)
     assert decoded(Path("a.parquet")) == decoded(Path("b.parquet")) == ["it is -2.5"]
+
+
+@pytest.mark.parametrize("name", ["no/a.parquet", "no/deeper/a.arrow", "no/a.jsonl"])
+def test_a_file_makes_no_folder(name, tmp_path):
+    """A name that was mistyped is told; a folder that is named as the output is made."""
+    out, source = tmp_path / name, tmp_path / "in.jsonl"
+    source.write_text('{"text": "is 5"}\n')
+    with pytest.raises(OutputError, match=f"there is no folder {out.parent}; make it"):
+        numtok.encode_files(source, out, scale=1.0)
+    numtok.encode_files(source, f"{tmp_path}/job/deeper/", scale=1.0, keep_text=True)
+    with pytest.raises(OutputError, match="there is no folder"):
+        numtok.decode_files(f"{tmp_path}/job/deeper/", out.with_suffix(".jsonl"))
+    assert not (tmp_path / "no").exists()
+    out.parent.mkdir(parents=True)
+    numtok.encode_files(source, out, scale=1.0)
+    assert out.exists()

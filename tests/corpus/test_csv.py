@@ -3,11 +3,17 @@
 import csv
 import gzip
 import io
+import warnings
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from input_files import batches_of, failure, read_all, write
+
+import numtok
+from numtok.errors import InputError
 
 
 @pytest.mark.parametrize("size", [50, 50_000])
@@ -119,3 +125,92 @@ def test_what_the_csv_module_writes_comes_back(
     data = out.getvalue() if ends else out.getvalue().removesuffix(line_break)
     path = write(tmp_path_factory.mktemp("csv"), "a.csv", data)
     assert read_all(path, batch_bytes=batch_bytes, text_column="text") == [text for _, text in rows]
+
+
+# Other delimiters
+
+
+@pytest.mark.parametrize("delimiter", [";", "|", "\t", ":", "^", "]", "-", " ", "'", "."])
+def test_a_delimiter_of_ones_own(tmp_path, delimiter):
+    out = io.StringIO(newline="")
+    rows = [("id", "text"), ("1", "a,b 2,50"), ("2", f"with{delimiter}one"), ("3", 'a "b"\nc')]
+    csv.writer(out, delimiter=delimiter).writerows(rows)
+    for name in ("a.csv", "a.tsv"):
+        path = write(tmp_path, name, out.getvalue())
+        for batch_bytes in (1, 1 << 20):
+            how = {"delimiter": delimiter, "text_column": "text", "batch_bytes": batch_bytes}
+            assert read_all(path, **how) == [text for _, text in rows[1:]]
+
+
+def test_the_delimiter_holds_for_files_folders_and_statistics(tmp_path):
+    (tmp_path / "in").mkdir()
+    write(tmp_path, "in/a.csv", "name;price\ntea;2,50\nrice;1234,00\n")
+    how = {"grammar": "european", "delimiter": ";"}
+    template = "{name} costs {price}"
+    for output in ("one.parquet", "folder/"):
+        out = f"{tmp_path}/{output}"
+        options = {"template": template, "scale": 1.0, "keep_text": True}
+        numtok.encode_files(tmp_path / "in", out, **options, **how)
+        path = f"{out}000000.parquet" if out.endswith("/") else out
+        assert pq.read_table(path)["number_value"].to_pylist() == [[2.5], [1234.0]]
+    assert numtok.corpus_stats(tmp_path / "in", template=template, **how).numbers == 2
+    # a text column without numbers: the columns that hold some are found by the same delimiter
+    summary = numtok.encode_files(
+        tmp_path / "in", tmp_path / "b.parquet", text_column="name", **how
+    )
+    assert summary.number_columns == ("price",)
+
+
+def test_a_delimiter_that_cannot_be_one(tmp_path):
+    write(tmp_path, "a.csv", "a;b\n1;2\n")
+    write(tmp_path, "a.txt", "a;b\n1;2\n")
+    for wrong in (";;", "", "x", "1", '"', "\n", "é", 5):
+        with pytest.raises(InputError, match="delimiter="):
+            numtok.encode_files(tmp_path / "a.csv", tmp_path / "o.parquet", delimiter=wrong)
+    for call in (numtok.corpus_stats, lambda *one, **how: numtok.encode_files(*one, "o", **how)):
+        with pytest.raises(InputError, match="for CSV and TSV"):
+            call(tmp_path / "a.txt", delimiter=";")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+@pytest.mark.parametrize("delimiter", [";", "|", "\t", ","])
+def test_rows_with_another_delimiter_are_told_with_the_way_to_read_them(tmp_path, name, delimiter):
+    if delimiter == ("," if name == "a.csv" else "\t"):
+        return
+    path = write(tmp_path, name, "name;price\ntea;2\n\n1;2\n".replace(";", delimiter))
+    with pytest.warns(UserWarning, match="'name', 'price'") as caught:
+        assert len(read_all(path)) == 2
+    [warning] = caught
+    assert f"delimiter={delimiter!r}" in str(warning.message)
+    assert "european" not in str(warning.message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        how = {"delimiter": delimiter}
+        assert read_all(path, text_column="name", **how) == ["tea", "1"]
+        usual = "," if name == "a.csv" else "\t"
+        assert len(read_all(path, delimiter=usual)) == 2  # it was named, so it is meant
+
+
+def test_decimal_commas_are_named_in_the_error(tmp_path):
+    path = write(tmp_path, "a.csv", "name;price\ntea;2,50\nrice;1234,00\n")
+    with pytest.warns(UserWarning, match="delimiter=';'"):
+        error = failure(path)
+    for told in ("delimiter=';'", "2,50 has a decimal comma", "grammar='european'"):
+        assert told in str(error)
+    path = write(tmp_path, "b.csv", "text,price\ntea,2,50\n")
+    assert "decimal comma, as in 2,50" in str(failure(path, text_column="text"))
+
+
+def test_a_column_of_lists_is_no_other_delimiter(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for data in ("id,text\n1,a;b\n2,c;d\n", "text\na;b\nc;d\n", '"a;b",text\n1,x\n2,y;z\n'):
+            assert read_all(write(tmp_path, "a.csv", data), text_column="text")
+
+
+def test_a_plan_says_nothing_of_a_delimiter_that_was_not_given(tmp_path):
+    """So shards and receipts of versions without the option stay as they are."""
+    write(tmp_path, "a.csv", "text\n1\n")
+    numtok.encode_files(tmp_path / "a.csv", f"{tmp_path}/out/")
+    schema = pq.read_schema(tmp_path / "out/000000.parquet")
+    assert isinstance(schema, pa.Schema) and b"delimiter" not in schema.metadata[b"numtok_job"]

@@ -97,21 +97,54 @@ def test_a_killed_command_takes_its_workers_along_and_goes_on(corpus, unbroken, 
     assert finish(corpus, out, unbroken).resumed == before
 
 
+# What a worker does in place of a shard, so that it cannot end soon: it waits for a thread.
+ENCODES_LONG = "ThreadPoolExecutor(1).submit(time.sleep, 60).result()"
+PARENT = """
+import sys, numtok
+numtok.encode_files(sys.argv[2], sys.argv[3], shards=8, workers=2)
+"""
+
+
+@pytest.mark.parametrize("when", ["starting", "encoding"])
+def test_workers_end_within_a_second_of_their_parent(when, corpus, tmp_path):
+    """Whatever they are at: importing, or in the middle of a long document."""
+    act = f"from numtok.corpus.jobs import run; run.COMMAND = ['-c', {worker_that(ENCODES_LONG)!r}]"
+    code = PARENT if when == "starting" else f"{act}\n{PARENT}"
+
+    def seconds(out):
+        process = interrupts.start([sys.executable, "-c", code, "", str(corpus), str(out)])
+        if when == "starting":
+            interrupts.wait_for(lambda: len(interrupts.children(process)) == 2)
+        else:
+            interrupts.wait_for(lambda: len(list(out.glob("__numtok/0*.claim"))) == 2)
+        began = time.monotonic()
+        interrupts.kill_with_children(process)
+        return time.monotonic() - began
+
+    # a machine that is busy may take longer once
+    assert any(seconds(tmp_path / str(attempt)) < 1 for attempt in range(3))
+
+
 # In a worker: over shard 2 it dies, as with too little memory; or it waits
 # for ever in place of a shard after the first two.
 DIES = "os.kill(os.getpid(), 9) if shard.number == 2 else made(task, shard, *others)"
 WAITS = "made(task, shard, *others) if shard.number < 2 else threading.Event().wait()"
 
 
-def workers_that(monkeypatch, act, before=""):
-    """Have workers do that in place of making a shard."""
-    code = (
-        f"import os, sys, threading; from numtok.corpus.jobs import work; {before}\n"
+def worker_that(act, before=""):
+    """The code of a worker that does this in place of making a shard."""
+    return (
+        "import os, sys, threading, time; from concurrent.futures import ThreadPoolExecutor\n"
+        f"from numtok.corpus.jobs import work, worker; {before}\n"
         "made = work.encode_shard\n"
         f"def encode_shard(task, shard, *others):\n    {act}\n"
-        "work.encode_shard = encode_shard; work.main()"
+        "work.encode_shard = encode_shard; worker.main()"
     )
-    monkeypatch.setattr("numtok.corpus.jobs.run.COMMAND", ["-c", code])
+
+
+def workers_that(monkeypatch, act, before=""):
+    """Have workers do that in place of making a shard."""
+    monkeypatch.setattr("numtok.corpus.jobs.run.COMMAND", ["-c", worker_that(act, before)])
 
 
 @pytest.mark.parametrize("before", ["", "sys.exit = os._exit"], ids=["tidy", "at once"])

@@ -128,3 +128,24 @@ def test_polars_and_duckdb(name, tmp_path):
             assert flattened(row for (row,) in found) == values, column
             for one in (frame, lazy):
                 assert flattened(one[column].to_list()) == values, column
+
+
+def test_a_folder_of_shards(tmp_path):
+    """By its name where a program skips the inner folder, else by a pattern, as the page says."""
+    datasets, polars = pytest.importorskip("datasets"), pytest.importorskip("polars")
+    duckdb, folder = pytest.importorskip("duckdb"), tmp_path / "out"
+    for name in "ab":
+        (tmp_path / "in").mkdir(exist_ok=True)
+        write_texts(tmp_path / "in" / f"{name}.jsonl", TEXTS)
+    numtok.encode_files(tmp_path / "in", folder, shards=2, keep_columns=["id"])
+    ids = [*range(len(TEXTS))] * 2
+    assert len(list(folder.glob("*.parquet"))) == 2
+    how = {"data_dir": str(folder), "split": "train", "cache_dir": str(tmp_path / "cache")}
+    assert datasets.load_dataset("parquet", **how)["id"] == ids
+    assert pq.read_table(folder)["id"].to_pylist() == ids
+    pattern = f"{folder}/*.parquet"
+    assert polars.scan_parquet(pattern).collect()["id"].to_list() == ids
+    assert polars.read_parquet(pattern)["id"].to_list() == ids
+    with duckdb.connect() as connection:
+        found = connection.execute(f"select id from '{pattern}'").fetchall()
+    assert sorted(one for (one,) in found) == sorted(ids)

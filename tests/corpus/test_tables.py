@@ -1,8 +1,10 @@
 """Tables: columns joined to texts by a template, and a word where the numbers are elsewhere."""
 
 import json
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
@@ -75,12 +77,81 @@ def test_values_are_written_as_they_are(tmp_path):
         texts = read_all(tmp_path / name, template="{a}|{b}|{c}|{d}|{f}")
         assert texts == [whole, None, None, "|text|||"]
     assert read_all(tmp_path / "a.jsonl", template="row")[3] == "b: text\ng: 1"
-    typed = {"n": [1, None], "x": [0.5, None], "l": [[1, 2], None]}
-    typed |= {"d": [Decimal("1.50"), None], "c": pa.array(["a", None]).dictionary_encode()}
+    typed = {"n": [1, None], "x": [0.5, None], "d": [Decimal("1.50"), None]}
+    typed |= {"c": pa.array(["a", None]).dictionary_encode()}
     pq.write_table(pa.table(typed), tmp_path / "a.parquet")
-    texts = read_all(tmp_path / "a.parquet", template="{n} {x} {d} {l} {c}")
-    assert texts == ["1 0.5 1.50 [1, 2] a", None]
+    assert read_all(tmp_path / "a.parquet", template="{n} {x} {d} {c}") == ["1 0.5 1.50 a", None]
     assert read_all(tmp_path / "a.parquet", template="row")[1] is None
+
+
+HOUR = timedelta(hours=1)
+TYPED = [
+    (pa.decimal128(20, 8), ["0", "1.5", "-0.00000001", None],
+     ["0.00000000", "1.50000000", "-0.00000001", ""]),
+    (pa.decimal256(60, 8), ["0", "123456789012345678901234567890"],
+     ["0.00000000", "123456789012345678901234567890.00000000"]),
+    (pa.float16(), [0.1, -2.5, 1e-7, 1, None, float("inf")], ["0.1", "-2.5", "1e-7", "1", "", "inf"]),
+    (pa.float32(), [0.1, 1e10], ["0.1", "1e+10"]),
+    (pa.duration("us"), [26 * HOUR + timedelta(microseconds=5), -HOUR / 2, 0 * HOUR, None],
+     ["P1DT2H0.000005S", "-PT30M", "PT0S", ""]),
+    (pa.duration("s"), [HOUR, 61 * timedelta(seconds=1)], ["PT1H", "PT1M1S"]),
+    (pa.timestamp("us"), [datetime(2020, 1, 2, 3, 4, 5, 600), datetime(1, 1, 1), None],
+     ["2020-01-02T03:04:05.0006", "0001-01-01T00:00:00", ""]),
+    (pa.timestamp("ns", "Asia/Kolkata"), [datetime(2020, 1, 2), datetime(1960, 1, 2, 0, 0, 0, 100)],
+     ["2020-01-02T05:30:00+05:30", "1960-01-02T05:30:00.0001+05:30"]),
+    (pa.timestamp("ms", "UTC"), [datetime(2020, 1, 2, 3, 4, 5, 120000)], ["2020-01-02T03:04:05.12Z"]),
+    (pa.date32(), [date(2020, 1, 2)], ["2020-01-02"]),
+    (pa.time64("us"), [time(3, 4, 5)], ["03:04:05.000000"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+@pytest.mark.parametrize(("kind", "values", "texts"), TYPED, ids=[str(kind) for kind, *_ in TYPED])
+def test_values_of_types_have_the_form_that_people_write(name, kind, values, texts, tmp_path):
+    if pa.types.is_decimal(kind):
+        values = [None if one is None else Decimal(one) for one in values]
+    if kind == pa.float16():
+        values = [None if one is None else np.float16(one) for one in values]
+    made = pa.table({"v": pa.array(values, kind)})
+    write = pq.write_table if name == "a.parquet" else pyarrow.feather.write_feather
+    write(made, tmp_path / name)
+    assert read_all(tmp_path / name, template="<{v}>") == [
+        f"<{text}>" if text else None for text in texts
+    ]
+
+
+def test_every_half_float_reads_back(tmp_path):
+    values = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    pq.write_table(pa.table({"v": values}), tmp_path / "a.parquet")
+    texts = read_all(tmp_path / "a.parquet", template="{v}")
+    np.testing.assert_array_equal(np.array(texts, np.float64).astype(np.float16), values)
+    assert max(map(len, texts)) <= len("-0.00001234")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_columns_without_texts_are_refused_by_name(name, tmp_path):
+    nested = {
+        "list": pa.array([[1.0, 2.0]]),
+        "object": pa.array([{"a": 1}]),
+        "map": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())),
+        "pair": pa.array([[1, 2]], pa.list_(pa.int64(), 2)),
+        "bytes": pa.array([b"\xff"]),
+    }
+    write = pq.write_table if name == "a.parquet" else pyarrow.feather.write_feather
+    for column, values in nested.items():
+        write(pa.table({"price": [5], column: values}), tmp_path / name)
+        for template in (f"{{{column}}}", f"{{price}} {{{column}}}", "row"):
+            for on_error in ("raise", "skip"):
+                error = failure(tmp_path / name, template=template, on_error=on_error)
+                assert f"column {column!r} of the template" in str(error)
+        assert read_all(tmp_path / name, template="{price}") == ["5"]
+
+
+def test_numbers_beside_a_nested_column_are_told(tmp_path):
+    columns = {"text": ["none"], "price": [5], "list": [[1, 2]]}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    summary = numtok.encode_files(tmp_path / "a.parquet", tmp_path / "o.parquet")
+    assert summary.number_columns == ("price",)
 
 
 ODD = {  # of the kind of WikiTableQuestions

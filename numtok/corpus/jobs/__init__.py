@@ -2,7 +2,8 @@
 
 ``planning`` turns what is asked for into a ``plan`` (``cut`` says where inputs are cut); ``run``
 starts what does its shards, here, in other processes or on a Ray cluster, and each of these ``work``
-s off one after the other by ``claims``; a shard is done once its receipt is there.
+s off one after the other by ``claims``; ``worker`` is the program of a process that does. A shard
+is done once its receipt is there.
 ``job`` puts these together and adds up. ``folder`` alone knows where files lie, ``config`` reads
 options from a file, ``card`` writes one for the Hugging Face hub.
 

@@ -23,7 +23,7 @@ from numtok.options import conform
 Kind = TypeVar("Kind")
 
 # all that is not data; other programs skip such a name: datasets for its two underscores, pyarrow
-# and Spark for one
+# and Spark for one; polars skips no folder, and is given the files
 OWN = "__numtok"
 PLAN, MANIFEST, TOKENIZER = f"{OWN}/plan.json", f"{OWN}/manifest.json", f"{OWN}/tokenizer"
 TOKENIZER_FILES = (TOKENIZER, f"{TOKENIZER}/tokenizer.json", f"{TOKENIZER}/numtok.json")

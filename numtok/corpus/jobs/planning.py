@@ -47,7 +47,7 @@ from numtok.corpus.jobs.plan import (
     versions,
 )
 from numtok.corpus.pieces import Reader, in_random_order
-from numtok.corpus.read.documents import check_text_unit
+from numtok.corpus.read.documents import check_formats
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source, identify
 from numtok.corpus.sample import Sample
@@ -141,6 +141,8 @@ class Request:
         """All that changes the output, JSON-ready, by the names of encode_files."""
         given = dataclasses.asdict(self.settings)
         tokenizer, fit = self.encoder.tokenizer, self.encoder.fit
+        if self.settings.delimiter is None:  # as in the plans of versions without that option
+            del given["delimiter"]
         return {name: value for name, value in given.items() if name not in _NOT_SETTLED} | {
             "keep_columns": list(self.settings.keep_columns),
             "output_format": self.settings.output_format or "parquet",
@@ -170,7 +172,7 @@ def make_request(
     schema = encoder.tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens)
     rows_for(settings, schema, encoder.tokenizer)
     sources = sorted(find_inputs(inputs, settings.input_format), key=lambda source: source.path)
-    check_text_unit(sources, settings.text_unit)
+    check_formats(sources, settings.text_unit, settings.delimiter)
     for source in sources:
         if source.path == "-" or source.size is None:
             message = (

@@ -35,7 +35,7 @@ TRIES = 3  # of a shard whose process dies
 RAY_TRIES = 100  # of a task: of all the shards that it comes to, each may cost it some
 LOOK, LOOK_AWAY = 0.2, 2.0  # seconds between two looks at a folder, and at one in a store
 PATIENCE = 10.0  # seconds that a worker has for tidying up
-COMMAND = ["-m", "numtok.corpus.jobs.work"]
+COMMAND = ["-m", "numtok.corpus.jobs.worker"]
 # a quarter less memory in each worker, for no more time
 THRIFTY = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
 _LONGEST = 500  # characters of what a dead worker said last
@@ -232,19 +232,18 @@ class JobRun:
         given = self._given("/" if all(map(locations.is_url, places)) else os.getcwd(), threads=1)
         with _connected(address) as ray:
             task = ray.remote(num_cpus=1, max_retries=RAY_TRIES)(do_share)
-            count = self.workers or 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
-            waiting = [task.remote(**given) for _ in range(min(count, free))]
-            while waiting:
-                ended, waiting = ray.wait(waiting, num_returns=1, timeout=LOOK_AWAY)
-                try:
+            try:
+                count = self.workers or 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+                waiting = [task.remote(**given) for _ in range(min(count, free))]
+                while waiting:
+                    ended, waiting = ray.wait(waiting, num_returns=1, timeout=LOOK_AWAY)
                     ray.get(ended)
-                except ray.exceptions.RayError as error:
-                    reason = " ".join(str(getattr(error, "cause", error)).split())[:300]
-                    raise JobError(
-                        f"a node cannot go on ({reason}); the folders of a job must be the same on"
-                        " all of them, as on a shared file system"
-                    ) from error
-                self.look()
+                    self.look()
+            except ray.exceptions.RayError as error:
+                raise JobError(
+                    f"a node cannot go on ({_reason(getattr(error, 'cause', error))}); the folders of"
+                    " a job must be the same on all of them, as on a shared file system"
+                ) from error
 
 
 class _Worker(NamedTuple):
@@ -262,7 +261,7 @@ class _Worker(NamedTuple):
         threads = {"RAYON_NUM_THREADS": str(given["threads"])}
         try:
             process = subprocess.Popen(
-                [sys.executable, *COMMAND, json.dumps(given)],
+                [sys.executable, *COMMAND, json.dumps(given), str(os.getpid())],
                 stdin=subprocess.PIPE,  # it ends with this process, however that ends
                 stdout=said,
                 stderr=said,
@@ -291,6 +290,19 @@ class _Worker(NamedTuple):
         return (killed or f"ended with status {code}") + last
 
 
+def _reason(error: Any) -> str:
+    """Return what an error of Ray says, on one line."""
+    return " ".join(str(error).split())[:300] or type(error).__name__
+
+
+def _not_started(address: str, error: Exception) -> JobError:
+    """Return the error for a node of Ray that does not come up."""
+    return JobError(
+        f"Ray did not start for {address!r} ({_reason(error)}); run the same command again once the"
+        " machine has memory and processor time to spare, or leave out ray=..."
+    )
+
+
 @contextlib.contextmanager
 def _connected(address: str) -> Iterator[Any]:
     """Ray, connected to the cluster; a program that is connected already stays so."""
@@ -309,11 +321,14 @@ def _connected(address: str) -> Iterator[Any]:
             warnings.simplefilter("ignore")
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **alone)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        reason = " ".join(str(error).split())[:300]
+        if address == "local":
+            raise _not_started(address, error) from error
         raise JobError(
-            f"there is no Ray cluster at {address!r} ({reason}); start one with `ray start --head`,"
-            " or take ray='local'"
+            f"there is no Ray cluster at {address!r} ({_reason(error)}); start one with `ray start"
+            " --head`, or take ray='local'"
         ) from error
+    except Exception as error:  # of no narrower kind, for a node that does not start in time
+        raise _not_started(address, error) from error
     try:
         yield ray
     finally:

@@ -1,18 +1,13 @@
 """What does shards, wherever it runs: it claims the next one that has no receipt, encodes it to a
 temporary name, has it forced to the disk, renames it and writes the receipt; and goes on until there
-is none that nobody works on. As a program, it is a worker that another process has started, and ends
-with that.
+is none that nobody works on.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
 import logging
 import os
-import signal
-import sys
-import threading
 import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -150,22 +145,3 @@ def do_share(
         raise JobError(f"there is no plan in {folder} as this machine sees it")
     task, claims = Task(there, plan, saved_tokenizer(there, plan)), Claims(there, run)
     work(task, plan.share(share), claims, threads, lambda ended: None)
-
-
-def _end_with_parent() -> None:
-    """Its end is that of the standard input."""
-    while os.read(0, 1):  # not by sys.stdin, whose lock the end of Python would wait for
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def main() -> None:
-    """The whole life of a worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's business
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # an exit tidies up
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    do_share(**json.loads(sys.argv[1]))
-
-
-if __name__ == "__main__":
-    main()

@@ -89,7 +89,7 @@ def joined(batches: Sequence[TextBatch]) -> TextBatch:
             name: pa.concat_arrays([batch.kept[name].cast(column.type) for batch in batches])
             for name, column in first.kept.items()
         },
-        bad=(),
+        bad=tuple(row for batch in batches for row in batch.bad),
         places=Places(
             [source for one in places for source in one.sources],
             np.concatenate([one.of + done for one, done in zip(places, before, strict=False)]),
@@ -113,6 +113,7 @@ class ReadOptions:
     on_error: Literal["raise", "skip"] = "raise"
     kept_types: Mapping[str, pa.DataType] = field(default_factory=dict)
     template: Template | None = None
+    delimiter: str | None = None  # of CSV; None for a comma, or a tab in TSV
 
     def wanted(
         self, source: Source, names: Sequence[str], strings: Callable[[], Sequence[str]]
@@ -285,7 +286,7 @@ def checked_batches(
             read = {name: columns[name] for name in options.template.columns or names}
             for one, column in read.items():
                 check_column(column, one, source.name)
-            texts = options.template.of_columns(read)
+            texts = options.template.of_columns(read, source.name)
         whole = TextBatch(texts, kept, row, position, source, (), name)
         yield from cut_batches(whole, options.batch_bytes)
         row += len(whole.texts)

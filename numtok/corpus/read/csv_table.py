@@ -10,6 +10,7 @@ import csv
 import io
 import itertools
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,8 @@ _LARGEST_HEADER = 1 << 20
 # Bytes; less than other formats take, as Arrow's parser holds a row of this size several times.
 _LONGEST_ROW = 96 << 20
 _BLANK = re.compile(rb"[\r\n]*")
+_DELIMITERS = (";", "|", "\t", ",")  # that are tried where the rows do not fit the usual one
+_DECIMAL_COMMA = re.compile(r"\d+,(?!\d{3}(?!\d))\d+")  # in 1,234 it may group digits
 _ENCODING = 'convert the file with "iconv -f ENCODING -t UTF-8"'
 _OPEN_QUOTE = (
     "a quote that opens here never closes; close it, or write a quote that is part of the text as"
@@ -52,11 +55,13 @@ class _Block:
 class _Table:
     """A file of records, as Arrow reads them: a quote counts where a field begins."""
 
-    def __init__(self, source: Source) -> None:
-        self.source, self.delimiter = source, "\t" if source.format == "tsv" else ","
-        rest = rf"[^{self.delimiter}\r\n]*+"
+    def __init__(self, source: Source, delimiter: str | None) -> None:
+        self.source = source
+        self.delimiter = delimiter or ("\t" if source.format == "tsv" else ",")
+        between = re.escape(self.delimiter)
+        rest = rf"[^{between}\r\n]*+"
         field = rf'(?:"[^"]*+(?:""[^"]*+)*+"{rest}|(?!"){rest})'
-        record = rf"[\r\n]*+{field}(?:{self.delimiter}{field})*+(?:\r\n|\n|\r(?=.))"
+        record = rf"[\r\n]*+{field}(?:{between}{field})*+(?:\r\n|\n|\r(?=.))"
         self.record = re.compile(record.encode(), re.DOTALL)
         self._records = re.compile(f"(?:{record})*+".encode(), re.DOTALL)
 
@@ -135,7 +140,7 @@ def read_csv(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     """The documents of a CSV or TSV file with a header line. All columns are strings as written
     (``007``, ``NA``), so none is null. Fields may be quoted and then hold line breaks.
     """
-    table, row = _Table(source), 0
+    table, row = _Table(source, options.delimiter), 0
     with ByteStream(source) as stream:
         blocks = table.blocks(stream, options.batch_bytes)
         header = next(blocks, None)
@@ -144,9 +149,12 @@ def read_csv(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
         names = _names(header, table)
         filled = (block for block in blocks if not _BLANK.fullmatch(block.data))
         first = next(filled, None)
+        hint = _other_delimiter(header, first, table) if first and options.delimiter is None else ""
+        if hint:
+            warnings.warn(hint, stacklevel=1)  # of this line, so that Python says it once
         wanted = options.wanted(source, names, lambda: _strings(first, names, table))
         for block in itertools.chain([first] if first else [], filled):
-            batch, bad = _rows(block, names, wanted, table)
+            batch, bad = _rows(block, names, wanted, table, hint)
             if bad and options.on_error == "raise":
                 raise InputError(bad[0].error, source.name, bad[0].line)
             yield from checked_batches(source, batch, wanted, row, block.position, options)
@@ -170,6 +178,44 @@ def _names(header: _Block, table: _Table) -> list[str]:
     return names
 
 
+def _other_delimiter(header: _Block, first: _Block, table: _Table) -> str:
+    """Return a sentence that names the delimiter by which the header and every row of the first
+    block have the same columns, two or more, while a column holds it as the table is read; or "".
+    """
+    for delimiter in _DELIMITERS:
+        if delimiter == table.delimiter or delimiter.encode() not in header.data:
+            continue
+        other, ragged = _Table(table.source, delimiter), False
+
+        def note(_: pyarrow.csv.InvalidRow) -> str:
+            nonlocal ragged
+            ragged = True
+            return "error"
+
+        try:
+            names = _names(header, other)
+            columns = [f"{place}" for place in range(len(names))]
+            rows = other.parse(first, columns, note, columns).num_rows
+        except (pa.ArrowException, InputError):
+            continue
+        if rows and len(names) > 1 and not ragged:
+            return _advice(names, first, table, delimiter)
+    return ""
+
+
+def _advice(names: Sequence[str], first: _Block, table: _Table, delimiter: str) -> str:
+    """Return the sentence of :func:`_other_delimiter`."""
+    listing = ", ".join(map(repr, names))
+    text = first.data.decode("utf-8", "replace")
+    comma = _DECIMAL_COMMA.search(text) if table.delimiter == "," else None
+    also = f" and, if {comma[0]} has a decimal comma, grammar='european'" if comma else ""
+    return (
+        f"{table.delimiter!r} is taken for what stands between columns, but every row has"
+        f" {len(names)} columns ({listing:.300}) with {delimiter!r} between them; read the file with"
+        f" delimiter={delimiter!r}{also}"
+    )
+
+
 def _strings(block: _Block | None, names: list[str], table: _Table) -> list[str]:
     """The columns that Arrow takes for neither numbers nor dates nor empty, by a block."""
     if block is None or len(names) == 1:
@@ -183,16 +229,24 @@ def _strings(block: _Block | None, names: list[str], table: _Table) -> list[str]
 
 
 def _rows(
-    block: _Block, names: Sequence[str], wanted: Sequence[str], table: _Table
+    block: _Block, names: Sequence[str], wanted: Sequence[str], table: _Table, hint: str
 ) -> tuple[pa.RecordBatch, list[SkippedRow]]:
-    """The rows that can be read, as strings, and the others in the order of their lines."""
+    """The rows that can be read, as strings, and the others in the order of their lines; ``hint``
+    is what to do about rows of another length, if that is known.
+    """
     ragged: dict[int, str] = {}
 
     def leave_out(row: pyarrow.csv.InvalidRow) -> str:
+        comma = _DECIMAL_COMMA.search(row.text or "") if table.delimiter == "," else None
+        more = row.actual_columns > row.expected_columns
+        such = f" (perhaps a decimal comma, as in {comma[0]})" if comma and more else ""
+        mend = (
+            f"mend that row: fields with the delimiter{such} or a line break in them must be quoted,"
+            f" {SKIP_HINT}"
+        )
         ragged[row.number - 1] = (
             f"cannot be read as {table.source.format}: Expected {row.expected_columns} columns, got"
-            f" {row.actual_columns}; mend that row: fields with the delimiter or a line break in"
-            f" them must be quoted, {SKIP_HINT}"
+            f" {row.actual_columns}; {hint or mend}"
         )
         return "skip"
 

@@ -26,8 +26,12 @@ _TABLES = ("csv", "tsv", "parquet", "arrow", "jsonl")
 _LOOKED_AT = 1 << 20  # bytes of a table
 
 
-def check_text_unit(sources: Sequence[Source], text_unit: str) -> None:
-    """Refuse ``text_unit="file"`` where there is no text file that it would say something of."""
+def check_formats(sources: Sequence[Source], text_unit: str, delimiter: str | None) -> None:
+    """Refuse ``text_unit="file"`` without a text file, and ``delimiter`` without CSV or TSV."""
+    if delimiter is not None and not any(one.format in ("csv", "tsv") for one in sources):
+        raise InputError(
+            f"delimiter={delimiter!r} is for CSV and TSV files, and there is none; leave it out"
+        )
     if text_unit == "file" and not any(source.format == "txt" for source in sources):
         raise InputError("text_unit='file' is for .txt files, and there is none; leave it out")
 
@@ -105,25 +109,30 @@ def _before(source: Source) -> Iterator[bytes]:
 
 
 class _Looking(Template):
-    """Keeps the texts of each column that it is given."""
+    """Keeps the texts of each column that has some, and makes none of rows."""
 
     def __init__(self) -> None:
         super().__init__(ROW)
         self.seen: dict[str, list[str | None]] = {}
 
-    def of_columns(self, columns: Mapping[str, pa.Array]) -> pa.Array:
+    def of_columns(self, columns: Mapping[str, pa.Array], path: str = "") -> pa.Array:
+        rows = 0
         for name, column in columns.items():
-            self.seen.setdefault(name, []).extend(as_texts(column).to_pylist())
-        return super().of_columns(columns)
+            rows = len(column)
+            with contextlib.suppress(InputError):
+                self.seen.setdefault(name, []).extend(as_texts(column, name, path).to_pylist())
+        return pa.nulls(rows, pa.large_string())
 
 
-def columns_with_numbers(source: Source, grammar: Grammar) -> tuple[str, ...]:
+def columns_with_numbers(
+    source: Source, grammar: Grammar, delimiter: str | None = None
+) -> tuple[str, ...]:
     """The columns in which the first rows hold numbers; none for a pipe, or what is no table."""
     if source.size is None or source.format not in _TABLES:
         return ()
     looking = _Looking()
     with contextlib.suppress(NumtokError, pa.ArrowException, OSError):
-        how = ReadOptions(None, (), _LOOKED_AT, template=looking)
+        how = ReadOptions(None, (), _LOOKED_AT, template=looking, delimiter=delimiter)
         next(FORMATS[source.format].read(source, how), None)
     return tuple(
         name

@@ -4,13 +4,14 @@ Every failure to open, read or decompress is an ``InputError`` that names the fi
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import io
 import lzma
-import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -20,6 +21,8 @@ from numtok import locations
 from numtok.errors import InputError, MissingInputError
 
 COMPRESSIONS = {"gz": "gzip", "zst": "zstd", "bz2": "bz2", "xz": "xz"}
+_DAMAGE = (zlib.error, lzma.LZMAError)
+_INPUT = 1 << 18  # stored bytes that are given to a decompressor at once
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ def named_errors(source: Source) -> Iterator[None]:
     """What Arrow, the decompressors and the system raise, as ``InputError`` for the file."""
     try:
         yield
-    except (pa.ArrowException, OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, EOFError, *_DAMAGE, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0].rstrip(". ") if str(error) else type(error).__name__
         if isinstance(error, OSError) and error.strerror and error.errno:
             raise MissingInputError(
@@ -87,6 +90,77 @@ class _Counted(io.RawIOBase):
         return True
 
 
+class _Gzip:
+    """The decompressor of one member of a gzip file, with the interface of ``BZ2Decompressor``."""
+
+    def __init__(self) -> None:
+        self._inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)  # the header of gzip, not of zlib
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._inflate.decompress(self._inflate.unconsumed_tail + data, max_length)
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inflate.unconsumed_tail
+
+    @property
+    def eof(self) -> bool:
+        return self._inflate.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inflate.unused_data
+
+
+# What decompresses one member of a file. The file objects of the standard library take whatever
+# cannot be read behind the first member for the end of the file.
+_MEMBERS: dict[str, Callable[[], Any]] = {
+    "gzip": _Gzip,
+    "bz2": bz2.BZ2Decompressor,
+    "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ),
+}
+
+
+class _Members:
+    """The decompressed bytes of all members of a file. Zero bytes behind a member are padding;
+    whatever else stands there must be another member.
+    """
+
+    def __init__(self, stored: _Counted, compression: str) -> None:
+        self._stored, self._start = stored, _MEMBERS[compression]
+        self._padding_unit = 4 if compression == "xz" else 1  # bytes
+        self._member = self._start()
+
+    def read(self, size: int) -> bytes:
+        """Return at most ``size`` bytes, and none only at the end."""
+        while True:
+            if self._member.eof:
+                following = self._after_padding(self._member.unused_data)
+                if not following:
+                    return b""
+                self._member = self._start()
+            else:
+                following = self._stored.read(_INPUT) if self._member.needs_input else b""
+            needed_input = self._member.needs_input
+            data: bytes = self._member.decompress(following, size)
+            if data:
+                return data
+            if needed_input and not following and not self._member.eof:
+                raise EOFError("the compressed data ends in the middle")
+
+    def _after_padding(self, data: bytes) -> bytes:
+        """Return what follows the zero bytes behind a member; nothing at the end of the file."""
+        padding = 0
+        while data or (data := self._stored.read(_INPUT)):
+            following = data.lstrip(b"\0")
+            padding += len(data) - len(following)
+            if data := following:
+                break
+        if padding % self._padding_unit:
+            raise EOFError("the padding behind the compressed data is no multiple of four bytes")
+        return data
+
+
 class ByteStream:
     """The decompressed bytes of a source; ``position`` counts the stored ones consumed."""
 
@@ -100,8 +174,8 @@ class ByteStream:
         limit = None if source.stop is None else source.stop - source.start
         self.counted = _Counted(self.raw, limit)
         self.stream: Any = self.counted
-        if source.compression == "xz":
-            self.stream = lzma.LZMAFile(self.counted)  # type: ignore[arg-type]  # noqa: SIM115
+        if source.compression in _MEMBERS:
+            self.stream = _Members(self.counted, source.compression)
         elif source.compression:
             self.stream = pa.CompressedInputStream(
                 pa.PythonFile(self.counted, mode="r"), source.compression
@@ -112,9 +186,11 @@ class ByteStream:
         """Bytes of the stored file that were read so far."""
         return self.counted.count
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int) -> bytes:
         """The next ``size`` bytes; fewer only at the end."""
         data: bytes = self.stream.read(size)
+        if not data and self.source.compression and not self.position:
+            raise EOFError("the file is empty, which no compressed file is")
         if len(data) in (0, size):
             return data
         pieces, missing = [data], size - len(data)
@@ -139,6 +215,7 @@ def plain_path(source: Source) -> Iterator[str]:
         return
     with tempfile.NamedTemporaryFile(prefix="numtok-") as copy:
         with ByteStream(source) as stream:
-            shutil.copyfileobj(stream, copy, 8 << 20)
+            while data := stream.read(8 << 20):
+                copy.write(data)
         copy.flush()
         yield copy.name

@@ -69,11 +69,13 @@ class Template:
                 )
         return list(wanted)
 
-    def of_columns(self, columns: Mapping[str, pa.Array]) -> pa.Array:
-        """large_string: the text of each row, null where all of its values are."""
+    def of_columns(self, columns: Mapping[str, pa.Array], path: str = "") -> pa.Array:
+        """large_string: the text of each row, null where all of its values are; MissingInputError
+        naming the file ``path`` for a column without texts.
+        """
         import pyarrow.compute as pc
 
-        texts = {name: as_texts(column) for name, column in columns.items()}
+        texts = {name: as_texts(column, name, path) for name, column in columns.items()}
         nulls = [pc.is_null(text) for text in texts.values()]
         if self.columns:
             parts = []
@@ -112,19 +114,96 @@ def _scalar(text: str | None) -> pa.Scalar:
     return pa.scalar(text, pa.large_string())
 
 
-def as_texts(column: pa.Array) -> pa.Array:
-    """Values as text; those that Arrow has no text for as JSON."""
+def as_texts(column: pa.Array, name: str, path: str) -> pa.Array:
+    """Return the values as large_string: numbers in their shortest form, decimals with all their
+    digits, times in that of ISO 8601. MissingInputError for nested values, and for bytes that are
+    no text.
+
+    >>> as_texts(pa.array([0.1, None], pa.float16()), "price", "a.parquet").to_pylist()
+    ['0.1', None]
+    """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
     try:
+        if pa.types.is_decimal(column.type):
+            return _decimals(column)
+        if pa.types.is_float16(column.type):
+            return _shortest(column).cast(pa.large_string())
+        if pa.types.is_timestamp(column.type):
+            return _timestamps(column)
+        if pa.types.is_duration(column.type):
+            return _durations(column)
         return column.cast(pa.large_string())
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        values = column.to_pylist()
-        texts = [
-            None if one is None else json.dumps(one, ensure_ascii=False, default=str)
-            for one in values
-        ]
-        return pa.array(texts, pa.large_string())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        why = "nested" if pa.types.is_nested(column.type) else str(error).splitlines()[0]
+        raise MissingInputError(
+            f"column {name!r} of the template is of type {column.type}, whose values are no texts"
+            f" ({why}); name other columns, or write its values into plain ones",
+            path,
+        ) from None
+
+
+def _decimals(column: pa.Array) -> pa.Array:
+    """Return decimals with as many digits behind the point as the type has: ``0.00000000``, where
+    Arrow writes ``0E-8``.
+    """
+    import pyarrow.compute as pc
+
+    texts = column.cast(pa.large_string())
+    in_powers = pc.fill_null(pc.match_substring(texts, "E"), False)
+    if not pc.any(in_powers).as_py():
+        return texts
+    written = [format(value, "f") for value in column.filter(in_powers).to_pylist()]
+    return pc.replace_with_mask(texts, in_powers, pa.array(written, pa.large_string()))
+
+
+def _shortest(column: pa.Array) -> pa.Array:
+    """Return half floats as the float64 of the shortest decimal that rounds to each: 0.1, where a
+    conversion gives 0.0999755859375.
+    """
+    values = column.to_numpy(zero_copy_only=False)  # float16[n], nan for null
+    nulls = column.is_null().to_numpy(zero_copy_only=False)
+    return pa.array([float(str(value)) for value in values], pa.float64(), mask=nulls)
+
+
+def _timestamps(column: pa.Array) -> pa.Array:
+    """Return ``2020-01-02T03:04:05.5+01:00``, without the fraction or its zeros at the end."""
+    import pyarrow.compute as pc
+
+    texts = pc.replace_substring(column.cast(pa.large_string()), " ", "T", max_replacements=1)
+    zone = "((?:Z|[+-][0-9]{4})?)$"
+    for pattern, replacement in (
+        (rf"\.0+{zone}", r"\1"),
+        (rf"(\.[0-9]*[1-9])0+{zone}", r"\1\2"),
+        (r"(:.*[+-][0-9]{2})([0-9]{2})$", r"\1:\2"),
+    ):
+        texts = pc.replace_substring_regex(texts, pattern, replacement)
+    return texts
+
+
+_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # of a second
+
+
+def _durations(column: pa.Array) -> pa.Array:
+    """Return ``P1DT2H3M4.5S``, ``-PT0.25S``, ``PT0S``."""
+    per_second = _TICKS[column.type.unit]
+    ticks = column.cast(pa.int64()).to_pylist()
+    texts = [None if one is None else _duration(one, per_second) for one in ticks]
+    return pa.array(texts, pa.large_string())
+
+
+def _duration(ticks: int, per_second: int) -> str:
+    seconds, fraction = divmod(abs(ticks), per_second)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    behind_point = f".{fraction + per_second}".replace(".1", ".", 1).rstrip("0").rstrip(".")
+    date = f"{days}D" if days else ""
+    time = f"{hours}H" * bool(hours) + f"{minutes}M" * bool(minutes)
+    time += f"{seconds}{behind_point}S" * bool(seconds or fraction or not ticks)
+    return "-" * (ticks < 0) + f"P{date}" + f"T{time}" * bool(time)
 
 
 def as_written(row: Mapping[str, Any]) -> dict[str, str]:

@@ -1,0 +1,128 @@
+"""Compressed files: several members, padding, junk, damage and every truncation, held to what the
+command-line tool of each compression says of the same bytes.
+"""
+
+import bz2
+import gzip
+import lzma
+import shutil
+import struct
+import subprocess
+
+import pyarrow as pa
+import pytest
+from input_files import batches_of, failure, read_all, write
+
+FIRST, SECOND = b"one 1\ntwo 2\n" * 5, b"three 3\n" * 4
+COMPRESS = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": lambda data: pa.compress(data, "zstd", asbytes=True),
+}
+TOOLS = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "zst": "zstd"}
+SUFFIXES = list(COMPRESS)
+
+
+def by_tool(path):
+    """Return (the bytes or None, whether something was ignored) as the command-line tool has it."""
+    tool = TOOLS[path.suffix[1:]]
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+    done = subprocess.run([tool, "-dc"], stdin=path.open("rb"), capture_output=True)
+    ignored = b"ignored" in done.stderr
+    return None if done.returncode and not ignored else done.stdout, ignored
+
+
+def assert_as_the_tool(path):
+    """Check that the lines are those of the tool, or that both refuse the file. Where the tool
+    ignores what stands behind the first member, the file is refused, or read to its end.
+    """
+    expected, ignored = by_tool(path)
+    try:
+        lines = read_all(path)
+    except Exception as error:
+        assert "fetch it again" in str(error), error
+        assert expected is None or ignored
+        return
+    texts = "".join(f"{line}\n" for line in lines).encode()
+    assert texts.startswith(expected) if ignored else texts == expected
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_members_one_after_the_other(tmp_path, suffix):
+    first, second, none = map(COMPRESS[suffix], (FIRST, SECOND, b""))
+    for data in (first, first + second, none, none + first, first + none + second, first + none):
+        assert_as_the_tool(write(tmp_path, f"a.txt.{suffix}", data))
+    assert read_all(write(tmp_path, f"a.txt.{suffix}", first + none + second))[-1] == "three 3"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("padding", [1, 2, 3, 4, 6, 8, 12, 512, 300_000])
+def test_padding(tmp_path, suffix, padding):
+    first, second = map(COMPRESS[suffix], (FIRST, SECOND))
+    zeros = bytes(padding)
+    for data in (first + zeros, first + zeros + second, first + second + zeros, zeros + first):
+        assert_as_the_tool(write(tmp_path, f"a.txt.{suffix}", data))
+
+
+@pytest.mark.parametrize("suffix", ["gz", "bz2", "xz"])
+def test_rows_behind_padding_are_read(tmp_path, suffix):
+    first, second = map(COMPRESS[suffix], (FIRST, SECOND))
+    path = write(tmp_path, f"a.txt.{suffix}", first + bytes(4) + second + bytes(8))
+    assert read_all(path) == (FIRST + SECOND).decode().splitlines()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize(
+    "junk", [b"j", b"junk", b"\0\0\0\0junk and more of it", b"\xfd7zXZ\0", b"BZh"]
+)
+def test_junk_behind_the_data_is_refused(tmp_path, suffix, junk):
+    first, second = map(COMPRESS[suffix], (FIRST, SECOND))
+    for data in (first + junk, first + second + junk, first + junk + second):
+        assert "fetch it again" in str(failure(write(tmp_path, f"a.txt.{suffix}", data)))
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_later_member_damaged_at_its_start_is_refused(tmp_path, suffix):
+    first, second = map(COMPRESS[suffix], (FIRST, SECOND))
+    for place in range(4):
+        damaged = bytearray(second)
+        damaged[place] ^= 0x55
+        path = write(tmp_path, f"a.txt.{suffix}", first + damaged)
+        assert "fetch it again" in str(failure(path)), place
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_truncation_is_noticed(tmp_path, suffix):
+    first, second = map(COMPRESS[suffix], (FIRST, SECOND))
+    for length in range(len(first) + len(second)):
+        path = write(tmp_path, f"a.txt.{suffix}", (first + second)[:length])
+        if length == len(first):  # a whole file, by its format
+            assert len(read_all(path)) == 10
+        else:
+            assert "fetch it again" in str(failure(path)), length
+
+
+def test_what_is_left_out_behind_damage_is_told(tmp_path):
+    path = write(tmp_path, "a.txt.xz", lzma.compress(FIRST) + b"junk")
+    *_, last = batches_of(path, on_error="skip")
+    assert last.skipped == 1 and "all from here on is left out" in last.bad[0].error
+
+
+def test_frames_of_zstd_that_are_to_be_skipped(tmp_path):
+    first, second = map(COMPRESS["zst"], (FIRST, SECOND))
+    frame = struct.pack("<II", 0x184D2A50, 5) + b"hello"
+    for data in (frame + first, first + frame + second, first + frame, first + frame[:-2]):
+        assert_as_the_tool(write(tmp_path, "a.txt.zst", data))
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_small_reads_of_large_members(tmp_path, suffix):
+    lines = [f"{row} {row * 7919 % 10007}" for row in range(40_000)]
+    half = [
+        "".join(f"{line}\n" for line in part).encode() for part in (lines[:20_000], lines[20_000:])
+    ]
+    path = write(tmp_path, f"a.txt.{suffix}", b"".join(map(COMPRESS[suffix], half)))
+    for batch_bytes in (1000, 1 << 20):
+        assert read_all(path, batch_bytes=batch_bytes) == lines

@@ -1,0 +1,92 @@
+"""Many tiny files: as quick as their rows in one file, nearly; every row, every error in its place."""
+
+import json
+import time
+
+import pyarrow.parquet as pq
+import pytest
+
+import numtok
+from numtok.errors import InputError, NumtokError
+
+
+def write_tiny(folder, count, row=lambda number: {"id": number, "text": f"item {number} of 5.5"}):
+    folder.mkdir()
+    for number in range(count):
+        (folder / f"{number:05}.jsonl").write_text(json.dumps(row(number)) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize("call", ["encode", "folder", "stats"])
+def test_a_tiny_file_takes_a_millisecond_at_most(call, tmp_path):
+    count = 1500
+    few, many = write_tiny(tmp_path / "few", 2), write_tiny(tmp_path / "many", count)
+
+    def seconds(inputs, output):
+        started = time.process_time()
+        if call == "stats":
+            numtok.corpus_stats(inputs, workers=1)
+        else:
+            out = f"{tmp_path}/{output}{'/' if call == 'folder' else '.parquet'}"
+            numtok.encode_files(inputs, out, workers=1)
+        return time.process_time() - started
+
+    seconds(few, "warm")
+    assert seconds(many, "out") / count < 1e-3
+
+
+@pytest.mark.parametrize("output", ["one.parquet", "one.arrow", "folder/"])
+@pytest.mark.parametrize("options", [{}, {"shuffle": 3}, {"pack": 64}, {"layout": "token"}])
+def test_every_row_is_there_with_what_is_kept(output, options, tmp_path):
+    count = 300
+    inputs = write_tiny(tmp_path / "in", count)
+    (inputs / "00007.jsonl").write_text("")
+    (inputs / "00008.jsonl").write_text('{"id": 8, "text": null}\n')
+    keep = {} if "pack" in options else {"keep_columns": ["id"]}
+    out = f"{tmp_path}/{output}"
+    summary = numtok.encode_files(inputs, out, keep_text=True, scale=1.0, **keep, **options)
+    assert summary.documents == count - 1 and summary.without_text == 1
+    assert summary.first_without_text == f"{inputs}/00008.jsonl, row 1"
+    numtok.decode_files(out, tmp_path / "back.jsonl")
+    texts = [json.loads(line)["text"] for line in (tmp_path / "back.jsonl").open()]
+    expected = [f"item {number} of 5.5" for number in range(count) if number not in (7, 8)]
+    found = [text for text in texts if text]
+    assert found == expected if "shuffle" not in options else sorted(found) == sorted(expected)
+    if keep and output == "one.parquet":
+        ids = pq.read_table(out)["id"].to_pylist()
+        assert sorted(ids) == [number for number in range(count) if number != 7]
+
+
+def test_an_error_names_the_file_and_the_row(tmp_path):
+    inputs = write_tiny(tmp_path / "in", 40)
+    big = inputs / "00017.jsonl"
+    big.write_text('{"text": "fine 1"}\n{"text": "1e60"}\n')
+    with pytest.raises(NumtokError) as caught:
+        numtok.encode_files(inputs, tmp_path / "o.parquet", numbers="bits", overflow="error")
+    assert str(caught.value).startswith(f"{big}, row 2: ")
+
+
+def test_an_error_of_a_document_comes_before_one_of_a_later_file(tmp_path):
+    inputs = write_tiny(tmp_path / "in", 40)
+    (inputs / "00017.jsonl").write_text('{"text": "1e60"}\n')
+    (inputs / "00018.jsonl").write_text("no json\n")
+    with pytest.raises(NumtokError) as caught:
+        numtok.encode_files(inputs, tmp_path / "o.parquet", numbers="bits", overflow="error")
+    assert str(caught.value).startswith(f"{inputs}/00017.jsonl")
+    (inputs / "00017.jsonl").unlink()
+    with pytest.raises(InputError) as caught:
+        numtok.encode_files(inputs, tmp_path / "o.parquet", numbers="bits", overflow="error")
+    assert str(caught.value).startswith(f"{inputs}/00018.jsonl:1")
+
+
+def test_rows_that_are_left_out_are_listed_by_file(tmp_path):
+    inputs = write_tiny(tmp_path / "in", 40)
+    for number in (3, 30):
+        (inputs / f"{number:05}.jsonl").write_text('no json\n{"text": "5"}\n')
+    summary = numtok.encode_files(inputs, tmp_path / "o.parquet", on_error="skip")
+    assert (summary.documents, summary.skipped) == (40, 2)
+    listed = [json.loads(line) for line in (tmp_path / "o.parquet.quarantine").open()]
+    assert [(row["file"], row["line"]) for row in listed] == [
+        (f"{inputs}/00003.jsonl", 1),
+        (f"{inputs}/00030.jsonl", 1),
+    ]
