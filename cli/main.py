@@ -52,6 +52,7 @@ class _Group(click.Group):
 
         try:
             with warnings.catch_warnings():
+                warnings.simplefilter("default", UserWarning)  # they are for who runs the command
                 warnings.showwarning = lambda message, *_, **__: print_warning(str(message))
                 return super().invoke(ctx)
         except click.UsageError as error:
