@@ -21,9 +21,12 @@ _CUT_GROUP = {  # of three digits
 }
 _LABELLED = re.compile(r"####|\\(?:boxed|fbox)|[:：=]\W*(?:\S+\s+){0,2}\S+\Z")
 _NO_END = re.compile(r"[\w%€£¥°]\Z")
+# a question may be the prompt's; what stands after a number of a line, or Mr and the like, ends none
 _SENTENCE_END = re.compile(
-    r"(?<!^\d)(?<!^\d\d)[.!?…][\"'”’)\]*_]*(?=\s)|[。！？।]", re.MULTILINE
-)  # but not the point of a numbered line
+    r"(?<!^\d)(?<!^\d\d)(?<!\b[A-Z])(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z]{2})"
+    r"[.!…][\"'”’)\]*_]*(?=\s)|[。！।]",
+    re.MULTILINE,
+)
 
 
 def looks_cut(text: str, policy: Policy | str = "default") -> bool:
@@ -51,11 +54,11 @@ def looks_cut(text: str, policy: Policy | str = "default") -> bool:
         False
     """
     group = _CUT_GROUP[policy_named(policy).thousands]
+    if text.rfind("<think") > text.rfind("</think"):
+        return True
     start, stop = answer_span(text)
     if stop < len(text) or _END_TOKEN.search(text[-2 * _TAIL :]):
         return False
-    if text.rfind("<think") > text.rfind("</think"):
-        return True
     body = text[start:].rstrip()
     line = body[body.rfind("\n") + 1 :]
     tail = line[-_TAIL:]

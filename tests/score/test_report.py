@@ -91,7 +91,7 @@ WHOLE = [
     "She sold 48.\nAnswer: 72\n\nQuestion: There are", "She sold 48. In all 72<|im_end|>",
     "I sold 48. In all</s>", "<think>She sold 48. So</think>72", "1. 48/2 = 24\n2. add 48 to it\n72",
     "He paid 5.50 of 7", "It is 72 (see above)", "**72**", "48/2 = 24\n48 + 24 = 72", "1,000", "0,5",
-    "so 12,345", "1.00", "It is in (0, 5]",
+    "so 12,345", "1.00", "It is in (0, 5]", "Rs. 1,599", "3 * 3? The answer is 9",
 ]  # fmt: skip
 
 
