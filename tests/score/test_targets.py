@@ -8,8 +8,8 @@ from command import ok
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.score import POLICIES, equal, report
-from numtok.score.adapters import number_reward
+from numtok.score import POLICIES, Policy, equal, report
+from numtok.score.adapters import as_digits, number_reward
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -30,8 +30,6 @@ def test_european_answers_and_plain_targets():
 
 def test_a_policy_for_answers_alone_leaves_targets():
     """What the answer has to be marked with, the target need not have."""
-    from numtok.score import Policy
-
     assert equal(r"\boxed{5}", "5", policy=Policy(answer="boxed"))
     assert equal("1.000 km", "1,000 km", policy=Policy(thousands="point", units="match"))
     assert not equal("1.000 km", "1,000 m", policy=Policy(thousands="point", units="match"))
@@ -90,6 +88,10 @@ def test_a_completion_without_a_text_gets_no_reward(completion):
 )  # fmt: skip
 def test_completions_of_any_form(completion):
     assert number_reward()(completions=[completion] * 2, answer=["5", None]) == [1.0, 0.0]
+
+
+def test_a_response_without_a_text_has_no_digits():
+    assert as_digits(None) == "[invalid]"
 
 
 def test_the_reward_has_both_policies():
