@@ -60,7 +60,8 @@ With --to tokenizers
       or subword.
   --grammar
 With the others
-  --end-token TOKEN  Put this token, or id, after each document. Packed rows have theirs already.
+  --end-token TOKEN  Put this token, or id, after each document, also an empty one. Packed rows have
+      theirs already. megatron and gpt-neox join documents, so that without it nothing separates them.
 Running
   --quiet
   --debug

@@ -59,6 +59,7 @@ class _Group(click.Group):
 
         try:
             with warnings.catch_warnings():
+                warnings.simplefilter("default", UserWarning)  # they are for who runs the command
                 warnings.showwarning = say_once
                 return super().invoke(ctx)
         except click.UsageError as error:

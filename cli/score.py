@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import click
@@ -17,6 +18,8 @@ Answers
   --prediction FIELD = prediction  The field with the model's answer; a.0.b for nested ones.
   --target FIELD = target  The field with the right answer.
   --policy NAME = default  How answers are read: default, strict, gsm8k, math, finance or european.
+  --target-policy NAME = default  How targets that are texts are read: the same names. The default
+      reads plain decimals, such as 1.5, whatever --policy says.
 Output
   --json FILE  Also write the report as JSON; - writes it to standard output, and nothing else.
 Running
@@ -30,17 +33,20 @@ numtok score samples_gsm8k.jsonl --target target --prediction resps.0.0
 
 
 @command([click.Argument(["file"])], OPTIONS, EXAMPLES)
-def score(file: str, prediction: str, target: str, policy: str, **options: Any) -> None:
+def score(
+    file: str, prediction: str, target: str, policy: str, target_policy: str, **options: Any
+) -> None:
     """Compare the final number of each answer with the target.
 
     FILE is JSON lines or CSV, or - for JSON lines on standard input. The report says how many answers
-    are exact, within 1% and 10%, of the same magnitude, or no number, with examples.
+    are exact, within 1% and 10%, of the same magnitude, no number, or cut, with examples; and the mean
+    absolute error, the median relative error and R².
     """
     from numtok.files import write_file
     from numtok.score import report
 
     rows = list(_rows(file, prediction, target))
-    made = report((row[0] for row in rows), (row[1] for row in rows), policy)
+    made = report((row[0] for row in rows), (row[1] for row in rows), policy, target_policy)
     data, content = options["json"], json.dumps(made.to_dict(), ensure_ascii=False, indent=2)
     if data == "-":
         echo(content)
@@ -74,9 +80,17 @@ def _parse(line: str, file: str, number: int) -> Any:
     from numtok.errors import InputError
 
     try:
-        return json.loads(line)
+        return json.loads(line, parse_float=_decimal, parse_int=_decimal)
     except (ValueError, RecursionError) as error:
         raise InputError(f"is not JSON: {error}", file, number) from error
+
+
+def _decimal(literal: str) -> Decimal | str:
+    """Return a number of JSON as it is written; as a text if no decimal has such an exponent."""
+    try:
+        return Decimal(literal)
+    except InvalidOperation:
+        return literal
 
 
 def _field(row: Any, path: str, file: str, number: int) -> Any:
@@ -92,7 +106,7 @@ def _field(row: Any, path: str, file: str, number: int) -> Any:
             raise InputError(
                 f"has no field {path!r}; there are {there:.200}", file, number
             ) from None
-    if value is None or (isinstance(value, str | int | float) and not isinstance(value, bool)):
+    if value is None or isinstance(value, str | float | Decimal):
         return value
     raise InputError(
         f"{path!r} is {type(value).__name__}, not a text or a number; name what lies in it, such as"

@@ -5,6 +5,7 @@ and a document; each stream has one value per token. ``write.streams`` has the f
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,7 +43,7 @@ class Exported:
         files: the prefix of the two files of each column; ``input_ids`` is the first.
         sequences: in each of them.
         tokens: in each of them, end tokens included.
-        left_out: rows without tokens, which are not written.
+        left_out: rows without tokens, of empty or null documents, which are not written.
         bytes: the size of all files.
         seconds: how long it took.
     """
@@ -75,7 +76,8 @@ def export_files(
         prefix: with which all names begin.
         to: the program that is to read the files, ``"megatron"`` or ``"gpt-neox"``: they number
             float32 and float64 differently.
-        end_token: a token, or its id, to put after each document; None for none. Packed rows have
+        end_token: a token, or its id, to put after each document, also an empty one; None for none,
+            with a warning where nothing then tells the documents of ``to`` apart. Packed rows have
             theirs already.
         tokenizer: the source tokenizer, if ``end_token`` is one of its tokens.
         overwrite: replace files that are there already, once the new ones are complete.
@@ -92,6 +94,16 @@ def export_files(
     described = schema_of(path)
     metadata = read_metadata(described, path)
     end = _end(end_token, tokenizer, metadata, path)
+    if (
+        FORMATS[to].joins_documents
+        and end is None
+        and not (metadata["pack"] or metadata["frame"][1])
+    ):
+        warnings.warn(
+            f"nothing separates the documents, which {to} joins end to end; put an end token after"
+            " each by end_token=..., such as '<|endoftext|>'",
+            stacklevel=2,
+        )
     columns = _columns(described)
     kind = FORMATS[to]
     dtypes = {name: _stored(one, metadata, kind.stored) for name, one in columns.items()}
@@ -106,9 +118,18 @@ def export_files(
             run.report.tokens, run.written = exported.tokens, out.bytes_written
             run.tick()
         told: Any = {"to": to, "sequences": exported.sequences, "tokens": exported.tokens}
+        told |= {"left_out": exported.left_out}
         told |= {"streams": _about(columns, dtypes, out.files), "numtok": metadata}
         out.finish(f"{json.dumps(told, indent=1)}\n")
     exported.bytes, exported.seconds = out.bytes_written, run.seconds
+    if exported.left_out:
+        kept = (
+            "" if end is not None or metadata["pack"] else "; end_token=... writes the empty ones"
+        )
+        warnings.warn(
+            f"empty and null documents, {exported.left_out:,}, are not written{kept}",
+            stacklevel=2,
+        )
     return exported
 
 

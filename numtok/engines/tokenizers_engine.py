@@ -85,23 +85,30 @@ class TokenizersEngine:
         with tokenizer_errors("tokenizers cannot encode with it"):
             return list(encode(given, add_special_tokens=False))
 
-    def decode(self, ids: list[int], numbers: list[str]) -> str:
-        """Text of ids; the number tokens, in order, become ``numbers``. Special tokens are left out
-        of the text only by the decoder itself. NumtokError if the ids do not hold as many number
-        tokens.
+    def texts_between(self, ids: list[int], count: int) -> list[str]:
+        """Return the text of ids before, between and after their ``count`` number tokens. Special
+        tokens are left out of the text only by the decoder itself. NumtokError if the ids do not
+        hold as many number tokens.
         """
         sentinel = self._usual_character
         text = self._decoded(ids, sentinel)
-        if text.count(sentinel) != len(numbers):  # the text itself has it
+        if text.count(sentinel) != count:  # the text itself has it
             sentinel = self._character_beside(used_in(text))
             text = self._decoded(ids, sentinel)
-        pieces = text.split(sentinel)
-        if len(pieces) != len(numbers) + 1:
+        texts = text.split(sentinel)
+        if len(texts) != count + 1:
             raise NumtokError(
-                f"the ids hold {len(pieces) - 1} number tokens where there are {len(numbers)}"
-                " numbers"
+                f"the ids hold {len(texts) - 1} number tokens where there are {count} numbers"
             )
-        return "".join(piece + number for piece, number in zip(pieces, [*numbers, ""], strict=True))
+        return texts
+
+    @functools.cached_property
+    def drops_spaces(self) -> bool:
+        """Whether the ids do not tell if a space stands before a number."""
+        tokenizer = self._tokenizer(self._usual_character)
+        texts = [f"a {self._usual_character}", f"a{self._usual_character}"]
+        spaced, plain = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        return bool(spaced.ids == plain.ids)
 
     def _decoded(self, ids: list[int], sentinel: str) -> str:
         """Text of ids, with the character in place of each number."""

@@ -35,9 +35,9 @@ def decode_row(
     for _ in range(2):  # again with others, if what is read has some of the marks itself
         marks = state.marks_for(read)
         read = [with_backend(tokenizer, marks.tokenizer)._decode(kept, **options)]
-        text = marks.replaced(read[0], surfaces)
-        if text is not None:
-            return text
+        texts = marks.texts_between(read[0], len(surfaces))
+        if texts is not None:
+            return state.numtok.join(texts, surfaces)
     raise NumtokError(
         f"the ids do not hold the {len(surfaces)} number tokens they should; please report"
         " this tokenizer"

@@ -113,14 +113,15 @@ class Marks:
         """What the source has for ids of the copy."""
         return [self.renamed.get(id, id) for id in ids] if self.renamed else ids
 
-    def replaced(self, text: str, surfaces: Sequence[str]) -> str | None:
-        """``text`` with its marks, in order, replaced; None if there are not as many, as the text
-        itself has some of the characters.
+    def texts_between(self, text: str, count: int) -> list[str] | None:
+        """Return what stands before, between and after the marks of ``text``; None if there are not
+        ``count`` marks, as the text itself has some of the characters.
         """
-        if sum(one in self.contents for one in text) != len(surfaces):
+        places = [at for at, one in enumerate(text) if one in self.contents]
+        if len(places) != count:
             return None
-        left = iter(surfaces)
-        return "".join(next(left) if one in self.contents else one for one in text)
+        edges = zip([0, *(at + 1 for at in places)], [*places, len(text)], strict=True)
+        return [text[start:stop] for start, stop in edges]
 
     def occur_in(self, texts: Sequence[str]) -> bool:
         """Whether one of the characters is in one of the texts."""

@@ -5,6 +5,7 @@ tolerance, and report on many. Pure Python: loads in a few hundredths of a secon
 from __future__ import annotations
 
 from numtok.score.compare import digits_right, equal
+from numtok.score.cut import looks_cut
 from numtok.score.final import final_number
 from numtok.score.policy import POLICIES, Policy
 from numtok.score.reading import Answer, read_numbers
@@ -18,6 +19,7 @@ __all__ = [
     "digits_right",
     "equal",
     "final_number",
+    "looks_cut",
     "read_numbers",
     "report",
 ]

@@ -4,11 +4,11 @@ trainers of TRL. Each function imports its harness when it is called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from numtok.score.compare import equal
+from numtok.score.compare import TARGETS, equal
 from numtok.score.final import final_number
 from numtok.score.policy import Policy, policy_named
 
@@ -20,8 +20,8 @@ def register_lm_eval() -> None:
     tasks in Python and in YAML.
 
     The filter turns each response into the number it gives, as digits, and takes ``policy:``; the
-    metric is 1 where a response and the target give the same number, and takes ``policy`` and
-    ``tolerance``.
+    metric is 1 where a response and the target give the same number, and takes ``policy``,
+    ``target_policy`` and ``tolerance``. What the filter gives is read without a ``policy``.
 
     Raises:
         ImportError: if lm_eval is not installed.
@@ -46,10 +46,12 @@ def register_lm_eval() -> None:
         predictions: Sequence[Any],
         policy: str = "default",
         tolerance: float = 0,
+        target_policy: str = TARGETS,
         **_: Any,
     ) -> dict[str, float]:
         pairs = list(zip(predictions, references, strict=True))
-        right = sum(equal(one, other, tolerance, policy) for one, other in pairs)
+        policies = {"policy": policy, "target_policy": target_policy}
+        right = sum(equal(one, other, tolerance, **policies) for one, other in pairs)
         return {"numtok_equal": right / len(pairs) if pairs else 0.0}
 
     register_filter("numtok")(NumberFilter)
@@ -61,9 +63,11 @@ def register_lm_eval() -> None:
     )(number_metric)
 
 
-def as_digits(text: str, policy: Policy | str = "default") -> str:
-    """A text's final number in plain digits, or as a fraction; ``[invalid]`` if there is none."""
-    found = final_number(text, policy)
+def as_digits(text: str | None, policy: Policy | str = "default") -> str:
+    """Return a text's final number in plain digits, or as a fraction; ``[invalid]`` if there is
+    none, or no text.
+    """
+    found = final_number(text, policy) if isinstance(text, str) else None
     if found is None:
         return INVALID
     if isinstance(found.value, Fraction):
@@ -72,21 +76,31 @@ def as_digits(text: str, policy: Policy | str = "default") -> str:
     return f"{found.value:f}" if few else str(found.value)
 
 
-def inspect_scorer(policy: Policy | str = "default", tolerance: float = 0) -> Any:
-    """A scorer of inspect_ai: correct where the output's number is the target's.
+def inspect_scorer(
+    policy: Policy | str = "default", tolerance: float = 0, target_policy: Policy | str = TARGETS
+) -> Any:
+    """Return a scorer of inspect_ai: correct where the output's number is the target's.
+
+    Args:
+        policy: how outputs are read, and what may differ.
+        tolerance: relative to the target.
+        target_policy: how targets are read.
 
     Raises:
         ImportError: if inspect_ai is not installed. NumtokError: for an unknown policy.
     """
     from inspect_ai.scorer import CORRECT, INCORRECT, Score, accuracy, scorer, stderr
 
-    chosen = policy_named(policy)
+    chosen, of_targets = policy_named(policy), policy_named(target_policy)
 
     @scorer(metrics=[accuracy(), stderr()], name="numtok")  # type: ignore[untyped-decorator]
     def number() -> Any:
         async def score(state: Any, target: Any) -> Any:
             completion = state.output.completion
-            right = any(equal(completion, one, tolerance, chosen) for one in target)
+            right = any(
+                equal(completion, one, tolerance, chosen, target_policy=of_targets)
+                for one in target
+            )
             return Score(
                 value=CORRECT if right else INCORRECT,
                 answer=as_digits(completion, chosen),
@@ -99,30 +113,46 @@ def inspect_scorer(policy: Policy | str = "default", tolerance: float = 0) -> An
 
 
 def number_reward(
-    target: str = "answer", policy: Policy | str = "default", tolerance: float = 0
+    target: str = "answer",
+    policy: Policy | str = "default",
+    tolerance: float = 0,
+    target_policy: Policy | str = TARGETS,
 ) -> Callable[..., list[float]]:
-    """A reward function for TRL's GRPOTrainer and its kin: 1.0 where a completion gives the number
-    of the data set's column, else 0.0.
+    """Return a reward function for TRL's GRPOTrainer and its kin: 1.0 where a completion gives the
+    number of the data set's column, else 0.0, also where it has no text.
 
     Args:
-        target: the column; its texts are read like the completions.
-        policy: how texts are read and what may differ.
+        target: the column, of texts or numbers.
+        policy: how completions are read, and what may differ.
         tolerance: relative to the target.
+        target_policy: how targets that are texts are read.
 
     Raises:
         NumtokError: for an unknown policy. KeyError: when called without that column.
     """
-    chosen = policy_named(policy)
+    chosen, of_targets = policy_named(policy), policy_named(target_policy)
 
     def numtok_reward(completions: Sequence[Any], **columns: Any) -> list[float]:
         return [
-            float(equal(_text(one), wanted, tolerance, chosen))
+            float(equal(text_of(one), wanted, tolerance, chosen, target_policy=of_targets))
             for one, wanted in zip(completions, columns[target], strict=True)
         ]
 
     return numtok_reward
 
 
-def _text(completion: Any) -> str:
-    """A completion may be a text or a chat, whose last message counts."""
-    return completion if isinstance(completion, str) else str(completion[-1]["content"])
+def text_of(completion: Any) -> str | None:
+    """Return the text of a completion: a text, a message, or the last message of a chat; None if
+    there is no text in it.
+    """
+    if isinstance(completion, str):
+        return completion
+    if isinstance(completion, Mapping):
+        content = completion.get("content")
+        if isinstance(content, str) or not isinstance(content, Sequence):
+            return text_of(content)
+        parts = [part.get("text") for part in content if isinstance(part, Mapping)]
+        return "".join(part for part in parts if isinstance(part, str)) or None
+    if isinstance(completion, Sequence) and completion:
+        return text_of(completion[-1])
+    return None

@@ -14,10 +14,12 @@ from numtok.score.policy import Policy, policy_named
 from numtok.score.reading import Answer
 
 Value = str | Answer | numbers.Real | Decimal | None
+Exact = Decimal | Fraction
+TARGETS = "default"  # the policy that reads targets: plain decimals, as programs write them
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _FAR = 10_000  # powers of ten between two numbers that need no exact comparison
 _SHORT = Context(prec=_FAR, Emax=MAX_EMAX, Emin=MIN_EMIN)
-_ROUNDED = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
+ROUNDED = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
 
 def equal(
@@ -27,6 +29,7 @@ def equal(
     policy: Policy | str = "default",
     *,
     absolute: float | str | Decimal = 0,
+    target_policy: Policy | str = TARGETS,
 ) -> bool:
     """Whether a prediction gives the target's number.
 
@@ -35,23 +38,21 @@ def equal(
             that it prints as: 0.1 is 0.1. None and texts without a number equal nothing.
         target: likewise.
         tolerance: relative to the target, in decimals: 0.01 allows 1%.
-        policy: how texts are read and what may differ.
+        policy: how predictions are read, and what may differ (per cent, unit, currency).
         absolute: another tolerance, that is not relative; the larger one counts.
+        target_policy: how a target that is a text is read. ``"default"`` reads plain decimals, such
+            as 1.5, whatever the policy of the predictions.
 
     Raises:
         NumtokError: for a tolerance below 0 or a policy that does not exist.
     """
     chosen = policy_named(policy)
-    found, wanted = answer_of(prediction, chosen), answer_of(target, chosen)
-    if found is None or wanted is None or not _same_kind(found, wanted, chosen):
+    found, wanted = answer_of(prediction, chosen), answer_of(target, policy_named(target_policy))
+    if found is None or wanted is None or not is_same_kind(found, wanted, chosen):
         return False
     relative, fixed = _tolerance(tolerance), _tolerance(absolute)
-    readings = _readings(found, chosen), _readings(wanted, chosen)
-    both = found.percent and wanted.percent  # these are read in one and the same way
-    return any(
-        _close(one, other, relative, fixed)
-        for one, other in (zip(*readings, strict=True) if both else itertools.product(*readings))
-    )
+    pairs = value_pairs(found, wanted, chosen)
+    return any(_close(one, other, relative, fixed) for one, other in pairs)
 
 
 def answer_of(given: Value, policy: Policy) -> Answer | None:
@@ -65,7 +66,7 @@ def answer_of(given: Value, policy: Policy) -> Answer | None:
     if isinstance(given, str):
         return final_number(given, policy)
     if isinstance(given, Decimal | Fraction):
-        value: Decimal | Fraction = given
+        value: Exact = given
     elif isinstance(given, numbers.Integral):
         value = Decimal(int(given))
     elif isinstance(given, numbers.Real):
@@ -81,17 +82,21 @@ def digits_right(prediction: Answer, target: Answer) -> float:
     """How many leading digits are right: minus log10 of the relative error (McCullough 1998, "log
     relative error"), at least 0; infinite if the two are equal.
     """
-    one, other = prediction.value, target.value
-    if _close(one, other, Fraction(0), Fraction(0)):
+    return leading_digits_right(prediction.value, target.value)
+
+
+def leading_digits_right(value: Exact, wanted: Exact) -> float:
+    """Return :func:`digits_right` of two values."""
+    if _close(value, wanted, Fraction(0), Fraction(0)):
         return math.inf
-    rounded, wanted = _rounded(one), _rounded(other)
-    if not wanted:
+    divisor = rounded(wanted)
+    if not divisor:
         return 0.0
-    error = _ROUNDED.divide(_ROUNDED.subtract(rounded, wanted), wanted).copy_abs()
-    return max(0.0, -float(_ROUNDED.log10(error))) if error else float(_ROUNDED.prec)
+    error = ROUNDED.divide(ROUNDED.subtract(rounded(value), divisor), divisor).copy_abs()
+    return max(0.0, -float(ROUNDED.log10(error))) if error else float(ROUNDED.prec)
 
 
-def magnitude(value: Decimal | Fraction) -> tuple[int, int]:
+def magnitude(value: Exact) -> tuple[int, int]:
     """(sign, power of ten) of the first digit."""
     if not value:
         return 0, 0
@@ -103,7 +108,8 @@ def magnitude(value: Decimal | Fraction) -> tuple[int, int]:
     return (-1 if value < 0 else 1), power
 
 
-def _same_kind(found: Answer, wanted: Answer, policy: Policy) -> bool:
+def is_same_kind(found: Answer, wanted: Answer, policy: Policy) -> bool:
+    """Whether per cent, currency and unit agree where the policy asks for it."""
     return (
         (policy.percent != "match" or found.percent == wanted.percent)
         and (policy.currency != "match" or found.currency == wanted.currency)
@@ -111,7 +117,18 @@ def _same_kind(found: Answer, wanted: Answer, policy: Policy) -> bool:
     )
 
 
-def _readings(answer: Answer, policy: Policy) -> list[Decimal | Fraction]:
+def value_pairs(found: Answer, wanted: Answer, policy: Policy) -> list[tuple[Exact, Exact]]:
+    """Return the pairs of values to compare: one, or several if a per cent has two readings.
+
+    Two per cents are read in the same way.
+    """
+    readings = _readings(found, policy), _readings(wanted, policy)
+    if found.percent and wanted.percent:
+        return list(zip(*readings, strict=True))
+    return list(itertools.product(*readings))
+
+
+def _readings(answer: Answer, policy: Policy) -> list[Exact]:
     """The values that an answer may have."""
     if not answer.percent or policy.percent in ("ignore", "match"):
         return [answer.value]
@@ -120,9 +137,7 @@ def _readings(answer: Answer, policy: Policy) -> list[Decimal | Fraction]:
     return [hundredth] if policy.percent == "divide" else [value, hundredth]
 
 
-def _close(
-    one: Decimal | Fraction, other: Decimal | Fraction, relative: Fraction, fixed: Fraction
-) -> bool:
+def _close(one: Exact, other: Exact, relative: Fraction, fixed: Fraction) -> bool:
     if isinstance(one, Decimal) and isinstance(other, Decimal) and one == other:
         return True
     largest = max(magnitude(one)[1], magnitude(other)[1])
@@ -133,21 +148,24 @@ def _close(
     if not one or not other or abs(magnitude(one)[1] - magnitude(other)[1]) > _FAR:
         return one == other
     if isinstance(one, Decimal) and isinstance(other, Decimal):
+        # near 1, where no product is beyond the largest exponent
+        one, other = one.scaleb(-largest, _EXACT), other.scaleb(-largest, _EXACT)
         error = _EXACT.multiply(_EXACT.subtract(one, other).copy_abs(), relative.denominator)
         return error <= _EXACT.multiply(other.copy_abs(), relative.numerator)
     found, wanted = _exactly(one), _exactly(other)
     return abs(found - wanted) <= relative * abs(wanted)
 
 
-def _exactly(value: Decimal | Fraction | int) -> Fraction:
+def _exactly(value: Exact | int) -> Fraction:
     """As a fraction, of at most ``_FAR`` digits: more would take long, and no fraction has them."""
     return Fraction(_SHORT.plus(value) if isinstance(value, Decimal) else value)
 
 
-def _rounded(value: Decimal | Fraction) -> Decimal:
+def rounded(value: Exact) -> Decimal:
+    """Return the value to 60 significant digits."""
     if isinstance(value, Decimal):
-        return _ROUNDED.plus(value)
-    return _ROUNDED.divide(Decimal(value.numerator), Decimal(value.denominator))
+        return ROUNDED.plus(value)
+    return ROUNDED.divide(Decimal(value.numerator), Decimal(value.denominator))
 
 
 def _tolerance(given: float | str | Decimal) -> Fraction:

@@ -63,7 +63,7 @@ def final_number(text: str, policy: Policy | str = "default") -> Answer | None:
         NumtokError: for a policy that does not exist.
     """
     chosen = policy_named(policy)
-    start, stop = _answer_span(text)
+    start, stop = answer_span(text)
     ways = ("boxed", "hash", "marker", "last") if chosen.answer == "auto" else (chosen.answer,)
     for way in ways:
         found = _WAYS[way](text, start, stop, chosen)
@@ -75,7 +75,7 @@ def final_number(text: str, policy: Policy | str = "default") -> Answer | None:
 _ABSENT = Answer(None, "", 0, 0)  # type: ignore[arg-type]  # stands for a text without such a mark
 
 
-def _answer_span(text: str) -> tuple[int, int]:
+def answer_span(text: str) -> tuple[int, int]:
     """What is neither thought nor run on; all of the text if that would leave nothing."""
     cut = _SPACE.search(text, len(text) - MOST_READ) if len(text) > MOST_READ else None
     start = cut.start() if cut else 0

@@ -1,5 +1,5 @@
-"""What a list of answers is worth: shares of exact and of near ones, digits right, and examples of
-what could not be read.
+"""What a list of answers is worth: shares of exact and of near ones, digits right, errors of
+estimates, and examples of what could not be read.
 """
 
 from __future__ import annotations
@@ -10,8 +10,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from numtok.errors import NumtokError
-from numtok.score.compare import Value, answer_of, digits_right, equal, magnitude
+from numtok.score.compare import (
+    TARGETS,
+    Value,
+    answer_of,
+    equal,
+    is_same_kind,
+    leading_digits_right,
+    magnitude,
+    value_pairs,
+)
+from numtok.score.cut import looks_cut
+from numtok.score.estimates import Estimates
 from numtok.score.policy import Policy, policy_named
+from numtok.score.reading import Answer
 
 EXAMPLES = 10
 MOST_RIGHT = 15.0  # digits that an exact answer counts for, as a float64 has them
@@ -27,10 +39,21 @@ class Report:
         exact, within_1_percent, within_10_percent, same_magnitude: how many are; the last means
             the same sign and the same power of ten of the first digit.
         unparseable: predictions without a number; they count as wrong everywhere.
+        looks_cut: predictions that seem to stop before their end, with or without a number, see
+            :func:`numtok.score.looks_cut`.
         without_target: targets without a number; counted here alone.
         digits_right: mean of :func:`numtok.score.digits_right` over those that could be read, an
             exact one counting ``MOST_RIGHT``.
+        compared: answers that the next three are made of: those that could be read and are of the
+            target's kind (per cent, unit, currency, as the policy has it).
+        mean_absolute_error: mean of \\|answer - target\\|.
+        median_relative_error: median of \\|answer - target\\| / \\|target\\|, 0.05 for 5%; without
+            targets of 0.
+        r_squared: coefficient of determination, 1 - Σ(answer - target)² / Σ(target - mean target)².
+            All three are NaN where there is nothing to make them of.
         examples: (index, end of the prediction) of the first unparseable ones.
+        cut_examples: (index, end of the prediction) of the first that look cut and have a number.
+        target_examples: (index, target) of the first targets without a number.
         mistakes: (index, number read, target) of the first that are not exact.
     """
 
@@ -40,9 +63,16 @@ class Report:
     within_10_percent: int = 0
     same_magnitude: int = 0
     unparseable: int = 0
+    looks_cut: int = 0
     without_target: int = 0
     digits_right: float = 0.0
+    compared: int = 0
+    mean_absolute_error: float = math.nan
+    median_relative_error: float = math.nan
+    r_squared: float = math.nan
     examples: list[tuple[int, str]] = field(default_factory=list)
+    cut_examples: list[tuple[int, str]] = field(default_factory=list)
+    target_examples: list[tuple[int, str]] = field(default_factory=list)
     mistakes: list[tuple[int, str, str]] = field(default_factory=list)
 
     @property
@@ -51,74 +81,135 @@ class Report:
         return self.exact / self.total if self.total else math.nan
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
-        return dataclasses.asdict(self) | {"accuracy": self.accuracy if self.total else None}
+        """Return the fields for JSON: None for what is NaN or beyond a float."""
+        values = dataclasses.asdict(self) | {"accuracy": self.accuracy}
+        return {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in values.items()
+        }
 
     def __str__(self) -> str:
-        rows = [
+        counts = [
             ("exact", self.exact),
             ("within 1%", self.within_1_percent),
             ("within 10%", self.within_10_percent),
             ("same magnitude", self.same_magnitude),
             ("unparseable", self.unparseable),
+            ("looks cut", self.looks_cut),
         ]
-        lines = [f"{'answers':<16}{self.total:>8,}"]
         share = 100 / self.total if self.total else 0.0
-        lines += [f"{name:<16}{count:>8,}{count * share:>8.1f}%" for name, count in rows]
-        lines.append(
-            f"{'digits right':<16}{self.digits_right:>8.2f}  mean; {MOST_RIGHT:g} if exact"
-        )
+        rows = [("answers", f"{self.total:>8,}")]
+        rows += [(name, f"{count:>8,}{count * share:>8.1f}%") for name, count in counts]
+        rows.append(("digits right", f"{self.digits_right:>8.2f}  mean; {MOST_RIGHT:g} if exact"))
+        if self.compared:
+            rows += self._error_rows()
         if self.without_target:
-            lines.append(f"{'no target':<16}{self.without_target:>8,}")
+            rows.append(("no target", f"{self.without_target:>8,}"))
+        lines = [f"{name:<23}{told}" for name, told in rows]
         lines += [f"  answer {at + 1}: no number in {end!r}" for at, end in self.examples]
+        lines += [f"  answer {at + 1}: looks cut, {end!r}" for at, end in self.cut_examples]
+        lines += [f"  target {at + 1}: no number in {one!r}" for at, one in self.target_examples]
         lines += [
             f"  answer {at + 1}: {found} is not {target}" for at, found, target in self.mistakes
         ]
         return "\n".join(lines)
 
+    def _error_rows(self) -> list[tuple[str, str]]:
+        relative = 100 * self.median_relative_error
+        values = [
+            ("mean absolute error", self.mean_absolute_error, f"{self.mean_absolute_error:.4g}"),
+            ("median relative error", relative, f"{relative:.3g}%"),
+            ("R²", self.r_squared, f"{self.r_squared:.4f}"),
+        ]
+        of = "" if self.compared == self.total else f"  of {self.compared:,} answers"
+        return [
+            (name, f"{'-' if math.isnan(value) else text:>8}{of}") for name, value, text in values
+        ]
+
 
 def report(
-    predictions: Iterable[Value], targets: Iterable[Value], policy: Policy | str = "default"
+    predictions: Iterable[Value],
+    targets: Iterable[Value],
+    policy: Policy | str = "default",
+    target_policy: Policy | str = TARGETS,
 ) -> Report:
     """Compare predictions with targets, pair by pair.
 
     Args:
         predictions: texts or numbers, see :func:`numtok.score.equal`.
         targets: likewise, as many.
-        policy: how texts are read and what may differ.
+        policy: how predictions are read, and what may differ.
+        target_policy: how targets that are texts are read.
 
     Raises:
         NumtokError: if there are more of one than of the other.
     """
-    chosen, made, digits = policy_named(policy), Report(), 0.0
+    counting = _Counting(policy_named(policy), policy_named(target_policy))
     try:
         for index, (prediction, target) in enumerate(zip(predictions, targets, strict=True)):
-            digits += _count(made, index, prediction, target, chosen)
+            counting.add(index, prediction, target)
     except ValueError as error:
         raise NumtokError(f"there must be a target for each prediction: {error}") from error
-    read = made.total - made.unparseable
-    made.digits_right = digits / read if read else 0.0
-    return made
+    return counting.report()
 
 
-def _count(made: Report, index: int, prediction: Value, target: Value, policy: Policy) -> float:
-    """Count one pair; its digits that are right."""
-    wanted = answer_of(target, policy)
-    if wanted is None:
-        made.without_target += 1
-        return 0.0
-    made.total += 1
-    found = answer_of(prediction, policy)
-    if found is None:
-        made.unparseable += 1
-        if len(made.examples) < EXAMPLES:
-            made.examples.append((index, "" if prediction is None else str(prediction)[-_LONGEST:]))
-        return 0.0
-    exact = equal(found, wanted, 0, policy)
-    made.exact += exact
-    made.within_1_percent += equal(found, wanted, "0.01", policy)
-    made.within_10_percent += equal(found, wanted, "0.1", policy)
-    made.same_magnitude += exact or magnitude(found.value) == magnitude(wanted.value)
-    if not exact and len(made.mistakes) < EXAMPLES:
-        made.mistakes.append((index, found.text[:_LONGEST], wanted.text[:_LONGEST]))
-    return MOST_RIGHT if exact else min(MOST_RIGHT, digits_right(found, wanted))
+class _Counting:
+    """A report while pairs are counted."""
+
+    def __init__(self, policy: Policy, target_policy: Policy) -> None:
+        self._policy, self._target_policy = policy, target_policy
+        self._made, self._estimates, self._digits = Report(), Estimates(), 0.0
+
+    def add(self, index: int, prediction: Value, target: Value) -> None:
+        """Count a pair."""
+        made = self._made
+        wanted = answer_of(target, self._target_policy)
+        if wanted is None:
+            made.without_target += 1
+            _note(made.target_examples, index, target)
+            return
+        made.total += 1
+        is_cut = isinstance(prediction, str) and looks_cut(prediction, self._policy)
+        made.looks_cut += is_cut
+        found = answer_of(prediction, self._policy)
+        if found is None:
+            made.unparseable += 1
+            _note(made.examples, index, prediction)
+            return
+        if is_cut:
+            _note(made.cut_examples, index, prediction)
+        self._compare(index, found, wanted)
+
+    def _compare(self, index: int, found: Answer, wanted: Answer) -> None:
+        made, policy = self._made, self._policy
+        pairs = value_pairs(found, wanted, policy)
+        value, target = max(pairs, key=lambda pair: leading_digits_right(*pair))
+        exact = equal(found, wanted, 0, policy)
+        made.exact += exact
+        made.within_1_percent += equal(found, wanted, "0.01", policy)
+        made.within_10_percent += equal(found, wanted, "0.1", policy)
+        made.same_magnitude += exact or magnitude(value) == magnitude(target)
+        self._digits += (
+            MOST_RIGHT if exact else min(MOST_RIGHT, leading_digits_right(value, target))
+        )
+        if is_same_kind(found, wanted, policy):
+            self._estimates.add(value, target)
+        if not exact and len(made.mistakes) < EXAMPLES:
+            made.mistakes.append((index, found.text[:_LONGEST], wanted.text[:_LONGEST]))
+
+    def report(self) -> Report:
+        """Return the report with its means."""
+        made, estimates = self._made, self._estimates
+        read = made.total - made.unparseable
+        made.digits_right = self._digits / read if read else 0.0
+        made.compared = estimates.count
+        made.mean_absolute_error = estimates.mean_absolute_error
+        made.median_relative_error = estimates.median_relative_error
+        made.r_squared = estimates.r_squared
+        return made
+
+
+def _note(examples: list[tuple[int, str]], index: int, given: Value) -> None:
+    """Keep the end of an example, while there are few."""
+    if len(examples) < EXAMPLES:
+        examples.append((index, "" if given is None else str(given)[-_LONGEST:]))

@@ -30,6 +30,7 @@ from numtok.representations import NUM, Representation, SingleToken, SpelledOut,
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer import schema
 from numtok.tokenizer.layout import conform, to_number_layout
+from numtok.tokenizer.number_spaces import NumberSpaces
 from numtok.tokenizer.vocabulary import Spelling, first_ids, number_stops, read_symbols
 
 Ints = npt.NDArray[np.int64]
@@ -109,6 +110,7 @@ class AsNumpy(Protocol):
 
 
 TokenIds: TypeAlias = Iterable[int] | AsNumpy
+Join: TypeAlias = Callable[[Sequence[str], Sequence[str]], str]  # texts, and numbers between them
 
 
 def given_ids(ids: TokenIds) -> Ids:
@@ -154,9 +156,13 @@ def byte_level(
 
 
 def by_tokenizers(
-    engine: TokenizersEngine, rows: TokenRows, spans: NumberSpans, surfaces: pa.LargeStringArray
+    engine: TokenizersEngine,
+    rows: TokenRows,
+    spans: NumberSpans,
+    surfaces: pa.LargeStringArray,
+    join: Join,
 ) -> pa.LargeStringArray:
-    """Texts of any tokenizer's ids: with stand-ins decoded, and numbers put in."""
+    """Texts of any tokenizer's ids: with stand-ins decoded, and numbers put in by ``join``."""
     texts = []
     stand_ins = np.where(spans.spaced, engine.tokens.spaced, engine.tokens.plain).tolist()
     ids, offsets, spoken, first = rows.ids, rows.offsets.tolist(), surfaces.to_pylist(), 0
@@ -169,9 +175,15 @@ def by_tokenizers(
             last += 1
         pieces += ids[at : max(at, end - rows.after)].tolist()
         # a model may give ids that are no token
-        texts.append(engine.decode([token for token in pieces if token >= 0], spoken[first:last]))
+        between = engine.texts_between([one for one in pieces if one >= 0], last - first)
+        texts.append(join(between, spoken[first:last]))
         first = last
     return pa.array(texts, pa.large_string())
+
+
+def joined(texts: Sequence[str], numbers: Sequence[str]) -> str:
+    """Return ``texts`` with a number between each two, and nothing else."""
+    return "".join(text + number for text, number in zip(texts, [*numbers, ""], strict=True))
 
 
 @allocating_kernel
@@ -237,7 +249,9 @@ class Decoder:
         # a packed row is the text of its tokens
         before, after = metadata["frame"] if metadata["pack"] is None else ([], [])
         numbers = self._number_texts(batch, ids, positions)
-        texts = self._text(ids, offsets, positions, numbers, (len(before), len(after)))
+        # with its numbers as written, a text is stored only where it is not what follows from them
+        join = joined if "number_text" in batch.schema.names else self.join
+        texts = self._text(ids, offsets, positions, numbers, (len(before), len(after)), join)
         return _restored(batch, texts)
 
     def ids(self, given: TokenIds, values: Sequence[Any] | None) -> str:
@@ -372,6 +386,7 @@ class Decoder:
         positions: Ints,
         number_texts: pa.LargeStringArray | None,
         frame: tuple[int, int] = (0, 0),
+        join: Join | None = None,
     ) -> pa.LargeStringArray:
         """Token ids to text, with numbers at their positions, without the frame of each row."""
         if number_texts is None:
@@ -381,7 +396,23 @@ class Decoder:
         rows, spans = TokenRows(ids, offsets, *frame), NumberSpans(positions, stops, spaced)
         if self._is_lossless:
             return byte_level(self._token_bytes, rows, spans, number_texts)
-        return by_tokenizers(self._engine(), rows, spans, number_texts)
+        return by_tokenizers(self._engine(), rows, spans, number_texts, join or self.join)
+
+    def join(self, texts: Sequence[str], numbers: Sequence[str]) -> str:
+        """Return texts with a number between each two, and the spaces before numbers that the
+        tokenizer drops.
+        """
+        if self._spaces is not None:
+            return self._spaces.join(texts, numbers)
+        return joined(texts, numbers)
+
+    @functools.cached_property
+    def _spaces(self) -> NumberSpaces | None:
+        """None where tokens tell whether a space stands before a number."""
+        if self._is_lossless or not self._engine().drops_spaces:
+            return None
+        carries_sign = all(one.carries_sign for one in self._representations)
+        return NumberSpaces(self._grammar, carries_sign)
 
     @functools.cached_property
     def _token_bytes(self) -> TokenBytes:
@@ -409,13 +440,18 @@ def _towards(value: float, single: float) -> str:
 
 
 def canonical(values: Sequence[Any]) -> pa.LargeStringArray:
-    """Values given as ``float``, ``int``, ``Decimal`` or ``str`` as text; floats in the fewest
-    digits that read back as the same float.
+    """Return values given as ``float``, ``int``, ``Decimal`` or ``str`` as text; each float in the
+    fewest digits that read back as the same float, whatever stands beside it: -2.0 is ``-2``.
     """
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
-    if plain and all(isinstance(value, float) for value in plain):
-        return numbers_from_floats(np.array(plain), "number_value").format()
-    return Numbers.parse(plain).format()
+    floats = [value if isinstance(value, float) else 0.0 for value in plain]
+    shortest = numbers_from_floats(np.array(floats, np.float64), "number_value").format()
+    if all(isinstance(value, float) for value in plain):
+        return shortest
+    pairs = zip(plain, shortest.to_pylist(), strict=True)
+    return Numbers.parse(
+        [one if isinstance(value, float) else value for value, one in pairs]
+    ).format()
 
 
 def _restored(batch: pa.RecordBatch, texts: pa.LargeStringArray) -> pa.Array:

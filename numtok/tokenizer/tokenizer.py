@@ -424,7 +424,8 @@ class Tokenizer:
 
         Raises:
             SchemaError: if there are not as many values as number tokens. InputError: for what are
-                neither ids nor an encoding.
+                neither ids nor an encoding, or a value that is no number. RepresentationError: for
+                NaN or an infinity.
         """
         if isinstance(encoding, Encoding):
             return str(self.decode_batch(encoding.batch)[0].as_py())
@@ -463,6 +464,12 @@ class Tokenizer:
                 value is not finite.
         """
         return self._decoder.numbers_in(ids, values)
+
+    def join(self, texts: Sequence[str], numbers: Sequence[str]) -> str:
+        """Return ``texts``, one more than ``numbers``, with these between them, as :meth:`decode`
+        does: with the spaces before numbers that the tokenizer drops.
+        """
+        return self._decoder.join(texts, numbers)
 
     def read_spelled(
         self, ids: npt.NDArray[np.int32], positions: npt.NDArray[np.int64]

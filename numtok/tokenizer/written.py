@@ -38,6 +38,7 @@ from numtok.tokenizer.vocabulary import Spelling, first_ids
 
 # significant ones of a real number: one more would be noise; about one number in ten is read twice
 DIGITS = 4
+CONTEXT = 8  # tokens that the text of the next one may depend on
 UNFINISHED = "\ufffd"  # what bytes decode to whose character is not whole yet
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -269,8 +270,9 @@ class DecodeStream:
         given, text = self._text(tokenizer, self._known), self._text(tokenizer, len(self._ids))
         if len(text) <= len(given) or (unfinished and text.endswith(unfinished)):
             return None
-        # The last tokens given stay, as the text of the next ones may depend on them.
-        del self._ids[: self._known], self._values[: self._known]
+        # the last tokens stay: those whose text was given now, or a few
+        dropped = min(self._known, max(0, len(self._ids) - CONTEXT))
+        del self._ids[:dropped], self._values[:dropped]
         self._known = len(self._ids)
         return text[len(given) :]
 

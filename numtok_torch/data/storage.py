@@ -43,6 +43,7 @@ from numtok_torch.data.rows import stored_columns
 OPEN_FILES = 16
 MAPPED_CHUNKS = 256  # that are held open: views, which take little memory
 BATCH_BYTES = 16 << 20  # of a converted file, about
+FOOTER_BYTES = 1 << 16  # at the end of a file, of which a state is made
 FORMAT = f"numtok rows 5 {BATCH_BYTES}"
 NOTE = "numtok: %s is converted to Arrow, once, in %s; NUMTOK_CACHE names another folder, 0 none"
 NOT_CONVERTED = (
@@ -145,7 +146,7 @@ class Storage:
         self, path: str, first_path: str, columns: Sequence[str] | None, at_random: bool
     ) -> list[int]:
         """Rows per chunk of a file, those that have any."""
-        state = os.stat(path)  # before it is opened: if that is another file, it is made anew
+        state = state_of(path)  # before it is opened: if that is another file, it is made anew
         file = open_encoded(path, at_random=True)
         schema = _selected(file.schema, columns, path)
         if path == first_path:
@@ -267,7 +268,20 @@ def _check_same(schema: pa.Schema, other: pa.Schema, path: str, other_path: str)
         )
 
 
-def converted(file: EncodedFile, schema: pa.Schema, state: os.stat_result) -> str | None:
+def state_of(path: str) -> str:
+    """Return a digest that tells a file from all others that had its path: of its size, inode, times
+    of change, and end, where Parquet and Arrow IPC have their footers.
+
+    The time of modification alone is set back by programs that copy or unpack.
+    """
+    with open(path, "rb") as file:
+        found = os.fstat(file.fileno())
+        file.seek(max(0, found.st_size - FOOTER_BYTES))
+        end = hashlib.sha256(file.read(FOOTER_BYTES)).hexdigest()
+    return _digest(found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, end)
+
+
+def converted(file: EncodedFile, schema: pa.Schema, state: str) -> str | None:
     """The path of an uncompressed Arrow file, in number layout, with the columns of ``schema``, of
     a file in this state. None without a cache folder, or without room in it.
 
@@ -278,7 +292,7 @@ def converted(file: EncodedFile, schema: pa.Schema, state: os.stat_result) -> st
         return None
     folder = folder / "rows"
     name = _digest(os.path.realpath(file.path), *schema.names)
-    place = folder / f"{name}-{_digest(FORMAT, state.st_size, state.st_mtime_ns)}.arrow"
+    place = folder / f"{name}-{_digest(FORMAT, state)}.arrow"
     try:
         if not _is_whole(place):
             _convert_once(file, schema, make_private(folder), place)

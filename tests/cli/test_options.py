@@ -122,7 +122,7 @@ playground --tokenizer /nowhere | --no-browser ! /nowhere
 stats sample.jsonl | --html a.html | --json a.json | --numbers bits | --grammar data | --pattern \d
 stats sample.jsonl | --tokenizer mine | --text-unit file ! for .txt files
 stats sample.jsonl | --workers 0 ! not in the range
-score answers.jsonl | --prediction other | --target other | --policy strict | --json a.json
+score answers.jsonl | --prediction other | --target other | --policy strict | --target-policy european | --json a.json
 stats encoded.parquet | --grammar data ! is for texts | --pattern \d ! is for texts
 stats encoded.parquet | --tokenizer mine ! is for texts
 stats counted | --grammar data ! is for texts

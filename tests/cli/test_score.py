@@ -13,7 +13,7 @@ def test_table_and_json(tmp_path):
     file.write_text("\n".join(json.dumps(row) for row in ROWS))
     fields = ["--prediction", "output", "--target", "answer"]
     told = ok("score", file, *fields, "--json", data)
-    assert "exact                  1    50.0%" in told and "no number in '?'" in told
+    assert "exact                         1    50.0%" in told and "no number in '?'" in told
     made = json.loads(data.read_text())
     assert (made["total"], made["exact"], made["unparseable"]) == (2, 1, 1)
     assert json.loads(ok("score - --json -", *fields, input=file.read_text())) == made
@@ -22,10 +22,10 @@ def test_table_and_json(tmp_path):
 def test_csv_and_deeper_fields(tmp_path):
     table, deep = tmp_path / "a.csv", tmp_path / "b.jsonl"
     table.write_text('prediction,target\n"1,000",1000\n25%,0.25\n')
-    assert "exact                  2   100.0%" in ok("score --policy finance", table)
+    assert "exact                         2   100.0%" in ok("score --policy finance", table)
     deep.write_text(json.dumps({"resps": [["#### 5"]], "doc": {"gold": 5}}))
     told = ok("score --prediction resps.0.0 --target doc.gold", deep)
-    assert "exact                  1   100.0%" in told
+    assert "exact                         1   100.0%" in told
     deep.write_text('\ufeff{"prediction": null, "target": 5}', encoding="utf-8")
     assert "answer 1: no number in ''" in ok("score", deep)
 

@@ -2,10 +2,12 @@
 
 import json
 import struct
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+import trained
 from click.testing import CliRunner
 from input_files import write_texts
 from numtok_cli.main import cli
@@ -19,6 +21,9 @@ from numtok.tokenizer.layout import to_token_layout
 MEGATRON = {1: "<u1", 2: "<i1", 3: "<i2", 4: "<i4", 5: "<i8", 6: "<f8", 7: "<f4", 8: "<u2"}
 NEOX = MEGATRON | {6: "<f4", 7: "<f8"}
 TEXTS = ["is -28.5 or 1,234", None, "", "none", "7 8 9.25", "the end 0"]
+
+# also those that point at the command line
+warnings_are_shown = pytest.mark.filterwarnings("default::UserWarning")
 
 
 def read_twin(prefix, codes):
@@ -60,6 +65,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@warnings_are_shown
 @pytest.mark.parametrize("to", ["megatron", "gpt-neox"])
 @pytest.mark.parametrize("name", ["xval", "compact", "wide", "place", "packed"])
 def test_every_stream_is_that_of_the_rows(name, to, folder, tmp_path):
@@ -98,6 +104,46 @@ def test_an_end_token_stands_behind_each_document(end, folder, tmp_path):
         assert one.tolist() == [*row["input_ids"], 0]
         assert place.tolist() == [*row["place_value"], 0]
         assert np.flatnonzero(mask).tolist() == row["number_index"]
+
+
+def said(caught):
+    return [str(one.message) for one in caught]
+
+
+@pytest.mark.parametrize("to", ["megatron", "gpt-neox"])
+def test_documents_without_an_end_are_told(to, folder, tmp_path):
+    """And how many are not written: of 24, four are empty and four null."""
+    with pytest.warns(UserWarning) as caught:
+        exported = numtok.export_files(folder / "place.parquet", tmp_path / "out", to=to)
+    separated, left_out = said(caught)
+    assert "nothing separates the documents" in separated and "end_token=" in separated
+    assert left_out.startswith("empty and null documents, 8,") and "end_token=" in left_out
+    assert exported.left_out == 24 - exported.sequences == 8
+    assert json.loads((tmp_path / "out.json").read_text("utf-8"))["left_out"] == 8
+    with pytest.warns(UserWarning) as caught:
+        numtok.export_files(folder / "place.parquet", tmp_path / "end", to=to, end_token=0)
+    assert said(caught) == ["empty and null documents, 4, are not written"]
+
+
+def test_documents_that_end_by_themselves_need_no_word(folder, tmp_path):
+    """Packed ones; those that the tokenizer ends, as BERT's does."""
+    how = {"tokenizer": trained.source("bert"), "add_special_tokens": True}
+    numtok.encode_files(folder / "in.jsonl", tmp_path / "bert.parquet", **how)
+    for path in (folder / "packed.parquet", tmp_path / "bert.parquet"):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            numtok.export_files(path, tmp_path / f"{path.stem}_out")
+        assert not any("separates" in one for one in said(caught))
+
+
+@warnings_are_shown
+def test_the_command_says_it_in_its_words(folder, tmp_path):
+    result = CliRunner().invoke(
+        cli, ["export", str(folder / "place.parquet"), "--to", "megatron", str(tmp_path / "out")]
+    )
+    assert result.exit_code == 0
+    assert "nothing separates the documents" in result.stderr and "--end-token" in result.stderr
+    assert "end_token" not in result.stderr
 
 
 def test_several_files_follow_one_another(folder, tmp_path):

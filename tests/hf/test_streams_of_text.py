@@ -87,3 +87,16 @@ def test_numbers_that_are_one_token(core):
     valued.step(tok, ids[at], 5.0)
     with pytest.raises(NumtokError, match="give all, or none"):
         valued.step(tok, ids[at])
+
+
+@pytest.mark.parametrize("core", [False, True])
+def test_a_value_reads_alike_alone_and_among_others(core):
+    tok = ours("gpt2", (XVal(),))
+    ids, values = tok("a 1 b 2 c 3")["input_ids"], [3, -2.0, "2.0"]
+    numbers = iter(values)
+    number = tok.convert_tokens_to_ids(f" {NUM}")
+    given = [next(numbers) if one == number else None for one in ids]
+    tok, options = (tok.numtok, {"numbers": values}) if core else (tok, {"number_value": values})
+    stream = DecodeStream()
+    pieces = [stream.step(tok, one, value) for one, value in zip(ids, given, strict=True)]
+    assert "".join(filter(None, pieces)) == tok.decode(ids, **options) == "a 3 b -2 c 2.0"

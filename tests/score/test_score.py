@@ -60,7 +60,7 @@ def test_any_text(text):
         for one in read_numbers(text, policy):
             assert text[one.start : one.stop] == one.text
         found = final_number(text, policy)
-        assert equal(text, text, 0, policy) == (found is not None)
+        assert equal(text, text, 0, policy, target_policy=policy) == (found is not None)
         report([text], [text], policy)
 
 

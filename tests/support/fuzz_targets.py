@@ -128,7 +128,7 @@ def score(data):
     text = data.decode("utf-8", "replace")
     for policy in POLICIES.values():
         answer, other = final_number(text, policy), final_number(text[: len(text) // 2], policy)
-        assert equal(text, text, policy=policy) == (answer is not None)
+        assert equal(text, text, policy=policy, target_policy=policy) == (answer is not None)
         equal(text, other, 0.01, policy, absolute="1e-9")
         if answer is not None and other is not None:
             digits_right(answer, other)

@@ -315,7 +315,8 @@ class Oracle:
 
     def decode(self, texts, row, numbers, **options):
         """The text of a row that came from ``call(texts)``, with these surfaces in place of the
-        numbers; None: of the tokens themselves.
+        numbers; None: of the tokens themselves. Where ids do not tell whether a space stands before
+        a number, one does, but for behind brackets and the like.
         """
         stock, _, _, stand_in = self.stock(self.base(texts))
         if numbers is None:
@@ -328,12 +329,18 @@ class Oracle:
             for number, place in zip(row.stand_in_ids, row.numbers, strict=True)
             if place is None or place[1] == 0
         ]
-        surfaces = iter(numbers)
-        return re.sub(
-            f"[{''.join(stand_in.values())}]",
-            lambda _: next(surfaces),
-            str(stock.decode(once, **options)),
+        surfaces, mark = iter(numbers), next(iter(stand_in.values()))
+        glued, apart = (
+            stock.encode(f"a{one}{mark}", add_special_tokens=False) for one in ("", " ")
         )
+        space = " " if glued == apart else ""
+
+        def surface(found):
+            before = found.string[: found.start()][-1:]
+            return ("" if before in set(" \n([{$/#-") | {""} else space) + next(surfaces)
+
+        decoded = str(stock.decode(once, **options))
+        return re.sub(f"[{''.join(stand_in.values())}]", surface, decoded)
 
 
 def canonical(values):

@@ -234,6 +234,15 @@ def _t5():
     return tokenizer
 
 
+def _t5_words():
+    """As published: what stands between words is dropped before they are cut."""
+    tokenizer = _t5()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="always")]
+    )
+    return tokenizer
+
+
 BYTE_LEVEL = {
     "gpt2": lambda: _byte_level(PLAIN),
     "gpt2_prefix_space": lambda: _byte_level(PREFIXED),
@@ -253,8 +262,9 @@ OTHERS = {
     "t5": _t5,
 }
 KINDS = [*BYTE_LEVEL, *OTHERS]
-# differs from llama3 in its pattern alone, so only where patterns matter
-MORE = {"gpt4o": lambda: _byte_level(_split(O200K))}
+# these differ from llama3 in its pattern alone, and from t5 in what is dropped between words, so only
+# where that matters
+MORE = {"gpt4o": lambda: _byte_level(_split(O200K)), "t5_words": _t5_words}
 
 
 @functools.cache

@@ -25,7 +25,12 @@ from tokenizers import Tokenizer as Source
 import numtok
 from numtok import Grammar
 from numtok.arrays.text_rows import TextRows
-from numtok.errors import InputError, MissingDependencyError, SchemaError, TokenizerError
+from numtok.errors import (
+    MissingDependencyError,
+    RepresentationError,
+    SchemaError,
+    TokenizerError,
+)
 from numtok.representations import (
     END_NUM,
     FP15,
@@ -400,11 +405,18 @@ def test_decode_ids_with_values(kind):
     assert tok.decode(np.array(ids, np.int64), np.array([1, 2, 3])) == "a 1 b 2 c 3"
     assert tok.decode(ids, np.array([0.1, 2, 1e30], np.float32).tolist()).startswith("a 0.1")
     assert tok.decode(ids) == f"a {NUM} b {NUM} c {NUM}"
+    for mixed in (
+        [3, -2.0, "2.0"],
+        [3.0, np.float64(-2), "2.0"],
+        [np.int64(3), -2.0, Decimal("2.0")],
+    ):
+        assert tok.decode(ids, mixed) == "a 3 b -2 c 2.0"
     for wrong in ([1], [1, 2, 3, 4], []):
         with pytest.raises(SchemaError, match=f"3 number tokens, but {len(wrong)} values"):
             tok.decode(ids, wrong)
-    with pytest.raises(InputError, match="row 1"):
-        tok.decode(ids, [1, float("nan"), 3])
+    for beside in (1, 1.0):
+        with pytest.raises(RepresentationError, match="value 1 is nan"):
+            tok.decode(ids, [beside, float("nan"), 3])
 
 
 def test_decode_refuses_other_batches():

@@ -135,21 +135,45 @@ def test_nothing_is_converted_in_order_or_without_a_cache(file, batch, cache, mo
 
 
 def test_many_processes_convert_once(file, batch, cache, caplog):
-    """And later ones read what is cached: not the file, whose pages may be damaged meanwhile."""
+    """And later ones read what is cached, unless the file was written to meanwhile."""
     in_children(3, lambda: check(file, batch))
     assert {path.name for path in cache.iterdir()} == {"lock", *(p.name for p in files(cache))}
+    with caplog.at_level(logging.WARNING, "numtok"):
+        check(file, batch)
+    assert caplog.text == ""
     before = file.stat()
     with open(file, "r+b") as opened:
         opened.seek(4)
         opened.write(bytes(100_000))  # of the pages
-    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))  # no trace but the change itself
-    with caplog.at_level(logging.WARNING, "numtok"):
-        check(file, batch)
-    assert caplog.text == ""
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(InputError, match=r"data\.parquet"):
+        NumberDataset(file)
     shutil.rmtree(cache)
     with pytest.raises(InputError, match=r"data\.parquet"):
         NumberDataset(file)
     assert not files(cache)
+
+
+@pytest.mark.parametrize("way", ["written over", "moved here"])
+def test_another_file_of_the_same_size_and_time_is_read(way, tmp_path, cache):
+    """As unpacking and copying with the times leave it."""
+    path, other = tmp_path / "data.arrow", tmp_path / "other.arrow"
+    tokenizer = numtok.Tokenizer.from_pretrained(None, [XVal()])
+    texts = [f"It is {number}." for number in range(1, 9)]
+    batch, another = tokenizer.encode_batch(texts), tokenizer.encode_batch(texts[::-1])
+    for place, rows in ((path, batch), (other, another)):
+        with pa.ipc.new_file(place, rows.schema) as writer:  # not compressed
+            writer.write(rows)
+    before = path.stat()
+    assert before.st_size == other.stat().st_size
+    check(path, batch, 1)
+    if way == "written over":
+        path.write_bytes(other.read_bytes())
+    else:
+        other.replace(path)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    check(path, another, 1)
+    assert len(files(cache)) == 1
 
 
 def test_a_changed_file_is_converted_anew(file, batch, cache, caplog):

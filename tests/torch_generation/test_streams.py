@@ -56,7 +56,7 @@ def test_what_is_streamed_is_what_is_returned(name, way):
 @settings(max_examples=examples(25))
 @example("metaspace_first", Digits(1), "a日日", 1, False)  # bytes in a row are one text
 @given(
-    st.sampled_from(["gpt2", "bert", "metaspace_first", "t5"]),
+    st.sampled_from(["gpt2", "bert", "metaspace_first", "t5", "t5_words"]),
     st.sampled_from([Digits(1), Digits(3), P1000(), FP15(), Subword(), XVal()]),
     st.lists(
         st.sampled_from([" a", " -1500", "2.5", " 007", ", ", "é", "日", " kg", "\n", " 3 4"]),

@@ -280,7 +280,7 @@ def all_read(found):
     return True
 
 
-@pytest.mark.parametrize("source", ["gpt2", "t5", "bert"])
+@pytest.mark.parametrize("source", ["gpt2", "t5", "t5_words", "bert"])
 @pytest.mark.parametrize("name", WRITTEN)
 def test_as_many_numbers_are_read_as_were_written(name, source):
     """By a model that would write numbers back to back, in either form, and words, letters, digits

@@ -201,16 +201,19 @@ def _open_samples(folder: str, kind: str, dtypes: Dtypes, overwrite: bool) -> It
 
 
 class StreamFormat(NamedTuple):
-    """A format: what opens it, and what it stores dtypes as that it has no word for: the same bits."""
+    """A format: what opens it; what it stores dtypes as that it has no word for, the same bits; and
+    whether its program joins the documents end to end.
+    """
 
     open: Callable[[str, str, Dtypes, bool], AbstractContextManager[Streams]]
     stored: Mapping[str, str]
+    joins_documents: bool
 
 
 _AS_BITS = {"bool": "uint8", "uint32": "int32", "uint64": "int64"}
 FORMATS = {
-    "megatron": StreamFormat(_open_indexed, _AS_BITS),
-    "gpt-neox": StreamFormat(_open_indexed, _AS_BITS),
-    "mds": StreamFormat(_open_samples, {"bool": "uint8"}),
-    "webdataset": StreamFormat(_open_samples, {"bool": "uint8"}),
+    "megatron": StreamFormat(_open_indexed, _AS_BITS, True),
+    "gpt-neox": StreamFormat(_open_indexed, _AS_BITS, True),
+    "mds": StreamFormat(_open_samples, {"bool": "uint8"}, False),
+    "webdataset": StreamFormat(_open_samples, {"bool": "uint8"}, False),
 }

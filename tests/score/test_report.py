@@ -1,0 +1,108 @@
+"""The errors of estimates, and answers that look cut."""
+
+import json
+import math
+import statistics
+from fractions import Fraction
+
+import pytest
+from command import ok
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok.score import Policy, equal, looks_cut, report
+
+VALUES = st.integers(-(10**6), 10**6).map(lambda whole: whole / 1000)
+
+
+@given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=30))
+def test_errors_of_estimates(pairs):
+    """They are those of the usual formulas, in fractions."""
+    told = report([f"about {found:.3f}" for found, _ in pairs], [wanted for _, wanted in pairs])
+    exactly = [tuple(Fraction(f"{one:.3f}") for one in pair) for pair in pairs]
+    errors = [abs(found - wanted) for found, wanted in exactly]
+    assert told.compared == len(pairs)
+    assert told.mean_absolute_error == pytest.approx(float(sum(errors) / len(pairs)))
+    relative = [e / abs(wanted) for e, (_, wanted) in zip(errors, exactly, strict=True) if wanted]
+    median = statistics.median(relative) if relative else math.nan
+    assert told.median_relative_error == pytest.approx(float(median), nan_ok=True)
+    mean = sum(wanted for _, wanted in exactly) / len(pairs)
+    spread = sum((wanted - mean) ** 2 for _, wanted in exactly)
+    squared = 1 - sum(e**2 for e in errors) / spread if spread else math.nan
+    assert told.r_squared == pytest.approx(float(squared), nan_ok=True)
+
+
+def test_only_what_can_be_compared_has_an_error():
+    policy = Policy(units="match")
+    told = report(["5 km", "no idea", "7 m", "1"], ["4 km", "2", "7 km", "none"], policy)
+    assert (told.total, told.compared, told.unparseable) == (3, 1, 1)
+    assert (told.mean_absolute_error, told.median_relative_error) == (1, 0.25)
+    assert math.isnan(told.r_squared)
+    nothing = json.loads(json.dumps(report(["?"], ["5"]).to_dict(), allow_nan=False))
+    assert nothing["mean_absolute_error"] is nothing["r_squared"] is None
+
+
+def test_a_per_cent_is_compared_as_it_is_read():
+    told = report(["24%", "30%"], ["0.25", "0.3"], "finance")
+    assert told.mean_absolute_error == pytest.approx(0.005)
+    assert told.median_relative_error == pytest.approx(0.02)
+    assert told.same_magnitude == 2 and told.digits_right > 8
+
+
+def test_huge_numbers_are_no_obstacle():
+    huge = ["1e999999999999999999", "-1e999999999999999999", "1e-999999999999999999", "1/3", "70"]
+    for found in huge:
+        for wanted in huge:
+            assert equal(found, wanted, "0.1", absolute="0.1") == (
+                huge.index(found) == huge.index(wanted)
+            )
+            json.dumps(report([found, "1"], [wanted, "2"]).to_dict(), allow_nan=False)
+    assert report(["2e400", "1"], ["1e400", "1"]).median_relative_error == 0.5
+
+
+def test_the_command_tells_them(tmp_path):
+    file, data = tmp_path / "a.jsonl", tmp_path / "a.json"
+    rows = [{"prediction": f"It is {x}.", "target": y} for x, y in [(1, 2), (4, 4), (7, 6)]]
+    rows.append({"prediction": "She has 24. So in all 7", "target": "none"})
+    rows.append({"prediction": "She has 24. So in all 1,00", "target": 1000})
+    file.write_text("\n".join(map(json.dumps, rows)))
+    lines = [" ".join(line.split()) for line in ok("score", file, "--json", data).splitlines()]
+    assert "looks cut 1 25.0%" in lines and "no target 1" in lines
+    assert any(line.startswith("median relative error 33.3%") for line in lines)
+    assert "answer 5: looks cut, 'She has 24. So in all 1,00'" in lines
+    assert "target 4: no number in 'none'" in lines
+    made = json.loads(data.read_text())
+    assert (made["compared"], made["looks_cut"], made["without_target"]) == (4, 1, 1)
+    assert made["median_relative_error"] == pytest.approx((1 / 6 + 1 / 2) / 2)
+
+
+CUT = [
+    "The total is 1,00", "It costs $1,234,5", "1,00", r"So it is \boxed{7", r"So it is \boxed",
+    r"It is \frac{3}", r"\frac{3}{", r"So \(x = 5", r"\[ 48 + 24", "48 + 24 =", "48/2 = 24, 48 +",
+    "She sold 48/", "There are 3, 4,", "The steps:", "In all she has (12", "2.5e-", "a total of $",
+    "<think>She sold 48", "<think>5</think> It is 6. <think>no, 7",
+    "She sold 48 clips. In May she sold half as many, so she", "She sold 48 clips. In all 72",
+    "She sold 48. In all she sold 7", "It cost 5 dollars. With tax 12%", "彼は3個。合計は7",
+]  # fmt: skip
+WHOLE = [
+    "", "?", "72", "$72", "72 clips", "x = 72", "It is 72", "It is 72.", "She sold 48. In all 72.",
+    "She sold 48 clips.\n#### 72", r"She sold 48. \boxed{72}", r"\boxed{\frac{1}{2}}", r"\(72\)",
+    "She sold 48.\nAnswer: 72", "She sold 48.\n**Final answer:** 72 clips", "She sold 48. So x = 72",
+    "She sold 48.\nAnswer: 72\n\nQuestion: There are", "She sold 48. In all 72<|im_end|>",
+    "I sold 48. In all</s>", "<think>She sold 48. So</think>72", "1. 48/2 = 24\n2. add 48 to it\n72",
+    "He paid 5.50 of 7", "It is 72 (see above)", "**72**", "48/2 = 24\n48 + 24 = 72", "1,000", "0,5",
+    "so 12,345", "1.00", "It is in (0, 5]", "Rs. 1,599", "3 * 3? The answer is 9",
+]  # fmt: skip
+
+
+def test_what_looks_cut():
+    assert [text for text in CUT if not looks_cut(text)] == []
+    assert [text for text in WHOLE if looks_cut(text)] == []
+    assert looks_cut("1.00", "european") and not looks_cut("1,00", "european")
+    told = report([*CUT, *WHOLE], ["72"] * len(CUT + WHOLE))
+    assert (told.total, told.looks_cut) == (len(CUT + WHOLE), len(CUT))
+
+
+@pytest.mark.parametrize("part", ["1,", ":", "= a ", "\\frac{", "{", "\n", "a. ", "<think>", "$ "])
+def test_a_hostile_answer_ends_soon(part):
+    looks_cut(part * 100_000)
