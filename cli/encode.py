@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from numtok.corpus.fit import Fit
     from numtok.corpus.summary import Summary
 
-VANISHING, CLIPPED = 0.01, 0.1  # shares of numbers lost to a scale, above which the user is told
+# shares of numbers, above which the user is told of them
+VANISHING, CLIPPED, LEFT = 0.01, 0.1, 0.01
 ENCODE = """
 Numbers
   --numbers LIST = xval  One representation or several, with commas between: see below.
@@ -218,7 +219,7 @@ def status(folder: str) -> None:
 
 
 def _warn(summary: Summary, packed: bool) -> None:
-    """Documents without text, no numbers at all, and many numbers lost to a scale."""
+    """Documents without text, no numbers at all, and many numbers left as text or lost to a scale."""
     if summary.without_text:
         became = "pieces without tokens" if packed else "null rows"
         print_warning(
@@ -227,6 +228,8 @@ def _warn(summary: Summary, packed: bool) -> None:
         )
     if summary.documents and not summary.numbers:
         _warn_of_no_numbers(summary)
+    if left := _left_as_text(summary):
+        print_warning(left)
     log = any(getattr(representation, "log", False) for representation in summary.representations)
     kept = max(summary.numbers - sum(summary.left_as_text.values()), 1)
     vanishing, clipped = summary.vanishing.get("xval", 0), summary.clipped.get("xval", 0)
@@ -237,6 +240,30 @@ def _warn(summary: Summary, packed: bool) -> None:
             f" the model and {clipped / kept:.1%} are clipped; {more}--numbers bits holds numbers"
             " of all magnitudes"
         )
+
+
+def _left_as_text(summary: Summary) -> str:
+    """Say how many numbers, of all and of each column of a template, stay text; or nothing, if those
+    are few.
+    """
+    from numtok.representations.parse import name_of
+
+    left, there = summary.left_by_column, summary.numbers_by_column
+    columns = [
+        f"{count:,} of {there[name]:,} in column {name!r}"
+        for name, count in left.items()
+        if count > LEFT * there[name]
+    ]
+    total = sum(summary.left_as_text.values())
+    if not columns and total <= LEFT * summary.numbers:
+        return ""
+    names = [name_of(one) for one in summary.representations if one.name in summary.left_as_text]
+    where = f" ({', '.join(columns)})" if columns else ""
+    return (
+        f"{' and '.join(names)} cannot hold {total / summary.numbers:.1%} of the numbers{where}, which"
+        " stay ordinary text: a model gets no value of them. `numtok stats` says which"
+        " representations hold them; --overflow clip takes the nearest number that is held"
+    )
 
 
 def _warn_of_no_numbers(summary: Summary) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from numtok.representations import Representation, XVal
+from numtok.representations.clipping import clipping
 from numtok.statistics.counters import FIRST_YEAR, LARGEST_DECADE, MOST_DIGITS
 from numtok.statistics.losses import Loss, fitted_xval, losses
 from numtok.statistics.recommend import Recommendation, recommend
@@ -43,6 +44,7 @@ class Report:
     losses: tuple[Loss, ...]  # of the representations that were asked for
     recommendation: Recommendation  # among all that are registered
     xval: XVal  # with the scale that it wants
+    clipping: str | None  # what that would clip, if ``numtok encode`` stops for it
 
     @classmethod
     def of(
@@ -52,11 +54,14 @@ class Report:
         known = losses(statistics)
         compared = known if representations is None else losses(statistics, representations)
         advice = recommend(statistics, known)
-        return cls(statistics, tuple(compared), advice, fitted_xval(statistics))
+        xval = fitted_xval(statistics)
+        counts = statistics.counts["magnitudes"], statistics.numbers, statistics.columns
+        return cls(statistics, tuple(compared), advice, xval, clipping(xval, *counts))
 
     def to_json(self) -> dict[str, Any]:
         """``statistics`` as :meth:`Statistics.from_json` takes them, ``representations``,
-        ``recommendation``, and the ``scale`` and ``clip`` of xVal.
+        ``recommendation``, the ``scale`` and ``clip`` of xVal, and ``clipping``: why ``numtok
+        encode`` would stop with these, or None.
         """
         return {
             "statistics": self.statistics.to_json(),
@@ -64,6 +69,7 @@ class Report:
             "recommendation": dataclasses.asdict(self.recommendation),
             "scale": self.xval.scale,
             "clip": self.xval.clip,
+            "clipping": self.clipping,
         }
 
     def to_text(self) -> dict[str, Any]:
@@ -213,7 +219,9 @@ def _remarks(report: Report) -> Iterator[str]:
             "There are more values and units than are kept; counts of the most frequent ones are"
             f" up to {bound:,} too low."
         )
-    if of.numbers:
+    if report.clipping:
+        yield f"Do not take xval here; numtok encode would stop: {report.clipping}."
+    elif of.numbers:
         scale = f"numbers='xval' scale={report.xval.scale!r} clip={report.xval.clip!r}"
         yield f"The scale that xval wants, and that encode fits to this text: {scale}"
 

@@ -14,7 +14,7 @@ from numtok import locations
 from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, left_out
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.sources import Source, named_errors
-from numtok.corpus.read.template import ROW, Template, as_texts
+from numtok.corpus.read.template import ROW, Cells, Template, as_texts
 from numtok.errors import InputError, MissingInputError, NumtokError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.scan import scan
@@ -111,7 +111,7 @@ class _Looking(Template):
         super().__init__(ROW)
         self.seen: dict[str, list[str | None]] = {}
 
-    def of_columns(self, columns: Mapping[str, pa.Array]) -> pa.Array:
+    def of_columns(self, columns: Mapping[str, pa.Array]) -> tuple[pa.Array, Cells]:
         for name, column in columns.items():
             self.seen.setdefault(name, []).extend(as_texts(column).to_pylist())
         return super().of_columns(columns)
