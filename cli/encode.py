@@ -114,14 +114,14 @@ Representations; those with one token can be combined, as in xval,fone:6,4,bits:
 
 """
 EXAMPLES = """
-numtok encode sample.jsonl -o sample.parquet
-numtok encode sample.jsonl -o bits.arrow --numbers xval,bits --keep-column id
+numtok encode sample.jsonl -o sample.parquet --numbers bits
+numtok encode sample.jsonl -o bits.arrow --numbers xval:log,bits --keep-column id
 numtok encode sample.jsonl -o exact.parquet --numbers place --keep-text
-numtok encode sample.jsonl -o digits.parquet --numbers xval,fone:6,4,bits
+numtok encode sample.jsonl -o digits.parquet --numbers xval:log,fone:6,4,bits
 numtok encode sample.jsonl -o scaled.parquet --scale 0.002 --clip 5
-numtok encode sample.jsonl -o packed.parquet --pack 2048
-numtok encode sample.jsonl -o shards/ --shards 4
-cat sample.jsonl | numtok encode - -o - --quiet
+numtok encode sample.jsonl -o packed.parquet --numbers bits --pack 2048
+numtok encode sample.jsonl -o shards/ --numbers xval:log --shards 4
+cat sample.jsonl | numtok encode - -o - --numbers bits --quiet
 """
 # What numtok has defaults for, which no option replaces by none.
 UNSET = ("compression", "split_seed", "tensors", "pack_mode", "engine", "batch_bytes")
@@ -176,7 +176,7 @@ Running
 """
 # each of n machines does --shard I/n, and one finishes
 JOB_EXAMPLES = """
-numtok encode sample.jsonl -o parts/ --shard 1/1
+numtok encode sample.jsonl -o parts/ --numbers bits --shard 1/1
 numtok status parts/
 numtok finish parts/
 """

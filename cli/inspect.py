@@ -46,7 +46,7 @@ numtok inspect "Water boils at 99.61 °C under 1,000 hPa"
 numtok inspect "-1.5e-3 of 87600 items" --numbers xval,bits --numbers place
 echo "Total: 1,234.50" | numtok inspect --numbers subword --html page.html
 numtok inspect sample.jsonl --row 2
-numtok encode sample.jsonl -o look.parquet --numbers xval,bits --quiet
+numtok encode sample.jsonl -o look.parquet --numbers xval:log,bits --quiet
 numtok inspect look.parquet --row 2
 """
 DEFAULT_NUMBERS = ("xval,bits", "place", "subword")

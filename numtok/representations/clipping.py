@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.errors import RepresentationError
+from numtok.numbers.numbers import Numbers
 from numtok.representations import magnitudes
 from numtok.representations.xval import XVal
 
@@ -63,7 +64,7 @@ class ColumnMagnitudes:
         for name, counts in self.counts.items():
             bins = np.array([one for one in counts if one != OTHER], np.int64)
             times = np.array([counts[one] for one in bins.tolist()], np.int64)
-            beyond = int(times[magnitudes.begin_of(bins) > xval.largest].sum())
+            beyond = int(times[_clipped(xval, magnitudes.begin_of(bins))].sum())
             found[name] = (beyond, counts.total())
         return found
 
@@ -93,7 +94,7 @@ def clipping(
     whose magnitudes have these counts, or half of those in one column.
     """
     begin, times = magnitudes.lower_ends(counts)
-    beyond = int(times[begin > xval.largest].sum())
+    beyond = int(times[_clipped(xval, begin)].sum())
     in_columns = columns.clipped(xval)
     lost = {
         name: f"{clipped:,} of {there:,} in column {name!r}"
@@ -111,6 +112,11 @@ def clipping(
         f" {', '.join(first)} or {last}; or say that it is meant, by scale=..., clip=... or"
         " overflow='clip'"
     )
+
+
+def _clipped(xval: XVal, begin: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """bool[n]: which bins of magnitudes lie beyond the scale."""
+    return xval.clipped(Numbers.parse(begin.tolist()))
 
 
 def refuse_clipping(
