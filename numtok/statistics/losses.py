@@ -94,9 +94,12 @@ def fitted_fone(statistics: Statistics) -> FoNE:
 
 
 def fitted_bins(statistics: Statistics) -> list[Representation]:
-    """Hard and soft, with the quantiles of the examples, each of which stands for its shape."""
+    """64 hard bins, and the 32 soft ones that are advised for columns, with the quantiles of the
+    examples, each of which stands for its shape.
+    """
     values, weights = statistics.examples.numbers().to_float64(), statistics.examples.weights()
-    return [QuantileBins(soft=soft).fitted_to(values, weights) for soft in (False, True)]
+    kinds = QuantileBins(), QuantileBins(32, soft=True)
+    return [kind.fitted_to(values, weights) for kind in kinds]
 
 
 def losses(
