@@ -54,9 +54,9 @@ class Cells(NamedTuple):
         before = np.arange(len(self.stops), dtype=np.int64) * longest
         ends = (self.stops + before[:, None]).ravel()
         place = np.searchsorted(ends, before[document] + stop)
-        place = np.minimum(place, ends.size - 1)
-        row, column = np.divmod(place, len(self.names))
-        inside = (row == document) & (self.starts[row, column] < stop)
+        beyond = place == ends.size  # text behind the last value
+        row, column = np.divmod(np.where(beyond, 0, place), len(self.names))
+        inside = ~beyond & (row == document) & (self.starts[row, column] < stop)
         return np.where(inside, column, -1)
 
     def counted(
