@@ -94,7 +94,9 @@ def test_every_option_has_a_help_text_and_the_examples_run(name, folder):
 
 def test_the_sample_comes_back_and_the_summary_says_what_it_came_to(folder):
     before = logging.getLogger("numtok").level
-    told = ok("encode sample.jsonl -o a.parquet --numbers xval,bits --keep-text --keep-column id")
+    told = ok(
+        "encode sample.jsonl -o a.parquet --numbers xval:log,bits --keep-text --keep-column id"
+    )
     assert re.search(r"documents +31\n", told) and re.search(r"text .* of 'text'; ", told)
     assert ok("decode a.parquet -o back.jsonl -q") == ""
     assert list(map(json.loads, Path("back.jsonl").read_text().splitlines())) == ROWS
@@ -126,7 +128,7 @@ def test_a_slower_engine_is_a_warning_on_one_line(folder):
 
 
 def test_what_comes_out_is_what_a_file_would_hold(folder):
-    piped = f"encode {SAMPLE} --numbers xval,bits,fone:6,4 --keep-column id -o"
+    piped = f"encode {SAMPLE} --numbers xval:log,bits,fone:6,4 --keep-column id -o"
     ok(f"{piped} file.arrow")
     batches = pa.ipc.open_file("file.arrow").read_all().to_batches()
     rows = pa.Table.from_batches([plain(batch) for batch in batches]).to_pylist()
@@ -194,7 +196,7 @@ def wrong(tmp_path_factory):
     pq.write_table(pa.table({"text": ["1"]}), folder / "foreign.parquet")
     told = ok(f"train {SAMPLE} -o {folder}/mine --vocab-size 600 --min-frequency 1")
     assert "600\n" in told
-    ok(f"encode {SAMPLE} -o {folder}/encoded.parquet --tokenizer {folder}/mine")
+    ok(f"encode {SAMPLE} -o {folder}/encoded.parquet --numbers bits --tokenizer {folder}/mine")
     return folder
 
 
@@ -273,7 +275,7 @@ def large(tmp_path_factory):
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_leaves_nothing(sent, code, large, tmp_path):
-    words = f"encode {large} -o {tmp_path}/a.parquet --compression none"
+    words = f"encode {large} -o {tmp_path}/a.parquet --numbers bits --compression none"
     running = interrupts.start([*NUMTOK, *words.split()])
     interrupts.wait_for(lambda: any(path.stat().st_size > 1_000_000 for path in tmp_path.iterdir()))
     running.send_signal(sent)
@@ -286,7 +288,7 @@ def test_an_interrupt_leaves_nothing(sent, code, large, tmp_path):
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_again_and_again_do_not_spoil_the_end(sent, code, large, tmp_path):
-    words = f"encode {large} -o {tmp_path}/a.parquet --compression none"
+    words = f"encode {large} -o {tmp_path}/a.parquet --numbers bits --compression none"
     running = interrupts.start([*NUMTOK, *words.split()])
     interrupts.wait_for(lambda: any(path.stat().st_size > 1_000_000 for path in tmp_path.iterdir()))
     while running.poll() is None:
