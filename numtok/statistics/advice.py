@@ -123,36 +123,3 @@ ADVICE = (
 BY_TASK = {one.task: one for one in ADVICE if one.task}
 TASKS = tuple(BY_TASK)
 PLAIN = next(one for one in ADVICE if one.kind == "tokens")  # for a model that stays as it is
-KINDS = {
-    "tokens": "tokens",
-    "tokens, layer": "tokens, and a layer in front of your model",
-    "value": "value",
-}
-
-
-def readme_table() -> str:
-    """Return the table of README.md, in Markdown."""
-    rows = [("you have, and want", "take", "kind, and how it works")]
-    rows += [
-        (one.wanted, f"`{one.take}`", f"{KINDS[one.kind]}: {one.how}")
-        for one in ADVICE
-        if one.wanted
-    ]
-    return _markdown(rows)
-
-
-def choosing_table() -> str:
-    """Return the table of docs/choosing.md, in Markdown."""
-    rows = [("the model has to", "take", "`numtok stats --task`")]
-    for one in ADVICE:
-        if one.model:
-            take = f"`{one.take}`" + (f", {one.more}" if one.more else "")
-            rows.append(
-                (f"[{one.model}](#{one.section})", take, f"`{one.task}`" if one.task else "")
-            )
-    return _markdown(rows)
-
-
-def _markdown(rows: list[tuple[str, str, str]]) -> str:
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([lines[0], "|---|---|---|", *lines[1:]]).replace("|  |", "| |") + "\n"

@@ -243,7 +243,7 @@ def _remarks(report: Report) -> Iterator[str]:
             f" up to {bound:,} too low."
         )
     if report.clipping:
-        yield f"Do not take xval here; numtok encode would stop: {report.clipping}."
+        yield f"Do not take xval here, or encoding stops: {report.clipping}."
     elif of.numbers:
         scale = f"numbers='xval' scale={report.xval.scale!r} clip={report.xval.clip!r}"
         yield f"The scale that xval wants, and that encode fits to this text: {scale}"

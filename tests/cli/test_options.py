@@ -117,6 +117,7 @@ playground --tokenizer /nowhere | --no-browser ! /nowhere
 stats sample.jsonl | --html a.html | --json a.json | --numbers bits | --grammar data | --pattern \d
 stats sample.jsonl | --tokenizer mine | --text-unit file ! for .txt files
 stats sample.jsonl | --workers 0 ! not in the range
+stats sample.jsonl | --task read | --task arithmetic | --task nope ! is not one of
 score answers.jsonl | --prediction other | --target other | --policy strict | --json a.json
 stats encoded.parquet | --grammar data ! is for texts | --pattern \d ! is for texts
 stats encoded.parquet | --tokenizer mine ! is for texts
@@ -382,7 +383,7 @@ def test_stats_and_encode_fit_one_scale(tmp_path):
     dice = random.Random(1)
     texts = [" ".join(f"{dice.lognormvariate(3, 2):.3f}" for _ in range(200)) for _ in range(50)]
     path = write_texts(tmp_path / "a.jsonl", texts)
-    made = numtok.encode_files(path, tmp_path / "a.parquet")
+    made = numtok.encode_files(path, tmp_path / "a.parquet", clip=5.0)
     ok(f"stats {path} --json {tmp_path}/a.json -q")
     (xval,) = made.representations
     assert xval.to_dict()["scale"] == json.loads((tmp_path / "a.json").read_text())["scale"]
