@@ -61,7 +61,16 @@ def try_out(archive: Path, python: str, version: str) -> None:
         said = environment.run("numtok", "--version").strip()
         assert said == f"numtok {version}", said
         environment.run("python", "demo.py")
-        environment.run("numtok", "encode", "sample.jsonl", "-o", "a.parquet", "--keep-text")
+        environment.run(
+            "numtok",
+            "encode",
+            "sample.jsonl",
+            "-o",
+            "a.parquet",
+            "--numbers",
+            "bits",
+            "--keep-text",
+        )
         environment.run("numtok", "decode", "a.parquet", "-o", "back.jsonl")
         scored = "from numtok.score import equal; print(equal('so 1,072.', '1072'))"
         assert environment.run("python", "-c", scored).strip() == "True"

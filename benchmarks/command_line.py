@@ -104,6 +104,7 @@ def encode(corpus: Corpus, path: Path, numbers: str) -> Finished:
         "--quiet",
         "--overwrite",
     ]
+    options += ["--clip", "5"] if "xval" in numbers else []  # that some are clipped is meant
     return launch(*command(), "encode", path, "-o", output, *options)
 
 

@@ -113,6 +113,7 @@ def _encode(corpus: Corpus, path: Path, how: Way) -> Steady:
         "--shards",
         str(SHARDS),
         "--quiet",
+        *("--clip", "5"),  # that some numbers are clipped is meant
         *how.options,
     )
     launch(*command(), *given, cores=how.cores)

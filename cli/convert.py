@@ -22,7 +22,7 @@ Running
   --quiet
   --debug
 """
-ENCODED = "numtok encode sample.jsonl -o kept.parquet --keep-text --quiet\n"
+ENCODED = "numtok encode sample.jsonl -o kept.parquet --numbers bits --keep-text --quiet\n"
 
 
 @command([INPUTS], DECODE, f"{ENCODED}numtok decode kept.parquet -o back.jsonl")
@@ -68,7 +68,7 @@ Running
 """
 EXPORTING = """
 numtok export plain --to tokenizers --numbers digits:3
-numtok encode sample.jsonl -o kept.parquet --keep-text --quiet
+numtok encode sample.jsonl -o kept.parquet --numbers bits --keep-text --quiet
 numtok export kept.parquet data/sample --to megatron --end-token '<|endoftext|>'
 """
 EXPORTED = [click.Argument(["inputs"], nargs=-1, metavar="[INPUT...]"), click.Argument(["output"])]

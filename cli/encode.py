@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from numtok.corpus.fit import Fit
     from numtok.corpus.summary import Summary
 
-VANISHING, CLIPPED = 0.01, 0.1  # shares of numbers lost to a scale, above which the user is told
+# shares of numbers, above which the user is told of them
+VANISHING, CLIPPED, LEFT = 0.01, 0.1, 0.01
 ENCODE = """
 Numbers
   --numbers LIST = xval  One representation or several, with commas between: see below.
@@ -114,14 +115,14 @@ Representations; those with one token can be combined, as in xval,fone:6,4,bits:
 
 """
 EXAMPLES = """
-numtok encode sample.jsonl -o sample.parquet
-numtok encode sample.jsonl -o bits.arrow --numbers xval,bits --keep-column id
+numtok encode sample.jsonl -o sample.parquet --numbers bits
+numtok encode sample.jsonl -o bits.arrow --numbers xval:log,bits --keep-column id
 numtok encode sample.jsonl -o exact.parquet --numbers place --keep-text
-numtok encode sample.jsonl -o digits.parquet --numbers xval,fone:6,4,bits
+numtok encode sample.jsonl -o digits.parquet --numbers xval:log,fone:6,4,bits
 numtok encode sample.jsonl -o scaled.parquet --scale 0.002 --clip 5
-numtok encode sample.jsonl -o packed.parquet --pack 2048
-numtok encode sample.jsonl -o shards/ --shards 4
-cat sample.jsonl | numtok encode - -o - --quiet
+numtok encode sample.jsonl -o packed.parquet --numbers bits --pack 2048
+numtok encode sample.jsonl -o shards/ --numbers xval:log --shards 4
+cat sample.jsonl | numtok encode - -o - --numbers bits --quiet
 """
 # What numtok has defaults for, which no option replaces by none.
 UNSET = ("compression", "split_seed", "tensors", "pack_mode", "engine", "batch_bytes")
@@ -176,7 +177,7 @@ Running
 """
 # each of n machines does --shard I/n, and one finishes
 JOB_EXAMPLES = """
-numtok encode sample.jsonl -o parts/ --shard 1/1
+numtok encode sample.jsonl -o parts/ --numbers bits --shard 1/1
 numtok status parts/
 numtok finish parts/
 """
@@ -219,7 +220,7 @@ def status(folder: str) -> None:
 
 
 def _warn(summary: Summary, packed: bool) -> None:
-    """Documents without text, no numbers at all, and many numbers lost to a scale."""
+    """Documents without text, no numbers at all, and many numbers left as text or lost to a scale."""
     if summary.without_text:
         became = "pieces without tokens" if packed else "null rows"
         print_warning(
@@ -228,6 +229,8 @@ def _warn(summary: Summary, packed: bool) -> None:
         )
     if summary.documents and not summary.numbers:
         _warn_of_no_numbers(summary)
+    if left := _left_as_text(summary):
+        print_warning(left)
     log = any(getattr(representation, "log", False) for representation in summary.representations)
     kept = max(summary.numbers - sum(summary.left_as_text.values()), 1)
     vanishing, clipped = summary.vanishing.get("xval", 0), summary.clipped.get("xval", 0)
@@ -238,6 +241,30 @@ def _warn(summary: Summary, packed: bool) -> None:
             f" the model and {clipped / kept:.1%} are clipped; {more}--numbers bits holds numbers"
             " of all magnitudes"
         )
+
+
+def _left_as_text(summary: Summary) -> str:
+    """Say how many numbers, of all and of each column of a template, stay text; or nothing, if those
+    are few.
+    """
+    from numtok.representations.parse import name_of
+
+    left, there = summary.left_by_column, summary.numbers_by_column
+    columns = [
+        f"{count:,} of {there[name]:,} in column {name!r}"
+        for name, count in left.items()
+        if count > LEFT * there[name]
+    ]
+    total = sum(summary.left_as_text.values())
+    if not columns and total <= LEFT * summary.numbers:
+        return ""
+    names = [name_of(one) for one in summary.representations if one.name in summary.left_as_text]
+    where = f" ({', '.join(columns)})" if columns else ""
+    return (
+        f"{' and '.join(names)} cannot hold {total / summary.numbers:.1%} of the numbers{where}, which"
+        " stay ordinary text: a model gets no value of them. `numtok stats` says which"
+        " representations hold them; --overflow clip takes the nearest number that is held"
+    )
 
 
 def _warn_of_no_numbers(summary: Summary) -> None:

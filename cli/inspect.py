@@ -9,7 +9,8 @@ import os
 import shutil
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -47,11 +48,28 @@ numtok inspect "Water boils at 99.61 °C under 1,000 hPa"
 numtok inspect "-1.5e-3 of 87600 items" --numbers xval,bits --numbers place
 echo "Total: 1,234.50" | numtok inspect --numbers subword --html page.html
 numtok inspect sample.jsonl --row 2
-numtok encode sample.jsonl -o look.parquet --numbers xval,bits --quiet
+numtok encode sample.jsonl -o look.parquet --numbers xval:log,bits --quiet
 numtok inspect look.parquet --row 2
 """
 DEFAULT_NUMBERS = ("xval,bits", "place", "subword")
 TEXT = click.Argument(["what"], required=False, metavar="[TEXT|FILE|FOLDER/]")
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+# What the columns hold that a reader cannot guess.
+COLUMNS = {
+    "number_scaled": "the value, or with log its logarithm, times the scale of xval, which is 1 here"
+    " unless a corpus gave another",
+    "number_bits": "the bits of the float: sign, exponent, mantissa",
+    "number_fourier": "one clock for each digit, the last one behind the point first; the clock 10ⁱ"
+    " shows what is left of the number below 10ⁱ, as a share of a turn from the right, against the"
+    " clock: 90 at 10² is nine tenths of a turn; stored are cosine and sine",
+    "number_digits": "the digits that fone has room for, the last one behind the point first",
+    "number_log_fourier": "first the sign (right plus, left minus, upwards zero), then the logarithm"
+    " of the magnitude on clocks from 1000 powers of ten a turn down to one; stored are cosine and"
+    " sine",
+    "number_bin": "the bin of the magnitude, on a logarithmic scale",
+    "number_quantile_bin": "the bin: how many of the fitted quantiles lie below the number",
+    "number_quantile": "the bin, and as its fraction how far the number is from one edge to the next",
+}
 # of the 256 colours, legible on dark and on light terminals
 INK, TEXT_PAPERS, NUMBER_PAPER, PLACE_INK = 235, (254, 251), 215, 166
 LONGEST = 2000  # characters of a stored text, and tokens, that are printed
@@ -180,8 +198,11 @@ def of_text(inspection: Inspection) -> dict[str, Any]:
         left = len(numbers) - len(view.taken)
         cost = "" if view.per_number is None else f", {view.per_number:.2f} per number"
         remark = cost + (f", {left:,} left as text" if left else "") + f", engine {view.engine}"
+        if view.fitted:
+            remark += f"; {' and '.join(view.fitted)} fitted to the numbers shown, not to a corpus"
         name = " + ".join(view.names)
-        views.append(_view(name, remark, view.tokens, view.taken, view.columns))
+        labels = {"number_fourier": _periods(view.names)}
+        views.append(_view(name, remark, view.tokens, view.taken, view.columns, labels))
     return {
         "kind": "inspect",
         "title": f"{counted(len(numbers), 'number')} in {counted(len(inspection.text), 'character')}",
@@ -207,15 +228,35 @@ def of_row(row: StoredRow) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _periods(names: Sequence[str]) -> list[str]:
+    """The periods of FoNE's clocks, ``10⁻³`` to ``10⁶`` for ``fone:6,4``; none for other bases."""
+    from numtok.representations.parse import parse
+
+    fone: Any = next((one for one in parse(",".join(names)) if one.name == "fone"), None)
+    if fone is None or fone.bases != (10,) or fone.chunk is not None:
+        return []
+    powers = range(1 - fone.frac_digits, fone.int_digits + 1)
+    return [f"10{str(power).translate(SUPERSCRIPT)}" for power in powers]
+
+
 def _view(
-    name: str, remark: str, tokens: Sequence[Token], taken: Sequence[int], columns: dict[str, Any]
+    name: str,
+    remark: str,
+    tokens: Sequence[Token],
+    taken: Sequence[int],
+    columns: dict[str, Any],
+    labels: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """One representation: tokens as [text, id, number, place], and a row of values per number."""
+    """One representation: tokens as [text, id, number, place], a row of values per number, what each
+    column holds, and ``labels`` of the parts of a value by column.
+    """
     return {
         "name": name,
         "remark": counted(len(tokens), "token") + remark,
         "tokens": [[token.text, token.id, token.number, token.place] for token in tokens],
         "columns": list(columns),
+        "labels": [list(labels.get(column, ())) for column in columns],
+        "explained": [[column, COLUMNS[column]] for column in columns if column in COLUMNS],
         "rows": [
             [number, *(_value(column, values[at]) for column, values in columns.items())]
             for at, number in enumerate(taken)

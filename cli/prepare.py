@@ -29,7 +29,7 @@ Running
 """
 TRAINING = """
 numtok train sample.jsonl -o my-tokenizer --vocab-size 1000
-numtok encode sample.jsonl -o trained.parquet --tokenizer my-tokenizer
+numtok encode sample.jsonl -o trained.parquet --numbers bits --tokenizer my-tokenizer
 """
 WARM_UP = """
 Numbers

@@ -22,6 +22,9 @@ Output
   --html FILE  Also write a page for the browser.
   --json FILE  Also write all counts as JSON; - writes them to standard output, and nothing else.
 Numbers
+  --task read|estimate|exact|column|arithmetic  Recommend for this: words beside numbers, estimates of
+      values, answers right to the last digit, a column of a table from the others, or arithmetic
+      digit by digit. Default: column for a template, else exact.
   --numbers LIST...  Try this representation, such as xval or fone:8,2; repeatable. Default: all,
       fitted to the corpus.
   --grammar
@@ -41,6 +44,7 @@ Running
 """
 EXAMPLES = """
 numtok stats sample.jsonl
+numtok stats sample.jsonl --task estimate
 numtok stats sample.jsonl --html report.html
 numtok stats sample.jsonl --json counts.json --quiet
 numtok stats sample.jsonl --numbers fone:4,2 --numbers xval,bits --grammar data
@@ -54,6 +58,7 @@ def stats(
     inputs: tuple[str, ...],
     html: str | None,
     numbers: tuple[str, ...],
+    task: str | None,
     progress: ProgressLine,
     **options: Any,
 ) -> None:
@@ -71,7 +76,7 @@ def stats(
         if path not in (None, "-"):
             check_folder(str(path))  # now rather than when all is counted
     progress.quiet |= data == "-"
-    report = Report.of(corpus_stats(inputs, progress=progress, **options), compared or None)
+    report = Report.of(corpus_stats(inputs, progress=progress, **options), compared or None, task)
     progress.clear()
     if data == "-":
         echo(json.dumps(report.to_json()))
@@ -92,6 +97,7 @@ def shown_report(report: Report, source: str) -> dict[str, Any]:
         "title": f"{counted(of.numbers, 'number')} in {counted(of.documents, 'document')}",
         "source": source,
         "options": " ".join(f"--{name} {value}" for name, value in told["options"].items()),
+        "grammar": in_options(told["grammar"]),
         "reasons": [in_options(sentence) for sentence in told["reasons"]],
         "remarks": [in_options(sentence) for sentence in told["remarks"]],
     }
@@ -103,8 +109,11 @@ def shown_report(report: Report, source: str) -> dict[str, Any]:
 
 
 def print_report(data: dict[str, Any]) -> None:
-    """All sections, the recommendation at the end."""
+    """All sections, the recommendation at the end; before all, that another grammar is wanted."""
     charts = {table["name"]: table for table in data["charts"]}
+    if data["grammar"]:
+        _title("another grammar")
+        _print_wrapped(data["grammar"])
     print_table(data["tiles"], data["source"])
     if "Magnitudes" in charts:
         _print_bars(charts["Magnitudes"])
@@ -118,6 +127,10 @@ def print_report(data: dict[str, Any]) -> None:
     _title(f"recommended: {data['options']}")
     for sentence in (*data["reasons"], *data["remarks"]):
         _print_wrapped(sentence)
+    if data["tasks"]:
+        _title("for other tasks")
+        for task, model, name in data["tasks"]:
+            echo(f"  --task {task:<11} {name:<22} {model}")
 
 
 def _title(text: str) -> None:

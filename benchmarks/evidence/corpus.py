@@ -119,6 +119,8 @@ def encode(
         lines.writelines(json.dumps({"text": text}) + "\n" for text in texts)
     if tokenizer is None:
         tokenizer = train(texts, folder / "tokenizer", vocabulary, subword=numbers == "subword")
+    if "xval" in numbers and not {"scale", "fit_quantile"} & options.keys():
+        options.setdefault("clip", 5.0)  # the paper's: that some numbers are clipped is meant
     numtok.encode_files(
         source, parquet, tokenizer=tokenizer, numbers=numbers, overwrite=True, **options
     )

@@ -8,12 +8,13 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from numtok.arrays import memory
+from numtok.arrays.text_rows import TextRows
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.pack import FileRows, PackedRows, TokenLayoutRows
@@ -173,13 +174,24 @@ class _Encoder:
                 add_special_tokens=how.add_special_tokens,
                 parse_special=how.parse_special,
             )
+            if batch.cells is not None:
+                self._count_by_column(batch, report)
             rows = self.rows.convert(self._with_kept(encoded, batch))
             if how.stats:
                 from numtok.corpus.stats import counted  # takes longer to load than most starts may
 
-                statistics = counted(batch.texts, self._tokenizer)
+                statistics = counted(batch.texts, self._tokenizer, batch.cells)
         memory.release_after(batch.texts.nbytes)
         return EncodedBatch(rows, report, statistics, piece.read)
+
+    def _count_by_column(self, batch: TextBatch, report: EncodeReport) -> None:
+        """Add to the report what the columns of the template hold."""
+        cells: Any = batch.cells
+        rows = TextRows.of(batch.texts)
+        numbers, held = self._tokenizer.finder.held(rows, self.settings.parse_special)
+        columns = cells.column_of(numbers.document, numbers.stop)
+        report.numbers_by_column = cells.counted(columns)
+        report.left_by_column = cells.counted(columns, ~held)
 
     def _with_kept(self, encoded: pa.RecordBatch, batch: TextBatch) -> pa.RecordBatch:
         ids = encoded.column("input_ids")
@@ -229,12 +241,12 @@ def _fitted(
     fit: ScaleFit, tokenizer: Tokenizer, reader: Reader, pieces: Iterable[Piece]
 ) -> tuple[Tokenizer, Iterable[Piece], Fit]:
     """The tokenizer with its scale; and all pieces, of which a pipe gives the first once."""
-    texts: Iterable[pa.Array]
+    batches: Iterable[TextBatch]
     if any(source.size is None for source in reader.sources):
-        texts, pieces = sample_stream(pieces, lambda piece: piece.batch.texts)
+        batches, pieces = sample_stream(pieces, lambda piece: piece.batch)
     else:
-        texts = sample_files(reader.sources, reader.how)
-    representations, found_on = fit(tokenizer.representations, tokenizer.grammar, texts)
+        batches = sample_files(reader.sources, reader.how)
+    representations, found_on = fit(tokenizer.representations, tokenizer.grammar, batches)
     # what a long document among the sample took is more than it costs to begin anew
     memory.release()
     return tokenizer.with_options(representations), pieces, found_on

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
+import numpy.typing as npt
 
-from numtok.corpus.read.batches import ReadOptions
+from numtok.corpus.read.batches import ReadOptions, TextBatch
 from numtok.corpus.read.documents import read_batches
 from numtok.corpus.read.sources import Source
 from numtok.errors import RepresentationError
@@ -23,6 +23,7 @@ from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.options import check_options
 from numtok.representations import Representation, XVal, from_dict, magnitudes
+from numtok.representations.clipping import ColumnMagnitudes, refuse_clipping
 
 FIT_BYTES = 32 << 20  # of text; scanning it takes a tenth of a second
 FIT_BATCH = 1 << 20
@@ -40,26 +41,37 @@ class ScaleFit:
     scale: bool = True  # whether xVal's scale is to be found
 
     def __call__(
-        self, representations: Sequence[Representation], grammar: Grammar, texts: Iterable[pa.Array]
+        self,
+        representations: Sequence[Representation],
+        grammar: Grammar,
+        batches: Iterable[TextBatch],
     ) -> tuple[list[Representation], Fit]:
         """``representations`` fitted to the texts, and what that was found on; RepresentationError
-        if there is no xVal whose scale to find. With no number but zero, the scale is 1.
+        if there is no xVal whose scale to find, or if the scale would clip more than
+        :mod:`numtok.representations.clipping` lets pass and no option says that it is meant. With
+        no number but zero, the scale is 1.
         """
         place = xval_place(representations) if self.scale else None
         unfitted = [one for one in representations if one.unfitted]
         counts, documents, found = np.zeros(magnitudes.BINS, np.int64), 0, 0
-        kept = [np.empty(0)]
-        for some in texts:
-            values = _values(scan(some, grammar), representations)
-            documents, found = documents + len(some), found + len(values)
+        kept, columns = [np.empty(0)], ColumnMagnitudes()
+        for batch in batches:
+            numbers, held = _held(scan(batch.texts, grammar), representations)
+            values = numbers.to_float64()[held]
+            documents, found = documents + len(batch.texts), found + len(values)
             counts += magnitudes.counted(values)
             kept += [values] if unfitted else []
+            if place is not None and batch.cells is not None:
+                places = batch.cells.column_of(numbers.document[held], numbers.stop[held])
+                columns += ColumnMagnitudes.of(batch.cells.names, places, values)
         fitted = [one.fitted_to(np.concatenate(kept)) for one in unfitted]
         largest = None
         if place is not None:
             given: XVal = representations[place]  # type: ignore[assignment]  # by xval_place
             xval = magnitudes.fitted_xval(counts, self.quantile, given.log, given.overflow)
             largest = xval.largest if counts.any() else None
+            if self.clip is None and self.quantile is None and given.overflow != "clip":
+                refuse_clipping(xval, counts, found, columns)
             clip = xval.clip if self.clip is None else self.clip
             fitted.append(dataclasses.replace(xval, clip=clip))
         fit = Fit(tuple(fitted), documents, found, largest)
@@ -112,18 +124,22 @@ def xval_place(representations: Sequence[Representation]) -> int:
     )
 
 
-def _values(numbers: Numbers, representations: Sequence[Representation]) -> Any:
-    """float64[n]: those that the others do not leave as text; magnitudes, if one has no sign."""
+def _held(
+    numbers: Numbers, representations: Sequence[Representation]
+) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+    """The n numbers, without their signs if one of the representations has none; and bool[n], which
+    of them the others do not leave as text.
+    """
     if not all(one.carries_sign for one in representations):
         numbers = numbers.without_sign()
     keep = np.ones(len(numbers), np.bool_)
     for one in representations:
         if not (one.has_scale or one.unfitted) and one.overflow == "text":
             keep &= one.fits(numbers)
-    return numbers.to_float64()[keep]
+    return numbers, keep
 
 
-def sample_files(sources: Sequence[Source], how: ReadOptions) -> Iterator[pa.Array]:
+def sample_files(sources: Sequence[Source], how: ReadOptions) -> Iterator[TextBatch]:
     """Texts of about ``FIT_BYTES``: from the front of each file, or of ``FIT_FILES`` of them at
     even distances if there are more; all are read again afterwards.
     """
@@ -134,7 +150,7 @@ def sample_files(sources: Sequence[Source], how: ReadOptions) -> Iterator[pa.Arr
         share = left // (count - k)  # what short files leave over goes to the others
         size = min(FIT_BATCH, max(share, 1))
         for batch in read_batches(source, dataclasses.replace(how, batch_bytes=size)):
-            yield batch.texts
+            yield batch
             share -= batch.texts.nbytes
             left -= batch.texts.nbytes
             if share <= 0:
@@ -142,16 +158,18 @@ def sample_files(sources: Sequence[Source], how: ReadOptions) -> Iterator[pa.Arr
 
 
 def sample_stream(
-    items: Iterable[Item], texts_of: Callable[[Item], pa.Array]
-) -> tuple[list[pa.Array], Iterator[Item]]:
-    """(texts of the first items, about ``FIT_BYTES`` of them; all items): nothing is read twice."""
+    items: Iterable[Item], batch_of: Callable[[Item], TextBatch]
+) -> tuple[list[TextBatch], Iterator[Item]]:
+    """(the batches of the first items, about ``FIT_BYTES`` of text; all items): nothing is read
+    twice.
+    """
     source, first, size = iter(items), [], 0
     for item in source:
         first.append(item)
-        size += texts_of(item).nbytes
+        size += batch_of(item).texts.nbytes
         if size >= FIT_BYTES:
             break
-    return [texts_of(item) for item in first], itertools.chain(_released(first), source)
+    return [batch_of(item) for item in first], itertools.chain(_released(first), source)
 
 
 def _released(items: list[Item]) -> Iterator[Item]:

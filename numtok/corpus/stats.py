@@ -29,7 +29,7 @@ from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import check_formats, columns_with_numbers, read_batches
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
-from numtok.corpus.read.template import Template
+from numtok.corpus.read.template import Cells, Template
 from numtok.corpus.settings import check_delimiter
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, processors
 from numtok.corpus.unpack import EncodedPiece, encoded_pieces
@@ -38,6 +38,7 @@ from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.representations import Subword
+from numtok.representations.clipping import ColumnMagnitudes
 from numtok.representations.values import numbers_from_floats
 from numtok.statistics import Statistics
 from numtok.statistics.tokens import TokenCosts
@@ -167,12 +168,19 @@ def _counted_piece(tokenizer: Tokenizer, piece: Piece | EncodedPiece) -> tuple[S
     if isinstance(piece, EncodedPiece):
         return statistics_of_encoded(piece.batch, piece.path), piece.read
     with located(piece.batch):
-        return counted(piece.batch.texts, tokenizer), piece.read
+        return counted(piece.batch.texts, tokenizer, piece.batch.cells), piece.read
 
 
-def counted(texts: pa.Array, tokenizer: Tokenizer) -> Statistics:
-    """Of one batch, by the tokenizer's grammar; tokens are counted on a part of it."""
-    made = Statistics.of_batch(texts, tokenizer.grammar)
+def counted(texts: pa.Array, tokenizer: Tokenizer, cells: Cells | None = None) -> Statistics:
+    """Count the numbers of one batch, by the tokenizer's grammar; tokens are counted on a part of
+    it. ``cells``: where the columns of a template stand in the texts.
+    """
+    numbers = scan(texts, tokenizer.grammar)
+    made = Statistics.of_numbers(numbers)
+    if cells is not None:
+        places = cells.column_of(numbers.document, numbers.stop)
+        columns = ColumnMagnitudes.of(cells.names, places, numbers.to_float64())
+        made = dataclasses.replace(made, columns=columns)
     tokens = TokenCosts.of(_front(texts, max(TOKEN_BYTES, texts.nbytes // TOKEN_SHARE)), tokenizer)
     return dataclasses.replace(made, tokens=tokens)
 

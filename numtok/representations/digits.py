@@ -71,6 +71,7 @@ class Digits(SpelledOut):
         "left": {"align": "left"},
         "places": {"places": True},
     }
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"group": 1},)
     declared: ClassVar[tuple[Column, ...]] = PlaceValue.declared
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"align": ("left", "right")}
     limits: ClassVar[Mapping[str, tuple[int, int]]] = {"group": (1, as_written.LONGEST_GROUP)}

@@ -19,19 +19,29 @@ WIDTH = 1 + 1 / 32  # a bin ends at most so many times where it begins
 Ints = npt.NDArray[np.int64]
 
 
+def bins_of(values: npt.NDArray[np.float64]) -> Ints:
+    """int64[n]: the bin of each value's magnitude; -1 for zero and what is infinite."""
+    magnitude = np.abs(values)
+    bins = (magnitude.view(np.uint64) >> np.uint64(SHIFT)).astype(np.int64)
+    return np.where((magnitude > 0) & (magnitude < np.inf), bins, -1)
+
+
 def counted(values: npt.NDArray[np.float64]) -> Ints:
     """The counts of the values' magnitudes."""
-    magnitude = np.abs(values)
-    usable = magnitude[(magnitude > 0) & (magnitude < np.inf)]
-    bins = (usable.view(np.uint64) >> np.uint64(SHIFT)).astype(np.int64)
-    return np.bincount(bins, minlength=BINS)
+    bins = bins_of(values)
+    return np.bincount(bins[bins >= 0], minlength=BINS)
 
 
 def lower_ends(counts: Ints) -> tuple[npt.NDArray[np.float64], Ints]:
     """(where the bins that hold something begin, their counts), ascending."""
     filled = np.flatnonzero(counts)
-    begin = (filled.astype(np.uint64) << np.uint64(SHIFT)).view(np.float64)
-    return np.maximum(begin, np.finfo(np.float64).smallest_subnormal), counts[filled]
+    return begin_of(filled), counts[filled]
+
+
+def begin_of(bins: Ints) -> npt.NDArray[np.float64]:
+    """float64[n]: where bins begin."""
+    begin = (bins.astype(np.uint64) << np.uint64(SHIFT)).view(np.float64)
+    return np.maximum(begin, np.finfo(np.float64).smallest_subnormal)
 
 
 def fitted_xval(

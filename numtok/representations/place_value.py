@@ -66,6 +66,7 @@ class PlaceValue(SpelledOut):
     seed: int = 0
     name: ClassVar[str] = "place"
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"lsd": {"order": "lsd"}}
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"order": "lsd"},)
     alphabet: ClassVar[tuple[str, ...]] = as_written.alphabet(1)
     declared: ClassVar[tuple[Column, ...]] = (
         Column("place_value", pa.int16(), np.int64, per="token"),

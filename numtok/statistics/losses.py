@@ -94,17 +94,34 @@ def fitted_fone(statistics: Statistics) -> FoNE:
 
 
 def fitted_bins(statistics: Statistics) -> list[Representation]:
-    """Hard and soft, with the quantiles of the examples, each of which stands for its shape."""
+    """64 hard bins, and the 32 soft ones that are advised for columns, with the quantiles of the
+    examples, each of which stands for its shape.
+    """
     values, weights = statistics.examples.numbers().to_float64(), statistics.examples.weights()
-    return [QuantileBins(soft=soft).fitted_to(values, weights) for soft in (False, True)]
+    kinds = QuantileBins(), QuantileBins(32, soft=True)
+    return [_fitted_to(kind, values, weights) for kind in kinds]
+
+
+def _fitted_to(kind: Any, values: Any, weights: Any) -> Representation:
+    """The representation fitted to weighted values, if it takes weights, or to the values."""
+    weighted: Representation = (
+        kind.fitted_to(values, weights)
+        if isinstance(kind, QuantileBins)
+        else kind.fitted_to(values)
+    )
+    return weighted
 
 
 def losses(
     statistics: Statistics, representations: Sequence[Representation] | None = None
 ) -> list[Loss]:
-    """What each of the representations would lose; of the candidates if none are given."""
+    """What each of the representations would lose; of the candidates if none are given. What has to
+    be fitted to a corpus, and is not, is fitted to the examples.
+    """
     chosen = candidates(statistics) if representations is None else representations
     examples = statistics.examples.numbers(), statistics.examples.weights()
+    floats = examples[0].to_float64(), examples[1]
+    chosen = [_fitted_to(one, *floats) if one.unfitted else one for one in chosen]
     values, counts = magnitudes.lower_ends(statistics.counts["magnitudes"])
     scaled = Numbers.parse(values.tolist()), counts.astype(np.float64)
     return [_loss(representation, statistics, examples, scaled) for representation in chosen]

@@ -1,30 +1,29 @@
-"""Which representation suits a corpus, and why, in plain words. The first rule that holds decides:
+"""Which representation to take for a corpus and a task, and why, in plain words. The task decides,
+by the table of :mod:`numtok.statistics.advice`; the numbers say with which options, or that another
+has to be taken:
 
-1. there are no numbers: ``subword``, as nothing is to be shown;
-2. float32 changes more than 1% of the numbers, so their digits matter: ``fone`` if it holds 95% of
-   them in up to 16 digits on either side of the point, else ``place``;
-3. at least 80% are integers of up to four digits, as years and counts are: ``fone``, which tells
-   each from the next;
-4. at least half have a fraction, and a scale loses at most 1% of the numbers: ``xval``;
-5. the middle 99.8% of the magnitudes span 10 powers of ten or more: ``bits``, or ``logfourier`` if
-   float32 cannot hold 0.1% of them;
-6. ``fone``.
+- ``exact``: ``fone``, with the digits that 99% of the numbers need; ``place:lsd`` if more than 5% of
+  the numbers are too long for 16 digits on either side of the point;
+- ``read``: ``bits``; ``bits:64`` if float32 changes more than 1% of the numbers;
+- ``arithmetic``, ``estimate``, ``column``: as in the table.
+
+Without a task it is ``column`` where a template made the texts of columns, else ``exact``. Without
+any number it is ``subword``, as nothing is to be shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from numtok.statistics.counters import LARGEST_DECADE
+from numtok.errors import InputError
+from numtok.statistics.advice import BY_TASK, PLAIN, TASKS, Advice
 from numtok.statistics.losses import Loss
 from numtok.statistics.statistics import Statistics
 
-CHANGED, TOO_LONG, FEW_DIGITS = 0.01, 0.05, 0.8
-FRACTIONS, LOST, WIDE, NOT_HELD = 0.5, 0.01, 10.0, 0.001
+CHANGED, TOO_LONG = 0.01, 0.05
+FEW = 30  # numbers, below which what is counted says next to nothing
 # shares of the numbers from which on something odd, and lakhs, which nothing else looks like, are
 # told
 TOLD, RARE = 0.01, 0.001
@@ -36,19 +35,6 @@ _HINTS = {
     "grouped by apostrophe": ("12'345, grouped by apostrophes", "swiss"),
     "grouped in lakhs": ("12,34,567, grouped in lakhs", "indian"),
 }
-# What was seen to speak against each that the rules may choose.
-_AGAINST = {
-    "fone": "it needs a layer and a head of its own, and learnt fewer products of two digits from few pairs"
-    " than place:lsd; digits:1 is for models that see tokens only.",
-    "place": "it takes a token for each digit and mark; without its column of places it is digits:1.",
-    "xval": "it says values that are near and seldom exact ones, and bins were well ahead of it"
-    " in models of clinical events (arXiv 2604.16775): compare quantile_bins:64,soft, fitted to one"
-    " kind of numbers.",
-    "bits": "sums were not learnt with it in short training, and a wrong bit of the exponent is wrong"
-    " by orders of magnitude; where the magnitude is enough, compare exponent_bins that reach as far"
-    " as the numbers.",
-    "logfourier": "digits beyond the seventh are lost; digits:1 keeps them all.",
-}
 ALTERNATIVES = 3  # that hold as many numbers exactly, and are named
 
 
@@ -57,7 +43,7 @@ class Recommendation:
     """What to encode a corpus with."""
 
     numbers: str  # the name of the representation, as :func:`numtok.encode_files` takes it
-    # for that call, by name: ``numbers``, and the ``scale`` and the ``clip`` of xVal
+    # for that call, by name
     options: dict[str, Any]
     reasons: tuple[str, ...]  # sentences, the decisive one first
     # sentences about what looks odd in the corpus, whatever the representation
@@ -67,78 +53,85 @@ class Recommendation:
     grammar: str | None = None
     # sentences about what speaks against it, and which others hold as much
     against: tuple[str, ...] = ()
+    task: str | None = None  # that it is for; None without numbers, if none was named
+    by_task: dict[str, str] = field(default_factory=dict)  # what to take for each of the tasks
 
 
-def recommend(statistics: Statistics, compared: Sequence[Loss]) -> Recommendation:
-    """The first rule that holds, by the losses of all candidates."""
+def recommend(
+    statistics: Statistics, compared: Sequence[Loss], task: str | None = None
+) -> Recommendation:
+    """Recommend what to take for the task, one of :data:`numtok.statistics.advice.TASKS`, by the
+    losses of all candidates. InputError for an unknown task.
+    """
+    if task is not None and task not in BY_TASK:
+        raise InputError(f"task={task!r} is not one of {', '.join(map(repr, TASKS))}")
     if not statistics.numbers:
         nothing = "There are no numbers in these texts, so there is nothing to show to a model."
-        return Recommendation("subword", {"numbers": "subword"}, (nothing,))
-    # of two xvals, the plain one
-    by_name = {loss.representation.name: loss for loss in reversed(compared)}
-    name, reasons = _decided(statistics, by_name)
-    chosen, representation = by_name[name], by_name[name].representation
-    options: dict[str, Any] = {"numbers": chosen.name}
-    if representation.has_scale:
-        fitted: Any = representation
-        options |= {"scale": fitted.scale, "clip": fitted.clip}
-    remarks, grammar = tuple(_remarks(statistics, chosen)), wanted_grammar(statistics)
-    reasons, against = [*reasons, _kept(chosen)], tuple(_against(name, chosen, compared))
-    return Recommendation(chosen.name, options, tuple(reasons), remarks, grammar, against)
+        return Recommendation("subword", {"numbers": "subword"}, (nothing,), task=task)
+    default = "column" if statistics.columns.counts else "exact"
+    by_task = {one: _for_task(one, statistics, compared) for one in TASKS}
+    advice, chosen, why = by_task[task or default]
+    reasons = [_of_task(task, default), *filter(None, [why]), advice.measured, _kept(chosen)]
+    if statistics.numbers < FEW:
+        reasons.insert(0, _too_few(statistics.numbers))
+    return Recommendation(
+        chosen.name,
+        {"numbers": chosen.name},
+        tuple(reasons),
+        tuple(_remarks(statistics, chosen)),
+        wanted_grammar(statistics),
+        tuple(_against(advice, chosen, compared)),
+        task or default,
+        {one: loss.name for one, (_, loss, _) in by_task.items()},
+    )
 
 
-def _decided(of: Statistics, by_name: dict[str, Loss]) -> tuple[str, list[str]]:
-    """The representation's name, and the reasons."""
-    bits, xval, fone, three = (by_name[name] for name in ("bits", "xval", "fone", "p1000"))
-    changed = bits.rounded + bits.left_as_text
-    lost = xval.clipped + xval.vanishing + xval.left_as_text
-    small, whole = _integers(of)
-    digits: int = fone.representation.n_digits  # type: ignore[attr-defined]
-
-    def share(count: int) -> str:
-        return _percent(count / of.numbers)
-
-    if changed > CHANGED * of.numbers:
-        reason = (
-            f"{share(changed)} of the numbers have digits that float32 does not keep, so xval and"
-            " bits would change them."
-        )
+def _for_task(task: str, of: Statistics, compared: Sequence[Loss]) -> tuple[Advice, Loss, str]:
+    """(the advice for a task, the representation with options for these numbers, why these)."""
+    advice, by_name = BY_TASK[task], {loss.name: loss for loss in compared}
+    if task == "exact":
+        fone = next(loss for loss in compared if loss.representation.name == "fone")
+        kind: Any = fone.representation
         if fone.left_as_text <= TOO_LONG * of.numbers:
-            kept = f"With {digits} digits, fone keeps them in one token, to the last digit."
-            return "fone", [reason, kept]
-        each = "so each digit gets a token with its place."
-        return "place", [reason, f"Too many are too long for the digits of one token, {each}"]
-    if small >= FEW_DIGITS * of.numbers:
-        reasons = [
-            f"{share(small)} are integers of up to four digits, as years and counts are: they have"
-            " to be told apart, not measured."
-        ]
-        if (rounded := three.rounded + three.left_as_text) > CHANGED * of.numbers:
-            reasons.append(
-                "Three significant digits (p10, p1000, b1999, fp15) would change"
-                f" {share(rounded)} of the numbers."
-            )
-        near = "and shows numbers as near as 2019 and 2020 as nearly the same."
-        return "fone", [*reasons, f"A scale of xval loses {share(lost)}, {near}"]
-    if of.numbers - whole >= FRACTIONS * of.numbers and lost <= LOST * of.numbers:
-        fits = f"as measured values do, and one scale fits them: {share(lost)} are lost to it."
-        other = "Take fone instead if a model has to repeat their digits."
-        return "xval", [f"{share(of.numbers - whole)} have a fraction, {fits}", other]
-    if (span := _span(of)) >= WIDE:
-        scales = f"no scale of xval suits them ({share(lost)} lost)."
-        wide = f"The magnitudes span {span:.0f} powers of ten: {scales}"
-        if bits.left_as_text > NOT_HELD * of.numbers:
-            beyond = f"float32 cannot hold {share(bits.left_as_text)} of them;"
-            return "logfourier", [wide, f"{beyond} logfourier reaches from 1e-499 to 1e499."]
-        return "bits", [wide, "The bits of float32 show magnitudes from 1e-45 to 3e38 alike."]
-    few = "which is few enough for one token that shows each of them."
-    return "fone", [f"{digits} digits hold 99% of the numbers, {few}"]
+            held = f"{kind.n_digits} digits hold {_percent(1 - fone.left_as_text / of.numbers)}"
+            return advice, fone, f"{held} of the numbers; take more if answers are longer."
+        share = _percent(fone.left_as_text / of.numbers)
+        why = f"{share} of the numbers are too long for the {kind.n_digits} digits of one token"
+        advice = BY_TASK["arithmetic"]
+        return advice, by_name[advice.take], f"{why}, so each digit gets a token with its place."
+    bits = by_name["bits"]
+    if task == "read" and bits.rounded + bits.left_as_text > CHANGED * of.numbers:
+        share = _percent((bits.rounded + bits.left_as_text) / of.numbers)
+        return advice, by_name["bits:64"], f"float32 does not hold {share} of the numbers exactly."
+    return advice, by_name[advice.take], ""
 
 
-def _against(name: str, chosen: Loss, compared: Sequence[Loss]) -> Iterator[str]:
-    """What speaks against the one that is chosen, of all that were compared."""
-    if name in _AGAINST:
-        yield f"Against {chosen.name}: {_AGAINST[name]}"
+def _of_task(task: str | None, default: str) -> str:
+    """Say for which task it is."""
+    wanted = BY_TASK[task or default].wanted
+    if task is not None:
+        return f"For {wanted} (task={task!r})."
+    why = {
+        "column": "the texts are made of columns",
+        "exact": "no task was named",
+    }[default]
+    return f"For {wanted}, as {why}: task=... names another."
+
+
+def _too_few(count: int) -> str:
+    numbers = "There is only 1 number" if count == 1 else f"There are only {count} numbers"
+    return (
+        f"{numbers}, which is too few to go by: below {FEW}, what is counted here says next to"
+        " nothing of the numbers that a model will meet."
+    )
+
+
+def _against(advice: Advice, chosen: Loss, compared: Sequence[Loss]) -> Iterator[str]:
+    """Say what speaks against the one that is chosen, which others hold as much, and what to take
+    for a model that stays as it is.
+    """
+    if advice.against:
+        yield f"Against {chosen.name}: {advice.against}"
     others = [
         loss
         for loss in compared
@@ -150,22 +143,11 @@ def _against(name: str, chosen: Loss, compared: Sequence[Loss]) -> Iterator[str]
         for loss in others[:ALTERNATIVES]
     ]:
         yield f"At least as many numbers are exact in {', '.join(told)}."
-
-
-def _integers(of: Statistics) -> tuple[int, int]:
-    """(those of up to four digits, all of them)."""
-    significant, decade = np.divmod(np.arange(len(of.examples.shapes)), 2 * LARGEST_DECADE + 1)
-    decade -= LARGEST_DECADE
-    integer = (significant == 0) | (decade >= significant - 1)
-    small = of.examples.shapes[integer & (decade <= 3)]
-    return int(small.sum()), int(of.examples.shapes[integer].sum())
-
-
-def _span(of: Statistics) -> float:
-    """Powers of ten between the 0.1% and the 99.9% quantile of the magnitudes other than zero."""
-    if not of.counts["magnitudes"].any():
-        return 0.0
-    return float(np.diff(np.log10(of.quantiles((0.001, 0.999))))[0])
+    needs = {"value": "a layer and a head", "tokens, layer": "a layer"}[advice.kind]
+    yield (
+        f"{chosen.name} needs {needs} of numtok, so the model becomes a NumberModel; {PLAIN.take}"
+        " changes nothing but the vocabulary."
+    )
 
 
 def _kept(chosen: Loss) -> str:
@@ -183,11 +165,6 @@ def _kept(chosen: Loss) -> str:
 
 def _remarks(of: Statistics, chosen: Loss) -> Iterator[str]:
     """What looks odd."""
-    if grammar := wanted_grammar(of):
-        yield (
-            f"This looks like text for another grammar: count again with grammar={grammar!r}, and"
-            " encode with it."
-        )
     zeros = of.counts.labelled("marks").get("leading zeros", 0)
     if zeros > TOLD * of.written:
         yield (

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from numtok.representations import Representation, XVal
+from numtok.representations.clipping import clipping
+from numtok.statistics.advice import BY_TASK
 from numtok.statistics.counters import FIRST_YEAR, LARGEST_DECADE, MOST_DIGITS
 from numtok.statistics.losses import Loss, fitted_xval, losses
 from numtok.statistics.recommend import Recommendation, recommend
@@ -43,20 +45,34 @@ class Report:
     losses: tuple[Loss, ...]  # of the representations that were asked for
     recommendation: Recommendation  # among all that are registered
     xval: XVal  # with the scale that it wants
+    clipping: str | None  # what that would clip, if ``numtok encode`` stops for it
 
     @classmethod
     def of(
-        cls, statistics: Statistics, representations: Sequence[Representation] | None = None
+        cls,
+        statistics: Statistics,
+        representations: Sequence[Representation] | None = None,
+        task: str | None = None,
     ) -> Report:
-        """Of the statistics; ``representations`` are compared, or all that are registered."""
+        """Of the statistics.
+
+        Args:
+            statistics: of a corpus.
+            representations: that are compared; all that are registered if not given.
+            task: what the model has to do: ``"exact"``, ``"arithmetic"``, ``"estimate"``,
+                ``"column"`` or ``"read"``; see :func:`numtok.statistics.recommend.recommend`.
+        """
         known = losses(statistics)
         compared = known if representations is None else losses(statistics, representations)
-        advice = recommend(statistics, known)
-        return cls(statistics, tuple(compared), advice, fitted_xval(statistics))
+        advice = recommend(statistics, known, task)
+        xval = fitted_xval(statistics)
+        counts = statistics.counts["magnitudes"], statistics.numbers, statistics.columns
+        return cls(statistics, tuple(compared), advice, xval, clipping(xval, *counts))
 
     def to_json(self) -> dict[str, Any]:
         """``statistics`` as :meth:`Statistics.from_json` takes them, ``representations``,
-        ``recommendation``, and the ``scale`` and ``clip`` of xVal.
+        ``recommendation``, the ``scale`` and ``clip`` of xVal, and ``clipping``: why ``numtok
+        encode`` would stop with these, or None.
         """
         return {
             "statistics": self.statistics.to_json(),
@@ -64,6 +80,7 @@ class Report:
             "recommendation": dataclasses.asdict(self.recommendation),
             "scale": self.xval.scale,
             "clip": self.xval.clip,
+            "clipping": self.clipping,
         }
 
     def to_text(self) -> dict[str, Any]:
@@ -73,14 +90,26 @@ class Report:
         of, advice = self.statistics, self.recommendation
         return {
             "options": advice.options,
+            "grammar": _of_grammar(advice.grammar),
             "reasons": [*advice.reasons, *advice.against],
             "remarks": list(_remarks(self)),
+            "tasks": [(task, BY_TASK[task].model, name) for task, name in advice.by_task.items()],
             "tiles": list(_overview(of)),
             "headings": LOSS_HEADINGS,
             "losses": [_loss(one, advice.numbers) for one in self.losses] if of.numbers else [],
             "charts": [one for one in _charts(of) if one["rows"]] if of.numbers else [],
             "lists": [one for one in _lists(of) if one["rows"]],
         }
+
+
+def _of_grammar(wanted: str | None) -> str:
+    """Say that the texts look as if they were written by the rules of another grammar, or nothing."""
+    if wanted is None:
+        return ""
+    return (
+        f"This looks like {wanted} numbers, which were read by another grammar, so that all counts"
+        f" here are of pieces of numbers: count again with grammar={wanted!r}, and encode with it."
+    )
 
 
 def percent(count: float, total: float) -> str:
@@ -213,7 +242,9 @@ def _remarks(report: Report) -> Iterator[str]:
             "There are more values and units than are kept; counts of the most frequent ones are"
             f" up to {bound:,} too low."
         )
-    if of.numbers:
+    if report.clipping:
+        yield f"Do not take xval here, or encoding stops: {report.clipping}."
+    elif of.numbers:
         scale = f"numbers='xval' scale={report.xval.scale!r} clip={report.xval.clip!r}"
         yield f"The scale that xval wants, and that encode fits to this text: {scale}"
 

@@ -20,6 +20,7 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.representations import magnitudes
+from numtok.representations.clipping import ColumnMagnitudes
 from numtok.statistics.counters import LABELS, Frequent, Histograms
 from numtok.statistics.surfaces import count_surfaces
 from numtok.statistics.tokens import TokenCosts
@@ -50,6 +51,7 @@ class Statistics:
         examples: values of every shape, on which representations are tried.
         tokens: what numbers cost, on a part of the texts.
         smallest, largest: the ends of the finite values, as float64; None without numbers.
+        columns: magnitudes in each column, where a template made the texts of columns.
     """
 
     documents: int = 0
@@ -66,6 +68,7 @@ class Statistics:
     tokens: TokenCosts = field(default_factory=TokenCosts)
     smallest: float | None = None
     largest: float | None = None
+    columns: ColumnMagnitudes = field(default_factory=ColumnMagnitudes)
 
     @classmethod
     def of_batch(
@@ -179,6 +182,7 @@ class Statistics:
             "units": self.units.to_json(),
             "examples": self.examples.to_json(),
             "tokens": dataclasses.asdict(self.tokens),
+            **({"columns": self.columns.to_json()} if self.columns.counts else {}),
         }
 
     @classmethod
@@ -203,6 +207,7 @@ class Statistics:
                 units=Frequent.from_json(data["units"], UNITS),
                 examples=Examples.from_json(data["examples"]),
                 tokens=TokenCosts(**data["tokens"]),
+                columns=ColumnMagnitudes.from_json(data.get("columns", {})),
             )
         except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError) as e:
             raise InputError(

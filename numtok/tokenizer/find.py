@@ -43,6 +43,8 @@ class EncodeReport:
         in_added_tokens: digits inside the tokenizer's own added tokens, which are not numbers.
         vanishing: numbers so near to zero after scaling that a model can hardly tell them from it,
             by representation.
+        numbers_by_column, left_by_column: of texts that a template made of columns: numbers that
+            stand in the values of each column, and those of them that stay ordinary text.
     """
 
     documents: int = 0
@@ -53,6 +55,8 @@ class EncodeReport:
     clipped: dict[str, int] = field(default_factory=dict)
     in_added_tokens: int = 0
     vanishing: dict[str, int] = field(default_factory=dict)
+    numbers_by_column: dict[str, int] = field(default_factory=dict)
+    left_by_column: dict[str, int] = field(default_factory=dict)
 
     def __add__(self, other: EncodeReport) -> EncodeReport:
         def add(a: Any, b: Any) -> Any:
@@ -150,9 +154,13 @@ class NumberFinder:
 
     def numbers(self, rows: TextRows, parse_special: bool = False) -> Numbers:
         """Those of :meth:`find` alone, which costs half as much for a short text."""
-        numbers, _ = self._written(rows, parse_special)
-        keep = self._held(numbers, EncodeReport())
+        numbers, keep = self.held(rows, parse_special)
         return numbers if keep.all() else numbers.select(keep)
+
+    def held(self, rows: TextRows, parse_special: bool = False) -> tuple[Numbers, Mask]:
+        """The n numbers of the texts, and bool[n], which of them become tokens."""
+        numbers, _ = self._written(rows, parse_special)
+        return numbers, self._held(numbers, EncodeReport())
 
     def _written(self, rows: TextRows, parse_special: bool) -> tuple[Numbers, Mask]:
         """(the numbers outside of added tokens, which of those that ``scan`` finds they are)."""

@@ -62,6 +62,7 @@ class View:
     taken: tuple[int, ...]
     columns: dict[str, npt.NDArray[Any]]  # the tensors, one row per taken number
     engine: str  # what encoded the text between the numbers
+    fitted: tuple[str, ...] = ()  # names of those that had no fit and got one to these numbers
 
     @property
     def per_number(self) -> float | None:
@@ -80,7 +81,9 @@ class Inspection:
 
 
 def inspect_text(text: str, tokenizers: Sequence[Tokenizer]) -> Inspection:
-    """Look at ``text`` through tokenizers; the numbers are by the first one's grammar."""
+    """Look at ``text`` through tokenizers; the numbers are by the first one's grammar. What has to
+    be fitted to a corpus, as bins of quantiles, and is not, is fitted to the numbers of the text.
+    """
     found = scan([text], tokenizers[0].grammar)
     floats = found.to_float64().tolist()
     numbers = tuple(
@@ -122,7 +125,20 @@ def token_counts(tokenizer: Tokenizer, numbers: Numbers) -> npt.NDArray[np.int64
     return last - begin + 1
 
 
+def _fitted(text: str, tokenizer: Tokenizer) -> Tokenizer:
+    """The tokenizer, with what is unfitted fitted to the numbers of the text."""
+    numbers = scan([text], tokenizer.grammar)
+    if not tokenizer.finder.carries_sign:
+        numbers = numbers.without_sign()
+    values = numbers.to_float64()
+    return tokenizer.with_options(
+        [one.fitted_to(values) if one.unfitted else one for one in tokenizer.representations]
+    )
+
+
 def _view(text: str, tokenizer: Tokenizer) -> View:
+    fitted = tuple(name_of(one) for one in tokenizer.representations if one.unfitted)
+    tokenizer = _fitted(text, tokenizer) if fitted else tokenizer
     encoding = tokenizer.encode(text)
     numbers, is_taken, _ = tokenizer.finder.find(TextRows.of([text]))
     taken = tuple(np.flatnonzero(is_taken).tolist())
@@ -132,7 +148,8 @@ def _view(text: str, tokenizer: Tokenizer) -> View:
     places = encoding["place_value"].tolist() if has_places else None
     tokens = tokens_of(tokenizer, encoding["input_ids"].tolist(), places, spans)
     names = tuple(map(name_of, tokenizer.representations))
-    return View(names, tokens, taken, _columns(encoding, tokenizer), tokenizer.engine.name)
+    columns = _columns(encoding, tokenizer)
+    return View(names, tokens, taken, columns, tokenizer.engine.name, fitted)
 
 
 def _columns(encoding: Encoding, tokenizer: Tokenizer) -> dict[str, npt.NDArray[Any]]:

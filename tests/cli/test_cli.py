@@ -94,7 +94,9 @@ def test_every_option_has_a_help_text_and_the_examples_run(name, folder):
 
 def test_the_sample_comes_back_and_the_summary_says_what_it_came_to(folder):
     before = logging.getLogger("numtok").level
-    told = ok("encode sample.jsonl -o a.parquet --numbers xval,bits --keep-text --keep-column id")
+    told = ok(
+        "encode sample.jsonl -o a.parquet --numbers xval:log,bits --keep-text --keep-column id"
+    )
     assert re.search(r"documents +31\n", told) and re.search(r"text .* of 'text'; ", told)
     assert ok("decode a.parquet -o back.jsonl -q") == ""
     assert list(map(json.loads, Path("back.jsonl").read_text().splitlines())) == ROWS
@@ -117,7 +119,9 @@ def test_a_slower_engine_is_a_warning_on_one_line(folder):
     odd = {"id": 16000, "content": "<x>", "lstrip": True, "special": False}
     config["added_tokens"].append(config["added_tokens"][0] | odd)
     Path("odd.json").write_text(json.dumps(config))
-    told = process("encode sample.jsonl -o a.parquet --tokenizer odd.json --numbers bits -q").stderr
+    told = process(
+        "encode sample.jsonl -o a.parquet --tokenizer odd.json --numbers digits -q"
+    ).stderr
     warning = r"numtok: warning: using the slower engine 'tokenizers', because [^\n]*\n"
     assert re.fullmatch(warning, told)
 
@@ -126,7 +130,7 @@ def test_a_slower_engine_is_a_warning_on_one_line(folder):
 
 
 def test_what_comes_out_is_what_a_file_would_hold(folder):
-    piped = f"encode {SAMPLE} --numbers xval,bits,fone:6,4 --keep-column id -o"
+    piped = f"encode {SAMPLE} --numbers xval:log,bits,fone:6,4 --keep-column id -o"
     ok(f"{piped} file.arrow")
     batches = pa.ipc.open_file("file.arrow").read_all().to_batches()
     rows = pa.Table.from_batches([plain(batch) for batch in batches]).to_pylist()
@@ -143,7 +147,10 @@ def test_what_comes_out_is_what_a_file_would_hold(folder):
 @pytest.mark.parametrize("kind", ["jsonl", "arrow"])
 def test_a_closed_pipe_is_no_error(folder, kind):
     (folder / "many.jsonl").write_bytes(SAMPLE.read_bytes() * 30)
-    command = [*NUMTOK, *f"encode many.jsonl -o - --output-format {kind} -q --numbers bits".split()]
+    command = [
+        *NUMTOK,
+        *f"encode many.jsonl -o - --output-format {kind} -q --numbers place".split(),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout.read(10)
         running.stdout.close()
@@ -194,7 +201,7 @@ def wrong(tmp_path_factory):
     pq.write_table(pa.table({"text": ["1"]}), folder / "foreign.parquet")
     told = ok(f"train {SAMPLE} -o {folder}/mine --vocab-size 600 --min-frequency 1")
     assert "600\n" in told
-    ok(f"encode {SAMPLE} -o {folder}/encoded.parquet --tokenizer {folder}/mine")
+    ok(f"encode {SAMPLE} -o {folder}/encoded.parquet --numbers bits --tokenizer {folder}/mine")
     return folder
 
 
@@ -202,8 +209,8 @@ def wrong(tmp_path_factory):
     ("words", "message"),
     [
         ("encode missing.jsonl -o a.parquet", "missing.jsonl: no such file or folder; check the path"),
-        ("encode sample.jsonl -o a.txt", "a.txt: cannot tell the format by this name"),
-        ("encode sample.jsonl -o - --output-format parquet", "give it a name with -o"),
+        ("encode sample.jsonl -o a.txt --numbers bits", "a.txt: cannot tell the format by this name"),
+        ("encode sample.jsonl -o - --output-format parquet --numbers bits", "give it a name with -o"),
         ("encode sample.jsonl -o a.parquet --numbers nope", "unknown representation 'nope'; choose"),
         ("encode sample.jsonl -o a.parquet --text-column z", "no column 'z'; the columns are 'id',"),
         ("encode sample.jsonl -o a.parquet --tokenizer ./nope", "nope does not exist"),
@@ -211,7 +218,7 @@ def wrong(tmp_path_factory):
         ("encode huge.txt -o a.parquet --overflow error",
          "huge.txt, row 1: byte 2: xval cannot hold 1e400; use --overflow text to leave such numbers"),
         ("encode broken.jsonl -o a.parquet", "broken.jsonl:2:"),
-        ("encode sample.jsonl -o there.parquet",
+        ("encode sample.jsonl -o there.parquet --numbers bits",
          "there.parquet exists already; choose another name, or overwrite it with --overwrite"),
         ("decode sample.jsonl -o b.jsonl", "neither a Parquet nor an Arrow IPC file"),
         ("decode foreign.parquet -o b.jsonl", "not written by numtok"),
@@ -273,7 +280,7 @@ def large(tmp_path_factory):
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_leaves_nothing(sent, code, large, tmp_path):
-    words = f"encode {large} -o {tmp_path}/a.parquet --compression none"
+    words = f"encode {large} -o {tmp_path}/a.parquet --numbers bits --compression none"
     running = interrupts.start([*NUMTOK, *words.split()])
     interrupts.wait_for(lambda: any(path.stat().st_size > 1_000_000 for path in tmp_path.iterdir()))
     running.send_signal(sent)
@@ -286,7 +293,7 @@ def test_an_interrupt_leaves_nothing(sent, code, large, tmp_path):
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_again_and_again_do_not_spoil_the_end(sent, code, large, tmp_path):
-    words = f"encode {large} -o {tmp_path}/a.parquet --compression none"
+    words = f"encode {large} -o {tmp_path}/a.parquet --numbers bits --compression none"
     running = interrupts.start([*NUMTOK, *words.split()])
     interrupts.wait_for(lambda: any(path.stat().st_size > 1_000_000 for path in tmp_path.iterdir()))
     while running.poll() is None:
@@ -307,7 +314,7 @@ def test_an_interrupt_while_waiting_for_standard_input(tmp_path):
 
 
 def test_a_full_disk_is_an_error_and_leaves_nothing(large, tmp_path):
-    words = f"encode {large} -o {tmp_path}/a.parquet -q --compression none"
+    words = f"encode {large} -o {tmp_path}/a.parquet -q --numbers digits --compression none"
     with interrupts.largest_file(3_000_000):
         result = process(words)
     told = r"numtok: error: cannot write .*a\.parquet: File too large, after [\d,]+ bytes[^\n]*\n"

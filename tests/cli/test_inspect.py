@@ -3,6 +3,7 @@ as a page.
 """
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from places import SAMPLE
 import numtok
 from numtok.corpus.look import stored_row, text_of
 from numtok.errors import InputError
-from numtok.representations import REPRESENTATIONS, Column, SingleToken
+from numtok.representations import REPRESENTATIONS, Column, QuantileBins, SingleToken
 from numtok.representations.values import numbers_from_floats
 
 TEXTS = [json.loads(line)["text"] for line in SAMPLE.read_text("utf-8").splitlines()]
@@ -188,3 +189,35 @@ def test_the_page_has_a_text_and_a_row_of_an_encoded_file(tmp_path):
     assert dict(data["facts"])["tokenizer"].startswith("byte-level BPE of 16,000 tokens, fingerp")
     assert {"number_scaled", "number_bits"} < set(data["views"][0]["columns"])
     assert data["views"][0]["rows"][0][-1]["bits"]
+
+
+@pytest.mark.parametrize(
+    "numbers", ["quantile_bins:4", "quantile_bins:2,soft", "bits,quantile_bins:4"]
+)
+def test_bins_are_fitted_to_the_numbers_shown_and_that_is_said(numbers, tmp_path):
+    text = "It costs 309900 or 3, 4 and 5"
+    told = inspect(text, "--numbers", numbers)
+    assert "fitted to the numbers shown" in told and "4 numbers" in told
+    (tmp_path / "a.txt").write_text(text)
+    assert inspect(str(tmp_path / "a.txt"), "--numbers", numbers) == told
+    bins = QuantileBins.fit(numtok.scan([text]), 4).encode(numtok.scan([text]))
+    if numbers.endswith(":4"):
+        shown = re.findall(r"^  (?:309900|3|4|5) .* (\d)$", told.partition("quantile_bin")[2], re.M)
+        assert shown == [str(one) for one in bins["number_quantile_bin"].to_pylist()]
+    assert "fitted" in inspect("no number", "--numbers", numbers)
+    fitted = tmp_path / "a.parquet"
+    numtok.encode_files(tmp_path / "a.txt", fitted, numbers="quantile_bins:4")
+    assert "numbers shown" not in inspect(str(fitted)), "that has its own bins"
+
+
+def test_every_column_of_a_page_is_explained(tmp_path):
+    """What each representation writes for a number, in words, and the powers of FoNE's clocks."""
+    for names in ("xval,bits,fone:2,1", "logfourier", "exponent_bins", "quantile_bins", "fone:2,1"):
+        inspect("It is 90", "--numbers", names, "--html", str(tmp_path / "a.html"))
+        (view,) = page_data(tmp_path / "a.html")["views"]
+        assert [column for column, _ in view["explained"]] == view["columns"] != []
+        if "fone" in names:
+            assert view["labels"][-1] == ["10⁰", "10¹", "10²"]
+            clock = dict(zip(view["labels"][-1], view["rows"][0][-1]["phases"], strict=True))
+            turn = math.atan2(*clock["10²"][::-1]) / (2 * math.pi) % 1
+            assert turn == pytest.approx(0.9, abs=1e-3), "as the page says"

@@ -123,6 +123,7 @@ stats sample.jsonl | --html a.html | --json a.json | --numbers bits | --grammar 
 stats sample.jsonl | --tokenizer mine | --text-unit file ! for .txt files
 stats sample.jsonl | --workers 0 ! not in the range
 score answers.jsonl | --prediction other | --target other | --policy strict | --target-policy european | --json a.json
+stats sample.jsonl | --task read | --task arithmetic | --task nope ! is not one of
 stats encoded.parquet | --grammar data ! is for texts | --pattern \d ! is for texts
 stats encoded.parquet | --tokenizer mine ! is for texts
 stats counted | --grammar data ! is for texts
@@ -144,6 +145,13 @@ warm-up --numbers xval | --tokenizer nowhere ! nowhere
     )
     for added in more
 ]
+
+
+def fits_xval(text):
+    """Whether the numbers of a text are of one scale, so that ``encode`` takes it by default."""
+    return all(one.value == 0 or 0.5 <= abs(one.value) <= 2050 for one in numtok.extract(text))
+
+
 OF_ALL = {"--quiet", "--debug", "--help"}
 
 
@@ -151,8 +159,10 @@ OF_ALL = {"--quiet", "--debug", "--help"}
 def made(tmp_path_factory):
     """A folder with an input for every case."""
     folder = tmp_path_factory.mktemp("made")
-    shutil.copy(SAMPLE, folder / "sample.jsonl")
-    rows = [json.loads(line) for line in SAMPLE.read_text("utf-8").splitlines()]
+    lines = SAMPLE.read_text("utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    one_scale = [line for line, row in zip(lines, rows, strict=True) if fits_xval(row["text"])]
+    (folder / "sample.jsonl").write_text("\n".join(one_scale) + "\n", "utf-8")
     cells = "".join(f'{row["id"]},"5 of {n}"\n' for n, row in enumerate(rows))
     (folder / "sample.csv").write_text("id,text\n" + cells)
     (folder / "semi.csv").write_text("id;text\n" + cells.replace(",", ";"))
@@ -181,7 +191,7 @@ def made(tmp_path_factory):
     for name, how in (
         ("encoded.parquet", "--numbers bits"),
         ("there.parquet", "--numbers bits"),
-        ("counted/", "--shards 1 --stats"),
+        ("counted/", "--shards 1 --stats --numbers bits"),
         ("damaged/", "--shards 1 --numbers bits"),
     ):
         ok(f"encode {folder}/sample.jsonl -o {folder}/{name} {how} -q")
@@ -381,7 +391,7 @@ def test_stats_and_encode_fit_one_scale(tmp_path):
     dice = random.Random(1)
     texts = [" ".join(f"{dice.lognormvariate(3, 2):.3f}" for _ in range(200)) for _ in range(50)]
     path = write_texts(tmp_path / "a.jsonl", texts)
-    made = numtok.encode_files(path, tmp_path / "a.parquet")
+    made = numtok.encode_files(path, tmp_path / "a.parquet", clip=5.0)
     ok(f"stats {path} --json {tmp_path}/a.json -q")
     (xval,) = made.representations
     assert xval.to_dict()["scale"] == json.loads((tmp_path / "a.json").read_text())["scale"]

@@ -53,6 +53,9 @@ def test_a_text_is_seen_through_up_to_four_representations(port):
         " --numbers subword --grammar european"
     )
     assert ask(port, "", "xval")["numbers"] == []
+    fitted = ask(port, "3, 4 and 500", "quantile_bins:2", "quantile_bins:4,soft")
+    assert all("fitted to the numbers shown" in view["remark"] for view in fitted["views"])
+    assert [row[1]["text"] for row in fitted["views"][0]["rows"]] == ["0", "1", "1"]
 
 
 @pytest.mark.parametrize("text", ["-5 'is' \"$HOME\"", f"{HOSTILE[0]}\x03\0\n\\ 100%d\n"])

@@ -26,7 +26,7 @@ def test_the_terminal_shows_what_the_page_shows(tmp_path):
     assert Statistics.from_json(data["statistics"]) == report.statistics
     options = " ".join(f"--{name} {value}" for name, value in report.recommendation.options.items())
     names = [loss.name for loss in report.losses]
-    marks = ["183", "31", f"--scale {report.xval.scale!r}", "°C", "2020s", "leading zeros"]
+    marks = ["183", "31", "clip 7.7%", "°C", "2020s", "leading zeros"]
     for shown in (told, on_page):
         assert all(one in shown for one in (options, *names, *marks)), shown
     assert [loss["name"] for loss in data["representations"]] == names
@@ -105,3 +105,30 @@ def test_a_browser_draws_hostile_text_and_runs_none_of_it(kind, tmp_path):
     text = html.unescape(re.sub(r"<[^>]+>", "", re.sub("<style>.*?</style>", "", made, flags=re.S)))
     assert all(one in text for one in shown) and "[object" not in text
     assert "<title>run" not in made and "<img" not in made and made.count("<script") == 0
+
+
+def test_another_grammar_stands_first(tmp_path):
+    (tmp_path / "de.txt").write_text("Es kostet 7,50 € und wiegt 3,5 kg.\n" * 20, "utf-8")
+    told = ok("stats", tmp_path / "de.txt", "--html", tmp_path / "a.html")
+    assert "--grammar european" in told.partition("documents")[0].replace("\n    ", " ")
+    data = page_data(tmp_path / "a.html")
+    assert "--grammar european" in data["grammar"] and not any(
+        "--grammar" in one for one in data["remarks"]
+    )
+    if BROWSER is not None:
+        made = drawn(tmp_path / "a.html", tmp_path / "browser")
+        assert made.index("--grammar") < made.index("Recommended")
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium")
+def test_labels_are_short_and_the_page_says_what_odd_figures_mean(tmp_path):
+    texts = ["1e-60 0 and 5 6 7 8 and 1e60 3e70", f"0.{'1' * 50}"] * 9
+    (tmp_path / "in.txt").write_text("\n".join(texts))
+    ok("stats", tmp_path / "in.txt", "--html", tmp_path / "a.html", "--quiet")
+    made = html.unescape(drawn(tmp_path / "a.html", tmp_path / "browser"))
+    labels = re.findall(
+        r"<span[^>]*>([^<]*)</span>", "".join(re.findall('class="axis".*?</div>', made))
+    )
+    assert {"≤1e-50", "≥1e50", "≥40"} <= set(labels) and not any(" " in one for one in labels)
+    assert "add up to 100%" in made and "inf: a zero reads back" in made
+    assert "null" not in re.sub("<[^>]+>", "", made.partition("<main>")[2])

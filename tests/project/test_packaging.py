@@ -140,7 +140,7 @@ def check_round_trip(environment):
     place = Path(environment.run("python", "-c", "import numtok; print(numtok.__file__)").strip())
     assert place.is_relative_to(environment.home)
     shutil.copy(EXAMPLES / "sample.jsonl", environment.work)
-    encode = "numtok encode sample.jsonl -o a.parquet --numbers xval,bits --keep-text"
+    encode = "numtok encode sample.jsonl -o a.parquet --numbers xval:log,bits --keep-text"
     environment.run(*encode.split())
     environment.run("numtok", "decode", "a.parquet", "-o", "back.jsonl")
     assert texts(environment.work / "back.jsonl") == texts(EXAMPLES / "sample.jsonl")
@@ -209,7 +209,7 @@ assert NumberTokenizer.from_pretrained("drop-in")("a 5").input_ids == tokenizer(
 
 REMOTE = """
 import numtok
-numtok.encode_files("sample.jsonl", "memory://bucket/data/", numbers="xval,bits", keep_text=True, shards=2)
+numtok.encode_files("sample.jsonl", "memory://bucket/data/", numbers="xval:log,bits", keep_text=True, shards=2)
 numtok.decode_files("memory://bucket/data/", "from-store.jsonl")
 """
 

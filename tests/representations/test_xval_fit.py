@@ -285,7 +285,10 @@ def test_a_pipe_is_read_once(tiny_sample, folder, monkeypatch):
         monkeypatch.setattr(made, "__defaults__", defaults)
     data = SAMPLE.read_bytes()
     monkeypatch.setattr(sys, "stdin", None)
-    result = run("-", "-o", "a.parquet", "--keep-column", "id", "--keep-text", input=data)
+    result = run(
+        *("-", "-o", "a.parquet", "--numbers", "xval:log", "--keep-column", "id", "--keep-text"),
+        input=data,
+    )
     assert result.exit_code == 0, result.output
     table = pq.read_table("a.parquet")
     rows = [json.loads(line) for line in data.splitlines()]
@@ -295,7 +298,7 @@ def test_a_pipe_is_read_once(tiny_sample, folder, monkeypatch):
     assert [text for batch in decoded for text in batch] == [row["text"] for row in rows]
     assert 0 < metadata()["scale"] < 1
     if not tiny_sample:
-        shown = run(str(SAMPLE), "-o", "b.parquet", "-q")
+        shown = run(str(SAMPLE), "-o", "b.parquet", "--numbers", "xval:log", "-q")
         assert shown.exit_code == 0 and metadata("b.parquet") == metadata()
 
 

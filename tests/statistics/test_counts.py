@@ -308,7 +308,7 @@ def test_a_job_keeps_the_statistics_of_its_texts(tmp_path):
     assert corpus_stats([folder, SAMPLE]).numbers == 2 * of_texts.numbers
     held = corpus_stats(folder, input_format="parquet")
     assert held.numbers < of_texts.numbers, "what the shards hold"
-    told = ok(f"encode {SAMPLE} -o {tmp_path}/c.arrow --stats")
+    told = ok(f"encode {SAMPLE} -o {tmp_path}/c.arrow --numbers bits --stats")
     assert "recommended: --numbers fone:16,16" in told and "output" in told
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import random
 import re
+import runpy
 import sysconfig
 from pathlib import Path
 
@@ -15,10 +16,14 @@ from command import ok
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import ROOT
 
 import numtok
 from numtok import Digits, FloatBits, FoNE, Grammar, Numbers, PlaceValue, Statistics, Subword, XVal
+from numtok.errors import InputError
 from numtok.representations import REPRESENTATIONS, SingleToken, SpelledOut, parse
+from numtok.representations.parse import representations_of
+from numtok.statistics.advice import ADVICE, TASKS
 from numtok.statistics.losses import candidates, fitted_xval, losses
 from numtok.statistics.recommend import wanted_grammar
 from numtok.statistics.report import Report
@@ -102,7 +107,7 @@ def test_quantiles_are_within_three_percent(found):
 def test_costs_are_tokens_and_bytes_per_number():
     tok = numtok.Tokenizer.from_pretrained(None, [Subword()])
     statistics = Statistics.of_batch(["1 -22 333", "4444.5"], tokenizer=tok)
-    kinds = [XVal(), FloatBits(), FoNE(2, 1), PlaceValue(), Digits(), Digits(1), Subword()]
+    kinds = [XVal(), FloatBits(), FoNE(2, 1), PlaceValue(), Digits(), Digits(2), Subword()]
     chosen = [*kinds, *parse("p1000")]
     costs = {loss.name: (loss.tokens, loss.bytes) for loss in losses(statistics, chosen)}
     before, place, digits = statistics.tokens.before / 4, 2 + 13 / 4, 2 + 8 / 4
@@ -112,7 +117,7 @@ def test_costs_are_tokens_and_bytes_per_number():
         "fone:2,1": (pytest.approx(1.25 * 0.5 + before * 0.5), 3),
         "place": (pytest.approx(place), pytest.approx(2 * place)),
         "digits": (pytest.approx(digits), 0),
-        "digits:1": (None, 0),  # what was counted is that of groups of three
+        "digits:2": (None, 0),  # what was counted is that of groups of three, and of one
         "p1000": (3, 0),
         "subword": (before, 0),
     }
@@ -138,51 +143,103 @@ def test_representations_of_a_users_own_are_compared(monkeypatch):
 DICE = np.random.default_rng(0)
 PRICES = [f"{DICE.uniform(3, 900):.2f} €" for _ in range(500)]
 POWERS = [f"{DICE.uniform(1, 9.99):.2f}e{DICE.integers(-30, 30)}" for _ in range(500)]
-# what is chosen, why, and of which texts
+LONG = [str(10**59 + int(DICE.integers(10**9)) * 7919) for _ in range(300)]
+YEARS = [f"In {1900 + k % 120} there were {k % 300} of them" for k in range(500)]
+# what is chosen for which task, why, and of which texts
 CHOSEN = [
-    ("subword", "no numbers", ["no numbers here"]),
-    ("fone:4,0", "integers of up to four digits",
-     [f"In {1900 + k % 120} there were {k % 300} of them" for k in range(500)]),
-    ("xval", "have a fraction", PRICES),
-    ("fone:2,12", "float32 does not keep", [f"{DICE.uniform(-90, 90):.12f}" for _ in range(500)]),
-    ("place", "too long", [str(10**59 + int(DICE.integers(10**9)) * 7919) for _ in range(300)]),
-    ("bits", "powers of ten", POWERS),
-    ("logfourier", "float32 cannot hold",
-     ["1e80", "-2e-70", "3e60"] + [f"{k}e{k % 30 - 15}" for k in range(1, 999)]),
-    ("fone:7,0", "7 digits hold 99%", [str(int(10 ** DICE.uniform(3, 7))) for _ in range(500)]),
-]  # fmt: skip
+    ("subword", "exact", "no numbers", ["no numbers here"]),
+    ("fone:4,0", "exact", "4 digits hold 100%", YEARS),
+    ("fone:3,2", "exact", "right to the last digit", PRICES),
+    ("fone:2,12", "exact", "14 digits", [f"{DICE.uniform(-90, 90):.12f}" for _ in range(500)]),
+    ("place:lsd", "exact", "too long", LONG),
+    ("place:lsd", "arithmetic", "arithmetic", PRICES),
+    ("bits", "read", "only read", PRICES),
+    ("bits:64", "read", "float32", [f"{DICE.uniform(1, 9):.12f}" for _ in range(500)]),
+    ("logfourier", "estimate", "estimates", POWERS),
+    ("quantile_bins:32,soft", "column", "columns", YEARS),
+]
 
 
-@pytest.mark.parametrize(("chosen", "reason", "texts"), CHOSEN)
-def test_the_first_rule_that_holds_decides_and_its_options_encode(
-    chosen, reason, texts, tmp_path, monkeypatch
+@pytest.mark.parametrize(("chosen", "task", "reason", "texts"), CHOSEN)
+def test_the_task_decides_and_the_numbers_give_the_options(
+    chosen, task, reason, texts, tmp_path, monkeypatch
 ):
-    report = Report.of(Statistics.of_batch(texts))
+    report = Report.of(Statistics.of_batch(texts), task=task)
     advice = report.recommendation
     assert advice.numbers == advice.options["numbers"] == chosen
     assert reason in " ".join(advice.reasons)
     assert [one[:9] for one in advice.against[:1]] == ["Against " + chosen[0]] * (len(texts) > 1)
     # whatever is compared
-    assert advice == Report.of(report.statistics, [Subword()]).recommendation
+    assert advice == Report.of(report.statistics, [Subword()], task).recommendation
     monkeypatch.chdir(tmp_path)
     Path("in.txt").write_text("\n".join(texts))
-    numtok.encode_files("in.txt", "a.parquet", **advice.options)
-    told = ok("stats in.txt").partition("recommended: ")[2].splitlines()[0]
+    made = numtok.encode_files("in.txt", "a.parquet", **advice.options)
+    assert sum(made.left_as_text.values()) <= 0.01 * made.numbers
+    told = ok("stats in.txt --task", task).partition("recommended: ")[2].splitlines()[0]
     ok(f"encode in.txt -o b.parquet {told}")
+
+
+def test_every_task_of_the_command_line_has_its_advice():
+    advice = Report.of(Statistics.of_batch(PRICES)).recommendation
+    assert advice.task == "exact" and sorted(advice.by_task) == sorted(TASKS)
+    told = " ".join(ok("stats --help").split())
+    assert "--task [read|estimate|exact|column|arithmetic]" in told
+    for task in TASKS:
+        assert Report.of(Statistics.of_batch(PRICES), task=task).recommendation.task == task
+    with pytest.raises(InputError, match="'arithmetic'"):
+        Report.of(Statistics.of_batch(PRICES), task="nope")
+
+
+def test_rows_of_a_table_are_advised_as_columns(tmp_path):
+    rows = "".join(f"{k},{k * k}\n" for k in range(50))
+    (tmp_path / "in.csv").write_text("a,b\n" + rows)
+    counts = numtok.corpus_stats(tmp_path / "in.csv", template="row")
+    assert Report.of(counts).recommendation.numbers == "quantile_bins:32,soft"
+    assert Report.of(counts, task="read").recommendation.numbers == "bits"
+
+
+@pytest.mark.parametrize(("count", "few"), [(1, True), (29, True), (30, False)])
+def test_few_numbers_are_said_to_be_too_few(count, few):
+    advice = Report.of(Statistics.of_batch(["It is 5."] * count)).recommendation
+    assert ("too few" in advice.reasons[0]) == few
+
+
+def test_what_needs_a_layer_is_not_said_to_leave_the_model_as_it_is():
+    for task, layer in (("arithmetic", "needs a layer"), ("exact", "needs a layer and a head")):
+        against = Report.of(Statistics.of_batch(PRICES), task=task).recommendation.against
+        assert any(layer in one and "NumberModel" in one for one in against)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/choosing.md"])
+def test_the_pages_have_the_table_of_advice(page):
+    """Mended by ``python docs/advice.py``."""
+    with_table = runpy.run_path(str(ROOT / "docs" / "advice.py"))["with_table"]
+    assert (ROOT / page).read_text("utf-8") == with_table(ROOT / page)
+
+
+@pytest.mark.parametrize("advice", ADVICE, ids=lambda one: one.take)
+def test_advice_names_what_there_is(advice):
+    """The representation is there, of the kind that is told, and the page has the evidence."""
+    (kind,) = representations_of(advice.take)
+    assert (advice.kind == "value") == isinstance(kind, SingleToken)
+    assert (advice.kind == "tokens") == (not kind.columns())  # a layer reads a column
+    headings = re.findall("^#+ (.*)", (ROOT / "docs/choosing.md").read_text("utf-8"), re.M)
+    anchors = {re.sub("[^a-z0-9 -]", "", one.lower()).replace(" ", "-") for one in headings}
+    assert not advice.section or advice.section in anchors
 
 
 def test_what_speaks_against_it_names_those_that_hold_as_much():
     """Of all that are compared: of prices with two digits, all that write digits keep each, and so
-    does fone; the evidence against xVal is told.
+    does fone.
     """
     report = Report.of(Statistics.of_batch(PRICES))
-    evidence, others = report.recommendation.against
-    assert "arXiv 2604.16775" in evidence and "quantile_bins:64,soft" in evidence
+    _, others, _ = report.recommendation.against
     exact = {loss.name: loss for loss in report.losses if loss.exact == loss.numbers}
     told = re.findall(r"([\w:,]+) \(100%, ([\d.]+)", others.partition(" exact in ")[2])
     assert len(told) == 3 and all(name in exact for name, _ in told)
-    fewest = sorted(loss.tokens for loss in exact.values() if loss.tokens is not None)[:3]
-    assert [float(tokens) for _, tokens in told] == pytest.approx(fewest, rel=0.01)
+    chosen = report.recommendation.numbers
+    fewest = [loss.tokens for name, loss in exact.items() if loss.tokens and name != chosen]
+    assert [float(tokens) for _, tokens in told] == pytest.approx(sorted(fewest)[:3], rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal, NamedTuple
 
@@ -278,6 +278,8 @@ class Counts:
     without_text: int
     cut_numbers: int
     first_without_text: tuple[int, int] | None
+    numbers_by_column: dict[str, int] = field(default_factory=dict)  # of a template
+    left_by_column: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

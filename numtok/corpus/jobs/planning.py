@@ -334,8 +334,8 @@ def _fitted(request: Request) -> tuple[Tokenizer, Fit | None]:
     tokenizer, fit = request.encoder.tokenizer, request.encoder.fit
     if fit is None:
         return tokenizer, None
-    texts = sample_files(request.sources, _reader(request).how)
-    scaled, found = fit(tokenizer.representations, tokenizer.grammar, texts)
+    batches = sample_files(request.sources, _reader(request).how)
+    scaled, found = fit(tokenizer.representations, tokenizer.grammar, batches)
     return tokenizer.with_options(scaled), found
 
 

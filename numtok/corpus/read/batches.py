@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.corpus.read.sources import Source
-from numtok.corpus.read.template import Template
+from numtok.corpus.read.template import Cells, Template
 from numtok.errors import InputError, MissingInputError
 from numtok.tokenizer.schema import flat, list_array, valid_rows
 
@@ -53,6 +53,7 @@ class TextBatch:
     bad: tuple[SkippedRow, ...] = ()  # what was left out (``on_error="skip"``)
     column: str = ""  # that holds the text; empty if there is none, or a template
     places: Places | None = None  # of the rows, if they are not consecutive
+    cells: Cells | None = None  # where the columns of a template stand in the texts
 
     @property
     def skipped(self) -> int:
@@ -75,6 +76,7 @@ class TextBatch:
             texts=self.texts.take(taken),
             kept={name: column.take(taken) for name, column in self.kept.items()},
             places=Places(sources, of[rows], numbers[rows]),
+            cells=self.cells and self.cells.rows(rows),
         )
 
 
@@ -95,6 +97,9 @@ def joined(batches: Sequence[TextBatch]) -> TextBatch:
             np.concatenate([one.of + done for one, done in zip(places, before, strict=False)]),
             np.concatenate([one.rows for one in places]),
         ),
+        cells=Cells.joined([batch.cells for batch in batches if batch.cells])
+        if first.cells
+        else None,
     )
 
 
@@ -280,14 +285,15 @@ def checked_batches(
             for name in options.keep_columns
         }
         if options.template is None:
-            name, texts = names[0], as_text(columns[names[0]], names[0], source)
+            name, cells = names[0], None
+            texts = as_text(columns[name], name, source)
         else:
             name = ""
             read = {name: columns[name] for name in options.template.columns or names}
             for one, column in read.items():
                 check_column(column, one, source.name)
-            texts = options.template.of_columns(read, source.name)
-        whole = TextBatch(texts, kept, row, position, source, (), name)
+            texts, cells = options.template.of_columns(read, source.name)
+        whole = TextBatch(texts, kept, row, position, source, (), name, cells=cells)
         yield from cut_batches(whole, options.batch_bytes)
         row += len(whole.texts)
 
@@ -381,7 +387,10 @@ def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
         kept = {name: column.slice(start, stop - start) for name, column in batch.kept.items()}
         texts = batch.texts.slice(start, stop - start)
         first, bad = batch.first_row + start, batch.bad if start == 0 else ()
-        yield dataclasses.replace(batch, texts=texts, kept=kept, first_row=first, bad=bad)
+        cells = batch.cells and batch.cells.rows(slice(start, stop))
+        yield dataclasses.replace(
+            batch, texts=texts, kept=kept, first_row=first, bad=bad, cells=cells
+        )
 
 
 def stretches(lengths: npt.NDArray[Any], batch_bytes: int) -> Iterator[tuple[int, int]]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from numtok import locations
 from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, left_out
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.sources import Source, named_errors
-from numtok.corpus.read.template import ROW, Template, as_texts
+from numtok.corpus.read.template import ROW, Cells, Template, as_texts
 from numtok.errors import InputError, MissingInputError, NumtokError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.scan import scan
@@ -115,13 +116,14 @@ class _Looking(Template):
         super().__init__(ROW)
         self.seen: dict[str, list[str | None]] = {}
 
-    def of_columns(self, columns: Mapping[str, pa.Array], path: str = "") -> pa.Array:
+    def of_columns(self, columns: Mapping[str, pa.Array], path: str = "") -> tuple[pa.Array, Cells]:
         rows = 0
         for name, column in columns.items():
             rows = len(column)
             with contextlib.suppress(InputError):
                 self.seen.setdefault(name, []).extend(as_texts(column, name, path).to_pylist())
-        return pa.nulls(rows, pa.large_string())
+        none = np.zeros((rows, 0), np.int64)
+        return pa.nulls(rows, pa.large_string()), Cells((), none, none)
 
 
 def columns_with_numbers(

@@ -22,7 +22,7 @@ from numtok.corpus.read.batches import TEXT_COLUMNS, ReadOptions, SkippedRow, Te
 from numtok.corpus.read.kept_values import DECODER, WAY_OUT, fitted, guess_type, shown, sure
 from numtok.corpus.read.lines import BadRow, Block, line_by_line, read_blocks
 from numtok.corpus.read.sources import ByteStream, Source
-from numtok.corpus.read.template import AS_WRITTEN, Template, as_written
+from numtok.corpus.read.template import AS_WRITTEN, Cells, Template, as_written
 
 # Arrow's parser crashes the process when the first row is a bare `null`, so it only gets blocks
 # that start with an object.
@@ -78,16 +78,21 @@ class Columns:
             values.append(given)
         return values
 
-    def arrays(self, rows: Sequence[list[Any]]) -> tuple[pa.Array, dict[str, pa.Array]]:
-        """Rows as Arrow columns: the texts, and the kept ones by name."""
+    def arrays(
+        self, rows: Sequence[list[Any]]
+    ) -> tuple[pa.Array, dict[str, pa.Array], Cells | None]:
+        """Rows as Arrow columns: the texts, the kept ones by name, and where the columns of a
+        template stand in the texts.
+        """
         texts, *kept = zip(*rows, strict=True) if rows else [()] * (1 + len(self.kept))
         columns = {
             name: pa.array(values, dtype)
             for (name, dtype), values in zip(self.kept.items(), kept, strict=True)
         }
         if self.template is None:
-            return pa.array(texts, pa.large_string()), columns
-        return self.template.of_rows(texts), columns
+            return pa.array(texts, pa.large_string()), columns, None
+        made, cells = self.template.of_rows(texts)
+        return made, columns, cells
 
 
 def _check_text(text: Any, name: str) -> None:
@@ -138,14 +143,16 @@ def batches_of_blocks(
         if fast:
             texts, kept = fast
             bad: list[SkippedRow] = []
+            cells = None
         else:
             rows, bad = line_by_line(block, source, options, use.row_of_line)
-            texts, kept = use.arrays(rows)
+            texts, kept, cells = use.arrays(rows)
         memory.release_after(len(block.data))
         if len(texts) or bad:
             if use.text in options.keep_columns:
                 kept[use.text] = texts
-            yield TextBatch(texts, kept, first_row, block.position, source, tuple(bad), use.text)
+            where = (first_row, block.position, source, tuple(bad), use.text)
+            yield TextBatch(texts, kept, *where, cells=cells)
         first_row += len(texts) + len(bad)
 
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.corpus.read.sources import Source
@@ -26,6 +28,66 @@ class _Written(str):
 
 # Numbers as they are written; for the rest, as JSON is read everywhere.
 AS_WRITTEN = json.JSONDecoder(parse_int=_Written, parse_float=_Written, parse_constant=_Written)
+
+
+class Cells(NamedTuple):
+    """Where the values of a template's columns stand in the texts: k spans of each row, ascending."""
+
+    names: tuple[str, ...]  # k columns; one may be named several times
+    starts: npt.NDArray[np.int64]  # [rows, k], in bytes of UTF-8
+    stops: npt.NDArray[np.int64]  # [rows, k]; where a row has no such value, its start
+
+    def rows(self, chosen: npt.NDArray[np.int64] | slice) -> Cells:
+        """Select rows, in this order."""
+        return Cells(self.names, self.starts[chosen], self.stops[chosen])
+
+    def column_of(
+        self, document: npt.NDArray[np.int64], stop: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """int64[n]: in which of the k spans n numbers end; -1 for text that the template has itself.
+
+        ``document``, ``stop``: the rows of the numbers, and where they end there.
+        """
+        if not self.stops.size or not len(document):
+            return np.full(len(document), -1, np.int64)
+        longest = int(max(self.stops.max(), stop.max())) + 1
+        before = np.arange(len(self.stops), dtype=np.int64) * longest
+        ends = (self.stops + before[:, None]).ravel()
+        place = np.searchsorted(ends, before[document] + stop)
+        beyond = place == ends.size  # text behind the last value
+        row, column = np.divmod(np.where(beyond, 0, place), len(self.names))
+        inside = ~beyond & (row == document) & (self.starts[row, column] < stop)
+        return np.where(inside, column, -1)
+
+    def counted(
+        self, columns: npt.NDArray[np.int64], chosen: npt.NDArray[np.bool_] | None = None
+    ) -> dict[str, int]:
+        """Count numbers by column, of those that are ``chosen``, by what ``column_of`` returned."""
+        there = columns >= 0 if chosen is None else (columns >= 0) & chosen
+        counts: dict[str, int] = {}
+        each = np.bincount(columns[there], minlength=len(self.names)).tolist()
+        for name, count in zip(self.names, each, strict=True):
+            if count:
+                counts[name] = counts.get(name, 0) + count
+        return counts
+
+    @classmethod
+    def joined(cls, parts: Sequence[Cells]) -> Cells:
+        """Concatenate the rows of some batches. Columns that a batch lacks are empty there."""
+        if all(part.names == parts[0].names for part in parts):
+            ends = [(part.starts, part.stops) for part in parts]
+            return cls(parts[0].names, *map(np.concatenate, zip(*ends, strict=True)))
+        widths = [len(part.names) for part in parts]
+        starts = np.zeros((sum(len(part.stops) for part in parts), sum(widths)), np.int64)
+        stops, row, column = np.zeros_like(starts), 0, 0
+        for part, width in zip(parts, widths, strict=True):
+            rows = slice(row, row + len(part.stops))
+            starts[rows, column : column + width] = part.starts
+            stops[rows, column : column + width] = part.stops
+            last = part.stops[:, -1:] if width else 0  # spans stay ascending
+            starts[rows, column + width :] = stops[rows, column + width :] = last
+            row, column = rows.stop, column + width
+        return cls(tuple(name for part in parts for name in part.names), starts, stops)
 
 
 class Template:
@@ -69,9 +131,10 @@ class Template:
                 )
         return list(wanted)
 
-    def of_columns(self, columns: Mapping[str, pa.Array], path: str = "") -> pa.Array:
-        """large_string: the text of each row, null where all of its values are; MissingInputError
-        naming the file ``path`` for a column without texts.
+    def of_columns(self, columns: Mapping[str, pa.Array], path: str = "") -> tuple[pa.Array, Cells]:
+        """Return large_string, the text of each row, null where all of its values are; and where
+        the values stand in it. MissingInputError naming the file ``path`` for a column without
+        texts.
         """
         import pyarrow.compute as pc
 
@@ -100,14 +163,37 @@ class Template:
         empty = nulls[0]
         for one in nulls[1:]:
             empty = pc.and_(empty, one)
-        return pc.if_else(empty, _scalar(None), joined)
+        return pc.if_else(empty, _scalar(None), joined), self._cells(texts)
 
-    def of_rows(self, rows: Sequence[Mapping[str, str] | None]) -> pa.Array:
+    def _cells(self, texts: Mapping[str, pa.Array]) -> Cells:
+        """Where the values stand in the texts of the rows."""
+        import pyarrow.compute as pc
+
+        lengths = {
+            name: np.asarray(pc.fill_null(pc.binary_length(text), 0), np.int64)
+            for name, text in texts.items()
+        }
+        pieces = [(len(before.encode()), name) for before, name in self._pieces if name is not None]
+        pieces = pieces or [(len(f"\n{name}: ".encode()), name) for name in texts]
+        rows = len(next(iter(lengths.values())))
+        starts = np.zeros((rows, len(pieces)), np.int64)
+        stops = np.zeros_like(starts)
+        done = np.full(rows, 0 if self._pieces else -1)  # the first line break is taken away
+        for place, (before, name) in enumerate(pieces):
+            there = True if self._pieces else lengths[name] > 0  # an empty value gets no line
+            starts[:, place] = done = done + before * there
+            stops[:, place] = done = done + lengths[name]
+        return Cells(tuple(name for _, name in pieces), starts, stops)
+
+    def of_rows(self, rows: Sequence[Mapping[str, str] | None]) -> tuple[pa.Array, Cells]:
         """The same of objects of JSON, each given as :func:`as_written` gives it."""
         names = self.columns or dict.fromkeys(name for row in rows for name in row or ())
         values = {name: [row.get(name) if row else None for row in rows] for name in names}
         columns = {name: pa.array(texts, pa.large_string()) for name, texts in values.items()}
-        return self.of_columns(columns) if columns else pa.nulls(len(rows), pa.large_string())
+        if columns:
+            return self.of_columns(columns)
+        none = np.zeros((len(rows), 0), np.int64)
+        return pa.nulls(len(rows), pa.large_string()), Cells((), none, none)
 
 
 def _scalar(text: str | None) -> pa.Scalar:
