@@ -9,6 +9,7 @@ ids; gigatoken is held to it on every load.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.metadata
 import platform
 import sys
@@ -30,6 +31,12 @@ class EngineWarning(UserWarning):
     """The fast engine is not used, and why."""
 
 
+# packages whose lines are no user's: ours, and those that call us
+BELOW_USER_CODE = {
+    "numtok", "numtok_torch", "numtok_cli", "functools", "click",
+    "transformers", "datasets", "torch",
+}  # fmt: skip
+
 # Text in which tokenizers that are nearly alike differ: white space, contractions, scripts, marks,
 # emoji, code, and numbers beside all of them.
 SELF_CHECK = [
@@ -47,11 +54,20 @@ SELF_CHECK = [
 
 
 def make_engine(
-    config: Config, tokens: NumtokTokens, engine: str = "auto", parse_special: bool = False
+    config: Config,
+    tokens: NumtokTokens,
+    engine: str = "auto",
+    parse_special: bool = False,
+    given_warnings: set[str] | None = None,
 ) -> Engine:
-    """The engine to use for a tokenizer.json, number tokens included: gigatoken where it gives the
-    same ids, else tokenizers. TokenizerError if one is asked for that cannot be used.
+    """Return the engine to use for a tokenizer.json, number tokens included: gigatoken where it
+    gives the same ids, else tokenizers. ``given_warnings``: messages that are not given again, and
+    to which the one of this call is added.
+
+    Raises:
+        TokenizerError: if one is asked for that cannot be used.
     """
+    given_warnings = set() if given_warnings is None else given_warnings
     if engine not in ("auto", "gigatoken", "tokenizers"):
         raise TokenizerError(
             f"engine={engine!r} is unknown; use 'auto', 'gigatoken' or 'tokenizers'"
@@ -66,15 +82,17 @@ def make_engine(
             with contextlib.suppress(NumtokError):
                 names = special_names(config, tokens)
                 fast = _fast_engine(config, tokens, parse_special=False)
-                slow = TokenizersEngine(config, tokens, parse_special=True)
-                return SpecialRowsEngine(fast, slow, names)
+                make_slow = functools.partial(TokenizersEngine, config, tokens, parse_special)
+                return SpecialRowsEngine(fast, make_slow, names)
         if engine == "gigatoken":
             raise TokenizerError(
                 f"engine='gigatoken' cannot be used for this tokenizer: {error}"
             ) from error
         if is_byte_level(config):
             message = f"using the slower engine 'tokenizers', because {error}"
-            warnings.warn(message, EngineWarning, stacklevel=_level_of_caller())
+            if message not in given_warnings:
+                given_warnings.add(message)
+                warnings.warn(message, EngineWarning, stacklevel=_level_of_caller())
         return _other_engine(config, tokens, parse_special)
 
 
@@ -83,21 +101,26 @@ def _other_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> 
     return with_words_kept(TokenizersEngine(config, tokens, parse_special), config, tokens)
 
 
-def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> GigatokenEngine:
+def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:
     """gigatoken, once it is known to give the same ids; TokenizerError if it does not."""
-    fast = GigatokenEngine(config, tokens, parse_special)
+    gigatoken = GigatokenEngine(config, tokens, parse_special)
+    fast: Engine = gigatoken
+    if gigatoken.bytes_without_token:
+        fast = SpecialRowsEngine(gigatoken, lambda: gigatoken.slow, gigatoken.bytes_without_token)
     file_cache.cached(
-        "same-ids", _given(config, tokens, parse_special), lambda: _compare(fast, tokens)
+        "same-ids",
+        _given(config, tokens, parse_special),
+        lambda: _compare(fast, gigatoken.slow, tokens),
     )
     return fast
 
 
 def _level_of_caller() -> int:
-    """The ``stacklevel`` to warn about the code that called numtok."""
+    """Return the ``stacklevel`` of the code that called numtok, by way of other libraries or not."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
-        "numtok",
-        "functools",
+    while (
+        frame.f_back is not None
+        and frame.f_globals.get("__name__", "").split(".")[0] in BELOW_USER_CODE
     ):
         frame, level = frame.f_back, level + 1
     return level
@@ -109,7 +132,7 @@ def _given(config: Config, tokens: NumtokTokens, parse_special: bool) -> list[st
     return [to_json(config), repr((tokens, parse_special, *installed, platform.machine()))]
 
 
-def _compare(fast: GigatokenEngine, tokens: NumtokTokens) -> str:
+def _compare(fast: Engine, slow: Engine, tokens: NumtokTokens) -> str:
     """Raise TokenizerError if the engines differ on SELF_CHECK."""
     from numtok.numbers.scan import scan
 
@@ -121,7 +144,7 @@ def _compare(fast: GigatokenEngine, tokens: NumtokTokens) -> str:
     slots = Slots.of(numbers, plain, spaced, np.arange(count + 1))
     got, expected = (
         np.split(encoded.ids, encoded.offsets[1:-1])
-        for encoded in (fast.encode(numbers.rows, slots), fast.slow.encode(numbers.rows, slots))
+        for encoded in (fast.encode(numbers.rows, slots), slow.encode(numbers.rows, slots))
     )
     for text, one, other in zip(SELF_CHECK, got, expected, strict=True):
         if not np.array_equal(one, other):

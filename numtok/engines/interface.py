@@ -121,11 +121,22 @@ class Engine(Protocol):
 
 
 def is_byte_level(config: Config) -> bool:
-    """Whether this is byte-level BPE: every byte has a token, the pieces between added tokens are
+    """Whether this is byte-level BPE: bytes have tokens, the pieces between added tokens are
     independent, and a space is a byte as any other.
     """
     steps = steps_of(config.get("pre_tokenizer"), "pretokenizers")
     return config["model"].get("type") == "BPE" and any(s["type"] == "ByteLevel" for s in steps)
+
+
+def byte_of_character() -> dict[str, int]:
+    """Return the byte that each character of a byte-level vocabulary stands for: printable Latin-1
+    characters stand for themselves, those from U+0100 on for the other bytes, as in GPT-2.
+    """
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in set(printable)]
+    return {chr(byte): byte for byte in printable} | {
+        chr(256 + k): byte for k, byte in enumerate(others)
+    }
 
 
 def kind_of(config: Config) -> str:

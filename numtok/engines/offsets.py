@@ -2,7 +2,7 @@
 and a number token the number.
 
 As ``tokenizers`` tells them, a token that holds a part of a character covers the whole of it. Rows
-for which the bytes do not add up, or which a normalizer may have changed, are told apart.
+for which the bytes do not add up, or which a normalizer changes, are told apart.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from numtok.arrays.kernels import allocating_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
-from numtok.arrays.utf8 import decode
+from numtok.engines.gigatoken.unsafe_spans import changed_rows
 from numtok.engines.interface import Config, Ints, is_byte_level
 from numtok.engines.number_tokens import vocabulary_of
 from numtok.numbers.numbers import Numbers
@@ -35,8 +35,7 @@ class TokenForms(NamedTuple):
     widths: Ints  # int64, bytes that it decodes to
     leading: Ints  # int64, how many spaces it begins and ends with
     trailing: Ints
-    # uint8 by code point, which characters the normalizer may change; empty if there is none
-    unsafe: npt.NDArray[np.uint8]
+    normalizes: bool  # whether text becomes NFC first
 
     @classmethod
     def of(cls, config: Config) -> TokenForms | None:
@@ -53,8 +52,7 @@ class TokenForms(NamedTuple):
         forms = np.zeros((3, max(words) + 1), np.int64)
         for number, (word, width) in words.items():
             forms[:, number] = width, _spaces(word), _spaces(reversed(word))
-        unsafe = flags("nfc_unsafe") if normalizer else np.empty(0, np.uint8)
-        return cls(forms[0], forms[1], forms[2], unsafe)
+        return cls(forms[0], forms[1], forms[2], normalizer is not None)
 
 
 def _spaces(characters: Iterable[str]) -> int:
@@ -84,16 +82,19 @@ def token_spans(
     int64[numbers] tokens are those that are numbers.
     """
     places = np.stack([numbers.start, numbers.stop, tokens], axis=1)
+    known = np.ones(len(rows), np.bool_)
+    if forms.normalizes:
+        known = ~changed_rows(rows, flags("nfc_unsafe"), flags("nfc_newer"))
     text = rows.text, rows.offsets
-    return Spans(*_spans(ids, offsets, *text, places, numbers.per_document(), forms))
+    starts, stops = _spans(ids, offsets, *text, places, numbers.per_document(), forms, known)
+    return Spans(starts, stops, known)
 
 
 @allocating_kernel
-def _spans(ids, offsets, text, text_offsets, places, per_row, forms):  # type: ignore[no-untyped-def]
-    """(starts, stops, known)."""
-    widths, leading, unsafe = forms.widths, forms.leading, forms.unsafe
+def _spans(ids, offsets, text, text_offsets, places, per_row, forms, known):  # type: ignore[no-untyped-def]
+    """Return (starts, stops); rows that cannot be told are marked in ``known``."""
+    widths, leading = forms.widths, forms.leading
     starts, stops = np.zeros(ids.size, np.int64), np.zeros(ids.size, np.int64)
-    known = np.ones(offsets.size - 1, np.bool_)
     for row in range(offsets.size - 1):
         begin, size = text_offsets[row], text_offsets[row + 1] - text_offsets[row]
         at, characters, number = 0, 0, per_row[row]  # bytes, and the characters that begin in them
@@ -114,9 +115,7 @@ def _spans(ids, offsets, text, text_offsets, places, per_row, forms):  # type: i
             for byte in range(begin + at, begin + end):
                 if text[byte] & 0xC0 != 0x80:
                     characters += 1
-                    if text[byte] >= 0x80 and unsafe.size and unsafe[decode(text, byte)[0]]:
-                        good = False
             stops[token] = characters
             at = end
-        known[row] = good and at == size
-    return starts, stops, known
+        known[row] = known[row] and good and at == size
+    return starts, stops

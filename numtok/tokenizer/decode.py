@@ -20,7 +20,7 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.interface import is_byte_level
+from numtok.engines.interface import byte_of_character, is_byte_level
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.numbers.grammar import Grammar
@@ -69,17 +69,6 @@ def is_lossless(config: dict[str, Any]) -> bool:
     """Whether the bytes of the tokens are those of the text, as of byte-level BPE."""
     decoder = config.get("decoder") or {}
     return is_byte_level(config) and decoder.get("type") == "ByteLevel"
-
-
-def byte_of_character() -> dict[str, int]:
-    """GPT-2's printable stand-ins for bytes: printable Latin-1 characters are themselves, the other
-    bytes follow from U+0100 on.
-    """
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in set(printable)]
-    return {chr(byte): byte for byte in printable} | {
-        chr(256 + k): byte for k, byte in enumerate(others)
-    }
 
 
 def token_bytes(config: dict[str, Any]) -> TokenBytes:

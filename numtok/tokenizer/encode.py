@@ -74,11 +74,18 @@ class TextEngines:
     complete tokenizer; each made when it is first needed.
     """
 
-    def __init__(self, config: dict[str, Any], tokens: NumtokTokens, choice: str) -> None:
+    def __init__(
+        self,
+        config: dict[str, Any],
+        tokens: NumtokTokens,
+        choice: str,
+        given_warnings: Collection[str] = (),
+    ) -> None:
         self._config, self._tokens, self._choice = config, tokens, choice
+        self._given_warnings = set(given_warnings)
 
     def __reduce__(self) -> Any:  # some engines cannot be pickled
-        return TextEngines, (self._config, self._tokens, self._choice)
+        return TextEngines, (self._config, self._tokens, self._choice, self._given_warnings)
 
     def between(self, parse_special: bool) -> Engine:
         """What encodes the text between numbers."""
@@ -86,11 +93,15 @@ class TextEngines:
 
     @functools.cached_property
     def _plain(self) -> Engine:
-        return make_engine(self._config, self._tokens, self._choice)
+        return self._make(parse_special=False)
 
     @functools.cached_property
     def _parsing(self) -> Engine:
-        return make_engine(self._config, self._tokens, self._choice, parse_special=True)
+        return self._make(parse_special=True)
+
+    def _make(self, parse_special: bool) -> Engine:
+        given = self._config, self._tokens, self._choice, parse_special, self._given_warnings
+        return make_engine(*given)
 
     @functools.cached_property
     def whole(self) -> TokenizersEngine:

@@ -3,6 +3,7 @@ every number, whatever stands beside it.
 """
 
 import json
+import pickle
 import re
 import time
 import warnings
@@ -26,7 +27,7 @@ from numtok.engines.choose import EngineWarning
 from numtok.engines.gigatoken import encoders
 from numtok.engines.gigatoken.encoders import GigatokenPool
 from numtok.engines.gigatoken.engine import GigatokenEngine
-from numtok.engines.interface import Encoded
+from numtok.engines.interface import Encoded, byte_of_character
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.grammar import Grammar
@@ -143,6 +144,15 @@ def test_a_sign_that_is_not_carried_is_text(kind, engine, documents):
 @pytest.mark.thorough
 @settings(max_examples=examples(5, thorough=12))
 @given(documents=many_rows)
+@example(
+    documents=[
+        "e\u0301 5, \u212b 7; \u0958 9",
+        "a 1",
+        "q\u0323\u0307 2 q\u0307\u0323 3 \u0378 4",
+        "5\u0301 6",
+    ]
+)
+@example(documents=["हिन्दी 5 는 6 ά 7", "\u2260 8 =\u0338 9 \ufb1d\u05b4 10"])
 def test_subword_leaves_text_alone(kind, engine, documents):
     tok, source = tokenizer(kind, engine, Subword()), oracle(kind).plain_source
     batch = tok.encode_batch(documents)
@@ -290,8 +300,9 @@ def test_rows_with_special_tokens_that_strip_are_encoded_apart(representation):
         assert ours.equals(theirs)
 
 
-def test_only_rows_with_special_tokens_are_encoded_again(monkeypatch):
-    """To tell where numbers begin that stay ordinary tokens."""
+@pytest.fixture
+def encoded_again(monkeypatch):
+    """Texts that are encoded again, to tell where numbers begin that stay ordinary tokens."""
     again = []
     slow = TokenizersEngine._tokens_of
 
@@ -300,10 +311,95 @@ def test_only_rows_with_special_tokens_are_encoded_again(monkeypatch):
         return slow(self, text, *others)
 
     monkeypatch.setattr(TokenizersEngine, "_tokens_of", noted)
+    return again
+
+
+def test_only_rows_with_special_tokens_are_encoded_again(encoded_again):
     tok = Tokenizer(trained.config("roberta"), [Subword()])
     batch = tok.encode_batch(["a 12 b", "5 <mask> 7", "3"], parse_special=True)
-    assert again == ["5 <mask> 7"]
+    assert encoded_again == ["5 <mask> 7"]
     assert batch["number_index"].to_pylist() == [[1], [0, 2], [0]]
+
+
+@pytest.mark.parametrize("kind", ["neox", "qwen", "llama3", "bert", "t5", "metaspace_always"])
+def test_rows_that_a_normalizer_changes_are_not_encoded_again(kind, encoded_again):
+    texts = ["e\u0301 12 ea\u0301 7", "हिन्दी 5", "Å 3 \u212b 4", "a 6"]
+    tok, source = tokenizer(kind, "auto", Subword()), oracle(kind).plain_source
+    batch = tok.encode_batch(texts)
+    places = oracle(kind).numbers(texts)
+    for text, found, spans in zip(texts, batch["number_index"].to_pylist(), places, strict=True):
+        encoding = source.encode(text, add_special_tokens=False)
+        assert found == [encoding.char_to_token(start) for start, _ in spans], text
+    assert encoded_again == []
+
+
+# Vocabularies that lack bytes
+
+LACKED = bytes([0x04, 0x06, 0x13, 0x1D, 0xC0, 0xF1, 0xF5, 0xFF])
+
+
+def lacking(kind, missing):
+    """The tokenizer.json of a kind without tokens for some bytes."""
+    config = json.loads(json.dumps(trained.config(kind)))
+    model, table = config["model"], {byte: one for one, byte in byte_of_character().items()}
+    unwanted = {table[byte] for byte in missing}
+    kept = [token for token in model["vocab"] if not unwanted & set(token)]
+    kept.sort(key=model["vocab"].__getitem__)
+    model["vocab"] = {token: number for number, token in enumerate(kept)}
+    lost = len(trained.config(kind)["model"]["vocab"]) - len(kept)
+    for token in config["added_tokens"]:
+        token["id"] = model["vocab"].get(token["content"], token["id"] - lost)
+    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in model["merges"]]
+    model["merges"] = [pair for pair in pairs if not unwanted & set("".join(pair))]
+    return config
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "neox", "llama3"])
+@pytest.mark.filterwarnings("error::numtok.engines.choose.EngineWarning")
+def test_a_vocabulary_that_lacks_bytes_has_the_fast_engine(kind):
+    """Texts that hold such bytes have the ids of ``tokenizers``, which passes over them."""
+    config = lacking(kind, LACKED)
+    rows = [
+        *("it is 5 km", "a\x04b 6", "\x04", "\x06 7\x138", None, "", "9 \U00050000 10", "11"),
+        *("5 -3.5e7 \x1d", "e\u0301 12", " 13  14\n15 "),
+    ]
+    tok = Tokenizer(config, [TAKES_ALL])
+    assert tok.engine.name == "gigatoken" and tok.has_fast_engine()
+    never_in_text = Tokenizer(lacking(kind, b"\xc0\xf5\xff"), [TAKES_ALL])
+    assert isinstance(never_in_text.engine, GigatokenEngine)
+    for documents in (rows, rows[:1], rows[1:2], rows[::-1]):
+        check(tok, Oracle(config, tok.tokens), documents)
+        parsing = Oracle(config, tok.tokens, parse_special=True)
+        check(
+            tok, parsing, [*documents, "<|endoftext|> 5", "<|endoftext|>\x04"], parse_special=True
+        )
+    subword = Tokenizer(config, [Subword()])
+    check(subword, Oracle(config, {}), ["a b", "a\x04b c"])
+
+
+def test_bytes_that_a_normalizer_may_make_are_not_lacked():
+    """NFC makes an e with an accent of two characters without these bytes."""
+    config = lacking("neox", b"\xc3")
+    with pytest.warns(EngineWarning, match="lacks bytes"):
+        tok = Tokenizer(config, [TAKES_ALL])
+    check(tok, Oracle(config, tok.tokens), ["cafe\u0301 5", "\xe9 6"])
+
+
+@pytest.mark.parametrize(
+    "package", ["numtok.hf", "numtok_torch.data", "numtok_cli.main", "transformers", "datasets"]
+)
+def test_the_warning_is_about_the_users_line(package):
+    config = trained.config("lstrip_token")
+    names = {"__name__": package, "Tokenizer": Tokenizer, "TAKES_ALL": TAKES_ALL}
+    code = "def make(config):\n    return Tokenizer(config, [TAKES_ALL])\n"
+    exec(compile(code, "library.py", "exec"), names)
+    with pytest.warns(EngineWarning) as caught:
+        tok = names["make"](config)
+    assert [one.filename for one in caught] == [__file__]
+    with warnings.catch_warnings():  # once for one tokenizer, copies included
+        warnings.simplefilter("error")
+        tok.encode_batch(["5"], parse_special=True)
+        pickle.loads(pickle.dumps(tok)).encode_batch(["5"])
 
 
 def test_special_tokens_of_normalized_text_are_left_to_tokenizers():

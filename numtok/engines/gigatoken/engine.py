@@ -5,6 +5,7 @@ same ids. :mod:`numtok.engines.gigatoken.split` says why.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterable
 
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
+from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.engines.gigatoken.encoders import SMALL_TEXT, GigatokenPool, pool_of
@@ -25,7 +27,11 @@ from numtok.engines.gigatoken.piece_cache import (
 )
 from numtok.engines.gigatoken.splice import Sources, splice
 from numtok.engines.gigatoken.split import split
-from numtok.engines.gigatoken.unsafe_spans import unsafe_places, without_normalized
+from numtok.engines.gigatoken.unsafe_spans import (
+    changed_rows,
+    unsafe_places,
+    without_normalized,
+)
 from numtok.engines.interface import (
     Config,
     Encoded,
@@ -33,11 +39,13 @@ from numtok.engines.interface import (
     Mask,
     NumtokTokens,
     Slots,
+    byte_of_character,
     is_byte_level,
     without_numbers,
 )
 from numtok.engines.pieces import Tokens, pieces_between, put_together
 from numtok.engines.pre_tokenizers import known_cuts
+from numtok.engines.tokenizer_json import Model
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
@@ -45,6 +53,9 @@ from numtok.numbers.numbers import Numbers
 UNUSUAL = (  # options of a model
     "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback",
 )  # fmt: skip
+NEVER_IN_UTF8 = {0xC0, 0xC1, *range(0xF5, 0x100)}
+# control characters, and bytes of planes of Unicode that have no characters
+NEVER_NORMALIZED_TO = {*range(0x20), 0x7F, 0xF1, 0xF2}
 MANY_PIECES = 64  # that are wanted in the table, until it is made anew after short texts
 
 
@@ -59,6 +70,7 @@ class GigatokenEngine:
             raise TokenizerError(f"it is not byte-level BPE but {config['model'].get('type')}")
         source, config = config, without_numbers(config, tokens, parse_special)
         _check_added_tokens(config["added_tokens"], two_forms=tokens.spaced >= 0)
+        config, self.bytes_without_token = _with_every_byte(config, source)
         if not parse_special:
             unread = [one["content"] for one in source["added_tokens"] or [] if one["special"]]
             read = [one["content"] for one in config["added_tokens"]]
@@ -177,21 +189,23 @@ class GigatokenEngine:
         return [ids[piece] for piece in pieces]
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
-        """By the bytes of the tokens; by ``tokenizers`` for rows in which they do not add up to the
-        text, or which the normalizer may change.
+        """Find the tokens by their bytes, in rows that the normalizer changes by those of the
+        normalized text. Rows in which the bytes do not add up go to ``tokenizers``.
         """
         rows, per_row = numbers.rows, numbers.per_document()
-        widths = np.take(self.widths, encoded.ids, mode="clip")  # others' rows have other tokens
-        ends = memory.offsets_of(widths)
-        begins = ends[encoded.offsets[:-1]]
-        told = ends[encoded.offsets[1:]] - begins == np.diff(rows.offsets)
+        asked = np.diff(per_row) > 0
+        if wanted is not None:
+            asked &= wanted
+        starts, expected = numbers.start, np.diff(rows.offsets)
         if self.normalizes:
-            unsafe = unsafe_places(rows.text[: int(rows.offsets[-1])], False, flags("nfc_unsafe"))
-            told &= np.diff(np.searchsorted(unsafe, rows.offsets)) == 0
-        # All rows end to end: the last token that begins before the number's first byte is over.
-        starts = begins[numbers.document] + numbers.start
-        places = np.searchsorted(ends, starts, side="right") - 1
-        left = ~told & (np.diff(per_row) > 0) & (True if wanted is None else wanted)
+            starts, expected = starts.copy(), expected.copy()
+            for row in np.flatnonzero(asked & changed_rows(rows, self._unsafe, self._left)):
+                in_row = slice(per_row[row], per_row[row + 1])
+                starts[in_row], expected[row] = _normalized_starts(rows, int(row), starts[in_row])
+        places = memory.empty(len(numbers), np.int64)
+        sizes = memory.empty(len(rows), np.int64)
+        _find_tokens(encoded.ids, encoded.offsets, self.widths, per_row, starts, places, sizes)
+        left = asked & (sizes != expected)
         if left.any():
             others = self.slow.first_tokens(encoded, numbers, left)
             places = np.where(left[numbers.document], others, places)
@@ -226,6 +240,63 @@ class GigatokenEngine:
             pieces[piece] = np.array(ids, np.uint32)
         lengths = np.fromiter(map(len, pieces), np.int64, len(pieces))
         return Tokens(np.concatenate(pieces), memory.offsets_of(lengths))
+
+
+@kernel
+def _find_tokens(ids, offsets, widths, per_row, starts, places, sizes):  # type: ignore[no-untyped-def]
+    """Fill int64[n] ``places`` with the token that holds each byte of ``starts``, and int64[rows]
+    ``sizes`` with the bytes of each row's tokens.
+    """
+    for row in range(sizes.size):
+        at, number, last = 0, per_row[row], per_row[row + 1]
+        for token in range(offsets[row], offsets[row + 1]):
+            if ids[token] < widths.size:  # no other engine's
+                at += widths[ids[token]]
+            while number < last and starts[number] < at:
+                places[number] = token
+                number += 1
+        for rest in range(number, last):
+            places[rest] = offsets[row]
+        sizes[row] = at
+
+
+def _normalized_starts(rows: TextRows, row: int, starts: Ints) -> tuple[list[int], int]:
+    """Return where the numbers of a row that begin at ``starts`` begin after NFC, and the size of
+    the row then, in bytes. No character that begins a number joins the one before it.
+    """
+    import tokenizers
+
+    normalize = tokenizers.normalizers.NFC().normalize_str
+    text = rows.text[rows.offsets[row] : rows.offsets[row + 1]].tobytes()
+    edges = itertools.pairwise([0, *starts.tolist(), len(text)])
+    chunks = [text[first:last] for first, last in edges]
+    sizes = [
+        len(chunk if chunk.isascii() else normalize(chunk.decode()).encode()) for chunk in chunks
+    ]
+    *begins, size = itertools.accumulate(sizes)
+    return begins, size
+
+
+def _with_every_byte(config: Config, source: Config) -> tuple[Config, list[bytes]]:
+    """Return ``config`` with a row for each byte that has none, and those bytes. Text that holds
+    them is not to be encoded with it; TokenizerError if a normalizer may put them into other text.
+    The ids of these rows are beyond all of ``source``, which has the number tokens too.
+    """
+    vocabulary = config["model"]["vocab"]
+    added = source["added_tokens"] or []
+    characters = {
+        byte: character
+        for character, byte in byte_of_character().items()
+        if character not in vocabulary and byte not in NEVER_IN_UTF8
+    }
+    if not characters or not isinstance(vocabulary, dict):  # which gigatoken refuses
+        return config, []
+    if config.get("normalizer") is not None and not NEVER_NORMALIZED_TO.issuperset(characters):
+        raise TokenizerError("its vocabulary lacks bytes that its normalizer may put into text")
+    first = 1 + max([*vocabulary.values(), *(token["id"] for token in added)])
+    rows = {character: first + k for k, character in enumerate(characters.values())}
+    model = Model(config["model"] | {"vocab": vocabulary | rows})
+    return config | {"model": model}, [bytes([byte]) for byte in characters]
 
 
 def _alternatives(words: list[str]) -> re.Pattern[bytes] | None:

@@ -24,8 +24,9 @@ from numtok.arrays.bitmarks import (
     marks_of,
 )
 from numtok.arrays.kernels import kernel
+from numtok.arrays.text_rows import TextRows
 from numtok.arrays.utf8 import decode
-from numtok.engines.interface import Ints
+from numtok.engines.interface import Ints, Mask
 from numtok.engines.pieces import SPACE
 
 Bytes = npt.NDArray[np.uint8]
@@ -77,6 +78,16 @@ def without_normalized(text: Bytes, places: Ints, left: Bytes) -> Ints:
     if left.size:
         _keep_flagged(text, places, left, stays)
     return np.asarray(places[stays])
+
+
+def changed_rows(rows: TextRows, unsafe: Bytes, left: Bytes) -> Mask:
+    """Whether NFC changes a row, or may, as it holds a character flagged in ``left``; bool[rows].
+    ``unsafe``: flags of the characters that NFC may change, and of those in ``left``.
+    """
+    first = int(rows.offsets[0])
+    text = rows.text[first : int(rows.offsets[-1])]
+    places = without_normalized(text, unsafe_places(text, False, unsafe), left)
+    return np.diff(np.searchsorted(places, rows.offsets - first)) > 0
 
 
 @kernel

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from numtok.arrays import memory
+from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.interface import (
     Config,
@@ -41,8 +43,8 @@ def with_words_kept(slow: TokenizersEngine, config: Config, tokens: NumtokTokens
     if prefix is None or not cuts_at_spaces(source, two_forms):
         return slow
     words = WordsEngine(slow, prefix, two_forms)
-    left = tokens_to_leave_whole(source)
-    return SpecialRowsEngine(words, slow, left) if left else words
+    left = [name.encode() for name in tokens_to_leave_whole(source)]
+    return SpecialRowsEngine(words, lambda: slow, left) if left else words
 
 
 class WordsEngine:
@@ -76,8 +78,18 @@ class WordsEngine:
         return None if found is None else spans_of(found, pieces.text, pieces.documents, begins)
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
-        """By ``tokenizers``."""
-        return self.slow.first_tokens(encoded, numbers, wanted)
+        """Find the tokens by the characters that they cover; by ``tokenizers`` where words do not
+        tell them.
+        """
+        rows, nothing = numbers.rows, np.empty(0, np.int32)
+        none = Slots.of(numbers.select(nothing), nothing, nothing, np.zeros(1, np.int64))
+        spans = self.spans(rows, none)
+        if spans is None or len(spans) != len(encoded.ids):  # other rows by another engine
+            return self.slow.first_tokens(encoded, numbers, wanted)
+        places = memory.empty(len(numbers), np.int64)
+        text = rows.text, rows.offsets
+        _find_tokens(spans, encoded.offsets, *text, numbers.per_document(), numbers.start, places)
+        return places
 
     def _ids(self, words: list[bytes]) -> list[list[int]]:
         found = self._encodings(words, offsets=False)
@@ -113,3 +125,19 @@ def _begins(slots: Slots, rows: int) -> npt.NDArray[np.bool_]:
     begins = np.zeros(len(slots.document) + rows, np.bool_)
     begins[slots.per_document[:-1] + np.arange(rows)] = True
     return begins
+
+
+@kernel
+def _find_tokens(spans, offsets, text, row_offsets, per_row, starts, places):  # type: ignore[no-untyped-def]
+    """Fill int64[n] ``places`` with the token in which each number begins; for a character without
+    a token, the next that has one.
+    """
+    for row in range(row_offsets.size - 1):
+        at, characters, token, last = row_offsets[row], 0, offsets[row], offsets[row + 1]
+        for number in range(per_row[row], per_row[row + 1]):
+            while at < row_offsets[row] + starts[number]:
+                characters += text[at] & 0xC0 != 0x80
+                at += 1
+            while token < last and spans[token, 1] <= max(characters, spans[token, 0]):
+                token += 1
+            places[number] = min(token, last - 1)
