@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from numtok.errors import MissingDependencyError, SchemaError
-from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import Encoded
 from numtok_torch.metrics import number_metrics, numbers_only
 from numtok_torch.model.backbone import ModelError, check_own_tokenizer, check_rows, unwrapped
@@ -67,7 +66,7 @@ class NumberTrainer(Trainer):
         """
         for source in sources:
             of_source = getattr(source, "tokenizer_identity", None)
-            if not isinstance(source, Encoded | NumberCollator) or of_source is None:
+            if of_source is None:
                 continue
             if self.numbers.tokenizer_identity is None:
                 self.numbers.tokenizer_identity = dict(of_source)

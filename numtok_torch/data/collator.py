@@ -247,12 +247,14 @@ class NumberCollator:
 
     def _check_tokenizer(self, features: Sequence[Mapping[str, Any]]) -> None:
         """Refuse rows of a data set that another tokenizer encoded."""
-        known, checked = self.tokenizer_identity, None
-        for row in features if known is not None else ():
+        if self.tokenizer_identity is None:
+            return
+        checked = None
+        for row in features:
             of_row = getattr(row, "tokenizer_identity", None)
             if of_row is not None and of_row is not checked:
                 checked = of_row
-                check_tokenizer(known, of_row, "the collator was made for")
+                check_tokenizer(self.tokenizer_identity, of_row, "the collator was made for")
 
     def _warn_of_cut(self, rows: Rows, max_length: int) -> None:
         """Once, and with several workers in the first of them."""

@@ -189,8 +189,8 @@ def load(
         ) from error
     _cast(embedding, part(weights, "embedding."))
     _cast(head, part(weights, "head."))
-    model = kind(backbone, embedding, head, **flags)
-    model.tokenizer_identity = settings.get("tokenizer_identity")
+    identity = settings.get("tokenizer_identity")
+    model = kind(backbone, embedding, head, **flags, tokenizer=identity)
     for name, parameter in backbone.named_parameters():
         parameter.requires_grad_(parameter.requires_grad and name not in frozen)
     try:
