@@ -29,6 +29,7 @@ from numtok.representations import (
 from numtok.representations.columns import NUMBER_VALUE
 from numtok.representations.registry import layer_of
 from numtok.tokenizer.schema import read_metadata
+from numtok_torch.data.tokens import identity
 from numtok_torch.embeddings.base import NumberEmbedding, SumEmbedding, from_config, option_names
 from numtok_torch.embeddings.bins import ExponentBinsEmbedding, QuantileBinsEmbedding
 from numtok_torch.embeddings.float_bits import FloatBitsEmbedding
@@ -131,7 +132,9 @@ def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> Nu
         if "max_place" in own and "max_place" not in options:
             own["max_place"] += options.get("max_offset", 0)  # no offset merges places
         chosen.append(from_config(kind, own, d_model))
-    return chosen[0] if len(chosen) == 1 else SumEmbedding(chosen)
+    layer = chosen[0] if len(chosen) == 1 else SumEmbedding(chosen)
+    layer.tokenizer_identity = identity(read_metadata(schema))
+    return layer
 
 
 def head_from_schema(
@@ -177,7 +180,9 @@ def head_from_schema(
             f" stream of {' or '.join(names)} as its target"
         )
     given = next((given for one in fitting if (given := kind.options_for(one))), {})
-    return from_config(kind, given | options, d_model)
+    made = from_config(kind, given | options, d_model)
+    made.tokenizer_identity = identity(read_metadata(schema))
+    return made
 
 
 def _representations(schema: pa.Schema) -> list[Representation]:

@@ -18,15 +18,9 @@ from torch import Tensor, nn
 from numtok import Tokenizer
 from numtok.errors import MissingDependencyError
 from numtok.representations.parse import choose
-from numtok_torch.generation.generate_texts import check_places, read_prompts, special_tokens
+from numtok_torch.generation.generate_texts import check_fits, read_prompts, special_tokens
 from numtok_torch.generation.well_formed import numtok_tokenizer
-from numtok_torch.model.backbone import (
-    ModelError,
-    check_rows,
-    is_pretrained,
-    parameters_of,
-    unwrapped,
-)
+from numtok_torch.model.backbone import ModelError, is_pretrained, parameters_of, unwrapped
 from numtok_torch.model.model import NumberModel
 from numtok_torch.model.run import room
 
@@ -104,8 +98,7 @@ def _check(model: Any, tokenizer: Tokenizer) -> None:
             "to_onnx has no operation for read_as_written; write with numtok_torch.generate or"
             " examples/serve.py"
         )
-    check_rows(backbone, tokenizer.vocab_size)
-    check_places(model, tokenizer)
+    check_fits(model, tokenizer)
 
 
 class _Graph(nn.Module):

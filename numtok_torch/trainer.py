@@ -11,7 +11,7 @@ import torch
 from numtok.errors import MissingDependencyError, SchemaError
 from numtok_torch.data.dataset import Encoded
 from numtok_torch.metrics import number_metrics, numbers_only
-from numtok_torch.model.backbone import ModelError, check_rows, unwrapped
+from numtok_torch.model.backbone import ModelError, check_own_tokenizer, check_rows, unwrapped
 from numtok_torch.model.model import NumberModel
 from numtok_torch.model.saving import write_settings
 
@@ -32,7 +32,8 @@ class NumberTrainer(Trainer):
     checkpoints that transformers' Auto classes load (:mod:`numtok_torch.auto`).
 
     Raises:
-        ModelError: for another model, or one without a word vector for each token of the data.
+        ModelError: for another model, one without a word vector for each token of the data, or one
+            that was made for another tokenizer than the data.
         SchemaError: for data of numtok without a collator.
     """
 
@@ -48,6 +49,7 @@ class NumberTrainer(Trainer):
             raise SchemaError(
                 "NumberTrainer needs data_collator=NumberCollator.from_schema(data.schema, ...)"
             )
+        self._check_tokenizer(self.train_dataset, self.eval_dataset, self.data_collator)
         check_rows(self.numbers.transformer, getattr(self.data_collator, "vocab_size", None) or 0)
         self.smoothing = 0.0
         if self.numbers.task is None:
@@ -57,6 +59,19 @@ class NumberTrainer(Trainer):
         if self.numbers.head is not None and self.compute_metrics is None:
             self.compute_metrics = number_metrics
             self.preprocess_logits_for_metrics = numbers_only
+
+    def _check_tokenizer(self, *sources: Any) -> None:
+        """Refuse data of another tokenizer than the model's; a model that knows none takes that of
+        the data.
+        """
+        for source in sources:
+            of_source = getattr(source, "tokenizer_identity", None)
+            if of_source is None:
+                continue
+            if self.numbers.tokenizer_identity is None:
+                self.numbers.tokenizer_identity = dict(of_source)
+            known = self.numbers.tokenizer_identity
+            check_own_tokenizer(known, of_source)
 
     def get_batch_samples(
         self, epoch_iterator: Iterator[Any], num_batches: int, device: torch.device

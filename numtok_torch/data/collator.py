@@ -48,7 +48,13 @@ from numtok_torch.data.rows import (
     token_streams,
     truncate,
 )
-from numtok_torch.data.tokens import special_ids, token_id, tokens_of
+from numtok_torch.data.tokens import (
+    check_tokenizer,
+    identity,
+    special_ids,
+    token_id,
+    tokens_of,
+)
 
 OBJECTIVES = (None, "causal", "masked")
 UNSAID = "unsaid"
@@ -93,6 +99,9 @@ class NumberCollator:
         shapes: stream to the shape of one number's value, as in the schema.
         frame: how many special tokens begin and end every row.
         drop: keys of the rows to leave out. A key that is neither a stream nor here is an error.
+        tokenizer_identity: what is known of the tokenizer that encoded the rows
+            (:func:`numtok_torch.data.tokens.identity`). Rows of a data set that another one encoded
+            are refused; None for no check.
         seed: of the masking; in workers, joined with their own. None draws from torch's generator:
             ``torch.manual_seed`` repeats it, and workers differ, also from epoch to epoch.
 
@@ -121,6 +130,7 @@ class NumberCollator:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     frame: tuple[int, int] = (0, 0)
     drop: Sequence[str] = ("text", "number_text", "seq_documents", "seq_remaining", "seq_text")
+    tokenizer_identity: Mapping[str, Any] | None = None
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -180,6 +190,7 @@ class NumberCollator:
             "vocab_size": metadata.get("vocab_size"),
             "frame": (len(before), len(after)) if whole else (0, 0),
             "special_token_ids": (*before, *after),
+            "tokenizer_identity": identity(metadata),
         }
         return cls(pad_token_id, **known | options)
 
@@ -213,6 +224,7 @@ class NumberCollator:
 
     def __call__(self, features: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
         """A batch of the rows, in their order (unless packed)."""
+        self._check_tokenizer(features)
         rows = read_rows(features, self.drop, self.shapes)
         if self.max_length is not None:
             self._warn_of_cut(rows, self.max_length)
@@ -232,6 +244,17 @@ class NumberCollator:
         batch = self._dense(rows, self._layout(rows))
         tensors = {name: torch.from_numpy(values) for name, values in batch.items()}
         return tensors if get_worker_info() is None else FromWorker(tensors)
+
+    def _check_tokenizer(self, features: Sequence[Mapping[str, Any]]) -> None:
+        """Refuse rows of a data set that another tokenizer encoded."""
+        if self.tokenizer_identity is None:
+            return
+        checked = None
+        for row in features:
+            of_row = getattr(row, "tokenizer_identity", None)
+            if of_row is not None and of_row is not checked:
+                checked = of_row
+                check_tokenizer(self.tokenizer_identity, of_row, "the collator was made for")
 
     def _warn_of_cut(self, rows: Rows, max_length: int) -> None:
         """Once, and with several workers in the first of them."""

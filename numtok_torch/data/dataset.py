@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
@@ -29,13 +29,12 @@ from torch.utils.data._utils.collate import default_collate_fn_map
 
 from numtok.errors import SchemaError
 from numtok.representations.columns import SEQ_LENGTHS
-from numtok.tokenizer.metadata import tokenizer_told
 from numtok.tokenizer.packing import NumberTokens
 from numtok_torch.data.blocks import Blocks, Cutting, Read, null_row
 from numtok_torch.data.packing import Ints, within
 from numtok_torch.data.rows import stored_columns
 from numtok_torch.data.storage import Row, Storage
-from numtok_torch.data.tokens import token_id
+from numtok_torch.data.tokens import check_tokenizer, identity, token_id
 
 STATE_VERSION = 1
 
@@ -51,7 +50,13 @@ class BlockOptions(TypedDict, total=False):
 class NumberRow(dict[str, Any]):
     """A row of a data set, its arrays by name. torch's own collate function refuses it, as rows
     differ in length.
+
+    Attributes:
+        tokenizer_identity: what is known of the tokenizer that encoded it
+            (:func:`numtok_torch.data.tokens.identity`).
     """
+
+    tokenizer_identity: Mapping[str, Any] | None = None
 
 
 def _needs_collator(rows: list[Any], *, collate_fn_map: Any = None) -> Any:
@@ -65,26 +70,6 @@ def _needs_collator(rows: list[Any], *, collate_fn_map: Any = None) -> Any:
 default_collate_fn_map[NumberRow] = _needs_collator
 
 
-def _check_fingerprint(metadata: dict[str, Any], tokenizer: Any) -> None:
-    """Refuse data that another tokenizer made; ``tokenizer`` is None for no check."""
-    if tokenizer is None:
-        return
-    inner = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
-    fingerprint = inner if isinstance(inner, str) else getattr(inner, "fingerprint", None)
-    if not isinstance(fingerprint, str):
-        raise SchemaError(
-            f"tokenizer={type(tokenizer).__name__} has no fingerprint; give a numtok.Tokenizer, a"
-            " numtok.hf.NumberTokenizer, or the fingerprint of one"
-        )
-    encoded = getattr(inner, "encoded", lambda metadata: fingerprint == metadata["tokenizer"])
-    if not encoded(metadata):
-        raise SchemaError(
-            f"the data was encoded by another tokenizer ({tokenizer_told(metadata)}; this one has"
-            f" {fingerprint}); load the one that encoded it, with the same representations"
-            " and grammar, or encode again"
-        )
-
-
 class Encoded:
     """What :class:`~numtok_torch.NumberDataset` and :class:`~numtok_torch.IterableNumberDataset`
     have in common.
@@ -94,6 +79,7 @@ class Encoded:
             ``embedding_from_schema`` and ``NumberCollator.from_schema`` take.
         metadata: the ``numtok`` metadata as a dict.
         fingerprint: that of the tokenizer that encoded the data.
+        tokenizer_identity: what the metadata say of that tokenizer, its fingerprint among them.
         block_size: tokens per row; None if a row is a document.
         cut_numbers: numbers longer than a block, which are cut and have lost their entries.
 
@@ -131,7 +117,9 @@ class Encoded:
         self._storage = Storage(source, columns, at_random)
         self.schema: pa.Schema = self._storage.schema
         self.metadata: dict[str, Any] = self._storage.metadata
-        _check_fingerprint(self.metadata, tokenizer)
+        self.tokenizer_identity = identity(self.metadata)
+        if tokenizer is not None:
+            check_tokenizer(self.tokenizer_identity, tokenizer, "the data was encoded by")
         self.fingerprint: str = self.metadata["tokenizer"]
         self.block_size: int | None = block_size
         self._separate = separate
@@ -189,16 +177,21 @@ class Encoded:
     def _row(self, number: int, read: Read) -> Row | None:
         """A document, None if it is null, or a block, numbered through the whole data."""
         if self._blocks is not None:
-            return NumberRow(self._blocks.row(number, read))
+            return self._made(self._blocks.row(number, read))
         at = int(self._ends.searchsorted(number, "right"))
         chunk, place = read(at), number - int(self._ends[at] - self._counts[at])
         if not chunk.valid[place]:
             return None
-        row = NumberRow(chunk.row(place))
+        row = self._made(chunk.row(place))
         if SEQ_LENGTHS.name in row:
             lengths = row.pop(SEQ_LENGTHS.name).astype(np.int64)
             row |= {"position_ids": within(lengths)} if self._separate else {}
         return row
+
+    def _made(self, row: Row) -> NumberRow:
+        made = NumberRow(row)
+        made.tokenizer_identity = self.tokenizer_identity
+        return made
 
 
 class NumberDataset(Encoded, Dataset[Row]):

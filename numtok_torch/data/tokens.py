@@ -1,31 +1,95 @@
 """The ids of number and special tokens of a ``numtok.Tokenizer`` or a
-``numtok.hf.NumberTokenizer``, for :class:`numtok_torch.data.collator.NumberCollator`.
+``numtok.hf.NumberTokenizer``, for :class:`numtok_torch.data.collator.NumberCollator`; and whether
+it is the tokenizer that data, or a model, were made with.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numtok
-from numtok.errors import TokenizerError
+from numtok.errors import NumtokError, SchemaError, TokenizerError
+from numtok.tokenizer.metadata import tokenizer_told
 from numtok.tokenizer.packing import NumberTokens
+from numtok.tokenizer.schema import read_metadata
 from numtok_torch.data.rows import inner_shapes
+
+# what the metadata of encoded data say of the tokenizer
+IDENTITY = ("format", "tokenizer", "tokenizer_kind", "numbers")
+
+
+def identity(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the metadata of encoded data say of the tokenizer, JSON-ready."""
+    return {name: metadata[name] for name in IDENTITY if name in metadata}
+
+
+def identity_of(tokenizer: Any) -> dict[str, Any]:
+    """Return the :func:`identity` of a ``numtok.Tokenizer``, or of a transformers tokenizer made
+    from one; a mapping is returned as it is.
+    """
+    if isinstance(tokenizer, Mapping):
+        return dict(tokenizer)
+    return identity(read_metadata(_numtok(tokenizer).batch_schema()))
+
+
+def check_tokenizer(
+    known: Mapping[str, Any],
+    tokenizer: Any,
+    what: str,
+    way_out: str = "load that one, with the same representations and grammar, or encode again",
+    error: type[NumtokError] = SchemaError,
+) -> None:
+    """Refuse a tokenizer that gives other ids, or other values, than the known one.
+
+    Args:
+        known: the :func:`identity` of the right one.
+        tokenizer: a ``numtok.Tokenizer``, a transformers tokenizer made from one, the identity or
+            the fingerprint of one.
+        what: begins the message, such as "the data was encoded by".
+        way_out: ends the message.
+        error: raised for another tokenizer.
+    """
+    inner = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
+    if isinstance(inner, Mapping):
+        if inner.get("format") != known.get("format"):
+            return  # the fingerprints of format 1 also hang on the form of the columns
+        inner = inner["tokenizer"]
+    fingerprint = inner if isinstance(inner, str) else getattr(inner, "fingerprint", None)
+    if not isinstance(fingerprint, str):
+        raise error(
+            f"tokenizer={type(tokenizer).__name__} has no fingerprint; give a numtok.Tokenizer, a"
+            " numtok.hf.NumberTokenizer, or the fingerprint of one"
+        )
+    encoded = getattr(inner, "encoded", lambda metadata: fingerprint == metadata["tokenizer"])
+    if not encoded(known):
+        raise error(
+            f"{what} another tokenizer ({tokenizer_told(dict(known))}; this one has"
+            f" {fingerprint}); {way_out}"
+        )
 
 
 def tokens_of(tokenizer: Any) -> dict[str, Any]:
-    """``tokens``, ``vocab_size`` and ``shapes``."""
-    inner = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
-    if not isinstance(inner, numtok.Tokenizer):
-        raise TokenizerError(
-            f"{type(tokenizer).__name__} is neither a numtok.Tokenizer nor a"
-            " numtok.hf.NumberTokenizer; use NumberCollator.from_schema"
-        )
+    """Return ``tokens``, ``vocab_size``, ``shapes`` and ``tokenizer_identity``."""
+    inner = _numtok(tokenizer)
     schema = inner.batch_schema()
     return {
         "tokens": NumberTokens.from_schema(schema),
         "shapes": inner_shapes(schema),
         "vocab_size": inner.vocab_size if inner is tokenizer else len(tokenizer),
+        "tokenizer_identity": identity(read_metadata(schema)),
     }
+
+
+def _numtok(tokenizer: Any) -> numtok.Tokenizer:
+    """Return the ``numtok.Tokenizer`` in a tokenizer; TokenizerError if there is none."""
+    inner = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
+    if not isinstance(inner, numtok.Tokenizer):
+        raise TokenizerError(
+            f"{type(tokenizer).__name__} is neither a numtok.Tokenizer nor a"
+            " numtok.hf.NumberTokenizer"
+        )
+    return inner
 
 
 def special_ids(tokenizer: Any) -> tuple[int, ...]:

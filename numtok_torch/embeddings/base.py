@@ -27,9 +27,12 @@ class NumberLayer(nn.Module):
     Attributes:
         name: in :meth:`config`.
         d_model: dimension of the vectors.
+        tokenizer_identity: what is known of the tokenizer of the data that it was made for
+            (:func:`numtok_torch.data.tokens.identity`); None if nothing is.
     """
 
     name: ClassVar[str]
+    tokenizer_identity: Mapping[str, Any] | None = None
 
     def __init__(self, d_model: int, **options: Any) -> None:
         super().__init__()

@@ -38,7 +38,14 @@ from numtok_torch.embeddings.place_values import PlaceValueEmbedding
 from numtok_torch.generation.estimate import Estimate, options_of_samples
 from numtok_torch.generation.state import TextStream, Writing, encoded, encoded_alone, writer
 from numtok_torch.generation.well_formed import NumberLogitsProcessor, numtok_tokenizer
-from numtok_torch.model.backbone import OWN_MASKS, ModelError, check_rows, is_pretrained, unwrapped
+from numtok_torch.model.backbone import (
+    OWN_MASKS,
+    ModelError,
+    check_own_tokenizer,
+    check_rows,
+    is_pretrained,
+    unwrapped,
+)
 from numtok_torch.model.model import NumberModel
 from numtok_torch.model.run import room
 from numtok_torch.model.seq2seq import decoder_prompt, start_token
@@ -163,8 +170,7 @@ def _checked(
         )
     _check_options(model, prompts, options)
     known = numtok_tokenizer(tokenizer)
-    check_rows(model.transformer, known.vocab_size)
-    check_places(model, known)
+    check_fits(model, known)
     return known
 
 
@@ -187,8 +193,17 @@ def _check_options(model: NumberModel, prompts: int, options: Mapping[str, Any])
         )
 
 
-def check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
-    """Whether the layer was trained on the places that it will see while numbers are written."""
+def check_fits(model: NumberModel, tokenizer: Tokenizer) -> None:
+    """Refuse a tokenizer that is not the model's, or has more tokens than the model has rows, or
+    writes digits in another order than that in which the layer knows their places.
+    """
+    check_rows(model.transformer, tokenizer.vocab_size)
+    _check_places(model, tokenizer)
+    if (known := model.tokenizer_identity) is not None:
+        check_own_tokenizer(known, tokenizer)
+
+
+def _check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
     first = tokenizer.representations[0]
     order = first.order if isinstance(first, SpelledOut) else None
     for layer in () if model.embedding is None else model.embedding.modules():
@@ -202,7 +217,7 @@ def check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
         warnings.warn(
             "written=None showed true places in training, which are not known while a number is"
             f" written; train with written={order!r}, as embedding_from_schema does by itself",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -278,16 +293,16 @@ def read_prompts(
 
 
 def tokens_that_fit(model: NumberModel, prompt: int, new: int, first: int) -> int:
-    """How many of the ``new`` tokens have positions; the last needs none."""
+    """Return how many of the ``new`` tokens have positions; the last needs none."""
     places = room(model.transformer)
-    if places is None:
-        return new
-    if prompt > places:
+    if places is not None and prompt > places:
         raise InputError(
             f"a prompt from number {first} on has {prompt} tokens, but"
             f" {type(model.transformer).__name__} has {places} positions; shorten it"
         )
-    return min(new, places) if model.decodes else min(new, places - prompt + 1)
+    if model.decodes:
+        places, prompt = room(model.transformer, decoder=True), 1
+    return new if places is None else min(new, places - prompt + 1)
 
 
 @dataclass(frozen=True)

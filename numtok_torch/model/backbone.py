@@ -7,12 +7,14 @@ from __future__ import annotations
 import copy
 import inspect
 import sys
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from numtok.errors import NumtokError
+from numtok_torch.data.tokens import check_tokenizer
 from numtok_torch.embeddings.base import root_mean_square
 
 SAMPLED = 4096  # word vectors whose length is looked at
@@ -282,6 +284,17 @@ def check_rows(backbone: Any, tokens: int, found: str = "the tokenizer has") -> 
             " vocab_size=tokenizer.vocab_size), or call"
             " backbone.resize_token_embeddings(tokenizer.vocab_size) before"
         )
+
+
+def check_own_tokenizer(
+    known: Mapping[str, Any], tokenizer: Any, what: str = "the model was made for"
+) -> None:
+    """Refuse a tokenizer, or the identity of one, that is not the known one of a model."""
+    way_out = (
+        "give the one that its training data were encoded with; model.tokenizer_identity = None"
+        " goes on with another"
+    )
+    check_tokenizer(known, tokenizer, what, way_out, ModelError)
 
 
 def freeze_trunk(backbone: Any) -> None:

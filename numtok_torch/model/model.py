@@ -14,13 +14,15 @@ from torch import Tensor, nn
 
 from numtok.representations.columns import NUMBER_VALUE
 from numtok_torch.data.masking import IGNORED
-from numtok_torch.embeddings.base import NumberEmbedding, readable
+from numtok_torch.data.tokens import identity_of
+from numtok_torch.embeddings.base import NumberEmbedding, NumberLayer, readable
 from numtok_torch.heads.base import NumberHead
 from numtok_torch.model import adapters, saving, seq2seq
 from numtok_torch.model.backbone import (
     ModelError,
     add_rows,
     check_backbone,
+    check_own_tokenizer,
     check_rows,
     check_sizes,
     classification,
@@ -42,7 +44,7 @@ from numtok_torch.model.objective import (
     predictable,
     token_loss,
 )
-from numtok_torch.model.run import run_backbone
+from numtok_torch.model.run import check_positions, room, run_backbone
 from numtok_torch.model.streams import LABELS, LABELS_MASK, name_streams, take_streams
 
 # what evaluation loops need not collect
@@ -56,6 +58,20 @@ def _of_the_backbone(name: str) -> Any:
         lambda model, value: setattr(model.transformer, name, value),
         doc=f"``{name}`` of the backbone.",
     )
+
+
+def _identity_of(tokenizer: Any, *layers: NumberLayer | None) -> dict[str, Any] | None:
+    """Return the identity of the tokenizer given, or of the one that the layers were made for.
+    ModelError if they differ.
+    """
+    known = None if tokenizer is None else identity_of(tokenizer)
+    for layer in layers:
+        made_for = None if layer is None else layer.tokenizer_identity
+        if known is not None and made_for is not None:
+            what = f"{type(layer).__name__} was made for the data of"
+            check_own_tokenizer(made_for, known, what)
+        known = known or (None if made_for is None else dict(made_for))
+    return known
 
 
 class NumberModel(nn.Module):
@@ -77,12 +93,21 @@ class NumberModel(nn.Module):
         causal: whether a token sees only those before it; None: as the backbone's kind says.
         vocab_size: rows that the word embedding must have, ``tokenizer.vocab_size``; more are added
             if needed, never removed.
+        tokenizer: that of the training data, a ``numtok.Tokenizer`` or a transformers tokenizer
+            made from one; None for that of the schema which the embedding or the head was made
+            from.
         freeze_backbone: train the embedding and the head only. The backbone, new rows included,
             gets no gradient, and no dropout. ``"trunk"``: its word head, untied from the word
             vectors, is trained too (Floating-Point Embedding, section 4.3).
 
     Raises:
         ModelError: if they do not fit together.
+
+    Attributes:
+        tokenizer_identity: what is known of the tokenizer
+            (:func:`numtok_torch.data.tokens.identity`); None if nothing is. It is saved with the model, and :func:`numtok_torch.generate`,
+            :func:`numtok_torch.to_onnx` and ``NumberTrainer`` refuse another tokenizer, or data of
+            another. Set it to None to go on with another one.
     """
 
     backbone: Any  # by its methods, which differ from model to model
@@ -109,15 +134,18 @@ class NumberModel(nn.Module):
         number_loss_per: str = "number",
         causal: bool | None = None,
         vocab_size: int | None = None,
+        tokenizer: Any = None,
         freeze_backbone: bool | str = False,
     ) -> None:
         nn.Module.__init__(self)  # alone, whatever else a derived class is
         name_streams(NumberModel.forward)
         self._told_of_shares = self._checked_ids = False
+        self._widest = {False: 0, True: 0}  # rows that fit the positions, of the decoder with True
         check_backbone(backbone)
         if vocab_size is not None:
             add_rows(unwrapped(backbone), vocab_size)
         self.backbone, self.embedding, self.head = backbone, embedding, head
+        self.tokenizer_identity = _identity_of(tokenizer, embedding, head)
         self.number_weight, self.token_weight = number_weight, token_weight
         self.number_loss_per = number_loss_per
         self.causal = is_causal(self.transformer) if causal is None else causal
@@ -241,6 +269,7 @@ class NumberModel(nn.Module):
         runs.
         """
         decoding = self.decodes and inputs.get("encoder_outputs") is not None
+        self._check_width(input_ids, inputs, decoding)
         vectors = self.embed(input_ids, streams, decoding)
         backbone = self.transformer
         return run_backbone(backbone, self.causal, input_ids, vectors, inputs, decoding)
@@ -252,6 +281,17 @@ class NumberModel(nn.Module):
         if input_ids.device.type == "cpu" or not self._checked_ids:
             check_rows(self.transformer, int(input_ids.max()) + 1, "the batch needs at least")
             self._checked_ids = True
+
+    def _check_width(self, input_ids: Tensor, inputs: Mapping[str, Any], decoding: bool) -> None:
+        """Refuse rows (batch, seq) that are longer than the backbone's positions."""
+        sides = {decoding: input_ids}
+        if (written := inputs.get("decoder_inputs_embeds")) is not None:
+            sides[True] = written
+        for decoder, rows in sides.items():
+            width = rows.shape[1]
+            if readable(rows) and width > self._widest[decoder]:
+                check_positions(self.transformer, width, inputs, decoder)
+                self._widest[decoder] = min(width, room(self.transformer, decoder) or width)
 
     def count_numbers(self, batch: Mapping[str, Tensor]) -> int:
         """The numbers in a batch that have a loss."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from numtok_torch.model.backbone import (
     ModelError,
     classification,
+    has_decoder,
     is_causal,
     is_pretrained,
     output_layer,
@@ -189,14 +190,46 @@ def mask_apart(
     return torch.zeros_like(apart, dtype=vectors.dtype).masked_fill(apart, least)
 
 
-def room(backbone: Any) -> int | None:
-    """The rows of a learned table of positions; None if the backbone has none."""
+def check_positions(backbone: Any, width: int, inputs: Mapping[str, Any], decoder: bool) -> None:
+    """Refuse rows of ``width`` tokens, with their masks in ``inputs``, that are longer than a
+    learned table of positions; of an encoder with a decoder, that of the one or the other.
+    """
+    places = room(backbone, decoder)
+    if places is None or width <= places:
+        return
+    longest, padding = width, _padding_position(backbone)
+    if (given := inputs.get("position_ids")) is not None:  # begin anew in packed rows
+        longest = int(given.max()) + 1
+        if padding is not None and int(given.min()) > 0:
+            longest -= padding + 1
+    elif (mask := inputs.get("attention_mask")) is not None and mask.dim() == 2 and not decoder:
+        shown = mask if padding is not None else mask.cumsum(1)  # else padding behind has places
+        longest = int((shown != 0).sum(1).max())
+    if longest > places:
+        raise ModelError(
+            f"a row of the batch has {longest} tokens, but {type(backbone).__name__} has {places}"
+            f" positions; make shorter rows: NumberDataset(..., block_size={places}), or"
+            f" NumberCollator(..., max_length={places})"
+        )
+
+
+def room(backbone: Any, decoder: bool = False) -> int | None:
+    """Return how many positions a learned table has, of an encoder with a decoder that of the one
+    or the other; None if there is no table.
+    """
+    if has_decoder(backbone):
+        backbone = backbone.get_decoder() if decoder else backbone.get_encoder()
     tables = ("wpe", "position_embeddings", "embed_positions")
     parts = [
         part
         for name, part in backbone.named_modules()
         if isinstance(part, nn.Embedding) and name.split(".")[-1] in tables
     ]
-    # some (OPT, BART) begin with rows that are no positions
-    sizes = [part.num_embeddings - int(getattr(part, "offset", 0)) for part in parts]
+    # some (OPT, BART, RoBERTa) begin with rows that are no positions
+    sizes = [
+        part.num_embeddings
+        - int(getattr(part, "offset", 0))
+        - (0 if part.padding_idx is None else part.padding_idx + 1)
+        for part in parts
+    ]
     return min(sizes) if sizes else None

@@ -83,6 +83,7 @@ def describe(model: Any) -> dict[str, Any]:
         "embedding": _layer(model.embedding),
         "head": _layer(model.head),
         **{name: getattr(model, name) for name in FLAGS},
+        "tokenizer_identity": model.tokenizer_identity,
         "frozen": [name for name, parameter in parameters if not parameter.requires_grad],
     }
 
@@ -188,7 +189,8 @@ def load(
         ) from error
     _cast(embedding, part(weights, "embedding."))
     _cast(head, part(weights, "head."))
-    model = kind(backbone, embedding, head, **flags)
+    identity = settings.get("tokenizer_identity")
+    model = kind(backbone, embedding, head, **flags, tokenizer=identity)
     for name, parameter in backbone.named_parameters():
         parameter.requires_grad_(parameter.requires_grad and name not in frozen)
     try:
@@ -212,7 +214,8 @@ def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             " Trainer wrote"
         )
     try:
-        weights = safetensors.torch.load_file(path)
+        # as views of the file they would not be aligned, and sums in another order
+        weights = {name: one.clone() for name, one in safetensors.torch.load_file(path).items()}
     except (safetensors.SafetensorError, ValueError) as error:
         raise ModelError(f"{path} is damaged ({error}); save the model again") from error
     written = weights.pop(EXTRA, None)

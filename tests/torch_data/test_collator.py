@@ -297,6 +297,20 @@ def test_from_a_transformers_tokenizer():
         NumberCollator.from_tokenizer(stock, objective="masked")
 
 
+def test_rows_of_another_tokenizer_are_refused():
+    """Their numbers are other tokens, or other values of the same."""
+    near, far = tokenizer(XVal()), tokenizer(XVal(0.5))
+    rows = [list(NumberDataset(one.encode_batch(["it is 5"]))) for one in (near, far)]
+    for made in (
+        NumberCollator.from_tokenizer(near, 0, objective=None),
+        NumberCollator.from_schema(near.batch_schema(), 0, objective=None),
+    ):
+        assert made(rows[0])["number_scaled"].max() == 5
+        made([dict(row) for row in rows[1]])  # of which nothing is known
+        with pytest.raises(SchemaError, match="made for another tokenizer"):
+            made(rows[0] + rows[1])
+
+
 def test_collator_can_be_pickled():
     made = NumberCollator.from_tokenizer(
         tokenizer(P10()), 0, objective="masked", mask_token_id=5, seed=1

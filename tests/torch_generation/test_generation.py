@@ -26,7 +26,7 @@ from torch_generators import (
 
 from numtok import Numbers, Tokenizer
 from numtok.errors import InputError, NumtokError
-from numtok.representations import Digits, FoNE, PlaceValue, XVal
+from numtok.representations import Digits, FoNE, PlaceValue, QuantileBins, XVal
 from numtok.tokenizer.packing import end_token
 from numtok.tokenizer.written import number_ids
 from numtok_torch import (
@@ -37,6 +37,7 @@ from numtok_torch import (
     XValEmbedding,
     embedding_from_config,
     embedding_from_schema,
+    head_from_schema,
 )
 from numtok_torch.data import NumberCollator, NumberDataset
 from numtok_torch.generation.generate_texts import generate, read_prompts
@@ -315,6 +316,28 @@ def test_places_of_another_order_are_refused():
     true = NumberModel(made.backbone, embedding_from_config({"name": "place"}, tiny.D))
     with pytest.warns(UserWarning, match="train with written='lsd'"):
         generate(true, tokenizer, ["a 417"], max_new_tokens=1)
+
+
+def test_the_tokenizer_of_another_model_is_refused(tmp_path):
+    """One with other edges of bins has the same tokens, and its numbers mean others."""
+    near, far = (
+        Tokenizer.from_pretrained(trained.source("gpt2"), [QuantileBins(4, edges=edges)])
+        for edges in ((0.0, 1.0, 2.0, 3.0, 4.0), (0.0, 10.0, 20.0, 30.0, 40.0))
+    )
+    data = NumberDataset(near.encode_batch(["it is 1.5 or 2.5"]))
+    whole = tiny.backbone("gpt2", vocab_size=near.vocab_size)
+    layers = embedding_from_schema(data.schema, tiny.D), head_from_schema(data.schema, tiny.D)
+    made = NumberModel(whole, *layers).eval()
+    made.save_pretrained(tmp_path)
+    told = NumberModel(whole, None, layers[1], tokenizer=near).eval()
+    for one in (made, NumberModel.from_pretrained(tmp_path), told):
+        assert len(generate(one, near, ["it is 1.5"], max_new_tokens=2)) == 1
+        with pytest.raises(ModelError, match="made for another tokenizer"):
+            generate(one, far, ["it is 1.5"])
+    with pytest.raises(ModelError, match="made for the data of another tokenizer"):
+        NumberModel(whole, *layers, tokenizer=far)
+    made.tokenizer_identity = None  # it is meant
+    assert len(generate(made, far, ["it is 1.5"], max_new_tokens=2)) == 1
 
 
 @pytest.mark.parametrize("name", ["place", "place lsd"])

@@ -15,6 +15,7 @@ from places import EXAMPLES
 from torch_generators import PROMPTS, setting
 
 from numtok.errors import MissingDependencyError
+from numtok.representations import XVal
 from numtok_torch import ModelError, NumberModel, PlaceValueEmbedding, generate, to_onnx
 from numtok_torch.generation.generate_texts import read_prompts
 
@@ -146,6 +147,9 @@ def test_what_cannot_be_written(tmp_path, monkeypatch):
         to_onnx(mamba, tmp_path / "new", tokenizer)
     with pytest.raises(ModelError, match="written 'lsd', the tokenizer writes them 'msd'"):
         to_onnx(made("place lsd", "gpt2")[0], tmp_path / "new", made("place", "gpt2")[1])
+    other = tokenizer.with_options([XVal(0.5)])
+    with pytest.raises(ModelError, match="made for another tokenizer"):
+        to_onnx(model, tmp_path / "new", other)
     places = PlaceValueEmbedding(tiny.D, written="lsd", read_as_written=True)
     with pytest.raises(ModelError, match="no operation for read_as_written"):
         to_onnx(NumberModel(model.backbone, places), tmp_path / "new", tokenizer)

@@ -170,7 +170,9 @@ def test_predictions_of_any_shape(name):
     assert flat.values.shape == (6,) and flat.values.dtype == torch.float64
     assert not flat.values.requires_grad
     torch.testing.assert_close(cube.values.flatten(), flat.values)
-    torch.testing.assert_close(single.values, flat.values[4])
+    # what is no choice among few was computed in float32, in another order
+    kind = torch.float64 if flat.bounds is None else torch.float32
+    torch.testing.assert_close(single.values.to(kind), flat.values[4].to(kind))
     for key, stream in flat.streams.items():
         assert torch.equal(cube.streams[key].flatten(0, 1), stream)
     if flat.confidence is not None:

@@ -250,6 +250,37 @@ def test_vocabulary_grows_and_stays_tied(kind):
     assert len(NumberModel(stock, None, vocab_size=10).get_input_embeddings().weight) == size
 
 
+@EVERY
+@pytest.mark.parametrize("left", [0, 3])
+def test_rows_longer_than_the_positions_are_told(kind, left):
+    """Padding needs no position on the left, and none at all in RoBERTa."""
+    made = model(kind)
+    made(**tiny.padded(tiny.batch(2, 64), left, 0))
+    if kind in ("gpt_neox", "llama"):  # which have no table of positions
+        made(**tiny.batch(2, 70))
+        return
+    for _ in range(2):
+        with pytest.raises(ModelError, match=r"65 tokens, but .* 64 positions; make shorter rows"):
+            made(**tiny.padded(tiny.batch(2, 65), left, 0))
+    packed = {
+        name: stream for name, stream in tiny.batch(2, 80).items() if name != "attention_mask"
+    }
+    positions = torch.arange(80).expand(2, 80)
+    made(**packed, position_ids=positions % 40)
+    with pytest.raises(ModelError, match="80 tokens"):
+        made(**packed, position_ids=positions)
+
+
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_sources_and_targets_longer_than_the_positions_are_told(side):
+    made, given = model("bart"), tiny.batch(2, 70 if side == "encoder" else 9, labels=False)
+    targets = tiny.batch(2, 70 if side == "decoder" else 9)
+    given |= {"labels": targets["labels"], "number_labels_mask": targets["number_mask"]}
+    given |= {f"{name}_labels": targets[name] for name in ("number_value", "number_scaled")}
+    with pytest.raises(ModelError, match=r"70 tokens, but .* 64 positions"):
+        made(**given)
+
+
 def test_frozen_backbone():
     """It gets no gradient and no dropout; the rest learns, and the loss falls."""
     layers = tiny.embedding("bits"), tiny.head("bits")

@@ -19,7 +19,7 @@ from torch_models import SparseRows, same
 import numtok
 from numtok.errors import InputError, SchemaError
 from numtok.representations import XVal
-from numtok_torch import ModelError, NumberCollator, NumberDataset, NumberModel
+from numtok_torch import ModelError, NumberCollator, NumberDataset, NumberModel, generate
 from numtok_torch.metrics import number_metrics, numbers_only
 from numtok_torch.trainer import NumberTrainer
 
@@ -188,6 +188,27 @@ def test_too_few_rows_and_no_collator_are_told_before_the_first_step(tmp_path):
     ):
         with pytest.raises((ModelError, SchemaError), match=message):
             NumberTrainer(model, arguments, data_collator=collate, train_dataset=data)
+
+
+@pytest.mark.parametrize("which", ["train_dataset", "eval_dataset", "data_collator"])
+def test_data_of_another_tokenizer_are_refused(which, tmp_path):
+    """A model that knows no tokenizer takes that of the data."""
+    near, far = (numtok.Tokenizer.from_pretrained(numbers=[XVal(scale)]) for scale in (1.0, 0.5))
+    data, other = (NumberDataset(one.encode_batch(["and 5"] * 2)) for one in (near, far))
+    given = {"train_dataset": data, "eval_dataset": data}
+    collate = [
+        NumberCollator.from_schema(one.schema, 0, objective="causal") for one in (data, other)
+    ]
+    given["data_collator"] = collate[0]
+    whole = tiny.backbone("gpt2", vocab_size=near.vocab_size)
+    model = NumberModel(whole, tiny.embedding("xval"), None)
+    arguments = transformers.TrainingArguments(str(tmp_path), use_cpu=True, report_to=[])
+    NumberTrainer(model, arguments, **given)
+    with pytest.raises(ModelError, match="made for another tokenizer"):
+        generate(model, far, ["5"])
+    given[which] = collate[1] if which == "data_collator" else other
+    with pytest.raises(ModelError, match="made for another tokenizer"):
+        NumberTrainer(model, arguments, **given)
 
 
 def new(kind):

@@ -27,7 +27,7 @@ from numtok.tokenizer.written import Reading, decided, held, number_ids, streams
 from numtok_torch import embedding_from_config, head_from_config
 from numtok_torch.data.rows import number_streams
 from numtok_torch.embeddings.place_values import PlaceValueEmbedding
-from numtok_torch.model.backbone import ModelError
+from numtok_torch.model.backbone import ModelError, check_own_tokenizer
 from numtok_torch.model.saving import EXTRA, class_and_config
 from numtok_vllm.grammar import NumberGrammarWithValues
 from numtok_vllm.number_ids import NumberIds
@@ -48,6 +48,8 @@ class ServedNumberModel(nn.Module):
         super().__init__()
         settings = vllm_config.model_config.hf_config
         self.tokenizer = Tokenizer.from_pretrained(vllm_config.model_config.tokenizer)
+        if (known := getattr(settings, "tokenizer_identity", None)) is not None:
+            check_own_tokenizer(known, self.tokenizer)
         check_options(vllm_config, isinstance(self.tokenizer.representations[0], SingleToken))
         if settings.backbone is None or settings.adapters is not None:
             raise ModelError(
