@@ -129,7 +129,7 @@ def _pattern(policy: Policy) -> re.Pattern[str]:
     sign = f"{_SIGNED}?+"
     fractions = _fractions(integer, numeral, policy) if policy.fractions else never
     three = f"[{_FIRST}{_TEN}]{_DIGIT}{{2}}(?!{_DIGIT})"
-    typeset = r",\\!\s?|\{\s?,\s?\}|\\,|\\\ |[\u00a0\u2009\u202f]" if policy.latex else never
+    typeset = r",\\!\s?|\s?\{\s?,\s?\}|\\,|\\\ |[\u00a0\u2009\u202f]" if policy.latex else never
     grouped = (
         rf"[{_FIRST}{_TEN}]{_DIGIT}{{0,2}}(?![{_DIGIT}{_REST}])(?P<separator>{typeset}){three}"
         rf"(?:(?P=separator){three})*+{_REST}*+(?!(?P=separator)[{_FIRST}{_TEN}])"
