@@ -86,11 +86,13 @@ def read(text: str, grammar: Grammar) -> Iterator[Number]:
     numerals, uuid = _patterns(grammar)
     kinds = text if text.isascii() else text.translate(_stand_ins(grammar.unicode_digits))
     uuids = [match.span() for match in uuid.finditer(kinds)]
+    starts = [start for start, _ in uuids]
     at = 0
     while match := numerals.search(kinds, at):
-        at = match.end()
-        if within := [stop for start, stop in uuids if start <= match.start("digit") < stop]:
-            at = within[0]  # go on after the UUID
+        at, digit = match.end(), match.start("digit")
+        before = bisect.bisect_right(starts, digit) - 1
+        if before >= 0 and digit < uuids[before][1]:
+            at = uuids[before][1]  # go on after the UUID
         elif match["after_letter"] is None and match["hexadecimal"] is None and not match["glued"]:
             yield from _numbers_of(match, text, grammar)
 
@@ -233,4 +235,4 @@ def _literal(numeral: str, grammar: Grammar) -> str:
 def _is_too_large(literal: str) -> bool:
     """Whether its exponent has more than 17 significant digits."""
     _, _, exponent = literal.partition("e")
-    return exponent != "" and abs(Decimal(exponent)) >= 10**MAX_EXPONENT_DIGITS
+    return exponent != "" and Decimal(exponent).copy_abs() >= 10**MAX_EXPONENT_DIGITS

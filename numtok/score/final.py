@@ -1,167 +1,216 @@
-"""Where the answer of a text stands: in a box, after "####", after "answer is", or last.
+"""Find the answer of a text: in a box, after "####", after "answer is", or at the end.
 
-What a model writes after its answer, another question and its answer, is not read; nor is what it
-thinks between ``<think>`` and ``</think>``.
+Everywhere the answer is one number as a whole, or none (:mod:`numtok.score.quantities`). What a
+model writes after its answer, another question and its answer, is not read; nor is what it thinks
+between ``<think>`` and ``</think>``.
 """
 
 from __future__ import annotations
 
+import bisect
 import collections
+import dataclasses
+import functools
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from numtok.score.policy import Policy, policy_named
-from numtok.score.reading import Answer, iterate_numbers
+from numtok.score.quantities import read_quantities
+from numtok.score.reading import Answer, Reading, iterate_readings
 
 MOST_MARKS = 50  # that are looked behind
-MOST_BETWEEN = 200  # characters between two numbers of an equation
 MOST_READ = 1_000_000  # characters at the end of a text, from the next white space on
+MOST_BEFORE = 2_000  # characters of the line before its last number
 _WORD, _SPACE, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\s"), re.compile(r"\d")
 _THOUGHT = re.compile(r".*</think(?:ing)?>", re.DOTALL)
+_THINKS = re.compile(r"<think(?:ing)?>")
 _RUN_ON = re.compile(
     r"\n[^\S\n]*(?:\*\*|\#+\s*)?(?:Question|Q|Problem|Exercise|Human|User|Instruction)"
     r"\s*(?:\d+\s*)?(?:\*\*)?:"
     r"|<\|(?:im_end|im_start|endoftext|eot_id|end_of_text|end)\|>|</s>|<eos>|\[INST\]"
 )
+_CALCULATOR = re.compile(r"<<[^<>\n]*>>")  # as GSM8K has them: 5*2=<<5*2=10>>10
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*(?:\{|(?=\S))")
+_HEADING = re.compile(
+    r"\W*(?:step|part|question|problem|case|example|exercise|solution|approach|method|section)\s*\d"
+    r"|\s*\d{1,2}[.)]\s+[A-Z][^\n]*\n\s*\S",
+    re.IGNORECASE,
+)
 _MARKER = re.compile(
-    r"\b(?:final\s+)?(?:answer|result)\s*+(?:\(s\))?(?:\*\*|__|`|\")*+\s*+"
-    r"(?:is|was|are|equals|would\s+be"
-    r"|should\s+be|will\s+be|comes\s+(?:out\s+)?to|[:=]|of)"
+    r"\b(?:final\s+)?(?:answer|(?<!\bas\sa\s)result)\s*+(?:\(s\))?(?:\*\*|__|`|\")*+\s*+"
+    r"(?:(?:of|to|for)\s[^\n.!?;:=]{0,120}?\s)?"
+    r"(?:(?:is|was|are|equals|would\s+be|should\s+be|will\s+be|comes\s+(?:out\s+)?to)(?![^\W_])|[:=])"
     r"|\b(?:antwort|r[ée]ponse|respuesta|resposta|risposta|jibu)\b[^\n\d:]{0,30}?"
     r"(?:\bist\b|\best\b|\bes\b|\bé\b|\bè\b|\bni\b|:)"
     r"|ответ\s*(?::|—|-)?|(?:答案|答え|答|正解)\s*(?:是|为|為|は|：|:)?|উত্তর\s*(?:হল|:)?|คำตอบ\s*(?:คือ|:)?|సమాధానం\s*:?",
     re.IGNORECASE,
 )
-# a word is taken from its first letter on: else there are exponentially many ways
-_BETWEEN = re.compile(
-    r"(?:[\s$€£()*{}]|\\[()\[\],;! ]|\\(?:text|mathrm)\{[^{}]*\}"
-    r"|(?<![^\W\d_])[^\W\d_]{2,}\.?)*"
-)
-_OPERATOR = r"(?:[-+*/×÷·^]|\u2212|\\times|\\cdot|\\div|x(?=[\s$(\\]))"
-_LINK = re.compile(rf"{_BETWEEN.pattern}(?P<sign>=|≈|{_OPERATOR}){_BETWEEN.pattern}")
-_WORDS = re.compile(
-    r"\\(?:text|mathrm|mbox|textbf|textrm|mathbf|bf|rm|left|right|displaystyle|quad|qquad|circ|degree"
-    r"|approx|dollar)\b|\\[ ,;:!$%()\[\]]|\^\s*\{?\\circ\}?|\^[23]|/|-(?=[^\W\d_])"
-    r"|[\s$€£{}().,;:?*~`'\"°¢%≈]|(?<![^\W_])[^\W\d_](?![^\W_])|[^\W\d_]{2,}"
-)
 
 
 def final_number(text: str, policy: Policy | str = "default") -> Answer | None:
-    """The number that a text gives as its answer.
+    """Return the number that a text gives as its answer.
 
     Args:
         text: plain or LaTeX; of a longer one the last ``MOST_READ`` characters are read.
         policy: where it stands and how it is written, see :class:`Policy`, or the name of one.
 
     Returns:
-        The number with its exact value; None if there is none, or if what is boxed is no single
-        number (a tuple, a formula, a letter).
+        The number with its exact value; None if there is none, or if the answer is more than one
+        number as a whole (a tuple, a formula, a range, a choice).
 
     Raises:
         NumtokError: for a policy that does not exist.
+
+    Examples:
+        >>> final_number("The answer is 1,072 clips.").value
+        Decimal('1072')
+        >>> final_number("The answer is 3 or 4.") is None
+        True
     """
     chosen = policy_named(policy)
     start, stop = answer_span(text)
-    ways = ("boxed", "hash", "marker", "last") if chosen.answer == "auto" else (chosen.answer,)
-    for way in ways:
-        found = _WAYS[way](text, start, stop, chosen)
-        if found is not _ABSENT:
-            return found
-    return None
-
-
-_ABSENT = Answer(None, "", 0, 0)  # type: ignore[arg-type]  # stands for a text without such a mark
-
-
-def answer_span(text: str) -> tuple[int, int]:
-    """What is neither thought nor run on; all of the text if that would leave nothing."""
-    cut = _SPACE.search(text, len(text) - MOST_READ) if len(text) > MOST_READ else None
-    start = cut.start() if cut else 0
-    thought = _THOUGHT.match(text, start)
-    start = thought.end() if thought and text[thought.end() :].strip() else start
-    digit = _DIGIT.search(text, start)
-    run_on = _RUN_ON.search(text, digit.end()) if digit else None
-    return start, run_on.start() if run_on else len(text)
-
-
-def _boxed(text: str, start: int, stop: int, policy: Policy) -> Answer | None:
-    """Of the last box; None if it holds no single number."""
-    boxes = list(_BOXED.finditer(text, start, stop))
-    if not boxes:
-        return _ABSENT
-    first = boxes[-1].end()
-    if text[first - 1] != "{":
-        return next(iterate_numbers(text, policy, first, stop), None)
-    depth, end = 1, first
-    while end < stop and depth:
-        depth += {"{": 1, "}": -1}.get(text[end], 0)
-        end += 1
-    return read_answer(text, policy, first, end - 1 if not depth else end)
+    body = _CALCULATOR.sub(lambda match: "\u200b" * len(match[0]), text[start:stop])
+    answer = _answer(_Text(body, chosen), chosen)
+    if answer is None:
+        return None
+    first, last = start + answer.start, start + answer.stop
+    return dataclasses.replace(answer, text=text[first:last], start=first, stop=last)
 
 
 def read_answer(
     text: str, policy: Policy, start: int = 0, stop: int | None = None
 ) -> Answer | None:
-    """A stretch that is the answer as a whole, such as ``x = 5 \\text{ cm}``: its number after the
-    last sign of equality, if there is but one and nothing else but words.
+    """Return the number of a stretch that is an answer as a whole, such as ``x = 5 \\text{ cm}``;
+    None if there is more than that number in it.
     """
     stop = len(text) if stop is None else stop
-    for sign in ("=", "\\approx", "≈"):
-        at = text.rfind(sign, start, stop)
-        if at >= 0:
-            start = at + len(sign)
-    numbers = list(iterate_numbers(text, policy, start, stop))
-    if len(numbers) != 1:
-        return None
-    before, after = text[start : numbers[0].start], text[numbers[0].stop : stop]
-    glued = re.match(r"[^\W\d_](?![^\W_])", after) and not numbers[0].currency
-    rest = _WORDS.sub("", before) + _WORDS.sub("", after)
-    return None if rest or glued else numbers[0]
+    return _Text(text, policy).whole(start, stop)
 
 
-def _hash(text: str, start: int, stop: int, policy: Policy) -> Answer | None:
-    """After the first ``####`` that has a number after it."""
-    marks = itertools.islice(re.compile("####").finditer(text, start, stop), MOST_MARKS)
-    return _first_behind((mark.end() for mark in marks), text, stop, policy)
+def answer_span(text: str) -> tuple[int, int]:
+    """Return the span of what is neither thought nor run on."""
+    cut = _SPACE.search(text, len(text) - MOST_READ) if len(text) > MOST_READ else None
+    start = cut.start() if cut else 0
+    thought = _THOUGHT.match(text, start)
+    start = thought.end() if thought else start
+    unclosed = _THINKS.search(text, start)
+    stop = unclosed.start() if unclosed else len(text)
+    digit = _DIGIT.search(text, start, stop)
+    run_on = _RUN_ON.search(text, digit.end(), stop) if digit else None
+    return start, run_on.start() if run_on else stop
 
 
-def _marker(text: str, start: int, stop: int, policy: Policy) -> Answer | None:
-    """After the last word for an answer that has a number after it."""
-    marks = collections.deque(_MARKER.finditer(text, start, stop), MOST_MARKS)
-    return _first_behind((mark.end() for mark in reversed(marks)), text, stop, policy)
+class _Text:
+    """A text and its numbers."""
+
+    def __init__(self, text: str, policy: Policy) -> None:
+        self.text, self.policy = text, policy
+
+    @functools.cached_property
+    def readings(self) -> list[Reading]:
+        """All numbers of the text."""
+        return list(iterate_readings(self.text, self.policy))
+
+    @functools.cached_property
+    def starts(self) -> list[int]:
+        """Where they begin."""
+        return [reading.start for reading in self.readings]
+
+    def quantities(self, start: int, stop: int, boxed: bool = False) -> Iterator[Answer | None]:
+        """Yield the quantities of text[start:stop]."""
+        first = bisect.bisect_left(self.starts, start)
+        last = bisect.bisect_left(self.starts, stop, first)
+        inside = [one for one in self.readings[first:last] if one.stop <= stop]
+        return read_quantities(self.text, inside, start, stop, boxed)
+
+    def whole(self, start: int, stop: int) -> Answer | None:
+        """Return the one quantity of text[start:stop], None if there are several."""
+        quantities = list(itertools.islice(self.quantities(start, stop, boxed=True), 2))
+        return quantities[0] if len(quantities) == 1 else None
 
 
-def _first_behind(places: Iterable[int], text: str, stop: int, policy: Policy) -> Answer | None:
-    """What stands after the first of the places that has something after it."""
-    found = (_behind(text, place, stop, policy) for place in places)
-    return next((one for one in found if one is not _ABSENT), _ABSENT)
-
-
-def _behind(text: str, start: int, stop: int, policy: Policy) -> Answer | None:
-    """The first number of the first line that has more than marks; of an equation, what it comes
-    to; None for a sum without its result.
+def _answer(text: _Text, policy: Policy) -> Answer | None:
+    """Return the answer of the first place that the text has; with ``several="none"`` only if all
+    places agree.
     """
-    word, found, sign = _WORD.search(text, start, stop), _ABSENT, None
-    end = text.find("\n", word.end(), stop) if word else start
-    for number in iterate_numbers(text, policy, start, stop if end < 0 else end):
-        if found is not _ABSENT:
-            near = number.start - found.stop <= MOST_BETWEEN
-            link = _LINK.fullmatch(text, found.stop, number.start) if near else None
-            if link is None:
-                break
-            sign = link["sign"]
-        found = number
-    return found if sign in (None, "=", "≈") else None
+    ways = ("boxed", "hash", "marker", "last") if policy.answer == "auto" else (policy.answer,)
+    strict = policy.several == "none"
+    answers: list[Answer | None] = []
+    for way in ways:
+        if way == "last" and answers:
+            break
+        answers += _WAYS[way](text) if strict else itertools.islice(_WAYS[way](text), 1)
+        if answers and not strict:
+            break
+    first = answers[0] if answers else None
+    if first is None or any(one is None or not _agree(first, one) for one in answers):
+        return None
+    return first
 
 
-def _last(text: str, start: int, stop: int, policy: Policy) -> Answer | None:
-    """The last number of all."""
-    last = None
-    for last in iterate_numbers(text, policy, start, stop):  # noqa: B007
-        pass
-    return last
+def _agree(one: Answer, other: Answer) -> bool:
+    """Whether two answers are the same number, written alike or not."""
+    if type(one.value) is type(other.value):
+        return one.value == other.value and one.percent == other.percent
+    return str(one.value) == str(other.value)
+
+
+def _boxed(text: _Text) -> Iterator[Answer | None]:
+    """Yield the number of each box, the last one first."""
+    for box in reversed(list(_BOXED.finditer(text.text))):
+        first = box.end()
+        if text.text[first - 1] != "{":
+            line = text.text.find("\n", first)
+            yield next(text.quantities(first, len(text.text) if line < 0 else line), None)
+        else:
+            yield text.whole(first, _closing(text.text, first))
+
+
+_BRACE = re.compile(r"[{}]")
+
+
+def _closing(text: str, start: int) -> int:
+    """Return where the brace closes that opens before ``start``, else the end of the text."""
+    depth = 1
+    for brace in _BRACE.finditer(text, start):
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return brace.start()
+    return len(text)
+
+
+def _hash(text: _Text) -> Iterator[Answer | None]:
+    """Yield what stands after each ``####`` that is no heading."""
+    marks = itertools.islice(re.compile("####").finditer(text.text), MOST_MARKS)
+    places = (mark.end() for mark in marks)
+    return _behind((place for place in places if not _HEADING.match(text.text, place)), text)
+
+
+def _marker(text: _Text) -> Iterator[Answer | None]:
+    """Yield what stands after each word for an answer, the last one first."""
+    marks = collections.deque(_MARKER.finditer(text.text), MOST_MARKS)
+    return _behind((mark.end() for mark in reversed(marks)), text)
+
+
+def _behind(places: Iterable[int], text: _Text) -> Iterator[Answer | None]:
+    """Yield the first quantity of the first line after each place that has more than marks."""
+    for place in places:
+        word = _WORD.search(text.text, place)
+        if word is None:
+            continue
+        end = text.text.find("\n", word.end())
+        yield from itertools.islice(text.quantities(place, len(text.text) if end < 0 else end), 1)
+
+
+def _last(text: _Text) -> Iterator[Answer | None]:
+    """Yield the last quantity of the last line that holds a number."""
+    if not text.readings:
+        return
+    number = text.readings[-1]
+    start = max(text.text.rfind("\n", 0, number.start) + 1, number.start - MOST_BEFORE)
+    end = text.text.find("\n", number.stop)
+    yield from collections.deque(text.quantities(start, len(text.text) if end < 0 else end), 1)
 
 
 _WAYS = {"boxed": _boxed, "hash": _hash, "marker": _marker, "last": _last}

@@ -6,11 +6,20 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from numtok.errors import NumtokError
+from numtok.numbers.grammar import Grammar
 
+_GRAMMARS = {  # of numtok.numbers.grammar, by how thousands are written
+    "comma": Grammar.prose(),
+    "point": Grammar.european(),
+    "none": Grammar.data(),
+    "apostrophe": Grammar.swiss(),
+    "lakhs": Grammar.indian(),
+}
 _CHOICES = {
     "answer": ("auto", "last", "boxed", "hash", "marker"),
     "percent": ("ignore", "divide", "either", "match"),
-    "thousands": ("comma", "point", "none"),
+    "several": ("one", "none"),
+    "thousands": ("comma", "point", "none", "apostrophe", "lakhs"),
     "units": ("ignore", "match"),
     "currency": ("ignore", "match"),
 }
@@ -25,12 +34,20 @@ class Policy:
             the last ``\\boxed{}``; ``hash``: after the first ``####``; ``marker``: after the last
             "answer is", "Answer:" and their like in eleven languages; ``auto``: the first of
             boxed, hash, marker, last that the text has.
-        thousands: ``comma``: 1,234.5; ``point``: 1.234,5; ``none``: no digits are grouped.
+        several: ``one``: of several answers the one that ``answer`` names counts, such as the last
+            box; ``none``: a text has no answer if its boxes, ``####`` and words for an answer do
+            not all give the same number.
+        thousands: the grammar of the numerals. ``comma``: 1,234.5, :meth:`numtok.Grammar.prose`;
+            ``point``: 1.234,5, :meth:`~numtok.Grammar.european`; ``apostrophe``: 1'234.5,
+            :meth:`~numtok.Grammar.swiss`; ``lakhs``: 12,34,567, :meth:`~numtok.Grammar.indian`;
+            ``none``: no digits are grouped, :meth:`~numtok.Grammar.data`.
         percent: ``ignore``: 25% is 25; ``divide``: 25% is 0.25; ``either``: it equals both,
             and another per cent only as such; ``match``: 25% equals only a per cent.
         fractions: read ``3/4``, ``2 1/2``, ``½`` and ``\\frac{3}{4}`` as one number.
         scales: read ``3.5 million`` and ``$20k`` as 3,500,000 and 20,000.
-        latex: read ``\\times 10^{5}``, ``10^{5}``, ``{,}`` and ``\\frac``.
+        latex: read ``\\times 10^{5}``, ``10^{5}``, ``10,\\!000``, ``10{,}000`` and ``\\frac``; what is
+            raised or lowered, as in ``x_{2}``, is no number.
+        signs: read ``- 5``, ``-$5``, ``minus 5`` and ``negative 5`` as -5.
         units, currency: ``match``: another unit or currency than the target's is another answer.
 
     Raises:
@@ -38,11 +55,13 @@ class Policy:
     """
 
     answer: str = "auto"
+    several: str = "one"
     thousands: str = "comma"
     percent: str = "ignore"
     fractions: bool = True
     scales: bool = True
     latex: bool = True
+    signs: bool = True
     units: str = "ignore"
     currency: str = "ignore"
 
@@ -54,6 +73,13 @@ class Policy:
                     f" {', '.join(choices)}"
                 )
 
+    @property
+    def grammar(self) -> Grammar:
+        """The grammar that says what a numeral is. Without ``fractions``, ``scales``, ``latex`` and
+        ``signs``, a policy reads what :func:`numtok.extract` finds with it, and nothing else.
+        """
+        return _GRAMMARS[self.thousands]
+
 
 POLICIES = MappingProxyType(
     {
@@ -64,6 +90,7 @@ POLICIES = MappingProxyType(
             fractions=False,
             scales=False,
             latex=False,
+            signs=False,
             units="match",
             currency="match",
         ),

@@ -1,12 +1,16 @@
-"""Numbers as answers write them, read exactly: with signs, thousands, currency, per cent, fractions,
-powers of ten and scale words, in plain text and in LaTeX.
+"""Read numbers as answers write them, exactly: the numerals of :func:`numtok.numbers.extract.read`,
+and what may stand around one: signs, currency, per cent, fractions, powers of ten and scale words,
+in plain text and in LaTeX.
 
-The rules for what is a number are those of :mod:`numtok.numbers.grammar` (digits after a letter,
-versions, addresses and hashes are none), as one regular expression.
+The numerals are those of the policy's grammar, found by its own expression, so that a numeral is
+the same here and in :func:`numtok.extract`. They are replaced by characters that stand for their
+digits (the *skeleton* of the text, as long as the text), and one regular expression says how they
+join.
 """
 
 from __future__ import annotations
 
+import bisect
 import functools
 import re
 import unicodedata
@@ -14,7 +18,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
+from typing import NamedTuple
 
+from numtok.numbers.extract import read
+from numtok.numbers.number import Number
 from numtok.score.policy import Policy, policy_named
 
 MOST_DIGITS = 4_000  # of a fraction or a power; longer ones are not read
@@ -23,15 +30,12 @@ _SCALES = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 
 _SHORT_SCALES = {"k": 3, "K": 3, "M": 6, "m": 6, "B": 9, "b": 9, "bn": 9, "T": 12}
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _FRACTIONS = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞⅐⅑⅒"
+_CURRENCY = r"(?:US|A|C|NZ|HK|S)?\\?\$|[€£¥₹₩₽₺₫₦฿₱]|(?:USD|EUR|GBP|Rs\.?|INR|CHF)(?=[\ ]|\d)"
 
-# word characters, but not of scripts that are written without spaces between words
-_LETTER = (
-    r"[^\W\d\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-    r"\uac00-\ud7af\uf900-\ufaff]"
-)
-_SIGN = r"[-+\u2212\uff0d]"
-_CURRENCY = r"(?:US|A|C|NZ|HK|S)?\\?\$|[€£¥₹₩₽₺₫₦฿₱]|(?:USD|EUR|GBP|Rs\.?|INR|CHF)[ ]?"
-_COMMAND = r"\\[dtc]?frac"
+# Characters of a skeleton: the first digit of a numeral (of 10 another one), further digits of its
+# integer part, all that comes after these, a numeral without integer part, and a sign.
+_FIRST, _TEN, _DIGIT, _REST, _POINT, _SIGNED, _OTHER = "\ue000\ue001\ue002\ue003\ue004\ue005\ue006"
+_RESERVED = dict.fromkeys(map(ord, _FIRST + _TEN + _DIGIT + _REST + _POINT + _SIGNED), _OTHER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +60,23 @@ class Answer:
     unit: str = ""
 
 
+class Reading(NamedTuple):
+    """The span of a number in a text, in characters, and the number; None if its value cannot be
+    had (``3/0``, ``4 10/3``, a power of more than ``MOST_DIGITS`` digits).
+    """
+
+    start: int
+    stop: int
+    answer: Answer | None
+
+
 def read_numbers(text: str, policy: Policy | str = "default") -> list[Answer]:
-    """Every number of a text, in order; those that cannot be had (x/0, a power of more than
-    ``MOST_DIGITS`` digits) are left out.
+    """Return every number of a text, in order; those whose value cannot be had (``3/0``, a power of
+    more than ``MOST_DIGITS`` digits) are left out.
+
+    Examples:
+        >>> [str(number.value) for number in read_numbers("2 1/2 km at $3.5 million")]
+        ['5/2', '3500000.0']
     """
     return list(iterate_numbers(text, policy_named(policy)))
 
@@ -66,67 +84,79 @@ def read_numbers(text: str, policy: Policy | str = "default") -> list[Answer]:
 def iterate_numbers(
     text: str, policy: Policy, start: int = 0, stop: int | None = None
 ) -> Iterator[Answer]:
-    """Every number of a stretch."""
-    for match in _pattern(policy).finditer(text, start, len(text) if stop is None else stop):
-        value = _value(match, policy)
-        if value is not None:
-            yield Answer(
-                value,
-                match[0],
-                match.start(),
-                match.end(),
-                match["percent"] is not None,
-                (match["currency"] or match["behind"] or "").strip().replace("\\", ""),
-                _unit(text, match.end()) if match["percent"] is None else "",
-            )
+    """Yield every number that lies within text[start:stop]."""
+    stop = len(text) if stop is None else stop
+    for reading in iterate_readings(text, policy):
+        if reading.answer is not None and start <= reading.start and reading.stop <= stop:
+            yield reading.answer
+
+
+def iterate_readings(text: str, policy: Policy) -> Iterator[Reading]:
+    """Yield every number of a text, those without a value too."""
+    numerals = list(read(text, policy.grammar))
+    skeleton = _skeleton(text, numerals)
+    starts = [numeral.start for numeral in numerals]
+    for match in _pattern(policy).finditer(skeleton):
+        first = bisect.bisect_left(starts, match.start())
+        parts = numerals[first : bisect.bisect_left(starts, match.end(), first)]
+        yield _reading(text, match, parts)
+
+
+def _skeleton(text: str, numerals: list[Number]) -> str:
+    """Replace each numeral by the characters that stand for its digits."""
+    plain, pieces, at = text.translate(_RESERVED), [], 0
+    for numeral in numerals:
+        sign = _SIGNED if numeral.text[0] in "+-\u2212" else ""
+        size = len(numeral.text) - len(sign)
+        digits = _INTEGER_PART.match(numeral.text, len(sign)).end() - len(sign)  # type: ignore[union-attr]
+        first = (_TEN if numeral.text == "10" else _FIRST) if digits else _POINT
+        pieces += [plain[at : numeral.start], sign, first]
+        pieces += [_DIGIT * (digits - 1), _REST * (size - max(digits, 1))]
+        at = numeral.stop
+    return "".join(pieces) + plain[at:]
+
+
+_INTEGER_PART = re.compile(r"\d*")
 
 
 @functools.cache
 def _pattern(policy: Policy) -> re.Pattern[str]:
-    """One number under a policy."""
-    point, groups = (r"\.", [","]) if policy.thousands != "point" else (",", [r"\.", "'", "\u2019"])
-    groups += ["[\u00a0\u2009\u202f]"]
-    groups += [r",\\!", r"\{,\}", r"\\,"] if policy.latex and point == r"\." else []
-    if policy.thousands == "none":
-        groups = ["(?!)"]
-    separator = f"(?:{'|'.join(sorted(groups, key=len, reverse=True))})"
-    grouped = rf"(?<!\d[,.'])\d{{1,3}}(?:{separator}\d{{3}})++(?!\d|{separator}\d)"
-    whole = rf"(?:{grouped}|\d++)"
-    decimal = rf"(?:{whole}(?:{point}(?:\d++|(?=[eE]{_SIGN}?\d)))?+|(?<![\w.]){point}\d++)(?:[eE]{_SIGN}?+\d++)?+"
-    power = (
-        r"(?:\^\s*+(?:\{\s*+)?+[-+\u2212]?+\d++(?:\s*+\})?+|\*\*[-+]?+\d++|[⁻⁺]?+[⁰¹²³⁴⁵⁶⁷⁸⁹]++)"
+    """Compile the expression of one number of a skeleton."""
+    never = "(?!)"
+    whole = f"[{_FIRST}{_TEN}]{_DIGIT}*+"
+    integer = f"{whole}(?!{_REST})"
+    numeral = f"(?:{whole}{_REST}*+|{_POINT}{_REST}*+)"
+    sign = f"{_SIGNED}?+"
+    fractions = _fractions(integer, numeral, policy) if policy.fractions else never
+    three = f"[{_FIRST}{_TEN}]{_DIGIT}{{2}}(?!{_DIGIT})"
+    typeset = r",\\!\s?|\s?\{\s?,\s?\}|\\,|\\\ |[\u00a0\u2009\u202f]" if policy.latex else never
+    grouped = (
+        rf"[{_FIRST}{_TEN}]{_DIGIT}{{0,2}}(?![{_DIGIT}{_REST}])(?P<separator>{typeset}){three}"
+        rf"(?:(?P=separator){three})*+{_REST}*+(?!(?P=separator)[{_FIRST}{_TEN}])"
     )
-    raised = r"(?<!\S\^)(?<![_^]\{)" if policy.latex else ""
-    power = power if policy.latex else "(?!)"
-    argument = r"(?:\{\s*+\d++\s*+\}|\d)"
-    if policy.fractions:
-        latex = rf"{_COMMAND}\s*+(?P<over>{argument})\s*+(?P<under>{argument})"
-        latex = latex if policy.latex else "(?P<over>(?!))(?P<under>)"
-        fraction = (
-            rf"(?P<mixed>\d++\s*+(?={_COMMAND}|[{_FRACTIONS}])|\d++\s++(?=\d++/\d))?+"
-            rf"(?:{latex}|(?P<vulgar>[{_FRACTIONS}])"
-            rf"|(?<!/)(?P<top>\d++)/(?P<bottom>\d++)(?![./]\d|\d|{separator}\d))|"
-        )
-    else:
-        fraction = "(?P<mixed>(?!))(?P<over>)(?P<under>)(?P<vulgar>)(?P<top>)(?P<bottom>)|"
-    times = r"\s*+(?:\\times|\\cdot|[×·xX*])\s*+10\s*+" if policy.latex else r"\s*+[×·x*]\s*+10"
-    scale = "|".join(_SCALES) if policy.scales else "(?!)"
-    kilo = "[kK]" if policy.scales else "(?!)"
-    short = "|".join(sorted(_SHORT_SCALES, key=len, reverse=True)) if policy.scales else "(?!)"
-    money = _CURRENCY.replace("[ ]", r"[\ ]")
+    ten = rf"\s*+(?:\\times|\\cdot|[×·xX*])\s*+{_TEN}{_DIGIT}(?!{_REST})"
+    power = (
+        rf"(?:(?:\^\s*+(?P<brace>\{{\s*+)?+|\*\*)(?P<exponent>{sign}{integer})(?(brace)\s*+\}})"
+        r"|(?P<superscript>[⁻⁺]?+[⁰¹²³⁴⁵⁶⁷⁸⁹]++))(?!\s*+\^|\*\*[^\W_])"
+    )
+    power = power if policy.latex else never
+    not_raised = rf"(?<![_^{_SIGNED}])(?<![_^]\{{)" if policy.latex else f"(?<!{_SIGNED})"
+    minus = r"[-\u2212\uff0d]\s*+|\b(?i:minus|negative)[\s}]++" if policy.signs else never
+    frac = r"\\[dtc]?frac" if policy.fractions and policy.latex else never
+    begins = rf"[{_FIRST}{_TEN}{_POINT}]|{frac}|\d*+[{_FRACTIONS}]"
+    scale = rf"(?i:{'|'.join(_SCALES)})s?" if policy.scales else never
+    short = "|".join(sorted(_SHORT_SCALES, key=len, reverse=True)) if policy.scales else never
+    kilo = r"[kK]|[^\S\n]?bn" if policy.scales else never
     return re.compile(
         rf"""
-        (?: (?<!{_LETTER})(?<!\d)(?<!\d{point}){raised} | (?<=\dx)(?<!(?<!\d)0x) | (?<=\\frac) )
-        (?P<sign> (?<![\w)\]}}%.])(?<!{_SIGN}) {_SIGN}(?:(?<=[{{$=(].)\s*+)?+(?={money}|\\|\d|{point}\d|[{_FRACTIONS}])
-          | \bnegative\s++ )?+
-        (?P<currency> {money} )?+ (?(currency)\s*+(?P<second>{_SIGN}(?=\d))?+)
-        (?!0[xX][0-9A-Fa-f])
-        (?: {fraction} (?P<decimal>{decimal})
-            (?: {times}(?P<ten>{power}) | (?P<power>{power}) )?+ )
-        (?! {point}\d | (?!x\d){_LETTER}++\d )
-        (?: \s*+(?P<percent>\\?% | ％ | (?i:per\s?cent)\b )
-          | (?(currency)(?P<short>{short})\b | (?P<thousand>{kilo})\b )
-          | (?: [ ]|-|\\[ ]|~ )?+(?:(?<=[\d ~-])|\\text\{{\s*+)(?P<scale>(?i:{scale}))s?\b
+        (?: (?P<minus> {minus} ) (?= (?: (?:{_CURRENCY}) \s*+ )?+ (?: {begins} ) ) )?+
+        (?P<currency> (?<![^\W\d_]) (?: {_CURRENCY} ) \s*+ )?+
+        {not_raised} {sign}
+        (?: {fractions}
+          | (?P<base> {grouped} | {numeral} ) (?: (?P<ten> {ten} )?+ {power} )?+ )
+        (?: \s*+(?P<percent>\\?% | ％ | (?i:per\s?cent(?:age)?|pct)\b )
+          | (?(currency)[^\S\n]?(?P<short>{short})\b | (?P<kilo>{kilo})\b )
+          | (?: [^\S\n]|-|\\[ ]|~ )?+ (?: \\text\{{\s*+ )?+ (?P<scale>{scale}(?:\s{scale})*+)\b
         )?+
         (?P<behind> \s?[€£] )?+
         """,
@@ -134,41 +164,112 @@ def _pattern(policy: Policy) -> re.Pattern[str]:
     )
 
 
-def _value(match: re.Match[str], policy: Policy) -> Decimal | Fraction | None:
-    """The exact value of a match of :func:`_pattern`."""
+def _fractions(integer: str, numeral: str, policy: Policy) -> str:
+    """Return the expression of fractions: LaTeX, such as ½, and with a slash."""
+    one = f"{_FIRST}(?![{_DIGIT}{_REST}])"
+    two = f"[{_FIRST}{_TEN}]{_DIGIT}(?![{_DIGIT}{_REST}])"
+    argument = rf"(?:\{{\s*+{_SIGNED}?+{numeral}\s*+\}}|{one})"
+    command = rf"\\[dtc]?frac\s*+(?:{argument}\s*+{argument}|{two})" if policy.latex else "(?!)"
+    return (
+        rf"(?P<whole>{integer}\s*+)?+(?P<frac>{command})"
+        rf"|(?:(?P<glued>{integer}\s?+|(?<![\w.,/])\d++)|(?<![\d{_REST}/]))(?P<vulgar>[{_FRACTIONS}])(?!\d)"
+        rf"|(?<!/)(?P<mixed>{integer}[^\S\n]++(?={integer}/[{_FIRST}{_TEN}]))?+"
+        rf"(?P<slash>{integer}/{integer})(?!/[{_FIRST}{_TEN}{_POINT}])"
+    )
+
+
+def _reading(text: str, match: re.Match[str], parts: list[Number]) -> Reading:
+    """Return what a match of the skeleton reads in the text."""
+    start, stop, minus = match.start(), match.end(), match["minus"]
+    numeral = parts[0] if len(parts) == 1 else None
+    if numeral is not None and (numeral.start, numeral.stop) == (start, stop):  # nothing else
+        answer = Answer(numeral.value, numeral.text, start, stop, unit=_unit(text, stop))
+        return Reading(start, stop, answer)
+    if minus is not None and not _is_sign(text, start, minus):
+        start, minus = match.end("minus"), None
+    currency = match["currency"] or ""
+    if currency.strip() == "$" and _is_math(text, match.end("currency"), stop):
+        start = match.end("currency") if minus is None else start
+        currency = ""
+    value = _value(match, parts)
+    if value is None or (match["short"] and not currency):  # the M of $5M$ is a variable
+        return Reading(start, stop, None)
+    negative = any(part.text[0] in "-\u2212" for part in parts if part.start == _first(match))
+    if negative or minus is not None:
+        value = -value if isinstance(value, Fraction) else value.copy_negate()
+    percent = match["percent"] is not None
+    money = (currency or match["behind"] or "").strip().replace("\\", "")
+    unit = "" if percent else _unit(text, stop)
+    return Reading(start, stop, Answer(value, text[start:stop], start, stop, percent, money, unit))
+
+
+def _first(match: re.Match[str]) -> int:
+    """Return where a number begins, behind its currency."""
+    return max(match.start(), match.end("minus"), match.end("currency"))
+
+
+# what may stand before a minus that does not touch its number: nothing, an opening mark, "is"
+_BEFORE_SIGN = re.compile(
+    r"(?:[=≈:;,#({\[<>]|\\[(\[]|(?<![\w)}\]%])\$|\\(?:approx|boxed\{)"
+    r"|\b(?i:is|are|was|were|be|equals?|gives?|gets?|to|of|ist|est|es|é|è|negative))\Z"
+)
+_MARKUP = " \t*_`\"'"
+
+
+def _is_sign(text: str, at: int, minus: str) -> bool:
+    """Whether what looks like a minus at ``at`` is a sign, and no operation, dash or bullet."""
+    before = text[max(0, at - 40) : at]
+    if len(minus) == 1:  # it touches a currency or a fraction
+        return not re.search(r"[\w)\]}%.+\-\u2212\uff0d]\Z", before)
+    before = before.rstrip(_MARKUP)
+    if not before.strip():
+        return at <= 40 and (not before or minus[0] != "-" or not text[:at].strip())
+    if before[-1] == "\n":
+        return minus[0] != "-"  # else it begins an item of a list
+    return _BEFORE_SIGN.search(before) is not None
+
+
+def _is_math(text: str, start: int, stop: int) -> bool:
+    """Whether the ``$`` before text[start:stop] opens a formula: the next ``$`` of the line is no
+    currency.
+    """
+    end = text.find("\n", stop, stop + 200)
+    closing = _CLOSING.search(text, stop, end if end >= 0 else stop + 200)
+    return closing is not None and not re.match(r"\s?[-+]?\.?\d", text[closing.end() :][:5])
+
+
+_CLOSING = re.compile(r"(?<!\\)\$")
+
+
+def _value(match: re.Match[str], parts: list[Number]) -> Decimal | Fraction | None:
+    """Return the absolute value of a match, None if it cannot be had."""
     part = match.groupdict()
     value: Decimal | Fraction | None
-    if part["decimal"] is not None:
-        value = _decimal(part["decimal"], policy)
-        if value is not None and part["ten"] is not None:
-            exponent = _int(part["ten"])
-            value = None if exponent is None else _shifted(value, exponent)
-        elif value is not None and part["power"] is not None:
-            value = _power(value, _int(part["power"]))
+    if part.get("base") is None:
+        value = _fraction(part, parts)
     else:
-        value = _fraction(part)
-    short = _SHORT_SCALES.get(part["short"] or part["thousand"] or "", 0)
-    shift = _SCALES.get((part["scale"] or "").lower(), short)
+        stop = match.end("base")
+        value = _joined([one for one in parts if one.start < stop])
+        if part.get("exponent") or part.get("superscript"):
+            exponent = _int(part["superscript"] or parts[-1].text)
+            if part["ten"] is not None:
+                value = None if exponent is None else _shifted(value, exponent)
+            else:
+                value = _power(value, exponent)
+    shift = _SHORT_SCALES.get((part["short"] or part["kilo"] or "").strip(), 0)
+    words = (part["scale"] or "").lower()
+    shift += sum(_SCALES[word] for word in re.findall("|".join(_SCALES), words))
     if shift and value is not None:
-        value = value * 10**shift if isinstance(value, Fraction) else _shifted(value, shift)
-    if value is None:
-        return None
-    negative = [part["sign"], part["second"]]
-    if any(sign and sign.strip() != "+" for sign in negative):
-        return -value if isinstance(value, Fraction) else value.copy_negate()
+        return value * 10**shift if isinstance(value, Fraction) else _shifted(value, shift)
     return value
 
 
-def _decimal(written: str, policy: Policy) -> Decimal | None:
-    mark = "," if policy.thousands == "point" else "."
-    whole, point, rest = written.partition(mark)
-    if mark == "." and "," in rest:
-        return None
-    digits = re.sub(r"[^\deE+\-\u2212\uff0d]", "", whole) + ("." + rest if point else "")
-    try:
-        return _EXACT.create_decimal(digits.replace("\u2212", "-").replace("\uff0d", "-"))
-    except ArithmeticError:  # an exponent beyond any
-        return None
+def _joined(groups: list[Number]) -> Decimal:
+    """Return the absolute value of digits that something typeset groups by three."""
+    value = groups[0].value.copy_abs()
+    for group in groups[1:]:
+        value = _EXACT.add(value.scaleb(3, _EXACT), group.value)
+    return value
 
 
 def _shifted(value: Decimal, exponent: int) -> Decimal | None:
@@ -176,9 +277,9 @@ def _shifted(value: Decimal, exponent: int) -> Decimal | None:
 
 
 def _int(written: str) -> int | None:
-    """An exponent, however it is raised."""
-    digits = re.sub(r"[^\d+-]", "", written.translate(_SUPERSCRIPTS).replace("\u2212", "-"))
-    return int(digits) if len(digits) <= 18 else None
+    """Return an exponent, however it is raised; None if it is beyond all use."""
+    digits = written.translate(_SUPERSCRIPTS).replace("\u2212", "-")
+    return int(re.sub(r"[^\d+-]", "", digits)) if len(digits) <= 18 else None
 
 
 def _power(base: Decimal, exponent: int | None) -> Decimal | Fraction | None:
@@ -189,20 +290,41 @@ def _power(base: Decimal, exponent: int | None) -> Decimal | Fraction | None:
         return None
     if exponent < 0:
         return Fraction(base) ** exponent if base else None
+    if exponent == 0:
+        return Decimal(1)
     whole = int("".join(map(str, digits))) ** exponent
     return Decimal(whole).scaleb(shift * exponent, _EXACT)
 
 
-def _fraction(part: dict[str, str | None]) -> Fraction | None:
+def _fraction(part: dict[str, str | None], numbers: list[Number]) -> Fraction | None:
+    """Return the absolute value of a fraction; None for x/0, and behind a whole number for what is
+    no proper fraction.
+    """
+    whole = part["whole"] or part["mixed"]
     if part["vulgar"]:
-        value = Fraction(unicodedata.numeric(part["vulgar"])).limit_denominator(10)
-    else:
-        above = re.sub(r"\D", "", part["over"] or part["top"] or "")
-        below = re.sub(r"\D", "", part["under"] or part["bottom"] or "")
-        if len(above) + len(below) > MOST_DIGITS or not int(below):
-            return None
-        value = Fraction(int(above), int(below))
-    return value + int(part["mixed"]) if part["mixed"] else value
+        fraction = Fraction(unicodedata.numeric(part["vulgar"])).limit_denominator(10)
+        glued = (part["glued"] or "").strip()
+        above = numbers[0].value if numbers else Decimal(glued or 0)
+        return None if _is_long(above) else abs(int(above)) + fraction
+    terms = [one.value for one in numbers[1 if whole else 0 :]]
+    if part["frac"] and len(terms) == 1:  # \frac12
+        tens, ones = divmod(int(terms[0]), 10)
+        terms = [Decimal(tens), Decimal(ones)]
+    over, under = terms
+    if not whole and part["slash"]:
+        over = over.copy_abs()
+    if not under or any(_is_long(term) for term in terms):
+        return None
+    fraction = Fraction(over) / Fraction(under)
+    if not whole:
+        return fraction
+    proper = 0 <= fraction < 1 and not _is_long(numbers[0].value)
+    return abs(int(numbers[0].value)) + fraction if proper else None
+
+
+def _is_long(value: Decimal) -> bool:
+    """Whether a decimal has more than ``MOST_DIGITS`` digits when it is written out."""
+    return len(value.as_tuple().digits) > MOST_DIGITS or abs(value.adjusted()) > MOST_DIGITS
 
 
 _UNIT = re.compile(
@@ -212,7 +334,7 @@ _UNIT = re.compile(
 
 
 def _unit(text: str, stop: int) -> str:
-    """The word after a number, in the singular."""
+    """Return the word after a number, in the singular."""
     match = _UNIT.match(text, stop)
     unit = match["unit"] if match else ""
     if "circ" in unit:

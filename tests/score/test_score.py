@@ -1,5 +1,6 @@
 """The final number of an answer, comparing, reporting: on odd answers, and by properties."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from places import SAMPLE
 
@@ -64,12 +65,53 @@ def test_any_text(text):
         report([text], [text], policy)
 
 
+PLAIN = {
+    name: dataclasses.replace(POLICIES["strict"], thousands=name)
+    for name in ("comma", "point", "none", "apostrophe", "lakhs")
+}
+PIECES = st.lists(st.sampled_from(
+    ["1", "0", "25", "125", "1000", "10", ".", ",", "'", " ", "\u00a0", "\u2009", "-", "+", "\u2212", "/", "^",
+     "e5", "E-3", "x", "a", "km", "m2", "%", "$", "€", "USD ", "(", ")", "{", "}", "\\frac", "\\times", "½",
+     "²", "_", ":", "٣", "٫", "٬", "１", "é", "个", "minus ", "negative ", "million", "\n", "T", "0x", "="]
+), max_size=14).map("".join)  # fmt: skip
+
+
 def test_numbers_are_those_of_extract():
     """Plain text is read by the rules of :mod:`numtok.numbers.grammar`."""
     for line in SAMPLE.read_text("utf-8").splitlines():
         text = json.loads(line)["text"]
         found = [one.value for one in read_numbers(text, "strict")]
         assert found == [one.value for one in numtok.extract(text)], text
+
+
+@pytest.mark.parametrize("thousands", PLAIN)
+@given(text=PIECES | st.text(max_size=60))
+@example(text="1.5 0.25 192.168.100.200 1.234,5")
+@example(text="minus 5 - 5 -$5 1/2 2½ 10^3 5 million 20k 0,125 10\u00a0000 \\times10 x_{2} $US5")
+@pytest.mark.thorough
+def test_a_plain_policy_reads_what_extract_finds(thousands, text):
+    """For every grammar, with nothing read beyond numerals."""
+    policy = PLAIN[thousands]
+    found = [(one.value, one.start, one.text) for one in numtok.extract(text, policy.grammar)]
+    read = read_numbers(text, policy)
+    assert [one.value for one in read] == [value for value, *_ in found]
+    for one, (_, start, numeral) in zip(read, found, strict=True):  # $, % and € are read with it
+        assert one.start <= start and start + len(numeral) <= one.stop
+
+
+@given(PIECES | st.text(max_size=60))
+@pytest.mark.thorough
+def test_every_policy_joins_numerals_and_cuts_none(text):
+    """What a policy reads beyond numerals holds them whole, or has none in it (½)."""
+    for policy in POLICIES.values():
+        numerals = [(one.start, one.stop) for one in numtok.extract(text, policy.grammar)]
+        for one in read_numbers(text, policy):
+            cut = [
+                numeral
+                for numeral in numerals
+                if numeral[0] < one.start < numeral[1] or numeral[0] < one.stop < numeral[1]
+            ]
+            assert not cut or text[cut[0][0]] in "+-\u2212", (one, cut)
 
 
 @pytest.mark.parametrize(

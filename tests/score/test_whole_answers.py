@@ -1,0 +1,151 @@
+"""An answer is one number as a whole, or none: in boxes, behind marks and at the end of a text."""
+
+from fractions import Fraction
+
+import pytest
+
+from numtok.score import POLICIES, Policy, equal, final_number, read_numbers
+
+PLACES = ["\\boxed{%s}", "The answer is %s", "The answer is %s.", "#### %s", "%s", "So we get %s.",
+          "Answer: **%s**", "The answer is $%s$", "It took 3 steps.\nThe result is \\( %s \\)."]  # fmt: skip
+PARTS = r"""
+(-2)^2 | {3}^2 | \frac{1}{2}^2 | 2^{3^2} | x/2 | 2/x | 1/n | 5*x | 3xy | 2 x | 5 x^2 | 3\,i | f(2) | (x,5)
+y = x -1 | \text{Option } 3 | 2\pi | 2\sqrt{3} | 3x | x > 3 | (1,2) | [0,1) | \{1,2\} | 3 \text{ or } 4
+\pm 3 | 14:30 | \frac{x}{3} | 2\times3 | \gcd(12, 18) | 0.\overline{3} | 100! | 101_{2} | 10-20 | 5–6
+<0.1 | 12.5 ± 0.3 | not 7 | between 3 and 5 | 3 or 4 | log 5 | 10^-3.5 | 2**0.5 | 4 10/3 | 12,34,567 | 0,5
+1,57% | 3 + 4 | 12 - x | 3 plus 4 | 5 hundredths | x = 2, y = 3 | -(5) | |-5| | 5 mod 3 | more than 3
+2 hours and 30 minutes | 5 ft 3 in | 1 in 6 | 20% of 30 | twice 5 | the square root of 2 | 5 to the power of 2
+3 \times 10^{x} | \begin{pmatrix} 1 \\ 2 \end{pmatrix} | 5 \pmod 7 | x \in \{5\} | \left(\frac{1}{2}\right)^3
+0.333... | 3:4 | \binom{5}{2} | 3, 4 | 3/0 | sqrt(2) | 2π | ∛5 | 1.2.3 and 4
+"""
+WHOLE = {
+    r"5 hundred thousand": 500000, r"minus 5": -5, "− 5": -5, "- 5": -5, "= - 5": -5, "negative 5": -5,
+    r"\text{minus }5": -5, "$5 bn": 5 * 10**9, "$5 M": 5 * 10**6, "$20 K": 20000, "$5.2 bn": 52 * 10**8,
+    "$5M": 5 * 10**6, r"\frac{-3}{4}": Fraction(-3, 4), r"\frac{3}{-4}": Fraction(-3, 4),
+    r"\frac{1.5}{2}": Fraction(3, 4), r"\displaystyle\frac12": Fraction(1, 2),
+    r"5\,\mathrm{cm}^{2}": 5, r"11,\! 111": 11111, r"10\ 000": 10000, r"x\approx11": 11,
+    "2½": Fraction(5, 2), r"x = \frac{6}{8} = \frac{3}{4}": Fraction(3, 4), "48/2 = 24": 24,
+    r"5!=120": 120, r"\sqrt{16} = 4": 4, "18 cm": 18, "3 m/s^2": 3, "90°": 90, "25%": 25, "(5)": 5,
+}  # fmt: skip
+SENTENCES = {
+    "The answer is 71, not 72": 71,
+    "The answer is 72, because 48 + 24 is 72": 72,
+    "#### 72 because 48 + 24 = 72": 72,
+    "The answer is 12 pairs (x, y) with x + y = 5.": 12,
+    "The answer is 42 (from 6 and 7).": 42,
+    "The answer is $18 a day.": 18,
+    "The answer is 20+ people.": 20,
+    "The answer is 5 km; that is 5,000 m.": 5,
+    "The answer is 20 and that is final.": 20,
+    "The answer is 12 at x = 3.": 12,
+    "The answer is 99 of 100.": 99,
+    "Max has 5 apples": 5,
+    "The difference between 3 and 5 is 2": 2,
+    "16 - 3 - 4 = 9 eggs are left": 9,
+    "Step 3: 4 * 5 = 20": 20,
+    "1) 72": 72,
+    "- 20 apples\n- 5 pears": 5,
+    "Total - 42": 42,
+    "所以 48 + 24 = 72 个。": 72,
+    "<answer>5</answer>": 5,
+    r"\begin{align*} x &= 2 + 3 \\ &= 5 \end{align*}": 5,
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("part", PARTS.strip().replace("\n", " | ").split(" | "))
+def test_a_part_does_not_stand_for_the_whole(part, place):
+    assert final_number(place.replace("%s", part)) is None
+
+
+@pytest.mark.parametrize("place", PLACES[:6] + PLACES[8:])
+@pytest.mark.parametrize("written", WHOLE)
+def test_a_number_with_what_belongs_to_it_is_read(written, place):
+    found = final_number(place.replace("%s", written))
+    assert found is not None and found.value == WHOLE[written]
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+def test_a_clause_ends_an_answer(text):
+    found = final_number(text)
+    assert found is not None and found.value == SENTENCES[text]
+
+
+@pytest.mark.parametrize(("text", "value"), [(r"\( - 5 \)", -5), (r"$x\approx11$", 11), ("$29$", 29),
+                                             (r"\boxed{- 5}", -5), ("-$40", -40), ("$-40$", -40)])  # fmt: skip
+def test_formulas_in_a_text(text, value):
+    found = final_number(text)
+    assert found is not None and found.value == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("the result of multiplying 12 by 3 is 36", 36),
+        ("the result of 2 + 3 is 5", 5),
+        ("The result of 2 + 3 is 5. It has 1 digit.", 5),
+        ("As a result of 3 discounts he pays 12 dollars", 12),
+        ("#### Step 1: Add", None),
+        ("#### Step 1: Add 2 and 2\n2 + 2 = 4\n#### 4", 4),
+        ("#### 1. Add the apples\n2 + 2 = 4\n#### 4", 4),
+        ("<think>The answer is 5", None),
+        ("The answer is 4.\n<think>or 5", 4),
+        ("<think>5</think>", None),
+    ],
+)
+def test_marks(text, value):
+    found = final_number(text)
+    assert (found and found.value) == value
+
+
+def test_dollars_around_a_formula_are_no_money():
+    match = Policy(currency="match")
+    assert equal("$29$", "29", policy=match) and equal(r"$29\text{ cm}$", "29", policy=match)
+    assert not equal("$29", "29", policy=match) and equal("$29 or so", "$29", policy=match)
+    assert [one.currency for one in read_numbers("$20 for $3")] == ["$", "$"]
+
+
+@pytest.mark.parametrize(
+    ("text", "european"),
+    [
+        ("1.5", None),
+        ("0.25", None),
+        ("192.168.100.200", None),
+        ("1,5", "1.5"),
+        ("1 234,5", "1234.5"),
+    ],
+)
+def test_european_leaves_alone_what_its_grammar_leaves_alone(text, european):
+    found = final_number(text, "european")
+    assert (found and str(found.value)) == european
+
+
+def test_contradicting_answers_can_be_refused():
+    strict = Policy(several="none")
+    for text in (r"\boxed{5} or \boxed{6}", "The answer is 5. No, the answer is 6.", "#### 5\n#### 6",
+                 r"The answer is 5. \boxed{6}", r"\boxed{5} and \boxed{x}"):  # fmt: skip
+        assert (
+            final_number(text, strict) is None and final_number(text) is not None
+        ) or "x" in text
+    for text in (
+        r"The answer is \boxed{5}.",
+        r"\boxed{5}, \boxed{5.0}",
+        "The answer is 5.",
+        "6, no, 5",
+    ):
+        found = final_number(text, strict)
+        assert found is not None and found.value == 5
+
+
+def test_thousands_of_other_countries():
+    written = {"apostrophe": "1'234.5", "lakhs": "1,23,456", "point": "1.234,5", "none": "1234.5"}
+    wanted = {"lakhs": 123456}
+    for thousands, text in written.items():
+        found = final_number(text, Policy(thousands=thousands))
+        assert found is not None and found.value == Fraction(wanted.get(thousands, "1234.5"))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_ambiguous_marks_of_thousands_are_no_answer(policy):
+    for text in ("1,5,3", "1.2.3"):
+        assert final_number(text, policy) is None
