@@ -71,4 +71,5 @@ class AnswersOnly(Dataset[dict[str, Any]]):
                 " cannot be told from its question; give the text that ends every question"
             )
         labels[: ends[-1] + 1] = IGNORED
-        return type(row)({**row, "labels": labels})
+        labelled: dict[str, Any] = type(row)({**row, "labels": labels})
+        return labelled
