@@ -37,6 +37,12 @@ _HEADING = re.compile(
     r"|\s*\d{1,2}[.)]\s+[A-Z][^\n]*\n\s*\S",
     re.IGNORECASE,
 )
+# an answer without a number: a formula, a letter, a number in words, digits that are no numeral
+_NO_NUMBER = re.compile(
+    r"[\s*_`:(]*(?:\$|\\|[A-Za-zα-ω][.)\s*]*\Z|[^\W\d]*\d|(?:zero|one|two|three|four|five|six|seven|eight|nine|ten"
+    r"|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|(?:a\s)?hundred)\b)",
+    re.IGNORECASE,
+)
 _MARKER = re.compile(
     r"\b(?:final\s+)?(?:answer|(?<!\bas\sa\s)result)\s*+(?:\(s\))?(?:\*\*|__|`|\")*+\s*+"
     r"(?:(?:of|to|for)\s[^\n.!?;:=]{0,120}?\s)?"
@@ -124,6 +130,11 @@ class _Text:
         inside = [one for one in self.readings[first:last] if one.stop <= stop]
         return read_quantities(self.text, inside, start, stop, boxed)
 
+    def has_number(self, start: int, stop: int) -> bool:
+        """Whether a number begins in text[start:stop]."""
+        first = bisect.bisect_left(self.starts, start)
+        return first < len(self.starts) and self.starts[first] < stop
+
     def whole(self, start: int, stop: int) -> Answer | None:
         """Return the one quantity of text[start:stop], None if there are several."""
         quantities = list(itertools.islice(self.quantities(start, stop, boxed=True), 2))
@@ -194,13 +205,19 @@ def _marker(text: _Text) -> Iterator[Answer | None]:
 
 
 def _behind(places: Iterable[int], text: _Text) -> Iterator[Answer | None]:
-    """Yield the first quantity of the first line after each place that has more than marks."""
+    """Yield the first quantity of the first line after each place that has more than marks; None
+    for an answer that is no number, nothing for words that only lead to one.
+    """
     for place in places:
         word = _WORD.search(text.text, place)
         if word is None:
             continue
         end = text.text.find("\n", word.end())
-        yield from itertools.islice(text.quantities(place, len(text.text) if end < 0 else end), 1)
+        end = len(text.text) if end < 0 else end
+        quantities = list(itertools.islice(text.quantities(place, end), 1))
+        if not quantities and not text.has_number(place, end):
+            quantities += [None] * bool(_NO_NUMBER.match(text.text, place, end))
+        yield from quantities
 
 
 def _last(text: _Text) -> Iterator[Answer | None]:

@@ -40,6 +40,8 @@ _FUNCTIONS = _words(
     """log ln lg exp sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh sqrt cbrt gcd lcm mod max
     min floor ceil abs det root"""
 )
+_FACTORS = _FUNCTIONS - _words("min max floor ceil abs root")  # 5 min is a time, 5 ln 2 a product
+_BOUNDS = _words("below above under over exceeding beyond")
 _SPOILERS = _words("twice thrice half double triple not nor neither never cannot")
 _LABELS = _words(
     "option choice step case part question problem exercise example item figure table equation section"
@@ -72,6 +74,8 @@ _SETTING = (  # commands that say how to set type
     r"|center|displaymath|math)\*?\}|\\[ ,;:!>$%&\#()\[\]]"
 )
 _BRACKET = re.compile(r"\\left|[(\[{|]")
+_HALF = re.compile(r"\s+(?:a|one|two|three)[\s-]+(?:half|halves|thirds?|quarters?|fourths?)\b")
+_UNIT_GOES_ON = re.compile(r"[^\W\d_²³}][·⋅*/](?:[^\W\d_]|\(|\\[a-z])|}/\\[a-z]")
 _POWER = re.compile(r"\s+the\s+(?:power|second|third|\w+th)\b")
 _UPRIGHT = re.compile(
     r"(?:\\(?:text|mathrm|rm)\s?\{?[\s~]*|°\s?|\\circ\s?\}?[\s~]*(?:\\text\{\s?)?)\Z"
@@ -81,15 +85,15 @@ _TOKEN = re.compile(
       (?P<skip> [\s\u200b\ufeff]+ | {_SETTING} | \^\s?\{{?\s?\\(?:circ|degree)(?![A-Za-z])\s?\}}?
         | </?[A-Za-z][\w-]*/?> )
     | (?P<stop> -{{1,5}}> | ={{1,5}}> | [\u2190-\u21ff\u27f0-\u27ff] | \\(?:(?:long)?(?:right|Right)arrow|implies|therefore
-        |to)(?![A-Za-z]) | \\\\ | [;；。！？] | \?+ | >>+ )
+        |to)(?![A-Za-z]) | \\\\ | [。！？] | \?+ | >>+ )
     | (?P<equals> (?:\\(?:approx|simeq|sim|equiv|doteq|coloneqq)(?![A-Za-z]) | [=≈≃≅≐])+ )
     | (?P<operator> \\(?:times|cdot|div|ast)(?![A-Za-z]) )
-    | (?P<relation> \\(?:pm|mp)(?![A-Za-z]) | ! =+ )
+    | (?P<relation> \\(?:pm|mp)(?![A-Za-z]) | ! =+ | \+/-? )
     | (?P<formula> \\(?:begin|end)\s?\{{\w+\*?\}} | \\(?:[A-Za-z]+|.) | \d+ )
     | (?P<raised> \^\s?(?:\{{\s?[-\u2212]?\d+\s?\}} | [-\u2212]?\d+) | [⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+ )
     | (?P<label> \(?(?<![^\W_])[A-J]\)(?=[\s*]) )
     | (?P<word> [^\W\d_]+ (?: ['’.&]?[^\W\d_] | (?<=[^\W\d_]{{2}})-[^\W\d_]{{2}} | /[^\W\d_] )*+ )
-    | (?P<comma> [,，、،] )
+    | (?P<comma> [,，、،;；] )
     | (?P<dots> \.\.+ | … )
     | (?P<dot> \. )
     | (?P<bang> !+ )
@@ -189,7 +193,9 @@ class _Phrase:
 
     def number(self, reading: Reading) -> None:
         """Read a number."""
-        spoilt = reading.answer is None or self.spoils > 0 or self.labels
+        spoilt = (
+            reading.answer is None or self.spoils > 0 or self.labels or self._is_multiple(reading)
+        )
         if self.has_number and self.link == "numbering":
             self.open = _Open.NOTHING
         if self.has_number:
@@ -204,6 +210,14 @@ class _Phrase:
         self.listed = _Open.NOTHING
         self.labelled = self.labels
         self._operand(reading.stop)
+
+    def _is_multiple(self, reading: Reading) -> bool:
+        """Whether the k of 5k is a variable, as in a formula."""
+        thousands = self.text[reading.stop - 1 : reading.stop] in ("k", "K")
+        in_formula = self.boxed or self.text[reading.stop : reading.stop + 1] == "$"
+        return (
+            thousands and in_formula and reading.answer is not None and not reading.answer.currency
+        )
 
     def _operand(self, stop: int) -> None:
         self.operand_stop, self.words, self.link, self.spoils, self.labels = stop, 0, "", 0, False
@@ -227,12 +241,12 @@ class _Phrase:
         word = token.lower()
         if len(token) == 1 and self._is_variable(start, stop, token):
             self._formula(start, stop, token)
-        elif word in _JOINS:
-            self._join(word, stop)
         elif word in _EQUALS:
             self._equals(start, stop, token)
-        elif word in _FUNCTIONS:
+        elif word in _FUNCTIONS or (word in _BOUNDS and self.open is _Open.NOTHING):
             self._function(word, 1)
+        elif word in _JOINS:
+            self._join(word, stop)
         elif word in _SPOILERS or word.endswith(("n't", "n’t")):
             self._function(word, 3)
         elif word in _BEHIND and self.has_number and not self.words:
@@ -308,10 +322,9 @@ class _Phrase:
 
     def _function(self, word: str, reach: int) -> None:
         """A word that makes another number of the next one, within so many words."""
-        if self.has_number and word == "mod":
+        if self.has_number and (word == "mod" or (word in _FACTORS and not self.words)):
             self.open = _Open.SPOILT
-            return
-        if self.has_number:
+        elif self.has_number:
             self.end()
         self.spoils = reach
 
@@ -319,9 +332,11 @@ class _Phrase:
         """A word that joins two numbers: and, or, to, plus."""
         if self.has_number and word == "to" and _POWER.match(self.text, stop):
             self.open, self.spoils = _Open.SPOILT, 3
+        elif self.has_number and word == "and" and _HALF.match(self.text, stop):
+            self.open = _Open.SPOILT  # 5 and a half
         if self.open is _Open.NOTHING:
             self.spoils = 2 if word in ("than", "times", "plus", "minus") else self.spoils
-        elif word in ("to", "through", "over", "times") and (self.words or not self.has_number):
+        elif word in ("to", "through", "over", "times") and (self.words > 1 or not self.has_number):
             self._end_part()
         else:
             self.link = "and" if word == "and" else "word"
@@ -345,6 +360,8 @@ class _Phrase:
         times = token not in _DASHES and token not in "/*"
         if token == "+" and start == self.operand_stop and self.text[stop : stop + 1].isspace():
             return  # 20+ people
+        if self.has_number and self.words and _UNIT_GOES_ON.match(self.text, start - 1, self.stop):
+            return  # kg·m/s
         if self.open is not _Open.NOTHING:
             self.link = "times" if times else "operator"
         elif token in _RELATIONS or (token.startswith("\\") and self.words):

@@ -26,8 +26,26 @@ from numtok.score.policy import Policy, policy_named
 
 MOST_DIGITS = 4_000  # of a fraction or a power; longer ones are not read
 _EXACT = Context(prec=999_999_999_999, Emax=999_999_999_999_999_999, Emin=-999_999_999_999_999_999)
-_SCALES = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_SCALES = {
+    "hundred": 2,
+    "thousand": 3,
+    "million": 6,
+    "billion": 9,
+    "trillion": 12,
+    "lakh": 5,
+    "crore": 7,
+}
+_SCALES |= {
+    "tausend": 3,
+    "millionen": 6,
+    "millones": 6,
+    "milliard": 9,
+    "milliarde": 9,
+    "milliarden": 9,
+}
+_HAN_SCALES = {"百": 2, "千": 3, "万": 4, "萬": 4, "亿": 8, "億": 8}
 _SHORT_SCALES = {"k": 3, "K": 3, "M": 6, "m": 6, "B": 9, "b": 9, "bn": 9, "T": 12}
+_ANY_SCALE = re.compile("|".join(sorted(_SCALES, key=len, reverse=True)))
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _FRACTIONS = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞⅐⅑⅒"
 _CURRENCY = r"(?:US|A|C|NZ|HK|S)?\\?\$|[€£¥₹₩₽₺₫₦฿₱]|(?:USD|EUR|GBP|Rs\.?|INR|CHF)(?=[\ ]|\d)"
@@ -144,7 +162,8 @@ def _pattern(policy: Policy) -> re.Pattern[str]:
     minus = r"[-\u2212\uff0d]\s*+|\b(?i:minus|negative)[\s}]++" if policy.signs else never
     frac = r"\\[dtc]?frac" if policy.fractions and policy.latex else never
     begins = rf"[{_FIRST}{_TEN}{_POINT}]|{frac}|\d*+[{_FRACTIONS}]"
-    scale = rf"(?i:{'|'.join(_SCALES)})s?" if policy.scales else never
+    scale = rf"(?i:{_ANY_SCALE.pattern})s?" if policy.scales else never
+    han = rf"\s?[{''.join(_HAN_SCALES)}]{{1,2}}" if policy.scales else never
     short = "|".join(sorted(_SHORT_SCALES, key=len, reverse=True)) if policy.scales else never
     kilo = r"[kK]|[^\S\n]?bn" if policy.scales else never
     return re.compile(
@@ -156,6 +175,7 @@ def _pattern(policy: Policy) -> re.Pattern[str]:
           | (?P<base> {grouped} | {numeral} ) (?: (?P<ten> {ten} )?+ {power} )?+ )
         (?: \s*+(?P<percent>\\?% | ％ | (?i:per\s?cent(?:age)?|pct)\b )
           | (?(currency)[^\S\n]?(?P<short>{short})\b | (?P<kilo>{kilo})\b )
+          | (?P<han>{han})
           | (?: [^\S\n]|-|\\[ ]|~ )?+ (?: \\text\{{\s*+ )?+ (?P<scale>{scale}(?:\s{scale})*+)\b
         )?+
         (?P<behind> \s?[€£] )?+
@@ -258,7 +278,8 @@ def _value(match: re.Match[str], parts: list[Number]) -> Decimal | Fraction | No
                 value = _power(value, exponent)
     shift = _SHORT_SCALES.get((part["short"] or part["kilo"] or "").strip(), 0)
     words = (part["scale"] or "").lower()
-    shift += sum(_SCALES[word] for word in re.findall("|".join(_SCALES), words))
+    shift += sum(_SCALES[word] for word in _ANY_SCALE.findall(words))
+    shift += sum(_HAN_SCALES[one] for one in (part["han"] or "").strip())
     if shift and value is not None:
         return value * 10**shift if isinstance(value, Fraction) else _shifted(value, shift)
     return value

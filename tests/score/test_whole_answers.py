@@ -16,6 +16,7 @@ y = x -1 | \text{Option } 3 | 2\pi | 2\sqrt{3} | 3x | x > 3 | (1,2) | [0,1) | \{
 1,57% | 3 + 4 | 12 - x | 3 plus 4 | 5 hundredths | x = 2, y = 3 | -(5) | |-5| | 5 mod 3 | more than 3
 2 hours and 30 minutes | 5 ft 3 in | 1 in 6 | 20% of 30 | twice 5 | the square root of 2 | 5 to the power of 2
 3 \times 10^{x} | \begin{pmatrix} 1 \\ 2 \end{pmatrix} | 5 \pmod 7 | x \in \{5\} | \left(\frac{1}{2}\right)^3
+5 and a half | 5 ln 2 | +/-5 | 5; 6 | 5 km to 7 km | 5x3 | below 5 | 5 (mod 7) | C(5,2) | 1 and 1/2
 0.333... | 3:4 | \binom{5}{2} | 3, 4 | 3/0 | sqrt(2) | 2π | ∛5 | 1.2.3 and 4
 """
 WHOLE = {
@@ -24,7 +25,7 @@ WHOLE = {
     "$5M": 5 * 10**6, r"\frac{-3}{4}": Fraction(-3, 4), r"\frac{3}{-4}": Fraction(-3, 4),
     r"\frac{1.5}{2}": Fraction(3, 4), r"\displaystyle\frac12": Fraction(1, 2),
     r"5\,\mathrm{cm}^{2}": 5, r"11,\! 111": 11111, r"10\ 000": 10000, r"x\approx11": 11,
-    "2½": Fraction(5, 2), r"x = \frac{6}{8} = \frac{3}{4}": Fraction(3, 4), "48/2 = 24": 24,
+    "2½": Fraction(5, 2), r"x = \frac{6}{8} = \frac{3}{4}": Fraction(3, 4), "48/2 = 24": 24, "5 lakh": 500000, "5万": 50000, "5 kg·m/s": 5,
     r"5!=120": 120, r"\sqrt{16} = 4": 4, "18 cm": 18, "3 m/s^2": 3, "90°": 90, "25%": 25, "(5)": 5,
 }  # fmt: skip
 SENTENCES = {
@@ -96,6 +97,16 @@ def test_formulas_in_a_text(text, value):
 def test_marks(text, value):
     found = final_number(text)
     assert (found and found.value) == value
+
+
+@pytest.mark.parametrize("answer", ["twelve", r"$\pi$", "5h30", "B", "$x$", "1.2.3", "H2O"])
+def test_an_answer_without_a_number_is_not_sought_elsewhere(answer):
+    assert final_number(f"It took 3 steps. The answer is {answer}.") is None
+
+
+def test_words_that_lead_to_an_answer_are_none():
+    found = final_number("Answer: Let us see.\nApril and May are 48 + 24 = 72 clips.")
+    assert found is not None and found.value == 72
 
 
 def test_dollars_around_a_formula_are_no_money():
