@@ -27,7 +27,7 @@ GRAMMARS = [Grammar(), Grammar.data(), Grammar.european(), Grammar.indian(), Gra
 GRAMMARS += [Grammar.finance(), Grammar(accounting=True, unicode_digits=False, grouping="_")]
 ANSWERS = r"""\boxed{\frac{3}{4}} #### -1,234.5|The answer is 25%.|= $3.5 million, or 2 1/2 km
 |so \( 10^{5} \times 1{,}000 \) ½|1e5 ٤٢ (7, 8)|Answer: 1.234,56 €|x = 3/0"""
-MARKS = r"\boxed{|}|{|\frac{|####|answer is|%|million|k|^{|\times 10^|e999999999|/|{,}|½|$|\text{"
+MARKS = r"\boxed{|\pm|minus |<think>|<<|\left(| or |, |!|\,|×|}|{|\frac{|####|answer is|%|million|k|^{|\times 10^|e999999999|/|{,}|½|$|\text{"
 
 
 class Target(NamedTuple):
