@@ -43,7 +43,7 @@ def parts_of(sources, count):
 
 def content_of(source):
     with ByteStream(dataclasses.replace(source, compression=None)) as stream:
-        return stream.read()
+        return stream.read(1 << 20)
 
 
 @given(FILES, st.integers(1, 40))

@@ -153,12 +153,14 @@ def test_a_file_that_is_there_or_was_made_meanwhile_stays(tmp_path):
     assert read(write(path, [ids(1)], overwrite=True)).num_rows == 1
 
 
-def test_folders_are_made_and_bad_places_refused(tmp_path):
-    assert read(write(tmp_path / "x" / "y" / "a.parquet", [ids(3)])).num_rows == 3
+def test_bad_places_are_refused(tmp_path):
+    (tmp_path / "x").mkdir()
+    assert read(write(tmp_path / "x" / "a.parquet", [ids(3)])).num_rows == 3
     assert read(write(tmp_path / "a.bin", [ids(1)], format="arrow")).num_rows == 1
     (tmp_path / "file").write_text("")
     for name, options, reason in (
-        ("file/a.parquet", {}, "folder"),
+        ("file/a.parquet", {}, "there is no folder"),
+        ("x/y/a.parquet", {}, "there is no folder"),
         ("x", {"format": "parquet"}, "folder"),
         ("n" * 250 + ".parquet", {}, "too long"),
         ("a.csv", {}, r"\.parquet, \.arrow"),

@@ -117,6 +117,9 @@ class _Indexed(Streams):
 
 @contextlib.contextmanager
 def _open_indexed(prefix: str, to: str, dtypes: Dtypes, overwrite: bool) -> Iterator[Streams]:
+    if not is_url(prefix):  # it names several files, as a folder does, which is made too
+        with contextlib.suppress(OSError):  # told with the name of the first file
+            Path(prefix).parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         yield _Indexed(
             prefix, to, dtypes, lambda path: stack.enter_context(new_file(path, overwrite))
