@@ -42,7 +42,7 @@ class Cells(NamedTuple):
         return Cells(self.names, self.starts[chosen], self.stops[chosen])
 
     def column_of(
-        self, document: npt.NDArray[np.int64], stop: npt.NDArray[np.int64]
+        self, document: npt.NDArray[np.integer[Any]], stop: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
         """int64[n]: in which of the k spans n numbers end; -1 for text that the template has itself.
 
