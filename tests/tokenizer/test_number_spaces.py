@@ -40,16 +40,16 @@ def test_the_space_is_written_back(representation, text, decoded):
 @example(["10", "-", "5"], " ")
 @example(["7", "e", "-", "5"], " ")
 @example(["a", "-", "5"], "")
+@example(["12", "12", "12"], "")  # more than some representations hold
 def test_every_number_is_read_from_the_decoded_text(representation, words, joint):
     """With its value; where the sign is text, without it."""
     tok, text = make(representation), joint.join(words)
     batch = tok.encode_batch([text])
     (decoded,) = tok.decode_batch(batch).to_pylist()
-    read = [float(one.value) for one in numtok.extract(decoded)]
-    values = batch.column("number_value").to_pylist()[0]
-    if not tok.carries_sign:
-        read, values = map(abs, read), map(abs, values)
-    assert list(read) == pytest.approx(list(values), rel=0.01)  # three digits
+    read = iter([float(one.value) for one in numtok.extract(decoded)])
+    sign = abs if not tok.carries_sign else float
+    for value in batch.column("number_value").to_pylist()[0]:  # some are left as text
+        assert any(sign(one) == pytest.approx(sign(value), rel=0.01) for one in read), decoded
     stream = DecodeStream()
     ids = batch.column("input_ids").to_pylist()[0]
     pieces = [*(stream.step(tok, one) for one in ids), stream.finish(tok)]
