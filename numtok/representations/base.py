@@ -113,8 +113,12 @@ class Representation(ABC):
         """Whether it has to be fitted to the numbers of a corpus before it holds any."""
         return False
 
-    def fitted_to(self, values: npt.NDArray[np.float64]) -> Representation:
-        """The same, fitted to float64[n]; one that is never :attr:`unfitted` as it is."""
+    def fitted_to(
+        self, values: npt.NDArray[np.float64], counts: npt.NDArray[np.float64] | None = None
+    ) -> Representation:
+        """Return a copy fitted to float64[n], each of which occurs once or ``counts`` times,
+        float64[n]. One that is never :attr:`unfitted` returns itself.
+        """
         return self
 
     @property

@@ -99,17 +99,7 @@ def fitted_bins(statistics: Statistics) -> list[Representation]:
     """
     values, weights = statistics.examples.numbers().to_float64(), statistics.examples.weights()
     kinds = QuantileBins(), QuantileBins(32, soft=True)
-    return [_fitted_to(kind, values, weights) for kind in kinds]
-
-
-def _fitted_to(kind: Any, values: Any, weights: Any) -> Representation:
-    """The representation fitted to weighted values, if it takes weights, or to the values."""
-    weighted: Representation = (
-        kind.fitted_to(values, weights)
-        if isinstance(kind, QuantileBins)
-        else kind.fitted_to(values)
-    )
-    return weighted
+    return [kind.fitted_to(values, weights) for kind in kinds]
 
 
 def losses(
@@ -121,7 +111,7 @@ def losses(
     chosen = candidates(statistics) if representations is None else representations
     examples = statistics.examples.numbers(), statistics.examples.weights()
     floats = examples[0].to_float64(), examples[1]
-    chosen = [_fitted_to(one, *floats) if one.unfitted else one for one in chosen]
+    chosen = [one.fitted_to(*floats) if one.unfitted else one for one in chosen]
     values, counts = magnitudes.lower_ends(statistics.counts["magnitudes"])
     scaled = Numbers.parse(values.tolist()), counts.astype(np.float64)
     return [_loss(representation, statistics, examples, scaled) for representation in chosen]
