@@ -63,8 +63,10 @@ DECIMAL_MARKS = (".", ",")
 ARABIC_POINT, ARABIC_COMMA = "\u066b", "\u066c"  # the decimal mark and the separator of Arabic
 EXPONENTS = ("eE", "eEdD")
 # half-open ranges of code points: $, those of Latin 1 and of their own block, and full-width ones
-CURRENCY_SIGNS = ((0x24, 0x25), (0xA2, 0xA6), (0x20A0, 0x20D0), (0xFF04, 0xFF05), (0xFFE0, 0xFFE2))
-CURRENCY_SIGNS += ((0xFFE5, 0xFFE7),)
+CURRENCY_SIGNS = (
+    *((0x24, 0x25), (0xA2, 0xA6), (0x20A0, 0x20D0)),
+    *((0xFF04, 0xFF05), (0xFFE0, 0xFFE2), (0xFFE5, 0xFFE7)),
+)
 FRACTIONS = ((0xBC, 0xBF), (0x2150, 0x2160), (0x2189, 0x218A))  # such as ½
 UNITS = ("m", "km", "dm", "cm", "mm", "\u00b5m", "\u03bcm", "um", "nm", "ft", "in", "yd", "mi")
 # ISO 4217, and what prices have before them in India, Malaysia and Scandinavia

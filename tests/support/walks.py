@@ -13,7 +13,9 @@ from numtok.tokenizer.well_formed import NumberRules
 
 # text that numbers might run into; without the comma, as only digits decide what it joins
 BESIDE = [*" .-)+('%]", *"aeExXDdu0123", "½", "\\", "$", "US", "pm", "e-", "kg", "Dog", "..", "--"]
-HEXADECIMAL = re.compile("0[xX]")  # only digits decide that the number is 0
+# only digits decide that the number is 0, and that it stands alone in parentheses
+LEFT_OPEN = re.compile("0[xX]")
+LEFT_OPEN_IN_ACCOUNTS = re.compile(r"0[xX]|\([^()]*\)")
 LONGEST = 16  # tokens of a number
 
 
@@ -74,7 +76,8 @@ def misread(tokenizer, ids):
         count += len(written)
         read = iter([one.value for one in extract(text, tokenizer.grammar)])
         same = (lambda a, b: abs(a) == abs(b)) if single else _same
-        if HEXADECIMAL.search(text) is None:
+        left_open = LEFT_OPEN_IN_ACCOUNTS if tokenizer.grammar.accounting else LEFT_OPEN
+        if left_open.search(text) is None:
             texts += [text] * (not all(any(same(one, two) for two in read) for one in written))
     return texts, count
 

@@ -269,12 +269,12 @@ HEADS = {"xval": "scalar", "bits": "bits"}
 BESIDE = ["(", "z", "e", "kg", "7", "42", ".", "-", ")"]
 
 
-def all_read(found):
-    """Whether each number that was written is read from its text, whatever its sign; also digits
-    that are text may be read as numbers.
+def all_read(found, prompt):
+    """Whether each number that was written is read from the text behind the prompt, whatever its
+    sign; also digits that are text may be read as numbers.
     """
     for text, values in zip(found.texts, found.values, strict=True):
-        read = iter([abs(float(number.value)) for number in numtok.extract(text)])
+        read = iter([abs(float(number.value)) for number in numtok.extract(prompt + text)])
         if not all(abs(value) in read for value in values):
             return False
     return True
@@ -303,4 +303,4 @@ def test_as_many_numbers_are_read_as_were_written(name, source):
         torch.manual_seed(1)
         found = generate(model, tokenizer, ["It is"], well_formed=well_formed, **options)
         assert sum(map(len, found.values)) >= 6
-        assert all_read(found) == well_formed
+        assert all_read(found, "It is") == well_formed
