@@ -70,7 +70,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("name", ["xval", "compact", "wide", "place", "packed"])
 def test_every_stream_is_that_of_the_rows(name, to, folder, tmp_path):
     (path,) = folder.glob(f"{name}.*")
-    rows, out = token_rows(path), tmp_path / "sub" / "out"
+    rows, out = token_rows(path), tmp_path / "out"
     result = CliRunner().invoke(cli, ["export", str(path), "--to", to, str(out)])
     assert result.exit_code == 0, result.output
     about = json.loads(Path(f"{out}.json").read_text("utf-8"))

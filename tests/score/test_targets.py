@@ -24,6 +24,9 @@ def test_european_answers_and_plain_targets():
     assert equal("1,5", "1,5", policy="european", target_policy="european")
     told = report(["1,5", "5"], ["1.5", "1.5"], "european")
     assert (told.total, told.exact) == (2, 1)
+    told = report(["5", "5"], ["1,5", "1.234,5"], "european")  # no plain decimals: neither is 5
+    assert (told.total, told.without_target) == (0, 2)
+    assert told.target_examples == [(0, "1,5"), (1, "1.234,5")]
     told = report(["1,5"], ["1,5"], "european", "european")
     assert (told.total, told.exact) == (1, 1)
 
