@@ -10,7 +10,6 @@ from __future__ import annotations
 import bisect
 import collections
 import dataclasses
-import functools
 import itertools
 import re
 from collections.abc import Iterable, Iterator
@@ -43,6 +42,7 @@ _NO_NUMBER = re.compile(
     r"|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|(?:a\s)?hundred)\b)",
     re.IGNORECASE,
 )
+_LINE = re.compile(r"^[^\n]*[\d¼-¾⅐-⅞][^\n]*", re.MULTILINE)  # that may hold a number
 _MARKER = re.compile(
     r"\b(?:final\s+)?(?:answer|(?<!\bas\sa\s)result)\s*+(?:\(s\))?(?:\*\*|__|`|\")*+\s*+"
     r"(?:(?:of|to|for)\s[^\n.!?;:=]{0,120}?\s)?"
@@ -112,28 +112,23 @@ class _Text:
 
     def __init__(self, text: str, policy: Policy) -> None:
         self.text, self.policy = text, policy
+        self.read: dict[tuple[int, int], list[Reading]] = {}  # by the span of whole lines
 
-    @functools.cached_property
-    def readings(self) -> list[Reading]:
-        """All numbers of the text."""
-        return list(iterate_readings(self.text, self.policy))
-
-    @functools.cached_property
-    def starts(self) -> list[int]:
-        """Where they begin."""
-        return [reading.start for reading in self.readings]
+    def readings(self, start: int, stop: int) -> list[Reading]:
+        """Return the numbers that lie within text[start:stop]."""
+        first = self.text.rfind("\n", 0, start) + 1
+        last = self.text.find("\n", stop)
+        lines = first, len(self.text) if last < 0 else last
+        if lines not in self.read:
+            self.read[lines] = list(iterate_readings(self.text, self.policy, *lines))
+        read = self.read[lines]
+        begin = bisect.bisect_left(read, start, key=lambda one: one.start)
+        end = bisect.bisect_left(read, stop, begin, key=lambda one: one.start)
+        return [one for one in read[begin:end] if one.stop <= stop]
 
     def quantities(self, start: int, stop: int, boxed: bool = False) -> Iterator[Answer | None]:
         """Yield the quantities of text[start:stop]."""
-        first = bisect.bisect_left(self.starts, start)
-        last = bisect.bisect_left(self.starts, stop, first)
-        inside = [one for one in self.readings[first:last] if one.stop <= stop]
-        return read_quantities(self.text, inside, start, stop, boxed)
-
-    def has_number(self, start: int, stop: int) -> bool:
-        """Whether a number begins in text[start:stop]."""
-        first = bisect.bisect_left(self.starts, start)
-        return first < len(self.starts) and self.starts[first] < stop
+        return read_quantities(self.text, self.readings(start, stop), start, stop, boxed)
 
     def whole(self, start: int, stop: int) -> Answer | None:
         """Return the one quantity of text[start:stop], None if there are several."""
@@ -169,7 +164,7 @@ def _agree(one: Answer, other: Answer) -> bool:
 
 def _boxed(text: _Text) -> Iterator[Answer | None]:
     """Yield the number of each box, the last one first."""
-    for box in reversed(list(_BOXED.finditer(text.text))):
+    for box in reversed(collections.deque(_BOXED.finditer(text.text), MOST_MARKS)):
         first = box.end()
         if text.text[first - 1] != "{":
             line = text.text.find("\n", first)
@@ -215,19 +210,18 @@ def _behind(places: Iterable[int], text: _Text) -> Iterator[Answer | None]:
         end = text.text.find("\n", word.end())
         end = len(text.text) if end < 0 else end
         quantities = list(itertools.islice(text.quantities(place, end), 1))
-        if not quantities and not text.has_number(place, end):
+        if not quantities and not text.readings(place, end):
             quantities += [None] * bool(_NO_NUMBER.match(text.text, place, end))
         yield from quantities
 
 
 def _last(text: _Text) -> Iterator[Answer | None]:
     """Yield the last quantity of the last line that holds a number."""
-    if not text.readings:
-        return
-    number = text.readings[-1]
-    start = max(text.text.rfind("\n", 0, number.start) + 1, number.start - MOST_BEFORE)
-    end = text.text.find("\n", number.stop)
-    yield from collections.deque(text.quantities(start, len(text.text) if end < 0 else end), 1)
+    for line in reversed(list(_LINE.finditer(text.text))):
+        if readings := text.readings(*line.span()):
+            start = max(line.start(), readings[-1].start - MOST_BEFORE)
+            yield from collections.deque(text.quantities(start, line.end()), 1)
+            return
 
 
 _WAYS = {"boxed": _boxed, "hash": _hash, "marker": _marker, "last": _last}

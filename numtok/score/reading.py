@@ -25,6 +25,7 @@ from numtok.numbers.number import Number
 from numtok.score.policy import Policy, policy_named
 
 MOST_DIGITS = 4_000  # of a fraction or a power; longer ones are not read
+MOST_BLANK = 200  # characters between a line and the one that it follows
 _EXACT = Context(prec=999_999_999_999, Emax=999_999_999_999_999_999, Emin=-999_999_999_999_999_999)
 _SCALES = {
     "hundred": 2,
@@ -109,15 +110,26 @@ def iterate_numbers(
             yield reading.answer
 
 
-def iterate_readings(text: str, policy: Policy) -> Iterator[Reading]:
-    """Yield every number of a text, those without a value too."""
-    numerals = list(read(text, policy.grammar))
-    skeleton = _skeleton(text, numerals)
+def iterate_readings(
+    text: str, policy: Policy, start: int = 0, stop: int | None = None
+) -> Iterator[Reading]:
+    """Yield every number of a text, or of some lines of it, those without a value too.
+
+    Args:
+        text: a text.
+        policy: how numbers are written.
+        start: where the first line begins.
+        stop: where the last line ends.
+    """
+    offset = max(start - 1, 0)  # with the line feed before
+    lines = text[offset:stop]
+    follows = text[max(0, offset - MOST_BLANK) : offset].strip() != ""
+    numerals = list(read(lines, policy.grammar))
     starts = [numeral.start for numeral in numerals]
-    for match in _pattern(policy).finditer(skeleton):
+    for match in _pattern(policy).finditer(_skeleton(lines, numerals)):
         first = bisect.bisect_left(starts, match.start())
         parts = numerals[first : bisect.bisect_left(starts, match.end(), first)]
-        yield _reading(text, match, parts)
+        yield _reading(lines, match, parts, offset, follows)
 
 
 def _skeleton(text: str, numerals: list[Number]) -> str:
@@ -198,14 +210,18 @@ def _fractions(integer: str, numeral: str, policy: Policy) -> str:
     )
 
 
-def _reading(text: str, match: re.Match[str], parts: list[Number]) -> Reading:
-    """Return what a match of the skeleton reads in the text."""
+def _reading(
+    text: str, match: re.Match[str], parts: list[Number], offset: int, follows: bool
+) -> Reading:
+    """Return what a match of the skeleton reads in some lines, which begin at ``offset`` and follow
+    others or not.
+    """
     start, stop, minus = match.start(), match.end(), match["minus"]
     numeral = parts[0] if len(parts) == 1 else None
     if numeral is not None and (numeral.start, numeral.stop) == (start, stop):  # nothing else
-        answer = Answer(numeral.value, numeral.text, start, stop, unit=_unit(text, stop))
-        return Reading(start, stop, answer)
-    if minus is not None and not _is_sign(text, start, minus):
+        place = start + offset, stop + offset
+        return Reading(*place, Answer(numeral.value, numeral.text, *place, unit=_unit(text, stop)))
+    if minus is not None and not _is_sign(text, start, minus, follows):
         start, minus = match.end("minus"), None
     currency = match["currency"] or ""
     if currency.strip() == "$" and _is_math(text, match.end("currency"), stop):
@@ -213,14 +229,15 @@ def _reading(text: str, match: re.Match[str], parts: list[Number]) -> Reading:
         currency = ""
     value = _value(match, parts)
     if value is None or (match["short"] and not currency):  # the M of $5M$ is a variable
-        return Reading(start, stop, None)
+        return Reading(start + offset, stop + offset, None)
     negative = any(part.text[0] in "-\u2212" for part in parts if part.start == _first(match))
     if negative or minus is not None:
         value = -value if isinstance(value, Fraction) else value.copy_negate()
     percent = match["percent"] is not None
     money = (currency or match["behind"] or "").strip().replace("\\", "")
     unit = "" if percent else _unit(text, stop)
-    return Reading(start, stop, Answer(value, text[start:stop], start, stop, percent, money, unit))
+    written, place = text[start:stop], (start + offset, stop + offset)
+    return Reading(*place, Answer(value, written, *place, percent, money, unit))
 
 
 def _first(match: re.Match[str]) -> int:
@@ -236,14 +253,14 @@ _BEFORE_SIGN = re.compile(
 _MARKUP = " \t*_`\"'"
 
 
-def _is_sign(text: str, at: int, minus: str) -> bool:
+def _is_sign(text: str, at: int, minus: str, follows: bool) -> bool:
     """Whether what looks like a minus at ``at`` is a sign, and no operation, dash or bullet."""
     before = text[max(0, at - 40) : at]
     if len(minus) == 1:  # it touches a currency or a fraction
         return not re.search(r"[\w)\]}%.+\-\u2212\uff0d]\Z", before)
     before = before.rstrip(_MARKUP)
     if not before.strip():
-        return at <= 40 and (not before or minus[0] != "-" or not text[:at].strip())
+        return at <= 40 and (minus[0] != "-" or not (follows or text[:at].strip()))
     if before[-1] == "\n":
         return minus[0] != "-"  # else it begins an item of a list
     return _BEFORE_SIGN.search(before) is not None
@@ -350,7 +367,7 @@ def _is_long(value: Decimal) -> bool:
 
 _UNIT = re.compile(
     r"(?:\s|~|\\[ ,;]|-)*+(?:\\(?:text|mathrm|mbox|textrm)\s*+\{\s*+)?+"
-    r"(?P<unit>(?:[^\W\d_]|[°µ])(?:[^\W\d_]|[/²³])*|\^\s*\{?\\circ\}?)"
+    r"(?P<unit>(?:[^\W\d_]|[°µ])(?:[^\W\d_]|[/²³]){0,40}|\^\s*\{?\\circ\}?)"
 )
 
 
