@@ -20,6 +20,7 @@ from numtok.score.reading import Answer, Reading, iterate_readings
 
 MOST_MARKS = 50  # that are looked behind
 MOST_READ = 1_000_000  # characters at the end of a text, from the next white space on
+MOST_BEHIND = 5_000  # characters of the line behind a mark
 MOST_BEFORE = 2_000  # characters of the line before its last number
 _WORD, _SPACE, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\s"), re.compile(r"\d")
 _THOUGHT = re.compile(r".*</think(?:ing)?>", re.DOTALL)
@@ -207,8 +208,9 @@ def _behind(places: Iterable[int], text: _Text) -> Iterator[Answer | None]:
         word = _WORD.search(text.text, place)
         if word is None:
             continue
+        place = max(place, text.text.rfind("\n", place, word.start()) + 1)
         end = text.text.find("\n", word.end())
-        end = len(text.text) if end < 0 else end
+        end = min(len(text.text) if end < 0 else end, place + MOST_BEHIND)
         quantities = list(itertools.islice(text.quantities(place, end), 1))
         if not quantities and not text.readings(place, end):
             quantities += [None] * bool(_NO_NUMBER.match(text.text, place, end))

@@ -159,8 +159,17 @@ def test_hostile_numbers_end_soon():
     hostile += ["1," * many, "\\boxed{" * 5_000 + "5", "answer is " * 5_000, "#### " * 5_000]
     hostile += ["5" + "\n" * many, "\nQ:" * many + "5", "5\nQ" + " " * many, "answer" + " " * many]
     hostile += [f"answer is 5{'*' * many}a 6", f"answer is 5{'s' * 60}6"]
+    hostile += ["½" * many, "5²" * many, "-" * many + "5", "#### " * many + "a5", "a1\n" * many]
+    hostile += [
+        "answer is " * many + "a5",
+        "\n" * many + "- 5",
+        "5 minus " * 5_000,
+        "\\frac{" * many,
+    ]
+    hostile += [f"550e8400-e29b-41d4-a716-44665544{n:04} 5 " * 9 for n in range(2)]
     for text in hostile:
         final_number(text)
+        final_number(text, Policy(several="none"))
 
 
 def test_report():
