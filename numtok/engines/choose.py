@@ -98,7 +98,8 @@ def make_engine(
 
 def _other_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:
     """``tokenizers``, with the ids of words cached where they are the same everywhere."""
-    return with_words_kept(TokenizersEngine(config, tokens, parse_special), config, tokens)
+    slow = TokenizersEngine(config, tokens, parse_special)
+    return slow if slow.has_rows else with_words_kept(slow, config, tokens)
 
 
 def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:

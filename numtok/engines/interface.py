@@ -27,12 +27,14 @@ class NumtokTokens:
     """The added tokens of numtok."""
 
     # ids of those that stand for a number, ``[NUM]`` and, if there are two forms, `` [NUM]``; -1 if
-    # there is none. For numbers without a frame, of one of the symbols that may begin them.
+    # there is none. For numbers without a frame, of one of the symbols that may begin them; for those
+    # that are tokens of the text (``as_text``), an id beyond all tokens.
     plain: int
     spaced: int = -1
     # ids of the others, ``[/NUM]`` and the symbols of spelled-out numbers: what looks like them in
     # a text is ordinary text
     hidden: tuple[int, ...] = ()
+    as_text: bool = False
 
 
 class Slots(NamedTuple):
@@ -52,6 +54,13 @@ class Slots(NamedTuple):
         """A slot for each of these numbers."""
         places = numbers.document, numbers.per_document(), numbers.start, numbers.stop
         return cls(*places, plain, spaced, offsets)
+
+    @classmethod
+    def none(cls, rows: int) -> Slots:
+        """No slot in so many rows."""
+        places, ids = np.empty(0, np.int64), np.empty(0, np.int32)
+        offsets = np.zeros(rows + 1, np.int64)
+        return cls(ids, offsets, places, places, ids, ids, np.zeros(1, np.int64))
 
     def part(self, first: int, last: int) -> Slots:
         """Those of the documents from ``first`` to ``last``."""

@@ -4,6 +4,7 @@ vocabulary, added after the ids that there are, and its own pre-tokenizer cuts t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,24 @@ from numtok.representations.plain import PlainForm
 
 PREFIX_SPACE = {"type": "Metaspace", "replacement": " ", "prepend_scheme": "always", "split": False}
 CUTS_AT_SPACES = ("WhitespaceSplit", "Metaspace")
+
+
+def with_rows_in_text(config: Config, rows: Sequence[str]) -> Config | None:
+    """``config`` with single characters as rows of its vocabulary, cut from the text around them,
+    where added tokens would change that text: SentencePiece puts a space at the beginning of what
+    stands between two. None for other tokenizers.
+
+    So digits stand in a text as a tokenizer writes them that cuts digits, and the text as it does
+    with them.
+    """
+    steps = steps_of(config.get("pre_tokenizer"), "pretokenizers")
+    before = steps_of(config.get("normalizer"), "normalizers")
+    kinds = {step["type"] for step in steps}
+    puts_space = "Metaspace" in kinds or any(one["type"] == "Prepend" for one in before)
+    if not puts_space or not kinds.issubset(CUTS_AT_SPACES) or not rows:
+        return None
+    cut = _with_splits(config, ["|".join(map(re.escape, rows))])
+    return cut | {"model": _with_vocabulary(config, rows)}
 
 
 class Plain(NamedTuple):
@@ -85,6 +104,14 @@ def _with_groups(step: dict[str, Any]) -> dict[str, Any]:
 
 def _with_rows(source: Config, rows: Sequence[str], added: Sequence[str]) -> Model:
     """The source's model with every row as one token of its own; ids stay."""
+    model = _with_vocabulary(source, added)
+    if isinstance(model["vocab"], list):
+        return _likelier(model, rows)
+    return _merged(model, rows) if model.get("type", "BPE") == "BPE" else model
+
+
+def _with_vocabulary(source: Config, added: Sequence[str]) -> Model:
+    """The source's model with more words in its vocabulary, after all ids that there are."""
     model = dict(source["model"])
     vocabulary = vocabulary_of(source)
     others = {token["id"]: token["content"] for token in source["added_tokens"]}
@@ -93,9 +120,11 @@ def _with_rows(source: Config, rows: Sequence[str], added: Sequence[str]) -> Mod
     beyond = {number: content for number, content in others.items() if content not in vocabulary}
     new = (beyond if added else {}) | dict(enumerate(added, following))
     if isinstance(model["vocab"], list):
-        return _unigram(model, [new[number] for number in sorted(new)], rows)
-    model["vocab"] = model["vocab"] | {content: number for number, content in new.items()}
-    return _merged(model, rows) if model.get("type", "BPE") == "BPE" else Model(model)
+        least = min((score for _, score in model["vocab"]), default=0.0)
+        model["vocab"] = [*model["vocab"], *([new[number], least] for number in sorted(new))]
+    else:
+        model["vocab"] = model["vocab"] | {content: number for number, content in new.items()}
+    return Model(model)
 
 
 def _merged(model: dict[str, Any], rows: Sequence[str]) -> Model:
@@ -111,15 +140,13 @@ def _merged(model: dict[str, Any], rows: Sequence[str]) -> Model:
     return Model(model)
 
 
-def _unigram(model: dict[str, Any], new: Sequence[str], rows: Sequence[str]) -> Model:
+def _likelier(model: Model, rows: Sequence[str]) -> Model:
     """A Unigram model in which a group is likelier than its digits, which are below 0: no other
     piece of text has digits, so nothing else changes.
     """
-    least = min((score for _, score in model["vocab"]), default=0.0)
     groups = {row for row in rows if len(row) > 1}
-    entries = [*model["vocab"], *([one, least] for one in new)]
-    model["vocab"] = [[one, 0.0 if one in groups else score] for one, score in entries]
-    return Model(model)
+    model["vocab"] = [[one, 0.0 if one in groups else score] for one, score in model["vocab"]]
+    return model
 
 
 def _pieces(model: dict[str, Any], texts: Sequence[str]) -> list[list[str]]:

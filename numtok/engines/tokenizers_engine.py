@@ -24,7 +24,9 @@ from numtok.engines.interface import (
     Slots,
     without_numbers,
 )
+from numtok.engines.number_tokens import ordinary_token
 from numtok.engines.pieces import Tokens, put_together
+from numtok.engines.plain import with_rows_in_text
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
 from numtok.engines.tokenizer_json import to_json, tokenizer_errors
 from numtok.errors import NumtokError, TokenizerError
@@ -36,6 +38,9 @@ MOST_KEPT = 4  # tokenizers, each with another stand-in
 class TokenizersEngine:
     """Every tokenizer, by Hugging Face's ``tokenizers``: exact by construction, as each number is
     an added token of the very same tokenizer.
+
+    ``has_rows``: the stand-in of numbers that are tokens of the text is a row of the vocabulary, as
+    an added token would change the text around it.
     """
 
     name = "tokenizers"
@@ -45,6 +50,7 @@ class TokenizersEngine:
         self.tokens = tokens
         self._config, self._parse_special = config, parse_special
         self._by_sentinel: dict[str, Any] = {}
+        self.has_rows = False
         # what cannot be loaded fails here, not at the first text
         self._tokenizer(self._usual_character)
 
@@ -177,7 +183,9 @@ class TokenizersEngine:
 
             config = without_numbers(self._config, self.tokens, parse_special=True)
             last = max((token["id"] for token in config["added_tokens"]), default=-1)
-            config["added_tokens"] = self._added_tokens(sentinel, last)
+            in_text = with_rows_in_text(config, [sentinel]) if self.tokens.as_text else None
+            self.has_rows = in_text is not None
+            config = in_text or config | {"added_tokens": self._added_tokens(sentinel, last)}
             with tokenizer_errors("tokenizers cannot load it"):
                 tokenizer = tokenizers.Tokenizer.from_str(to_json(config))
             tokenizer.encode_special_tokens = not self._parse_special
@@ -192,7 +200,8 @@ class TokenizersEngine:
 
         As `tokenizers` numbers them anew, the hidden ones before that stay, under a name with a
         noncharacter, which no text has. Those after them, perhaps tens of thousands, are left out,
-        so that the stand-ins may get other ids than they have.
+        so that the stand-ins may get other ids than they have. Numbers that are tokens of the text
+        have no added token: their stand-in comes last.
         """
         contents = {self.tokens.plain: sentinel, self.tokens.spaced: " " + sentinel}
         hidden = set(self.tokens.hidden)
@@ -205,6 +214,8 @@ class TokenizersEngine:
                 found.append(token)
             elif number < last:
                 found.append(token | {"content": f"{sentinel}\ufdd0{number}"})
+        if self.tokens.as_text:
+            found.append(ordinary_token(self.tokens.plain, sentinel))
         return found
 
 

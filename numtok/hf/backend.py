@@ -87,6 +87,11 @@ class BackendState:
         return marks_for(self.marks, self.numtok, texts)
 
 
+def source_ids(backend: Any, texts: list[str]) -> list[list[int]]:
+    """The ids of texts, without special tokens."""
+    return [one.ids for one in backend.encode_batch(texts, add_special_tokens=False)]
+
+
 def state_of(part: Any) -> Any:
     """What a part of a ``tokenizers.Tokenizer`` does, to be compared."""
     return None if part is None else part.__getstate__()

@@ -28,13 +28,15 @@ def decode_row(
     nor as many as numbers.
     """
     ids = token_ids["input_ids"] if isinstance(token_ids, dict) else token_ids
-    found = find_in_ids(state.numtok, [ids] if isinstance(ids, int) else ids, values)
+    ids = [ids] if isinstance(ids, int) else ids
+    found = find_in_ids(state.numtok, ids, values)
     if found is None:
         return str(PreTrainedTokenizerFast._decode(tokenizer, token_ids, **options))
     (kept, surfaces), read = found, [""]
     for _ in range(2):  # again with others, if what is read has some of the marks itself
         marks = state.marks_for(read)
-        read = [with_backend(tokenizer, marks.tokenizer)._decode(kept, **options)]
+        shown = [marks.any_mark if token < 0 else token for token in kept]
+        read = [with_backend(tokenizer, marks.tokenizer)._decode(shown, **options)]
         texts = marks.texts_between(read[0], len(surfaces))
         if texts is not None:
             return state.numtok.join(texts, surfaces)
@@ -62,12 +64,15 @@ def find_in_ids(
     numtok: Tokenizer, ids: Sequence[int], values: Sequence[float] | None
 ) -> tuple[list[int], list[str]] | None:
     """(ids in which each number is one token, the text of every token in them that has a mark) of
-    ids that a model may have made; None if no number in them can be told. InputError if there are
-    neither as many values as ids nor as many as numbers.
+    ids that a model may have made; None if there is none. -1 stands for a number that has no token
+    of its own. InputError if there are neither as many values as ids nor as many as numbers.
     """
     size = numtok.vocab_size
     flat = np.array([number if 0 <= number < size else -1 for number in ids], np.int32)
-    numbers = numtok.numbers_in(flat, None if values is None else list(values))
+    numbers = numtok.decoded_apart(flat)
+    in_text = numbers is not None  # tokens of the text, which have no marks
+    if numbers is None:
+        numbers = numtok.numbers_in(flat, None if values is None else list(values))
     if not numbers:
         return None
     contents = {number: content.lstrip(" ") for content, number in numtok.own_tokens.items()}
@@ -75,8 +80,8 @@ def find_in_ids(
     surfaces: list[str] = []
     at = 0
     for position, stop, surface in [*numbers, (len(ids), len(ids), "")]:
-        kept += ids[at : position + 1]
+        kept += [*ids[at:position], -1] if in_text else ids[at : position + 1]
         surfaces += [contents[number] for number in ids[at:position] if number in contents]
         surfaces += [surface] * (position < len(ids))
         at = stop
-    return kept, surfaces
+    return kept[:-1] if in_text else kept, surfaces

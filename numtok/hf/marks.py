@@ -1,6 +1,7 @@
 """Marks: private-use characters that stand for numbers while ``tokenizers`` has a text. A copy of the
 tokenizer has them as added tokens in place of ``[NUM]``, so that a literal ``[NUM]`` is ordinary
-text; a spelled-out number is one mark per token.
+text; a spelled-out number is one mark per token. Where numbers are tokens of the text, marks may be
+rows of the vocabulary (:func:`numtok.engines.plain.with_rows_in_text`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from numtok.arrays import memory
 from numtok.engines.interface import Slots
 from numtok.engines.number_tokens import ordinary_token
+from numtok.engines.plain import with_rows_in_text
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
 from numtok.numbers.numbers import Numbers
 from numtok.representations import NUM
@@ -45,6 +47,7 @@ class Marks:
         renamed: the source's id of each id that only the copy has, for symbols that are words of
             the vocabulary (``6`` in GPT-2).
         mark_ids: the ids of the marks in the copy.
+        any_mark: one of them; 0 if there is none.
         probe: the encoding of some text, without special tokens.
         sure: what stands for a number that is surely one token.
         pieces: what stands for each number that a short text held.
@@ -58,8 +61,11 @@ class Marks:
         marked = {content: id for content, id in own.items() if content not in spaced} | symbols
         free = unused(np.union1d(used, used_in_tokens(numtok.config)), len(marked))
         mark_of = dict(zip(marked, map(chr, free.tolist()), strict=True))
-        entries = _entries(numtok, mark_of, symbols)
-        config = numtok.config | {"added_tokens": entries, "truncation": None, "padding": None}
+        config = numtok.config | {"truncation": None, "padding": None}
+        in_text = None
+        if numtok.spelling is not None and numtok.spelling.reading is not None:
+            in_text = with_rows_in_text(config, list(mark_of.values()))
+        config = in_text or config | {"added_tokens": _entries(numtok, mark_of, symbols)}
         self.tokenizer = tokenizers.Tokenizer.from_str(json.dumps(config))
         self.probe = self.tokenizer.encode("a", add_special_tokens=False)
         self.contents = {mark: content for content, mark in mark_of.items()}
@@ -70,6 +76,7 @@ class Marks:
         self._by_id = {id: mark_of[content] for content, id in marked.items()}
         find = self.tokenizer.token_to_id
         self.renamed = {find(mark): id for id, mark in self._by_id.items() if find(mark) != id}
+        self.any_mark = int(find(next(iter(self.contents), "")) or 0)
         forms = [find(form) for mark in self.contents for form in (mark, f" {mark}")]
         self.mark_ids = frozenset(id for id in forms if id is not None)
 
@@ -94,8 +101,8 @@ class Marks:
         return self.pieces
 
     def ids_after_mark(self, text: bytes) -> list[int] | None:
-        """Ids of a short text that ends in a number's first mark, behind another; None if a call at
-        the same time has it cut or padded.
+        """The source's ids of a short text that ends in a number's first mark, behind another; None
+        if a call at the same time has it cut or padded.
         """
         known = self._after_mark.get(text)
         if known is None:
@@ -106,7 +113,7 @@ class Marks:
                 return None
             if len(self._after_mark) > MOST_REMEMBERED:
                 self._after_mark = {}
-            known = self._after_mark[text] = ids
+            known = self._after_mark[text] = self.source_ids(ids)
         return known
 
     def source_ids(self, ids: list[int]) -> list[int]:

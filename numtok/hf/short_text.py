@@ -110,13 +110,11 @@ def _data(
 
 
 def _with_others(marks: Marks, ids: list[int], others: list[list[int]]) -> list[int]:
-    """The ids, and behind each mark the others of its number, whose first has the same id in the
-    source.
-    """
+    """The source's ids, and behind each mark the others of its number."""
     out: list[int] = []
     left = iter(others)
     for id in ids:
-        out.append(id)
+        out.append(marks.renamed.get(id, id))
         if id in marks.mark_ids:
             out += next(left)
     return out

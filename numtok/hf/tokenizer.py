@@ -15,6 +15,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 from numtok.errors import InputError, MissingDependencyError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import Representation
+from numtok.tokenizer.advice import advise_bare
 from numtok.tokenizer.saving import read_settings, refuse_to_replace
 
 try:
@@ -37,7 +39,7 @@ except ImportError as error:
 
 from numtok.hf import loading
 from numtok.hf.arrow import beside, encode_column, text_column
-from numtok.hf.backend import KnowsNumbers
+from numtok.hf.backend import KnowsNumbers, source_ids
 from numtok.hf.batch import encode_quickly
 from numtok.hf.decoding import decode_row, rows_of
 from numtok.hf.general import Call, encode_generally
@@ -141,6 +143,9 @@ class NumberTokenizer(KnowsNumbers):
         state = {name: value for name, value in vars(tokenizer).items() if name != "cache"}
         vars(made).update(copy.deepcopy(state))
         made._install((getattr(tokenizer, "number_settings", None) or {}) | settings)
+        if "numbers" in settings:
+            numtok, backend = made.numtok, made.backend_tokenizer
+            advise_bare(numtok.representations, numtok.spelling, partial(source_ids, backend))
         return made
 
     def save_pretrained(

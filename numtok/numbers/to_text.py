@@ -35,18 +35,25 @@ def to_text(columns: Columns) -> pa.LargeStringArray:
     return pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(out))
 
 
-def in_marks_of(grammar: Grammar, texts: pa.LargeStringArray) -> pa.LargeStringArray:
-    """Numbers in the default's marks as the grammar writes and reads them, 1.234,56 for 1,234.56:
-    each ``.`` as its decimal mark, and each ``,``, if commas do not group digits there, as the
-    first character that does.
+def marks_of(grammar: Grammar) -> dict[str, str]:
+    """What the grammar writes for ``.`` and ``,`` of the default: its decimal mark, and, if commas
+    do not group digits there, the first character that does.
     """
-    separator = (grammar.grouping or ",")[0] if "," not in (grammar.grouping or "") else ","
-    if (separator, grammar.decimal) == (",", "."):
+    grouping = grammar.grouping or ","
+    return {".": grammar.decimal, ",": "," if "," in grouping else grouping[0]}
+
+
+def in_marks_of(grammar: Grammar, texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    """Numbers in the default's marks as the grammar writes and reads them (:func:`marks_of`),
+    1.234,56 for 1,234.56.
+    """
+    marks = marks_of(grammar)
+    if all(mark == other for mark, other in marks.items()):
         return texts
     import pyarrow.compute as pc
 
     meanwhile = "\0"
-    for mark, other in ((".", meanwhile), (",", separator), (meanwhile, grammar.decimal)):
+    for mark, other in ((".", meanwhile), (",", marks[","]), (meanwhile, marks["."])):
         texts = pc.replace_substring(texts, mark, other)
     return texts
 

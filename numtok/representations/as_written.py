@@ -1,5 +1,5 @@
-"""Numbers as they are written, digit by digit or in groups of digits: what PlaceValue and Digits
-share.
+"""Numbers as they are written, digit by digit or in groups of digits: :class:`AsWritten`, what
+PlaceValue and Digits share.
 
 In: n numbers with their text. Out: symbols, of a table that begins with the ten digits and
     :data:`MARKS`, and goes on with the groups of two digits and then those of three; and of each
@@ -14,12 +14,21 @@ is cut by itself, so that no group reaches over a separator: 1,234 in groups of 
 U+2212, and the parentheses of accounts, are written ``-``; a separator that is a space or not
 ASCII, ``,``; U+066B, the decimal mark of Arabic, ``.``; the ``D`` of an exponent, ``E``; digits of
 other scripts, as ASCII.
+
+**Without brackets** (``brackets=False``), numbers are tokens of the text, as a plain tokenizer that
+cuts digits writes them: no ``[NUM]`` before and no ``[/NUM]`` behind them, the space in front is
+that of the text, and the marks are those of the text's grammar. Nothing but the text tells where
+such a number begins: columns say it of text that was encoded, and in text that a model writes the
+grammar reads it.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from typing import NamedTuple
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +37,11 @@ import pyarrow as pa
 from numtok.arrays.kernels import allocating_kernel, inner_kernel, merged_kernel
 from numtok.arrays.unicode_classes import DIGIT, character_classes
 from numtok.arrays.utf8 import class_at
+from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
-from numtok.representations.base import Mask, Spelled, Symbols
+from numtok.numbers.to_text import marks_of
+from numtok.representations.base import AddedTokens, Mask, Spelled, SpelledOut, Symbols
+from numtok.representations.continuation import EXPONENT_DIGITS, Continuation, Decimals
 
 LIMIT = 32767  # of the index of a place
 MARKS = tuple("-+.eE,_'")
@@ -56,6 +68,60 @@ def groups(longest: int) -> tuple[str, ...]:
 def alphabet(longest: int) -> tuple[str, ...]:
     """The symbols for groups of at most so many digits, in order."""
     return (*groups(1), *MARKS, *groups(longest)[10:])
+
+
+class AsWritten(SpelledOut):
+    """Numbers as they are written, with or without brackets.
+
+    Attributes:
+        brackets: whether ``[NUM]`` and ``[/NUM]`` stand around each number.
+    """
+
+    brackets: bool
+    bare: ClassVar[Mapping[str, Mapping[str, Any]]] = {"bare": {"brackets": False}}
+
+    @property
+    def bracketed(self) -> bool:
+        return self.brackets
+
+    def without_brackets(self) -> SpelledOut | None:
+        if not self.brackets or self.order != "msd":
+            return None
+        bare: SpelledOut = dataclasses.replace(self, brackets=False)  # type: ignore[type-var]
+        return bare
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options, ready for JSON; ``brackets`` only if there are none, so that the fingerprint
+        of data written before the option existed stays the same.
+        """
+        options = super().to_dict()
+        if self.brackets:
+            del options["brackets"]
+        return options
+
+    @abstractmethod
+    def decimals(self, grammar: Grammar) -> Decimals:
+        """The numbers of the grammar, in the symbols of this representation."""
+
+    def continuation(self, grammar: Grammar) -> Continuation:
+        return self._rules(grammar, EXPONENT_DIGITS)
+
+    def reading(self, grammar: Grammar) -> Continuation | None:
+        return None if self.marks_begin else self._rules(grammar, None)
+
+    def _rules(self, grammar: Grammar, exponent_digits: int | None) -> Continuation:
+        numbers = self.decimals(grammar)
+        return numbers.continuation(numbers.number(exponent_digits), len(self.alphabet))
+
+    def token_strings_in(self, grammar: Grammar) -> tuple[str, ...]:
+        if self.brackets:
+            return self.token_strings
+        marks = {mark: one for mark, one in marks_of(grammar).items() if one in MARKS}
+        return tuple(marks.get(symbol, symbol) for symbol in self.token_strings)
+
+    def added_tokens(self, two_forms: bool) -> AddedTokens:
+        added = super().added_tokens(two_forms)
+        return added if self.brackets else added._replace(own=())
 
 
 def places_fit(numbers: Numbers, limit: int = LIMIT) -> Mask:

@@ -235,17 +235,30 @@ class SpelledOut(Representation):
     it back.
 
     Attributes:
-        bracketed: whether ``[NUM]`` and ``[/NUM]`` stand around each number. If not, every number
-            has :attr:`length` symbols.
         shares_vocabulary: whether a symbol that is a token of the source tokenizer is that token.
             If not, all symbols are added tokens.
         order: in which order the digits of a number are tokens, one each or in groups: ``"msd"`` or
             ``"lsd"``; None if they are not.
     """
 
-    bracketed: ClassVar[bool] = True
     shares_vocabulary: ClassVar[bool] = True
     order: str | None = None
+
+    @property
+    def bracketed(self) -> bool:
+        """Whether ``[NUM]`` and ``[/NUM]`` stand around each number."""
+        return True
+
+    def without_brackets(self) -> SpelledOut | None:
+        """The same without brackets around numbers; None if it has none, or there is no such."""
+        return None
+
+    @property
+    def marks_begin(self) -> bool:
+        """Whether a token that only numbers have begins each number. If not, numbers are tokens of
+        the text, and the grammar reads them there.
+        """
+        return self.bracketed or len(self.first_symbols) > 0
 
     @property
     @abstractmethod
@@ -272,6 +285,13 @@ class SpelledOut(Representation):
         """
         return None
 
+    def reading(self, grammar: Grammar) -> Continuation | None:
+        """Which symbols a number has that begins at a known token, where nothing else tells its
+        end: unlike :meth:`continuation`, exponents may be of any length. None if
+        :attr:`marks_begin`.
+        """
+        return None
+
     @property
     def length(self) -> int | None:
         """Tokens per number, the brackets not included; None if that depends on the number."""
@@ -283,6 +303,12 @@ class SpelledOut(Representation):
         :func:`own_token` of it.
         """
         return self.alphabet if self.shares_vocabulary else tuple(map(own_token, self.alphabet))
+
+    def token_strings_in(self, grammar: Grammar) -> tuple[str, ...]:
+        """:attr:`token_strings` in text of this grammar: its own marks, where numbers are tokens of
+        the text.
+        """
+        return self.token_strings
 
     @property
     def first_symbols(self) -> range:

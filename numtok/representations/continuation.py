@@ -165,13 +165,14 @@ class Decimals(Language):
         )
         self._separators = tuple(dict.fromkeys(marks))
 
-    def number(self) -> Part:
-        """Any number."""
+    def number(self, exponent_digits: int | None = EXPONENT_DIGITS) -> Part:
+        """Any number; None: with any number of digits in its exponent."""
         integer, fraction = self._integer(None), self._fraction(None)
         mantissas = [integer, self._mantissa(integer, fraction)]
         if self._grammar.leading_dot:
             mantissas.append(fraction)
-        return self._number(mantissas, self._mantissa(integer, self.mark(".")))
+        before_exponent = self._mantissa(integer, self.mark("."))
+        return self._number(mantissas, before_exponent, exponent_digits)
 
     def counted(self, whole: int, fraction: int | None) -> Part:
         """A number that has so many digits before its point, and behind it; None: no point."""
@@ -188,10 +189,16 @@ class Decimals(Language):
         """One of these characters."""
         return self.one(tuple(map(self._alphabet.index, marks)))
 
-    def _number(self, mantissas: Sequence[Part], before_exponent: Part) -> Part:
+    def _number(
+        self,
+        mantissas: Sequence[Part],
+        before_exponent: Part,
+        exponent_digits: int | None = EXPONENT_DIGITS,
+    ) -> Part:
         """With sign and exponent; of some mantissas only with an exponent."""
         sign = self.maybe(self.mark("+-"))
-        powers = (self._run(count, self._left) for count in range(1, EXPONENT_DIGITS + 1))
+        lengths = [None] if exponent_digits is None else range(1, exponent_digits + 1)
+        powers = (self._run(length, self._left) for length in lengths)
         exponent = self.then(self.mark("eE"), sign, self.either(*powers))
         if not self._grammar.exponent:
             exponent = self.either()

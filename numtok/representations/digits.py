@@ -1,5 +1,5 @@
-"""Digits: each number spelled out between ``[NUM]`` and ``[/NUM]`` in groups of one to three
-digits, and nothing beside the tokens.
+"""Digits: each number spelled out between ``[NUM]`` and ``[/NUM]``, or without them, in groups of
+one to three digits, and nothing beside the tokens.
 
 In: n numbers. Out: the characters of each number as written, the digits in groups, one token each:
     1234567.8901 is ``1 234 567 . 890 1``. Inverse: the characters. Exact for every decimal, as
@@ -23,6 +23,10 @@ literal               ``group=3``                 ``align="left"``            ``
 each is an added token of its own, ``[NUM:602]``: no number is half trained and half new. Signs,
 points and the like are tokens of the source where it has them.
 
+**Without brackets** (``brackets=False``): see :mod:`~numtok.representations.as_written`. With a
+tokenizer that cuts digits by itself, the ids are then its own, but for signs, and for white space of
+two or more characters before a number: `` -5`` is `` ``, ``-``, ``5``.
+
 **Places** (``places=True``): the column ``place_value``, as of
 :class:`~numtok.representations.place_value.PlaceValue`; a group has the index of its last digit, so
 that 1 234 567 has 7 4 1, and 890 1 after the point has -3 -4.
@@ -40,15 +44,16 @@ import pyarrow as pa
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import as_written
-from numtok.representations.base import AddedTokens, Mask, Spelled, SpelledOut, Symbols
+from numtok.representations.as_written import AsWritten
+from numtok.representations.base import AddedTokens, Mask, Spelled, Symbols
 from numtok.representations.columns import Column
-from numtok.representations.continuation import Continuation, Decimals
+from numtok.representations.continuation import Decimals
 from numtok.representations.place_value import PlaceValue
 from numtok.representations.plain import PlainForm, digit_splits
 
 
 @dataclass(frozen=True)
-class Digits(SpelledOut):
+class Digits(AsWritten):
     """Digits in groups.
 
     Attributes:
@@ -58,18 +63,21 @@ class Digits(SpelledOut):
         places: whether the column ``place_value`` is written.
         overflow: for numbers with an index beyond ±32767 (``"clip"``: those indices are clipped).
             Without ``places``, every number is held.
+        brackets: whether ``[NUM]`` and ``[/NUM]`` stand around each number.
     """
 
     group: int = 3
     align: str = "right"
     places: bool = False
     overflow: str = "text"
+    brackets: bool = True
     name: ClassVar[str] = "digits"
     order = "msd"
     positional: ClassVar[tuple[str, ...]] = ("group",)
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "left": {"align": "left"},
         "places": {"places": True},
+        **AsWritten.bare,
     }
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"group": 1},)
     declared: ClassVar[tuple[Column, ...]] = PlaceValue.declared
@@ -84,8 +92,8 @@ class Digits(SpelledOut):
         return super().columns() if self.places else {}
 
     def added_tokens(self, two_forms: bool) -> AddedTokens:
-        brackets, _, _ = super().added_tokens(two_forms)
-        return AddedTokens(brackets, as_written.MARKS, as_written.groups(self.group))
+        own, _, _ = super().added_tokens(two_forms)
+        return AddedTokens(own, as_written.MARKS, as_written.groups(self.group))
 
     def fits(self, numbers: Numbers) -> Mask:
         return as_written.places_fit(numbers) if self.places else np.ones(len(numbers), np.bool_)
@@ -103,9 +111,8 @@ class Digits(SpelledOut):
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
         return as_written.text_of(spelled.symbols, spelled.offsets, self.group)
 
-    def continuation(self, grammar: Grammar) -> Continuation:
-        numbers = Decimals(self.alphabet, grammar, self.group, self.align == "left")
-        return numbers.continuation(numbers.number(), len(self.alphabet))
+    def decimals(self, grammar: Grammar) -> Decimals:
+        return Decimals(self.alphabet, grammar, self.group, self.align == "left")
 
     def plain_form(self, grammar: Grammar) -> PlainForm:
         if self.places:

@@ -1,5 +1,5 @@
-"""Place values: each number spelled out between ``[NUM]`` and ``[/NUM]``, each digit with the index
-of its place.
+"""Place values: each number spelled out between ``[NUM]`` and ``[/NUM]``, or without them, each
+digit with the index of its place.
 
 In: n numbers. Out: the characters of each number as written, one token each, and ``place_value``,
     int16 per token of the document: for a digit of 10**p, p + 1 if p >= 0, else p; 0 for everything
@@ -43,14 +43,14 @@ from numtok.arrays.kernels import allocating_kernel
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import as_written
-from numtok.representations.as_written import LIMIT, LOWER_E, MINUS, PLUS, UPPER_E
-from numtok.representations.base import Mask, Spelled, SpelledOut, Symbols
+from numtok.representations.as_written import LIMIT, LOWER_E, MINUS, PLUS, UPPER_E, AsWritten
+from numtok.representations.base import Mask, Spelled, Symbols
 from numtok.representations.columns import Column
-from numtok.representations.continuation import Continuation, Decimals
+from numtok.representations.continuation import Decimals
 
 
 @dataclass(frozen=True)
-class PlaceValue(SpelledOut):
+class PlaceValue(AsWritten):
     """Digits one by one, with the index of each digit's place.
 
     Attributes:
@@ -58,14 +58,20 @@ class PlaceValue(SpelledOut):
         order: ``"msd"``, digits as written, or ``"lsd"``, the least significant first.
         max_offset: the largest random offset; 0 for none.
         seed: of the offsets, 0 to 2**63 - 1.
+        brackets: whether ``[NUM]`` and ``[/NUM]`` stand around each number; without them, ``order``
+            has to be ``"msd"``, as nothing tells such digits from those of the text.
     """
 
     overflow: str = "text"
     order: str = "msd"
     max_offset: int = 0
     seed: int = 0
+    brackets: bool = True
     name: ClassVar[str] = "place"
-    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"lsd": {"order": "lsd"}}
+    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "lsd": {"order": "lsd"},
+        **AsWritten.bare,
+    }
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"order": "lsd"},)
     alphabet: ClassVar[tuple[str, ...]] = as_written.alphabet(1)
     declared: ClassVar[tuple[Column, ...]] = (
@@ -76,6 +82,14 @@ class PlaceValue(SpelledOut):
         "max_offset": (0, LIMIT - 1),
         "seed": (0, 2**63 - 1),
     }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.order == "lsd" and not self.brackets:
+            raise self.refused(
+                "without brackets nothing tells digits that are written backwards from those of the"
+                " text; take order='msd', or brackets=True"
+            )
 
     def fits(self, numbers: Numbers) -> Mask:
         return as_written.places_fit(numbers, LIMIT - self.max_offset)
@@ -108,9 +122,8 @@ class PlaceValue(SpelledOut):
             symbols = symbols[_mantissas_backwards(symbols, spelled.offsets)]
         return as_written.text_of(symbols, spelled.offsets)
 
-    def continuation(self, grammar: Grammar) -> Continuation:
-        numbers = Decimals(self.alphabet, grammar, backwards=self.order == "lsd")
-        return numbers.continuation(numbers.number(), len(self.alphabet))
+    def decimals(self, grammar: Grammar) -> Decimals:
+        return Decimals(self.alphabet, grammar, backwards=self.order == "lsd")
 
 
 @allocating_kernel

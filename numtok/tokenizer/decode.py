@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from decimal import Decimal, localcontext
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -20,7 +20,6 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.interface import byte_of_character, is_byte_level
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.numbers.grammar import Grammar
@@ -31,12 +30,17 @@ from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer import schema
 from numtok.tokenizer.layout import conform, to_number_layout
 from numtok.tokenizer.number_spaces import NumberSpaces
+from numtok.tokenizer.numbers_in_text import TextReader
+from numtok.tokenizer.token_texts import contents_of, is_lossless
 from numtok.tokenizer.vocabulary import Spelling, first_ids, number_stops, read_symbols
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
+
+
+NO_PLACES = np.empty(0, np.int64)
 
 
 class TokenBytes(NamedTuple):
@@ -65,31 +69,16 @@ class NumberSpans(NamedTuple):
     spaced: Mask
 
 
-def is_lossless(config: dict[str, Any]) -> bool:
-    """Whether the bytes of the tokens are those of the text, as of byte-level BPE."""
-    decoder = config.get("decoder") or {}
-    return is_byte_level(config) and decoder.get("type") == "ByteLevel"
-
-
-def token_bytes(config: dict[str, Any]) -> TokenBytes:
-    """The bytes of every token of a byte-level tokenizer; ids without a token are empty."""
-    contents = contents_of(config)
+def token_bytes(config: dict[str, Any], symbols: Mapping[int, str] | None = None) -> TokenBytes:
+    """The bytes of every token of a byte-level tokenizer; ids without a token are empty. Those of
+    ``symbols`` have this text.
+    """
+    contents = contents_of(config) | {k: one.encode() for k, one in (symbols or {}).items()}
     lengths = np.zeros(max(contents) + 2, np.int64)
     for number, content in contents.items():
         lengths[number + 1] = len(content)
     values = b"".join(contents.get(number, b"") for number in range(max(contents) + 1))
     return TokenBytes(np.frombuffer(values, np.uint8), np.cumsum(lengths))
-
-
-def contents_of(config: dict[str, Any], wanted: Collection[int] | None = None) -> dict[int, bytes]:
-    """The bytes of the tokens of a byte-level tokenizer by id: of all, or those wanted."""
-    table = byte_of_character()
-    contents = {
-        number: bytes(map(table.__getitem__, token))
-        for token, number in config["model"]["vocab"].items()
-        if (wanted is None or number in wanted) and table.keys() >= set(token)
-    }
-    return contents | {token["id"]: token["content"].encode() for token in config["added_tokens"]}
 
 
 class AsNumpy(Protocol):
@@ -211,6 +200,9 @@ def _byte_level(table, rows, spans, surfaces):  # type: ignore[no-untyped-def]
 class Decoder:
     """Reads ids back, with the grammar's decimal mark; ``engine`` makes the engine that decodes what
     is not byte-level, when it is needed.
+
+    Numbers that are tokens of the text are decoded as text is; where in ids they stand is read by
+    the grammar (:class:`~numtok.tokenizer.numbers_in_text.TextReader`).
     """
 
     def __init__(
@@ -226,6 +218,13 @@ class Decoder:
         self._spelling, self._engine, self._grammar = spelling, engine, grammar
         self._first_ids = first_ids(tokens, spelling)
         self._is_lossless = is_lossless(config)
+        self._reader: TextReader | None = None
+        self._symbols: dict[int, str] = {}
+        first = self._representations[0]
+        if spelling is not None and spelling.reading is not None and isinstance(first, SpelledOut):
+            written = spelling.ids.tolist(), first.token_strings_in(grammar)
+            self._symbols = dict(zip(*written, strict=True))
+            self._reader = TextReader(config, self._symbols, grammar)
 
     def batch(self, batch: pa.RecordBatch) -> pa.Array:
         """The texts of a batch that this tokenizer encoded."""
@@ -246,6 +245,8 @@ class Decoder:
     def ids(self, given: TokenIds, values: Sequence[Any] | None) -> str:
         """The text of token ids, with the values of their ``[NUM]`` tokens in order."""
         ids = given_ids(given)
+        if self._reader is not None:
+            return self._text_of_reading(ids, self._reader)
         positions = self._number_places(ids)
         if self._spelling is not None:
             number_texts = in_marks_of(self._grammar, self.read_spelled(ids, positions))
@@ -267,6 +268,11 @@ class Decoder:
 
     def numbers_in(self, ids: Ids, values: Sequence[Any] | None) -> list[tuple[int, int, str]]:
         """The numbers in ids that a model may have made: (first token, end, text) of each."""
+        if self._reader is not None:
+            numbers = self._reader.numbers(ids)
+            texts = map(str, numbers.texts.to_pylist())
+            ends = numbers.positions.tolist(), numbers.stops.tolist()
+            return list(zip(*ends, texts, strict=True))
         positions = self._number_places(ids)
         if self._spelling is not None:
             stops = number_stops(ids, positions, self._spelling).tolist()
@@ -296,6 +302,24 @@ class Decoder:
             )
         return first.decode(read_symbols(ids, positions, self._spelling))
 
+    def decoded_apart(self, ids: Ids) -> list[tuple[int, int, str]] | None:
+        """See :meth:`numtok.Tokenizer.decoded_apart`."""
+        if self._reader is None:
+            return None
+        found = self._reader.apart(ids)
+        ends = found.positions.tolist(), found.stops.tolist()
+        return list(zip(*ends, map(str, found.texts.to_pylist()), strict=True))
+
+    def _text_of_reading(self, ids: Ids, reader: TextReader) -> str:
+        """The text of ids whose numbers are tokens of the text."""
+        offsets = np.array([0, len(ids)])
+        if self._is_lossless:
+            return str(self._text(ids, offsets, NO_PLACES, None)[0].as_py())
+        positions, stops, texts, _ = reader.apart(ids)
+        rows = TokenRows(ids, offsets, 0, 0)
+        spans = NumberSpans(positions, stops, np.zeros(len(positions), np.bool_))
+        return str(by_tokenizers(self._engine(), rows, spans, texts, self.join)[0].as_py())
+
     def _number_places(self, ids: Ids) -> Ints:
         return np.flatnonzero(np.isin(ids, np.concatenate(self._first_ids)))
 
@@ -314,6 +338,8 @@ class Decoder:
             return None
         if "number_text" in batch.schema.names:
             return schema.flat(batch.column("number_text"))[0].cast(pa.large_string())
+        if self._reader is not None and self._is_lossless:
+            return None
         if self._spelling is not None:
             return in_marks_of(self._grammar, self.read_spelled(ids, positions))
         return in_marks_of(self._grammar, self._texts_of_values(batch))
@@ -379,7 +405,7 @@ class Decoder:
     ) -> pa.LargeStringArray:
         """Token ids to text, with numbers at their positions, without the frame of each row."""
         if number_texts is None:
-            positions, number_texts = np.empty(0, np.int64), pa.nulls(0, pa.large_string())
+            positions, number_texts = NO_PLACES, pa.nulls(0, pa.large_string())
         stops = number_stops(ids, positions, self._spelling)
         spaced = np.isin(ids[positions], self._first_ids[1])
         rows, spans = TokenRows(ids, offsets, *frame), NumberSpans(positions, stops, spaced)
@@ -405,7 +431,7 @@ class Decoder:
 
     @functools.cached_property
     def _token_bytes(self) -> TokenBytes:
-        return token_bytes(self._config)
+        return token_bytes(self._config, self._symbols)
 
 
 def half_way(values: Floats) -> Ints:

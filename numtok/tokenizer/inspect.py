@@ -21,8 +21,8 @@ from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.representations import SpelledOut
 from numtok.representations.parse import name_of
-from numtok.tokenizer.decode import contents_of, is_lossless
 from numtok.tokenizer.encode import Encoding, no_slots
+from numtok.tokenizer.token_texts import contents_of, is_lossless
 from numtok.tokenizer.tokenizer import Tokenizer
 
 

@@ -174,7 +174,7 @@ def _check_ids(metadata: dict[str, Any], numbers: Sequence[Representation]) -> N
     if missing := [content for content in brackets if content not in tokens]:
         raise _damaged(f"'tokens' has no {missing[0]!r}, which {first.name} needs")
     allowed = {"plain": (0, len(together)), "spaced": (0,)}
-    if isinstance(first, SpelledOut) and not first.bracketed:
+    if isinstance(first, SpelledOut) and not first.shares_vocabulary:
         allowed = {"plain": (len(first.token_strings),), "spaced": (0, len(first.first_symbols))}
     elif "symbols" in metadata:
         allowed["plain"] = (len(together),)

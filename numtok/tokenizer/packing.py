@@ -4,6 +4,7 @@ and data sets of blocks.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.engines.number_tokens import vocabulary_of
 from numtok.errors import TokenizerError
+from numtok.numbers.grammar import Grammar
 from numtok.representations import END_NUM, NUM, SpelledOut, from_dict
 from numtok.tokenizer.schema import (
     declared_columns,
@@ -26,6 +28,7 @@ from numtok.tokenizer.schema import (
     valid_rows,
 )
 from numtok.tokenizer.tokenizer import Tokenizer
+from numtok.tokenizer.vocabulary import Spelling, number_stops
 
 Ints = npt.NDArray[np.int64]
 USUAL = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<｜end▁of▁sentence｜>", "[SEP]")
@@ -43,6 +46,8 @@ class NumberTokens:
     own: tuple[int, ...] = ()
     end: int | None = None  # the id of ``[/NUM]`` if numbers are in brackets, else None
     length: int = 1  # the tokens per number, if they are not
+    # how numbers are read that are tokens of the text; None for others
+    reading: Spelling | None = dataclasses.field(default=None, compare=False)
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any]) -> NumberTokens:
@@ -56,6 +61,10 @@ class NumberTokens:
         length = (first.length if isinstance(first, SpelledOut) else None) or 1
         ids = sorted({*tokens.values(), *symbols})
         own = tuple(sorted({*brackets, *symbols}))
+        if isinstance(first, SpelledOut) and not first.marks_begin:
+            named = tokens | dict(zip(first.added_tokens(False).together, symbols, strict=False))
+            grammar = Grammar.from_dict(metadata["grammar"])
+            return cls(tuple(ids), own, reading=Spelling.of(first, named, grammar))
         if bracketed:
             return cls(tuple(ids), own, tokens[END_NUM])
         return cls(tuple(ids), own, None, length)
@@ -69,7 +78,8 @@ class NumberTokens:
         """int64[numbers]: where each number's tokens end, exclusive.
 
         A number in brackets ends after its ``[/NUM]``; one that lacks it (the ids were cut by
-        another program) before the next number, or with the row.
+        another program) before the next number, or with the row. One that is tokens of the text ends
+        where its longest reading does.
 
         Args:
             ids: int64[tokens], rows laid end to end.
@@ -78,6 +88,9 @@ class NumberTokens:
         """
         following = np.append(positions[1:], len(ids))
         limit = np.minimum(following, row_stops)
+        if self.reading is not None:
+            stops = number_stops(ids.astype(np.int32), positions, self.reading)
+            return np.asarray(np.minimum(stops, limit))
         if self.end is None:
             return np.asarray(np.minimum(positions + self.length, limit))
         ends = np.flatnonzero(ids == self.end)

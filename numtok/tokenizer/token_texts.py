@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
+from numtok.engines.interface import byte_of_character, is_byte_level
 from numtok.engines.number_tokens import vocabulary_of
-from numtok.tokenizer.decode import contents_of, is_lossless
 
 CONTINUING = bytes(range(0x80, 0xC0))  # within a character
 SOME_LETTER = "é"
+
+
+def is_lossless(config: dict[str, Any]) -> bool:
+    """Whether the bytes of the tokens are those of the text, as of byte-level BPE."""
+    decoder = config.get("decoder") or {}
+    return is_byte_level(config) and decoder.get("type") == "ByteLevel"
+
+
+def contents_of(config: dict[str, Any], wanted: Collection[int] | None = None) -> dict[int, bytes]:
+    """The bytes of the tokens of a byte-level tokenizer by id: of all, or those wanted."""
+    table = byte_of_character()
+    contents = {
+        number: bytes(map(table.__getitem__, token))
+        for token, number in config["model"]["vocab"].items()
+        if (wanted is None or number in wanted) and table.keys() >= set(token)
+    }
+    return contents | {token["id"]: token["content"].encode() for token in config["added_tokens"]}
+
+
+def beside_others(config: dict[str, Any]) -> dict[int, bytes]:
+    """The bytes that each token of any tokenizer stands for beside others, by id; a character that
+    is cut between tokens in parts.
+    """
+    return contents_of(config) if is_lossless(config) else _contents(config)
 
 
 def token_texts(config: dict[str, Any]) -> list[str]:
     """By id. Of a character that is cut between tokens, its first part stands for it: for a letter
     if it is one of two bytes, which most of those are.
     """
-    contents = contents_of(config) if is_lossless(config) else _contents(config)
+    contents = beside_others(config)
     texts = [""] * (max(contents) + 1)
     for number, content in contents.items():
         texts[number] = _text(content)

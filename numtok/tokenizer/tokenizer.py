@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays.text_rows import ArrowArray, TextRows, Texts
-from numtok.engines.interface import Engine
+from numtok.engines.interface import Engine, Slots
 from numtok.engines.plain import plain_config
 from numtok.engines.tokenizer_json import load_source
 from numtok.errors import InputError, SchemaError, TokenizerError
@@ -25,6 +25,7 @@ from numtok.numbers.numbers import Numbers
 from numtok.representations import Representation, SpelledOut, Subword, representations_of
 from numtok.representations.parse import Representations, choose
 from numtok.tokenizer import saving, schema
+from numtok.tokenizer.advice import advise_bare
 from numtok.tokenizer.decode import Decoder, TokenIds
 from numtok.tokenizer.encode import (
     Encoding,
@@ -40,7 +41,7 @@ from numtok.tokenizer.encode import (
 )
 from numtok.tokenizer.find import EncodeReport, NumberFinder
 from numtok.tokenizer.metadata import LEADING_SPACE, tokenizer_told
-from numtok.tokenizer.vocabulary import NumberVocabulary, ids_of_one, share_tokens
+from numtok.tokenizer.vocabulary import NumberVocabulary, Spelling, ids_of_one, share_tokens
 
 
 class EncodeOptions(TypedDict, total=False):
@@ -82,7 +83,9 @@ class Tokenizer:
             )
         self.representations = representations_of(numbers)
         self.grammar, self.leading_space = check_grammar(grammar), leading_space
-        self._vocabulary = NumberVocabulary.of(config, self.representations[0], leading_space, own)
+        self._vocabulary = NumberVocabulary.of(
+            config, self.representations[0], leading_space, own, self.grammar
+        )
         self.config, self.tokens = self._vocabulary.config, self._vocabulary.tokens
         self.own_tokens = self._vocabulary.own
         self._engines = TextEngines(self.config, self._vocabulary.in_text, engine)
@@ -122,11 +125,14 @@ class Tokenizer:
             config = load_source(local)
         rules, own = (chosen.grammar, engine, chosen.leading_space), chosen.tokens
         try:
-            return cls(config, chosen.representations, *rules, own)
+            made = cls(config, chosen.representations, *rules, own)
         except TokenizerError as error:
             if isinstance(source, str | Path):
                 raise TokenizerError(f"{source}: {error}") from error
             raise
+        if numbers is not None:
+            advise_bare(made.representations, made.spelling, made.source_ids)
+        return made
 
     @classmethod
     def from_settings(
@@ -251,6 +257,11 @@ class Tokenizer:
         return self._vocabulary.size
 
     @property
+    def spelling(self) -> Spelling | None:
+        """The tokens that numbers are spelled out with; None if they are not."""
+        return self._vocabulary.spelling
+
+    @property
     def carries_sign(self) -> bool:
         """Whether number tokens stand for numbers with their sign.
 
@@ -281,6 +292,12 @@ class Tokenizer:
         """
         return self.engine_for(parse_special).is_fast
 
+    def source_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids that the source tokenizer alone gives to texts, without special tokens."""
+        rows = TextRows.of(list(texts))
+        encoded = self.engine.encode(rows, Slots.none(len(rows)))
+        return [one.tolist() for one in np.split(encoded.ids, encoded.offsets[1:-1])]
+
     @functools.cached_property
     def finder(self) -> NumberFinder:
         """Which numbers of texts become tokens."""
@@ -295,7 +312,7 @@ class Tokenizer:
             self.config,
             self.representations,
             self.tokens,
-            self._vocabulary.spelling,
+            self.spelling,
             self.grammar,
             lambda: self._engines.whole,
         )
@@ -383,15 +400,13 @@ class Tokenizer:
 
     def encode_numbers(self, numbers: Numbers) -> NumberTokensInText:
         """The tokens and the columns of numbers that become tokens."""
-        return number_tokens(
-            numbers, self.representations, self._vocabulary.spelling, self._vocabulary.in_text
-        )
+        return number_tokens(numbers, self.representations, self.spelling, self._vocabulary.in_text)
 
     def spell_one(self, written: bytes) -> list[int] | None:
         """The ids of one number that is surely held, from how it is written alone, without the
         space before it; None if that is not enough.
         """
-        first, spelling = self.representations[0], self._vocabulary.spelling
+        first, spelling = self.representations[0], self.spelling
         if not isinstance(first, SpelledOut) or spelling is None:
             return None
         symbols = first.encode_one(written, self.grammar.decimal)
@@ -470,6 +485,12 @@ class Tokenizer:
         does: with the spaces before numbers that the tokenizer drops.
         """
         return self._decoder.join(texts, numbers)
+
+    def decoded_apart(self, ids: npt.NDArray[np.int32]) -> list[tuple[int, int, str]] | None:
+        """(first token, end, text) of the tokens in ids that stand for other text than the source
+        tokenizer decodes them to, where numbers are tokens of the text; None where they are not.
+        """
+        return self._decoder.decoded_apart(ids)
 
     def read_spelled(
         self, ids: npt.NDArray[np.int32], positions: npt.NDArray[np.int64]

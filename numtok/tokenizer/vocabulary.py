@@ -2,7 +2,8 @@
 ``[NUM]`` and ``[/NUM]`` if the representation has them.
 
 The inverse reads ids that a model may have made: whatever follows, up to the first token that does
-not belong to the number.
+not belong to the number. Where numbers are tokens of the text, so that a point may end a sentence,
+that is the longest number that begins there.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
 from numtok.engines.interface import NumtokTokens, is_byte_level, kind_of
 from numtok.engines.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
+from numtok.numbers.grammar import Grammar
 from numtok.representations import (
     END_NUM,
     NUM,
@@ -28,6 +30,7 @@ from numtok.representations import (
     own_token,
 )
 from numtok.representations.base import Symbols
+from numtok.representations.continuation import NEVER, Continuation
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
@@ -44,23 +47,28 @@ class Spelling(NamedTuple):
     length: int | None  # symbols per number; None for as many as follow
     # ids of ``[NUM]``, `` [NUM]`` and ``[/NUM]``; -1 where there is none
     brackets: tuple[int, int, int]
+    # what may follow what in a number that is tokens of the text; None for other numbers
+    reading: Continuation | None = None
 
     @classmethod
-    def of(cls, representation: Representation, tokens: Mapping[str, int]) -> Spelling | None:
-        """That of a representation, with the id of each of its tokens; None if it does not spell
-        numbers out.
+    def of(
+        cls, representation: Representation, tokens: Mapping[str, int], grammar: Grammar
+    ) -> Spelling | None:
+        """That of a representation, with the id of each of its tokens, in text of this grammar;
+        None if it does not spell numbers out.
         """
         if not isinstance(representation, SpelledOut):
             return None
         ids = [
             tokens[content] if content in tokens else tokens[own_token(content)]
-            for content in representation.token_strings
+            for content in representation.token_strings_in(grammar)
         ]
         spaced = [tokens[one] for one in representation.spaced_token_strings if one in tokens]
         plain_ids, spaced_ids = np.array(ids, np.int32), np.array(spaced, np.int32)
         brackets = (tokens.get(NUM, -1), tokens.get(f" {NUM}", -1), tokens.get(END_NUM, -1))
         first, length = representation.first_symbols, representation.length
-        return cls(plain_ids, first, spaced_ids, length, brackets)
+        reading = representation.reading(grammar)
+        return cls(plain_ids, first, spaced_ids, length, brackets, reading)
 
     @property
     def bracketed(self) -> bool:
@@ -143,6 +151,11 @@ def read_symbols(ids: Ids, positions: Ints, spelling: Spelling) -> Spelled:
     symbol_of[spelling.ids] = np.arange(len(spelling.ids))
     symbol_of[spelling.spaced] = spelling.first.start + np.arange(len(spelling.spaced))
     known = np.where((ids < 0) | (ids > beyond), beyond, ids)
+    if (reading := spelling.reading) is not None:
+        following = np.append(positions[1:], len(ids))  # the number that begins next
+        limits = np.where(following > positions, following, len(ids))
+        symbols, ends = symbol_of[known], reading.ends
+        return Spelled(*_read_longest(symbols, positions, limits, reading.following, ends))
     most = len(ids) if spelling.length is None else spelling.length
     starts, first = positions + spelling.bracketed, (spelling.first.start, spelling.first.stop)
     return Spelled(*_read_symbols(known, starts, symbol_of, most, *first))
@@ -192,6 +205,28 @@ def _read_symbols(ids, starts, symbol_of, most, first, last):  # type: ignore[no
     return symbols, offsets
 
 
+@allocating_kernel
+def _read_longest(symbols, starts, limits, following, ends):  # type: ignore[no-untyped-def]
+    """The longest number that begins at each start, before its limit; where none does, all symbols."""
+    offsets = np.zeros(starts.size + 1, np.int64)
+    for i in range(starts.size):
+        at, state, stop = starts[i], 0, starts[i]
+        while 0 <= at < limits[i] and state != NEVER and symbols[at] >= 0:
+            state = following[state, symbols[at]]
+            at += 1
+            if state != NEVER and ends[state]:
+                stop = at
+        if stop == starts[i]:
+            while 0 <= stop < limits[i] and symbols[stop] >= 0:
+                stop += 1
+        offsets[i + 1] = offsets[i] + stop - starts[i]
+    out = np.empty(offsets[-1], np.uint16)
+    for i in range(starts.size):
+        for k in range(offsets[i], offsets[i + 1]):
+            out[k] = symbols[starts[i] + k - offsets[i]]
+    return out, offsets
+
+
 @dataclass(frozen=True, eq=False)
 class NumberVocabulary:
     """See the module."""
@@ -209,23 +244,26 @@ class NumberVocabulary:
         representation: Representation,
         leading_space: str,
         saved: Collection[str],
+        grammar: Grammar,
     ) -> NumberVocabulary:
-        """That of a source with the tokens that the first representation needs; ``saved`` are
-        numtok's tokens in it that were named when it was saved.
+        """That of a source with the tokens that the first representation needs, for text of this
+        grammar; ``saved`` are numtok's tokens in it that were named when it was saved.
         """
         two_forms = leading_space == "auto" and is_byte_level(source)
         config, tokens = add_number_tokens(source, representation, two_forms)
         own = own_tokens(config, tokens, saved)
-        spelling = Spelling.of(representation, tokens)
+        spelling = Spelling.of(representation, tokens, grammar)
         plain, spaced = (int(ids[0]) if len(ids) else -1 for ids in first_ids(tokens, spelling))
+        as_text = spelling is not None and spelling.reading is not None
+        if as_text:
+            plain = _size(config)  # no token: it stands for numbers within the engines
         hidden = tuple(number for number in own.values() if number not in (plain, spaced))
-        return cls(config, tokens, own, spelling, NumtokTokens(plain, spaced, hidden))
+        return cls(config, tokens, own, spelling, NumtokTokens(plain, spaced, hidden, as_text))
 
     @property
     def size(self) -> int:
         """One more than the largest id."""
-        added = (token["id"] for token in self.config["added_tokens"])
-        return 1 + int(max([*vocabulary_of(self.config).values(), *added]))
+        return _size(self.config)
 
     def described(self) -> dict[str, Any]:
         """As the schema's metadata tell it: the ids of number tokens, and of symbols in runs."""
@@ -236,6 +274,12 @@ class NumberVocabulary:
         if symbols and self.spelling is not None:
             return told | {"symbols": self.spelling.runs(symbols)}
         return told
+
+
+def _size(config: dict[str, Any]) -> int:
+    """One more than the largest id."""
+    added = (token["id"] for token in config["added_tokens"])
+    return 1 + int(max([*vocabulary_of(config).values(), *added]))
 
 
 def share_tokens(some: Sequence[Representation], others: Sequence[Representation]) -> bool:

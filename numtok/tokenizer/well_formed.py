@@ -7,11 +7,17 @@ the representation (:meth:`numtok.representations.SpelledOut.continuation`). Aft
 sign or a decimal mark of a number would not be read, so the states inside a number are there three
 times: for any number, for those without a sign, and for those that begin with a digit. The state of
 a row is read from its ids at each step, so rows may be padded, reordered or left out.
+
+Where numbers are tokens of the text, a token may be read in several ways: the point of ``12.`` goes
+on to a fraction, or ends a sentence. There a state is the set of all readings (:class:`_TextRules`),
+and a token may follow if one of them lets it. What is kept to is then that each number is written in
+the groups of the representation, by its tokens alone: no ``42`` that is one word of the vocabulary.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,12 +25,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from numtok.numbers.neighbours import NUMBER, OTHER_TEXT, around, may_begin
+from numtok.numbers.neighbours import NUMBER, OTHER_TEXT, STATES, around, may_begin
 from numtok.representations import END_NUM, SingleToken, SpelledOut
 from numtok.representations.continuation import NEVER, Continuation
 from numtok.tokenizer.token_texts import token_texts
 from numtok.tokenizer.tokenizer import Tokenizer
-from numtok.tokenizer.vocabulary import Spelling, first_ids
+from numtok.tokenizer.vocabulary import Ids, first_ids
 
 LONGEST = 40  # characters of the largest integer of 128 bits, and a sign
 FAR = 30_000  # more tokens than any number needs
@@ -44,9 +50,11 @@ class NumberRules:
     column: Ints  # int64[ids + 1], the column of each token; that of ids beyond stands last
     after: Ints  # int64[states, columns], the state after a token
     allowed_next: Mask  # bool[states, columns], which tokens may come
-    begins: Mask  # bool[columns], those that begin a number in any state
     settles: Mask  # bool[columns], those after which the state is the same whatever it was
     to_text: Ints  # int64[states], the fewest tokens until there is text
+    inside: Mask  # bool[states], whether the last token belongs to a number that may go on
+    goes_on: Mask  # bool[states, columns], whether a token goes on with that number
+    lengthens: Mask  # bool[states, columns], whether it does so and cannot be text
     length: int | None  # tokens of each number, if all have the same; else None
     brackets: int  # how many tokens of a number are brackets
 
@@ -71,15 +79,26 @@ class NumberRules:
         """
         state, written = self._state(self.column[np.minimum(ids, len(self.column) - 1)])
         room = np.full(len(ids), FAR)
-        if self.length is None:
+        if self.length is None and self.brackets:
             room = longest + self.brackets - written
         if max_length is not None:
             room = np.minimum(room, max_length - ids.shape[1])
         # what cannot end in time ends as soon as it can
         room = np.clip(np.maximum(room, self.to_text[state]), 1, FAR)
         rows: Mask = self._needed[state] <= room[:, None]  # (rows, columns)
+        if self.length is None and not self.brackets:
+            rows &= ~(self.lengthens[state] & (written >= longest)[:, None])
         columns = self.column[np.minimum(np.arange(width), len(self.column) - 1)]
         return rows[:, columns]
+
+    def step(self, state: Ints, ids: Ints) -> tuple[Ints, Mask, Mask]:
+        """(the states after one more token each, which tokens begin a number, and which belong to
+        one), of int64[rows] states, 0 at first, and ids.
+        """
+        column = self.column[np.minimum(ids, len(self.column) - 1)]
+        after, goes_on = self.after[state, column], self.goes_on[state, column]
+        inside = self.inside[after]
+        return after, inside & ~goes_on, inside
 
     @functools.cached_property
     def _needed(self) -> Ints:
@@ -90,19 +109,24 @@ class NumberRules:
         """(state, how many tokens of its number are there), int64[rows] each."""
         seq = columns.shape[1]
         places = np.arange(seq)
-        number = np.where(self.begins[columns], places, -1).max(-1)  # (rows,)
         start = np.where(self.settles[columns], places, 0).max(-1, initial=0)  # (rows,)
-        state = np.full_like(start, OTHER_TEXT)
+        state, written = np.full_like(start, OTHER_TEXT), np.zeros_like(start)
         for at in range(int(start.min(initial=seq)), seq):
-            moved = self.after[state, columns[:, at]]
-            state = np.where(start <= at, moved, OTHER_TEXT)  # (rows,)
-        return state, np.where(self.to_text[state] == 0, 0, seq - number)
+            column = columns[:, at]
+            on = np.where(self.goes_on[state, column], written, 0) + 1
+            state = np.where(start <= at, self.after[state, column], OTHER_TEXT)  # (rows,)
+            written = np.where(self.inside[state], on, 0)
+        return state, written
 
 
 @functools.lru_cache(maxsize=2)  # generate asks for them at every call
 def _rules_of(tokenizer: Tokenizer) -> NumberRules | None:
     representation, tokens = tokenizer.representations[0], tokenizer.tokens
-    spelling, touching = Spelling.of(representation, tokens), numbers_touch(tokenizer)
+    spelling = tokenizer.spelling
+    if spelling is not None and isinstance(representation, SpelledOut) and spelling.reading:
+        inside = representation.continuation(tokenizer.grammar)
+        return None if inside is None else _TextRules(tokenizer, inside, spelling.ids).rules()
+    touching = numbers_touch(tokenizer)
     plain, spaced = (ids.tolist() for ids in first_ids(tokens, spelling))
     if isinstance(representation, SingleToken):
         return _rules(
@@ -132,9 +156,8 @@ def numbers_touch(tokenizer: Tokenizer) -> bool:
     both, one = tokenizer.encode("0 0"), tokenizer.encode("0")
     if len(both.number_index) < 2:
         return True  # no numbers to the grammar: there is nothing to say
-    spelling = Spelling.of(tokenizer.representations[0], tokenizer.tokens)
     second = int(both.number_index[1])
-    plain, _ = first_ids(tokenizer.tokens, spelling)
+    plain, _ = first_ids(tokenizer.tokens, tokenizer.spelling)
     return second == len(one.input_ids) and both.input_ids[second] in plain
 
 
@@ -203,8 +226,108 @@ def _rules(
         begin += size
     column = others + text.which
     column[[*ids, *spaced]] = np.arange(others)
-    begun = np.zeros(others + kinds, np.bool_)
-    begun[[*first, *with_space]] = True
     settles = (after == after[0]).all(0)
     to_text = np.concatenate([np.zeros(outside, np.int64), *(one.to_end[1:] for one in numbers)])
-    return NumberRules(column, after, allowed, begun, settles, to_text, length, brackets)
+    goes_on = np.zeros(after.shape, np.bool_)
+    goes_on[outside:, :symbols] = allowed[outside:, :symbols]
+    lengths = goes_on, np.zeros(after.shape, np.bool_), length
+    return NumberRules(column, after, allowed, settles, to_text, to_text > 0, *lengths, brackets)
+
+
+class _TextRules:
+    """The rules for numbers that are tokens of the text, with these ``ids`` for the symbols of
+    ``inside``.
+
+    A reading of what is written is a state of text, or, ``outside`` more than the state of
+    ``inside``, a number that has begun. A state of the rules is a tuple of readings, the number that
+    began first in front; state 0 is other text.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, inside: Continuation, ids: Ids) -> None:
+        texts = [*token_texts(tokenizer.config), " "]  # the last is that of ids beyond
+        self.inside, self.ids = inside, ids
+        self.text = around(tokenizer.grammar, texts)
+        self.outside, self.kinds = self.text.after.shape
+        self.symbols = len(ids)
+        self.like = self.text.which[ids]  # the kind of text of each symbol
+        begins = may_begin(tokenizer.grammar, tokenizer.carries_sign)
+        # a sign or a mark in front of the digits, in a token with a space: `` -`` of GPT-2
+        begins.digit[[STATES.index("-"), STATES.index(".")]] = True
+        self.may_begin = begins.digit  # bool[states], a digit may begin a number there
+        of = {"-": begins.sign, "+": begins.sign, tokenizer.grammar.decimal: begins.mark}
+        # bool[symbols, states]
+        self.symbol_begins = [of.get(texts[id].strip(), begins.digit) for id in ids.tolist()]
+        self.holds_number = self._holds_number(tokenizer, texts)
+        self.known: dict[tuple[int, ...], int] = {(OTHER_TEXT,): 0}
+
+    def _holds_number(self, tokenizer: Tokenizer, texts: Sequence[str]) -> Mask:
+        """bool[states, kinds]: whether a number begins within such a text after each state."""
+        held = np.zeros((self.outside, self.kinds), np.bool_)
+        _, examples = np.unique(self.text.which, return_index=True)
+        begins = [
+            (kind, texts[example][: match.start()])
+            for kind, example in enumerate(examples.tolist())
+            for match in re.finditer(r"(?<!\d)\d", texts[example])
+        ]
+        before = around(tokenizer.grammar, [text for _, text in begins])
+        for (kind, _), which in zip(begins, before.which.tolist(), strict=True):
+            held[:, kind] |= self.may_begin[before.after[:, which]]
+        return held
+
+    def rules(self) -> NumberRules:
+        """A table of all states that can be reached."""
+        # symbols that nothing tells apart
+        alike = np.concatenate([self.inside.following, self.like[None]])
+        _, symbols, which = np.unique(alike, axis=1, return_index=True, return_inverse=True)
+        columns = [*symbols.tolist(), *range(self.symbols, self.symbols + self.kinds)]
+        rows = []
+        for readings in (order := list(self.known)):
+            rows.append([self._step(readings, column, order) for column in columns])
+        table = np.array(rows, np.int64)  # (states, columns, 4)
+        spread = [*which.reshape(-1).tolist(), *range(len(symbols), len(columns))]
+        after, allowed, goes_on, lengthens = np.moveaxis(table[:, spread], 2, 0)
+        column = self.symbols + self.text.which
+        column[self.ids] = np.arange(self.symbols)
+        to_text = np.array([not any(map(self._ends, readings)) for readings in order], np.int64)
+        inside = np.array([readings[0] >= self.outside for readings in order])
+        masks = allowed.astype(np.bool_), (after == after[0]).all(0) & ~goes_on.any(0)
+        lengths = goes_on.astype(np.bool_), lengthens.astype(np.bool_)
+        return NumberRules(column, after, *masks, to_text, inside, *lengths, None, brackets=0)
+
+    def _ends(self, reading: int) -> bool:
+        """Whether text may follow."""
+        return reading < self.outside or bool(self.inside.ends[reading - self.outside])
+
+    def _step(
+        self, readings: tuple[int, ...], column: int, order: list[tuple[int, ...]]
+    ) -> tuple[int, bool, bool, bool]:
+        """(the state after a token, whether it may follow, whether it goes on with the number that
+        began first, and whether it cannot be text then); new states are added to ``order``.
+        """
+        numbers: list[int] = []
+        texts: list[int] = []
+        is_symbol = column < self.symbols
+        kind = int(self.like[column]) if is_symbol else column - self.symbols
+        for reading in readings:
+            state = reading - self.outside
+            if is_symbol and state >= 0:
+                numbers.append(self._onward(state, column))
+        goes_on = bool(numbers) and numbers[0] != NEVER
+        before = [NUMBER if one >= self.outside else one for one in readings if self._ends(one)]
+        for state in before:
+            if is_symbol and self.symbol_begins[column][state]:
+                numbers.append(self._onward(0, column))
+            if self.text.allowed[state, kind] and not self.holds_number[state, kind]:
+                texts.append(int(self.text.after[state, kind]))
+        found = [one for one in numbers if one != NEVER] + texts
+        last = before[-1] if before else OTHER_TEXT
+        made = tuple(dict.fromkeys(found)) or (int(self.text.after[last, kind]),)
+        if made not in self.known:
+            self.known[made] = len(order)
+            order.append(made)
+        return self.known[made], bool(found), goes_on, goes_on and not texts
+
+    def _onward(self, state: int, symbol: int) -> int:
+        """The reading after a symbol of a number in this state of ``inside``, or NEVER."""
+        following = int(self.inside.following[state, symbol])
+        return NEVER if following == NEVER else self.outside + following

@@ -32,9 +32,11 @@ from numtok.numbers.to_text import in_marks_of
 from numtok.representations import END_NUM, Representation, SingleToken, SpelledOut, own_token
 from numtok.representations.as_written import LONGEST_GROUP, groups
 from numtok.representations.values import numbers_from_floats
-from numtok.tokenizer.decode import canonical, is_lossless
+from numtok.tokenizer.decode import canonical
+from numtok.tokenizer.token_texts import is_lossless
 from numtok.tokenizer.tokenizer import Tokenizer
-from numtok.tokenizer.vocabulary import Spelling, first_ids
+from numtok.tokenizer.vocabulary import first_ids
+from numtok.tokenizer.well_formed import NumberRules
 
 # significant ones of a real number: one more would be noise; about one number in ten is read twice
 DIGITS = 4
@@ -124,22 +126,27 @@ def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> Streams:
 
 
 def number_ids(tokenizer: Tokenizer) -> list[int]:
-    """The tokens that stand for a number or begin one; none for plain text."""
-    spelling = Spelling.of(tokenizer.representations[0], tokenizer.tokens)
-    plain, spaced = first_ids(tokenizer.tokens, spelling)
+    """The tokens that stand for a number or begin one; none if numbers are tokens of the text."""
+    plain, spaced = first_ids(tokenizer.tokens, tokenizer.spelling)
     return [*plain.tolist(), *spaced.tolist()]
 
 
 def spelled(
-    tokenizer: Tokenizer, ids: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
-) -> list[str]:
-    """The text of the numbers that are spelled out from ``places`` on, in the marks of the grammar;
-    what is no number, as its symbols.
+    tokenizer: Tokenizer, ids: npt.NDArray[np.int64], before: Sequence[int] = ()
+) -> dict[int, str]:
+    """The text of the numbers that are spelled out in int64[n] ids, by the place at which each
+    begins, in the marks of the grammar; what is no number, as its symbols. ``before`` are the ids
+    that they follow.
     """
-    if not len(places) or not isinstance(tokenizer.representations[0], SpelledOut):
-        return []
+    if tokenizer.spelling is None:
+        return {}
+    if tokenizer.spelling.reading is not None:  # they are where the grammar reads them
+        found = tokenizer.numbers_in(np.array([*before, *ids.tolist()], np.int32))
+        own = ((place - len(before), text) for place, _, text in found)
+        return {place: text for place, text in own if place >= 0}
+    places = np.flatnonzero(np.isin(ids, number_ids(tokenizer)))
     texts = in_marks_of(tokenizer.grammar, tokenizer.read_spelled(ids.astype(np.int32), places))
-    return [str(text) for text in texts.to_pylist()]
+    return dict(zip(places.tolist(), map(str, texts.to_pylist()), strict=True))
 
 
 def value_of(surface: str, grammar: Grammar) -> float:
@@ -174,18 +181,30 @@ class PlaceTracker:
         vocabulary: the ids of the tokens that numbers are spelled with, by content: those of
             PlaceValue or Digits. Any other token, ``[/NUM]`` among them, ends a number.
         order: ``"msd"`` or ``"lsd"``.
+        rules: those of numbers that are tokens of the text, which say where one begins and ends;
+            None for numbers in brackets.
+        point: the decimal mark.
     """
 
-    def __init__(self, vocabulary: Mapping[str, int], order: str = "msd") -> None:
+    def __init__(
+        self,
+        vocabulary: Mapping[str, int],
+        order: str = "msd",
+        rules: NumberRules | None = None,
+        point: str = ".",
+    ) -> None:
         def ids(contents: Iterable[str]) -> list[int]:
             return [vocabulary[one] for one in contents if one in vocabulary]
 
         forms = {form: len(one) for one in groups(LONGEST_GROUP) for form in (one, own_token(one))}
         wider = [[one for one in forms if forms[one] > k] for k in range(LONGEST_GROUP)]
         self._widths = [ids(some) for some in wider]  # tokens of more than 0, 1, 2 digits
-        self._kinds = [ids(some) for some in (("[NUM]", " [NUM]"), ".", "-+,_'", "eE")]
+        inner = {*"-+.,_'"} - {point}
+        self._kinds = [ids(some) for some in (("[NUM]", " [NUM]"), point, inner, "eE")]
         self._order = order
-        self._state: Ints | None = None  # (4, rows): inside, after the point, exponent, count
+        self._rules = rules
+        # (5, rows): inside, after the point, exponent, count, and the state of the rules
+        self._state: Ints | None = None
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> PlaceTracker | None:
@@ -193,22 +212,27 @@ class PlaceTracker:
         first = tokenizer.representations[0]
         if not isinstance(first, SpelledOut) or first.order is None or first.token_column is None:
             return None
-        return cls(tokenizer.tokens, first.order)
+        if first.marks_begin:
+            return cls(tokenizer.tokens, first.order)
+        rules, point = NumberRules.of(tokenizer), tokenizer.grammar.decimal
+        return cls(tokenizer.tokens, first.order, rules, point)
 
     def step(self, ids: npt.ArrayLike) -> Ints:
         """The places, int64 (rows,), of the tokens (rows,) just written."""
         ids = np.asarray(ids)
         opens, point, inner, power = (np.isin(ids, one) for one in self._kinds)
         width = sum((np.isin(ids, one).astype(np.int64) for one in self._widths), 0 * ids)
-        state = np.zeros((4, len(ids)), np.int64) if self._state is None else self._state
+        state = np.zeros((5, len(ids)), np.int64) if self._state is None else self._state
         was_inside, was_behind, was_power = state[:3].astype(np.bool_)
-        inside = opens | (was_inside & ((width > 0) | point | inner | power))
+        inside, now = opens | (was_inside & ((width > 0) | point | inner | power)), state[4]
+        if self._rules is not None:
+            now, opens, inside = self._rules.step(state[4], ids)
         behind = inside & ~opens & (was_behind | point)
         exponent = inside & ~opens & (was_power | power)
         counts = inside & ~exponent & (behind if self._order == "msd" else True)
         width = np.where(counts, width, 0)
         count = np.where(opens | ~inside | point, 0, state[3]) + width
-        self._state = np.stack([inside, behind, exponent, count]).astype(np.int64)
+        self._state = np.stack([inside, behind, exponent, count, now]).astype(np.int64)
         return np.where(width > 0, -count if self._order == "msd" else count, 0)
 
     def reorder(self, rows: npt.ArrayLike) -> None:
@@ -220,7 +244,8 @@ class PlaceTracker:
 class DecodeStream:
     """Text from ids that come one after the other, numbers whole: as
     ``tokenizers.decoders.DecodeStream``, for a :class:`numtok.Tokenizer` or a
-    :class:`numtok.hf.NumberTokenizer`.
+    :class:`numtok.hf.NumberTokenizer`. Digits that are tokens of the text (``digits:1,bare``) come as
+    the text does.
 
     Args:
         ids: a prompt, whose text is not given.
@@ -294,6 +319,8 @@ class DecodeStream:
         first = tokenizer.representations[0]
         if not isinstance(first, SpelledOut):
             return False
+        if not first.marks_begin:  # WordPiece has a space behind what turns out to be no number
+            return not is_lossless(tokenizer.config) and self._ids[-1] in tokenizer.tokens.values()
         if self._symbols is None:
             self._symbols = set(tokenizer.tokens.values()), set(number_ids(tokenizer))
         symbols, begins = self._symbols

@@ -416,13 +416,14 @@ class Call:
             if writing.begins_number(ids[stop : stop + 1]).any():  # an end token with a value
                 stop += 1
             ids = ids[:stop]
-            places = np.flatnonzero(writing.begins_number(ids))
             if isinstance(self.tokenizer.representations[0], SingleToken):
                 owner = writing.owner(row, per_prompt)
-                words = writing.surfaces([(owner, ids[:place]) for place in places.tolist()])
+                places = np.flatnonzero(writing.begins_number(ids)).tolist()
+                words = writing.surfaces([(owner, ids[:place]) for place in places])
+                yield ids.tolist(), dict(zip(places, words, strict=True))
             else:
-                words = spelled(self.tokenizer, ids, places)
-            yield ids.tolist(), dict(zip(places.tolist(), words, strict=True))
+                before = writing.prompt_ids(row // per_prompt)
+                yield ids.tolist(), spelled(self.tokenizer, ids, before)
 
     def value(self, word: str) -> float:
         """Of the text of a number that was written."""

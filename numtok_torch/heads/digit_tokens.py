@@ -13,6 +13,7 @@ import pyarrow as pa
 from numtok import Tokenizer
 from numtok.engines.number_tokens import vocabulary_of
 from numtok.errors import SchemaError
+from numtok.numbers.grammar import Grammar
 from numtok.representations import END_NUM, NUM, SpelledOut, from_dict
 from numtok.tokenizer.schema import read_metadata
 
@@ -31,6 +32,7 @@ class DigitTokens:
     signs: tuple[int, ...] = ()
     powers: tuple[int, ...] = ()
     # ids of the brackets that all numbers stand in; digits elsewhere are text. Empty if there are
+    # none: then all digits count, and a separator of groups, which may be a comma of the text, joins
     # none.
     opens: tuple[int, ...] = ()
     closes: tuple[int, ...] = ()
@@ -50,6 +52,9 @@ class DigitTokens:
             named = first.added_tokens(two_forms=False).together or first.token_strings
             contents |= dict(zip(named, ids_of_runs(metadata["symbols"]["plain"]), strict=True))
         what = f"the numbers of this data are {first.name}"
+        if isinstance(first, SpelledOut) and not first.marks_begin:
+            point = Grammar.from_dict(metadata["grammar"]).decimal
+            return cls._of(contents, point, order, what, point)
         return cls._of(contents, ".,_'", order, what)
 
     @classmethod
@@ -69,7 +74,9 @@ class DigitTokens:
         return cls._of(single, ".", "msd", f"this is a vocabulary ({type(tokenizer).__name__})")
 
     @classmethod
-    def _of(cls, contents: Mapping[str, int], joints: str, order: str, what: str) -> DigitTokens:
+    def _of(
+        cls, contents: Mapping[str, int], joints: str, order: str, what: str, point: str = "."
+    ) -> DigitTokens:
         """From contents and their ids; ``what`` begins the message if they are no digits."""
         # [NUM:602] stands for 602
         written = {
@@ -91,7 +98,7 @@ class DigitTokens:
             )
         opens, closes = ([NUM, f" {NUM}"], [END_NUM]) if END_NUM in contents else ([], [])
         marks = ids(joints), ids("+-"), ids("eE"), ids(opens), ids(closes)
-        return cls(digits, *marks, order, ids("."))
+        return cls(digits, *marks, order, ids(point))
 
     def groups(self) -> list[dict[int, float]]:
         """Id to value, for each number of digits."""

@@ -44,7 +44,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("numbers", ["place", "p10", "digits:3", "subword"])
+@pytest.mark.parametrize("numbers", ["place", "place:bare", "p10", "digits:3", "subword"])
 def test_a_tokenizer_of_ones_own_encodes_as_its_name(numbers, folder):
     own = Tokenizer.from_pretrained(numbers=numbers)
     numtok.encode_files("in.jsonl", "own.arrow", tokenizer=own)

@@ -31,7 +31,7 @@ WORDS.append("=")
 DOCUMENTS = st.lists(
     st.none() | st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), max_size=10
 )
-NUMBERS = ["xval,fone:3,2,bits", "place", "p10"]
+NUMBERS = ["xval,fone:3,2,bits", "place", "p10", "place:bare", "digits:3,bare"]
 MODES = ["sequential", "best-fit"]
 END = "<|endoftext|>"
 
@@ -130,6 +130,8 @@ def number_spans(tok, document):
     begins = [at for at, here in enumerate(document["number_mask"] or []) if here]
     if getattr(first, "bracketed", False):
         return [(at, ids.index(tok.tokens["[/NUM]"], at) + 1) for at in begins]
+    if not getattr(first, "marks_begin", True):
+        return [(at, stop) for at, stop, _ in tok.numbers_in(np.array(ids, np.int32))]
     return [(at, at + (getattr(first, "length", None) or 1)) for at in begins]
 
 

@@ -135,10 +135,11 @@ def test_vocabulary(kind):
     checks.check_vocabulary(tok, source(kind), tokens)
 
 
+@pytest.mark.parametrize("brackets", [True, False])
 @pytest.mark.parametrize("kind", KINDS[2:])  # for the first two, <|2.5|> holds a number
-def test_vocabulary_of_spelled_out_numbers(kind):
+def test_vocabulary_of_spelled_out_numbers(kind, brackets):
     """Digits that the source has as words keep their ids, and the words stay words."""
-    tok, stock = ours(kind, (PlaceValue(overflow="clip"),)), source(kind)
+    tok, stock = ours(kind, (PlaceValue(overflow="clip", brackets=brackets),)), source(kind)
     for token, number in tok.numtok.tokens.items():
         assert tok.convert_tokens_to_ids(token) == number
         assert stock.convert_tokens_to_ids(token) in (number, stock.unk_token_id)

@@ -2,6 +2,9 @@
 streams row for row.
 """
 
+import itertools
+import json
+
 import numpy as np
 import pytest
 from effort import examples
@@ -14,6 +17,7 @@ pytest.importorskip("torch")
 import hf_checks as checks
 import hf_inputs as inputs
 import hf_number_checks as number_checks
+import trained
 from hf_cases import (
     BYTE_LEVEL,
     KINDS,
@@ -30,11 +34,14 @@ from hf_cases import (
 from hf_compare import outcome, same
 from hf_inputs import NUMBER_TEXTS
 from hostile import NUMBERS, texts, triples
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerFast
 
 from numtok.errors import NumtokError
+from numtok.hf import NumberTokenizer
 from numtok.hf import batch as quick_way
 from numtok.numbers.grammar import Grammar
-from numtok.representations import NUM, Subword, XVal
+from numtok.representations import NUM, Digits, Subword, XVal
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -131,8 +138,15 @@ def test_streams(kind, numbers, call):
     check(ours(kind, SINGLE[numbers]), oracle(kind, SINGLE[numbers]), call)
 
 
-@pytest.mark.parametrize("numbers", SPELLED)
-@pytest.mark.parametrize("kind", ["bert", "roberta", "llama"])
+@pytest.mark.parametrize(
+    ("kind", "numbers"),
+    [
+        *itertools.product(["bert", "roberta"], SPELLED),
+        # whose text beside digits is none as beside added tokens, if there are no brackets
+        *(("llama", numbers) for numbers in SPELLED if numbers != "bare digits"),
+        ("llama3", "bare digits"),
+    ],
+)
 @pytest.mark.thorough
 @settings(max_examples=examples(2, thorough=7))
 @given(call=inputs.calls())
@@ -143,6 +157,25 @@ def test_streams(kind, numbers, call):
 @example(call=call(["Every EGG", "1E5 Eggs"], return_offsets_mapping=True))
 def test_spelled_out(kind, numbers, call):
     check(ours(kind, SPELLED[numbers]), oracle(kind, SPELLED[numbers]), call)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "qwen", "metaspace_first", "llama_legacy", "t5"])
+def test_a_tokenizer_that_cuts_digits_keeps_its_ids(kind):
+    """Cut, padded, in pairs and as words, and its text comes back as from the stock tokenizer."""
+    backend = Tokenizer.from_str(json.dumps(trained.cuts_digits(kind)))
+    stock = PreTrainedTokenizerFast(tokenizer_object=backend, pad_token="a")
+    bare = NumberTokenizer.from_tokenizer(stock, numbers=[Digits(1, brackets=False)])
+    texts = ["In 2019 the 5.25 kg, 1,234 km (3) and 10-20 5km.", "5 km", "x5, v1.2.3", "none"]
+    for options in (
+        {},
+        {"padding": True},
+        {"truncation": True, "max_length": 7, "return_overflowing_tokens": True},
+        {"text_pair": texts[::-1]},
+    ):
+        assert bare(texts, **options)["input_ids"] == stock(texts, **options)["input_ids"]
+    for text in texts:
+        ids = stock(text)["input_ids"]
+        assert bare(text)["input_ids"] == ids and bare.decode(ids) == stock.decode(ids)
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])

@@ -25,7 +25,7 @@ from numtok.testing import check_representation
 
 NAMES = (
     "xval xval:log bits bits:64 fone:6,4 fone:0,5 fone:30,30 place digits:1 digits:3 digits:3,left"
-    " numerologic p10 p10:18 p1000 b1999 fp15 exponent_bins logfourier:4 subword float_digits"
+    " digits:1,bare digits:3,bare digits:2,left,places,bare place:bare numerologic p10 p10:18 p1000 b1999 fp15 exponent_bins logfourier:4 subword float_digits"
     " float_digits:2,8,24 float_digits:10,3,18"
 )
 EDGES = (-3.0, 0.0, 1.4, 3.4, 7.85, 100.0)
@@ -36,6 +36,7 @@ KINDS = [
     FoNE(20, 10, compact=True),
     FoNE(6, 4, bases=(10, 2, 5), chunk=5),
     PlaceValue("clip", "lsd", 50, 2**63 - 1),
+    PlaceValue("clip", "msd", 50, 3, brackets=False),
     P10(digits=2, decades=(-3, 3), form="decimal", overflow="error"),
     P10(1, (-2, 3), "decimal"),
     P1000(2, (5, 9), "decimal"),

@@ -205,6 +205,7 @@ SINGLE = {
 SPELLED = {
     "place value": (PlaceValue(overflow="clip"),),
     "digits": (Digits(2, places=True, overflow="clip"),),
+    "bare digits": (Digits(1, places=True, overflow="clip", brackets=False),),
     "p10": (P10(overflow="clip"),),
     "p1000": (P1000(digits=2, overflow="clip"),),
     "b1999": (B1999(digits=2),),
@@ -214,6 +215,7 @@ REPRESENTATIONS = {
     "xval and bits": [XVal(scale=0.5), FloatBits(compact=True)],
     "bits and fone": [FloatBits(), FoNE(6, 4)],
     "place": [PlaceValue()],
+    "bare": [PlaceValue(brackets=False)],
     "p10": [P10()],
     "fp15": [FP15(digits=2)],
     "subword": [Subword()],
@@ -223,6 +225,7 @@ SETTINGS = {
     "combined": {"numbers": (XVal(scale=0.5), FoNE(6, 4, overflow="clip")), "return_numbers": True},
     "spelled": {"numbers": (PlaceValue(overflow="clip"),), "grammar": Grammar.data()},
     "separate": {"leading_space": "separate", "grammar": Grammar(signs=False)},
+    "bare": {"numbers": (Digits(1, places=True, brackets=False),)},
 }
 TEXTS = ["a 5 and -1,234.5 of them", "no numbers [NUM]", "  ½ 7 <|0.00|> <mask> b"]
 MIXED_TEXTS = [

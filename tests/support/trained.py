@@ -6,6 +6,7 @@ every part that can go wrong is in one.
 
 import functools
 import json
+import re
 
 from tokenizers import (
     AddedToken,
@@ -280,3 +281,26 @@ def config(kind):
 def source(kind):
     """A ``tokenizers.Tokenizer`` of one kind."""
     return Tokenizer.from_str(_json(kind))
+
+
+def cuts_digits(kind):
+    """The tokenizer.json of a kind whose vocabulary has no token of several digits, or of digits
+    and something else.
+    """
+    made = config(kind)
+    model = made["model"]
+    if model["type"] == "Unigram":
+        model["vocab"] = [
+            [
+                word,
+                score if (word.isdigit() and len(word) == 1) or not re.search(r"\d", word) else -99,
+            ]
+            for word, score in model["vocab"]
+        ]
+        return made
+    merged = [pair for pair in model["merges"] if re.search(r"\d", "".join(pair))]
+    model["merges"] = [pair for pair in model["merges"] if pair not in merged]
+    for pair in merged:
+        word = "".join(pair)
+        model["vocab"]["unused " + word] = model["vocab"].pop(word)  # ids without holes
+    return made

@@ -38,6 +38,7 @@ TEXTS = ["is 28.5 or 1,234", None, "none", "7"]
 KINDS = {
     "single": [XVal(), FloatBits(), FoNE(6, 4, chunk=5), ExponentBins(), LogFourier(4)],
     "place": [PlaceValue()],
+    "bare": [PlaceValue(brackets=False)],
     "p10": [P10()],
     "subword": [Subword()],
 }

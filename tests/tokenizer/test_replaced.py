@@ -32,6 +32,7 @@ GRAMMARS = [Grammar(), Grammar.data(), Grammar.european(), Grammar(accounting=Tr
 
 WIDE = FloatBits(width=64)
 SPELLED = [Digits(1), Digits(1, places=True), Digits(2, "left"), Digits(3), PlaceValue()]
+SPELLED += [Digits(1, brackets=False), Digits(3, brackets=False), PlaceValue(brackets=False)]
 SPELLED += [PlaceValue(order="lsd"), PlaceValue(max_offset=32_740)]
 SPELLED += [P10(), P10(4, (-2, 12), "decimal"), P1000(), B1999(), FP15(), NumeroLogic()]
 SPELLED += [FloatDigits(), FloatDigits(10, 2, 17)]

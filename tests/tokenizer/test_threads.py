@@ -19,6 +19,7 @@ REPRESENTATIONS = {
     "two": [XVal(), FloatBits()],
     "fone": [FoNE(3, 2, overflow="clip")],
     "place": [PlaceValue(max_offset=9)],
+    "bare": [PlaceValue(max_offset=9, brackets=False)],
     "p10": [P10()],
     "subword": [Subword()],
 }

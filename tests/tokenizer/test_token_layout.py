@@ -20,7 +20,7 @@ from numtok.tokenizer.layout import conform, plain, to_number_layout, to_token_l
 from numtok.tokenizer.schema import check_rows, declared_columns, read_metadata
 
 NUMBERS = [
-    "xval,fone:3,2,bits", "place", "p10", "subword", "bins,logfourier",
+    "xval,fone:3,2,bits", "place", "place:bare", "digits:3,bare", "p10", "subword", "bins,logfourier",
     "xval,fone:3,2,bits compact",
 ]  # fmt: skip
 TEXTS = ["is -28.5 or 1,234", None, "", "none", "7 8 9.25"]

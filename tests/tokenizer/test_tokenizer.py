@@ -54,6 +54,7 @@ REPRESENTATIONS = [
     [FloatBits()],
     [FloatBits(compact=True), XVal()],
     [PlaceValue()],
+    [Digits(1, brackets=False)],
     [Subword()],
 ]
 MORE = [
@@ -225,7 +226,7 @@ def test_literals_are_text(kind, representations):
 # Saving and loading
 
 
-@pytest.mark.parametrize("numbers", ["xval", "digits", "place", "p1000", "subword"])
+@pytest.mark.parametrize("numbers", ["xval", "digits", "place", "place:bare", "p1000", "subword"])
 def test_tokenizers_alone_never_read_other_ids(numbers, tmp_path):
     """They refuse with a message; numbers that stay text they read rightly."""
     tok = Tokenizer.from_pretrained(numbers=numbers)

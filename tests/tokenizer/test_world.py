@@ -26,7 +26,9 @@ def grammar_of(name):
     return getattr(Grammar, name)()
 
 
-@pytest.mark.parametrize("representation", ["xval", "fone:12,4", "place", "digits:3", "digits:1"])
+@pytest.mark.parametrize(
+    "representation", ["xval", "fone:12,4", "place", "digits:3", "digits:1", "digits:1,bare"]
+)
 @pytest.mark.parametrize("name", TEXTS)
 def test_what_is_written_without_the_text_is_read_as_the_same_numbers(name, representation):
     """With the default's marks, European 1234.5 would be no number and 1.234 another one."""

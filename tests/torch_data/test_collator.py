@@ -230,7 +230,13 @@ def test_rows_without_numbers_as_lists_need_the_schema():
 @pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize(
     ("representation", "lengths"),
-    [(PlaceValue(), [5, 6]), (P10(), [5, 5]), (B1999(), [2, 2]), (Digits(2, places=True), [4, 5])],
+    [
+        (PlaceValue(), [5, 6]),
+        (PlaceValue(brackets=False), [3, 4]),
+        (P10(), [5, 5]),
+        (B1999(), [2, 2]),
+        (Digits(2, places=True), [4, 5]),
+    ],
 )
 def test_numbers_that_are_cut_lose_their_entry(representation, lengths, side):
     data = NumberDataset(tokenizer(representation).encode_batch(["ab 123 cd 45.6 ef"]))

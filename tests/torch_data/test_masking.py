@@ -132,7 +132,10 @@ def test_frame_of_the_schema_is_special():
     assert chosen == [False, *[True] * (len(chosen) - 2), False]
 
 
-@pytest.mark.parametrize("representation", [PlaceValue(), P10(), FP15(), PlaceValue(order="lsd")])
+@pytest.mark.parametrize(
+    "representation",
+    [PlaceValue(), PlaceValue(brackets=False), P10(), FP15(), PlaceValue(order="lsd")],
+)
 @pytest.mark.parametrize("mask", ["all", "numbers", "words"])
 def test_spelled_out_numbers_are_masked_as_a_unit(representation, mask):
     data, rows = many_numbers(representation)

@@ -1,0 +1,114 @@
+"""Numbers that are tokens of the text, as ``digits:1,bare`` writes them: read from token ids alone, as
+a model may have made them, by the grammar, in the text of the ids.
+
+In: int32[n] ids. Out: :class:`ReadNumbers`. A number need not have tokens of its own: that of `` 12``,
+if a model writes the one token that GPT-2 has for it, begins and ends in it.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.arrays import memory
+from numtok.numbers.grammar import Grammar
+from numtok.numbers.scan import scan
+from numtok.representations import own_token
+from numtok.tokenizer.token_texts import beside_others
+
+Ids = npt.NDArray[np.int32]
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what surrogateescape makes of such a byte
+
+
+class ReadNumbers(NamedTuple):
+    """Numbers in token ids."""
+
+    positions: Ints  # int64[n], the token in which each begins
+    stops: Ints  # int64[n], one more than the token in which it ends
+    texts: pa.LargeStringArray
+    whole: Mask  # bool[n], whether its tokens hold nothing but the number
+
+
+class TextReader:
+    """Reads numbers in the text of token ids.
+
+    Args:
+        config: the tokenizer.json.
+        symbols: the text of each token that numbers are made of, by id.
+        grammar: what counts as a number.
+
+    Attributes:
+        own: those of the symbols that are added tokens of numtok, ``[NUM:602]`` for 602.
+    """
+
+    def __init__(
+        self, config: dict[str, Any], symbols: Mapping[int, str], grammar: Grammar
+    ) -> None:
+        self._config, self._symbols, self._grammar = config, symbols, grammar
+        added = {token["id"]: token["content"] for token in config["added_tokens"]}
+        self.own = {id: one for id, one in symbols.items() if added.get(id) == own_token(one)}
+
+    def apart(self, ids: Ids) -> ReadNumbers:
+        """The tokens that stand for other text than they are decoded to: :attr:`own`, and, where
+        a decoder puts spaces between digits, as that of WordPiece does, each number that has tokens
+        of its own.
+        """
+        positions, stops, texts, whole = self.numbers(ids)
+        whole &= self._stand_apart
+        positions, stops, texts = positions[whole], stops[whole], texts.filter(pa.array(whole))
+        inside = np.zeros(len(ids) + 1, np.int64)
+        np.add.at(inside, positions, 1)
+        np.add.at(inside, stops, -1)
+        alone = np.flatnonzero(np.isin(ids, [*self.own]) & (np.cumsum(inside)[:-1] == 0))
+        written = [*texts.to_pylist(), *(self.own[id] for id in ids[alone].tolist())]
+        order = np.argsort(places := np.concatenate([positions, alone]))
+        ends = np.concatenate([stops, alone + 1])
+        ordered = pa.array([written[k] for k in order.tolist()], pa.large_string())
+        return ReadNumbers(places[order], ends[order], ordered, np.ones(len(order), np.bool_))
+
+    def numbers(self, ids: Ids) -> ReadNumbers:
+        """The numbers in int32[n] ids; an id that is no token has no text."""
+        text, starts, stops = self._text(ids.tolist())
+        numbers = scan([text], self._grammar)
+        first = np.searchsorted(stops, numbers.start, side="right")
+        last = np.searchsorted(stops, numbers.stop)
+        whole = (starts[first] == numbers.start) & (stops[last] == numbers.stop)
+        texts = numbers.text().cast(pa.large_string())
+        return ReadNumbers(first, last + 1, texts, whole)
+
+    def _text(self, ids: list[int]) -> tuple[str, Ints, Ints]:
+        """(the text, in which ``?`` stands for a byte that is not UTF-8, and the bytes at which each
+        token starts and stops in it).
+        """
+        pieces, widths, spaces = [], [], []
+        within = False  # whether the token in front is a symbol
+        for token in ids:
+            piece, is_symbol = self._contents.get(token, b""), token in self._symbols
+            written = self._symbols[token].encode() if is_symbol else piece
+            # WordPiece: words stand apart, the symbols of a number do not
+            apart = piece[:1] == b" " or (token in self.own and self._stand_apart)
+            space = b" " if is_symbol and not within and apart else b""
+            pieces += [space, written]
+            spaces.append(len(space))
+            widths.append(len(written))
+            within = is_symbol
+        stops = memory.offsets_of(np.add(spaces, widths).astype(np.int64))[1:]
+        text = NOT_UTF8.sub("?", b"".join(pieces).decode("utf-8", "surrogateescape"))
+        return text, stops - np.array(widths, np.int64), stops
+
+    @functools.cached_property
+    def _contents(self) -> dict[int, bytes]:
+        return beside_others(self._config)
+
+    @functools.cached_property
+    def _stand_apart(self) -> bool:
+        """Whether the text of a symbol alone begins with a space."""
+        return any(self._contents.get(id, b"")[:1] == b" " for id in self._symbols)
