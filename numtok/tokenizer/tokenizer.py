@@ -83,9 +83,8 @@ class Tokenizer:
             )
         self.representations = representations_of(numbers)
         self.grammar, self.leading_space = check_grammar(grammar), leading_space
-        self._vocabulary = NumberVocabulary.of(
-            config, self.representations[0], leading_space, own, self.grammar
-        )
+        first = self.representations[0]
+        self._vocabulary = NumberVocabulary.of(config, first, leading_space, own, self.grammar)
         self.config, self.tokens = self._vocabulary.config, self._vocabulary.tokens
         self.own_tokens = self._vocabulary.own
         self._engines = TextEngines(self.config, self._vocabulary.in_text, engine)
@@ -487,8 +486,8 @@ class Tokenizer:
         return self._decoder.join(texts, numbers)
 
     def decoded_apart(self, ids: npt.NDArray[np.int32]) -> list[tuple[int, int, str]] | None:
-        """(first token, end, text) of the tokens in ids that stand for other text than the source
-        tokenizer decodes them to, where numbers are tokens of the text; None where they are not.
+        """Return (first token, end, text) of ids that the source decodes to other text than theirs;
+        None unless numbers are tokens of the text.
         """
         return self._decoder.decoded_apart(ids)
 
