@@ -169,9 +169,11 @@ def _check_ids(metadata: dict[str, Any], numbers: Sequence[Representation]) -> N
                 f"{key!r} has the id {_shown(wrong[0])}, which is none of the {size} of the"
                 " vocabulary"
             )
-    needed, _, together = first.added_tokens(two_forms=False)
-    brackets = [content for content in (NUM, END_NUM) if content in needed]
-    if missing := [content for content in brackets if content not in tokens]:
+    needed, shared, together = first.added_tokens(two_forms=False)
+    named = [content for content in (NUM, END_NUM) if content in needed]
+    if isinstance(first, SpelledOut) and not first.marks_begin:  # read by all of their tokens
+        named += [*shared, *(() if "symbols" in metadata else together)]
+    if missing := [content for content in named if content not in tokens]:
         raise _damaged(f"'tokens' has no {missing[0]!r}, which {first.name} needs")
     allowed = {"plain": (0, len(together)), "spaced": (0,)}
     if isinstance(first, SpelledOut) and not first.shares_vocabulary:
