@@ -138,7 +138,7 @@ def build_model(
     embedding = (
         PlaceValueEmbedding(width, zero_init=True, written=settings.order) if places else None
     )
-    return NumberModel(backbone, embedding, vocab_size=tokenizer.vocab_size)
+    return NumberModel(backbone, embedding, tokenizer=tokenizer)
 
 
 def trainer(

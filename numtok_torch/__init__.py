@@ -48,6 +48,7 @@ from numtok_torch.heads.quantiles import QuantileHead
 from numtok_torch.heads.scalar import ScalarHead
 from numtok_torch.model.backbone import ModelError, PlainBackbone
 from numtok_torch.model.model import NumberModel
+from numtok_torch.model.number_rows import add_number_rows
 from numtok_torch.model.objective import NumberModelOutput
 from numtok_torch.model.seq2seq import Seq2SeqNumberCollator
 from numtok_torch.model.xval_gpt2 import XVAL_MASKING, xval_gpt2
@@ -89,6 +90,7 @@ __all__ = [
     "Seq2SeqNumberCollator",
     "SumEmbedding",
     "XValEmbedding",
+    "add_number_rows",
     "answers_only",
     "embedding_from_config",
     "embedding_from_schema",

@@ -12,7 +12,7 @@ from numtok.errors import MissingDependencyError, SchemaError
 from numtok_torch.data.dataset import Encoded
 from numtok_torch.metrics import number_metrics, numbers_only
 from numtok_torch.model.backbone import ModelError, check_own_tokenizer, check_rows, unwrapped
-from numtok_torch.model.model import NumberModel
+from numtok_torch.model.model import NumberModel, nothing_learns
 from numtok_torch.model.saving import write_settings
 
 try:
@@ -23,6 +23,9 @@ except ImportError as error:
     ) from error
 
 
+PARTS = ("token_loss", "number_loss")  # of the loss, as a model says them
+
+
 class NumberTrainer(Trainer):
     """A Trainer of transformers for a :class:`~numtok_torch.NumberModel`, with the same arguments.
 
@@ -31,13 +34,25 @@ class NumberTrainer(Trainer):
     :func:`~numtok_torch.metrics.number_metrics` in ``evaluate()`` of a model with a head; and writes
     checkpoints that transformers' Auto classes load (:mod:`numtok_torch.auto`).
 
+    In training it logs ``token_loss`` and ``number_loss`` beside ``loss``.
+
+    Args:
+        arguments, options: those of transformers' Trainer.
+        head_learning_rate: of the number embedding and the head, which start anew and may learn
+            faster than a pretrained backbone; None for that of the backbone.
+
     Raises:
-        ModelError: for another model, one without a word vector for each token of the data, or one
+        ModelError: for a model in which nothing can learn, for another model, one without a word vector for each token of the data, or one
             that was made for another tokenizer than the data.
         SchemaError: for data of numtok without a collator.
     """
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(
+        self, *arguments: Any, head_learning_rate: float | None = None, **options: Any
+    ) -> None:
+        self.head_learning_rate = head_learning_rate
+        self.sums: dict[str, Any] = {}  # of each part of the loss, since it was logged
+        self.logged_at = 0  # the step of that
         super().__init__(*arguments, **options)
         self.numbers = unwrapped(self.model)
         if not isinstance(self.numbers, NumberModel):
@@ -49,6 +64,8 @@ class NumberTrainer(Trainer):
             raise SchemaError(
                 "NumberTrainer needs data_collator=NumberCollator.from_schema(data.schema, ...)"
             )
+        if not any(one.requires_grad for one in self.numbers.parameters()):
+            raise ModelError(nothing_learns(self.numbers))
         self._check_tokenizer(self.train_dataset, self.eval_dataset, self.data_collator)
         check_rows(self.numbers.transformer, getattr(self.data_collator, "vocab_size", None) or 0)
         self.smoothing = 0.0
@@ -96,8 +113,36 @@ class NumberTrainer(Trainer):
             write_settings(self.model, Path(output_dir or str(self.args.output_dir)))
 
     def compute_loss(
-        self, model: Any, inputs: dict[str, Any], *arguments: Any, **options: Any
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, **options: Any
     ) -> Any:
         """That of the model, with smoothed labels."""
         smoothing = {"smoothing": self.smoothing} if self.smoothing else {}
-        return super().compute_loss(model, {**inputs, **smoothing}, *arguments, **options)
+        loss, outputs = super().compute_loss(model, {**inputs, **smoothing}, True, **options)
+        for name in PARTS if model.training else ():
+            if (part := outputs.get(name)) is not None:
+                self.sums[name] = self.sums.get(name, 0.0) + part.detach()
+        return (loss, outputs) if return_outputs else loss
+
+    def create_optimizer(self, *arguments: Any, **options: Any) -> Any:
+        """That of transformers, with the parameters of the layers in groups of their own."""
+        made = self.optimizer is None
+        optimizer = super().create_optimizer(*arguments, **options)
+        if made and self.head_learning_rate is not None:
+            layers = (self.numbers.embedding, self.numbers.head)
+            own = {id(one) for layer in layers if layer is not None for one in layer.parameters()}
+            for group in list(optimizer.param_groups):
+                ours = [one for one in group["params"] if id(one) in own]
+                group["params"] = [one for one in group["params"] if id(one) not in own]
+                if ours:
+                    optimizer.add_param_group(
+                        {**group, "params": ours, "lr": self.head_learning_rate}
+                    )
+        return optimizer
+
+    def log(self, logs: dict[str, float], *arguments: Any, **options: Any) -> None:
+        """Log the parts of the loss beside it: means over the steps since they were logged."""
+        if "loss" in logs and self.sums:
+            steps = max(self.state.global_step - self.logged_at, 1)
+            logs |= {name: float(total.mean()) / steps for name, total in self.sums.items()}
+            self.sums, self.logged_at = {}, self.state.global_step
+        super().log(logs, *arguments, **options)

@@ -30,7 +30,7 @@ def identity_of(tokenizer: Any) -> dict[str, Any]:
     """
     if isinstance(tokenizer, Mapping):
         return dict(tokenizer)
-    return identity(read_metadata(_numtok(tokenizer).batch_schema()))
+    return identity(read_metadata(numtok_of(tokenizer).batch_schema()))
 
 
 def check_tokenizer(
@@ -71,7 +71,7 @@ def check_tokenizer(
 
 def tokens_of(tokenizer: Any) -> dict[str, Any]:
     """Return ``tokens``, ``vocab_size``, ``shapes`` and ``tokenizer_identity``."""
-    inner = _numtok(tokenizer)
+    inner = numtok_of(tokenizer)
     schema = inner.batch_schema()
     return {
         "tokens": NumberTokens.from_schema(schema),
@@ -81,7 +81,7 @@ def tokens_of(tokenizer: Any) -> dict[str, Any]:
     }
 
 
-def _numtok(tokenizer: Any) -> numtok.Tokenizer:
+def numtok_of(tokenizer: Any) -> numtok.Tokenizer:
     """Return the ``numtok.Tokenizer`` in a tokenizer; TokenizerError if there is none."""
     inner = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
     if not isinstance(inner, numtok.Tokenizer):

@@ -213,6 +213,8 @@ class FeatureEmbedding(NumberEmbedding):
         """The map of so many features, whose vector has this norm in the mean."""
         name, options, self.norm = self.name, self._options, norm
         projection, zero_init = options.get("projection", "linear"), options["zero_init"]
+        if projection is None:
+            projection = options["projection"] = "linear" if zero_init else "pad"
         if projection not in ("pad", "linear"):
             raise RepresentationError(
                 f"{name}: projection={projection!r} is unknown; use 'pad' or 'linear'"

@@ -49,7 +49,7 @@ class FloatBitsEmbedding(FeatureEmbedding):
         combine: ``"replace"``, ``"add"`` or ``"zero_pad"``; None for ``"replace"`` where width is
             32 and ``"add"`` where it is 64.
         projection: of bits that are added: ``"pad"``, zeros after them, or ``"linear"``, a linear
-            map without bias. The network has its own first layer.
+            map without bias; None: ``"linear"`` with ``zero_init``, else ``"pad"``. The network has its own first layer.
         amplitude: of the bits that are added, or of the start of a linear map or of the network;
             None: as long as the word vectors (``scale_to``).
 
@@ -74,7 +74,7 @@ class FloatBitsEmbedding(FeatureEmbedding):
         width: int = 32,
         reciprocal: bool = False,
         combine: str | None = None,
-        projection: str = "pad",
+        projection: str | None = None,
         amplitude: float | None = None,
     ) -> None:
         combine = combine or ("replace" if width == 32 else "add")
@@ -91,8 +91,11 @@ class FloatBitsEmbedding(FeatureEmbedding):
             raise RepresentationError(
                 f"bits: combine={combine!r} is unknown; use 'replace', 'add' or 'zero_pad'"
             )
-        if combine == "zero_pad" and projection != "pad":
-            raise RepresentationError("bits: zero_pad has no projection; leave it out")
+        if combine == "zero_pad" and (projection not in (None, "pad") or zero_init):
+            raise RepresentationError(
+                "bits: zero_pad puts the bits themselves in place of the word vector; leave"
+                " projection and zero_init out, or take combine='add'"
+            )
         if combine != "replace" and (depth, bias, residual) != (3, False, True):
             raise RepresentationError(
                 "bits: depth, bias and residual are those of the network; leave them out, or take"

@@ -30,7 +30,7 @@ class FoNEEmbedding(FeatureEmbedding):
         int_digits, frac_digits, bases, chunk: those of the representation; with ``chunk``, the
             features of all chunks stand side by side.
         projection: ``"pad"``, zeros after the features, or ``"linear"``, a linear map without
-            bias.
+            bias; None: ``"linear"`` with ``zero_init``, else ``"pad"``.
         zero_init: start the linear map from zeros.
         amplitude: of the features, or of the start of their linear map; None: as long as the word
             vectors (``scale_to``). 1.0 is the published form.
@@ -52,7 +52,7 @@ class FoNEEmbedding(FeatureEmbedding):
         frac_digits: int,
         bases: Sequence[int] = (10,),
         chunk: int | None = None,
-        projection: str = "pad",
+        projection: str | None = None,
         zero_init: bool = False,
         compact: bool = True,
         *,
@@ -99,7 +99,7 @@ class FoNEDigitEmbedding(FeatureEmbedding):
         d_model: dimension of the word vectors.
         digit_ids: the ids of the tokens ``0`` to ``9``.
         projection: ``"pad"``, zeros after the two features, or ``"linear"``, a linear map without
-            bias.
+            bias; None: ``"linear"`` with ``zero_init``, else ``"pad"``.
         zero_init: start the linear map from zeros; needs ``combine="add"``, as it is to change
             nothing at first.
         combine: ``"add"`` the features to the word vector, or ``"replace"`` it by them.
@@ -116,7 +116,7 @@ class FoNEDigitEmbedding(FeatureEmbedding):
         self,
         d_model: int,
         digit_ids: Sequence[int],
-        projection: str = "pad",
+        projection: str | None = None,
         zero_init: bool = False,
         combine: str = "add",
         amplitude: float | None = None,

@@ -85,8 +85,8 @@ class NumberLogitsProcessor:
         if width < len(self.rules.column) - 1:
             raise ModelError(
                 f"the model scores {width} tokens, and those of numbers go up to"
-                f" {len(self.rules.column) - 2}; call"
-                " resize_token_embeddings(tokenizer.vocab_size)"
+                f" {len(self.rules.column) - 2}; call numtok_torch.add_number_rows(model,"
+                " tokenizer)"
             )
         allowed = self.rules.allowed(input_ids.cpu().numpy(), width, self.longest, self.max_length)
         held = scores.masked_fill(~torch.from_numpy(allowed).to(scores.device), -torch.inf)

@@ -59,6 +59,35 @@ class NumberHead(NumberLayer, ABC):
     """
 
     target: str
+    network: nn.Module
+    norm: nn.LayerNorm | None
+
+    def __init__(self, d_model: int, **options: Any) -> None:
+        super().__init__(d_model, **options)
+        self.norm = None
+
+    def set_layer_norm(self, layer_norm: bool | None) -> None:
+        """Put a LayerNorm in front, or none; None leaves it to :meth:`fit_to`."""
+        self._options["layer_norm"] = layer_norm
+        self.norm = nn.LayerNorm(self.d_model) if layer_norm else None
+
+    def fit_to(self, pretrained: bool) -> None:
+        """Decide on the LayerNorm where its option leaves it open: hidden states of a pretrained
+        backbone may be large, and a head that reads them as they are overshoots. NumberModel calls
+        it.
+        """
+        if self._options.get("layer_norm", False) is None:
+            self.set_layer_norm(pretrained)
+
+    def normed(self, hidden: Tensor) -> Tensor:
+        """Return hidden states (..., d_model) behind the LayerNorm, if there is one."""
+        return hidden if self.norm is None else run(self.norm, hidden)
+
+    def say(self, hidden: Tensor, target: Tensor | None = None) -> Tensor:
+        """Return what ``network`` makes of checked hidden states (..., d_model), behind the
+        LayerNorm if there is one: (..., out), float32 at least.
+        """
+        return run(self.network, self.normed(self.checked(hidden, target)))
 
     @abstractmethod
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:

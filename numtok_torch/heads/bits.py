@@ -9,7 +9,7 @@ from numtok.errors import RepresentationError
 from numtok.representations import FloatBits
 from numtok.representations.float_bits import FIELDS
 from numtok_torch.embeddings.float_bits import as_bits, values_of_words, words_of_bits
-from numtok_torch.heads.base import NumberHead, NumberPrediction, mean, one_hidden_layer, run
+from numtok_torch.heads.base import NumberHead, NumberPrediction, mean, one_hidden_layer
 
 
 class BitsHead(NumberHead):
@@ -33,6 +33,8 @@ class BitsHead(NumberHead):
             and not predicted.
         slope: of the weights; 0 for the plain mean. With 1, the last of 64 bits weighs 65 times as
             much as the sign; with -1 the sign so much more.
+        layer_norm: whether a LayerNorm stands in front; None: in a
+            :class:`~numtok_torch.NumberModel` around a pretrained backbone.
 
     Shape:
         - target: ``number_bits``, (n, width), with ``reciprocal`` (n, 128), or compact (n,), any
@@ -49,6 +51,7 @@ class BitsHead(NumberHead):
         width: int = 32,
         reciprocal: bool = False,
         slope: float = 0.0,
+        layer_norm: bool | None = None,
     ) -> None:
         super().__init__(d_model, hidden=hidden, width=width, reciprocal=reciprocal, slope=slope)
         FloatBits(width=width, reciprocal=reciprocal)  # which says what is wrong
@@ -60,10 +63,11 @@ class BitsHead(NumberHead):
         self.network = (
             nn.Linear(d_model, width) if plain else one_hidden_layer(d_model, hidden, width)
         )
+        self.set_layer_norm(layer_norm)
 
     def bit_logits(self, hidden: Tensor) -> Tensor:
         """(..., d_model) to float32 (..., width), sign first."""
-        return run(self.network, self.checked(hidden))
+        return self.say(hidden)
 
     def bit_weights(self, like: Tensor) -> Tensor:
         """The weight of each bit in the loss, (width,), of the dtype and on the device of ``like``.

@@ -30,7 +30,8 @@ class FoNEHead(NumberHead):
         int_digits, frac_digits, bases, chunk, compact: those of the representation. With several
             bases there is a pair for each, and their logits are added. Without ``compact`` the
             target is ``number_fourier``, from which the digits are read exactly.
-        layer_norm: whether the hidden state is normalised first.
+        layer_norm: whether a LayerNorm stands in front; None: in a
+            :class:`~numtok_torch.NumberModel` around a pretrained backbone.
         linear: a linear map, without bias, to the pairs. None: only if they do not fit into
             ``d_model``.
 
@@ -51,12 +52,12 @@ class FoNEHead(NumberHead):
         *,
         chunk: int | None = None,
         compact: bool = True,
-        layer_norm: bool = False,
+        layer_norm: bool | None = None,
         linear: bool | None = None,
     ) -> None:
         fone = FoNE(int_digits, frac_digits, tuple(bases), chunk=chunk)
         sizes = {"int_digits": int_digits, "frac_digits": frac_digits, "bases": fone.bases}
-        options = {"chunk": chunk, "compact": compact, "layer_norm": layer_norm}
+        options = {"chunk": chunk, "compact": compact}
         super().__init__(d_model, **sizes, **options, linear=linear)
         self._representation, self._width = fone, 2 * len(fone.bases) * fone.n_digits
         if linear is False and self._width > d_model:
@@ -66,13 +67,13 @@ class FoNEHead(NumberHead):
             )
         self.target = "number_digits" if compact else "number_fourier"
         mapped = linear or (linear is None and self._width > d_model)
-        self.norm = nn.LayerNorm(d_model) if layer_norm else None
+        self.set_layer_norm(layer_norm)
         self.map = nn.Linear(d_model, self._width, bias=False) if mapped else None
 
     def digit_logits(self, hidden: Tensor) -> Tensor:
         """(..., d_model) to float32 (..., digits, 10)."""
         self.checked(hidden)
-        hidden = hidden if self.norm is None else run(self.norm, hidden)
+        hidden = self.normed(hidden)
         if self.map is not None:
             places = run(self.map, hidden)  # (..., width)
         else:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
-from numtok_torch.heads.base import NumberPrediction, ValueHead, mean, moved, run
+from numtok_torch.heads.base import NumberPrediction, ValueHead, mean, moved
 
 FLOOR = 1e-5  # of the density; the authors add it to the probability of each bin
 GRID = 2048  # places at which the mode is looked for
@@ -35,6 +35,8 @@ class FourierHead(ValueHead):
         point: what :meth:`predict` gives, ``"mode"``, ``"mean"`` or ``"median"``.
         within: the confidence of a prediction is the probability that y is within ± this of it.
         coverage: the probability of the interval, in the middle of the density.
+        layer_norm: whether a LayerNorm stands in front; None: in a
+            :class:`~numtok_torch.NumberModel` around a pretrained backbone.
 
     Shape:
         - target: ``number_value``, (n,), float64; infinite ones are left out.
@@ -55,6 +57,7 @@ class FourierHead(ValueHead):
         point: str = "mode",
         within: float = 0.1,
         coverage: float = 0.9,
+        layer_norm: bool | None = None,
     ) -> None:
         sizes = {"scale": scale, "spread": spread, "within": within, "coverage": coverage}
         given = {"frequencies": frequencies, "space": space, "gamma": gamma, "point": point}
@@ -70,6 +73,7 @@ class FourierHead(ValueHead):
         with torch.no_grad():  # as the authors do
             self.network.weight.div_(100)
             self.network.bias.div_(100)
+        self.set_layer_norm(layer_norm)
 
     def losses(self, hidden: Tensor, values: Tensor) -> Tensor:
         return -self.log_prob(hidden, values)
@@ -77,7 +81,7 @@ class FourierHead(ValueHead):
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
         loss = super().loss(hidden, target)
         if self.gamma:
-            real, imaginary = coefficients(run(self.network, hidden))  # (n, N + 1) each
+            real, imaginary = coefficients(self.say(hidden))  # (n, N + 1) each
             order = torch.arange(real.shape[-1], device=real.device)
             rough = 2 * (math.pi * order) ** 2 * (real.square() + imaginary.square())
             loss = loss + self.gamma * 2 * mean(rough.sum(-1))
@@ -87,14 +91,14 @@ class FourierHead(ValueHead):
         """Log density, in the space of y, of values float64 (...) given hidden states (...,
         d_model): float32 (...).
         """
-        found = run(self.network, self.checked(hidden))  # (..., 2 (N + 1))
+        found = self.say(hidden)  # (..., 2 (N + 1))
         y = self.to_space(values) / self.spread
         at = density(found, y.clamp(-1, 1).to(found.dtype).unsqueeze(-1)).squeeze(-1)  # (...)
         return ((at + FLOOR) / (1 + 2 * FLOOR)).log() - math.log(self.spread)
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
-        found = run(self.network, self.checked(hidden)).double()  # (..., 2 (N + 1))
+        found = self.say(hidden).double()  # (..., 2 (N + 1))
         y = self._point(found)  # (...), from -1 to 1
         near = torch.stack([y - self.within / self.spread, y + self.within / self.spread], -1)
         mass = cumulative(found, near.clamp(-1, 1)).diff(dim=-1).squeeze(-1)  # (...)
@@ -107,7 +111,7 @@ class FourierHead(ValueHead):
     @torch.no_grad()
     def sample(self, hidden: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Values, float64 (...), each drawn from its density."""
-        found = run(self.network, self.checked(hidden)).double()
+        found = self.say(hidden).double()
         share = torch.empty_like(found[..., :1]).uniform_(generator=generator)  # (..., 1)
         return self._back(quantile(found, share).squeeze(-1))
 

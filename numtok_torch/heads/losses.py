@@ -53,7 +53,7 @@ class NumberLoss(nn.Module, ABC):
         if self.largest >= logits.shape[-1]:
             raise SchemaError(
                 f"the model scores {logits.shape[-1]} tokens, and those of numbers go up to"
-                f" {self.largest}; call resize_token_embeddings(tokenizer.vocab_size)"
+                f" {self.largest}; call numtok_torch.add_number_rows(model, tokenizer)"
             )
         if weights is not None and weights.shape != labels.shape:
             raise SchemaError(

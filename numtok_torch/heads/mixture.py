@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from numtok_torch.heads.base import NumberPrediction, ValueHead, moved, one_hidden_layer, run
+from numtok_torch.heads.base import NumberPrediction, ValueHead, moved, one_hidden_layer
 
 LARGEST = 1e18  # of y over the smallest standard deviation: its square is still a float32
 STEPS = 30  # towards the mode, from the mean of each component
@@ -34,6 +34,8 @@ class MixtureHead(ValueHead):
         min_std: the smallest standard deviation, in the space of y.
         point: what :meth:`predict` gives, ``"mode"`` or ``"mean"``.
         within: the confidence of a prediction is the probability that y is within ± this of it.
+        layer_norm: whether a LayerNorm stands in front; None: in a
+            :class:`~numtok_torch.NumberModel` around a pretrained backbone.
 
     Shape:
         - target: ``number_value``, (n,), float64; infinite ones are left out.
@@ -55,6 +57,7 @@ class MixtureHead(ValueHead):
         min_std: float = 1e-3,
         point: str = "mode",
         within: float = 0.1,
+        layer_norm: bool | None = None,
     ) -> None:
         shape = {"components": components, "hidden": hidden, "scale": scale, "space": space}
         widths = {"spread": spread, "min_std": min_std, "point": point, "within": within}
@@ -63,6 +66,7 @@ class MixtureHead(ValueHead):
         self.min_std, self.point, self.within = min_std, point, within
         self.network = one_hidden_layer(d_model, hidden, 3 * components)
         self._spread_out(components, spread)
+        self.set_layer_norm(layer_norm)
 
     def _spread_out(self, components: int, spread: float) -> None:
         """Equal weights, means apart: components that start alike would stay alike."""
@@ -76,7 +80,7 @@ class MixtureHead(ValueHead):
 
     def mixture(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(log weights, means, standard deviations) in the space of y, (..., k) each."""
-        weights, means, widths = run(self.network, self.checked(hidden)).chunk(3, -1)
+        weights, means, widths = self.say(hidden).chunk(3, -1)
         return weights.log_softmax(-1), means, nn.functional.softplus(widths) + self.min_std
 
     def losses(self, hidden: Tensor, values: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
-from numtok_torch.heads.base import NumberPrediction, ValueHead, moved, run
+from numtok_torch.heads.base import NumberPrediction, ValueHead, moved
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 LARGEST = 1e18  # of y: its sum over a batch is still a float32
@@ -29,6 +29,8 @@ class QuantileHead(ValueHead):
         scale: numbers are multiplied by it.
         space: the loss is taken of x · scale, ``"linear"``, or of asinh(x · scale), ``"asinh"``;
             the quantiles are the same numbers in either.
+        layer_norm: whether a LayerNorm stands in front; None: in a
+            :class:`~numtok_torch.NumberModel` around a pretrained backbone.
 
     Shape:
         - target: ``number_value``, (n,), float64; infinite ones are left out.
@@ -42,6 +44,7 @@ class QuantileHead(ValueHead):
         quantiles: Sequence[float] = QUANTILES,
         scale: float = 1.0,
         space: str = "linear",
+        layer_norm: bool | None = None,
     ) -> None:
         shares = tuple(quantiles)
         super().__init__(d_model, quantiles=shares, scale=scale, space=space)
@@ -54,9 +57,10 @@ class QuantileHead(ValueHead):
             )
         self.shares = shares
         self.network = nn.Linear(d_model, len(shares))
+        self.set_layer_norm(layer_norm)
 
     def losses(self, hidden: Tensor, values: Tensor) -> Tensor:
-        found = run(self.network, hidden)  # (n, k)
+        found = self.say(hidden)  # (n, k)
         y = self.to_space(values, LARGEST).to(found.dtype)  # (n,)
         off, shares = y.unsqueeze(-1) - found, self._shares(found)  # (n, k), (k,)
         return torch.maximum(shares * off, (shares - 1) * off).mean(-1)
@@ -85,7 +89,7 @@ class QuantileHead(ValueHead):
 
     def _ordered(self, hidden: Tensor) -> Tensor:
         """float64 (..., k), in the space of y."""
-        return run(self.network, self.checked(hidden)).double().sort(-1).values
+        return self.say(hidden).double().sort(-1).values
 
     def _at(self, ordered: Tensor, share: Tensor) -> Tensor:
         """The quantiles at any shares, (...), between two of (..., k) in proportion."""

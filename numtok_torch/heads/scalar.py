@@ -15,7 +15,6 @@ from numtok_torch.heads.base import (
     mean,
     moved,
     one_hidden_layer,
-    run,
     scaled,
     unscaled,
 )
@@ -33,6 +32,8 @@ class ScalarHead(NumberHead):
         scale, log: those of the representation, which predictions are brought back from.
         target: the stream it learns from, ``"number_scaled"`` of xVal or ``"number_value"`` of any
             representation, which it scales in xVal's way itself.
+        layer_norm: whether a LayerNorm stands in front; None: in a
+            :class:`~numtok_torch.NumberModel` around a pretrained backbone.
 
     Shape:
         - target: (n,), float; infinite numbers are left out of ``number_value``.
@@ -48,6 +49,7 @@ class ScalarHead(NumberHead):
         scale: float = 1.0,
         log: bool = False,
         target: str = SCALED,
+        layer_norm: bool | None = None,
     ) -> None:
         super().__init__(d_model, hidden=hidden, scale=scale, log=log, target=target)
         if not scale > 0:
@@ -58,6 +60,7 @@ class ScalarHead(NumberHead):
             )
         self.scale, self.log, self.target = scale, log, target
         self.network = one_hidden_layer(d_model, hidden, 1)
+        self.set_layer_norm(layer_norm)
 
     @classmethod
     def options_for(cls, representation: Any) -> dict[str, Any]:
@@ -67,7 +70,7 @@ class ScalarHead(NumberHead):
         return {"target": NUMBER_VALUE.name}
 
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
-        said = run(self.network, self.checked(hidden, target)).squeeze(-1)  # (n,)
+        said = self.say(hidden, target).squeeze(-1)  # (n,)
         if self.target == SCALED:
             return mean((said - target.to(said.dtype)).square())
         finite = torch.isfinite(target)  # (n,)
@@ -76,7 +79,7 @@ class ScalarHead(NumberHead):
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
-        said = run(self.network, self.checked(hidden)).squeeze(-1)  # (...)
+        said = self.say(hidden).squeeze(-1)  # (...)
         return NumberPrediction(
             unscaled(said, self.scale, self.log),
             bounds=unscaled(moved(said), self.scale, self.log),

@@ -55,6 +55,11 @@ def is_pretrained(backbone: Any) -> bool:
     return transformers is not None and isinstance(backbone, transformers.PreTrainedModel)
 
 
+def is_loaded(backbone: Any) -> bool:
+    """Whether it came from a folder or the Hub, so that its weights are trained."""
+    return is_pretrained(backbone) and bool(getattr(backbone, "name_or_path", ""))
+
+
 def unwrapped(backbone: Any) -> Any:
     """What peft's ``get_peft_model`` has wrapped, with the adapters inside: it computes what the
     wrapper does, and has the signature, config and ``generate`` that the wrapper hides. Anything
@@ -238,19 +243,35 @@ def trunks(backbone: Any) -> list[nn.Module]:
     return [part for part in inner if part is not backbone and is_pretrained(part)]
 
 
-def add_rows(backbone: Any, vocab_size: int) -> None:
-    """Give the word embedding, and the output layer, at least ``vocab_size`` rows."""
-    rows = word_embedding(backbone).weight.shape[0]
+def rows_of(backbone: Any) -> int:
+    """Return how many rows the word embedding has."""
+    layer = word_embedding(backbone)
+    return int(getattr(layer, "num_embeddings", None) or layer.weight.shape[0])
+
+
+def add_rows(backbone: Any, vocab_size: int, started: bool = True) -> None:
+    """Give the word embedding, and the output layer, at least ``vocab_size`` rows; ``started``: as
+    transformers starts them, in the mean of all rows.
+    """
+    rows = rows_of(backbone)
     if vocab_size <= rows:
         return
+    if not isinstance(word_embedding(backbone), nn.Embedding):
+        raise ModelError(
+            f"the word embedding of {type(backbone).__name__} has {rows} rows, the tokenizer needs"
+            f" {vocab_size}, and an adapter lies around it; call add_number_rows(model, tokenizer)"
+            " before get_peft_model"
+        )
     if not hasattr(backbone, "resize_token_embeddings"):
         raise ModelError(
             f"the word embedding of {type(backbone).__name__} has {rows} rows, the tokenizer needs"
             f" {vocab_size}; make it larger, or give the module a method"
             " resize_token_embeddings(size)"
         )
-    backbone.resize_token_embeddings(vocab_size)
-    if is_pretrained(backbone):
+    if not is_pretrained(backbone):
+        backbone.resize_token_embeddings(vocab_size)
+    else:
+        backbone.resize_token_embeddings(vocab_size, mean_resizing=started)
         _check_config(backbone, vocab_size)
 
 
@@ -275,14 +296,12 @@ def _check_config(backbone: Any, vocab_size: int) -> None:
 
 def check_rows(backbone: Any, tokens: int, found: str = "the tokenizer has") -> None:
     """Refuse a word embedding with fewer rows than there are tokens. ModelError naming the way out."""
-    layer = word_embedding(backbone)
-    rows = getattr(layer, "num_embeddings", None) or layer.weight.shape[0]
+    rows = rows_of(backbone)
     if tokens > rows:
         raise ModelError(
             f"{found} {tokens} tokens, the word embedding of {type(backbone).__name__} has {rows}"
-            " rows; make room for the number tokens: NumberModel(...,"
-            " vocab_size=tokenizer.vocab_size), or call"
-            " backbone.resize_token_embeddings(tokenizer.vocab_size) before"
+            " rows; make room for the number tokens: NumberModel(..., tokenizer=tokenizer), or call"
+            " numtok_torch.add_number_rows(backbone, tokenizer) before"
         )
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from numtok.representations.columns import NUMBER_VALUE
 from numtok_torch.data.masking import IGNORED
-from numtok_torch.data.tokens import identity_of
+from numtok_torch.data.tokens import identity_of, numtok_of
 from numtok_torch.embeddings.base import NumberEmbedding, NumberLayer, readable
 from numtok_torch.heads.base import NumberHead
 from numtok_torch.model import adapters, saving, seq2seq
@@ -29,11 +29,14 @@ from numtok_torch.model.backbone import (
     freeze_trunk,
     has_decoder,
     is_causal,
+    is_loaded,
+    rows_of,
     size_of_words,
     unwrapped,
     word_embedding,
 )
 from numtok_torch.model.finite import check_finite
+from numtok_torch.model.number_rows import start_rows
 from numtok_torch.model.objective import (
     NumberModelOutput,
     Step,
@@ -60,6 +63,31 @@ def _of_the_backbone(name: str) -> Any:
     )
 
 
+def nothing_learns(model: NumberModel) -> str:
+    """Return the message that nothing in the model can learn, and which option helps."""
+    options = []
+    if model.embedding is not None:
+        options.append("embedding_from_schema(..., projection='linear') for features that learn")
+    options.append("a head that has weights, such as head_from_schema(..., layer_norm=True)")
+    if model.freeze_backbone is True:
+        options.append("freeze_backbone='trunk', which trains the word head too")
+    names = [type(one).__name__ for one in (model.embedding, model.head) if one is not None]
+    without = f", and {' and '.join(names)} learn nothing" if names else ""
+    return f"nothing in this model can learn: the backbone is frozen{without}; take" + (
+        f" {', or '.join(options)}"
+    )
+
+
+def _make_room(backbone: Any, tokenizer: Any, vocab_size: int | None) -> None:
+    """Add rows for all tokens of the tokenizer, or for so many."""
+    if tokenizer is None or isinstance(tokenizer, Mapping):
+        add_rows(backbone, vocab_size or 0)
+        return
+    known, rows = numtok_of(tokenizer), rows_of(backbone)
+    add_rows(backbone, max(vocab_size or 0, known.vocab_size), started=False)
+    start_rows(backbone, known, rows)
+
+
 def _identity_of(tokenizer: Any, *layers: NumberLayer | None) -> dict[str, Any] | None:
     """Return the identity of the tokenizer given, or of the one that the layers were made for.
     ModelError if they differ.
@@ -84,18 +112,20 @@ class NumberModel(nn.Module):
         embedding: puts the numbers into the word vectors; None where tokens say all (Charton's
             encodings). Unless it has an ``amplitude``, its vectors start as long as the
             backbone's word vectors.
-        head: predicts numbers; None for tokens only.
+        head: predicts numbers; None for tokens only. Around a pretrained backbone a LayerNorm stands
+            in front of it, unless its option ``layer_norm`` says otherwise.
         number_weight, token_weight: of the two losses. With ``token_weight=0`` a backbone without
             logits may be given labels.
         number_loss_per: ``"number"``: the mean over the numbers to predict. ``"token"``: their sum
             over the count of tokens with a label, which is smaller, so that ``number_weight`` may
             be larger. Then any Trainer gives accumulated batches the loss and gradients of one.
         causal: whether a token sees only those before it; None: as the backbone's kind says.
-        vocab_size: rows that the word embedding must have, ``tokenizer.vocab_size``; more are added
-            if needed, never removed.
+        vocab_size: rows that the word embedding must have; more are added if needed, never removed.
+            With ``tokenizer`` there are enough.
         tokenizer: that of the training data, a ``numtok.Tokenizer`` or a transformers tokenizer
-            made from one; None for that of the schema which the embedding or the head was made
-            from.
+            made from one; rows for its number tokens are added where there are none, started as
+            :func:`~numtok_torch.add_number_rows` has it. None for that of the schema which the
+            embedding or the head was made from, without rows.
         freeze_backbone: train the embedding and the head only. The backbone, new rows included,
             gets no gradient, and no dropout. ``"trunk"``: its word head, untied from the word
             vectors, is trained too (Floating-Point Embedding, section 4.3).
@@ -142,8 +172,7 @@ class NumberModel(nn.Module):
         self._told_of_shares = self._checked_ids = False
         self._widest = {False: 0, True: 0}  # rows that fit the positions, of the decoder with True
         check_backbone(backbone)
-        if vocab_size is not None:
-            add_rows(unwrapped(backbone), vocab_size)
+        _make_room(unwrapped(backbone), tokenizer, vocab_size)
         self.backbone, self.embedding, self.head = backbone, embedding, head
         self.tokenizer_identity = _identity_of(tokenizer, embedding, head)
         self.number_weight, self.token_weight = number_weight, token_weight
@@ -160,6 +189,8 @@ class NumberModel(nn.Module):
         check_sizes(self.transformer, embedding, head)
         if embedding is not None:
             embedding.scale_to(size_of_words(self.transformer))
+        if head is not None:
+            head.fit_to(is_loaded(self.transformer))
         self._freeze(freeze_backbone)
         if (config := getattr(self.transformer, "config", None)) is not None:
             known = getattr(config, "keys_to_ignore_at_inference", None) or []
@@ -178,6 +209,8 @@ class NumberModel(nn.Module):
         elif freeze:
             self.backbone.requires_grad_(False)
         self.freeze_backbone = freeze
+        if freeze and not any(one.requires_grad for one in self.parameters()):
+            raise ModelError(nothing_learns(self))
         self.train(self.training)
 
     @property

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from numtok.files import write_file
-from numtok_torch.choose import embedding_from_config, head_from_config
-from numtok_torch.embeddings.base import NumberEmbedding, NumberLayer
+from numtok_torch.choose import embedding_from_config, head_from_config, named
+from numtok_torch.embeddings.base import NumberEmbedding, NumberLayer, option_names
 from numtok_torch.heads.base import NumberHead
 from numtok_torch.model import adapters
 from numtok_torch.model.backbone import ModelError, is_pretrained
@@ -181,7 +181,7 @@ def load(
         frozen = frozenset(settings["frozen"])
         backbone = _backbone(backbone, settings, part(weights, "backbone."), dtype)
         embedding = embedding or _made(embedding_from_config, settings["embedding"])
-        head = head or _made(head_from_config, settings["head"])
+        head = head or _made(head_from_config, _with_norm(settings["head"]))
     except (KeyError, TypeError, AttributeError) as error:
         raise ModelError(
             f"{folder / SETTINGS} is damaged ({type(error).__name__}: {error}); save the model"
@@ -319,6 +319,13 @@ def _made(make: Callable[[dict[str, Any], int], Any], described: dict[str, Any] 
         return None
     options = dict(described)
     return make(options, options.pop("d_model"))
+
+
+def _with_norm(described: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A head's options, with those that heads did not have when it was saved."""
+    if described is None or "layer_norm" not in option_names(named("head", described.get("name"))):
+        return described
+    return {"layer_norm": False, **described}
 
 
 def _cast(module: nn.Module | None, weights: Mapping[str, Tensor]) -> None:

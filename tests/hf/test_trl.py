@@ -185,3 +185,31 @@ def test_trainers(way, numbers, said, tmp_path, monkeypatch):
     expected = right | {3.5} | {float(one) for one in WRONG if way[:3] == "DPO"}
     assert {value for value in found if value != int(value)} <= expected
     assert 3.5 in found and len(found & right) >= 4
+
+
+@pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")
+@pytest.mark.filterwarnings("ignore:Could not find a config file:UserWarning")
+def test_lora_with_single_rows_of_a_tied_model(tmp_path):
+    """As docs/training.md has it: the rows of the number tokens are learnt."""
+    trl, peft = pytest.importorskip("trl"), pytest.importorskip("peft")
+    tokenizer = made(PlaceValue())
+    rows = sorted(tokenizer.numtok.own_tokens.values())
+    lora = peft.LoraConfig(
+        target_modules=["c_attn"], trainable_token_indices=rows, fan_in_fan_out=True
+    )
+    adapted = peft.get_peft_model(model(tokenizer), lora)
+    adapted.get_output_embeddings().bias = None
+    words = adapted.get_input_embeddings()
+    before = words.weight[rows].detach().clone()
+    options = {"output_dir": str(tmp_path), "report_to": [], "save_strategy": "no", "max_steps": 2}
+    options |= {"disable_tqdm": True, "use_cpu": True, "bf16": False, "logging_steps": 1}
+    trainer = trl.SFTTrainer(
+        adapted,
+        args=trl.SFTConfig(**options, learning_rate=1e-2),
+        train_dataset=datasets.Dataset.from_dict(ROWS["SFT packed"]),
+        processing_class=tokenizer,
+    )
+    trainer.train()
+    assert all(np.isfinite(one["loss"]) for one in trainer.state.log_history if "loss" in one)
+    moved = (words.weight[rows] != before).any(1)
+    assert moved.sum() > 2

@@ -432,7 +432,10 @@ ZERO_REPLACED = {"projection": "linear", "zero_init": True, "combine": "replace"
     ("make", "message"),
     [
         (lambda: layers.FoNEEmbedding(10, 5, 4), "18 features do not fit into d_model=10"),
-        (lambda: layers.FoNEEmbedding(D, 5, 4, zero_init=True), "projection='linear'"),
+        (
+            lambda: layers.FoNEEmbedding(D, 5, 4, projection="pad", zero_init=True),
+            "projection='linear'",
+        ),
         (lambda: layers.FoNEEmbedding(D, 5, 4, projection="mlp"), "'mlp' is unknown"),
         (lambda: layers.FloatBitsEmbedding(D, depth=0), "depth=0"),
         (lambda: layers.FloatBitsEmbedding(D, width=16), "width=16 must be 32 or 64"),
@@ -440,11 +443,11 @@ ZERO_REPLACED = {"projection": "linear", "zero_init": True, "combine": "replace"
         (lambda: layers.FloatBitsEmbedding(D, combine="sum"), "combine='sum' is unknown"),
         (
             lambda: layers.FloatBitsEmbedding(D, combine="zero_pad", projection="linear"),
-            "zero_pad has no projection",
+            "leave projection and zero_init out",
         ),
         (
             lambda: layers.FloatBitsEmbedding(D, combine="zero_pad", zero_init=True),
-            "zero_init needs something to learn",
+            "leave projection and zero_init out",
         ),
         (lambda: layers.FloatBitsEmbedding(D, width=64, bias=True), "take combine='replace'"),
         (lambda: layers.FloatBitsEmbedding(D, width=64), "64 features do not fit into d_model=24"),

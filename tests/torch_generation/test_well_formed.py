@@ -265,7 +265,7 @@ def test_mistakes_are_told():
         NumberLogitsProcessor("gpt2")
     with pytest.raises(ModelError, match="longest=0"):
         NumberLogitsProcessor(tokenizer_of("place"), longest=0)
-    with pytest.raises(ModelError, match="resize_token_embeddings"):
+    with pytest.raises(ModelError, match="add_number_rows"):
         NumberLogitsProcessor(tokenizer_of("p10"))(torch.tensor([[1]]), torch.zeros(1, 600))
 
 

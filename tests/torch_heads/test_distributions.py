@@ -105,6 +105,7 @@ def test_any_representation_can_have_them(numbers, space):
         "quantiles": [0.1, 0.9],
         "scale": 1.0 if space == "linear" else 1e4,
         "space": space,
+        "layer_norm": None,
     }
     assert head_from_schema(schema, D, head="fourier").config()["space"] == space
 

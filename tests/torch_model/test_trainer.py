@@ -19,7 +19,15 @@ from torch_models import SparseRows, same
 import numtok
 from numtok.errors import InputError, SchemaError
 from numtok.representations import XVal
-from numtok_torch import ModelError, NumberCollator, NumberDataset, NumberModel, generate
+from numtok_torch import (
+    ModelError,
+    NumberCollator,
+    NumberDataset,
+    NumberModel,
+    embedding_from_config,
+    generate,
+    head_from_config,
+)
 from numtok_torch.metrics import number_metrics, numbers_only
 from numtok_torch.trainer import NumberTrainer
 
@@ -178,11 +186,11 @@ def test_too_few_rows_and_no_collator_are_told_before_the_first_step(tmp_path):
     data = NumberDataset(tokenizer.encode_batch(["no number", "and 5"] * 2))
     collator = NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal")
     small = NumberModel(tiny.backbone("gpt2", vocab_size=16_000), tiny.embedding("xval"), None)
-    with pytest.raises(ModelError, match=r"vocab_size=tokenizer\.vocab_size"):
+    with pytest.raises(ModelError, match="tokenizer=tokenizer"):
         small(**collator(list(data)))
     arguments = transformers.TrainingArguments(str(tmp_path), use_cpu=True, report_to=[])
     for model, collate, message in (
-        (small, collator, r"resize_token_embeddings"),
+        (small, collator, "add_number_rows"),
         (small, None, "NumberCollator"),
         (small.backbone, collator, "needs a NumberModel"),
     ):
@@ -322,3 +330,67 @@ def test_two_processes_are_one(batches, tmp_path):
     one, ones = step(tmp_path, made("gpt2", "fone"), NumberTrainer, 1)
     same(loss, one, rtol=1e-6)
     same(gradients, ones, rtol=1e-5, atol=1e-6)
+
+
+def pretrained(folder, kind="gpt2", **sizes):
+    """A model that comes from a folder."""
+    tiny.backbone(kind, **sizes).save_pretrained(folder)
+    return transformers.AutoModelForCausalLM.from_pretrained(folder)
+
+
+def test_a_head_behind_a_pretrained_backbone_reads_normalised_states(tmp_path):
+    """However large they are; one behind a new backbone reads them as they are, and so does one
+    that is told to.
+    """
+    trained, new = pretrained(tmp_path), tiny.backbone("gpt2")
+    for name in tiny.HEADS:
+        head = tiny.head(name)
+        NumberModel(trained, None, head)
+        hidden = torch.randn(4, tiny.D)
+        same(head.predict(hidden * 1000).values, head.predict(hidden).values, 1e-3, 1e-3)
+        assert head.config()["layer_norm"] is True
+        plain = tiny.head(name)
+        NumberModel(new, None, plain)
+        assert plain.norm is None and plain.config()["layer_norm"] is False
+    told = head_from_config(tiny.HEADS["scalar"] | {"layer_norm": False}, tiny.D)
+    NumberModel(trained, None, told)
+    assert told.norm is None
+
+
+def test_a_learning_rate_for_the_layers(tmp_path):
+    """That of the embedding and the head alone; the parts of the loss are logged beside it."""
+    model = made("gpt2", "scalar")
+    before = {name: one.detach().clone() for name, one in model.named_parameters()}
+    options = {"max_steps": 3, "learning_rate": 0.0, "lr_scheduler_type": "constant"}
+    learnt = NumberTrainer(
+        model,
+        tiny.arguments(tmp_path, gradient_accumulation_steps=2, **options),
+        head_learning_rate=1e-2,
+        data_collator=NumberCollator(tiny.PAD, objective="causal"),
+        train_dataset=SparseRows(64),
+    )
+    learnt.train()
+    moved = {name for name, one in model.named_parameters() if not torch.equal(one, before[name])}
+    assert moved and all(name.startswith(("embedding.", "head.")) for name in moved)
+    logs = [entry for entry in learnt.state.log_history if "loss" in entry]
+    assert len(logs) == 3
+    for entry in logs:
+        assert entry["loss"] == pytest.approx(entry["token_loss"] + entry["number_loss"], rel=1e-4)
+
+
+def test_a_model_in_which_nothing_can_learn_is_refused(tmp_path):
+    layers = {"name": "fone", "int_digits": 3, "frac_digits": 2}
+    fixed = embedding_from_config(layers, tiny.D), head_from_config(layers, tiny.D)
+    with pytest.raises(ModelError, match=r"nothing in this model can learn.*projection='linear'"):
+        NumberModel(tiny.backbone("gpt2"), *fixed, freeze_backbone=True)
+    linear = embedding_from_config(layers | {"projection": "linear"}, tiny.D)
+    NumberModel(tiny.backbone("gpt2"), linear, fixed[1], freeze_backbone=True)
+    NumberModel(tiny.backbone("gpt2"), *fixed, freeze_backbone="trunk")
+    by_hand = NumberModel(tiny.backbone("gpt2").requires_grad_(False), *fixed)
+    with pytest.raises(ModelError, match="nothing in this model can learn"):
+        NumberTrainer(
+            by_hand,
+            tiny.arguments(tmp_path),
+            data_collator=NumberCollator(tiny.PAD, objective="causal"),
+            train_dataset=SparseRows(2),
+        )
