@@ -12,7 +12,8 @@ from numtok.errors import MissingDependencyError, SchemaError
 from numtok_torch.data.dataset import Encoded
 from numtok_torch.metrics import number_metrics, numbers_only
 from numtok_torch.model.backbone import ModelError, check_own_tokenizer, check_rows, unwrapped
-from numtok_torch.model.model import NumberModel, nothing_learns
+from numtok_torch.model.build import nothing_learns
+from numtok_torch.model.model import NumberModel
 from numtok_torch.model.saving import write_settings
 
 try:
@@ -42,8 +43,9 @@ class NumberTrainer(Trainer):
             faster than a pretrained backbone; None for that of the backbone.
 
     Raises:
-        ModelError: for a model in which nothing can learn, for another model, one without a word vector for each token of the data, or one
-            that was made for another tokenizer than the data.
+        ModelError: for a model in which nothing can learn, for another model, one without a word
+            vector for each token of the data, or one that was made for another tokenizer than the
+            data.
         SchemaError: for data of numtok without a collator.
     """
 
@@ -53,19 +55,26 @@ class NumberTrainer(Trainer):
         self.head_learning_rate = head_learning_rate
         self.sums: dict[str, Any] = {}  # of each part of the loss, since it was logged
         self.logged_at = 0  # the step of that
+        given = options.get("data_collator") or arguments[2:3]
+        if not given and arguments:  # that of NumberModel.build
+            given = options["data_collator"] = getattr(unwrapped(arguments[0]), "collator", None)
         super().__init__(*arguments, **options)
         self.numbers = unwrapped(self.model)
         if not isinstance(self.numbers, NumberModel):
             raise ModelError(
                 f"NumberTrainer needs a NumberModel, got {type(self.model).__name__}; use Trainer"
             )
-        given = options.get("data_collator") or arguments[2:3]
         if isinstance(self.train_dataset, Encoded) and not given:
             raise SchemaError(
-                "NumberTrainer needs data_collator=NumberCollator.from_schema(data.schema, ...)"
+                "NumberTrainer needs data_collator=NumberCollator.from_schema(data.schema, ...), or a"
+                " model of NumberModel.build, which has one"
             )
         if not any(one.requires_grad for one in self.numbers.parameters()):
-            raise ModelError(nothing_learns(self.numbers))
+            raise ModelError(
+                nothing_learns(
+                    self.numbers.embedding, self.numbers.head, self.numbers.freeze_backbone
+                )
+            )
         self._check_tokenizer(self.train_dataset, self.eval_dataset, self.data_collator)
         check_rows(self.numbers.transformer, getattr(self.data_collator, "vocab_size", None) or 0)
         self.smoothing = 0.0

@@ -7,22 +7,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
 from numtok.representations.columns import NUMBER_VALUE
+from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.masking import IGNORED
-from numtok_torch.data.tokens import identity_of, numtok_of
-from numtok_torch.embeddings.base import NumberEmbedding, NumberLayer, readable
+from numtok_torch.embeddings.base import NumberEmbedding, readable
 from numtok_torch.heads.base import NumberHead
 from numtok_torch.model import adapters, saving, seq2seq
 from numtok_torch.model.backbone import (
     ModelError,
-    add_rows,
     check_backbone,
-    check_own_tokenizer,
     check_rows,
     check_sizes,
     classification,
@@ -30,13 +28,18 @@ from numtok_torch.model.backbone import (
     has_decoder,
     is_causal,
     is_loaded,
-    rows_of,
     size_of_words,
     unwrapped,
     word_embedding,
 )
+from numtok_torch.model.build import (
+    chosen_collator,
+    chosen_layers,
+    identity_for,
+    make_room,
+    nothing_learns,
+)
 from numtok_torch.model.finite import check_finite
-from numtok_torch.model.number_rows import start_rows
 from numtok_torch.model.objective import (
     NumberModelOutput,
     Step,
@@ -61,45 +64,6 @@ def _of_the_backbone(name: str) -> Any:
         lambda model, value: setattr(model.transformer, name, value),
         doc=f"``{name}`` of the backbone.",
     )
-
-
-def nothing_learns(model: NumberModel) -> str:
-    """Return the message that nothing in the model can learn, and which option helps."""
-    options = []
-    if model.embedding is not None:
-        options.append("embedding_from_schema(..., projection='linear') for features that learn")
-    options.append("a head that has weights, such as head_from_schema(..., layer_norm=True)")
-    if model.freeze_backbone is True:
-        options.append("freeze_backbone='trunk', which trains the word head too")
-    names = [type(one).__name__ for one in (model.embedding, model.head) if one is not None]
-    without = f", and {' and '.join(names)} learn nothing" if names else ""
-    return f"nothing in this model can learn: the backbone is frozen{without}; take" + (
-        f" {', or '.join(options)}"
-    )
-
-
-def _make_room(backbone: Any, tokenizer: Any, vocab_size: int | None) -> None:
-    """Add rows for all tokens of the tokenizer, or for so many."""
-    if tokenizer is None or isinstance(tokenizer, Mapping):
-        add_rows(backbone, vocab_size or 0)
-        return
-    known, rows = numtok_of(tokenizer), rows_of(backbone)
-    add_rows(backbone, max(vocab_size or 0, known.vocab_size), started=False)
-    start_rows(backbone, known, rows)
-
-
-def _identity_of(tokenizer: Any, *layers: NumberLayer | None) -> dict[str, Any] | None:
-    """Return the identity of the tokenizer given, or of the one that the layers were made for.
-    ModelError if they differ.
-    """
-    known = None if tokenizer is None else identity_of(tokenizer)
-    for layer in layers:
-        made_for = None if layer is None else layer.tokenizer_identity
-        if known is not None and made_for is not None:
-            what = f"{type(layer).__name__} was made for the data of"
-            check_own_tokenizer(made_for, known, what)
-        known = known or (None if made_for is None else dict(made_for))
-    return known
 
 
 class NumberModel(nn.Module):
@@ -134,6 +98,7 @@ class NumberModel(nn.Module):
         ModelError: if they do not fit together.
 
     Attributes:
+        collator: the :class:`~numtok_torch.NumberCollator` of :meth:`build`; None for other models.
         tokenizer_identity: what is known of the tokenizer
             (:func:`numtok_torch.data.tokens.identity`); None if nothing is. It is saved with the model, and :func:`numtok_torch.generate`,
             :func:`numtok_torch.to_onnx` and ``NumberTrainer`` refuse another tokenizer, or data of
@@ -141,6 +106,7 @@ class NumberModel(nn.Module):
     """
 
     backbone: Any  # by its methods, which differ from model to model
+    collator: NumberCollator | None = None
     _keys_to_ignore_on_save = None  # a Trainer looks it up when it resumes
 
     config = _of_the_backbone("config")
@@ -172,9 +138,9 @@ class NumberModel(nn.Module):
         self._told_of_shares = self._checked_ids = False
         self._widest = {False: 0, True: 0}  # rows that fit the positions, of the decoder with True
         check_backbone(backbone)
-        _make_room(unwrapped(backbone), tokenizer, vocab_size)
+        make_room(unwrapped(backbone), tokenizer, vocab_size)
         self.backbone, self.embedding, self.head = backbone, embedding, head
-        self.tokenizer_identity = _identity_of(tokenizer, embedding, head)
+        self.tokenizer_identity = identity_for(tokenizer, embedding, head)
         self.number_weight, self.token_weight = number_weight, token_weight
         self.number_loss_per = number_loss_per
         self.causal = is_causal(self.transformer) if causal is None else causal
@@ -198,6 +164,56 @@ class NumberModel(nn.Module):
         self.register_state_dict_post_hook(saving.drop_shared)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_pre_hook(saving.restore_shared)  # type: ignore[no-untyped-call]
 
+    @classmethod
+    def build(
+        cls,
+        backbone: nn.Module,
+        data: Any,
+        tokenizer: Any,
+        *,
+        embedding: Mapping[str, Any] | None = None,
+        head: str | Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Make a model for a data set: the layer and the head of its representation, rows for its
+        number tokens, and ``collator``, which :class:`~numtok_torch.trainer.NumberTrainer` takes
+        where it is given none.
+
+        Args:
+            backbone: as in the class; no encoder with a decoder.
+            data: a ``NumberDataset`` or the like, with the ``schema`` of what numtok encoded.
+            tokenizer: the ``numtok.Tokenizer``, or the transformers tokenizer made from one, that
+                encoded the data.
+            embedding: options of :func:`~numtok_torch.embedding_from_schema`.
+            head: the name of a head, or options of :func:`~numtok_torch.head_from_schema`; None for
+                the head of the representation.
+            options: of the class.
+
+        Examples:
+            >>> from transformers import GPT2Config, GPT2LMHeadModel
+            >>> from numtok import Tokenizer
+            >>> from numtok_torch import NumberDataset, NumberModel
+            >>> tokenizer = Tokenizer.from_pretrained(numbers="xval")
+            >>> data = NumberDataset(tokenizer.encode_batch(["It weighs 1.5 kg"]))
+            >>> backbone = GPT2LMHeadModel(GPT2Config(n_embd=16, n_layer=1, n_head=1))
+            >>> model = NumberModel.build(backbone, data, tokenizer)
+            >>> type(model.embedding).__name__, type(model.head).__name__
+            ('XValEmbedding', 'ScalarHead')
+            >>> model(**model.collator([data[0]])).loss.isfinite().item()
+            True
+
+        Raises:
+            ModelError: if they do not fit together.
+            SchemaError: if the data are not numtok's.
+            RepresentationError: for an unknown head or option.
+        """
+        schema = getattr(data, "schema", data)
+        wanted = {"head": head} if isinstance(head, str) else dict(head or {})
+        layer, chosen_head = chosen_layers(backbone, schema, embedding or {}, wanted)
+        model = cls(backbone, layer, chosen_head, tokenizer=tokenizer, **options)
+        model.collator = chosen_collator(model, schema, tokenizer)
+        return model
+
     def _freeze(self, freeze: bool | str) -> None:
         """See ``freeze_backbone``."""
         if freeze not in (True, False, "trunk"):
@@ -210,7 +226,7 @@ class NumberModel(nn.Module):
             self.backbone.requires_grad_(False)
         self.freeze_backbone = freeze
         if freeze and not any(one.requires_grad for one in self.parameters()):
-            raise ModelError(nothing_learns(self))
+            raise ModelError(nothing_learns(self.embedding, self.head, self.freeze_backbone))
         self.train(self.training)
 
     @property

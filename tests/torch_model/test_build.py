@@ -1,0 +1,99 @@
+"""NumberModel.build: a model for a data set, without wiring five objects by hand."""
+
+import math
+
+import pytest
+import trained
+
+import numtok
+from numtok.errors import SchemaError
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from numtok_torch import ModelError, NumberDataset, NumberModel, answers_only
+from numtok_torch.model.backbone import word_embedding
+
+TEXTS = [f"Of {n} m at {n / 8} kg, price: {3 * n}\n" for n in range(1, 33)]
+PARTS = {
+    "xval": ("XValEmbedding", "ScalarHead"),
+    "fone:4,3": ("FoNEEmbedding", "FoNEHead"),
+    "bits": ("FloatBitsEmbedding", "BitsHead"),
+    "logfourier": ("LogFourierEmbedding", "MixtureHead"),
+    "place": ("PlaceValueEmbedding", "NoneType"),
+    "digits:1": ("NoneType", "NoneType"),
+    "digits:1,bare": ("NoneType", "NoneType"),
+    "subword": ("NoneType", "NoneType"),
+}
+
+
+def encoded(numbers, source="gpt2"):
+    tokenizer = numtok.Tokenizer.from_pretrained(trained.source(source), numbers)
+    return NumberDataset(tokenizer.encode_batch(TEXTS), tokenizer=tokenizer), tokenizer
+
+
+def gpt2():
+    torch.manual_seed(0)
+    return transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(
+            vocab_size=300, n_embd=32, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0
+        )
+    )
+
+
+@pytest.mark.parametrize("numbers", PARTS)
+def test_the_parts_are_those_of_the_representation_and_it_learns(numbers, tmp_path):
+    pytest.importorskip("accelerate")
+    from numtok_torch.trainer import NumberTrainer
+
+    data, tokenizer = encoded(numbers)
+    model = NumberModel.build(gpt2(), data, tokenizer)
+    assert (type(model.embedding).__name__, type(model.head).__name__) == PARTS[numbers]
+    assert word_embedding(model.transformer).weight.shape[0] >= tokenizer.vocab_size
+    arguments = transformers.TrainingArguments(
+        str(tmp_path), max_steps=12, learning_rate=1e-2, logging_steps=1, report_to=[]
+    )
+    rows = answers_only(data, tokenizer, after="price:")
+    trainer = NumberTrainer(model, arguments, train_dataset=rows)
+    trainer.train()
+    losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    assert all(map(math.isfinite, losses)) and losses[-1] < 0.9 * losses[0]
+
+
+def test_a_head_and_options_may_be_named():
+    data, tokenizer = encoded("xval")
+    model = NumberModel.build(gpt2(), data, tokenizer, head="quantiles", number_weight=2.0)
+    assert type(model.head).__name__ == "QuantileHead" and model.number_weight == 2.0
+    started = NumberModel.build(
+        gpt2(),
+        *encoded("bits"),
+        embedding={"zero_init": True},
+        head={"head": "scalar", "log": True},
+    )
+    assert type(started.head).__name__ == "ScalarHead"
+    with pytest.raises(SchemaError, match="need none"):
+        NumberModel.build(gpt2(), *encoded("digits:1"), embedding={"zero_init": True})
+
+
+def test_a_masked_model_gets_masked_tokens():
+    data, tokenizer = encoded("xval", "bert")
+    config = transformers.BertConfig(
+        vocab_size=tokenizer.vocab_size,
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=64,
+    )
+    model = NumberModel.build(transformers.BertForMaskedLM(config), data, tokenizer)
+    batch = model.collator([data[n] for n in range(32)])
+    hidden = batch["labels"] != -100
+    assert 0 < hidden.float().mean() < 0.5
+    assert torch.isfinite(model(**batch).loss)
+
+
+def test_an_encoder_with_a_decoder_is_refused_with_the_way_out():
+    data, tokenizer = encoded("xval")
+    sizes = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_heads": 2}
+    config = transformers.T5Config(vocab_size=400, **sizes)
+    with pytest.raises(ModelError, match="Seq2SeqNumberCollator"):
+        NumberModel.build(transformers.T5ForConditionalGeneration(config), data, tokenizer)
