@@ -365,7 +365,7 @@ def test_command_line_to_a_spawned_worker(tmp_path):
     """
     lines = [f"row {n}: {n}.5 and {-n} of 1e{n % 38}" for n in range(200)]
     given, encoded = write_texts(tmp_path / "in.jsonl", lines), tmp_path / "out.parquet"
-    arguments = ["encode", str(given), "-o", str(encoded), "--numbers", "xval,bits", "--quiet"]
+    arguments = ["encode", str(given), "-o", str(encoded), "--numbers", "xval:log,bits", "--quiet"]
     result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 0, result.output
     data = IterableNumberDataset(encoded)
