@@ -6,6 +6,7 @@ from a folder that ``save_pretrained`` wrote, with ``generate`` on ids, pipeline
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from numtok_torch.generation.generate_texts import Call
 from numtok_torch.generation.state import Writing
 from numtok_torch.model import saving
 from numtok_torch.model.backbone import ModelError, is_pretrained, output_layer
+from numtok_torch.model.delta import base_of
 from numtok_torch.model.model import NumberModel
 from numtok_torch.model.streams import take_streams
 
@@ -119,14 +121,43 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
         return model
 
     def save_pretrained(  # type: ignore[override]
-        self, save_directory: Any, state_dict: Any = None, push_to_hub: bool = False, **options: Any
+        self,
+        save_directory: Any,
+        state_dict: Any = None,
+        push_to_hub: bool = False,
+        base: str | Path | bool | None = None,
+        **options: Any,
     ) -> None:
         """As :meth:`NumberModel.save_pretrained`, with the weights of ``state_dict`` if there is
         one; ``push_to_hub`` uploads too, under ``repo_id`` or the folder's name.
         """
-        saving.save(self, Path(save_directory), state_dict)
+        saving.save(self, Path(save_directory), state_dict, base)
         if push_to_hub:
-            self.push_to_hub(options.pop("repo_id", Path(save_directory).name), **options)
+            name = options.pop("repo_id", Path(save_directory).name)
+            self.push_to_hub(name, base=base, **options)
+
+    def push_to_hub(  # type: ignore[override,unused-ignore]
+        self, repo_id: str, *, base: str | Path | bool | None = None, **options: Any
+    ) -> str:
+        """That of transformers.
+
+        Args:
+            repo_id: where to.
+            base: as in :meth:`save_pretrained`: upload only what the base has not. The base must be
+                on the Hub too.
+            options: those of transformers.
+
+        Raises:
+            ModelError: for a base that is a folder, which nobody else has.
+        """
+        if base and Path(name := base_of(self, base)["name"]).is_dir():
+            raise ModelError(
+                f"the base model {name} is a folder of this machine; name it as it is called on the"
+                " Hub: base=..."
+            )
+        pushed = copy.copy(self)  # it calls save_pretrained without the base
+        pushed.__dict__["save_pretrained"] = functools.partial(self.save_pretrained, base=base)
+        return str(super(PreTrainedNumberModel, pushed).push_to_hub(repo_id, **options))
 
     @torch.no_grad()
     def generate(  # type: ignore[override,unused-ignore]

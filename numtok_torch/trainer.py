@@ -13,8 +13,9 @@ from numtok_torch.data.dataset import Encoded
 from numtok_torch.metrics import number_metrics, numbers_only
 from numtok_torch.model.backbone import ModelError, check_own_tokenizer, check_rows, unwrapped
 from numtok_torch.model.build import nothing_learns
+from numtok_torch.model.delta import base_of, has_base, weights_beside
 from numtok_torch.model.model import NumberModel
-from numtok_torch.model.saving import write_settings
+from numtok_torch.model.saving import describe, save, write_settings
 
 try:
     from transformers import Trainer
@@ -117,9 +118,19 @@ class NumberTrainer(Trainer):
         return [{**batch, "num_numbers_in_batch": count.clamp(min=1)} for batch in batches], tokens
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        """Of a model with adapters, without the weights of the model that they were put into."""
+        ours = isinstance(self.model, NumberModel)
+        # sharded weights come gathered, and are written as they come
+        small = ours and state_dict is None and has_base(self.model)
+        if small:
+            state_dict = weights_beside(self.model, base_of(self.model, True))
         super()._save(output_dir, state_dict)
-        if self.args.should_save and isinstance(self.model, NumberModel):
-            write_settings(self.model, Path(output_dir or str(self.args.output_dir)))
+        if self.args.should_save and ours:
+            folder = Path(output_dir or str(self.args.output_dir))
+            if small:
+                save(self.model, folder, base=True)
+            else:
+                write_settings(describe(self.model), folder)
 
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, **options: Any

@@ -465,12 +465,22 @@ class NumberModel(nn.Module):
         if self.embedding is not None and described.get("embedding"):
             self.embedding.load_amplitude(described["embedding"])
 
-    def save_pretrained(self, folder: str | Path) -> None:
+    def save_pretrained(self, folder: str | Path, *, base: str | Path | bool | None = None) -> None:
         """Write ``model.safetensors`` and ``config.json`` to a folder, which
         :meth:`from_pretrained` reads, and ``modeling_numtok.py``, by which transformers' Auto
         classes do (:mod:`numtok_torch.auto`).
+
+        Args:
+            folder: is made if it is not there.
+            base: the model that the backbone was loaded from, a folder or an id of the Hub, or True
+                for what the backbone says itself. Then only what it has not is written: embedding,
+                head, adapters, weights that were trained, and new rows. :meth:`from_pretrained`
+                loads the rest from there. None: all weights.
+
+        Raises:
+            ModelError: if the base is not known, or cannot be loaded again.
         """
-        saving.save(self, Path(folder))
+        saving.save(self, Path(folder), base=base)
 
     @classmethod
     def from_pretrained(

@@ -22,8 +22,8 @@ from numtok.files import write_file
 from numtok_torch.choose import embedding_from_config, head_from_config, named
 from numtok_torch.embeddings.base import NumberEmbedding, NumberLayer, option_names
 from numtok_torch.heads.base import NumberHead
-from numtok_torch.model import adapters
-from numtok_torch.model.backbone import ModelError, is_pretrained
+from numtok_torch.model import adapters, delta
+from numtok_torch.model.backbone import ModelError, is_pretrained, unwrapped
 from numtok_torch.model.xval_gpt2 import xval_class
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -133,15 +133,27 @@ def drop_shared(model: nn.Module, state: dict[str, Any], prefix: str, _: Any) ->
 
 
 def restore_shared(model: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
-    """Hook before loading: the names that :func:`drop_shared` left out, and the extra entry."""
+    """Hook before loading: the names that :func:`drop_shared` left out, the extra entry, and the
+    weights that lie in the base model.
+    """
+    extra = state.get(prefix + EXTRA)
+    if extra is not None and extra.numel() and (base := unpack(extra).get("base")) is not None:
+        delta.complete(model, state, prefix, base)
     for name, first in shared_names(model).items():
         if prefix + first in state:
             state.setdefault(prefix + name, state[prefix + first])
     state.setdefault(prefix + EXTRA, torch.empty(0, dtype=torch.uint8))
 
 
-def save(model: nn.Module, folder: Path, state: Mapping[str, Tensor] | None = None) -> None:
-    """Write the files, with the state dict given or the model's; a reader never sees half of one."""
+def save(
+    model: Any,
+    folder: Path,
+    state: Mapping[str, Tensor] | None = None,
+    base: str | Path | bool | None = None,
+) -> None:
+    """Write the files, with the state dict given or the model's, or without what lies in a base
+    model; a reader never sees half of one.
+    """
     import safetensors.torch
 
     if "peft_config" in model.__dict__:
@@ -151,17 +163,23 @@ def save(model: nn.Module, folder: Path, state: Mapping[str, Tensor] | None = No
             " was; or call the PeftModel's merge_and_unload(), and save what it returns"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    state = model.state_dict() if state is None else state
-    state = {name: one.detach().contiguous() for name, one in state.items() if name != EXTRA}
+    settings = describe(model)
+    if base:
+        settings["base"] = delta.base_of(model, base)
+        state = delta.weights_beside(model, settings["base"]) | {EXTRA: pack(settings)}
+    else:
+        state = model.state_dict() if state is None else state
+        state = {name: one for name, one in state.items() if name != EXTRA}
+    state = {name: one.detach().contiguous() for name, one in state.items()}
     temporary = folder / f".{WEIGHTS}.tmp"
     safetensors.torch.save_file(state, temporary, metadata={"format": "pt"})
     temporary.replace(folder / WEIGHTS)
-    write_settings(model, folder)
+    write_settings(settings, folder)
 
 
-def write_settings(model: nn.Module, folder: Path) -> None:
-    """Write what lies beside the weights."""
-    described = FOR_TRANSFORMERS | describe(model)
+def write_settings(settings: Mapping[str, Any], folder: Path) -> None:
+    """Write what lies beside the weights, with the settings of :func:`describe`."""
+    described = FOR_TRANSFORMERS | dict(settings)
     write_file(folder / SETTINGS, json.dumps(described, indent=2) + "\n")
     write_file(folder / f"{CODE}.py", SHIM)
 
@@ -193,6 +211,10 @@ def load(
     model = kind(backbone, embedding, head, **flags, tokenizer=identity)
     for name, parameter in backbone.named_parameters():
         parameter.requires_grad_(parameter.requires_grad and name not in frozen)
+    if settings.get("base") is not None:
+        if missing := delta.own_names(model) - weights.keys():
+            raise ModelError(f"{folder / WEIGHTS} has no {min(missing)}; save the model again")
+        weights[EXTRA] = pack(settings)
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
@@ -255,7 +277,9 @@ def _backbone(
     given: Any, settings: Mapping[str, Any], weights: dict[str, Tensor], dtype: torch.dtype | None
 ) -> Any:
     """The backbone described, or the one given, with the adapters described if it has none."""
-    described = settings.get("adapters")
+    described, base = settings.get("adapters"), settings.get("base")
+    if base is not None:
+        given = _with_rows(given, settings["backbone"], base, dtype)
     plain = weights if described is None else adapters.base_weights(weights, described)
     if given is None:
         given = _made_backbone(settings["backbone"], plain, dtype)
@@ -269,6 +293,16 @@ def _backbone(
     if dtype is None:
         _cast(adapted, weights)
     return adapted
+
+
+def _with_rows(
+    given: Any, described: dict[str, Any], base: Mapping[str, Any], dtype: torch.dtype | None
+) -> Any:
+    """The base model, or the one given, with rows for all tokens."""
+    kind, config = class_and_config(described)
+    backbone = delta.load_base(base, kind, dtype) if given is None else given
+    delta.make_room(unwrapped(backbone), int(config.get_text_config().vocab_size), base)
+    return backbone
 
 
 def _made_backbone(

@@ -1,0 +1,178 @@
+"""Models saved beside their base: a few weights, which are the whole model again once they are
+loaded onto it.
+"""
+
+import pytest
+import safetensors.torch
+import torch
+import torch_models as tiny
+import trained
+import transformers
+from torch_models import SparseRows, same
+
+from numtok import Tokenizer
+from numtok.representations import FoNE, XVal
+from numtok_torch import (
+    ModelError,
+    NumberCollator,
+    NumberModel,
+    add_number_rows,
+    embedding_from_schema,
+    head_from_schema,
+)
+from numtok_torch.auto import PreTrainedNumberModel
+from numtok_torch.trainer import NumberTrainer
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.*:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:fan_in_fan_out is set:UserWarning"),
+]
+SOURCE = trained.source("gpt2")
+ADAPTED = {"gpt2": "c_attn", "llama": "q_proj", "gpt_neox": "query_key_value"}
+
+
+@pytest.fixture
+def base(tmp_path):
+    def make(kind):
+        folder = tmp_path / f"base {kind}"
+        tiny.backbone(kind, vocab_size=SOURCE.get_vocab_size()).save_pretrained(folder)
+        return folder
+
+    return make
+
+
+def tokenizer():
+    return Tokenizer.from_pretrained(SOURCE, [XVal(0.1), FoNE(3, 2, compact=True)])
+
+
+def model(folder, kind, way, made=NumberModel):
+    """All of what is new is different from what it starts as."""
+    known = tokenizer()
+    schema = known.batch_schema()
+    backbone = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    options = {}
+    if way == "frozen":
+        options["freeze_backbone"] = True
+    else:
+        peft = pytest.importorskip("peft")
+        add_number_rows(backbone, known)
+        rows = (
+            {"trainable_token_indices": sorted(known.own_tokens.values())} if "rows" in way else {}
+        )
+        lora = peft.LoraConfig(target_modules=[ADAPTED[kind]], init_lora_weights=False, **rows)
+        backbone = peft.get_peft_model(backbone, lora)
+    layers = (
+        embedding_from_schema(schema, tiny.D, projection="linear"),
+        head_from_schema(schema, tiny.D),
+    )
+    whole = made(backbone, *layers, tokenizer=known, **options)
+    torch.manual_seed(5)
+    with torch.no_grad():
+        for parameter in whole.parameters():
+            if parameter.requires_grad:
+                parameter.add_(torch.randn_like(parameter) * 0.3)
+    return whole.eval()
+
+
+def batch():
+    """With numbers at the tokens of numbers."""
+    given = tiny.batch(labels=False)
+    number = torch.tensor(tokenizer().tokens["[NUM]"])
+    given["input_ids"] = torch.where(given["number_mask"], number, given["input_ids"])
+    return given
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [("llama", "lora"), ("gpt2", "lora, rows"), ("gpt_neox", "frozen"), ("gpt_neox", "lora, rows")],
+)
+def test_what_is_saved_is_loaded_onto_its_base(kind, way, base, tmp_path):
+    """With the base found by its folder, or given; tied rows and others."""
+    folder = base(kind)
+    made = model(folder, kind, way)
+    expected = made(**batch())
+    made.save_pretrained(tmp_path / "small", base=True)
+    weights = safetensors.torch.load_file(tmp_path / "small" / "model.safetensors")
+    assert not [name for name in weights if "mlp" in name or name.endswith("wte.weight")]
+    given = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    for loaded in (
+        NumberModel.from_pretrained(tmp_path / "small"),
+        NumberModel.from_pretrained(tmp_path / "small", backbone=given),
+        transformers.AutoModelForCausalLM.from_pretrained(
+            tmp_path / "small", trust_remote_code=True
+        ),
+    ):
+        found = loaded(**batch())
+        same(found.logits, expected.logits)
+        same(found.number_predictions, expected.number_predictions)
+        assert loaded.tokenizer_identity == made.tokenizer_identity
+    loaded.save_pretrained(tmp_path / "whole")  # which needs no base any more
+    folder.rename(tmp_path / "gone")
+    same(NumberModel.from_pretrained(tmp_path / "whole")(**batch()).logits, expected.logits)
+    with pytest.raises(ModelError, match=r"base model .* cannot be loaded .*backbone="):
+        NumberModel.from_pretrained(tmp_path / "small")
+
+
+def test_checkpoints_of_a_model_with_adapters_are_small(base, tmp_path):
+    """And go on."""
+    folder = base("llama")
+    rows = SparseRows(8)
+    number = tokenizer().tokens["[NUM]"]
+    for row in rows.rows:
+        row["input_ids"][row["number_index"]] = number
+    finished = []
+    for resume in (False, True):
+        made = model(folder, "llama", "lora", PreTrainedNumberModel if resume else NumberModel)
+        options = {"max_steps": 4, "save_steps": 2, "lr_scheduler_type": "constant"}
+        trainer = NumberTrainer(
+            made,
+            tiny.arguments(tmp_path / "out", **options),
+            data_collator=NumberCollator(tiny.PAD, objective="causal"),
+            train_dataset=rows,
+        )
+        checkpoint = tmp_path / "out" / "checkpoint-2"
+        trainer.train(resume_from_checkpoint=str(checkpoint) if resume else None)
+        weights = safetensors.torch.load_file(checkpoint / "model.safetensors")
+        assert not [name for name in weights if "mlp" in name or "embed_tokens" in name]
+        finished.append(made.eval()(**batch()).logits)
+        loaded = NumberModel.from_pretrained(tmp_path / "out" / "checkpoint-4")
+        same(loaded(**batch()).logits, finished[-1])
+    same(finished[0], finished[1], 1e-4, 1e-4)
+
+
+def test_what_is_pushed_is_small_too(base, tmp_path, monkeypatch):
+    """Where others find its base. (The hub is a folder, of this machine and of another.)"""
+    folder = base("llama")
+    made = model(folder, "llama", "lora", PreTrainedNumberModel)
+
+    def uploaded(self, repo_id, **options):
+        self.save_pretrained(tmp_path / repo_id, max_shard_size="50GB")
+        return repo_id
+
+    monkeypatch.setattr(transformers.utils.PushToHubMixin, "push_to_hub", uploaded)
+    with pytest.raises(ModelError, match="is a folder of this machine"):
+        made.push_to_hub("small", base=True)
+    monkeypatch.setattr(transformers.LlamaConfig, "from_pretrained", lambda _: made.config)
+    made.push_to_hub("small", base="me/llama")
+    weights = safetensors.torch.load_file(tmp_path / "small" / "model.safetensors")
+    assert not [name for name in weights if "mlp" in name]
+    made.push_to_hub("whole")
+    weights = safetensors.torch.load_file(tmp_path / "whole" / "model.safetensors")
+    assert [name for name in weights if "mlp" in name]
+
+
+def test_what_cannot_be_saved_so(base, tmp_path):
+    with pytest.raises(ModelError, match="not known what GPT2LMHeadModel was loaded from"):
+        NumberModel(tiny.backbone("gpt2"), None).save_pretrained(tmp_path / "x", base=True)
+    made = model(base("llama"), "llama", "lora")
+    with pytest.raises(ModelError, match="holds no model that can be loaded again"):
+        made.save_pretrained(tmp_path / "x", base=tmp_path)
+    made.save_pretrained(tmp_path / "small", base=True)
+    other = tiny.backbone("llama")
+    with pytest.raises(ModelError, match="give the same one"):
+        NumberModel.from_pretrained(tmp_path / "small", backbone=other)
+    weights = safetensors.torch.load_file(tmp_path / "small" / "model.safetensors")
+    del weights["head.network.0.weight"]
+    safetensors.torch.save_file(weights, tmp_path / "small" / "model.safetensors")
+    with pytest.raises(ModelError, match=r"has no head\.network\.0\.weight"):
+        NumberModel.from_pretrained(tmp_path / "small")
