@@ -12,6 +12,7 @@ import click
 
 from .console import echo, shown
 from .options import command
+from .page import check_folder
 
 OPTIONS = """
 Answers
@@ -45,9 +46,12 @@ def score(
     from numtok.files import write_file
     from numtok.score import report
 
+    data = options["json"]
+    if data not in (None, "-"):
+        check_folder(data)  # before any answer is read
     rows = list(_rows(file, prediction, target))
     made = report((row[0] for row in rows), (row[1] for row in rows), policy, target_policy)
-    data, content = options["json"], json.dumps(made.to_dict(), ensure_ascii=False, indent=2)
+    content = json.dumps(made.to_dict(), ensure_ascii=False, indent=2)
     if data == "-":
         echo(content)
         return

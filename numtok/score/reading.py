@@ -95,7 +95,7 @@ def read_numbers(text: str, policy: Policy | str = "default") -> list[Answer]:
 
     Examples:
         >>> [str(number.value) for number in read_numbers("2 1/2 km at $3.5 million")]
-        ['5/2', '3500000.0']
+        ['5/2', '3.5E+6']
     """
     return list(iterate_numbers(text, policy_named(policy)))
 

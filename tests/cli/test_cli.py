@@ -198,6 +198,7 @@ def wrong(tmp_path_factory):
     (folder / "numbers.txt").write_text("1 2 3\n")
     (folder / "huge.txt").write_text("c 1e400\n")
     (folder / "there.parquet").write_bytes(b"")
+    (folder / "scored.jsonl").write_text('{"prediction": "5", "target": 5}\n')
     pq.write_table(pa.table({"text": ["1"]}), folder / "foreign.parquet")
     told = ok(f"train {SAMPLE} -o {folder}/mine --vocab-size 600 --min-frequency 1")
     assert "600\n" in told
@@ -227,7 +228,11 @@ def wrong(tmp_path_factory):
         ("train sample.jsonl -o mine", "exists already"),
         ("stats sample.jsonl --pattern [a-z]+", "sample.jsonl, row 1"),
         ("stats sample.jsonl --html no/page.html", "there is no folder"),
+        ("stats sample.jsonl --json no/report.json", "there is no folder"),
         ("inspect 5 --html no/a.html", "there is no folder"),
+        ("encode sample.jsonl -o no/a.parquet --numbers bits", "there is no folder"),
+        ("decode encoded.parquet -o no/b.jsonl --tokenizer mine", "there is no folder"),
+        ("score scored.jsonl --json no/report.json", "there is no folder"),
     ],
 )  # fmt: skip
 def test_errors_are_one_line_and_leave_nothing(words, message, wrong, monkeypatch):
