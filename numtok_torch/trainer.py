@@ -12,7 +12,7 @@ from numtok.errors import MissingDependencyError, SchemaError
 from numtok_torch.data.dataset import Encoded
 from numtok_torch.metrics import number_metrics, numbers_only
 from numtok_torch.model.backbone import ModelError, check_own_tokenizer, check_rows, unwrapped
-from numtok_torch.model.build import nothing_learns
+from numtok_torch.model.build import check_learns
 from numtok_torch.model.delta import base_of, has_base, weights_beside
 from numtok_torch.model.model import NumberModel
 from numtok_torch.model.saving import describe, save, write_settings
@@ -70,12 +70,7 @@ class NumberTrainer(Trainer):
                 "NumberTrainer needs data_collator=NumberCollator.from_schema(data.schema, ...), or a"
                 " model of NumberModel.build, which has one"
             )
-        if not any(one.requires_grad for one in self.numbers.parameters()):
-            raise ModelError(
-                nothing_learns(
-                    self.numbers.embedding, self.numbers.head, self.numbers.freeze_backbone
-                )
-            )
+        check_learns(self.numbers)
         self._check_tokenizer(self.train_dataset, self.eval_dataset, self.data_collator)
         check_rows(self.numbers.transformer, getattr(self.data_collator, "vocab_size", None) or 0)
         self.smoothing = 0.0

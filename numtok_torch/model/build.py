@@ -14,8 +14,7 @@ from numtok.tokenizer.schema import read_metadata
 from numtok_torch.choose import embedding_from_schema, head_from_schema
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.tokens import identity_of, numtok_of, token_id
-from numtok_torch.embeddings.base import NumberEmbedding, NumberLayer
-from numtok_torch.heads.base import NumberHead
+from numtok_torch.embeddings.base import NumberLayer
 from numtok_torch.model.backbone import (
     ModelError,
     add_rows,
@@ -87,19 +86,20 @@ def _mask_token(tokenizer: Any) -> int:
     return token_id(tokenizer, name)
 
 
-def nothing_learns(
-    embedding: NumberEmbedding | None, head: NumberHead | None, freeze_backbone: bool | str
-) -> str:
-    """Return the message that nothing in the model can learn, and which option helps."""
+def check_learns(model: Any) -> None:
+    """Refuse a number model in which nothing can learn, with the options that help."""
+    if any(one.requires_grad for one in model.parameters()):
+        return
     options = []
-    if embedding is not None:
+    if model.embedding is not None:
         options.append("embedding_from_schema(..., projection='linear') for features that learn")
     options.append("a head that has weights, such as head_from_schema(..., layer_norm=True)")
-    if freeze_backbone is True:
+    if model.freeze_backbone is True:
         options.append("freeze_backbone='trunk', which trains the word head too")
-    names = [type(one).__name__ for one in (embedding, head) if one is not None]
+    names = [type(one).__name__ for one in (model.embedding, model.head) if one is not None]
     without = f", and {' and '.join(names)} learn nothing" if names else ""
-    return f"nothing in this model can learn: the backbone is frozen{without}; take" + (
+    raise ModelError(
+        f"nothing in this model can learn: the backbone is frozen{without}; take"
         f" {', or '.join(options)}"
     )
 

@@ -33,11 +33,11 @@ from numtok_torch.model.backbone import (
     word_embedding,
 )
 from numtok_torch.model.build import (
+    check_learns,
     chosen_collator,
     chosen_layers,
     identity_for,
     make_room,
-    nothing_learns,
 )
 from numtok_torch.model.finite import check_finite
 from numtok_torch.model.objective import (
@@ -176,36 +176,28 @@ class NumberModel(nn.Module):
         **options: Any,
     ) -> Self:
         """Make a model for a data set: the layer and the head of its representation, rows for its
-        number tokens, and ``collator``, which :class:`~numtok_torch.trainer.NumberTrainer` takes
-        where it is given none.
+        number tokens, and the ``collator`` that ``NumberTrainer`` takes where it is given none.
 
         Args:
             backbone: as in the class; no encoder with a decoder.
-            data: a ``NumberDataset`` or the like, with the ``schema`` of what numtok encoded.
-            tokenizer: the ``numtok.Tokenizer``, or the transformers tokenizer made from one, that
-                encoded the data.
+            data: what has the ``schema`` of encoded text, such as a ``NumberDataset``.
+            tokenizer: of the data, a ``numtok.Tokenizer`` or a transformers one made from it.
             embedding: options of :func:`~numtok_torch.embedding_from_schema`.
-            head: the name of a head, or options of :func:`~numtok_torch.head_from_schema`; None for
-                the head of the representation.
+            head: options of :func:`~numtok_torch.head_from_schema`, or the name of a head.
             options: of the class.
 
         Examples:
-            >>> from transformers import GPT2Config, GPT2LMHeadModel
-            >>> from numtok import Tokenizer
-            >>> from numtok_torch import NumberDataset, NumberModel
-            >>> tokenizer = Tokenizer.from_pretrained(numbers="xval")
-            >>> data = NumberDataset(tokenizer.encode_batch(["It weighs 1.5 kg"]))
-            >>> backbone = GPT2LMHeadModel(GPT2Config(n_embd=16, n_layer=1, n_head=1))
-            >>> model = NumberModel.build(backbone, data, tokenizer)
-            >>> type(model.embedding).__name__, type(model.head).__name__
-            ('XValEmbedding', 'ScalarHead')
+            >>> import numtok, numtok_torch, transformers
+            >>> tokenizer = numtok.Tokenizer.from_pretrained(numbers="xval")
+            >>> data = numtok_torch.NumberDataset(tokenizer.encode_batch(["It weighs 1.5 kg"]))
+            >>> config = transformers.GPT2Config(n_embd=16, n_layer=1, n_head=1)
+            >>> backbone = transformers.GPT2LMHeadModel(config)
+            >>> model = numtok_torch.NumberModel.build(backbone, data, tokenizer)
             >>> model(**model.collator([data[0]])).loss.isfinite().item()
             True
 
         Raises:
-            ModelError: if they do not fit together.
-            SchemaError: if the data are not numtok's.
-            RepresentationError: for an unknown head or option.
+            NumtokError: if they do not fit together, or an option is unknown.
         """
         schema = getattr(data, "schema", data)
         wanted = {"head": head} if isinstance(head, str) else dict(head or {})
@@ -225,8 +217,8 @@ class NumberModel(nn.Module):
         elif freeze:
             self.backbone.requires_grad_(False)
         self.freeze_backbone = freeze
-        if freeze and not any(one.requires_grad for one in self.parameters()):
-            raise ModelError(nothing_learns(self.embedding, self.head, self.freeze_backbone))
+        if freeze:
+            check_learns(self)
         self.train(self.training)
 
     @property
