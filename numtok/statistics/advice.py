@@ -28,10 +28,16 @@ class Advice(NamedTuple):
 
 ADVICE = (
     Advice(
+        "digits:1,bare",
+        "tokens",
+        "the model's own digits and nothing else",
+        wanted="a pretrained model whose tokenizer writes single digits: Qwen, Llama 2, SmolLM2",
+    ),
+    Advice(
         "digits:1",
         "tokens",
-        "one for each digit",
-        wanted="any model, changed in nothing but its vocabulary",
+        "one for each digit, between `[NUM]` and `[/NUM]`",
+        wanted="any other model, changed in nothing but its vocabulary",
         model="stay a plain model of tokens",
         section="a-plain-model-of-tokens",
         against="it took more steps than fone for sums and differences, and more tokens than a value.",
