@@ -57,7 +57,7 @@ def add_number_rows(model: Any, tokenizer: Any) -> list[int]:
     inner = unwrapped(model)  # of peft's get_peft_model(NumberModel(...), ...)
     backbone = unwrapped(getattr(inner, "backbone", inner))
     known = numtok_of(tokenizer)
-    add_rows(backbone, known.vocab_size)
+    add_rows(backbone, known.vocab_size, started=False)
     return start_rows(backbone, known)
 
 

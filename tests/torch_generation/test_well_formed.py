@@ -154,9 +154,7 @@ def test_a_random_model_writes_only_numbers(name, way, seed, new, amount):
 
 
 # Not 0,125, which is two numbers: where the second stays text, it is not written behind a comma.
-LITERAL = st.from_regex(
-    r"-?(?!0,)[0-9]{1,3}(,[0-9]{3})?(\.[0-9]{1,2})?(e-?[0-9])?", fullmatch=True
-)
+LITERAL = st.from_regex(r"-?(?!0,)[0-9]{1,3}(,[0-9]{3})?(\.[0-9]{1,2})?(e-?[0-9])?", fullmatch=True)
 
 
 @pytest.mark.parametrize("name", SPELLED)

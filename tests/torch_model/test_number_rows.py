@@ -1,6 +1,7 @@
 """Rows for the tokens of numbers: each starts from the model's own, in every way a model keeps rows."""
 
 import copy
+import itertools
 import json
 import math
 
@@ -127,7 +128,7 @@ def test_a_pretrained_model_reads_text_as_well_as_before():
     if not path.is_file():
         pytest.skip(f"{path} is absent")
     with path.open(encoding="utf-8") as lines:
-        texts = [json.loads(line)["text"][:400] for line, _ in zip(lines, range(8), strict=False)]
+        texts = [json.loads(line)["text"][:400] for line in itertools.islice(lines, 20, 36)]
 
     def losses(encode):
         """Of each token, in nats, and which of them are new: (tokens,)."""
