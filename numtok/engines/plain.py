@@ -34,7 +34,7 @@ def with_rows_in_text(config: Config, rows: Sequence[str]) -> Config | None:
     if not puts_space or not kinds.issubset(CUTS_AT_SPACES) or not rows:
         return None
     cut = _with_splits(config, ["|".join(map(re.escape, rows))])
-    return cut | {"model": _with_vocabulary(config, rows)}
+    return cut | {"model": Model(_with_vocabulary(config, rows))}
 
 
 class Plain(NamedTuple):
@@ -107,11 +107,11 @@ def _with_rows(source: Config, rows: Sequence[str], added: Sequence[str]) -> Mod
     model = _with_vocabulary(source, added)
     if isinstance(model["vocab"], list):
         return _likelier(model, rows)
-    return _merged(model, rows) if model.get("type", "BPE") == "BPE" else model
+    return _merged(model, rows) if model.get("type", "BPE") == "BPE" else Model(model)
 
 
-def _with_vocabulary(source: Config, added: Sequence[str]) -> Model:
-    """The source's model with more words in its vocabulary, after all ids that there are."""
+def _with_vocabulary(source: Config, added: Sequence[str]) -> dict[str, Any]:
+    """Return the source's model with more words in its vocabulary, after all ids that there are."""
     model = dict(source["model"])
     vocabulary = vocabulary_of(source)
     others = {token["id"]: token["content"] for token in source["added_tokens"]}
@@ -124,7 +124,7 @@ def _with_vocabulary(source: Config, added: Sequence[str]) -> Model:
         model["vocab"] = [*model["vocab"], *([new[number], least] for number in sorted(new))]
     else:
         model["vocab"] = model["vocab"] | {content: number for number, content in new.items()}
-    return Model(model)
+    return model
 
 
 def _merged(model: dict[str, Any], rows: Sequence[str]) -> Model:
@@ -140,13 +140,13 @@ def _merged(model: dict[str, Any], rows: Sequence[str]) -> Model:
     return Model(model)
 
 
-def _likelier(model: Model, rows: Sequence[str]) -> Model:
+def _likelier(model: dict[str, Any], rows: Sequence[str]) -> Model:
     """A Unigram model in which a group is likelier than its digits, which are below 0: no other
     piece of text has digits, so nothing else changes.
     """
     groups = {row for row in rows if len(row) > 1}
     model["vocab"] = [[one, 0.0 if one in groups else score] for one, score in model["vocab"]]
-    return model
+    return Model(model)
 
 
 def _pieces(model: dict[str, Any], texts: Sequence[str]) -> list[list[str]]:

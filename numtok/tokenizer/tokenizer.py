@@ -129,7 +129,7 @@ class Tokenizer:
             if isinstance(source, str | Path):
                 raise TokenizerError(f"{source}: {error}") from error
             raise
-        if numbers is not None:
+        if numbers is not None and source is not None:  # that of a pretrained model
             advise_bare(made.representations, made.spelling, made.source_ids)
         return made
 

@@ -28,9 +28,7 @@ def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus") / "in"
     folder.mkdir()
     for name in "ab":
-        texts = (
-            f"{name} {n}: " + f"{n / 7} of 1,234 is -{n}, " * 6 for n in range(DOCUMENTS // 2)
-        )
+        texts = (f"{name} {n}: " + f"{n / 7} of 1,234 is -{n}, " * 6 for n in range(DOCUMENTS // 2))
         write_texts(folder / f"{name}.jsonl", texts)
     return folder
 

@@ -137,7 +137,7 @@ def test_a_folder_of_shards(tmp_path):
     for name in "ab":
         (tmp_path / "in").mkdir(exist_ok=True)
         write_texts(tmp_path / "in" / f"{name}.jsonl", TEXTS)
-    numtok.encode_files(tmp_path / "in", folder, shards=2, keep_columns=["id"])
+    numtok.encode_files(tmp_path / "in", folder, numbers="bits", shards=2, keep_columns=["id"])
     ids = [*range(len(TEXTS))] * 2
     assert len(list(folder.glob("*.parquet"))) == 2
     how = {"data_dir": str(folder), "split": "train", "cache_dir": str(tmp_path / "cache")}

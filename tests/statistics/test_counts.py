@@ -258,7 +258,9 @@ def test_an_encoded_file_has_what_it_stores_of_the_numbers_of_its_texts(
     path = tmp_path / f"a.{suffix}"
     encode_files(SAMPLE, path, numbers="place", keep_text=keep_text, layout=layout)
     encoded, raw = corpus_stats(path).to_json(), corpus_stats(SAMPLE).to_json()
-    del raw["marks"]["minus after a word"]  # the word stands in the text around, which is not stored
+    del raw["marks"][
+        "minus after a word"
+    ]  # the word stands in the text around, which is not stored
     exact = (*DIGITS, *WRITTEN, "values", "examples", "beyond_float64", "written")
     for name in (*OF_VALUES, *(exact if keep_text else ())):
         assert encoded[name] == raw[name], name
