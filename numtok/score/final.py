@@ -150,10 +150,7 @@ def _answer(text: _Text, policy: Policy) -> Answer | None:
         answers += _WAYS[way](text) if strict else itertools.islice(_WAYS[way](text), 1)
         if answers and not strict:
             break
-    first = answers[0] if answers else None
-    if first is None or any(one is None or not _agree(first, one) for one in answers):
-        return None
-    return first
+    return _one_number(answers) if answers else None
 
 
 def _agree(one: Answer, other: Answer) -> bool:
@@ -164,14 +161,45 @@ def _agree(one: Answer, other: Answer) -> bool:
 
 
 def _boxed(text: _Text) -> Iterator[Answer | None]:
-    """Yield the number of each box, the last one first."""
+    """Yield the number of each box, the last one first. Boxes that "and", "or" or a comma joins
+    are one answer: their number if all hold the same one, else None.
+    """
+    joined: list[Answer | None] = []
+    after = -1  # where the box after this one begins
     for box in reversed(collections.deque(_BOXED.finditer(text.text), MOST_MARKS)):
-        first = box.end()
-        if text.text[first - 1] != "{":
-            line = text.text.find("\n", first)
-            yield next(text.quantities(first, len(text.text) if line < 0 else line), None)
-        else:
-            yield text.whole(first, _closing(text.text, first))
+        stop, answer = _box(text, box.end())
+        if joined and not (stop < after and _JOINT.fullmatch(text.text, stop, after)):
+            yield _one_number(joined)
+            joined = []
+        joined.append(answer)
+        after = box.start()
+    if joined:
+        yield _one_number(joined)
+
+
+def _box(text: _Text, start: int) -> tuple[int, Answer | None]:
+    """Return where a box ends that begins before ``start``, and its number."""
+    if text.text[start - 1] == "{":
+        stop = _closing(text.text, start)
+        return stop, text.whole(start, stop)
+    line = text.text.find("\n", start)
+    stop = len(text.text) if line < 0 else line
+    return stop, next(text.quantities(start, stop), None)
+
+
+def _one_number(answers: list[Answer | None]) -> Answer | None:
+    """Return the first answer if all are the same number."""
+    first = answers[0]
+    if first is None or any(one is None or not _agree(first, one) for one in answers):
+        return None
+    return first
+
+
+_GAP = r"(?:[\s$~]|\\[ ,;:!()\[\]]|\\q?quad(?![A-Za-z]))*+"
+_JOINT = re.compile(  # } and y =
+    rf"\}}{_GAP}(?:(?:,{_GAP})?(?:and|or|\\text(?:rm|bf|normal)?\s?\{{\s*(?:and|or|,)\s*\}})|,)"
+    rf"{_GAP}(?:[A-Za-z](?:_\w)?{_GAP}={_GAP})?"
+)
 
 
 _BRACE = re.compile(r"[{}]")
