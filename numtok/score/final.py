@@ -19,10 +19,13 @@ from numtok.score.quantities import read_quantities
 from numtok.score.reading import Answer, Reading, iterate_readings
 
 MOST_MARKS = 50  # that are looked behind
-MOST_READ = 1_000_000  # characters at the end of a text, from the next white space on
+MOST_READ = 200_000  # characters at the end of a text, from the next that is in no numeral on
 MOST_BEHIND = 5_000  # characters of the line behind a mark
 MOST_BEFORE = 2_000  # characters of the line before its last number
-_WORD, _SPACE, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\s"), re.compile(r"\d")
+_WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
+_NO_NUMERAL = re.compile(  # where no grammar has a numeral go on: a letter, 5-, ,5,
+    r"[^\d.,'’_٫٬eEdD+\-\u2212]|\d[+\-\u2212]|[.,'’_٫٬]\d(?=[.,'’_٫٬])"
+)
 _THOUGHT = re.compile(r".*</think(?:ing)?>", re.DOTALL)
 _THINKS = re.compile(r"<think(?:ing)?>")
 _RUN_ON = re.compile(
@@ -33,7 +36,7 @@ _RUN_ON = re.compile(
 _CALCULATOR = re.compile(r"<<[^<>\n]*>>")  # as GSM8K has them: 5*2=<<5*2=10>>10
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*(?:\{|(?=\S))")
 _HEADING = re.compile(
-    r"\W*(?:step|part|question|problem|case|example|exercise|solution|approach|method|section)\s*\d"
+    r"\W*+(?:step|part|question|problem|case|example|exercise|solution|approach|method|section)\s*\d"
     r"|\s*\d{1,2}[.)]\s+[A-Z][^\n]*\n\s*\S",
     re.IGNORECASE,
 )
@@ -97,9 +100,12 @@ def read_answer(
 
 def answer_span(text: str) -> tuple[int, int]:
     """Return the span of what is neither thought nor run on."""
-    cut = _SPACE.search(text, len(text) - MOST_READ) if len(text) > MOST_READ else None
+    cut = _NO_NUMERAL.search(text, len(text) - MOST_READ) if len(text) > MOST_READ else None
     start = cut.start() if cut else 0
     thought = _THOUGHT.match(text, start)
+    before = start + len("</think")  # a mark that is cut is read too
+    if thought is None and text.rfind("<think", 0, before) > text.rfind("</think", 0, before):
+        return len(text), len(text)  # the thought has no end
     start = thought.end() if thought else start
     unclosed = _THINKS.search(text, start)
     stop = unclosed.start() if unclosed else len(text)
