@@ -19,10 +19,13 @@ from numtok.score.quantities import read_quantities
 from numtok.score.reading import Answer, Reading, iterate_readings
 
 MOST_MARKS = 50  # that are looked behind
-MOST_READ = 1_000_000  # characters at the end of a text, from the next white space on
+MOST_READ = 200_000  # characters at the end of a text, from the next that is in no numeral on
 MOST_BEHIND = 5_000  # characters of the line behind a mark
 MOST_BEFORE = 2_000  # characters of the line before its last number
-_WORD, _SPACE, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\s"), re.compile(r"\d")
+_WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
+_NO_NUMERAL = re.compile(  # where no grammar has a numeral go on: a letter, 5-, ,5,
+    r"[^\d.,'’_٫٬eEdD+\-\u2212]|\d[+\-\u2212]|[.,'’_٫٬]\d(?=[.,'’_٫٬])"
+)
 _THOUGHT = re.compile(r".*</think(?:ing)?>", re.DOTALL)
 _THINKS = re.compile(r"<think(?:ing)?>")
 _RUN_ON = re.compile(
@@ -33,7 +36,7 @@ _RUN_ON = re.compile(
 _CALCULATOR = re.compile(r"<<[^<>\n]*>>")  # as GSM8K has them: 5*2=<<5*2=10>>10
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*(?:\{|(?=\S))")
 _HEADING = re.compile(
-    r"\W*(?:step|part|question|problem|case|example|exercise|solution|approach|method|section)\s*\d"
+    r"\W*+(?:step|part|question|problem|case|example|exercise|solution|approach|method|section)\s*\d"
     r"|\s*\d{1,2}[.)]\s+[A-Z][^\n]*\n\s*\S",
     re.IGNORECASE,
 )
@@ -97,9 +100,12 @@ def read_answer(
 
 def answer_span(text: str) -> tuple[int, int]:
     """Return the span of what is neither thought nor run on."""
-    cut = _SPACE.search(text, len(text) - MOST_READ) if len(text) > MOST_READ else None
+    cut = _NO_NUMERAL.search(text, len(text) - MOST_READ) if len(text) > MOST_READ else None
     start = cut.start() if cut else 0
     thought = _THOUGHT.match(text, start)
+    before = start + len("</think")  # a mark that is cut is read too
+    if thought is None and text.rfind("<think", 0, before) > text.rfind("</think", 0, before):
+        return len(text), len(text)  # the thought has no end
     start = thought.end() if thought else start
     unclosed = _THINKS.search(text, start)
     stop = unclosed.start() if unclosed else len(text)
@@ -150,10 +156,7 @@ def _answer(text: _Text, policy: Policy) -> Answer | None:
         answers += _WAYS[way](text) if strict else itertools.islice(_WAYS[way](text), 1)
         if answers and not strict:
             break
-    first = answers[0] if answers else None
-    if first is None or any(one is None or not _agree(first, one) for one in answers):
-        return None
-    return first
+    return _one_number(answers) if answers else None
 
 
 def _agree(one: Answer, other: Answer) -> bool:
@@ -164,14 +167,45 @@ def _agree(one: Answer, other: Answer) -> bool:
 
 
 def _boxed(text: _Text) -> Iterator[Answer | None]:
-    """Yield the number of each box, the last one first."""
+    """Yield the number of each box, the last one first. Boxes that "and", "or" or a comma joins
+    are one answer: their number if all hold the same one, else None.
+    """
+    joined: list[Answer | None] = []
+    after = -1  # where the box after this one begins
     for box in reversed(collections.deque(_BOXED.finditer(text.text), MOST_MARKS)):
-        first = box.end()
-        if text.text[first - 1] != "{":
-            line = text.text.find("\n", first)
-            yield next(text.quantities(first, len(text.text) if line < 0 else line), None)
-        else:
-            yield text.whole(first, _closing(text.text, first))
+        stop, answer = _box(text, box.end())
+        if joined and not (stop < after and _JOINT.fullmatch(text.text, stop, after)):
+            yield _one_number(joined)
+            joined = []
+        joined.append(answer)
+        after = box.start()
+    if joined:
+        yield _one_number(joined)
+
+
+def _box(text: _Text, start: int) -> tuple[int, Answer | None]:
+    """Return where a box ends that begins before ``start``, and its number."""
+    if text.text[start - 1] == "{":
+        stop = _closing(text.text, start)
+        return stop, text.whole(start, stop)
+    line = text.text.find("\n", start)
+    stop = len(text.text) if line < 0 else line
+    return stop, next(text.quantities(start, stop), None)
+
+
+def _one_number(answers: list[Answer | None]) -> Answer | None:
+    """Return the first answer if all are the same number."""
+    first = answers[0]
+    if first is None or any(one is None or not _agree(first, one) for one in answers):
+        return None
+    return first
+
+
+_GAP = r"(?:[\s$~]|\\[ ,;:!()\[\]]|\\q?quad(?![A-Za-z]))*+"
+_JOINT = re.compile(  # } and y =
+    rf"\}}{_GAP}(?:(?:,{_GAP})?(?:and|or|\\text(?:rm|bf|normal)?\s?\{{\s*(?:and|or|,)\s*\}})|,)"
+    rf"{_GAP}(?:[A-Za-z](?:_\w)?{_GAP}={_GAP})?"
+)
 
 
 _BRACE = re.compile(r"[{}]")

@@ -68,8 +68,8 @@ _OPERATORS = _DASHES | _RELATIONS | frozenset("+*/·⋅∙∗∕")
 _PLAIN = frozenset("~|")  # of the mathematical symbols
 
 _SETTING = (  # commands that say how to set type
-    r"\\(?:left|right|[bB]igg?[lr]?|displaystyle|textstyle|text(?:rm|bf|it|sf|tt)?|math(?:rm|bf|it|sf|tt)"
-    r"|boldsymbol|bf|rm|it|mbox|hbox|boxed|fbox|underline|emph|q?quad|circ|degree|celsius|dollar|euro"
+    r"\\(?:left|right|[bB]igg?[lr]?|displaystyle|textstyle|text(?:rm|bf|it|sf|tt|up|sc|normal)?"
+    r"|math(?:rm|bf|it|sf|tt|normal)|boldsymbol|bf|rm|it|mbox|hbox|boxed|fbox|underline|emph|q?quad|circ|degree|celsius|dollar|euro"
     r"|pounds?|percent)(?![A-Za-z])|\\(?:begin|end)\s?\{(?:align(?:ed|at)?|equation|gather(?:ed)?|split"
     r"|center|displaymath|math)\*?\}|\\[ ,;:!>$%&\#()\[\]]"
 )
@@ -84,11 +84,11 @@ _TOKEN = re.compile(
     rf"""
       (?P<skip> [\s\u200b\ufeff]+ | {_SETTING} | \^\s?\{{?\s?\\(?:circ|degree)(?![A-Za-z])\s?\}}?
         | </?[A-Za-z][\w-]*/?> )
-    | (?P<stop> -{{1,5}}> | ={{1,5}}> | [\u2190-\u21ff\u27f0-\u27ff] | \\(?:(?:long)?(?:right|Right)arrow|implies|therefore
+    | (?P<stop> <?-{{1,5}}> | <?={{1,5}}> | [\u2190-\u21ff\u27f0-\u27ff] | \\(?:(?:long)?(?:right|Right)arrow|implies|therefore
         |to)(?![A-Za-z]) | \\\\ | [。！？] | \?+ | >>+ )
     | (?P<equals> (?:\\(?:approx|simeq|sim|equiv|doteq|coloneqq)(?![A-Za-z]) | [=≈≃≅≐])+ )
     | (?P<operator> \\(?:times|cdot|div|ast)(?![A-Za-z]) )
-    | (?P<relation> \\(?:pm|mp)(?![A-Za-z]) | ! =+ | \+/-? )
+    | (?P<relation> \\(?:pm|mp)(?![A-Za-z]) | [!<>] =+ | \+/-? )
     | (?P<formula> \\(?:begin|end)\s?\{{\w+\*?\}} | \\(?:[A-Za-z]+|.) | \d+ )
     | (?P<raised> \^\s?(?:\{{\s?[-\u2212]?\d+\s?\}} | [-\u2212]?\d+) | [⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+ )
     | (?P<label> \(?(?<![^\W_])[A-J]\)(?=[\s*]) )

@@ -366,7 +366,7 @@ def _is_long(value: Decimal) -> bool:
 
 
 _UNIT = re.compile(
-    r"(?:\s|~|\\[ ,;]|-)*+(?:\\(?:text|mathrm|mbox|textrm)\s*+\{\s*+)?+"
+    r"(?:\s|~|\\[ ,;]|-)*+(?:\\(?:text(?:rm|up|normal)?|mathrm|mbox)\s*+\{\s*+)?+"
     r"(?P<unit>(?:[^\W\d_]|[°µ])(?:[^\W\d_]|[/²³]){0,40}|\^\s*\{?\\circ\}?)"
 )
 

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import subprocess
 import sys
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -217,3 +218,14 @@ def test_of_a_very_long_text_the_end_is_read():
     assert found is not None and found.value == 12345 and found.start == len(text) - 7
     whole = final_number("7" * (MOST_READ + 5))  # not a part of a number
     assert whole is not None and whole.text == "7" * (MOST_READ + 5)
+    thought = "<think>" + "1 a " * MOST_READ
+    assert final_number(thought + "the answer is 5") is None  # which has no end
+    found = final_number(thought + "</think>It is 5.")
+    assert found is not None and found.value == 5
+
+
+@pytest.mark.parametrize("piece", ["5 ", "5,", "5-", "5", "½", "#", "\\boxed{5} and ", "5\n"])
+def test_a_million_characters_take_seconds(piece):
+    start = time.process_time()
+    final_number(piece * (1_000_000 // len(piece)))
+    assert time.process_time() - start < 5

@@ -22,8 +22,8 @@ LONGEST = 16  # tokens of a number
 def candidates(tokenizer, dice):
     """(tokens to choose from, how likely each is): those of numbers, and some of text."""
     own = np.array(sorted(set(tokenizer.tokens.values())))
-    if len(own) > 200:  # the first are signs, the last powers
-        own = np.unique(np.concatenate([own[:10], own[-10:], dice.choice(own, 100)]))
+    if len(own) > 200:  # the first are signs and brackets, the last powers
+        own = np.unique(np.concatenate([own[:20], own[-10:], dice.choice(own, 100)]))
     beside = {int(one) for text in BESIDE for one in tokenizer.encode("a" + text).input_ids[-2:]}
     beside |= {int(one) for text in BESIDE for one in tokenizer.encode(text).input_ids[:1]}
     beside = np.array(sorted(beside - set(own.tolist())))

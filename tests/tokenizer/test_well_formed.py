@@ -39,6 +39,8 @@ REPRESENTATIONS = {
     "place": PlaceValue(),
     "place lsd": PlaceValue(order="lsd"),
     "digits": Digits(2),
+    "digits of 3": Digits(3),
+    "bare digits": Digits(1, brackets=False),
     "numerologic": NumeroLogic(),
 }
 
