@@ -157,7 +157,8 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
             )
         pushed = copy.copy(self)  # it calls save_pretrained without the base
         pushed.__dict__["save_pretrained"] = functools.partial(self.save_pretrained, base=base)
-        return str(super(PreTrainedNumberModel, pushed).push_to_hub(repo_id, **options))
+        push: Any = super(PreTrainedNumberModel, pushed).push_to_hub
+        return str(push(repo_id, **options))
 
     @torch.no_grad()
     def generate(  # type: ignore[override,unused-ignore]

@@ -128,11 +128,16 @@ class NumberTrainer(Trainer):
                 write_settings(describe(self.model), folder)
 
     def compute_loss(
-        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, **options: Any
+        self,
+        model: Any,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Any = None,
     ) -> Any:
         """That of the model, with smoothed labels."""
         smoothing = {"smoothing": self.smoothing} if self.smoothing else {}
-        loss, outputs = super().compute_loss(model, {**inputs, **smoothing}, True, **options)
+        given = {**inputs, **smoothing}
+        loss, outputs = super().compute_loss(model, given, True, num_items_in_batch)
         for name in PARTS if model.training else ():
             if (part := outputs.get(name)) is not None:
                 self.sums[name] = self.sums.get(name, 0.0) + part.detach()

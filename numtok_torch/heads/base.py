@@ -59,7 +59,7 @@ class NumberHead(NumberLayer, ABC):
     """
 
     target: str
-    network: nn.Module
+    network: Any
     norm: nn.LayerNorm | None
 
     def __init__(self, d_model: int, **options: Any) -> None:

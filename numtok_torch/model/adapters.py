@@ -124,6 +124,8 @@ def merged(backbone: Any) -> Any:
         done = f"{name}."
     del transformer.peft_config
     transformer.__dict__.pop("_hf_peft_config_loaded", None)
+    if hasattr(transformer, "name_or_path"):  # its weights are no longer those that lie there
+        transformer.name_or_path = ""
     return transformer
 
 

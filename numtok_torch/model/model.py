@@ -466,8 +466,9 @@ class NumberModel(nn.Module):
             folder: is made if it is not there.
             base: the model that the backbone was loaded from, a folder or an id of the Hub, or True
                 for what the backbone says itself. Then only what it has not is written: embedding,
-                head, adapters, weights that were trained, and new rows. :meth:`from_pretrained`
-                loads the rest from there. None: all weights.
+                head, adapters, weights that are trained, and new rows. :meth:`from_pretrained`
+                loads the rest from there; frozen weights must be as they are there. None: all
+                weights.
 
         Raises:
             ModelError: if the base is not known, or cannot be loaded again.

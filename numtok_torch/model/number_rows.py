@@ -53,9 +53,20 @@ def add_number_rows(model: Any, tokenizer: Any) -> list[int]:
 
     Raises:
         ModelError: if the model cannot be given more rows.
+
+    Examples:
+        >>> import numtok
+        >>> from numtok_torch import add_number_rows
+        >>> from transformers import GPT2Config, GPT2LMHeadModel
+        >>> sizes = {"n_embd": 8, "n_layer": 1, "n_head": 1, "bos_token_id": 0, "eos_token_id": 0}
+        >>> model = GPT2LMHeadModel(GPT2Config(vocab_size=16000, **sizes))
+        >>> tokenizer = numtok.Tokenizer.from_pretrained(numbers="digits:1")
+        >>> add_number_rows(model, tokenizer)
+        [16000, 16001, 16002]
     """
     inner = unwrapped(model)  # of peft's get_peft_model(NumberModel(...), ...)
-    backbone = unwrapped(getattr(inner, "backbone", inner))
+    # of a NumberModel; that of Mamba is another thing
+    backbone = unwrapped(inner.backbone) if hasattr(inner, "tokenizer_identity") else inner
     known = numtok_of(tokenizer)
     add_rows(backbone, known.vocab_size, started=False)
     return start_rows(backbone, known)

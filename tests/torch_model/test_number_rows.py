@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch_models as tiny
 import trained
+import transformers
 from places import shared_folder
 from torch_models import same
 
@@ -78,6 +79,20 @@ def test_a_number_model_starts_the_rows_that_it_adds():
     same(weight[known.tokens["[/NUM]"]], mean(weight, "-"))
 
 
+def test_a_model_whose_trunk_is_called_backbone():
+    """As of Mamba, whose output layer is not in it."""
+    known = tokenizer(XVal())
+    sizes = {"hidden_size": tiny.D, "num_hidden_layers": 1, "state_size": 4}
+    config = transformers.MambaConfig(
+        vocab_size=SOURCE.get_vocab_size(), tie_word_embeddings=False, **sizes
+    )
+    backbone = transformers.MambaForCausalLM(config)
+    (number, _) = sorted(add_number_rows(backbone, known))
+    for layer in layers(backbone):
+        assert len(layer.weight) == known.vocab_size
+        same(layer.weight[number], mean(layer.weight, *"123456789"))
+
+
 @pytest.mark.parametrize("way", ["lora", "trained tokens", "whole copies"])
 def test_inside_adapters(way):
     """Where peft keeps rows of its own, those are started too; the model says what it would
@@ -119,7 +134,6 @@ def test_a_pretrained_model_reads_text_as_well_as_before():
     """SmolLM2 with numbers as digits in brackets, before any training: bits per byte at most a
     quarter more, and its new rows below a perplexity of 200.
     """
-    transformers = pytest.importorskip("transformers")
     folder = pretrained.smollm2()
     known = Tokenizer.from_pretrained(str(folder), numbers="digits:1")
     plain = transformers.AutoTokenizer.from_pretrained(folder)
