@@ -125,7 +125,7 @@ def load_base(described: Mapping[str, Any], kind: Any, dtype: torch.dtype | None
         ) from error
 
 
-def make_room(backbone: Any, rows: int, base: Mapping[str, Any]) -> None:
+def add_new_rows(backbone: Any, rows: int, base: Mapping[str, Any]) -> None:
     """Give the base model the rows of new tokens, whose values are still to be loaded."""
     if rows_of(backbone) not in (base["rows"], rows):
         raise ModelError(

@@ -301,7 +301,7 @@ def _with_rows(
     """The base model, or the one given, with rows for all tokens."""
     kind, config = class_and_config(described)
     backbone = delta.load_base(base, kind, dtype) if given is None else given
-    delta.make_room(unwrapped(backbone), int(config.get_text_config().vocab_size), base)
+    delta.add_new_rows(unwrapped(backbone), int(config.get_text_config().vocab_size), base)
     return backbone
 
 
