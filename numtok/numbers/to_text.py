@@ -6,6 +6,8 @@ In: :class:`~numtok.numbers.columns.Columns`. Out: strings. The inverse is ``Num
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 
@@ -17,6 +19,7 @@ from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar
 LARGEST_EXPONENT = 10**MAX_EXPONENT_DIGITS - 1  # what is written here, `scan` reads
 # An exponent is written only if more zeros than these would have to be filled in.
 _PLAIN_INTEGER_DIGITS, _PLAIN_LEADING_ZEROS = 21, 6
+MOST_ZEROS = 400  # that are filled in for a grammar that reads no exponents; float64 needs 324
 
 
 def to_text(columns: Columns) -> pa.LargeStringArray:
@@ -45,8 +48,10 @@ def marks_of(grammar: Grammar) -> dict[str, str]:
 
 def in_marks_of(grammar: Grammar, texts: pa.LargeStringArray) -> pa.LargeStringArray:
     """Numbers in the default's marks as the grammar writes and reads them (:func:`marks_of`),
-    1.234,56 for 1,234.56.
+    1.234,56 for 1,234.56; without an exponent, 0.0000005 for 5e-7, if the grammar reads none.
     """
+    if grammar.pattern is None and not grammar.exponent:
+        texts = _without_exponents(texts)
     marks = marks_of(grammar)
     if all(mark == other for mark, other in marks.items()):
         return texts
@@ -56,6 +61,19 @@ def in_marks_of(grammar: Grammar, texts: pa.LargeStringArray) -> pa.LargeStringA
     for mark, other in ((".", meanwhile), (",", marks[","]), (meanwhile, marks["."])):
         texts = pc.replace_substring(texts, mark, other)
     return texts
+
+
+def _without_exponents(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    """Fill in zeros for exponents, up to ``MOST_ZEROS``."""
+    plain = [
+        _in_plain_notation(text) if text and "e" in text else text for text in texts.to_pylist()
+    ]
+    return pa.array(plain, texts.type)
+
+
+def _in_plain_notation(text: str) -> str:
+    value = Decimal(text)
+    return f"{value:f}" if abs(value.adjusted()) <= MOST_ZEROS else text
 
 
 @inner_kernel

@@ -70,8 +70,6 @@ def misread(tokenizer, ids):
         else:
             text = tokenizer.decode(row)
             alone = [extract(one, tokenizer.grammar) for *_, one in tokenizer.numbers_in(row)]
-            if not tokenizer.grammar.exponent:  # 1e-9 is then no number
-                alone = [one for one in alone if one]
             written = [one.value for [one] in alone]
         count += len(written)
         read = iter([one.value for one in extract(text, tokenizer.grammar)])

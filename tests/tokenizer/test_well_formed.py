@@ -4,7 +4,7 @@ import pytest
 import trained
 from walks import misread, walk
 
-from numtok import Grammar, Tokenizer
+from numtok import Grammar, Tokenizer, extract
 from numtok.representations import (
     B1999,
     FP15,
@@ -54,6 +54,16 @@ def test_numbers_read_as_they_were_written(name, grammar):
     texts, numbers = misread(tokenizer, walk(tokenizer, 40, 20, seed=len(name + grammar)))
     assert texts == []
     assert numbers >= 10
+
+
+@pytest.mark.parametrize("name", ["xval", "fp15:1", "float_digits", "bins", "bits"])
+def test_small_and_large_numbers_are_written_as_the_grammar_reads_them(name):
+    """Without an exponent where the grammar reads none."""
+    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [name], GRAMMARS["plain"])
+    values = ["0.0000005", "3" + "0" * 25]
+    [back] = tokenizer.decode_batch(tokenizer.encode_batch([" and ".join(values)])).to_pylist()
+    read = [float(one.value) for one in extract(back, tokenizer.grammar)]
+    assert read == pytest.approx([float(value) for value in values], rel=0.5)
 
 
 @pytest.mark.parametrize("kind", ["bert", "t5"])
