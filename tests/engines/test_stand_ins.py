@@ -10,6 +10,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 
 import gigatoken
+import new_process
 import pytest
 import trained
 from effort import examples
@@ -21,6 +22,7 @@ from tokenizers import AddedToken, Regex, pre_tokenizers
 
 from numtok.engines.choose import EngineWarning
 from numtok.engines.pre_tokenizers import GPT2, GPT4O, LLAMA3, QWEN2, is_known
+from numtok.representations import XVal
 from numtok.tokenizer.tokenizer import Tokenizer
 
 KINDS = ["gpt2", "neox", "llama3", "qwen", "gpt4o"]
@@ -41,6 +43,7 @@ texts = st.lists(pieces, max_size=14).map("".join)
     space=st.sampled_from(["auto", "separate"]),
 )
 @example(documents=["a ", "  b"], space="auto")  # a run of spaces over the end of a row
+@example(documents=["a " * 3000, "a   ", "   5", "  b"], space="auto")
 @example(documents=["a\n\n\n5", "(\t\t5", "½5²", "e\u0301\n\t5   5"], space="separate")
 @example(documents=["(年\n5\n", "m²5²", "—\n", "", "\u00a0", "'s"], space="auto")
 @example(documents=["5", "6", " 7", "½", "8½", "9 ", " 10"], space="auto")
@@ -80,6 +83,36 @@ def test_added_tokens_with_white_space_are_found():
     tok = Tokenizer.from_pretrained(source, [TAKES_ALL], engine="gigatoken")
     documents = ["b\n  <a> 5", "b   <a>5", "ax e\u0301 5", "x  é", "<b>\t5 <b>\t\t7"]
     check(tok, Oracle(json.loads(source.to_str()), tok.tokens), documents)
+
+
+def test_added_tokens_over_the_edge_of_rows_are_none():
+    source = trained.source("gpt2")
+    source.add_tokens([AddedToken(one, special=False, normalized=False) for one in ("qa", "ab")])
+    tok = Tokenizer.from_pretrained(source, [TAKES_ALL], engine="gigatoken")
+    check(tok, Oracle(json.loads(source.to_str()), tok.tokens), ["xq", "ab 5", "", "a", "b qab"])
+
+
+@pytest.mark.parametrize("absent", ["gigatoken", "awkward"])
+def test_what_is_not_installed_is_not_needed(absent, tmp_path):
+    """Another platform, or a release that was taken back: other ways give the same ids."""
+    program = """
+        import sys, warnings
+        sys.modules[sys.argv[1]] = None
+        import numtok
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tok = numtok.Tokenizer.from_pretrained(None, [numtok.XVal()])
+            batch = tok.encode_batch(["a 5\u00b2 b"] * 100)
+            tok.encode_batch(["a 5"], parse_special=True)
+        print(tok.engine.name, [str(one.message).split(":")[0] for one in caught])
+        print(batch["input_ids"].to_pylist())
+    """
+    named, ids = new_process.run(program, tmp_path, absent).splitlines()
+    slow = "using the slower engine 'tokenizers', because gigatoken cannot be imported"
+    expected = {"gigatoken": f'tokenizers ["{slow}"]', "awkward": "gigatoken []"}
+    assert named == expected[absent]
+    tok = Tokenizer.from_pretrained(None, [XVal()])
+    assert ids == str(tok.encode_batch(["a 5\u00b2 b"] * 100)["input_ids"].to_pylist())
 
 
 def test_short_texts_in_threads():

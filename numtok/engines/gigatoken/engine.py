@@ -122,7 +122,7 @@ class GigatokenEngine:
             tokens = self._complete_tokens(pieces.text, pieces.documents)
             return put_together(tokens, pieces.spaced, slots)
         text = rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]
-        unsafe, runs = self._unsafe_positions(text)
+        unsafe, runs = self._unsafe_positions(text, rows.offsets - rows.offsets[0])
         written = write(text, rows, slots, unsafe, self._rules._replace(runs=runs))
         words = self._complete_tokens(text, written.words)
         memory.release_after(rows.nbytes)
@@ -160,7 +160,7 @@ class GigatokenEngine:
         """None: the bytes of its tokens tell (:mod:`numtok.engines.offsets`)."""
         return None
 
-    def _unsafe_positions(self, text: npt.NDArray[np.uint8]) -> tuple[Ints, bool]:
+    def _unsafe_positions(self, text: npt.NDArray[np.uint8], offsets: Ints) -> tuple[Ints, bool]:
         """Positions of unsafe characters, and of the first characters of added tokens; and whether
         there are runs of spaces that are added tokens beside those: many, as in code.
         """
@@ -169,8 +169,7 @@ class GigatokenEngine:
         else:
             positions = positions_of(text, self._unsafe)
         if self._words:
-            found = [match.start() for match in self._words.finditer(text.data)]
-            positions = np.concatenate([positions, np.array(found, np.int64)])
+            positions = np.concatenate([positions, _matches(self._words, text, offsets)])
         runs = runs_of_spaces(text, len(text) // MANY_RUNS) if self._has_runs else None
         if runs is not None:
             positions = np.concatenate([positions, runs])
@@ -256,6 +255,18 @@ def _alternatives(words: list[str]) -> re.Pattern[bytes] | None:
     longest_first = sorted(words, key=len, reverse=True)
     pattern = b"|".join(re.escape(word.encode()) for word in longest_first)
     return re.compile(pattern) if words else None
+
+
+def _matches(pattern: re.Pattern[bytes], text: npt.NDArray[np.uint8], offsets: Ints) -> Ints:
+    """Where the matches in the rows begin, none of them over the edge of a row."""
+    found = [match.span() for match in pattern.finditer(text.data)]
+    spans = np.array(found, np.int64).reshape(-1, 2)
+    row = np.searchsorted(offsets, spans[:, 0], "right")
+    if (spans[:, 1] <= offsets[row]).all():
+        return spans[:, 0]
+    edges = itertools.pairwise(offsets.tolist())
+    by_row = [pattern.finditer(text.data, first, last) for first, last in edges]
+    return np.array([match.start() for matches in by_row for match in matches], np.int64)
 
 
 def _check_added_tokens(added: list[Config], two_forms: bool) -> None:

@@ -37,7 +37,8 @@ class _Encoder:
     """A tokenizer of gigatoken, the memory of the process before it, and the text it has read."""
 
     def __init__(self, text: str) -> None:
-        import gigatoken
+        with tokenizer_errors("gigatoken cannot be imported"):
+            import gigatoken
 
         self.resident, self.read = memory.resident(), 0
         with tokenizer_errors("gigatoken cannot load it"):

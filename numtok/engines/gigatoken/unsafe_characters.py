@@ -62,16 +62,17 @@ def changed_positions(text: Bytes, unsafe: Bytes, always: Bytes) -> Ints:
 
 
 def runs_of_spaces(text: Bytes, most: int) -> Ints | None:
-    """Return where two or more spaces begin; None if these are more than ``most``, about."""
+    """Return the positions of spaces before another one; None if they are more than ``most``,
+    about.
+    """
     spaces = marks_of(text, SPACES)
-    before, behind = spaces << ONE, spaces >> ONE
-    before[1:] |= spaces[:-1] >> SIXTY_THREE
+    behind = spaces >> ONE
     behind[:-1] |= spaces[1:] << SIXTY_THREE
-    begins = spaces & behind & ~before
-    blocks = np.flatnonzero(begins)
+    spaces &= behind
+    blocks = np.flatnonzero(spaces)
     if len(blocks) > most:
         return None
-    bits = np.unpackbits(begins[blocks].view(np.uint8), bitorder="little").reshape(-1, 64)
+    bits = np.unpackbits(spaces[blocks].view(np.uint8), bitorder="little").reshape(-1, 64)
     block, bit = np.nonzero(bits)
     return blocks[block] * 64 + bit
 
