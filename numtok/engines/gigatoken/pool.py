@@ -26,7 +26,8 @@ from numtok.engines.pieces import Tokens
 from numtok.engines.tokenizer_json import to_json, tokenizer_errors
 
 SMALL_TEXT = 1 << 16
-FEW = 50  # documents
+FEW = 50  # documents, or one in so many bytes: one by one they cost no more
+LONG = 1 << 11
 # Bytes that a process may grow by until its tokenizers are made anew. Words that never come again
 # take ten times their bytes, other text next to nothing.
 MOST_GROWN = 1 << 28
@@ -93,7 +94,8 @@ class GigatokenPool:
             return Tokens(np.empty(0, np.uint32), np.zeros(len(offsets), np.int64))
         with self._encoder() as encoder:
             encoder.read += len(text)
-            if len(offsets) - 1 <= FEW and len(text) <= memory.MOST_KEPT:
+            few = max(FEW, len(text) // LONG)
+            if len(offsets) - 1 <= few and len(text) <= memory.MOST_KEPT:
                 return _few(encoder.tokenizer, text, offsets)
             return _many(encoder.tokenizer, text, offsets)
 
