@@ -468,6 +468,7 @@ def test_what_gigatoken_caches_is_bounded(told, monkeypatch):
     """A tokenizer is made anew when the process has grown, else it stays."""
     size = [1 << 30]
     monkeypatch.setattr(memory, "resident", lambda: size[0] if told else None)
+    monkeypatch.setattr(pool, "LEAST_TEXT", 1 << 14)
     monkeypatch.setattr(pool, "MOST_TEXT", 1 << 16)
     encoders = GigatokenPool(json.dumps(trained.config("gpt2") | {"added_tokens": []}))
     text, made = np.full(1 << 14, ord("a"), np.uint8), []

@@ -28,10 +28,11 @@ from numtok.engines.tokenizer_json import to_json, tokenizer_errors
 SMALL_TEXT = 1 << 16
 FEW = 50  # documents, or one in so many bytes: one by one they cost no more
 LONG = 1 << 11
-# Bytes that a process may grow by until its tokenizers are made anew. Words that never come again
-# take ten times their bytes, other text next to nothing.
-MOST_GROWN = 1 << 28
-MOST_TEXT = 1 << 26  # bytes of text instead, where the system does not say how large a process is
+# Bytes that a process may grow by until its tokenizers are made anew: a count of bytes of text would
+# not do, as words that never come again take ten times their bytes, and other text next to nothing.
+MOST_GROWN = 1 << 27
+LEAST_TEXT = 1 << 23  # bytes that each reads at least
+MOST_TEXT = 1 << 26  # and at most, where the system does not say how large a process is
 
 
 class _Encoder:
@@ -51,7 +52,7 @@ class _Encoder:
 
     def is_full(self) -> bool:
         """Whether it may have cached more than it should."""
-        if self.limits_itself or self.read < MOST_TEXT // 4:
+        if self.limits_itself or self.read < LEAST_TEXT:
             return False
         if self.resident is None:
             return self.read > MOST_TEXT
