@@ -4,6 +4,8 @@ with, in the user's cache folder, or in the one that ``NUMBA_CACHE_DIR`` names.
 **No kernel is ever stale.** Numba's own cache goes by the times of the file that defines a
 function, and does not see a change in a module from which that file takes another kernel or a
 constant. Here the key is the source of all of them (:func:`numtok.arrays.file_cache.source_key`).
+Numba's also takes longer to load: the second encode of one line takes 0.6 s of processor time with
+these files, and 1.2 s with Numba's own (0.68, x86-64).
 
 Numba pickles, so only a folder that nobody else can write to is read
 (:mod:`numtok.arrays.file_cache`). Whatever goes wrong, a damaged file or another Numba, kernels are

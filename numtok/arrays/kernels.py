@@ -52,13 +52,24 @@ class Kernel:
             for name in self.function.__code__.co_names:
                 if isinstance(called := names.get(name), Kernel):
                     names[name] = called.compiled
-            made: Any = numba.njit(nogil=True, **self.options)(self.function)
+            made: Any = numba.njit(nogil=True, **_known(self.options))(self.function)
             if hasattr(made, "py_func"):
                 # Other packages' extensions, such as awkward's, take a second to import.
                 made._compilation_chain_init_hook = lambda: None
                 if not self.options.get("no_cpython_wrapper"):  # else it is cached in its callers
                     _cache(made)
         return made
+
+
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    """Return those of the options that this Numba has: without the others kernels run too, only
+    not as fast.
+    """
+    try:
+        from numba.core.cpu import CPUTargetOptions
+    except ImportError:
+        return {}
+    return {name: value for name, value in options.items() if hasattr(CPUTargetOptions, name)}
 
 
 def _cache(dispatcher: Any) -> None:

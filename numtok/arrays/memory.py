@@ -8,7 +8,9 @@ back to the system every time: touching fresh pages then takes longer than filli
 from __future__ import annotations
 
 import ctypes
+import mmap
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,15 @@ def release() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def resident() -> int | None:
+    """Return how many bytes of memory the process has; None where the system does not say."""
+    try:
+        pages = Path("/proc/self/statm").read_text("ascii").split()[1]
+    except OSError:
+        return None
+    return int(pages) * mmap.PAGESIZE
 
 
 def release_after(nbytes: int) -> None:

@@ -57,9 +57,8 @@ def ranges() -> dict[str, list[tuple[int, int]]]:
 
     The classes are ``letter``, ``digit``, ``number`` (category N), ``space``, ``nfc_unsafe`` (NFC
     may change text that holds it), ``nfc_newer``, those of the latter that the older Unicode data
-    of ``tokenizers`` does not know, so that its NFC leaves them alone, ``old_letter``, category
-    L since Unicode 3.2, whatever data a library has, and ``unsettled``, not assigned in Unicode 14,
-    or of another category since, so that libraries disagree.
+    of ``tokenizers`` does not know, so that its NFC leaves them alone, and ``unsettled``, not
+    assigned in Unicode 14, or of another category since, so that libraries disagree.
     """
     data = json.loads(RANGES_FILE.read_text("ascii"))
     return {
@@ -107,7 +106,6 @@ def _collect() -> dict[str, list[int]]:
     spaceless = "".join(rf"\p{{Script_Extensions={script}}}" for script in SPACELESS_SCRIPTS)
     patterns = {
         "letter": rf"(?V1)[[\p{{L}}\p{{M}}\p{{Nl}}_]--[{spaceless}]]",
-        "old_letter": r"\p{L}",
         "digit": r"\p{Nd}",
         "number": r"\p{N}",
         "space": r"\p{White_Space}",
@@ -127,11 +125,6 @@ def _collect() -> dict[str, list[int]]:
         for code in _code_points()
         if not regex.match(rf"\p{{{unicodedata.category(chr(code))}}}", chr(code))
         or unicodedata.category(chr(code)) == "Cn"
-    }
-    members["old_letter"] = {
-        code
-        for code in members["old_letter"]
-        if unicodedata.ucd_3_2_0.category(chr(code))[0] == "L"
     }
     return {name: _edges(codes) for name, codes in members.items()}
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from numtok.arrays.kernels import allocating_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
-from numtok.engines.gigatoken.unsafe_spans import changed_rows
+from numtok.engines.gigatoken.unsafe_characters import changed_rows
 from numtok.engines.interface import Config, Ints, is_byte_level
 from numtok.engines.number_tokens import vocabulary_of
 from numtok.numbers.numbers import Numbers

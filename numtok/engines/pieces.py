@@ -50,6 +50,14 @@ def pieces_between(rows: TextRows, slots: Slots, two_forms: bool) -> Pieces:
     return pieces
 
 
+def joined(text: npt.NDArray[np.uint8], spans: Ints) -> tuple[npt.NDArray[np.uint8], Ints]:
+    """Return (text, offsets) of the spans, int64[n, 2], one after another."""
+    offsets = memory.offsets_of(spans[:, 1] - spans[:, 0])
+    out = memory.empty(int(offsets[-1]), np.uint8)
+    _join(text, spans, offsets, out)
+    return out, offsets
+
+
 def empty_encoded(ids: int, rows: int, spaced: Mask) -> Encoded:
     """Room for the ids of so many rows."""
     offsets, positions = memory.empty(rows + 1, np.int64), memory.empty(len(spaced), np.int64)
@@ -60,6 +68,15 @@ def put_together(tokens: Tokens, spaced: Mask, slots: Slots) -> Encoded:
     """The ids of whole documents from those of the pieces."""
     out = empty_encoded(len(tokens.ids) + len(slots.plain), len(slots.per_document) - 1, spaced)
     return out._replace(ids=out.ids[: _put_together(tokens, slots, out)])
+
+
+@kernel
+def _join(text, spans, offsets, out):  # type: ignore[no-untyped-def]
+    for k in range(spans.shape[0]):
+        there = out[offsets[k] : offsets[k + 1]]
+        here = text[spans[k, 0] : spans[k, 1]]
+        for at in range(there.size):
+            there[at] = here[at]
 
 
 @kernel

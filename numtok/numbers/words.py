@@ -115,8 +115,14 @@ def _is_currency_code(text, at, start, classes):  # type: ignore[no-untyped-def]
     before, _ = class_before(text, first, start, classes)
     if before == LETTER or before >= DIGIT:
         return False
-    place = np.searchsorted(CODES, word)
-    return place < CODES.size and CODES[place] == word
+    low, high = 0, CODES.size  # np.searchsorted loads more of Numba at every start
+    while low < high:
+        middle = (low + high) // 2
+        if CODES[middle] < word:
+            low = middle + 1
+        else:
+            high = middle
+    return low < CODES.size and CODES[low] == word
 
 
 @inner_kernel

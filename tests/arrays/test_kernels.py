@@ -182,6 +182,9 @@ def test_a_full_disk_is_no_error_but_one_warning(squares):
         "del numba.core.caching.Cache._index_key",
         "del numba.core.compiler.CompileResult._rebuild",
         "numba.__version__ = '1.0.0'",
+        "from numba.core.cpu import CPUTargetOptions as options\n"
+        "for one in options.__mro__: '_nrt' in vars(one) and delattr(one, '_nrt')",
+        "import numba.core.cpu; del numba.core.cpu.CPUTargetOptions",
     ],
 )
 def test_surprises_in_numba_are_no_error(surprise, squares):

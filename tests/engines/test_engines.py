@@ -21,17 +21,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken
 
+from numtok.arrays import memory
 from numtok.arrays.memory import MOST_KEPT
-from numtok.arrays.text_rows import TextRows
 from numtok.engines.choose import EngineWarning
-from numtok.engines.gigatoken import encoders
-from numtok.engines.gigatoken.encoders import GigatokenPool
+from numtok.engines.gigatoken import pool
 from numtok.engines.gigatoken.engine import GigatokenEngine
+from numtok.engines.gigatoken.pool import GigatokenPool
 from numtok.engines.interface import Encoded, byte_of_character
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.grammar import Grammar
-from numtok.numbers.scan import scan
 from numtok.representations import (
     B1999,
     FP15,
@@ -42,7 +41,6 @@ from numtok.representations import (
     PlaceValue,
     Subword,
 )
-from numtok.tokenizer.encode import no_slots
 from numtok.tokenizer.packing import NumberTokens
 from numtok.tokenizer.schema import read_metadata
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -465,23 +463,21 @@ def test_a_long_text_is_held_twice_beside_its_tokens_and_not_three_times(
     assert 1.9 * len(text) < max(allocated) < 2.2 * len(text)
 
 
-def test_what_gigatoken_keeps_is_bounded(monkeypatch):
-    """It is made anew after many new words, and not after some that come again and again."""
-    monkeypatch.setattr(encoders, "LEAST_CACHED", 1 << 16)
-    monkeypatch.setattr(encoders, "MOST_CACHED", 1 << 17)
-    engine = Tokenizer.from_pretrained(None, [Subword()]).engine
-    free, rng, made = engine._bare._free, np.random.default_rng(5), []
-    free.clear()  # what other tests had it keep
-    known = rng.integers(97, 123, (200, 8), np.uint8)
-    for turn in range(20):
-        new = rng.integers(97, 123, (200, 8), np.uint8)
-        letters, count = (known, 40_000) if turn < 10 else (new, 4_000)
-        words = [word.tobytes().decode() for word in rng.choice(letters, count)]
-        rows = TextRows.of([" ".join(words), "a b"])
-        engine.encode(rows, no_slots(scan(rows)))
-        made.append(free[-1] if free else None)
-    assert len(set(made[:10])) == 1 and made[0] is not None
-    assert len(set(made[10:])) > 2
+@pytest.mark.parametrize("told", [True, False], ids=["by memory", "by text"])
+def test_what_gigatoken_caches_is_bounded(told, monkeypatch):
+    """A tokenizer is made anew when the process has grown, else it stays."""
+    size = [1 << 30]
+    monkeypatch.setattr(memory, "resident", lambda: size[0] if told else None)
+    monkeypatch.setattr(pool, "LEAST_TEXT", 1 << 14)
+    monkeypatch.setattr(pool, "MOST_TEXT", 1 << 16)
+    encoders = GigatokenPool(json.dumps(trained.config("gpt2") | {"added_tokens": []}))
+    text, made = np.full(1 << 14, ord("a"), np.uint8), []
+    for _ in range(12):
+        encoders.tokens(text, np.array([0, len(text)]))
+        made.append(encoders._free[-1] if encoders._free else None)
+        size[0] += pool.MOST_GROWN // 4
+    assert made[0] is made[1] is not None
+    assert 2 < len(set(made)) < 6
 
 
 @pytest.mark.slow

@@ -1,3 +1,3 @@
-"""The fast engine for byte-level BPE, by gigatoken: the text around numbers stays in one piece
-(``split``), short pieces come from a cache (``piece_cache``), and ``splice`` puts the ids together.
+"""The fast engine for byte-level BPE, by gigatoken: the text goes whole, a digit in place of each
+number (``stand_ins``); words with ``unsafe_characters`` go by themselves; ``pool`` calls gigatoken.
 """

@@ -1,5 +1,9 @@
 """The engine for byte-level BPE: gigatoken, some fifty times faster than ``tokenizers``, with the
-same ids. :mod:`numtok.engines.gigatoken.split` says why.
+same ids.
+
+Where the pre-tokenizer is a known one, rows are encoded whole, with a digit in place of each number
+(:mod:`numtok.engines.gigatoken.stand_ins`). Where it is not, each chunk of text between two numbers
+is a document of its own (:mod:`numtok.engines.pieces`).
 """
 
 from __future__ import annotations
@@ -7,7 +11,6 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -16,21 +19,13 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
-from numtok.engines.gigatoken.encoders import SMALL_TEXT, GigatokenPool, pool_of
-from numtok.engines.gigatoken.parts import Parts, SplitRules, closed_up, rules_of
-from numtok.engines.gigatoken.piece_cache import (
-    PieceCache,
-    empty_cache,
-    is_full,
-    text_of,
-    with_more,
-)
-from numtok.engines.gigatoken.splice import Sources, splice
-from numtok.engines.gigatoken.split import split
-from numtok.engines.gigatoken.unsafe_spans import (
+from numtok.engines.gigatoken.pool import GigatokenPool, pool_of
+from numtok.engines.gigatoken.stand_ins import Rules, Sources, classes, put_in, write
+from numtok.engines.gigatoken.unsafe_characters import (
+    changed_positions,
     changed_rows,
-    unsafe_places,
-    without_normalized,
+    positions_of,
+    runs_of_spaces,
 )
 from numtok.engines.interface import (
     Config,
@@ -43,8 +38,8 @@ from numtok.engines.interface import (
     is_byte_level,
     without_numbers,
 )
-from numtok.engines.pieces import Tokens, pieces_between, put_together
-from numtok.engines.pre_tokenizers import known_cuts
+from numtok.engines.pieces import Tokens, joined, pieces_between, put_together
+from numtok.engines.pre_tokenizers import is_known
 from numtok.engines.tokenizer_json import Model
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
@@ -54,9 +49,9 @@ UNUSUAL = (  # options of a model
     "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback",
 )  # fmt: skip
 NEVER_IN_UTF8 = {0xC0, 0xC1, *range(0xF5, 0x100)}
+MANY_RUNS = 1 << 10  # one in so many bytes: then a tokenizer that reads them costs less
 # control characters, and bytes of planes of Unicode that have no characters
 NEVER_NORMALIZED_TO = {*range(0x20), 0x7F, 0xF1, 0xF2}
-MANY_PIECES = 64  # that are wanted in the table, until it is made anew after short texts
 
 
 class GigatokenEngine:
@@ -79,11 +74,11 @@ class GigatokenEngine:
         self._config = config
         added = config["added_tokens"]
         self._two_forms = tokens.spaced >= 0
-        cuts = known_cuts(config["pre_tokenizer"]) if _is_usual(config) else None
-        self._rules = None
-        if cuts is not None:
-            self._rules = rules_of(self._two_forms, cuts.line_ends, _whole_runs(added))
-        vocabulary = (self._complete if self._rules is None else self._bare).vocab
+        is_cut_at_digits = _is_usual(config) and is_known(config["pre_tokenizer"])
+        words = [token for token in added if not _is_run(token)]
+        self._has_runs = len(words) < len(added)
+        vocabulary = (self._bare if is_cut_at_digits else self._complete).vocab
+        self._rules = Rules(self._two_forms, False, classes()) if is_cut_at_digits else None
         vocabulary = vocabulary | {token["id"]: token["content"].encode() for token in added}
         longest = max(map(len, vocabulary.values()))
         # 8 bits stay in the first-level cache
@@ -91,18 +86,14 @@ class GigatokenEngine:
         for token, content in vocabulary.items():
             self.widths[token] = len(content)
         self.normalizes = config.get("normalizer") is not None
-        self._unsafe, self._left = flags("unsettled"), flags("unsettled")
+        self._unsafe = self._by_tokenizers = flags("unsettled")
         if self.normalizes:
             self._unsafe = flags("nfc_unsafe", "unsettled")
-            self._left = flags("nfc_newer", "unsettled")
-        words = [token for token in added if token["content"].strip(" ")]
+            self._by_tokenizers = flags("nfc_newer", "unsettled")
         # gigatoken does not look for them in what the normalizer makes of the text
         if any(token["normalized"] for token in words):
-            self._left = self._unsafe
-        self._added = _alternatives([token["content"] for token in words])
-        self._runs = {token["content"]: token["id"] for token in added if token not in words}
-        self._known = empty_cache()
-        self._wanted: set[int] = set()  # keys of pieces that it lacks
+            self._by_tokenizers = self._unsafe
+        self._words = _alternatives([token["content"] for token in words])
 
     @functools.cached_property
     def slow(self) -> TokenizersEngine:
@@ -119,74 +110,26 @@ class GigatokenEngine:
         """The tokenizer without added tokens and normalizer."""
         return pool_of(self._config | {"added_tokens": [], "normalizer": None})
 
+    @functools.cached_property
+    def _with_runs(self) -> GigatokenPool:
+        """The tokenizer without normalizer and added tokens but runs of spaces."""
+        runs = [token for token in self._config["added_tokens"] if _is_run(token)]
+        return pool_of(self._config | {"added_tokens": runs, "normalizer": None})
+
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         if self._rules is None:
             pieces = pieces_between(rows, slots, self._two_forms)
             tokens = self._complete_tokens(pieces.text, pieces.documents)
             return put_together(tokens, pieces.spaced, slots)
         text = rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]
-        parts, known = self._split(text, rows, slots, self._rules)
-        complete = self._complete_tokens(text, parts.complete)
+        unsafe, runs = self._unsafe_positions(text, rows.offsets - rows.offsets[0])
+        written = write(text, rows, slots, unsafe, self._rules._replace(runs=runs))
+        words = self._complete_tokens(text, written.words)
         memory.release_after(rows.nbytes)
-        tokens = self._bare.tokens(parts.text, np.concatenate([[0], parts.documents]))
+        documents = np.concatenate([[0], written.documents])
+        tokens = (self._with_runs if runs else self._bare).tokens(written.text, documents)
         memory.release_after(rows.nbytes)
-        encoded = splice(parts, Sources(tokens, complete, known, slots, self.widths))
-        if len(parts.missing) and not is_full(known):
-            self._wanted.update(parts.missing.tolist())
-            if rows.nbytes >= SMALL_TEXT or len(self._wanted) >= MANY_PIECES:
-                wanted, self._wanted = self._wanted, set()
-                self._add_to_cache(wanted)
-        return encoded
-
-    def _split(
-        self, text: npt.NDArray[np.uint8], rows: TextRows, slots: Slots, rules: SplitRules
-    ) -> tuple[Parts, PieceCache]:
-        """(parts, the table for them).
-
-        Runs of spaces are in it at once, so that the complete tokenizer is not needed for them.
-        """
-        places = self._unsafe_places(text, bool(rules.whole_runs))
-        while True:
-            known = self._known
-            parts = split(text, rows, slots, places, rules, known)
-            if not parts.counts["needed"][0] or is_full(known):
-                return parts, known
-            self._add_to_cache(parts.missing.tolist())
-
-    def _add_to_cache(self, keys: Iterable[int]) -> None:
-        """Have pieces in the table from now on."""
-        known = self._known
-        new = sorted(set(keys).difference(known.keys.tolist()))
-        if new:  # else another thread was quicker
-            self._known = with_more(known, new, self._piece_ids([text_of(key) for key in new]))
-
-    def _piece_ids(self, pieces: list[bytes]) -> list[list[int]]:
-        """Those of pieces by themselves: the longest runs of spaces that are added tokens are taken
-        out from left to right, and the rest is encoded by itself.
-
-        Where there is another unsafe place, the complete tokenizer does it.
-        """
-        text = np.frombuffer(b"\n".join(pieces), np.uint8)
-        stops = np.cumsum([len(piece) + 1 for piece in pieces]) - 1
-        starts = stops - [len(piece) for piece in pieces]
-        unsafe = np.unique(np.searchsorted(starts, self._unsafe_places(text, False), "right") - 1)
-        complete = self._complete_tokens(text, np.stack([starts, stops], 1)[unsafe])
-        rows = np.split(complete.ids, complete.offsets[1:-1])
-        ids = {pieces[k]: row.tolist() for k, row in zip(unsafe, rows, strict=False)}
-        runs = {run.encode(): [token] for run, token in self._runs.items()}
-        # of runs of one character, the longest first
-        pattern = re.compile(b"(" + (b"|".join(sorted(runs, reverse=True)) or b"$^") + b")")
-        split = {
-            piece: [part for part in pattern.split(piece) if part]
-            for piece in pieces
-            if piece not in ids
-        }
-        others = list({part for parts in split.values() for part in parts if part not in runs})
-        rows = self._bare.one_by_one(others)
-        known = runs | {part: row.tolist() for part, row in zip(others, rows, strict=True)}
-        for piece, parts in split.items():
-            ids[piece] = [token for part in parts for token in known[part]]
-        return [ids[piece] for piece in pieces]
+        return put_in(written, Sources(tokens, words, slots, self.widths))
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
         """Find the tokens by their bytes, in rows that the normalizer changes by those of the
@@ -199,7 +142,9 @@ class GigatokenEngine:
         starts, expected = numbers.start, np.diff(rows.offsets)
         if self.normalizes:
             starts, expected = starts.copy(), expected.copy()
-            for row in np.flatnonzero(asked & changed_rows(rows, self._unsafe, self._left)):
+            for row in np.flatnonzero(
+                asked & changed_rows(rows, self._unsafe, self._by_tokenizers)
+            ):
                 in_row = slice(per_row[row], per_row[row + 1])
                 starts[in_row], expected[row] = _normalized_starts(rows, int(row), starts[in_row])
         places = memory.empty(len(numbers), np.int64)
@@ -215,31 +160,37 @@ class GigatokenEngine:
         """None: the bytes of its tokens tell (:mod:`numtok.engines.offsets`)."""
         return None
 
-    def _unsafe_places(self, text: npt.NDArray[np.uint8], runs_of_spaces: bool) -> Ints:
-        places = unsafe_places(text, runs_of_spaces, self._unsafe)
+    def _unsafe_positions(self, text: npt.NDArray[np.uint8], offsets: Ints) -> tuple[Ints, bool]:
+        """Positions of unsafe characters, and of the first characters of added tokens; and whether
+        there are runs of spaces that are added tokens beside those: many, as in code.
+        """
         if self.normalizes:
-            places = without_normalized(text, places, self._left)
-        if self._added:
-            found = [match.start() for match in self._added.finditer(text.data)]
-            places = np.sort(np.concatenate([places, np.array(found, np.int64)]))
-        return places
+            positions = changed_positions(text, self._unsafe, self._by_tokenizers)
+        else:
+            positions = positions_of(text, self._unsafe)
+        if self._words:
+            positions = np.concatenate([positions, _matches(self._words, text, offsets)])
+        runs = runs_of_spaces(text, len(text) // MANY_RUNS) if self._has_runs else None
+        if runs is not None:
+            positions = np.concatenate([positions, runs])
+        return np.sort(positions), self._has_runs and runs is None
 
-    def _complete_tokens(self, text: npt.NDArray[np.uint8], documents: Ints) -> Tokens:
-        """Those of documents by the complete tokenizer, or by ``tokenizers``."""
-        if not len(documents):  # the complete tokenizer need not be loaded
+    def _complete_tokens(self, text: npt.NDArray[np.uint8], spans: Ints) -> Tokens:
+        """Those of spans of the text by the complete tokenizer, or by ``tokenizers``."""
+        if not len(spans):  # the complete tokenizer need not be loaded
             return Tokens(np.empty(0, np.uint32), np.zeros(1, np.int64))
-        text, offsets = closed_up(text, documents)
+        text, offsets = joined(text, spans)
         tokens = self._complete.tokens(text, offsets)
-        left = unsafe_places(text, False, self._left)
-        if not len(left):
+        others = positions_of(text, self._by_tokenizers)
+        if not len(others):
             return tokens
-        pieces = np.split(tokens.ids, tokens.offsets[1:-1])
-        which = np.unique(np.searchsorted(offsets, left, "right") - 1).tolist()
-        texts = [text[offsets[piece] : offsets[piece + 1]].tobytes().decode() for piece in which]
-        for piece, ids in zip(which, self.slow.encode_text(texts), strict=True):
-            pieces[piece] = np.array(ids, np.uint32)
-        lengths = np.fromiter(map(len, pieces), np.int64, len(pieces))
-        return Tokens(np.concatenate(pieces), memory.offsets_of(lengths))
+        ids = np.split(tokens.ids, tokens.offsets[1:-1])
+        which = np.unique(np.searchsorted(offsets, others, "right") - 1).tolist()
+        texts = [text[offsets[k] : offsets[k + 1]].tobytes().decode() for k in which]
+        for k, by_tokenizers in zip(which, self.slow.encode_text(texts), strict=True):
+            ids[k] = np.array(by_tokenizers, np.uint32)
+        lengths = np.fromiter(map(len, ids), np.int64, len(ids))
+        return Tokens(np.concatenate(ids), memory.offsets_of(lengths))
 
 
 @kernel
@@ -306,6 +257,18 @@ def _alternatives(words: list[str]) -> re.Pattern[bytes] | None:
     return re.compile(pattern) if words else None
 
 
+def _matches(pattern: re.Pattern[bytes], text: npt.NDArray[np.uint8], offsets: Ints) -> Ints:
+    """Where the matches in the rows begin, none of them over the edge of a row."""
+    found = [match.span() for match in pattern.finditer(text.data)]
+    spans = np.array(found, np.int64).reshape(-1, 2)
+    row = np.searchsorted(offsets, spans[:, 0], "right")
+    if (spans[:, 1] <= offsets[row]).all():
+        return spans[:, 0]
+    edges = itertools.pairwise(offsets.tolist())
+    by_row = [pattern.finditer(text.data, first, last) for first, last in edges]
+    return np.array([match.start() for matches in by_row for match in matches], np.int64)
+
+
 def _check_added_tokens(added: list[Config], two_forms: bool) -> None:
     """Refuse added tokens whose matching depends on more than the piece of text they stand in."""
     for token in added:
@@ -338,7 +301,7 @@ def _is_usual(config: Config) -> bool:
     added tokens but runs of spaces.
     """
     added = config["added_tokens"]
-    runs = [token for token in added if not token["content"].strip(" ")]
+    runs = [token for token in added if _is_run(token)]
     words = "".join(token["content"] for token in added if token not in runs)
     return (
         config.get("normalizer") in (None, {"type": "NFC"})
@@ -349,11 +312,6 @@ def _is_usual(config: Config) -> bool:
     )
 
 
-def _whole_runs(added: list[Config]) -> int:
-    """Bit n: whether a run of n spaces is added tokens, the longest first; 0 for none."""
-    lengths = {len(token["content"]) for token in added if not token["content"].strip(" ")}
-    rest = [0]
-    for count in range(1, 64):
-        fitting = [length for length in lengths if length <= count]
-        rest.append(rest[count - max(fitting)] if fitting else count)
-    return sum(1 << count for count in range(1, 64) if rest[count] == 0)
+def _is_run(token: Config) -> bool:
+    """Whether an added token is a run of spaces."""
+    return not token["content"].strip(" ")

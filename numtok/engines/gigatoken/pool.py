@@ -1,0 +1,145 @@
+"""What gigatoken makes of a tokenizer.json: the ids of many documents at once.
+
+In: a tokenizer.json, and documents in one buffer of bytes. Out:
+    :class:`~numtok.engines.pieces.Tokens`.
+
+One tokenizer of gigatoken serves one call at a time: others wait, or are refused. So threads that
+encode at the same time get one each; that takes as much memory and some hundredths of a second more
+for each. gigatoken caches the ids of every word that it ever saw, so a tokenizer is made anew when
+the process has grown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from numtok.arrays import memory
+from numtok.engines.interface import Config, Ints
+from numtok.engines.pieces import Tokens
+from numtok.engines.tokenizer_json import to_json, tokenizer_errors
+
+SMALL_TEXT = 1 << 16
+FEW = 50  # documents, or one in so many bytes: one by one they cost no more
+LONG = 1 << 11
+# Bytes that a process may grow by until its tokenizers are made anew: a count of bytes of text would
+# not do, as words that never come again take ten times their bytes, and other text next to nothing.
+MOST_GROWN = 1 << 27
+LEAST_TEXT = 1 << 23  # bytes that each reads at least
+MOST_TEXT = 1 << 26  # and at most, where the system does not say how large a process is
+
+
+class _Encoder:
+    """A tokenizer of gigatoken, the memory of the process before it, and the text it has read."""
+
+    def __init__(self, text: str) -> None:
+        with tokenizer_errors("gigatoken cannot be imported"):
+            import gigatoken
+
+        self.resident, self.read = memory.resident(), 0
+        with tokenizer_errors("gigatoken cannot load it"):
+            self.tokenizer: Any = gigatoken.Tokenizer.from_json(text)
+        limit = getattr(self.tokenizer.backend, "set_max_cache_bytes", None)
+        self.limits_itself = limit is not None
+        if limit is not None:
+            limit(MOST_GROWN)
+
+    def is_full(self) -> bool:
+        """Whether it may have cached more than it should."""
+        if self.limits_itself or self.read < LEAST_TEXT:
+            return False
+        if self.resident is None:
+            return self.read > MOST_TEXT
+        return (memory.resident() or 0) > self.resident + MOST_GROWN
+
+
+class GigatokenPool:
+    """The tokenizers of one tokenizer.json that nobody uses right now, and more where they are
+    needed.
+
+    Raises:
+        TokenizerError: if gigatoken cannot load it.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._free: list[_Encoder] = []
+        with self._encoder() as encoder:
+            self.vocab: dict[int, bytes] = encoder.tokenizer.vocab
+
+    @contextlib.contextmanager
+    def _encoder(self) -> Iterator[_Encoder]:
+        """A tokenizer for one thread alone."""
+        try:
+            encoder = self._free.pop()
+        except IndexError:
+            encoder = _Encoder(self._text)
+        try:
+            yield encoder
+        finally:
+            if encoder.is_full():
+                encoder.tokenizer = None
+                memory.release()
+            else:
+                self._free.append(encoder)
+
+    def tokens(self, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
+        """The ids of the documents ``text[offsets[d]:offsets[d + 1]]``."""
+        if not len(text):
+            return Tokens(np.empty(0, np.uint32), np.zeros(len(offsets), np.int64))
+        with self._encoder() as encoder:
+            encoder.read += len(text)
+            few = max(FEW, len(text) // LONG)
+            if len(offsets) - 1 <= few and len(text) <= memory.MOST_KEPT:
+                return _few(encoder.tokenizer, text, offsets)
+            return _many(encoder.tokenizer, text, offsets)
+
+
+def _few(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
+    """One by one: awkward need not be imported. Long ones by a call that lets other threads run."""
+    import gigatoken
+
+    data = text.tobytes()
+    rows = []
+    for first, last in itertools.pairwise(offsets.tolist()):
+        document = data[first:last]
+        if len(document) > SMALL_TEXT:
+            source = gigatoken.BytesSource([document])
+            rows.append(tokenizer.encode_batch_padded(source, 0, parallel=False)[0][0])
+        else:
+            rows.append(tokenizer.encode(document))
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    return Tokens(rows[0] if len(rows) == 1 else np.concatenate(rows), memory.offsets_of(lengths))
+
+
+def _many(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
+    """As awkward arrays, without a copy of the text; one by one where awkward is not installed."""
+    try:
+        import awkward as ak
+    except ImportError:
+        return _few(tokenizer, text, offsets)
+
+    characters = ak.contents.NumpyArray(text, parameters={"__array__": "char"})
+    strings = {"__array__": "string"}
+    index = ak.index.Index64(offsets)
+    documents = ak.Array(ak.contents.ListOffsetArray(index, characters, parameters=strings))
+    layout = tokenizer.encode_batch(documents, parallel=False).layout
+    return Tokens(np.asarray(layout.content.data), np.asarray(layout.offsets.data))
+
+
+_pools: weakref.WeakValueDictionary[str, GigatokenPool] = weakref.WeakValueDictionary()
+
+
+def pool_of(config: Config) -> GigatokenPool:
+    """One for all engines with this tokenizer.json, whatever their number tokens."""
+    text = to_json(config)
+    pool = _pools.get(text)
+    if pool is None:
+        pool = _pools[text] = GigatokenPool(text)
+    return pool
