@@ -110,5 +110,5 @@ def test_names_and_statistics():
     statistics = Statistics.of_numbers(Numbers.parse(VALUES))
     found = {loss.name: loss for loss in losses(statistics)}
     assert found["quantile_bins"].left_as_text == 0
-    assert found["quantile_bins:soft"].worst_error < found["quantile_bins"].worst_error
+    assert found["quantile_bins:32,soft"].worst_error < found["quantile_bins"].worst_error
     assert losses(Statistics.of_numbers(Numbers.parse([])))
