@@ -40,7 +40,7 @@ def run(corpus: Corpus) -> Section:
                 seen, pattern, Path(folder) / f"{name}.json", 300 if corpus.quick else VOCABULARY
             )
             _measure(
-                section, corpus.with_texts(f"prose, pattern of {name}", held_out, trained), 1.7, 1.3
+                section, corpus.with_texts(f"prose, pattern of {name}", held_out, trained), 1.9, 1.3
             )
     return section
 
