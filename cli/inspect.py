@@ -247,8 +247,8 @@ def _view(
     columns: dict[str, Any],
     labels: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """One representation: tokens as [text, id, number, place], a row of values per number, what each
-    column holds, and ``labels`` of the parts of a value by column.
+    """Describe one representation: tokens as [text, id, number, place], a row of values per
+    number, what each column holds, and ``labels`` of the parts of a value by column.
     """
     return {
         "name": name,

@@ -113,7 +113,7 @@ class NumberTrainer(Trainer):
         return [{**batch, "num_numbers_in_batch": count.clamp(min=1)} for batch in batches], tokens
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        """Of a model with adapters, without the weights of the model that they were put into."""
+        """Save a checkpoint; of a model with adapters, without the weights that they were put into."""
         ours = isinstance(self.model, NumberModel)
         # sharded weights come gathered, and are written as they come
         small = ours and state_dict is None and has_base(self.model)
@@ -144,7 +144,7 @@ class NumberTrainer(Trainer):
         return (loss, outputs) if return_outputs else loss
 
     def create_optimizer(self, *arguments: Any, **options: Any) -> Any:
-        """That of transformers, with the parameters of the layers in groups of their own."""
+        """Make the optimizer of transformers, with the layers' parameters in groups of their own."""
         made = self.optimizer is None
         optimizer = super().create_optimizer(*arguments, **options)
         if made and self.head_learning_rate is not None:

@@ -45,7 +45,7 @@ def special_names(config: Config, tokens: NumtokTokens) -> list[bytes]:
 
 
 class SpecialRowsEngine:
-    """See the module; ``unread`` are the names and bytes that the fast engine cannot read."""
+    """The engine of this module; ``unread`` are the names and bytes that the fast engine cannot read."""
 
     is_fast = True
 

@@ -39,7 +39,7 @@ def to_text(columns: Columns) -> pa.LargeStringArray:
 
 
 def marks_of(grammar: Grammar) -> dict[str, str]:
-    """What the grammar writes for ``.`` and ``,`` of the default: its decimal mark, and, if commas
+    """Return what the grammar writes for ``.`` and ``,`` of the default: its decimal mark, and, if commas
     do not group digits there, the first character that does.
     """
     grouping = grammar.grouping or ","

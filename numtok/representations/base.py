@@ -250,7 +250,7 @@ class SpelledOut(Representation):
         return True
 
     def without_brackets(self) -> SpelledOut | None:
-        """The same without brackets around numbers; None if it has none, or there is no such."""
+        """Return a copy that writes no brackets around numbers; None where that is not possible."""
         return None
 
     @property

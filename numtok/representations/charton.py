@@ -214,7 +214,7 @@ class Scientific(SpelledOut):
         return language.continuation(language.either(*parts), self.n_symbols)
 
     def _without_minus(self, symbols: range) -> tuple[int, ...]:
-        """Those of the symbols that begin a number that is not negative."""
+        """Return the symbols that begin a number that is not negative."""
         return tuple(one for one in symbols if not self.alphabet[one].startswith("-"))
 
 

@@ -19,7 +19,7 @@ from numtok.score.reading import Answer, Reading
 
 
 class _Open(Enum):
-    """What a quantity is so far, if it is no number."""
+    """Kinds of a quantity that is no number so far."""
 
     NOTHING = auto()
     FORMULA = auto()  # without a number
@@ -344,7 +344,7 @@ class _Phrase:
         self.words += 1
 
     def _equals(self, start: int, stop: int, token: str) -> None:
-        """What stands on the left is not the answer, if there is something on the right."""
+        """Drop what stands on the left of an equation, if there is something on the right."""
         if self.has_number:
             self.left = self.open
         elif self.open is _Open.FORMULA:

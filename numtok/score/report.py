@@ -1,4 +1,4 @@
-"""What a list of answers is worth: shares of exact and of near ones, digits right, errors of
+"""Report how good a list of answers is: shares of exact and of near ones, digits right, errors of
 estimates, and examples of what could not be read.
 """
 

@@ -105,7 +105,7 @@ def fitted_bins(statistics: Statistics) -> list[Representation]:
 def losses(
     statistics: Statistics, representations: Sequence[Representation] | None = None
 ) -> list[Loss]:
-    """What each of the representations would lose; of the candidates if none are given. What has to
+    """Return what each of the representations would lose; of the candidates if none are given. What has to
     be fitted to a corpus, and is not, is fitted to the examples.
     """
     chosen = candidates(statistics) if representations is None else representations

@@ -54,7 +54,7 @@ class Report:
         representations: Sequence[Representation] | None = None,
         task: str | None = None,
     ) -> Report:
-        """Of the statistics.
+        """Return the report on statistics.
 
         Args:
             statistics: of a corpus.

@@ -303,7 +303,7 @@ class Decoder:
         return first.decode(read_symbols(ids, positions, self._spelling))
 
     def decoded_apart(self, ids: Ids) -> list[tuple[int, int, str]] | None:
-        """See :meth:`numtok.Tokenizer.decoded_apart`."""
+        """Do what :meth:`numtok.Tokenizer.decoded_apart` says."""
         if self._reader is None:
             return None
         found = self._reader.apart(ids)

@@ -54,7 +54,7 @@ class Spelling(NamedTuple):
     def of(
         cls, representation: Representation, tokens: Mapping[str, int], grammar: Grammar
     ) -> Spelling | None:
-        """That of a representation, with the id of each of its tokens, in text of this grammar;
+        """Return the spelling of a representation, with the id of each of its tokens, in text of this grammar;
         None if it does not spell numbers out.
         """
         if not isinstance(representation, SpelledOut):
@@ -246,7 +246,7 @@ class NumberVocabulary:
         saved: Collection[str],
         grammar: Grammar,
     ) -> NumberVocabulary:
-        """That of a source with the tokens that the first representation needs, for text of this
+        """Return the vocabulary of a source with the tokens that the first representation needs, for text of this
         grammar; ``saved`` are numtok's tokens in it that were named when it was saved.
         """
         two_forms = leading_space == "auto" and is_byte_level(source)

@@ -176,7 +176,7 @@ class GigatokenEngine:
         return np.sort(positions), self._has_runs and runs is None
 
     def _complete_tokens(self, text: npt.NDArray[np.uint8], spans: Ints) -> Tokens:
-        """Those of spans of the text by the complete tokenizer, or by ``tokenizers``."""
+        """Return the tokens of spans of the text by the complete tokenizer, or by ``tokenizers``."""
         if not len(spans):  # the complete tokenizer need not be loaded
             return Tokens(np.empty(0, np.uint32), np.zeros(1, np.int64))
         text, offsets = joined(text, spans)

@@ -1,4 +1,4 @@
-"""What gigatoken makes of a tokenizer.json: the ids of many documents at once.
+"""Call gigatoken for a tokenizer.json: the ids of many documents at once.
 
 In: a tokenizer.json, and documents in one buffer of bytes. Out:
     :class:`~numtok.engines.pieces.Tokens`.
@@ -102,7 +102,7 @@ class GigatokenPool:
 
 
 def _few(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
-    """One by one: awkward need not be imported. Long ones by a call that lets other threads run."""
+    """Encode documents one by one, without awkward; long ones by a call that lets other threads run."""
     import gigatoken
 
     data = text.tobytes()
@@ -137,7 +137,7 @@ _pools: weakref.WeakValueDictionary[str, GigatokenPool] = weakref.WeakValueDicti
 
 
 def pool_of(config: Config) -> GigatokenPool:
-    """One for all engines with this tokenizer.json, whatever their number tokens."""
+    """Return the pool that all engines with this tokenizer.json share, whatever their number tokens."""
     text = to_json(config)
     pool = _pools.get(text)
     if pool is None:

@@ -47,7 +47,7 @@ _scratch = memory.Scratch()
 
 
 class Rules(NamedTuple):
-    """What decides where a digit may stand in."""
+    """Properties of the tokenizer that decide where a digit may stand in."""
 
     two_forms: bool  # whether a number takes the space before it along
     runs: bool  # whether runs of spaces are added tokens
@@ -114,7 +114,7 @@ def write(text: Bytes, rows: TextRows, slots: Slots, unsafe: Ints, rules: Rules)
 
 
 class Sources(NamedTuple):
-    """What is put together: the tokens of the text, those of the words that were left out, those of
+    """Inputs of :func:`put_in`: the tokens of the text, those of the words that were left out, those of
     the numbers, and the bytes of each token.
     """
 
