@@ -113,7 +113,7 @@ class NumberTrainer(Trainer):
         return [{**batch, "num_numbers_in_batch": count.clamp(min=1)} for batch in batches], tokens
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        """Save a checkpoint; of a model with adapters, without the weights that they were put into."""
+        """Save a checkpoint; of a model with adapters, without the weights they were put into."""
         ours = isinstance(self.model, NumberModel)
         # sharded weights come gathered, and are written as they come
         small = ours and state_dict is None and has_base(self.model)

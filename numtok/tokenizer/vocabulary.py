@@ -54,8 +54,8 @@ class Spelling(NamedTuple):
     def of(
         cls, representation: Representation, tokens: Mapping[str, int], grammar: Grammar
     ) -> Spelling | None:
-        """Return the spelling of a representation, with the id of each of its tokens, in text of this grammar;
-        None if it does not spell numbers out.
+        """Return the spelling of a representation, with the id of each of its tokens, in text of
+        this grammar; None if it does not spell numbers out.
         """
         if not isinstance(representation, SpelledOut):
             return None
@@ -246,8 +246,8 @@ class NumberVocabulary:
         saved: Collection[str],
         grammar: Grammar,
     ) -> NumberVocabulary:
-        """Return the vocabulary of a source with the tokens that the first representation needs, for text of this
-        grammar; ``saved`` are numtok's tokens in it that were named when it was saved.
+        """Return the vocabulary of a source with the tokens that the first representation needs, for
+        text of this grammar; ``saved`` are numtok's tokens in it that were named when it was saved.
         """
         two_forms = leading_space == "auto" and is_byte_level(source)
         config, tokens = add_number_tokens(source, representation, two_forms)

@@ -1,4 +1,4 @@
-"""The part of a model that its base, which the backbone was loaded from, has not: embedding and head,
+"""The part of a model that its base, which the backbone was loaded from, has not: embedding, head,
 adapters, weights that were trained, and the rows of new tokens. A few megabytes in place of all.
 
 In: a :class:`~numtok_torch.NumberModel`. Out: its weights by name without those of the base, and

@@ -102,7 +102,7 @@ class GigatokenPool:
 
 
 def _few(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
-    """Encode documents one by one, without awkward; long ones by a call that lets other threads run."""
+    """Encode one by one, without awkward; long ones by a call that lets other threads run."""
     import gigatoken
 
     data = text.tobytes()
@@ -137,7 +137,7 @@ _pools: weakref.WeakValueDictionary[str, GigatokenPool] = weakref.WeakValueDicti
 
 
 def pool_of(config: Config) -> GigatokenPool:
-    """Return the pool that all engines with this tokenizer.json share, whatever their number tokens."""
+    """Return the pool of all engines with this tokenizer.json, whatever their number tokens."""
     text = to_json(config)
     pool = _pools.get(text)
     if pool is None:
