@@ -6,6 +6,7 @@ In: :class:`~numtok.numbers.columns.Columns`. Out: strings. The inverse is ``Num
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -20,6 +21,7 @@ LARGEST_EXPONENT = 10**MAX_EXPONENT_DIGITS - 1  # what is written here, `scan` r
 # An exponent is written only if more zeros than these would have to be filled in.
 _PLAIN_INTEGER_DIGITS, _PLAIN_LEADING_ZEROS = 21, 6
 MOST_ZEROS = 400  # that are filled in for a grammar that reads no exponents; float64 needs 324
+_SCIENTIFIC = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)[eE][-+]?\d{1,4}")
 
 
 def to_text(columns: Columns) -> pa.LargeStringArray:
@@ -39,8 +41,8 @@ def to_text(columns: Columns) -> pa.LargeStringArray:
 
 
 def marks_of(grammar: Grammar) -> dict[str, str]:
-    """Return what the grammar writes for ``.`` and ``,`` of the default: its decimal mark, and, if commas
-    do not group digits there, the first character that does.
+    """Return what the grammar writes for ``.`` and ``,`` of the default: its decimal mark, and, if
+    commas do not group digits there, the first character that does.
     """
     grouping = grammar.grouping or ","
     return {".": grammar.decimal, ",": "," if "," in grouping else grouping[0]}
@@ -64,15 +66,18 @@ def in_marks_of(grammar: Grammar, texts: pa.LargeStringArray) -> pa.LargeStringA
 
 
 def _without_exponents(texts: pa.LargeStringArray) -> pa.LargeStringArray:
-    """Fill in zeros for exponents, up to ``MOST_ZEROS``."""
+    """Return the texts with zeros in place of exponents, where they are numbers in scientific
+    notation of at most ``MOST_ZEROS`` powers of ten; a model may have written anything.
+    """
     plain = [
-        _in_plain_notation(text) if text and "e" in text else text for text in texts.to_pylist()
+        _in_plain_notation(text) if text and _SCIENTIFIC.fullmatch(text) else text
+        for text in texts.to_pylist()
     ]
     return pa.array(plain, texts.type)
 
 
 def _in_plain_notation(text: str) -> str:
-    value = Decimal(text)
+    value = Decimal(text.replace(",", ""))
     return f"{value:f}" if abs(value.adjusted()) <= MOST_ZEROS else text
 
 

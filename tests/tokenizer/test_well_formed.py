@@ -56,6 +56,15 @@ def test_numbers_read_as_they_were_written(name, grammar):
     assert numbers >= 10
 
 
+def test_what_is_no_number_is_decoded_as_it_was_written():
+    """By a model that nothing holds to numbers, for a grammar that reads no exponents."""
+    tokenizer = Tokenizer.from_pretrained(None, [PlaceValue()], Grammar(exponent=False))
+    begin, end = (tokenizer.tokens[name] for name in ("[NUM]", "[/NUM]"))
+    for text, decoded in [("1e--", "1e--"), ("1,234e2", "123400"), ("e5", "e5"), ("2E-3", "0.002")]:
+        ids = [begin, *(tokenizer.tokens[one] for one in text), end]
+        assert tokenizer.decode(ids) == decoded
+
+
 @pytest.mark.parametrize("name", ["xval", "fp15:1", "float_digits", "bins", "bits"])
 def test_small_and_large_numbers_are_written_as_the_grammar_reads_them(name):
     """Without an exponent where the grammar reads none."""
