@@ -93,6 +93,9 @@ class Encoded:
         return int(self.tokenizer.encode(text).input_ids[-1])
 
 
+FITTED = {"scale", "fit_quantile"}  # options that say how xVal's scale is chosen
+
+
 def encode(
     texts: Sequence[str],
     numbers: Any,
@@ -119,7 +122,7 @@ def encode(
         lines.writelines(json.dumps({"text": text}) + "\n" for text in texts)
     if tokenizer is None:
         tokenizer = train(texts, folder / "tokenizer", vocabulary, subword=numbers == "subword")
-    if "xval" in numbers and not {"scale", "fit_quantile"} & options.keys():
+    if isinstance(numbers, str) and "xval" in numbers and not FITTED & options.keys():
         options.setdefault("clip", 5.0)  # the paper's: that some numbers are clipped is meant
     numtok.encode_files(
         source, parquet, tokenizer=tokenizer, numbers=numbers, overwrite=True, **options

@@ -268,10 +268,12 @@ def add_rows(backbone: Any, vocab_size: int, started: bool = True) -> None:
             f" {vocab_size}; make it larger, or give the module a method"
             " resize_token_embeddings(size)"
         )
-    if not is_pretrained(backbone):
-        backbone.resize_token_embeddings(vocab_size)
+    resize = backbone.resize_token_embeddings
+    if "mean_resizing" in inspect.signature(resize).parameters:  # MobileBERT has its own way
+        resize(vocab_size, mean_resizing=started)
     else:
-        backbone.resize_token_embeddings(vocab_size, mean_resizing=started)
+        resize(vocab_size)
+    if is_pretrained(backbone):
         _check_config(backbone, vocab_size)
 
 

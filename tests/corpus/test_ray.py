@@ -40,7 +40,7 @@ def cluster():
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     """Of which a shard takes about a second."""
-    text = " ".join(f"{number / 7} of 1,234 is -{number}e3;" for number in range(400))
+    text = " ".join(f"{number / 7} of 1,234 is -{number};" for number in range(400))
     texts = (f"{row}: {text}" for row in range(SHARDS * 150))
     return write_texts(tmp_path_factory.mktemp("corpus") / "in.jsonl", texts)
 

@@ -20,7 +20,6 @@ from hf_oracle import canonical
 from hostile import texts
 from tokenizers.decoders import DecodeStream
 
-import numtok
 from numtok.errors import NumtokError
 from numtok.hf import NumberTokenizer
 from numtok.numbers.grammar import Grammar
@@ -46,7 +45,9 @@ def test_decode(kind, documents):
 @pytest.mark.parametrize(
     ("kind", "numbers"),
     [
-        *((kind, numbers) for kind in ("bert", "roberta") for numbers in SPELLED),
+        # from BERT's ids alone 5 5 is read as 55 where nothing marks a number
+        *(("bert", numbers) for numbers in SPELLED if numbers != "bare digits"),
+        *(("roberta", numbers) for numbers in SPELLED),
         *itertools.product(("llama", "t5"), ("place value", "p10")),
     ],
 )
@@ -55,17 +56,9 @@ def test_decode(kind, documents):
 @given(documents=st.lists(texts, min_size=1, max_size=3))
 @example(documents=["a 5 b", "-3 and 1,234 [NUM]", "none", "007 . , 5 's +0.50"])
 def test_decode_spelled_out(kind, numbers, documents):
-    if numbers == "bare digits":  # BERT's ids do not tell 5 5 from 55 where nothing marks a number
-        documents = [text for text in documents if not side_by_side(text)] or ["5"]
     number_checks.check_number_decode(
         ours(kind, SPELLED[numbers]), oracle(kind, SPELLED[numbers]), documents
     )
-
-
-def side_by_side(text):
-    """Whether there is nothing but white space between two numbers."""
-    found = numtok.extract(text)
-    return any(not text[one.stop : two.start].strip() for one, two in itertools.pairwise(found))
 
 
 def test_decode_refuses():

@@ -85,7 +85,8 @@ def test_it_learns_in_a_few_steps_and_is_kept(name, tmp_path, capfd):
     for found in results(tmp_path, name):
         for losses in [found["losses"]] if "losses" in found else []:
             assert all(math.isfinite(loss) for loss in losses)
-            assert losses[-1] < losses[0]
+            some = max(len(losses) // 3, 1)  # of a few steps, a single one tells little
+            assert sum(losses[-some:]) < sum(losses[:some])
     expected = sum(len(phase) for phase in EXPERIMENTS[name].phases("smoke"))
     assert len(results(tmp_path, name)) == expected > 0
 

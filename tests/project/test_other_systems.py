@@ -23,8 +23,8 @@ def run(*words):
         assert not ended.code, (words, ended.code)
 
 sample = {str(SAMPLE)!r}
-run("encode", sample, "-o", "a.parquet", "--keep-text", "--numbers", "xval,bits")
-run("encode", sample, "-o", "a.parquet", "--keep-text", "--numbers", "xval,bits", "--overwrite")
+run("encode", sample, "-o", "a.parquet", "--keep-text", "--numbers", "xval:log,bits")
+run("encode", sample, "-o", "a.parquet", "--keep-text", "--numbers", "xval:log,bits", "--overwrite")
 run("decode", "a.parquet", "-o", "back.jsonl")
 run("inspect", "It is 5", "--html", "page.html")
 run("stats", "a.parquet", "--html", "report.html", "--json", "report.json")
@@ -32,8 +32,8 @@ assert len(NumberDataset("a.parquet")) == 31 and len(NumberDataset("a.parquet")[
 tokenizer = numtok.Tokenizer.from_pretrained(numbers="place")
 tokenizer.save_pretrained("saved")
 assert numtok.Tokenizer.from_pretrained("saved") == tokenizer
-run("encode", sample, "-o", "job/", "--shard-size", "1kB", "--workers", "1", "--keep-text")
-run("encode", sample, "-o", "job/", "--shard-size", "1kB", "--workers", "1", "--keep-text")
+run("encode", sample, "-o", "job/", "--numbers", "bits", "--shard-size", "1kB", "--workers", "1", "--keep-text")
+run("encode", sample, "-o", "job/", "--numbers", "bits", "--shard-size", "1kB", "--workers", "1", "--keep-text")
 run("status", "job/")
 run("decode", "job/", "-o", "of-job.jsonl")
 """

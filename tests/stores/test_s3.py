@@ -259,7 +259,7 @@ def test_kills_at_random_moments(store, tmp_path):
     """
     server, files = store
     corpus, chance = tmp_path / "in.jsonl", random.Random(int(os.environ.get("NUMTOK_SEED", "1")))
-    rows = ({"text": f"{n}: " + f"{n / 7} of 1,234 is -{n}e3, " * 6} for n in range(6000))
+    rows = ({"text": f"{n}: " + f"{n / 7} of 1,234 is -{n}, " * 6} for n in range(6000))
     corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
     numtok.encode_files(corpus, tmp_path / "out", shards=8, workers=1)
     moments, made = int(os.environ.get("NUMTOK_KILLS", "5")), 0
