@@ -23,9 +23,11 @@ DOCS  := $(VENV)/.docs
 RELEASE := $(VENV)/.release
 NEEDS := $(READY) pyproject.toml setup.py constraints.txt
 
+# NumPy warns of features that this processor does not have.
+NUMPY_FEATURES := import numpy._core._multiarray_umath as m; print(*(f for f in m.__cpu_dispatch__ if m.__cpu_features__[f]))
 # What makes an older machine of this one. Floats then differ in their last digits.
 GENERIC := ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 OPENBLAS_CORETYPE=Nehalem \
-	NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4 AVX512_ICL AVX512_SPR" \
+	NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python -c '$(NUMPY_FEATURES)')" \
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
