@@ -139,7 +139,7 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
     def push_to_hub(  # type: ignore[override,unused-ignore]
         self, repo_id: str, *, base: str | Path | bool | None = None, **options: Any
     ) -> str:
-        """That of transformers.
+        """Do what transformers' method of this name does.
 
         Args:
             repo_id: where to.

@@ -1,5 +1,5 @@
-"""What to take for which task: the one table of advice. ``numtok stats`` recommends by it, and the
-tables of README.md and docs/choosing.md are written from it (``python docs/advice.py``).
+"""Advise which representation to take for which task, in one table. ``numtok stats`` recommends by
+it, and the tables of README.md and docs/choosing.md are written from it (``python docs/advice.py``).
 
 What was measured stands in docs/evidence.md: on small models, trained from scratch.
 """

@@ -262,7 +262,7 @@ class NumberVocabulary:
 
     @property
     def size(self) -> int:
-        """One more than the largest id."""
+        """Return one more than the largest id."""
         return _size(self.config)
 
     def described(self) -> dict[str, Any]:
@@ -277,7 +277,7 @@ class NumberVocabulary:
 
 
 def _size(config: dict[str, Any]) -> int:
-    """One more than the largest id."""
+    """Return one more than the largest id."""
     added = (token["id"] for token in config["added_tokens"])
     return 1 + int(max([*vocabulary_of(config).values(), *added]))
 
