@@ -9,6 +9,9 @@ from benchmarks.evidence import (
     mixture,
     numeracy,
     place_fermat,
+    pretrained_frozen,
+    pretrained_lora,
+    pretrained_words,
     tables_by_heads,
     token_counts,
     xval_expressions,
@@ -18,6 +21,6 @@ from benchmarks.evidence.experiment import Experiment
 
 _MODULES = (
     fone_arithmetic, fone_lengths, xval_expressions, xval_interpolation, bits_masked_words, tables_by_heads, numeracy, place_fermat,
-    mixture, token_counts,
+    mixture, token_counts, pretrained_frozen, pretrained_lora, pretrained_words,
 )  # fmt: skip
 EXPERIMENTS: dict[str, Experiment] = {one.EXPERIMENT.name: one.EXPERIMENT for one in _MODULES}

@@ -36,6 +36,7 @@ class Course:
     batch: int
     rate: float
     seed: int
+    new_rate: float | None = None  # of layer and head around a pretrained model; None for ``rate``
 
 
 def llama(
@@ -111,7 +112,7 @@ def train(
     model.to(DEVICE)
     trained = [one for one in model.parameters() if one.requires_grad]
     optimizer = torch.optim.AdamW(
-        trained, lr=course.rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True
+        _groups(model, trained, course), betas=(0.9, 0.95), weight_decay=0.0, fused=True
     )
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, course.steps))
     losses, tokens, began, curve = [], 0, time.process_time(), []
@@ -125,7 +126,9 @@ def train(
         optimizer.step()
         schedule.step()
         losses.append(loss.item())
-        tokens += int(rows["attention_mask"].sum())
+        tokens += int(
+            rows["attention_mask"].sum() if "attention_mask" in rows else rows["input_ids"].numel()
+        )
         if watch is not None and len(losses) in looked:
             now = time.process_time()
             curve.append([len(losses), round(now - began, 1), watch()])
@@ -141,6 +144,16 @@ def train(
         "parameters": parameters,
         **({"curve": curve} if curve else {}),
     }
+
+
+def _groups(model: NumberModel, trained: list[Any], course: Course) -> list[dict[str, Any]]:
+    """Return the parameters with their rates: those of layer and head may have one of their own."""
+    parts = [one for one in (model.embedding, model.head) if one is not None]
+    new = {id(one) for part in parts for one in part.parameters()}
+    old = [one for one in trained if id(one) not in new]
+    rates = (course.rate, course.new_rate or course.rate)
+    groups = zip((old, [one for one in trained if id(one) in new]), rates, strict=True)
+    return [{"params": some, "lr": rate} for some, rate in groups if some]
 
 
 def placed(rows: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -233,7 +246,9 @@ def _rate(step: int, steps: int) -> float:
 
 
 def cut(rows: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Without the columns that are padding in every row."""
+    """Without the columns that are padding in every row; blocks, which have no mask, as they are."""
+    if "attention_mask" not in rows:
+        return rows
     longest = int(rows["attention_mask"].sum(1).max())
     return {
         name: stream[:, :longest] if stream.dim() > 1 else stream for name, stream in rows.items()

@@ -90,6 +90,7 @@ def learning_curves(
     *,
     log: bool = False,
     share: bool = True,
+    clock: str = "CPU seconds",
 ) -> str:
     """A line for each name through the means of its runs' ``curve``, ``[[step, seconds, value],
     ...]`` each, against steps and against seconds; what lies between the least and the largest is
@@ -111,7 +112,7 @@ def learning_curves(
                 axes.plot(x, means[:, 2], label=name, **style)
                 low, high = points[..., 2].min(0), points[..., 2].max(0)
                 axes.fill_between(x, low, high, color=COLOURS[index], alpha=0.15, linewidth=0)
-        for axes, label in zip(both, ("steps", "CPU seconds"), strict=True):
+        for axes, label in zip(both, ("steps", clock), strict=True):
             if share:
                 axes.set_ylim(-0.03, 1.03)
                 axes.yaxis.set_major_formatter(_percent)
@@ -122,7 +123,7 @@ def learning_curves(
             axes.xaxis.set_minor_formatter(NullFormatter())  # of short axes they overlap
             axes.grid(axis="y")
         _legend(both[-1], least=1)
-    return shown(path, f"{what} against steps and against CPU seconds", runs)
+    return shown(path, f"{what} against steps and against {clock}", runs)
 
 
 def dots(path: Path, values: Values, x: str, *, log: bool = False, share: bool = False) -> None:

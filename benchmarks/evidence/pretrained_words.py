@@ -1,0 +1,222 @@
+"""What switching costs a pretrained model: how well it still predicts words, before any training and
+while it gets used to another representation of numbers.
+
+SmolLM2-135M-Instruct on pages of an encyclopedia; every weight is trained. The words are the same
+tokens in every representation: the loss is that of all tokens which belong to no number.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import numtok
+from benchmarks.corpus import shared_folder
+from benchmarks.evidence import learning, pretrained, tables
+from benchmarks.evidence.corpus import Encoded, encode
+from benchmarks.evidence.experiment import Experiment
+from benchmarks.evidence.learning import Course
+from benchmarks.evidence.plots import learning_curves
+from benchmarks.evidence.pretrained import CLOCK
+from benchmarks.evidence.store import Result, Settings, Store
+from numtok.representations import END_NUM, NUM
+from numtok_torch import NumberDataset, NumberModel
+from numtok_torch.data.masking import IGNORED
+
+NAME = "pretrained_words"
+OWN = "digits:1,bare"
+NUMBERS: dict[str, Any] = {
+    OWN: numtok.Digits(1, brackets=False),
+    "place:bare": numtok.PlaceValue(brackets=False),
+    "digits:1": "digits:1",
+    "place:lsd": "place:lsd",
+    "xval": "xval",
+    "xval:log": "xval:log",
+    "logfourier": "logfourier",
+    "bits": "bits",
+    "quantile_bins:32,soft": "quantile_bins:32,soft",
+    "fone:6,4": "fone:6,4",
+}
+SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
+STEPS = {"smoke": 3, "small": 200, "full": 2000}
+PAGES = {"smoke": 6, "small": 300, "full": 420}
+HELD_OUT = 8  # one page of so many is not trained on
+BLOCK = {"smoke": 32, "small": 256, "full": 512}
+BATCH = {"smoke": 2, "small": 8, "full": 8}
+RATE, NEW_RATE = 1e-4, 3e-3
+
+
+def phases(size: str) -> list[list[Settings]]:
+    """Every representation with every seed."""
+    return [
+        [
+            {"size": size, "numbers": numbers, "seed": seed}
+            for seed in SEEDS[size]
+            for numbers in (NUMBERS if size != "smoke" else (OWN, "digits:1", "xval"))
+        ]
+    ]
+
+
+def pages(size: str) -> tuple[list[str], list[str]]:
+    """Return pages to train on, and pages that are held out."""
+    folder = shared_folder()
+    if folder is None:
+        raise LookupError(
+            "the encyclopedia's pages, corpora/wiki.jsonl of the shared data, are absent"
+        )
+    lines = (folder / "corpora" / "wiki.jsonl").read_text("utf-8").splitlines()[: PAGES[size]]
+    texts = [json.loads(one)["text"] for one in lines]
+    held_out = [one for k, one in enumerate(texts) if k % HELD_OUT == 0]
+    return [one for k, one in enumerate(texts) if k % HELD_OUT], held_out
+
+
+def run(settings: Settings, store: Store, folder: Path) -> Result:
+    """Train, and measure words on the way."""
+    size, numbers, seed = settings["size"], settings["numbers"], settings["seed"]
+    seen_texts, unseen_texts = pages(size)
+    seen = encode(seen_texts, NUMBERS[numbers], folder, tokenizer=pretrained.folder())
+    seen, unseen = (blocks(seen, texts, BLOCK[size]) for texts in (seen_texts, unseen_texts))
+    torch.manual_seed(seed)
+    layer = {"zero_init": True} if numbers.startswith("place") else {}
+    model = NumberModel.build(
+        pretrained.backbone(), seen.schema, seen.tokenizer, embedding=layer
+    ).to(learning.DEVICE)
+    batch = seen.batch(objective="causal")
+    asked = unseen.batch(objective="causal")
+    words = words_alone(unseen, asked, unseen_texts)
+    bytes_asked = sum(len(text.encode()) for text in unseen_texts)
+    before = bits(model, words, bytes_asked), bits(model, asked, bytes_asked)
+    course = Course(STEPS[size], BATCH[size], RATE, seed, new_rate=NEW_RATE)
+    found = learning.train(
+        model,
+        learning.shuffled(batch, course),
+        course,
+        lambda: bits(model, words, bytes_asked),
+    )
+    spelled = model.head is None
+    return {
+        **found,
+        "device": pretrained.device_name(),
+        "words_before": before[0],
+        "words_after": found["curve"][-1][2],
+        "all_before": before[1] if spelled else None,
+        "all_after": bits(model, asked, bytes_asked) if spelled else None,
+        "tokens_of_held_out": sum(
+            len(unseen.rows[k]["input_ids"]) for k in range(len(unseen.rows))
+        ),
+    }
+
+
+def blocks(encoded: Encoded, texts: list[str], size: int) -> Encoded:
+    """Return the texts as rows of so many tokens, by the same tokenizer."""
+    batch = encoded.tokenizer.encode_batch(texts)
+    rows = NumberDataset(batch, tokenizer=encoded.tokenizer, block_size=size)
+    return Encoded(encoded.tokenizer, encoded.schema, rows)
+
+
+def words_alone(encoded: Encoded, batch: dict[str, Any], texts: list[str]) -> dict[str, Any]:
+    """Return the batch with the labels of words alone: none for a token that is a number, or a part
+    of one, or the space before it.
+    """
+    ids, tokens = batch["input_ids"].numpy(), encoded.tokenizer.tokens
+    opening = np.isin(ids, [tokens[one] for one in (NUM, " " + NUM) if one in tokens])
+    if END_NUM in tokens:  # what stands between is digits
+        closing = ids == tokens[END_NUM]
+        numbers = (opening.cumsum(1) > closing.cumsum(1)) | closing
+    else:
+        numbers = opening if opening.any() else _digits(encoded, batch, texts)
+    labels = batch["labels"].masked_fill(torch.from_numpy(numbers), IGNORED)
+    return {**batch, "labels": labels}
+
+
+def _digits(encoded: Encoded, batch: dict[str, Any], texts: list[str]) -> Any:
+    """Return which tokens write numbers as the model's own digits, a token for each character, with
+    the space before them: bool (rows, tokens).
+    """
+    ids, starts = batch["input_ids"].numpy(), np.argwhere(batch["number_mask"].numpy())
+    written = [len(one.text) for text in texts for one in numtok.extract(text)]
+    if len(written) != len(starts):
+        raise ValueError(f"{len(written)} numbers in the text, {len(starts)} in the rows")
+    space = encoded.tokenizer.encode("is 1").input_ids[-2]
+    numbers = np.zeros(ids.shape, bool)
+    for (row, start), length in zip(starts, written, strict=True):
+        numbers[row, start : start + length] = True
+        if start and ids[row, start - 1] == space:
+            numbers[row, start - 1] = True
+    return numbers
+
+
+def bits(model: NumberModel, batch: dict[str, Any], count: int) -> float:
+    """Return the bits that the labelled tokens of the batch cost, over so many bytes."""
+    model.eval()
+    total = 0.0
+    for first in range(0, len(batch["input_ids"]), 16):
+        rows = {name: stream[first : first + 16] for name, stream in batch.items()}
+        with torch.no_grad():
+            logits = model(**learning.placed(rows | {"labels": rows["labels"]})).logits
+        targets = rows["labels"][:, 1:].to(logits.device).flatten()
+        total += torch.nn.functional.cross_entropy(
+            logits[:, :-1].flatten(0, 1).float(), targets, ignore_index=IGNORED, reduction="sum"
+        ).item()
+    model.train()
+    return round(total / math.log(2) / count, 5)
+
+
+def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
+    """Bits before and after, means over seeds, and learning curves."""
+    by = tables.gathered(
+        (settings["numbers"], result) for settings, result in results if settings["size"] == "small"
+    )
+    plain = by[OWN][0]["words_before"] if OWN in by else math.nan
+    rows = []
+    for numbers in filter(by.__contains__, NUMBERS):
+        runs = by[numbers]
+        rows.append([
+            f"`{numbers}`",
+            *(tables.mean((one[key] for one in runs), ".4f") for key in
+              ("words_before", "words_after", "all_before", "all_after")),
+            _paid_back(runs, plain),
+            f"{runs[0]['tokens_of_held_out']:,}",
+            str(len(runs)),
+        ])  # fmt: skip
+    heads = ["bits per byte", "words, before", f"words, after {STEPS['small']} steps", "words and numbers, before",
+             "after", "words as before, from step", "tokens", "seeds"]  # fmt: skip
+    drawn = learning_curves(
+        plots / f"{NAME}.svg",
+        by,
+        "Bits per byte of words",
+        "bits per byte",
+        share=False,
+        clock=CLOCK,
+    )
+    return "\n\n".join(filter(None, [tables.markdown(heads, rows), drawn]))
+
+
+def _paid_back(runs: list[Result], plain: float) -> str:
+    """Return from which watched step on the words cost at most what they did before any training."""
+    means = np.mean([one["curve"] for one in runs], axis=0)
+    if np.mean([one["words_before"] for one in runs]) <= plain:
+        return "0"
+    return next((f"{step:.0f}" for step, _, cost in means if cost <= plain), "not yet")
+
+
+EXPERIMENT = Experiment(
+    NAME,
+    "a pretrained model that gets used to another representation",
+    "No paper.",
+    phases,
+    run,
+    section,
+    question="What does another representation cost a pretrained model's words?",
+    differs=(
+        f"SmolLM2-135M-Instruct, all weights at {RATE:g}, the layer and the head at {NEW_RATE:g}, {BATCH['small']} rows of"
+        f" {BLOCK['small']} tokens a step, {PAGES['small']} pages of an encyclopedia, of which one in {HELD_OUT} is held out. Rows for number"
+        " tokens start from the model's own, layers of places from zeros. Words are all tokens that belong to no number; their"
+        " bits are counted over all bytes of the text, numbers included. The steps are those in which the training looked."
+    ),
+)
