@@ -46,8 +46,8 @@ NUMBERS: dict[str, Any] = {
     "fone:5,4" + TRAINED: "fone:5,4",
 }
 SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
-TRAINING = {"smoke": 60, "small": 300, "full": 3000}
-ASKED = {"smoke": 40, "small": 400, "full": 4000}
+TRAINING = {"smoke": 24, "small": 300, "full": 3000}
+ASKED = {"smoke": 12, "small": 400, "full": 4000}
 STEPS = {"smoke": 3, "small": 100, "full": 2000}  # of a trained layer
 BATCH, RATE = 32, 0.003
 VALIDATION = 0.25  # of the rows to learn from, on which the regression's strength is chosen
@@ -120,7 +120,7 @@ def questions(task: str, size: str, seed: int) -> tuple[list[Drawn], int]:
             (re.sub(r"(?<= =).*", "", text), answers[k])
             for text, k in zip(lines, order, strict=True)
         ]
-        return pairs, TRAINING[size]
+        return pairs[: TRAINING[size] + ASKED[size]], TRAINING[size]
     count = TRAINING[size] + ASKED[size]
     if task == "read back":
         return _read_back(count, seed), TRAINING[size]
@@ -297,6 +297,13 @@ EXPERIMENT = Experiment(
         f" ridge regression, fitted to {TRAINING['small']} questions, its strength chosen on a quarter of them; {ASKED['small']} others are asked."
         " Of the tables, the other rows are asked. The layer of a value starts at random, as long as the word vectors, and is not trained, but"
         f" for `{TRAINED[2:]}`: {STEPS['small']} steps of {BATCH} through the frozen model."
-        " The number that is read back stands in a word problem of our own templates."
+        " The number that is read back stands in a word problem of our own templates. The GPU was shared with other runs."
+    ),
+    verdict=(
+        "Likely, for estimates. Nothing is trained but the regression. Behind `xval` and `logfourier` the hidden state says sums,"
+        " products, ratios and conversions 2 to 26 times nearer than behind the model's own digits, and columns of tables better. `[NUM]`"
+        " and `[/NUM]` around digits change nothing. Not every value helps: `bits`, `quantile_bins` and fixed `fone` features"
+        " are behind digits, mostly, as a model that is not trained cannot read them. A number that stands earlier in a text is not"
+        " found by any of them: the last hidden state does not say it. One seed or two, and rows of `fone` with a trained layer are missing."
     ),
 )

@@ -47,10 +47,11 @@ NUMBERS: dict[str, Any] = {
 TASKS = ("sum", "difference", "word problem")
 SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
 STEPS = {"smoke": 3, "small": 300, "full": 5000}
-SAMPLES = {"smoke": 60, "small": 8000, "full": 100_000}
-ASKED = {"smoke": 10, "small": 400, "full": 4000}
+SAMPLES = {"smoke": 40, "small": 8000, "full": 100_000}
+ASKED = {"smoke": 3, "small": 400, "full": 4000}
 WATCHED = 100  # questions for a point of a learning curve
-BATCH, RATE, NEW_RATE = 32, 1e-3, 3e-3
+BATCH = {"smoke": 8, "small": 32, "full": 32}
+RATE, NEW_RATE = 1e-3, 3e-3
 END, ANSWER = ";", " Answer:"
 LONGEST = 8  # tokens of an answer
 ROWS = 100  # prompts at once
@@ -63,7 +64,7 @@ def phases(size: str) -> list[list[Settings]]:
             {"size": size, "task": task, "numbers": numbers, "seed": seed}
             for seed in SEEDS[size]
             for task in TASKS[: 1 if size == "smoke" else None]
-            for numbers in (NUMBERS if size != "smoke" else (OWN, BESIDE, "xval"))
+            for numbers in (NUMBERS if size != "smoke" else (BESIDE, "xval"))
         ]
     ]
 
@@ -99,7 +100,7 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
         digits = [encoded.token(f"a{digit}") for digit in "0123456789."]
         layer = ValuesBeside(pretrained.WIDTH, digits)
         model = NumberModel(model.backbone, layer, tokenizer=encoded.tokenizer)
-    course = Course(STEPS[size], BATCH, RATE, seed, new_rate=NEW_RATE)
+    course = Course(STEPS[size], BATCH[size], RATE, seed, new_rate=NEW_RATE)
     batch = encoded.batch(labels=encoded.labels_behind(ANSWER.strip()), objective="causal")
     asked = functools.partial(ask, model, encoded)
     began = time.perf_counter()
@@ -245,7 +246,13 @@ EXPERIMENT = Experiment(
     question="By what does a pretrained model learn arithmetic soonest?",
     differs=(
         f"SmolLM2-135M-Instruct, LoRA of rank {pretrained.RANK} in all linear layers at {RATE:g}, the layer and the head at {NEW_RATE:g},"
-        f" {STEPS['small']} steps of {BATCH} answers, {SAMPLES['small']} questions. Word problems are of our own templates, one sum or difference"
-        " of whole numbers of up to three digits, with equations that are put aside."
+        f" {STEPS['small']} steps of {BATCH['small']} answers, {SAMPLES['small']} questions. Word problems are of our own templates, one sum or difference"
+        " of whole numbers of up to three digits, with equations that are put aside. The GPU was shared with other runs."
+    ),
+    verdict=(
+        "Likely by digits that know their places, the least significant first. `place:lsd` has all sums and 95% of the differences right where the"
+        " model's own digits have 91% and 42%. Places on the model's own digits, most significant first, do not help: the place of a digit is not"
+        " known while it is written. Values do not help here. `xval` says sums to within a few units, not exactly, and `fone` has hardly begun to"
+        f" learn in {STEPS['small']} steps. Values beside the model's own digits start it as it was, and change nothing afterwards. One seed each."
     ),
 )

@@ -43,8 +43,8 @@ NUMBERS: dict[str, Any] = {
     "fone:6,4": "fone:6,4",
 }
 SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
-STEPS = {"smoke": 3, "small": 200, "full": 2000}
-PAGES = {"smoke": 6, "small": 300, "full": 420}
+STEPS = {"smoke": 6, "small": 200, "full": 2000}
+PAGES = {"smoke": 3, "small": 300, "full": 420}
 HELD_OUT = 8  # one page of so many is not trained on
 BLOCK = {"smoke": 32, "small": 256, "full": 512}
 BATCH = {"smoke": 2, "small": 8, "full": 8}
@@ -57,7 +57,7 @@ def phases(size: str) -> list[list[Settings]]:
         [
             {"size": size, "numbers": numbers, "seed": seed}
             for seed in SEEDS[size]
-            for numbers in (NUMBERS if size != "smoke" else (OWN, "digits:1", "xval"))
+            for numbers in (NUMBERS if size != "smoke" else (OWN, "digits:1"))
         ]
     ]
 
@@ -70,7 +70,7 @@ def pages(size: str) -> tuple[list[str], list[str]]:
             "the encyclopedia's pages, corpora/wiki.jsonl of the shared data, are absent"
         )
     lines = (folder / "corpora" / "wiki.jsonl").read_text("utf-8").splitlines()[: PAGES[size]]
-    texts = [json.loads(one)["text"] for one in lines]
+    texts = [json.loads(one)["text"][: 400 if size == "smoke" else None] for one in lines]
     held_out = [one for k, one in enumerate(texts) if k % HELD_OUT == 0]
     return [one for k, one in enumerate(texts) if k % HELD_OUT], held_out
 
@@ -216,7 +216,12 @@ EXPERIMENT = Experiment(
     differs=(
         f"SmolLM2-135M-Instruct, all weights at {RATE:g}, the layer and the head at {NEW_RATE:g}, {BATCH['small']} rows of"
         f" {BLOCK['small']} tokens a step, {PAGES['small']} pages of an encyclopedia, of which one in {HELD_OUT} is held out. Rows for number"
-        " tokens start from the model's own, layers of places from zeros. Words are all tokens that belong to no number; their"
-        " bits are counted over all bytes of the text, numbers included. The steps are those in which the training looked."
+        " tokens start from the model's own, layers of places from zeros. Words are all tokens that belong to no number. Their"
+        " bits are counted over all bytes of the text, numbers included. The GPU was shared with other runs. Representations of values were not run."
+    ),
+    verdict=(
+        "Likely little, and not for long, where digits stay digits. `digits:1,bare` and places on it cost nothing before training, as"
+        " the ids are the model's own. `digits:1` makes words 7% dearer before training. After 20 steps they cost less than before, as the"
+        " training text helps too. After 200 steps they cost 1.6% more than with the model's own digits, at 18% more tokens. One seed each."
     ),
 )

@@ -15,13 +15,14 @@ from numtok.files import write_file
 DOCS = Path(__file__).parents[2] / "docs"
 INTRODUCTION = """# Evidence
 
-What do papers on numbers find, and does it show in small models on one core of a CPU? In short:
+What do papers on numbers find, and does it show in small models on one core of a CPU? And what helps a pretrained model? In short:
 
 """
 READING = """
 How to read this page:
 
-- **The models are small**: 50,000 to 930,000 weights, mostly a minute of training. `Shown` is no proof for larger ones, `not shown` none against the paper.
+- **The models are small**: 50,000 to 930,000 weights, mostly a minute of training. That of `pretrained_...` has 135 million,
+  and ran on a GPU. `Shown` is no proof for larger ones, `not shown` none against the paper.
 - **±** is the standard deviation over seeds (divided by n - 1). A figure without it is of one seed.
 - **Every row** of a table gets the same transformer, data, steps and search, unless it says otherwise (`×4`, `longer`).
 - **Vectors start** as long as the word vectors that they are added to; but those of places start from zeros, outside of `fone_lengths`, as do
@@ -32,7 +33,8 @@ How to read this page:
 """
 GPU = """## What would one hour of one GPU settle?
 
-`--full` takes the papers' settings. Models are then trained on a GPU, where PyTorch finds one. None has been yet: times are estimated, from 15 to 25 ms a step.
+`--full` takes the papers' settings. Models are then trained on a GPU, where PyTorch finds one. None of these has been yet.
+Times are estimated, from 15 to 25 ms a step.
 
 | question | command | takes |
 | --- | --- | --- |
@@ -96,13 +98,14 @@ def write(experiments: Iterable[Experiment], store: Store, docs: Path) -> Path:
             result.get("seconds", 0)
             for name in {one.results: None for one in experiments}
             for _, result in store.all(name)
+            if "device" not in result
         )
         / 3600
     )
     parts = [
         INTRODUCTION
         + overview(experiments, store, "small")
-        + f"\n\nAll of it is {hours:.1f} hours of training on one core.\n"
+        + f"\n\nAll of it is {hours:.1f} hours of training on one core, and the pretrained model's on a GPU.\n"
         + READING
     ]
     for one in experiments:

@@ -6,6 +6,7 @@ that promises more has a check of its own in ``PROMISES``. What the pages take f
 the files that they name, lies in the folder they run in: see ``FOUND_THERE``.
 """
 
+import dataclasses
 import json
 import logging
 import math
@@ -22,6 +23,7 @@ import pytest
 import trained
 from docs_runner import Session, blocks, documents
 from places import ROOT, SAMPLE
+from pretrained import smollm2
 
 import numtok
 import numtok_torch
@@ -53,11 +55,14 @@ def sample(folder):
     shutil.copy(SAMPLE, folder / "sample.jsonl")
 
 
-def pythia(folder):
-    """A folder of the name that Pythia has on the hub: tokenizer and model of the same kind and the
-    same special tokens, but small, with random weights.
+SMOLLM2 = "HuggingFaceTB/SmolLM2-135M-Instruct"
+
+
+def pythia(folder, name="EleutherAI/pythia-70m"):
+    """Make a folder of the name that Pythia has on the hub: tokenizer and model of the same kind and
+    the same special tokens, but small, with random weights.
     """
-    target = folder / "EleutherAI" / "pythia-70m"
+    target = folder / name
     end = {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}
     source = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.source("neox"), **end)
     source.save_pretrained(target)
@@ -65,6 +70,11 @@ def pythia(folder):
     sizes |= {"num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": len(source)}
     config = transformers.GPTNeoXConfig(bos_token_id=0, eos_token_id=0, **sizes)
     transformers.GPTNeoXForCausalLM(config).save_pretrained(target)
+
+
+def small_smollm2(folder):
+    """Make the same under the name of SmolLM2, which :func:`test_a_pretrained_model_learns` takes."""
+    pythia(folder, SMOLLM2)
 
 
 def out_parquet(folder):
@@ -84,8 +94,8 @@ FOUND_THERE: dict[str, list[Callable[[Path], None]]] = {
     "numtok/FORMAT.md": [out_parquet],
     "docs/files.md": [sample],
     "docs/choosing.md": [sample],
-    "docs/predict.md": [pythia],
-    "docs/pretrained.md": [sample, pythia],
+    "docs/predict.md": [small_smollm2],
+    "docs/pretrained.md": [sample, small_smollm2],
 }
 
 
@@ -151,6 +161,33 @@ def test_the_blocks_run_and_keep_their_promise(path, complaints):
         for (page, words), check in PROMISES.items():
             if page == document and words in block.source:
                 check(session, printed)
+
+
+STEPS = re.compile(r"(max_steps|warmup_steps|logging_steps)=(\d+)")
+FEW = {"max_steps": 6, "warmup_steps": 2, "logging_steps": 1}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["predict.md", "pretrained.md"])
+def test_a_pretrained_model_learns(name):
+    """The blocks of the page run on SmolLM2 itself, in fewer steps. Its loss never rises above 1.15
+    times its start.
+    """
+    session = Session(Path.cwd(), {"__name__": "__main__"})
+    sample(session.folder)
+    (session.folder / "HuggingFaceTB").mkdir()
+    (session.folder / SMOLLM2).symlink_to(smollm2())
+    trained = None
+    for block in blocks(ROOT / "docs" / name):
+        fewer = STEPS.sub(lambda found: f"{found[1]}={FEW[found[1]]}", block.source)
+        session.run(dataclasses.replace(block, source=fewer))
+        trainer = session.names.get("trainer")
+        if trainer is not trained:
+            losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+            assert len(losses) == FEW["max_steps"] and math.isfinite(sum(losses))
+            assert max(losses) <= 1.15 * losses[0]
+        trained = trainer
+    assert trained is not None
 
 
 def test_every_promise_is_about_one_block():
