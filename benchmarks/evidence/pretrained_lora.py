@@ -163,7 +163,8 @@ def log_features(values: Tensor) -> Tensor:
     periods = torch.tensor(numtok.LogFourier().periods, device=values.device)
     turns = 2 * torch.pi * logarithms[:, None] / periods  # (n, 8)
     waves = torch.stack([turns.cos(), turns.sin()], -1) * ~zero[:, None, None]
-    flags = torch.stack([values.sign(), zero.to(values.dtype)], -1)[:, None]
+    signs = torch.where(values < 0, -1.0, 1.0).to(values.dtype)
+    flags = torch.stack([signs, zero.to(values.dtype)], -1)[:, None]
     return torch.cat([flags, waves], 1).flatten(1)
 
 

@@ -23,6 +23,7 @@ How to read this page:
 
 - **The models are small**: 50,000 to 930,000 weights, mostly a minute of training. That of `pretrained_...` has 135 million,
   and ran on a GPU. `Shown` is no proof for larger ones, `not shown` none against the paper.
+- **`Likely`** is what fewer than three seeds say.
 - **±** is the standard deviation over seeds (divided by n - 1). A figure without it is of one seed.
 - **Every row** of a table gets the same transformer, data, steps and search, unless it says otherwise (`×4`, `longer`).
 - **Vectors start** as long as the word vectors that they are added to; but those of places start from zeros, outside of `fone_lengths`, as do

@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import torch
+from pretrained import smollm2
 
 import numtok
 from benchmarks.corpus import shared_folder
@@ -21,6 +23,7 @@ from benchmarks.evidence import (
     fone_arithmetic,
     numeracy,
     place_fermat,
+    pretrained_lora,
     report,
     tables,
     tables_by_heads,
@@ -78,8 +81,12 @@ def shapes(picture):
 def test_it_learns_in_a_few_steps_and_is_kept(name, tmp_path, capfd):
     if name == "bits_masked_words" and shared_folder() is None:
         pytest.skip("no shared data: the sample has no short sentences with one number")
-    if name == "tables_by_heads":
+    if name == "pretrained_words" and shared_folder() is None:
+        pytest.skip("no shared data: the sample has no long pages")
+    if name in ("tables_by_heads", "pretrained_frozen"):
         pytest.importorskip("sklearn")
+    if name.startswith("pretrained"):
+        smollm2()
     command = [name, "--smoke", "--results", str(tmp_path), "--docs", str(tmp_path)]
     assert main(command) == 0, capfd.readouterr().err
     for found in results(tmp_path, name):
@@ -152,6 +159,28 @@ def test_the_answer_of_an_expression_is_what_is_masked(operands, numbers, tmp_pa
         assert places.nonzero().flatten().tolist() == [*range(length - len(answer), length)]
 
 
+def test_a_value_stands_beside_the_token_after_its_number():
+    """Its features are those of ``logfourier``; from zeros, the layer changes nothing."""
+    values = ["0", "-2.5", "1234", "1e-7", "6.02e23"]
+    expected = numtok.Tokenizer.from_pretrained(numbers="logfourier").encode_batch(values)
+    features = np.array(expected["number_log_fourier"].to_pylist(), np.float32).reshape(5, 18)
+    given = torch.tensor([float(one) for one in values], dtype=torch.float64)
+    np.testing.assert_allclose(pretrained_lora.log_features(given), features, atol=2e-6)
+
+    layer = pretrained_lora.ValuesBeside(8, digits=range(10))
+    ids = torch.tensor([[50, 1, 2, 51, 3, 52, 4]])  # "a 12 b 3 c 4": the last has no token after it
+    starts = torch.tensor([[0, 1, 0, 0, 1, 0, 1]]).bool()
+    known = torch.tensor([[1.0, 12, 1, 1, 3, 1, 4]], dtype=torch.float64)
+    batch = {"input_ids": ids, "number_mask": starts, "number_value": known}
+    words = torch.randn(1, 7, 8)
+    behind, beside = layer.find(words, batch)
+    assert behind.nonzero().tolist() == [[0, 3], [0, 5]]
+    assert beside[behind].tolist() == [12, 3]
+    assert torch.equal(layer(words, batch), words)
+    torch.nn.init.ones_(layer.projection.weight)
+    assert (layer(words, batch) != words).any(-1).tolist() == behind.tolist()
+
+
 def test_the_page_is_made_of_the_kept_results(tmp_path):
     """docs/evidence.md says what the results in the repository say, and nothing else."""
     report.write(EXPERIMENTS.values(), Store(), tmp_path)
@@ -165,7 +194,7 @@ def test_the_page_is_made_of_the_kept_results(tmp_path):
         kept, made = (shapes(folder / "images" / name) for folder in (report.DOCS, tmp_path))
         assert made[0] == kept[0], name
         np.testing.assert_allclose(made[1], kept[1], atol=0.01, err_msg=name)
-    verdicts = ("Shown", "Not shown", "Contradicted", "Says nothing")
+    verdicts = ("Shown", "Not shown", "Contradicted", "Says nothing", "Likely")
     assert all(one.verdict.startswith(verdicts) for one in EXPERIMENTS.values())
     shown = SHOWN.findall(page)
     assert {picture for _, picture in shown} == drawn and len(shown) == len(drawn)
