@@ -8,10 +8,11 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from numtok.engines.hf_tokenizers import load
 from numtok.engines.interface import Config, steps_of
 from numtok.engines.number_tokens import vocabulary_of
 from numtok.engines.pre_tokenizers import regex_of
-from numtok.engines.tokenizer_json import Model, numbered, to_json, tokenizer_errors
+from numtok.engines.tokenizer_json import Model, numbered, tokenizer_errors
 from numtok.errors import TokenizerError
 from numtok.representations.plain import PlainForm
 
@@ -151,20 +152,16 @@ def _likelier(model: dict[str, Any], rows: Sequence[str]) -> Model:
 
 def _pieces(model: dict[str, Any], texts: Sequence[str]) -> list[list[str]]:
     """The tokens of texts by the model alone."""
-    import tokenizers  # takes longer to load than most starts may
-
     alone = {"version": "1.0", "added_tokens": [], "model": model}
     with tokenizer_errors("the vocabulary cannot be given rows for digits"):
-        bare = tokenizers.Tokenizer.from_str(to_json(alone))
+        bare = load(alone)
         return [one.tokens for one in bare.encode_batch(list(texts), add_special_tokens=False)]
 
 
 def _check(config: Config, rows: Sequence[str]) -> None:
     """Every row is one token, after the space that some tokenizers begin with."""
-    import tokenizers
-
     with tokenizer_errors("the exported tokenizer.json does not load"):
-        made = tokenizers.Tokenizer.from_str(to_json(config))
+        made = load(config)
         ids = [one.ids for one in made.encode_batch(list(rows), add_special_tokens=False)]
         begin = made.encode("0", add_special_tokens=False).ids[:-1]
     for row, found in zip(rows, ids, strict=True):

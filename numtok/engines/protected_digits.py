@@ -7,7 +7,6 @@ In: the added tokens and numbers. Out: the numbers outside of those tokens.
 from __future__ import annotations
 
 import functools
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from numtok.engines.hf_tokenizers import load
 from numtok.numbers.numbers import Numbers
 
 
@@ -107,12 +107,10 @@ class TokensWithDigits:
     @functools.cached_property
     def _finder(self) -> Any:
         """A tokenizer of the added tokens alone."""
-        import tokenizers
-
         unknown = "\ufdd0"  # a noncharacter, no added token
         model = {"type": "WordLevel", "vocab": {unknown: 0}, "unk_token": unknown}
         found = {"added_tokens": self._tokens, "normalizer": self._normalizer, "model": model}
-        return tokenizers.Tokenizer.from_str(json.dumps({"version": "1.0", **found}))
+        return load({"version": "1.0", **found})
 
 
 @functools.cache

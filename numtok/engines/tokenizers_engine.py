@@ -15,6 +15,7 @@ import numpy as np
 
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
+from numtok.engines.hf_tokenizers import load
 from numtok.engines.interface import (
     Config,
     Encoded,
@@ -28,7 +29,7 @@ from numtok.engines.number_tokens import ordinary_token
 from numtok.engines.pieces import Tokens, put_together
 from numtok.engines.plain import with_rows_in_text
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
-from numtok.engines.tokenizer_json import to_json, tokenizer_errors
+from numtok.engines.tokenizer_json import tokenizer_errors
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.numbers import Numbers
 
@@ -179,15 +180,13 @@ class TokenizersEngine:
 
     def _tokenizer(self, sentinel: str) -> Any:
         if sentinel not in self._by_sentinel:
-            import tokenizers
-
             config = without_numbers(self._config, self.tokens, parse_special=True)
             last = max((token["id"] for token in config["added_tokens"]), default=-1)
             in_text = with_rows_in_text(config, [sentinel]) if self.tokens.as_text else None
             self.has_rows = in_text is not None
             config = in_text or config | {"added_tokens": self._added_tokens(sentinel, last)}
             with tokenizer_errors("tokenizers cannot load it"):
-                tokenizer = tokenizers.Tokenizer.from_str(to_json(config))
+                tokenizer = load(config)
             tokenizer.encode_special_tokens = not self._parse_special
             if len(self._by_sentinel) >= MOST_KEPT:  # a hostile text should not fill the memory
                 del self._by_sentinel[next(iter(self._by_sentinel))]

@@ -14,13 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import tokenizers
-from tokenizers.normalizers import Precompiled
-from tokenizers.normalizers import Sequence as Steps
 from transformers import PreTrainedTokenizerFast
 
+from numtok.engines.hf_tokenizers import library, load
 from numtok.engines.offsets import TokenForms
-from numtok.engines.tokenizer_json import load_source, to_json
+from numtok.engines.tokenizer_json import load_source
 from numtok.hf import loading
 from numtok.hf.marks import Marks, marks_for
 from numtok.representations import SingleToken
@@ -101,10 +99,10 @@ def _normalizer_state(normalizer: Any) -> Any:
     """Likewise of a normalizer: the tables of SentencePiece take half a millisecond to write out, so
     what they make of some characters stands for them.
     """
-    kind = type(normalizer)
-    if kind is Precompiled:
+    kinds = library().normalizers
+    if type(normalizer) is kinds.Precompiled:
         return normalizer.normalize_str(PROBE)
-    if kind is Steps:  # not iterated, which ends in an exception
+    if type(normalizer) is kinds.Sequence:  # not iterated, which ends in an exception
         return [_normalizer_state(normalizer[k]) for k in range(len(normalizer))]
     return state_of(normalizer)
 
@@ -135,7 +133,7 @@ class KnowsNumbers(PreTrainedTokenizerFast):
     ) -> None:
         self.cache: dict[str, Any] = {}  # the one attribute that fingerprints of datasets leave out
         if file := kwargs.pop("tokenizer_file", None):  # which only numtok reads
-            self._tokenizer = tokenizers.Tokenizer.from_str(to_json(load_source(file)))
+            self._tokenizer = load(load_source(file))
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
         self._install(number_settings or {})
 

@@ -27,6 +27,7 @@ from numtok.engines.gigatoken.unsafe_characters import (
     positions_of,
     runs_of_spaces,
 )
+from numtok.engines.hf_tokenizers import library
 from numtok.engines.interface import (
     Config,
     Encoded,
@@ -215,9 +216,7 @@ def _normalized_starts(rows: TextRows, row: int, starts: Ints) -> tuple[list[int
     """Return where the numbers of a row that begin at ``starts`` begin after NFC, and the size of
     the row then, in bytes. No character that begins a number joins the one before it.
     """
-    import tokenizers
-
-    normalize = tokenizers.normalizers.NFC().normalize_str
+    normalize = library().normalizers.NFC().normalize_str
     text = rows.text[rows.offsets[row] : rows.offsets[row + 1]].tobytes()
     edges = itertools.pairwise([0, *starts.tolist(), len(text)])
     chunks = [text[first:last] for first, last in edges]
