@@ -19,6 +19,7 @@ import numpy as np
 
 from numtok.arrays import file_cache
 from numtok.engines.gigatoken.engine import GigatokenEngine
+from numtok.engines.hf_tokenizers import is_version_1
 from numtok.engines.interface import Config, Engine, NumtokTokens, Slots, is_byte_level
 from numtok.engines.special_rows import SpecialRowsEngine, special_names
 from numtok.engines.tokenizer_json import to_json
@@ -88,7 +89,7 @@ def make_engine(
             raise TokenizerError(
                 f"engine='gigatoken' cannot be used for this tokenizer: {error}"
             ) from error
-        if is_byte_level(config):
+        if is_byte_level(config) and not is_version_1():
             message = f"using the slower engine 'tokenizers', because {error}"
             if message not in given_warnings:
                 given_warnings.add(message)
@@ -99,7 +100,7 @@ def make_engine(
 def _other_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:
     """``tokenizers``, with the ids of words cached where they are the same everywhere."""
     slow = TokenizersEngine(config, tokens, parse_special)
-    return slow if slow.has_rows else with_words_kept(slow, config, tokens)
+    return slow if slow.has_rows or slow.is_fast else with_words_kept(slow, config, tokens)
 
 
 def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:

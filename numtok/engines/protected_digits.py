@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from numtok.engines.hf_tokenizers import load
+from numtok.engines.hf_tokenizers import complete_library, load
 from numtok.numbers.numbers import Numbers
 
 
@@ -107,6 +107,7 @@ class TokensWithDigits:
     @functools.cached_property
     def _finder(self) -> Any:
         """A tokenizer of the added tokens alone."""
+        complete_library("finding added tokens with digits in normalized text")
         unknown = "\ufdd0"  # a noncharacter, no added token
         model = {"type": "WordLevel", "vocab": {unknown: 0}, "unk_token": unknown}
         found = {"added_tokens": self._tokens, "normalizer": self._normalizer, "model": model}

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from numtok.arrays import memory
+from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.hf_tokenizers import load
+from numtok.engines.hf_tokenizers import complete_library, flat_ids, is_version_1, load
 from numtok.engines.interface import (
     Config,
     Encoded,
@@ -45,37 +46,40 @@ class TokenizersEngine:
     """
 
     name = "tokenizers"
-    is_fast = False
 
     def __init__(self, config: Config, tokens: NumtokTokens, parse_special: bool = False) -> None:
         self.tokens = tokens
         self._config, self._parse_special = config, parse_special
         self._by_sentinel: dict[str, Any] = {}
-        self.has_rows = False
+        self.has_rows, self.is_fast = False, is_version_1()
         # what cannot be loaded fails here, not at the first text
         self._tokenizer(self._usual_character)
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
-        first, last = int(rows.offsets[0]), int(rows.offsets[-1])
-        sentinel = self._character_beside(used_in(rows.text[first:last]))
+        text = rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])].tobytes()
+        sentinel = self._usual_character
+        if sentinel.encode() in text:
+            sentinel = self._character_beside(used_in(text.decode()))
         texts = _with_stand_ins(rows, slots, sentinel.encode())
         tokenizer = self._tokenizer(sentinel)
         plain, spaced_token = _stand_ins(tokenizer, sentinel)
         with tokenizer_errors("tokenizers cannot encode with it"):
             encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        lists = [encoding.ids for encoding in encodings]
-        id_offsets = memory.offsets_of(np.fromiter(map(len, lists), np.int64, len(lists)))
-        flat = np.fromiter(itertools.chain.from_iterable(lists), np.int32, int(id_offsets[-1]))
+        flat, id_offsets = flat_ids(encodings)
         places = np.flatnonzero((flat == plain) | (flat == spaced_token))
         if len(places) != len(slots.document):
             raise NumtokError(
                 f"the tokenizer returned {len(places)} number tokens for {len(slots.document)}"
                 " numbers; please report this tokenizer"
             )
+        spaced = flat[places] == spaced_token
+        if len(slots.plain) == len(places):  # every number is one token
+            flat[places] = np.where(spaced, slots.spaced, slots.plain)
+            return Encoded(flat, id_offsets, places, spaced)
         ends = np.sort(np.concatenate([id_offsets[1:], places]))  # of the pieces between
         ends -= np.searchsorted(places, ends)
         between = Tokens(np.delete(flat, places).view(np.uint32), np.concatenate([[0], ends]))
-        return put_together(between, flat[places] == spaced_token, slots)
+        return put_together(between, spaced, slots)
 
     def encode_text(self, texts: list[str]) -> list[list[int]]:
         """Ids of texts without numbers."""
@@ -128,17 +132,20 @@ class TokenizersEngine:
 
     def special_frame(self) -> tuple[list[int], list[int]]:
         """Ids that the post-processor puts before and after a text."""
-        encoding = self._tokenizer(self._usual_character).encode("a", add_special_tokens=True)
-        inside = [k for k, special in enumerate(encoding.special_tokens_mask) if not special]
-        if not inside:
+        encode = self._tokenizer(self._usual_character).encode
+        ids, framed = (encode("a", add_special_tokens=special).ids for special in (False, True))
+        starts = range(len(framed) - len(ids) + 1)
+        found = [start for start in starts if framed[start : start + len(ids)] == ids]
+        if not ids or len(found) != 1:
             raise TokenizerError(
-                "the tokenizer gives no token for 'a', so the places of its special tokens cannot"
-                " be told"
+                "the tokenizer gives no token for 'a' that is told from its special tokens, so"
+                " their places are unknown"
             )
-        return encoding.ids[: inside[0]], encoding.ids[inside[-1] + 1 :]
+        return framed[: found[0]], framed[found[0] + len(ids) :]
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
         """See :class:`~numtok.engines.interface.Engine`; each row is encoded again."""
+        complete_library("telling in which token a number of ordinary text begins")
         rows, per_document = numbers.rows, numbers.per_document()
         found = np.zeros(len(numbers), np.int64)
         have_some = np.diff(per_document) > 0
@@ -226,15 +233,30 @@ def _stand_ins(tokenizer: Any, sentinel: str) -> tuple[int, int]:
 
 
 def _with_stand_ins(rows: TextRows, slots: Slots, sentinel: bytes) -> list[str]:
-    """The texts with every slot replaced; null rows become empty."""
-    base = int(rows.offsets[0])
-    data = rows.text[base : int(rows.offsets[-1])].tobytes()
-    row_of, row_ends = rows.offsets[slots.document] - base, (rows.offsets - base).tolist()
-    begins, ends = (row_of + slots.start).tolist(), (row_of + slots.stop).tolist()
-    texts, first = [], slots.per_document.tolist()
-    for row, valid in enumerate(rows.valid.tolist()):
-        own = slice(first[row], first[row + 1])
-        edges = zip([row_ends[row], *ends[own]], [*begins[own], row_ends[row + 1]], strict=True)
-        text = sentinel.join([data[start:stop] for start, stop in edges]) if valid else b""
-        texts.append(text.decode())
-    return texts
+    """Return the texts with every slot replaced; null rows become empty."""
+    out = memory.empty(rows.nbytes + len(slots.start) * len(sentinel), np.uint8)
+    stops = np.zeros(len(rows) + 1, np.int64)
+    _write(
+        rows.text, rows.offsets, rows.valid, slots, np.frombuffer(sentinel, np.uint8), out, stops
+    )
+    return [str(out[start:stop], "utf-8") for start, stop in itertools.pairwise(stops.tolist())]
+
+
+@kernel
+def _write(text, offsets, valid, slots, sentinel, out, stops):  # type: ignore[no-untyped-def]
+    """Fill uint8[] ``out``, and the ends of the rows in it, int64[rows + 1] ``stops``."""
+    filled = 0
+    for row in range(valid.size):
+        at = offsets[row]
+        for number in range(slots.per_document[row], slots.per_document[row + 1]):
+            for byte in range(at, offsets[row] + slots.start[number]):
+                out[filled] = text[byte]
+                filled += 1
+            for byte in sentinel:
+                out[filled] = byte
+                filled += 1
+            at = offsets[row] + slots.stop[number]
+        for byte in range(at, offsets[row + 1] if valid[row] else at):
+            out[filled] = text[byte]
+            filled += 1
+        stops[row + 1] = filled

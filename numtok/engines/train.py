@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.hf_tokenizers import library
+from numtok.engines.hf_tokenizers import complete_library
 from numtok.engines.tokenizer_json import TOKENIZER_FILE
 from numtok.errors import InputError, OutputError, TokenizerError
 from numtok.files import write_file
@@ -63,7 +63,7 @@ def train_tokenizer(
         raise TokenizerError(
             f"vocab_size={vocab_size} is too small: the 256 bytes and {END_OF_TEXT} need {SMALLEST}"
         )
-    tokenizers = library()
+    tokenizers = complete_library("training a tokenizer")
     byte_level = tokenizers.pre_tokenizers.ByteLevel
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.pre_tokenizer = byte_level(add_prefix_space=False, use_regex=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+import unicodedata
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,6 @@ from numtok.engines.gigatoken.unsafe_characters import (
     positions_of,
     runs_of_spaces,
 )
-from numtok.engines.hf_tokenizers import library
 from numtok.engines.interface import (
     Config,
     Encoded,
@@ -216,13 +216,11 @@ def _normalized_starts(rows: TextRows, row: int, starts: Ints) -> tuple[list[int
     """Return where the numbers of a row that begin at ``starts`` begin after NFC, and the size of
     the row then, in bytes. No character that begins a number joins the one before it.
     """
-    normalize = library().normalizers.NFC().normalize_str
     text = rows.text[rows.offsets[row] : rows.offsets[row + 1]].tobytes()
     edges = itertools.pairwise([0, *starts.tolist(), len(text)])
     chunks = [text[first:last] for first, last in edges]
-    sizes = [
-        len(chunk if chunk.isascii() else normalize(chunk.decode()).encode()) for chunk in chunks
-    ]
+    nfc = functools.partial(unicodedata.normalize, "NFC")
+    sizes = [len(chunk if chunk.isascii() else nfc(chunk.decode()).encode()) for chunk in chunks]
     *begins, size = itertools.accumulate(sizes)
     return begins, size
 
