@@ -19,7 +19,6 @@ import numpy as np
 
 from numtok.arrays import file_cache
 from numtok.engines.gigatoken.engine import GigatokenEngine
-from numtok.engines.hf_tokenizers import is_version_1
 from numtok.engines.interface import Config, Engine, NumtokTokens, Slots, is_byte_level
 from numtok.engines.special_rows import SpecialRowsEngine, special_names
 from numtok.engines.tokenizer_json import to_json
@@ -89,7 +88,7 @@ def make_engine(
             raise TokenizerError(
                 f"engine='gigatoken' cannot be used for this tokenizer: {error}"
             ) from error
-        if is_byte_level(config) and not is_version_1():
+        if is_byte_level(config):
             message = f"using the slower engine 'tokenizers', because {error}"
             if message not in given_warnings:
                 given_warnings.add(message)

@@ -19,8 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.engines.tokenizer_json import TOKENIZER_FILE, to_json
+from numtok.engines.tokenizer_json import TOKENIZER_FILE, to_json, tokenizer_errors
 from numtok.errors import MissingDependencyError
+
+ADVICE = "pip install 'tokenizers<1.0'"
 
 
 @functools.cache
@@ -44,9 +46,8 @@ def complete_library(purpose: str) -> Any:
     """
     if is_version_1():
         raise MissingDependencyError(
-            f"{purpose} needs tokenizers 0.22 or 0.23, but {library().__version__} is installed,"
-            " whose Python interface lacks what it takes: pip install 'tokenizers<1.0' (with 1.0,"
-            " numtok.Tokenizer encodes, decodes, saves and loads)"
+            f"{purpose} needs more than the Python interface of tokenizers {library().__version__}"
+            f" has; {ADVICE} (with 1.0, numtok.Tokenizer loads, encodes, decodes and saves)"
         )
     return library()
 
@@ -79,14 +80,19 @@ class Version1:
         with tempfile.TemporaryDirectory(prefix="numtok-") as folder:  # it reads files alone
             path = Path(folder, TOKENIZER_FILE)
             path.write_text(to_json(config), "utf-8")
-            self._tokenizer = library().Tokenizer.from_file(path)
+            with tokenizer_errors(
+                f"tokenizers cannot load it (1.0 reads fewer than 0.23: {ADVICE})"
+            ):
+                self._tokenizer = library().Tokenizer.from_file(path)
+                self._tokenizer.encode("a")  # some patterns fail with the first text only
         self.encode_special_tokens = False
 
     def encode_batch(self, texts: Sequence[str], add_special_tokens: bool = True) -> list[Any]:
         """Return an encoding of each text; it has ``ids``, and no offsets."""
         options = {"encode_special_tokens": self.encode_special_tokens}
         encode = self._tokenizer.encode_batch
-        return list(encode(texts, add_special_tokens=add_special_tokens, **options))
+        with tokenizer_errors("tokenizers cannot encode with it"):
+            return list(encode(texts, add_special_tokens=add_special_tokens, **options))
 
     encode_batch_fast = encode_batch
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from numtok.engines.hf_tokenizers import load
+from numtok.engines.hf_tokenizers import complete_library, load
 from numtok.engines.interface import Config, steps_of
 from numtok.engines.number_tokens import vocabulary_of
 from numtok.engines.pre_tokenizers import regex_of
@@ -58,6 +58,7 @@ def plain_config(config: Config, own: Collection[str], form: PlainForm) -> Plain
         )
     if not form.rows:
         return Plain(source, ())
+    complete_library("writing a tokenizer.json with groups of digits")
     known = {*vocabulary_of(source), *(token["content"] for token in kept)}
     added = tuple(row for row in form.rows if row not in known)
     rows = [row for row in form.rows if row not in {token["content"] for token in kept}]

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from numtok.engines.hf_tokenizers import complete_library
 from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 from numtok.errors import InputError, MissingDependencyError
 from numtok.numbers.grammar import Grammar
@@ -29,6 +30,7 @@ from numtok.tokenizer.advice import advise_bare
 from numtok.tokenizer.saving import read_settings, refuse_to_replace
 
 try:
+    complete_library("numtok.hf")  # transformers needs it too, and says less
     from transformers import PreTrainedTokenizerFast
     from transformers.models.auto.tokenization_auto import REGISTERED_TOKENIZER_CLASSES
     from transformers.utils.generic import to_py_obj
