@@ -239,7 +239,8 @@ def _with_stand_ins(rows: TextRows, slots: Slots, sentinel: bytes) -> list[str]:
     _write(
         rows.text, rows.offsets, rows.valid, slots, np.frombuffer(sentinel, np.uint8), out, stops
     )
-    return [str(out[start:stop], "utf-8") for start, stop in itertools.pairwise(stops.tolist())]
+    edges = itertools.pairwise(stops.tolist())
+    return [out[start:stop].tobytes().decode() for start, stop in edges]
 
 
 @kernel
