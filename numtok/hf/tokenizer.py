@@ -30,11 +30,11 @@ from numtok.tokenizer.advice import advise_bare
 from numtok.tokenizer.saving import read_settings, refuse_to_replace
 
 try:
-    complete_library("numtok.hf")  # transformers needs it too, and says less
     from transformers import PreTrainedTokenizerFast
     from transformers.models.auto.tokenization_auto import REGISTERED_TOKENIZER_CLASSES
     from transformers.utils.generic import to_py_obj
 except ImportError as error:
+    complete_library("numtok.hf")  # transformers needs it too, and says less
     raise MissingDependencyError(
         "numtok.hf needs transformers 5 or later; install it with: pip install 'numtok[hf]'"
     ) from error
