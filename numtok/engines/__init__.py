@@ -28,8 +28,7 @@ The way of a text through this room::
       v
     interface.Encoded         ids, and where each number's first token is
 
-All give the same ids. Beside the way: ``hf_tokenizers`` alone imports ``tokenizers``, 0.x or 1.0 (which needs no
-``words.engine``), ``tokenizer_json`` reads a source, ``number_tokens`` adds the
+All give the same ids. Beside the way: ``tokenizer_json`` reads a source, ``number_tokens`` adds the
 tokens of numbers, ``protected_digits`` finds digits in added tokens, ``offsets`` tells which
 characters a token covers, ``plain`` and ``train`` make a tokenizer.json. May import
 :mod:`numtok.arrays`, :mod:`numtok.numbers` and :mod:`numtok.representations`.

@@ -72,7 +72,7 @@ def test_texts_come_back(kind, tmp_path):
 
 @version_1
 def test_no_cache_of_words_and_no_warning_is_needed(recwarn):
-    for kind in ("bert", "t5", "llama_legacy"):
+    for kind in ("bert", "t5"):
         tok = Tokenizer(trained.config(kind), [TAKES_ALL])
         assert tok.engine.name == "tokenizers" and tok.has_fast_engine()
     assert list(recwarn) == []
