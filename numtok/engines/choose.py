@@ -14,11 +14,13 @@ import importlib.metadata
 import platform
 import sys
 import warnings
+from typing import Any
 
 import numpy as np
 
 from numtok.arrays import file_cache
 from numtok.engines.gigatoken.engine import GigatokenEngine
+from numtok.engines.gigatoken.sentencepiece import SentencePieceEngine
 from numtok.engines.interface import Config, Engine, NumtokTokens, Slots, is_byte_level
 from numtok.engines.special_rows import SpecialRowsEngine, special_names
 from numtok.engines.tokenizer_json import to_json
@@ -104,14 +106,19 @@ def _other_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> 
 
 def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:
     """gigatoken, once it is known to give the same ids; TokenizerError if it does not."""
-    gigatoken = GigatokenEngine(config, tokens, parse_special)
+    gigatoken: GigatokenEngine | SentencePieceEngine
+    if is_byte_level(config):
+        gigatoken = GigatokenEngine(config, tokens, parse_special)
+    else:
+        make_slow = functools.partial(_other_engine, config, tokens, parse_special)
+        gigatoken = SentencePieceEngine(config, tokens, make_slow)
     fast: Engine = gigatoken
-    if gigatoken.bytes_without_token:
-        fast = SpecialRowsEngine(gigatoken, lambda: gigatoken.slow, gigatoken.bytes_without_token)
+    if gigatoken.unread:
+        fast = SpecialRowsEngine(gigatoken, lambda: gigatoken.slow, gigatoken.unread)
     file_cache.cached(
         "same-ids",
         _given(config, tokens, parse_special),
-        lambda: _compare(fast, gigatoken.slow, tokens),
+        lambda: _compare(fast, gigatoken.slow, tokens, config["model"]["merges"]),
     )
     return fast
 
@@ -133,9 +140,13 @@ def _given(config: Config, tokens: NumtokTokens, parse_special: bool) -> list[st
     return [to_json(config), repr((tokens, parse_special, *installed, platform.machine()))]
 
 
-def _compare(fast: Engine, slow: Engine, tokens: NumtokTokens) -> str:
-    """Raise TokenizerError if the engines differ on SELF_CHECK."""
+def _compare(fast: Engine, slow: Engine, tokens: NumtokTokens, merges: list[Any]) -> str:
+    """Raise TokenizerError if the engines differ on SELF_CHECK, or will on other text."""
     from numtok.numbers.scan import scan
+
+    pairs = list(map(str, merges))
+    if len(set(pairs)) < len(pairs):
+        raise TokenizerError("its merges hold a pair twice, and the libraries rank it differently")
 
     numbers = scan(SELF_CHECK)
     if tokens.plain < 0:  # numbers stay text

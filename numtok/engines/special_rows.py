@@ -25,7 +25,6 @@ from numtok.engines.interface import (
     Slots,
     without_numbers,
 )
-from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
 
@@ -49,9 +48,7 @@ class SpecialRowsEngine:
 
     is_fast = True
 
-    def __init__(
-        self, fast: Engine, make_slow: Callable[[], TokenizersEngine], unread: list[bytes]
-    ) -> None:
+    def __init__(self, fast: Engine, make_slow: Callable[[], Engine], unread: list[bytes]) -> None:
         self.fast, self._make_slow, self.name = fast, make_slow, fast.name
         longest_first = sorted(unread, key=len, reverse=True)
         self._unread = re.compile(b"|".join(map(re.escape, longest_first)) or b"(?!)")
@@ -59,7 +56,7 @@ class SpecialRowsEngine:
         self._bytes = unread if all(len(one) == 1 for one in unread) else []
 
     @functools.cached_property
-    def slow(self) -> TokenizersEngine:
+    def slow(self) -> Engine:
         """The engine of the other rows."""
         return self._make_slow()
 

@@ -48,7 +48,8 @@ from numtok.tokenizer.tokenizer import Tokenizer
 OWN = re.compile(r" ?\[/?NUM")
 # kinds that gigatoken encodes
 FAST = [
-    "gpt2", "gpt2_prefix_space", "neox", "llama3", "qwen", "roberta",
+    "gpt2", "gpt2_prefix_space", "neox", "llama3", "qwen", "roberta", "llama_legacy",
+    "metaspace_first", "metaspace_always", "metaspace_never",
 ]  # fmt: skip
 ENGINES = [(kind, "tokenizers") for kind in trained.KINDS] + [(kind, "gigatoken") for kind in FAST]
 

@@ -125,7 +125,9 @@ def test_what_is_not_known_to_cut_is_left_whole(name):
 
 def test_bpe_over_whole_texts_is_left_whole_if_it_merges_across_spaces():
     config = trained.config("llama_legacy")
-    assert isinstance(Tokenizer(config, [XVal()]).engine, SpecialRowsEngine)
+    assert isinstance(
+        Tokenizer(config, [XVal()], engine="tokenizers").engine, SpecialRowsEngine
+    )
     vocabulary, merges = config["model"]["vocab"], config["model"]["merges"]
     across = {
         "vocab": vocabulary | {"a\u2581": len(vocabulary) + 900},
@@ -133,7 +135,8 @@ def test_bpe_over_whole_texts_is_left_whole_if_it_merges_across_spaces():
     }
     for change in (across, {"ignore_merges": True}, {"dropout": 0.5}):
         changed = config | {"model": config["model"] | change}
-        assert isinstance(Tokenizer(changed, [XVal()]).engine, TokenizersEngine)
+        tok = Tokenizer(changed, [XVal()], engine="tokenizers")
+        assert isinstance(tok.engine, TokenizersEngine)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,6 @@ from numtok.engines.interface import (
     NumtokTokens,
     Slots,
     byte_of_character,
-    is_byte_level,
     without_numbers,
 )
 from numtok.engines.pieces import Tokens, joined, pieces_between, put_together
@@ -56,17 +55,18 @@ NEVER_NORMALIZED_TO = {*range(0x20), 0x7F, 0xF1, 0xF2}
 
 
 class GigatokenEngine:
-    """Byte-level BPE by gigatoken; TokenizerError if it cannot encode the tokenizer exactly."""
+    """Byte-level BPE by gigatoken; TokenizerError if it cannot encode the tokenizer exactly.
+
+    ``unread``: bytes without a token: rows that hold one are not to be encoded with this engine.
+    """
 
     name = "gigatoken"
     is_fast = True
 
     def __init__(self, config: Config, tokens: NumtokTokens, parse_special: bool = False) -> None:
-        if not is_byte_level(config):
-            raise TokenizerError(f"it is not byte-level BPE but {config['model'].get('type')}")
         source, config = config, without_numbers(config, tokens, parse_special)
         _check_added_tokens(config["added_tokens"], two_forms=tokens.spaced >= 0)
-        config, self.bytes_without_token = _with_every_byte(config, source)
+        config, self.unread = _with_every_byte(config, source)
         if not parse_special:
             unread = [one["content"] for one in source["added_tokens"] or [] if one["special"]]
             read = [one["content"] for one in config["added_tokens"]]
