@@ -19,13 +19,21 @@ from typing import Any
 import numpy as np
 
 from numtok.arrays import file_cache
+from numtok.engines.cuts import cuts_at_spaces, tokens_to_leave_whole
 from numtok.engines.gigatoken.engine import GigatokenEngine
 from numtok.engines.gigatoken.sentencepiece import SentencePieceEngine
-from numtok.engines.interface import Config, Engine, NumtokTokens, Slots, is_byte_level
+from numtok.engines.interface import (
+    Config,
+    Engine,
+    NumtokTokens,
+    Slots,
+    is_byte_level,
+    without_numbers,
+)
 from numtok.engines.special_rows import SpecialRowsEngine, special_names
 from numtok.engines.tokenizer_json import to_json
 from numtok.engines.tokenizers_engine import TokenizersEngine
-from numtok.engines.words.engine import with_words_kept
+from numtok.engines.word_cache import WordCacheEngine
 from numtok.errors import NumtokError, TokenizerError
 
 
@@ -38,6 +46,8 @@ BELOW_USER_CODE = {
     "numtok", "numtok_torch", "numtok_cli", "functools", "click",
     "transformers", "datasets", "torch",
 }  # fmt: skip
+
+PREFIXES = "aeiousn"  # words for another one to stand after
 
 # Text in which tokenizers that are nearly alike differ: white space, contractions, scripts, marks,
 # emoji, code, and numbers beside all of them.
@@ -101,7 +111,15 @@ def make_engine(
 def _other_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:
     """``tokenizers``, with the ids of words cached where they are the same everywhere."""
     slow = TokenizersEngine(config, tokens, parse_special)
-    return slow if slow.has_rows or slow.is_fast else with_words_kept(slow, config, tokens)
+    source, two_forms = without_numbers(config, tokens, parse_special=True), tokens.spaced >= 0
+    added = {token["content"].strip().casefold() for token in source["added_tokens"]}
+    prefix = next((letter for letter in PREFIXES if letter not in added), None)
+    whole = slow.has_rows or slow.is_fast or prefix is None
+    if whole or not cuts_at_spaces(source, two_forms):
+        return slow
+    words = WordCacheEngine(slow, prefix, two_forms)
+    left = [name.encode() for name in tokens_to_leave_whole(source)]
+    return SpecialRowsEngine(words, lambda: slow, left) if left else words
 
 
 def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:

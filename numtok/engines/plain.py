@@ -8,10 +8,10 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from numtok.engines.cuts import regex_of
 from numtok.engines.hf_tokenizers import complete_library, load
 from numtok.engines.interface import Config, steps_of
 from numtok.engines.number_tokens import vocabulary_of
-from numtok.engines.pre_tokenizers import regex_of
 from numtok.engines.tokenizer_json import Model, numbered, tokenizer_errors
 from numtok.errors import TokenizerError
 from numtok.representations.plain import PlainForm

@@ -24,6 +24,7 @@ from numtok.engines.interface import (
     Mask,
     NumtokTokens,
     Slots,
+    steps_of,
     without_numbers,
 )
 from numtok.engines.number_tokens import ordinary_token
@@ -83,18 +84,24 @@ class TokenizersEngine:
 
     def encode_text(self, texts: list[str]) -> list[list[int]]:
         """Ids of texts without numbers."""
-        return [one.ids for one in self.encodings(texts, behind_number=False, offsets=False)]
+        return [one.ids for one in self.encodings(texts)]
 
-    def encodings(self, texts: list[str], behind_number: bool, offsets: bool) -> list[Any]:
+    def encodings(self, texts: list[str], behind_number: bool = False) -> list[Any]:
         """``tokenizers.Encoding`` of texts without numbers, or of a number, one character and one
-        token, and the text after it; with or without offsets.
+        token, and the text after it.
         """
         sentinel = self._character_beside(used_in("".join(texts)))
-        tokenizer = self._tokenizer(sentinel)
-        encode = tokenizer.encode_batch if offsets else tokenizer.encode_batch_fast
         given = [sentinel + text for text in texts] if behind_number else texts
         with tokenizer_errors("tokenizers cannot encode with it"):
-            return list(encode(given, add_special_tokens=False))
+            return list(self._tokenizer(sentinel).encode_batch(given, add_special_tokens=False))
+
+    @functools.cached_property
+    def trims_spaces(self) -> bool:
+        """Whether spans of tokens leave the spaces out with which they begin and end."""
+        return any(
+            step.get("trim_offsets")
+            for step in steps_of(self._config.get("post_processor"), "processors")
+        )
 
     def texts_between(self, ids: list[int], count: int) -> list[str]:
         """Return the text of ids before, between and after their ``count`` number tokens. Special

@@ -20,6 +20,7 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
+from numtok.engines.cuts import cuts_at_digits
 from numtok.engines.gigatoken.pool import GigatokenPool, pool_of
 from numtok.engines.gigatoken.stand_ins import Rules, Sources, classes, put_in, write
 from numtok.engines.gigatoken.unsafe_characters import (
@@ -39,7 +40,6 @@ from numtok.engines.interface import (
     without_numbers,
 )
 from numtok.engines.pieces import Tokens, joined, pieces_between, put_together
-from numtok.engines.pre_tokenizers import is_known
 from numtok.engines.tokenizer_json import Model
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
@@ -75,7 +75,7 @@ class GigatokenEngine:
         self._config = config
         added = config["added_tokens"]
         self._two_forms = tokens.spaced >= 0
-        is_cut_at_digits = _is_usual(config) and is_known(config["pre_tokenizer"])
+        is_cut_at_digits = _is_usual(config) and cuts_at_digits(config["pre_tokenizer"])
         words = [token for token in added if not _is_run(token)]
         self._has_runs = len(words) < len(added)
         vocabulary = (self._bare if is_cut_at_digits else self._complete).vocab

@@ -19,6 +19,7 @@ import numpy as np
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
+from numtok.engines.cuts import MARK
 from numtok.engines.gigatoken.pool import pool_of
 from numtok.engines.interface import (
     Config,
@@ -35,7 +36,6 @@ from numtok.engines.pieces import SPACE, Tokens, pieces_between, put_together
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.numbers import Numbers
 
-MARK = "\u2581"  # what SentencePiece writes for a space
 TO_MARK = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
 PREPEND = {"type": "Prepend", "prepend": MARK}
 UNUSUAL = ("dropout", "ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")
@@ -148,10 +148,10 @@ def _write(pieces, begins, prefix, stand_in, out):  # type: ignore[no-untyped-de
         if prefix.as_text and begins_row:  # a number may be what follows
             next_row = begins[row] if row < begins.size else count
             has_text = has_text or piece + 1 < next_row
-        if has_text and (prefix.row if begins_row else prefix.number):
-            if prefix.always or not _begins_with_space(text[first:last]):
-                out[filled] = SPACE
-                filled += 1
+        has_prefix = has_text and (prefix.row if begins_row else prefix.number)
+        if has_prefix and (prefix.always or not _begins_with_space(text[first:last])):
+            out[filled] = SPACE
+            filled += 1
         for k in range(first, last):
             out[filled] = text[k]
             filled += 1
