@@ -113,8 +113,8 @@ def _other_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> 
     slow = TokenizersEngine(config, tokens, parse_special)
     source, two_forms = without_numbers(config, tokens, parse_special=True), tokens.spaced >= 0
     added = {token["content"].strip().casefold() for token in source["added_tokens"]}
-    prefix = next((letter for letter in PREFIXES if letter not in added), None)
-    whole = slow.has_rows or slow.is_fast or prefix is None
+    prefix = next((letter for letter in PREFIXES if letter not in added), "")
+    whole = slow.has_rows or slow.is_fast or not prefix
     if whole or not cuts_at_spaces(source, two_forms):
         return slow
     words = WordCacheEngine(slow, prefix, two_forms)
@@ -124,11 +124,11 @@ def _other_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> 
 
 def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:
     """gigatoken, once it is known to give the same ids; TokenizerError if it does not."""
+    make_slow = functools.partial(_other_engine, config, tokens, parse_special)
     gigatoken: GigatokenEngine | SentencePieceEngine
     if is_byte_level(config):
-        gigatoken = GigatokenEngine(config, tokens, parse_special)
+        gigatoken = GigatokenEngine(config, tokens, parse_special, make_slow)
     else:
-        make_slow = functools.partial(_other_engine, config, tokens, parse_special)
         gigatoken = SentencePieceEngine(config, tokens, make_slow)
     fast: Engine = gigatoken
     if gigatoken.unread:

@@ -17,7 +17,6 @@ from typing import Any
 from transformers import PreTrainedTokenizerFast
 
 from numtok.engines.hf_tokenizers import library, load
-from numtok.engines.offsets import TokenForms
 from numtok.engines.tokenizer_json import load_source
 from numtok.hf import loading
 from numtok.hf.marks import Marks, marks_for
@@ -43,11 +42,6 @@ class BackendState:
     def numbers_stay(self) -> bool:
         """Whether numbers are ordinary text."""
         return self.numtok.representations[0].stays_text
-
-    @functools.cached_property
-    def token_forms(self) -> TokenForms | None:
-        """How wide every token is; None if the text may be another one when it is cut into them."""
-        return TokenForms.of(self.numtok.config)
 
     @functools.cached_property
     def one_token(self) -> bool:

@@ -12,6 +12,7 @@ import functools
 import itertools
 import re
 import unicodedata
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,7 @@ from numtok.engines.gigatoken.unsafe_characters import (
 from numtok.engines.interface import (
     Config,
     Encoded,
+    Engine,
     Ints,
     Mask,
     NumtokTokens,
@@ -41,7 +43,6 @@ from numtok.engines.interface import (
 )
 from numtok.engines.pieces import Tokens, joined, pieces_between, put_together
 from numtok.engines.tokenizer_json import Model
-from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
 
@@ -58,12 +59,19 @@ class GigatokenEngine:
     """Byte-level BPE by gigatoken; TokenizerError if it cannot encode the tokenizer exactly.
 
     ``unread``: bytes without a token: rows that hold one are not to be encoded with this engine.
+    ``make_slow``: makes an engine with the same ids for what gigatoken cannot tell.
     """
 
     name = "gigatoken"
     is_fast = True
 
-    def __init__(self, config: Config, tokens: NumtokTokens, parse_special: bool = False) -> None:
+    def __init__(
+        self,
+        config: Config,
+        tokens: NumtokTokens,
+        parse_special: bool,
+        make_slow: Callable[[], Engine],
+    ) -> None:
         source, config = config, without_numbers(config, tokens, parse_special)
         _check_added_tokens(config["added_tokens"], two_forms=tokens.spaced >= 0)
         config, self.unread = _with_every_byte(config, source)
@@ -71,8 +79,7 @@ class GigatokenEngine:
             unread = [one["content"] for one in source["added_tokens"] or [] if one["special"]]
             read = [one["content"] for one in config["added_tokens"]]
             _check_unread_tokens(unread, read, two_forms=tokens.spaced >= 0)
-        self._make_slow = functools.partial(TokenizersEngine, source, tokens, parse_special)
-        self._config = config
+        self._make_slow, self._config = make_slow, config
         added = config["added_tokens"]
         self._two_forms = tokens.spaced >= 0
         is_cut_at_digits = _is_usual(config) and cuts_at_digits(config["pre_tokenizer"])
@@ -97,7 +104,7 @@ class GigatokenEngine:
         self._words = _alternatives([token["content"] for token in words])
 
     @functools.cached_property
-    def slow(self) -> TokenizersEngine:
+    def slow(self) -> Engine:
         """The engine with the same ids."""
         return self._make_slow()
 
@@ -158,8 +165,8 @@ class GigatokenEngine:
         return places
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """None: the bytes of its tokens tell (:mod:`numtok.engines.offsets`)."""
-        return None
+        """Those of the engine with the same ids."""
+        return self.slow.spans(rows, slots)
 
     def _unsafe_positions(self, text: npt.NDArray[np.uint8], offsets: Ints) -> tuple[Ints, bool]:
         """Positions of unsafe characters, and of the first characters of added tokens; and whether
@@ -188,8 +195,9 @@ class GigatokenEngine:
         ids = np.split(tokens.ids, tokens.offsets[1:-1])
         which = np.unique(np.searchsorted(offsets, others, "right") - 1).tolist()
         texts = [text[offsets[k] : offsets[k + 1]].tobytes().decode() for k in which]
-        for k, by_tokenizers in zip(which, self.slow.encode_text(texts), strict=True):
-            ids[k] = np.array(by_tokenizers, np.uint32)
+        encoded = self.slow.encode(TextRows.of(texts), Slots.none(len(texts)))
+        for k, by_slow in zip(which, np.split(encoded.ids, encoded.offsets[1:-1]), strict=True):
+            ids[k] = by_slow.view(np.uint32)
         lengths = np.fromiter(map(len, ids), np.int64, len(ids))
         return Tokens(np.concatenate(ids), memory.offsets_of(lengths))
 
