@@ -29,9 +29,9 @@ from numtok.engines.interface import (
 )
 from numtok.engines.number_tokens import ordinary_token
 from numtok.engines.pieces import Tokens, put_together
-from numtok.engines.plain import with_rows_in_text
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
 from numtok.engines.tokenizer_json import tokenizer_errors
+from numtok.engines.vocabulary_rows import with_rows_in_text
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.numbers import Numbers
 

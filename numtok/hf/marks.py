@@ -1,7 +1,7 @@
 """Marks: private-use characters that stand for numbers while ``tokenizers`` has a text. A copy of the
 tokenizer has them as added tokens in place of ``[NUM]``, so that a literal ``[NUM]`` is ordinary
 text; a spelled-out number is one mark per token. Where numbers are tokens of the text, marks may be
-rows of the vocabulary (:func:`numtok.engines.plain.with_rows_in_text`).
+rows of the vocabulary (:func:`numtok.engines.vocabulary_rows.with_rows_in_text`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from numtok.arrays import memory
 from numtok.engines.hf_tokenizers import load
 from numtok.engines.interface import Slots
 from numtok.engines.number_tokens import ordinary_token
-from numtok.engines.plain import with_rows_in_text
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
+from numtok.engines.vocabulary_rows import with_rows_in_text
 from numtok.numbers.numbers import Numbers
 from numtok.representations import NUM
 from numtok.tokenizer.tokenizer import Tokenizer

@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from numtok.arrays.text_rows import ArrowArray, TextRows, Texts
 from numtok.engines.interface import Engine, Slots
-from numtok.engines.plain import plain_config
 from numtok.engines.tokenizer_json import load_source
 from numtok.errors import InputError, SchemaError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
@@ -39,6 +38,7 @@ from numtok.tokenizer.encode import (
     number_tokens,
     with_text,
 )
+from numtok.tokenizer.export import plain_config
 from numtok.tokenizer.find import EncodeReport, NumberFinder
 from numtok.tokenizer.metadata import LEADING_SPACE, tokenizer_told
 from numtok.tokenizer.vocabulary import NumberVocabulary, Spelling, ids_of_one, share_tokens
