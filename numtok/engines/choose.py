@@ -1,4 +1,4 @@
-"""The text between numbers to token ids: which engine does it, and whether it does it right.
+"""Choose the engine that encodes the text between numbers, and check that it gives the right ids.
 
 The contract: the ids are those that the source tokenizer gives to the text with every number
 replaced by an added token (``AddedToken(normalized=False, special=False)``), and for byte-level BPE
@@ -20,9 +20,7 @@ import numpy as np
 
 from numtok.arrays import file_cache
 from numtok.engines.cuts import cuts_at_spaces, tokens_to_leave_whole
-from numtok.engines.gigatoken.engine import GigatokenEngine
-from numtok.engines.gigatoken.sentencepiece import SentencePieceEngine
-from numtok.engines.interface import (
+from numtok.engines.engine import (
     Config,
     Engine,
     NumtokTokens,
@@ -30,6 +28,8 @@ from numtok.engines.interface import (
     is_byte_level,
     without_numbers,
 )
+from numtok.engines.gigatoken.byte_level import ByteLevelEngine
+from numtok.engines.gigatoken.sentencepiece import SentencePieceEngine
 from numtok.engines.special_rows import SpecialRowsEngine, special_names
 from numtok.engines.tokenizer_json import to_json
 from numtok.engines.tokenizers_engine import TokenizersEngine
@@ -109,7 +109,7 @@ def make_engine(
 
 
 def _other_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:
-    """``tokenizers``, with the ids of words cached where they are the same everywhere."""
+    """Return ``tokenizers``, with a cache of words where they have the same ids everywhere."""
     slow = TokenizersEngine(config, tokens, parse_special)
     source, two_forms = without_numbers(config, tokens, parse_special=True), tokens.spaced >= 0
     added = {token["content"].strip().casefold() for token in source["added_tokens"]}
@@ -123,11 +123,11 @@ def _other_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> 
 
 
 def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:
-    """gigatoken, once it is known to give the same ids; TokenizerError if it does not."""
+    """Return gigatoken, once it has given the same ids; TokenizerError if it does not."""
     make_slow = functools.partial(_other_engine, config, tokens, parse_special)
-    gigatoken: GigatokenEngine | SentencePieceEngine
+    gigatoken: ByteLevelEngine | SentencePieceEngine
     if is_byte_level(config):
-        gigatoken = GigatokenEngine(config, tokens, parse_special, make_slow)
+        gigatoken = ByteLevelEngine(config, tokens, parse_special, make_slow)
     else:
         gigatoken = SentencePieceEngine(config, tokens, make_slow)
     fast: Engine = gigatoken
@@ -135,7 +135,7 @@ def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> E
         fast = SpecialRowsEngine(gigatoken, lambda: gigatoken.slow, gigatoken.unread)
     file_cache.cached(
         "same-ids",
-        _given(config, tokens, parse_special),
+        _key_of_comparison(config, tokens, parse_special),
         lambda: _compare(fast, gigatoken.slow, tokens, config["model"]["merges"]),
     )
     return fast
@@ -152,8 +152,8 @@ def _level_of_caller() -> int:
     return level
 
 
-def _given(config: Config, tokens: NumtokTokens, parse_special: bool) -> list[str]:
-    """All that the outcome of :func:`_compare` depends on beside numtok's own source."""
+def _key_of_comparison(config: Config, tokens: NumtokTokens, parse_special: bool) -> list[str]:
+    """Return all that the outcome of :func:`_compare` depends on beside numtok's own source."""
     installed = map(importlib.metadata.version, ("gigatoken", "tokenizers"))
     return [to_json(config), repr((tokens, parse_special, *installed, platform.machine()))]
 

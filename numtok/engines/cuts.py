@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numtok.engines.interface import Config, steps_of
+from numtok.engines.engine import Config, steps_of
 from numtok.engines.number_tokens import vocabulary_of
 
 _CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -72,7 +72,7 @@ def cuts_at_digits(pre_tokenizer: dict[str, Any]) -> bool:
 
 
 def regex_of(split: dict[str, Any]) -> str | None:
-    """The pattern of a Split; None if it is a string."""
+    """Return the pattern of a Split; None if it is a string."""
     pattern = split.get("pattern")
     return pattern.get("Regex") if isinstance(pattern, dict) else None
 
@@ -96,8 +96,8 @@ def cuts_at_spaces(config: Config, two_forms: bool) -> bool:
 
 
 def tokens_to_leave_whole(config: Config) -> list[str]:
-    """The added tokens after which a space is not as after a word: those that strip it, or all if
-    a normalizer looks at the first space of a text.
+    """Return the added tokens after which a space is not as after a word: those that strip it, or
+    all if a normalizer looks at the first space of a text.
     """
     kinds = {step["type"] for step in steps_of(config.get("normalizer"), "normalizers")}
     return [

@@ -18,7 +18,7 @@ OWN_SYMBOL = re.compile(r" ?\[NUM:[^\[\]]+\]")
 def add_number_tokens(
     config: dict[str, Any], representation: Representation, two_forms: bool
 ) -> tuple[dict[str, Any], dict[str, int]]:
-    """``config`` with the tokens that the representation (the first of those combined) needs, and
+    """Return ``config`` with the tokens that the representation (the first of those combined) needs, and
     the ids of all of them.
 
     Ids are given out in a fixed order after the largest there is; tokens that are there already
@@ -50,7 +50,7 @@ def add_number_tokens(
 
 
 def ordinary_token(number: int, content: str) -> dict[str, Any]:
-    """An entry of ``added_tokens`` that is found as it stands, and is not special."""
+    """Return an entry of ``added_tokens`` that is found as it stands, and is not special."""
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
     return {"id": number, "content": content, **flags}
 
@@ -75,7 +75,7 @@ def _check_own(
 def own_tokens(
     config: dict[str, Any], tokens: Mapping[str, int], named: Collection[str]
 ) -> dict[str, int]:
-    """Content and id of the added tokens that are numtok's, not the source's: those in use, and of
+    """Return content and id of the added tokens that are numtok's, not the source's: those in use, and of
     other representations that were saved before.
 
     In a text they are never tokens.
@@ -90,7 +90,7 @@ def own_tokens(
 
 
 def vocabulary_of(config: dict[str, Any]) -> Mapping[str, int]:
-    """Token to id, of the model without added tokens; a Unigram model has a list."""
+    """Return token to id, of the model without added tokens; a Unigram model has a list."""
     vocabulary = config["model"]["vocab"]
     if isinstance(vocabulary, list):
         return {token: number for number, (token, _) in enumerate(vocabulary)}

@@ -22,12 +22,12 @@ CodePoints = npt.NDArray[np.int64]
 
 @functools.cache
 def _all() -> CodePoints:
-    """Every private-use character, in the order of preference."""
+    """Return every private-use character, in the order of preference."""
     return np.concatenate([np.arange(first, last) for first, last in RANGES])
 
 
 def used_in(text: str | npt.NDArray[np.uint8]) -> CodePoints:
-    """The code points from U+E000 on that are in a text, or in UTF-8 bytes; ascending, each once."""
+    """Return the code points from U+E000 on in a text, or in UTF-8 bytes; ascending, each once."""
     if not isinstance(text, str):  # 0xEE leads to U+E000, and what is above to what follows
         text = text.tobytes().decode() if (text >= 0xEE).any() else ""
     if text.isascii():
@@ -37,13 +37,13 @@ def used_in(text: str | npt.NDArray[np.uint8]) -> CodePoints:
 
 
 def used_in_tokens(config: dict[str, Any]) -> CodePoints:
-    """Likewise in the vocabulary and the added tokens of a tokenizer.json."""
+    """Return the code points from U+E000 on in the vocabulary and the added tokens of a tokenizer.json."""
     added = (token["content"] for token in config.get("added_tokens") or [])
     return used_in("".join([*vocabulary_of(config), *added]))
 
 
 def unused(used: CodePoints, count: int = 1) -> CodePoints:
-    """``count`` private-use characters not in ``used``; InputError if there are too few."""
+    """Return ``count`` private-use characters not in ``used``; InputError if there are too few."""
     free = _all()[~np.isin(_all(), used)] if len(used) else _all()
     if len(free) < count:
         raise InputError(

@@ -47,14 +47,14 @@ class TokensWithDigits:
         return self._pattern is not None
 
     def spans_in(self, text: bytes) -> list[tuple[int, int]] | None:
-        """Where they are in one text; None if only :meth:`outside` can tell."""
+        """Return the spans of the tokens in one text; None if only :meth:`outside` can tell."""
         if self._pattern is None or self._common not in text:
             return None if self._normalized else []
         found = [match.span() for match in self._pattern.finditer(text)]
         return None if self._normalized or (found and self._whole_words) else found
 
     def outside(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
-        """bool[n]: which numbers do not overlap one of the tokens in their text."""
+        """Return bool[n]: which numbers do not overlap one of the tokens in their text."""
         if self._pattern is None or not len(numbers):
             return np.ones(len(numbers), np.bool_)
         rows = numbers.rows
@@ -74,7 +74,7 @@ class TokensWithDigits:
         return np.asarray(~overlaps)
 
     def _spans(self, text: bytes, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """int64[n, 2]: where the tokens stand, each within one row."""
+        """Return int64[n, 2], the spans of the tokens, each within one row."""
         assert self._pattern is not None
         found = list(self._pattern.finditer(text))
         spans = np.array([match.span() for match in found], np.int64).reshape(-1, 2)
@@ -90,7 +90,7 @@ class TokensWithDigits:
     def _normalized_spans(
         self, text: bytes, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.int64]:
-        """Likewise in the rows that hold numbers, found by ``tokenizers`` itself, which knows the
+        """Return int64[n, 2], the spans of the tokens in the rows that hold numbers, found by ``tokenizers`` itself, which knows the
         place of every character it changed.
         """
         wanted = {self._finder.token_to_id(word) for word in self._chosen}
@@ -106,7 +106,7 @@ class TokensWithDigits:
 
     @functools.cached_property
     def _finder(self) -> Any:
-        """A tokenizer of the added tokens alone."""
+        """Return a tokenizer of the added tokens alone."""
         complete_library("finding added tokens with digits in normalized text")
         unknown = "\ufdd0"  # a noncharacter, no added token
         model = {"type": "WordLevel", "vocab": {unknown: 0}, "unk_token": unknown}
@@ -116,7 +116,7 @@ class TokensWithDigits:
 
 @functools.cache
 def _word() -> Any:
-    r"""What `tokenizers` takes for a part of a word beside a `single_word` token: \w as in
+    r"""Return the pattern of what `tokenizers` takes for a part of a word beside a `single_word` token: \w as in
     Unicode's UTS 18.
     """
     import regex

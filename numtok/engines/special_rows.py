@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.interface import (
+from numtok.engines.engine import (
     Config,
     Encoded,
     Engine,
@@ -57,7 +57,7 @@ class SpecialRowsEngine:
 
     @functools.cached_property
     def slow(self) -> Engine:
-        """The engine of the other rows."""
+        """Return the engine of the other rows."""
         return self._make_slow()
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
@@ -74,7 +74,7 @@ class SpecialRowsEngine:
         return Encoded.joined(parts)
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
-        """By the engine that encodes the row."""
+        """Find the tokens by the engine that encodes the row."""
         named = self._have_unread(numbers.rows)
         wanted = np.ones(len(named), np.bool_) if wanted is None else wanted
         places = self.fast.first_tokens(encoded, numbers, wanted & ~named)
@@ -84,9 +84,7 @@ class SpecialRowsEngine:
         return places
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """Those of the fast engine (:meth:`~numtok.engines.words.engine.WordsEngine.spans`); None
-        if there is a row that it cannot read.
-        """
+        """Return the spans of the fast engine; None if there is a row that it cannot read."""
         return None if self._have_unread(rows).any() else self.fast.spans(rows, slots)
 
     def _have_unread(self, rows: TextRows) -> Mask:

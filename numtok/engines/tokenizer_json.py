@@ -44,7 +44,7 @@ class Model(dict[str, Any]):
 
     @functools.cached_property
     def text(self) -> str:
-        """As JSON."""
+        """Return the model as JSON."""
         return json.dumps(self)
 
     def __reduce__(self) -> tuple[type[Model], tuple[dict[str, Any]]]:
@@ -53,7 +53,7 @@ class Model(dict[str, Any]):
 
 @contextlib.contextmanager
 def tokenizer_errors(what: str) -> Iterator[None]:
-    """Whatever a library in Rust raises or panics with (no ``Exception``), as a TokenizerError that
+    """Raise what a library in Rust raises or panics with (no ``Exception``) as a TokenizerError that
     says ``what`` could not be done.
     """
     try:
@@ -66,7 +66,7 @@ def tokenizer_errors(what: str) -> Iterator[None]:
 
 
 def to_json(config: Mapping[str, Any]) -> str:
-    """``json.dumps(config)``, with the text of the model if it has one already."""
+    """Return ``json.dumps(config)``, with the text of the model if it has one already."""
     parts = (
         f"{json.dumps(name)}: {part.text if isinstance(part, Model) else json.dumps(part)}"
         for name, part in config.items()
@@ -75,7 +75,7 @@ def to_json(config: Mapping[str, Any]) -> str:
 
 
 def sealed(text: str) -> str:
-    """The text of a tokenizer.json, put where only numtok reads it: any other reader would cut
+    """Return the text of a tokenizer.json, put where only numtok reads it: any other reader would cut
     numbers as ordinary text, and fails on this one with :data:`ADVICE`.
     """
     refusal: dict[str, Any] = {"version": ADVICE, "model": {"type": ADVICE}, "added_tokens": []}
@@ -84,7 +84,7 @@ def sealed(text: str) -> str:
 
 
 def load_source(source: Any = None) -> dict[str, Any]:
-    """The tokenizer.json of ``source``.
+    """Return the tokenizer.json of ``source``.
 
     Raises:
         TokenizerError: if there is none, or it is not a tokenizer.json.
@@ -107,7 +107,7 @@ def load_source(source: Any = None) -> dict[str, Any]:
 
 
 def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
-    """``config`` with the ids that its added tokens really have: ``tokenizers`` does not read them,
+    """Return ``config`` with the ids that its added tokens really have: ``tokenizers`` does not read them,
     it numbers those it does not know anew.
 
     Raises:
@@ -145,13 +145,13 @@ def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
 
 
 def fingerprint(config: dict[str, Any]) -> str:
-    """A short hash of JSON: equal for equal content, whatever the order of keys."""
+    """Return a short hash of JSON: equal for equal content, whatever the order of keys."""
     text = json.dumps(config, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def essential(config: dict[str, Any]) -> dict[str, Any]:
-    """What decides on the ids in a tokenizer.json, in one way of writing it: `tokenizers` and
+    """Return what decides on the ids in a tokenizer.json, in one way of writing it: `tokenizers` and
     transformers write the same differently.
 
     Merges are pairs, a template without special tokens is none, and truncation and padding, which
@@ -216,7 +216,7 @@ def _download(hub_id: str) -> Path:
 
 
 def read_json(path: Path) -> Any:
-    """The JSON in a file.
+    """Return the JSON in a file.
 
     Raises:
         TokenizerError: if it is none, or none that Python reads: nested without end, integers of
@@ -258,7 +258,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _check_vocabulary(vocabulary: dict[str, Any] | list[Any], name: Any) -> None:
-    """Every token has an id of its own, or is in a list with its score."""
+    """Check that every token has an id of its own, or is in a list with its score."""
     if isinstance(vocabulary, dict):
         if not {int}.issuperset(map(type, vocabulary.values())):
             odd = next(token for token, number in vocabulary.items() if type(number) is not int)
@@ -283,7 +283,7 @@ def _check_vocabulary(vocabulary: dict[str, Any] | list[Any], name: Any) -> None
 
 
 def _check_merges(model: dict[str, Any], name: Any) -> None:
-    """`tokenizers` ends the process where a merge has not the prefix that it takes away."""
+    """Check that merges have the prefix that `tokenizers` takes away: else it ends the process."""
     prefix, merges = model.get("continuing_subword_prefix"), model.get("merges")
     if not isinstance(prefix, str) or not isinstance(merges, list):
         return
@@ -297,7 +297,7 @@ def _check_merges(model: dict[str, Any], name: Any) -> None:
 
 
 def _check_parts(config: dict[str, Any], name: Any) -> None:
-    """Every component is an object with a type, and a sequence has a list of them."""
+    """Check that every component is an object with a type, and a sequence has a list of them."""
     parts = [(part, config.get(part)) for part in CHILDREN]
     while parts:
         part, content = parts.pop()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from numtok.engines.cuts import regex_of
-from numtok.engines.interface import Config, steps_of
+from numtok.engines.engine import Config, steps_of
 from numtok.engines.number_tokens import vocabulary_of
 from numtok.engines.tokenizer_json import Model
 from numtok.errors import TokenizerError
@@ -19,7 +19,7 @@ CUTS_AT_SPACES = ("WhitespaceSplit", "Metaspace")
 
 
 def with_rows_in_text(config: Config, rows: Sequence[str]) -> Config | None:
-    """``config`` with single characters as rows of its vocabulary, cut from the text around them,
+    """Return ``config`` with single characters as rows of its vocabulary, cut from the text around them,
     where added tokens would change that text: SentencePiece puts a space at the beginning of what
     stands between two. None for other tokenizers.
 
@@ -37,7 +37,7 @@ def with_rows_in_text(config: Config, rows: Sequence[str]) -> Config | None:
 
 
 def with_splits(source: Config, patterns: Iterable[str]) -> Config:
-    """The source with these cuts, before its own; or after, if it puts a space before pieces."""
+    """Return the source with these cuts, before its own; or after, if it puts a space before pieces."""
     ours = [
         {"type": "Split", "pattern": {"Regex": one}, "behavior": "Isolated", "invert": False}
         for one in patterns
@@ -58,7 +58,7 @@ def with_splits(source: Config, patterns: Iterable[str]) -> Config:
 
 
 def _with_groups(step: dict[str, Any]) -> dict[str, Any]:
-    """A pattern that would cut our groups into digits, as Qwen's, without that."""
+    """Return a step whose pattern would cut our groups into digits, as Qwen's, without that."""
     if (pattern := regex_of(step)) is None:
         return step
     whole = pattern.replace(r"|\p{N}|", r"|[0-9]{1,3}|\p{N}|")

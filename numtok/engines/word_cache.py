@@ -2,7 +2,7 @@
 (:mod:`numtok.engines.cuts`): text repeats its words, and ``tokenizers`` takes most of its time to
 begin with each anew.
 
-In and out: as every engine (:mod:`numtok.engines.interface`).
+In and out: as every engine (:mod:`numtok.engines.engine`).
 
 A word goes from one cut to the next, with the space before it. What a tokenizer does with it
 depends on whether the text or a number's token begins before it, or another word, so it is encoded
@@ -22,8 +22,8 @@ import numpy.typing as npt
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.interface import Encoded, Ints, Mask, Slots
-from numtok.engines.pieces import SPACE, Pieces, Tokens, pieces_between, put_together
+from numtok.engines.chunks import SPACE, Chunks, Tokens, chunks_between, interleave
+from numtok.engines.engine import Encoded, Ints, Mask, Slots
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.numbers.numbers import Numbers
 
@@ -71,16 +71,16 @@ NONE = Words(
 )
 
 
-class WordsOfPieces(NamedTuple):
-    """The words of pieces of text."""
+class WordsOfChunks(NamedTuple):
+    """The words of chunks of text."""
 
     which: Ints  # int64[words], where each is in ``known``
-    per_piece: Ints  # int64[pieces + 1], offsets of the words of each piece
+    per_chunk: Ints  # int64[chunks + 1], offsets of the words of each chunk
     known: Words
 
     @property
     def tokens(self) -> int:
-        """How many tokens they have."""
+        """Return how many tokens the words have."""
         return int(np.diff(self.known.offsets)[self.which].sum())
 
 
@@ -104,26 +104,26 @@ class WordCacheEngine:
         return len(self._places)
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
-        pieces, begins = self._pieces(rows, slots)
-        found = self._find(pieces, begins)
+        chunks, begins = self._chunks(rows, slots)
+        found = self._find(chunks, begins)
         if found is None:
             return self.slow.encode(rows, slots)
         ids = memory.empty(found.tokens, np.uint32)
-        tokens = Tokens(ids, memory.empty(len(found.per_piece), np.int64))
+        tokens = Tokens(ids, memory.empty(len(found.per_chunk), np.int64))
         _gather(found, tokens)
-        return put_together(tokens, pieces.spaced, slots)
+        return interleave(tokens, chunks.spaced, slots)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """int64[t, 2]: the characters that each token of the rows covers, if every number is one
+        """Return int64[t, 2], the characters that each token of the rows covers, if every number is one
         token; None for text without many words that come again.
         """
-        pieces, begins = self._pieces(rows, slots)
-        found = self._find(pieces, begins)
+        chunks, begins = self._chunks(rows, slots)
+        found = self._find(chunks, begins)
         if found is None:
             return None
-        spans = memory.empty(2 * (found.tokens + len(pieces.spaced)), np.int64).reshape(-1, 2)
-        trimmed = pieces.spaced & self.slow.trims_spaces
-        return spans if _fill_spans(found, pieces, begins, trimmed, spans) else None
+        spans = memory.empty(2 * (found.tokens + len(chunks.spaced)), np.int64).reshape(-1, 2)
+        trimmed = chunks.spaced & self.slow.trims_spaces
+        return spans if _fill_spans(found, chunks, begins, trimmed, spans) else None
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
         """Find the tokens by the characters that they cover; by ``tokenizers`` where words do not
@@ -138,25 +138,25 @@ class WordCacheEngine:
         _find_tokens(spans, encoded.offsets, *text, numbers.per_document(), numbers.start, places)
         return places
 
-    def _pieces(self, rows: TextRows, slots: Slots) -> tuple[Pieces, Mask]:
-        """Return the pieces between numbers, and which ones begin a row."""
-        pieces = pieces_between(rows, slots, self._two_forms)
-        begins = np.zeros(len(pieces.documents), np.bool_)
+    def _chunks(self, rows: TextRows, slots: Slots) -> tuple[Chunks, Mask]:
+        """Return the chunks between numbers, and which ones begin a row."""
+        chunks = chunks_between(rows, slots, self._two_forms)
+        begins = np.zeros(len(chunks.spans), np.bool_)
         begins[slots.per_document[:-1] + np.arange(len(rows))] = True
-        return pieces, begins
+        return chunks, begins
 
-    def _find(self, pieces: Pieces, begins: Mask) -> WordsOfPieces | None:
-        """Return the words of pieces; None if no more words are cached and too many are new: text
+    def _find(self, chunks: Chunks, begins: Mask) -> WordsOfChunks | None:
+        """Return the words of chunks; None if no more words are cached and too many are new: text
         without many words that come again, which is quicker as it is.
         """
-        words, per_piece = words_of(pieces.text, pieces.documents, begins)
+        words, per_chunk = words_of(chunks.text, chunks.spans, begins)
         places: list[int | None] = list(map(self._places.get, words))
         known = self._known  # read after the places, so that it has all of them
         if None in places:
             if len(self) >= MOST_KEPT and places.count(None) * ONE_NEW_IN > len(places):
                 return None
             known = self._with_new(words, places)
-        return WordsOfPieces(np.array(places, np.int64), per_piece, known)
+        return WordsOfChunks(np.array(places, np.int64), per_chunk, known)
 
     def _with_new(self, words: Sequence[bytes], places: list[int | None]) -> Words:
         """Fill in the places of new words, and return where all are.
@@ -201,31 +201,31 @@ class WordCacheEngine:
         return found
 
 
-def words_of(text: npt.NDArray[np.uint8], pieces: Ints, begins: Mask) -> tuple[list[bytes], Ints]:
-    """(the words of pieces, int64[n, 2] begins and ends in the text, bool[n] whether each begins a
-    row; int64[n + 1] offsets of each piece's).
+def words_of(text: npt.NDArray[np.uint8], chunks: Ints, begins: Mask) -> tuple[list[bytes], Ints]:
+    """Return (the words of chunks, int64[n, 2] begins and ends in the text, bool[n] whether each begins a
+    row; int64[n + 1] offsets of each chunk's).
 
     The first word of each has BEGIN or BEHIND before it.
     """
     marked = memory.empty(
-        2 * len(pieces) + int((pieces[:, 1] - pieces[:, 0]).sum()) * 3 // 2 + 1, np.uint8
+        2 * len(chunks) + int((chunks[:, 1] - chunks[:, 0]).sum()) * 3 // 2 + 1, np.uint8
     )
-    per_piece = memory.empty(len(pieces) + 1, np.int64)
-    size = _mark(text, pieces, begins, _safe, marked, per_piece)
-    return (marked[:size].tobytes().split(bytes([INSIDE])) if size else []), per_piece
+    per_chunk = memory.empty(len(chunks) + 1, np.int64)
+    size = _mark(text, chunks, begins, _safe, marked, per_chunk)
+    return (marked[:size].tobytes().split(bytes([INSIDE])) if size else []), per_chunk
 
 
 @kernel
-def _mark(text, pieces, begins, safe, marked, per_piece):  # type: ignore[no-untyped-def]
-    """Copy the pieces with INSIDE before every word but the first; the number of bytes."""
+def _mark(text, chunks, begins, safe, marked, per_chunk):  # type: ignore[no-untyped-def]
+    """Copy the chunks with INSIDE before every word but the first; the number of bytes."""
     at, count = 0, 0
-    per_piece[0] = 0
-    for piece in range(pieces.shape[0]):
-        first, last = pieces[piece, 0], pieces[piece, 1]
-        if piece:
+    per_chunk[0] = 0
+    for chunk in range(chunks.shape[0]):
+        first, last = chunks[chunk, 0], chunks[chunk, 1]
+        if chunk:
             marked[at] = INSIDE
             at += 1
-        marked[at] = BEGIN if begins[piece] else BEHIND
+        marked[at] = BEGIN if begins[chunk] else BEHIND
         at += 1
         count += 1
         for k in range(first, last):
@@ -236,7 +236,7 @@ def _mark(text, pieces, begins, safe, marked, per_piece):  # type: ignore[no-unt
                 count += 1
             marked[at] = byte
             at += 1
-        per_piece[piece + 1] = count
+        per_chunk[chunk + 1] = count
     return at
 
 
@@ -253,35 +253,35 @@ def _is_cut(text, first, k, safe):  # type: ignore[no-untyped-def]
 
 @kernel
 def _gather(found, out):  # type: ignore[no-untyped-def]
-    """Fill in the ids of the pieces."""
+    """Fill in the ids of the chunks."""
     known, filled = found.known, 0
     out.offsets[0] = 0
-    for piece in range(found.per_piece.size - 1):
-        for word in range(found.per_piece[piece], found.per_piece[piece + 1]):
+    for chunk in range(found.per_chunk.size - 1):
+        for word in range(found.per_chunk[chunk], found.per_chunk[chunk + 1]):
             place = found.which[word]
             for token in range(known.offsets[place], known.offsets[place + 1]):
                 out.ids[filled] = known.ids[token]
                 filled += 1
-        out.offsets[piece + 1] = filled
+        out.offsets[chunk + 1] = filled
 
 
 @kernel
-def _fill_spans(found, pieces, begins, trimmed, spans):  # type: ignore[no-untyped-def]
+def _fill_spans(found, chunks, begins, trimmed, spans):  # type: ignore[no-untyped-def]
     """Fill in the spans of all tokens; whether each lies within its word. Those of numbers that are
     ``trimmed`` begin behind their space.
     """
     known, filled, characters, number = found.known, 0, 0, 0
-    for piece in range(begins.size):
-        if begins[piece]:
+    for chunk in range(begins.size):
+        if begins[chunk]:
             characters = 0
         else:
             spans[filled, 0] = characters + trimmed[number]
-            for at in range(pieces.documents[piece - 1, 1], pieces.documents[piece, 0]):
-                characters += pieces.text[at] & 0xC0 != 0x80
+            for at in range(chunks.spans[chunk - 1, 1], chunks.spans[chunk, 0]):
+                characters += chunks.text[at] & 0xC0 != 0x80
             spans[filled, 1] = characters
             filled += 1
             number += 1
-        for word in range(found.per_piece[piece], found.per_piece[piece + 1]):
+        for word in range(found.per_chunk[chunk], found.per_chunk[chunk + 1]):
             place = found.which[word]
             for token in range(known.offsets[place], known.offsets[place + 1]):
                 if known.spans[token, 0] < 0:

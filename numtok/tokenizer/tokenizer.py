@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays.text_rows import ArrowArray, TextRows, Texts
-from numtok.engines.interface import Engine, Slots
+from numtok.engines.engine import Engine, Slots
 from numtok.engines.tokenizer_json import load_source
 from numtok.errors import InputError, SchemaError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
-from numtok.engines.interface import NumtokTokens, is_byte_level, kind_of
+from numtok.engines.engine import NumtokTokens, is_byte_level, kind_of
 from numtok.engines.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
 from numtok.numbers.grammar import Grammar
 from numtok.representations import (
@@ -257,8 +257,8 @@ class NumberVocabulary:
         as_text = spelling is not None and spelling.reading is not None
         if as_text:
             plain = _size(config)  # no token: it stands for numbers within the engines
-        hidden = tuple(number for number in own.values() if number not in (plain, spaced))
-        return cls(config, tokens, own, spelling, NumtokTokens(plain, spaced, hidden, as_text))
+        reserved = tuple(number for number in own.values() if number not in (plain, spaced))
+        return cls(config, tokens, own, spelling, NumtokTokens(plain, spaced, reserved, as_text))
 
     @property
     def size(self) -> int:

@@ -9,12 +9,12 @@ import types
 import pytest
 import trained
 from engine_oracle import TAKES_ALL, Oracle, check
+from numtok.tokenizer.train import train_tokenizer
 
 from benchmarks import drop_in_tokenizers
 from benchmarks.corpus import DEFAULT_TOKENIZER, Corpus
 from numtok.engines import hf_tokenizers
 from numtok.engines.hf_tokenizers import is_version_1
-from numtok.engines.train import train_tokenizer
 from numtok.errors import MissingDependencyError, TokenizerError
 from numtok.representations import Digits, PlaceValue, Subword
 from numtok.tokenizer.tokenizer import Tokenizer

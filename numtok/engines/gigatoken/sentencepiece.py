@@ -5,7 +5,7 @@ tokenizer writes the token of its byte, which no merge knows: the text beside it
 beside an added token. Where an added token would have the tokenizer put a space before the text
 behind it, or a row before its first word, that space is written.
 
-In and out: as every engine (:mod:`numtok.engines.interface`).
+In and out: as every engine (:mod:`numtok.engines.engine`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
+from numtok.engines.chunks import SPACE, Tokens, chunks_between, interleave
 from numtok.engines.cuts import MARK
-from numtok.engines.gigatoken.pool import pool_of
-from numtok.engines.interface import (
+from numtok.engines.engine import (
     Config,
     Encoded,
     Engine,
@@ -32,7 +32,7 @@ from numtok.engines.interface import (
     steps_of,
     without_numbers,
 )
-from numtok.engines.pieces import SPACE, Tokens, pieces_between, put_together
+from numtok.engines.gigatoken.pool import pool_of
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.numbers import Numbers
 
@@ -65,24 +65,24 @@ class SentencePieceEngine:
         self, config: Config, tokens: NumtokTokens, make_slow: Callable[[], Engine]
     ) -> None:
         self._prefix = _prefix_of(config, tokens.as_text)
+        self._pool = pool_of(config | {"added_tokens": [], "post_processor": None})
         stand_in = _stand_in(config)
         self._stand_in, self._id = stand_in, config["model"]["vocab"][f"<0x{stand_in:02X}>"]
         added = without_numbers(config, tokens, parse_special=True)["added_tokens"]
         self.unread = [*(token["content"].encode() for token in added), bytes([stand_in])]
-        self._pool = pool_of(config | {"added_tokens": [], "post_processor": None})
         self._make_slow = make_slow
 
     @functools.cached_property
     def slow(self) -> Engine:
-        """The engine with the same ids."""
+        """Return the engine with the same ids."""
         return self._make_slow()
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
-        pieces = pieces_between(rows, slots, two_forms=False)
-        count = len(pieces.documents)
-        text = memory.empty(len(pieces.text) + 2 * count, np.uint8)
+        chunks = chunks_between(rows, slots, two_forms=False)
+        count = len(chunks.spans)
+        text = memory.empty(len(chunks.text) + 2 * count, np.uint8)
         begins = slots.per_document[:-1] + np.arange(len(rows))
-        text = text[: _write(pieces, begins, self._prefix, self._stand_in, text)]
+        text = text[: _write(chunks, begins, self._prefix, self._stand_in, text)]
         ids = self._pool.tokens(text, np.array([0, len(text)])).ids
         at = np.flatnonzero(ids == self._id)
         if len(at) != count:
@@ -93,14 +93,14 @@ class SentencePieceEngine:
         between = ids[at[0] :] if count else ids
         between = between[between != self._id]
         offsets = np.append(at - at[:1] - np.arange(count), len(between))
-        return put_together(Tokens(between, offsets), pieces.spaced, slots)
+        return interleave(Tokens(between, offsets), chunks.spaced, slots)
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
-        """Those of the engine with the same ids."""
+        """Find the tokens by the engine with the same ids."""
         return self.slow.first_tokens(encoded, numbers, wanted)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """Those of the engine with the same ids."""
+        """Return the spans of the engine with the same ids."""
         return self.slow.spans(rows, slots)
 
 
@@ -108,7 +108,9 @@ def _prefix_of(config: Config, as_text: bool) -> Prefix:
     """Return where spaces are put; TokenizerError for other tokenizers than those of the module."""
     model = config["model"]
     if model.get("type") != "BPE" or not model.get("byte_fallback") or any(map(model.get, UNUSUAL)):
-        raise TokenizerError(f"it is neither byte-level nor SentencePiece BPE but {model['type']}")
+        raise TokenizerError(
+            f"it is neither byte-level nor SentencePiece BPE but {model.get('type')}"
+        )
     normalizers = steps_of(config.get("normalizer"), "normalizers")
     steps = steps_of(config.get("pre_tokenizer"), "pretokenizers")
     if not steps and normalizers in ([TO_MARK], [PREPEND, TO_MARK]):
@@ -133,21 +135,21 @@ def _stand_in(config: Config) -> int:
 
 
 @kernel
-def _write(pieces, begins, prefix, stand_in, out):  # type: ignore[no-untyped-def]
-    """Write every piece behind a stand-in, with the space that the tokenizer would put there; the
+def _write(chunks, begins, prefix, stand_in, out):  # type: ignore[no-untyped-def]
+    """Write every chunk behind a stand-in, with the space that the tokenizer would put there; the
     number of bytes.
     """
-    text, count, filled, row = pieces.text, pieces.documents.shape[0], 0, 0
-    for piece in range(count):
-        first, last = pieces.documents[piece, 0], pieces.documents[piece, 1]
+    text, count, filled, row = chunks.text, chunks.spans.shape[0], 0, 0
+    for chunk in range(count):
+        first, last = chunks.spans[chunk, 0], chunks.spans[chunk, 1]
         out[filled] = stand_in
         filled += 1
-        begins_row = row < begins.size and begins[row] == piece
+        begins_row = row < begins.size and begins[row] == chunk
         row += begins_row
         has_text = first < last
         if prefix.as_text and begins_row:  # a number may be what follows
             next_row = begins[row] if row < begins.size else count
-            has_text = has_text or piece + 1 < next_row
+            has_text = has_text or chunk + 1 < next_row
         has_prefix = has_text and (prefix.row if begins_row else prefix.number)
         if has_prefix and (prefix.always or not _begins_with_space(text[first:last])):
             out[filled] = SPACE
@@ -160,6 +162,6 @@ def _write(pieces, begins, prefix, stand_in, out):  # type: ignore[no-untyped-de
 
 @merged_kernel
 def _begins_with_space(text):  # type: ignore[no-untyped-def]
-    """Whether there is a space, or what SentencePiece writes for one, at the front of a piece."""
+    """Whether there is a space, or what SentencePiece writes for one, at the front of a chunk."""
     is_mark = text.size > 2 and text[0] == 0xE2 and text[1] == 0x96 and text[2] == 0x81
     return is_mark or (text.size > 0 and text[0] == SPACE)

@@ -3,7 +3,7 @@ same ids.
 
 Where the pre-tokenizer is a known one, rows are encoded whole, with a digit in place of each number
 (:mod:`numtok.engines.gigatoken.stand_ins`). Where it is not, each chunk of text between two numbers
-is a document of its own (:mod:`numtok.engines.pieces`).
+is a document of its own (:mod:`numtok.engines.chunks`).
 """
 
 from __future__ import annotations
@@ -21,16 +21,9 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
+from numtok.engines.chunks import Tokens, chunks_between, interleave, joined
 from numtok.engines.cuts import cuts_at_digits
-from numtok.engines.gigatoken.pool import GigatokenPool, pool_of
-from numtok.engines.gigatoken.stand_ins import Rules, Sources, classes, put_in, write
-from numtok.engines.gigatoken.unsafe_characters import (
-    changed_positions,
-    changed_rows,
-    positions_of,
-    runs_of_spaces,
-)
-from numtok.engines.interface import (
+from numtok.engines.engine import (
     Config,
     Encoded,
     Engine,
@@ -41,7 +34,14 @@ from numtok.engines.interface import (
     byte_of_character,
     without_numbers,
 )
-from numtok.engines.pieces import Tokens, joined, pieces_between, put_together
+from numtok.engines.gigatoken.pool import GigatokenPool, pool_of
+from numtok.engines.gigatoken.stand_ins import Rules, Sources, classes, put_in, write
+from numtok.engines.gigatoken.unsafe_characters import (
+    changed_positions,
+    changed_rows,
+    positions_of,
+    runs_of_spaces,
+)
 from numtok.engines.tokenizer_json import Model
 from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
@@ -55,7 +55,7 @@ MANY_RUNS = 1 << 10  # one in so many bytes: then a tokenizer that reads them co
 NEVER_NORMALIZED_TO = {*range(0x20), 0x7F, 0xF1, 0xF2}
 
 
-class GigatokenEngine:
+class ByteLevelEngine:
     """Byte-level BPE by gigatoken; TokenizerError if it cannot encode the tokenizer exactly.
 
     ``unread``: bytes without a token: rows that hold one are not to be encoded with this engine.
@@ -105,30 +105,30 @@ class GigatokenEngine:
 
     @functools.cached_property
     def slow(self) -> Engine:
-        """The engine with the same ids."""
+        """Return the engine with the same ids."""
         return self._make_slow()
 
     @functools.cached_property
     def _complete(self) -> GigatokenPool:
-        """The tokenizer as it is."""
+        """Return the tokenizer as it is."""
         return pool_of(self._config)
 
     @functools.cached_property
     def _bare(self) -> GigatokenPool:
-        """The tokenizer without added tokens and normalizer."""
+        """Return the tokenizer without added tokens and normalizer."""
         return pool_of(self._config | {"added_tokens": [], "normalizer": None})
 
     @functools.cached_property
     def _with_runs(self) -> GigatokenPool:
-        """The tokenizer without normalizer and added tokens but runs of spaces."""
+        """Return the tokenizer without normalizer and added tokens but runs of spaces."""
         runs = [token for token in self._config["added_tokens"] if _is_run(token)]
         return pool_of(self._config | {"added_tokens": runs, "normalizer": None})
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         if self._rules is None:
-            pieces = pieces_between(rows, slots, self._two_forms)
-            tokens = self._complete_tokens(pieces.text, pieces.documents)
-            return put_together(tokens, pieces.spaced, slots)
+            chunks = chunks_between(rows, slots, self._two_forms)
+            tokens = self._complete_tokens(chunks.text, chunks.spans)
+            return interleave(tokens, chunks.spaced, slots)
         text = rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]
         unsafe, runs = self._unsafe_positions(text, rows.offsets - rows.offsets[0])
         written = write(text, rows, slots, unsafe, self._rules._replace(runs=runs))
@@ -165,11 +165,11 @@ class GigatokenEngine:
         return places
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """Those of the engine with the same ids."""
+        """Return the spans of the engine with the same ids."""
         return self.slow.spans(rows, slots)
 
     def _unsafe_positions(self, text: npt.NDArray[np.uint8], offsets: Ints) -> tuple[Ints, bool]:
-        """Positions of unsafe characters, and of the first characters of added tokens; and whether
+        """Return the positions of unsafe characters, and of the first characters of added tokens; and whether
         there are runs of spaces that are added tokens beside those: many, as in code.
         """
         if self.normalizes:
@@ -256,14 +256,14 @@ def _with_every_byte(config: Config, source: Config) -> tuple[Config, list[bytes
 
 
 def _alternatives(words: list[str]) -> re.Pattern[bytes] | None:
-    """A pattern that finds any of the words, the longest first."""
+    """Return a pattern that finds any of the words, the longest first."""
     longest_first = sorted(words, key=len, reverse=True)
     pattern = b"|".join(re.escape(word.encode()) for word in longest_first)
     return re.compile(pattern) if words else None
 
 
 def _matches(pattern: re.Pattern[bytes], text: npt.NDArray[np.uint8], offsets: Ints) -> Ints:
-    """Where the matches in the rows begin, none of them over the edge of a row."""
+    """Return where the matches in the rows begin, none of them over the edge of a row."""
     found = [match.span() for match in pattern.finditer(text.data)]
     spans = np.array(found, np.int64).reshape(-1, 2)
     row = np.searchsorted(offsets, spans[:, 0], "right")
@@ -275,7 +275,7 @@ def _matches(pattern: re.Pattern[bytes], text: npt.NDArray[np.uint8], offsets: I
 
 
 def _check_added_tokens(added: list[Config], two_forms: bool) -> None:
-    """Refuse added tokens whose matching depends on more than the piece of text they stand in."""
+    """Refuse added tokens whose matching depends on more than the chunk of text they stand in."""
     for token in added:
         if token["lstrip"] or token["rstrip"] or token["single_word"]:
             raise TokenizerError(
@@ -300,7 +300,7 @@ def _check_unread_tokens(unread: list[str], added: list[str], two_forms: bool) -
 
 
 def _is_usual(config: Config) -> bool:
-    """Whether text can be cut inside a piece at all.
+    """Whether text can be cut inside a chunk at all.
 
     No more than NFC comes before, there is nothing unusual in the model, and no white space in
     added tokens but runs of spaces.

@@ -1,6 +1,5 @@
-"""What an engine takes and gives: the numbers to take out of the text, and the ids that come back.
-
-Also the few questions about a tokenizer.json that both engines ask.
+"""What an engine takes and gives: the numbers to take out of the text, and the ids that come back;
+and the questions about a tokenizer.json that all engines ask.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class NumtokTokens:
     spaced: int = -1
     # ids of the others, ``[/NUM]`` and the symbols of spelled-out numbers: what looks like them in
     # a text is ordinary text
-    hidden: tuple[int, ...] = ()
+    reserved: tuple[int, ...] = ()
     as_text: bool = False
 
 
@@ -51,19 +50,19 @@ class Slots(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Numbers, plain: Ids, spaced: Ids, offsets: Ints) -> Slots:
-        """A slot for each of these numbers."""
+        """Return a slot for each of these numbers."""
         places = numbers.document, numbers.per_document(), numbers.start, numbers.stop
         return cls(*places, plain, spaced, offsets)
 
     @classmethod
     def none(cls, rows: int) -> Slots:
-        """No slot in so many rows."""
+        """Return no slots in so many rows."""
         places, ids = np.empty(0, np.int64), np.empty(0, np.int32)
         offsets = np.zeros(rows + 1, np.int64)
         return cls(ids, offsets, places, places, ids, ids, np.zeros(1, np.int64))
 
     def part(self, first: int, last: int) -> Slots:
-        """Those of the documents from ``first`` to ``last``."""
+        """Return the slots of the documents from ``first`` to ``last``."""
         own = slice(self.per_document[first], self.per_document[last])
         tokens = slice(self.offsets[own.start], self.offsets[own.stop])
         return Slots(
@@ -93,7 +92,7 @@ class Encoded(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Encoded]) -> Encoded:
-        """The documents of all parts, in order."""
+        """Return the documents of all parts, in order."""
         before = itertools.accumulate((len(part.ids) for part in parts), initial=0)
         moved = list(zip(parts, before, strict=False))
         return cls(
@@ -116,21 +115,21 @@ class Engine(Protocol):
     def encode(self, rows: TextRows, slots: Slots) -> Encoded: ...
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
-        """int64[n]: position in ``encoded.ids`` of the token in which each number begins, for text
-        encoded with its numbers in it.
+        """Return int64[n], the position in ``encoded.ids`` of the token in which each number begins,
+        for text encoded with its numbers in it.
 
-        A number whose first character has no token begins in the next that has one. Of rows that
-        are not in bool[rows] ``wanted``, nothing is told.
+        A number whose first character has no token begins in the next that has one. ``wanted``:
+        bool[rows]; results of other rows are undefined.
         """
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """int64[t, 2]: the characters that each token of the rows covers, if every number is one
-        token; None if the engine cannot tell.
+        """Return int64[t, 2], the characters that each token of the rows covers, if every number is
+        one token; None if the engine cannot tell.
         """
 
 
 def is_byte_level(config: Config) -> bool:
-    """Whether this is byte-level BPE: bytes have tokens, the pieces between added tokens are
+    """Whether this is byte-level BPE: bytes have tokens, the chunks between added tokens are
     independent, and a space is a byte as any other.
     """
     steps = steps_of(config.get("pre_tokenizer"), "pretokenizers")
@@ -149,12 +148,12 @@ def byte_of_character() -> dict[str, int]:
 
 
 def kind_of(config: Config) -> str:
-    """What a tokenizer is, in the field's words: ``byte-level BPE``, ``WordPiece``."""
+    """Return the name of a kind of tokenizer: ``byte-level BPE``, ``WordPiece``."""
     return "byte-level BPE" if is_byte_level(config) else str(config["model"].get("type", "BPE"))
 
 
 def steps_of(part: Config | None, children: str) -> list[Config]:
-    """A component, or the members of a sequence, in order."""
+    """Return a component in a list, or the members of a sequence, in order."""
     if part is None:
         return []
     if part["type"] == "Sequence":
@@ -163,10 +162,10 @@ def steps_of(part: Config | None, children: str) -> list[Config]:
 
 
 def without_numbers(config: Config, tokens: NumtokTokens, parse_special: bool) -> Config:
-    """``config`` as the engines take it: no number tokens, no truncation or padding, and special
+    """Return ``config`` as the engines take it: no number tokens, no truncation or padding, and special
     tokens only if they are to be parsed.
     """
-    ours = {tokens.plain, tokens.spaced, *tokens.hidden}
+    ours = {tokens.plain, tokens.spaced, *tokens.reserved}
     added = [
         token
         for token in config.get("added_tokens") or []
