@@ -9,7 +9,6 @@ import types
 import pytest
 import trained
 from engine_oracle import TAKES_ALL, Oracle, check
-from numtok.tokenizer.train import train_tokenizer
 
 from benchmarks import drop_in_tokenizers
 from benchmarks.corpus import DEFAULT_TOKENIZER, Corpus
@@ -18,6 +17,7 @@ from numtok.engines.hf_tokenizers import is_version_1
 from numtok.errors import MissingDependencyError, TokenizerError
 from numtok.representations import Digits, PlaceValue, Subword
 from numtok.tokenizer.tokenizer import Tokenizer
+from numtok.tokenizer.train import train_tokenizer
 
 version_1 = pytest.mark.skipif(not is_version_1(), reason="make next runs it with tokenizers 1.0")
 # 1.0 does not read these

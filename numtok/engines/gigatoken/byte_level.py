@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.engines.chunks import Tokens, chunks_between, interleave, joined
@@ -36,6 +35,7 @@ from numtok.engines.engine import (
 )
 from numtok.engines.gigatoken.pool import GigatokenPool, pool_of
 from numtok.engines.gigatoken.stand_ins import Rules, Sources, classes, put_in, write
+from numtok.engines.gigatoken.token_widths import RowBytes, find_first_tokens, widths_of
 from numtok.engines.gigatoken.unsafe_characters import (
     changed_positions,
     changed_rows,
@@ -87,12 +87,8 @@ class ByteLevelEngine:
         self._has_runs = len(words) < len(added)
         vocabulary = (self._bare if is_cut_at_digits else self._complete).vocab
         self._rules = Rules(self._two_forms, False, classes()) if is_cut_at_digits else None
-        vocabulary = vocabulary | {token["id"]: token["content"].encode() for token in added}
-        longest = max(map(len, vocabulary.values()))
-        # 8 bits stay in the first-level cache
-        self.widths = np.zeros(max(vocabulary) + 1, np.uint8 if longest < 256 else np.uint16)
-        for token, content in vocabulary.items():
-            self.widths[token] = len(content)
+        added_bytes = {token["id"]: token["content"].encode() for token in added}
+        self.widths = widths_of(vocabulary | added_bytes)
         self.normalizes = config.get("normalizer") is not None
         self._unsafe = self._by_tokenizers = flags("unsettled")
         if self.normalizes:
@@ -155,14 +151,8 @@ class ByteLevelEngine:
             ):
                 in_row = slice(per_row[row], per_row[row + 1])
                 starts[in_row], expected[row] = _normalized_starts(rows, int(row), starts[in_row])
-        places = memory.empty(len(numbers), np.int64)
-        sizes = memory.empty(len(rows), np.int64)
-        _find_tokens(encoded.ids, encoded.offsets, self.widths, per_row, starts, places, sizes)
-        left = asked & (sizes != expected)
-        if left.any():
-            others = self.slow.first_tokens(encoded, numbers, left)
-            places = np.where(left[numbers.document], others, places)
-        return places
+        made_of = RowBytes(starts, expected)
+        return find_first_tokens(encoded, numbers, made_of, self.widths, self.slow, asked)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
         """Return the spans of the engine with the same ids."""
@@ -200,24 +190,6 @@ class ByteLevelEngine:
             ids[k] = by_slow.view(np.uint32)
         lengths = np.fromiter(map(len, ids), np.int64, len(ids))
         return Tokens(np.concatenate(ids), memory.offsets_of(lengths))
-
-
-@kernel
-def _find_tokens(ids, offsets, widths, per_row, starts, places, sizes):  # type: ignore[no-untyped-def]
-    """Fill int64[n] ``places`` with the token that holds each byte of ``starts``, and int64[rows]
-    ``sizes`` with the bytes of each row's tokens.
-    """
-    for row in range(sizes.size):
-        at, number, last = 0, per_row[row], per_row[row + 1]
-        for token in range(offsets[row], offsets[row + 1]):
-            if ids[token] < widths.size:  # no other engine's
-                at += widths[ids[token]]
-            while number < last and starts[number] < at:
-                places[number] = token
-                number += 1
-        for rest in range(number, last):
-            places[rest] = offsets[row]
-        sizes[row] = at
 
 
 def _normalized_starts(rows: TextRows, row: int, starts: Ints) -> tuple[list[int], int]:

@@ -11,6 +11,7 @@ In and out: as every engine (:mod:`numtok.engines.engine`).
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -33,12 +34,14 @@ from numtok.engines.engine import (
     without_numbers,
 )
 from numtok.engines.gigatoken.pool import pool_of
+from numtok.engines.gigatoken.token_widths import RowBytes, find_first_tokens, widths_of
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.numbers import Numbers
 
 TO_MARK = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
 PREPEND = {"type": "Prepend", "prepend": MARK}
 UNUSUAL = ("dropout", "ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")
+BYTE = re.compile("<0x([0-9A-F]{2})>")
 CONTROLS = [byte for byte in range(1, 0x20) if byte not in b"\t\n\r"]
 
 
@@ -67,7 +70,10 @@ class SentencePieceEngine:
         self._prefix = _prefix_of(config, tokens.as_text)
         self._pool = pool_of(config | {"added_tokens": [], "post_processor": None})
         stand_in = _stand_in(config)
-        self._stand_in, self._id = stand_in, config["model"]["vocab"][f"<0x{stand_in:02X}>"]
+        vocabulary = config["model"]["vocab"]
+        self._stand_in, self._id = stand_in, vocabulary[f"<0x{stand_in:02X}>"]
+        bytes_of = {number: _bytes_of(token) for token, number in vocabulary.items()}
+        self._widths = widths_of(bytes_of)
         added = without_numbers(config, tokens, parse_special=True)["added_tokens"]
         self.unread = [*(token["content"].encode() for token in added), bytes([stand_in])]
         self._make_slow = make_slow
@@ -96,8 +102,16 @@ class SentencePieceEngine:
         return interleave(Tokens(between, offsets), chunks.spaced, slots)
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
-        """Find the tokens by the engine with the same ids."""
-        return self.slow.first_tokens(encoded, numbers, wanted)
+        """Find the tokens by their bytes, with the space before the row, which belongs to the first
+        character.
+        """
+        rows, prefix = numbers.rows, np.int64(self._prefix.row)
+        starts = numbers.start + prefix * (numbers.start > 0)
+        made_of = RowBytes(starts, np.diff(rows.offsets) + prefix)
+        asked = np.diff(numbers.per_document()) > 0
+        if wanted is not None:
+            asked &= wanted
+        return find_first_tokens(encoded, numbers, made_of, self._widths, self.slow, asked)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
         """Return the spans of the engine with the same ids."""
@@ -132,6 +146,12 @@ def _stand_in(config: Config) -> int:
         if token in model["vocab"] and chr(byte) not in model["vocab"] and token not in merged:
             return byte
     raise TokenizerError("it has no token for a control character that may stand in for numbers")
+
+
+def _bytes_of(token: str) -> bytes:
+    """Return the text of a token; of one that is a byte, that byte."""
+    byte = BYTE.fullmatch(token)
+    return bytes.fromhex(byte[1]) if byte else token.replace(MARK, " ").encode()
 
 
 @kernel
