@@ -24,8 +24,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numtok.engines.engine import Config, steps_of
-from numtok.engines.number_tokens import vocabulary_of
+from numtok.engines.config import Config, steps_of, vocabulary_of
 
 _CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"

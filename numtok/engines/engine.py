@@ -1,13 +1,11 @@
-"""What an engine takes and gives: the numbers to take out of the text, and the ids that come back;
-and the questions about a tokenizer.json that all engines ask.
-"""
+"""What an engine takes and gives: the numbers to take out of the text, and the ids that come back."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +16,6 @@ from numtok.numbers.numbers import Numbers
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
-Config = dict[str, Any]  # a parsed tokenizer.json
 
 
 @dataclass(frozen=True)
@@ -126,49 +123,3 @@ class Engine(Protocol):
         """Return int64[t, 2], the characters that each token of the rows covers, if every number is
         one token; None if the engine cannot tell.
         """
-
-
-def is_byte_level(config: Config) -> bool:
-    """Whether this is byte-level BPE: bytes have tokens, the chunks between added tokens are
-    independent, and a space is a byte as any other.
-    """
-    steps = steps_of(config.get("pre_tokenizer"), "pretokenizers")
-    return config["model"].get("type") == "BPE" and any(s["type"] == "ByteLevel" for s in steps)
-
-
-def byte_of_character() -> dict[str, int]:
-    """Return the byte that each character of a byte-level vocabulary stands for: printable Latin-1
-    characters stand for themselves, those from U+0100 on for the other bytes, as in GPT-2.
-    """
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in set(printable)]
-    return {chr(byte): byte for byte in printable} | {
-        chr(256 + k): byte for k, byte in enumerate(others)
-    }
-
-
-def kind_of(config: Config) -> str:
-    """Return the name of a kind of tokenizer: ``byte-level BPE``, ``WordPiece``."""
-    return "byte-level BPE" if is_byte_level(config) else str(config["model"].get("type", "BPE"))
-
-
-def steps_of(part: Config | None, children: str) -> list[Config]:
-    """Return a component in a list, or the members of a sequence, in order."""
-    if part is None:
-        return []
-    if part["type"] == "Sequence":
-        return [step for child in part[children] for step in steps_of(child, children)]
-    return [part]
-
-
-def without_numbers(config: Config, tokens: NumtokTokens, parse_special: bool) -> Config:
-    """Return ``config`` as the engines take it: no number tokens, no truncation or padding, and special
-    tokens only if they are to be parsed.
-    """
-    ours = {tokens.plain, tokens.spaced, *tokens.reserved}
-    added = [
-        token
-        for token in config.get("added_tokens") or []
-        if token["id"] not in ours and (parse_special or not token["special"])
-    ]
-    return config | {"truncation": None, "padding": None, "added_tokens": added}

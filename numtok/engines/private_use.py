@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from numtok.engines.number_tokens import vocabulary_of
+from numtok.engines.config import vocabulary_of
 from numtok.errors import InputError
 
 # planes 16 and 15, then the one that texts do hold now and then
@@ -26,10 +26,8 @@ def _all() -> CodePoints:
     return np.concatenate([np.arange(first, last) for first, last in RANGES])
 
 
-def used_in(text: str | npt.NDArray[np.uint8]) -> CodePoints:
-    """Return the code points from U+E000 on in a text, or in UTF-8 bytes; ascending, each once."""
-    if not isinstance(text, str):  # 0xEE leads to U+E000, and what is above to what follows
-        text = text.tobytes().decode() if (text >= 0xEE).any() else ""
+def used_in(text: str) -> CodePoints:
+    """Return the code points from U+E000 on in a text; ascending, each once."""
     if text.isascii():
         return np.empty(0, np.int64)
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)

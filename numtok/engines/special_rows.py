@@ -15,16 +15,8 @@ from collections.abc import Callable
 import numpy as np
 
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.engine import (
-    Config,
-    Encoded,
-    Engine,
-    Ints,
-    Mask,
-    NumtokTokens,
-    Slots,
-    without_numbers,
-)
+from numtok.engines.config import Config, without_numbers
+from numtok.engines.engine import Encoded, Engine, Ints, Mask, NumtokTokens, Slots
 from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
 

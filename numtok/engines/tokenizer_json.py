@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from numtok.engines.number_tokens import vocabulary_of
+from numtok.engines.config import vocabulary_of
 from numtok.errors import MissingDependencyError, NumtokError, TokenizerError
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -142,30 +141,6 @@ def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
             " tokens"
         )
     return config | {"model": Model(model), "added_tokens": entries}
-
-
-def fingerprint(config: dict[str, Any]) -> str:
-    """Return a short hash of JSON: equal for equal content, whatever the order of keys."""
-    text = json.dumps(config, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def essential(config: dict[str, Any]) -> dict[str, Any]:
-    """Return what decides on the ids in a tokenizer.json, in one way of writing it: `tokenizers` and
-    transformers write the same differently.
-
-    Merges are pairs, a template without special tokens is none, and truncation and padding, which
-    belong to a call, are left out.
-    """
-    model, processor = config["model"], config.get("post_processor") or {}
-    if merges := model.get("merges"):
-        pairs = [pair.split(" ") if isinstance(pair, str) else list(pair) for pair in merges]
-        model = model | {"merges": pairs}
-    if processor.get("type") == "TemplateProcessing" and not processor.get("special_tokens"):
-        processor = {}
-    left_out = ("version", "truncation", "padding")
-    kept = {name: part for name, part in config.items() if name not in left_out}
-    return kept | {"model": model, "post_processor": processor or None}
 
 
 def check_exists(source: str | Path) -> None:

@@ -17,18 +17,9 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.chunks import Tokens, interleave
-from numtok.engines.engine import (
-    Config,
-    Encoded,
-    Ints,
-    Mask,
-    NumtokTokens,
-    Slots,
-    steps_of,
-    without_numbers,
-)
+from numtok.engines.config import Config, ordinary_token, steps_of, without_numbers
+from numtok.engines.engine import Encoded, Ints, Mask, NumtokTokens, Slots
 from numtok.engines.hf_tokenizers import complete_library, flat_ids, is_version_1, load
-from numtok.engines.number_tokens import ordinary_token
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
 from numtok.engines.tokenizer_json import tokenizer_errors
 from numtok.engines.vocabulary_rows import with_rows_in_text
@@ -81,10 +72,6 @@ class TokenizersEngine:
         ends -= np.searchsorted(places, ends)
         between = Tokens(np.delete(flat, places).view(np.uint32), np.concatenate([[0], ends]))
         return interleave(between, spaced, slots)
-
-    def encode_text(self, texts: list[str]) -> list[list[int]]:
-        """Return the ids of texts without numbers."""
-        return [one.ids for one in self.encodings(texts)]
 
     def encodings(self, texts: list[str], behind_number: bool = False) -> list[Any]:
         """Return ``tokenizers.Encoding`` of texts without numbers, or of a number, one character and one

@@ -94,7 +94,7 @@ class WordCacheEngine:
 
     def __init__(self, slow: TokenizersEngine, prefix: str, two_forms: bool) -> None:
         self.slow, self._prefix, self._two_forms = slow, prefix, two_forms
-        self._prefix_tokens = len(slow.encode_text([prefix])[0])
+        self._prefix_tokens = len(slow.encodings([prefix])[0].ids)
         self._lock = threading.Lock()
         self._places = {bytes([BEGIN]): 0, bytes([BEHIND]): 0}
         self._known = NONE

@@ -22,7 +22,7 @@ from transformers.utils.generic import PaddingStrategy
 
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.engine import steps_of
+from numtok.engines.config import steps_of
 from numtok.errors import InputError
 from numtok.hf.backend import BackendState, state_of
 from numtok.hf.general import (

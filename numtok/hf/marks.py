@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
+from numtok.engines.config import ordinary_token
 from numtok.engines.engine import Slots
 from numtok.engines.hf_tokenizers import load
-from numtok.engines.number_tokens import ordinary_token
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
 from numtok.engines.vocabulary_rows import with_rows_in_text
 from numtok.numbers.numbers import Numbers

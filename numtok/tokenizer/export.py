@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from numtok.engines.engine import Config
+from numtok.engines.config import Config, vocabulary_of
 from numtok.engines.hf_tokenizers import complete_library, load
-from numtok.engines.number_tokens import vocabulary_of
 from numtok.engines.tokenizer_json import Model, numbered, tokenizer_errors
 from numtok.engines.vocabulary_rows import rows_refused, with_splits, with_vocabulary
 from numtok.errors import TokenizerError

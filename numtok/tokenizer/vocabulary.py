@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
-from numtok.engines.engine import NumtokTokens, is_byte_level, kind_of
-from numtok.engines.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
+from numtok.engines.config import is_byte_level, kind_of, vocabulary_of
+from numtok.engines.engine import NumtokTokens
 from numtok.numbers.grammar import Grammar
 from numtok.representations import (
     END_NUM,
@@ -31,6 +31,7 @@ from numtok.representations import (
 )
 from numtok.representations.base import Symbols
 from numtok.representations.continuation import NEVER, Continuation
+from numtok.tokenizer.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]

@@ -24,7 +24,8 @@ from tokenizers import AddedToken
 from numtok.arrays import memory
 from numtok.arrays.memory import MOST_KEPT
 from numtok.engines.choose import EngineWarning
-from numtok.engines.engine import Encoded, byte_of_character
+from numtok.engines.config import byte_of_character
+from numtok.engines.engine import Encoded
 from numtok.engines.gigatoken import pool
 from numtok.engines.gigatoken.byte_level import ByteLevelEngine
 from numtok.engines.gigatoken.pool import GigatokenPool

@@ -21,18 +21,9 @@ from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.engines.chunks import Tokens, chunks_between, interleave, joined
+from numtok.engines.config import Config, byte_of_character, without_numbers
 from numtok.engines.cuts import cuts_at_digits
-from numtok.engines.engine import (
-    Config,
-    Encoded,
-    Engine,
-    Ints,
-    Mask,
-    NumtokTokens,
-    Slots,
-    byte_of_character,
-    without_numbers,
-)
+from numtok.engines.engine import Encoded, Engine, Ints, Mask, NumtokTokens, Slots
 from numtok.engines.gigatoken.pool import GigatokenPool, pool_of
 from numtok.engines.gigatoken.stand_ins import Rules, Sources, classes, put_in, write
 from numtok.engines.gigatoken.token_widths import RowBytes, find_first_tokens, widths_of

@@ -21,18 +21,9 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.chunks import SPACE, Tokens, chunks_between, interleave
+from numtok.engines.config import Config, steps_of, without_numbers
 from numtok.engines.cuts import MARK
-from numtok.engines.engine import (
-    Config,
-    Encoded,
-    Engine,
-    Ints,
-    Mask,
-    NumtokTokens,
-    Slots,
-    steps_of,
-    without_numbers,
-)
+from numtok.engines.engine import Encoded, Engine, Ints, Mask, NumtokTokens, Slots
 from numtok.engines.gigatoken.pool import pool_of
 from numtok.engines.gigatoken.token_widths import RowBytes, find_first_tokens, widths_of
 from numtok.errors import NumtokError, TokenizerError

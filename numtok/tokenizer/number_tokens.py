@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, cast
+from typing import Any
 
+from numtok.engines.config import ordinary_token, vocabulary_of
 from numtok.errors import TokenizerError
 from numtok.representations import END_NUM, NUM, Representation, own_token
 
@@ -49,12 +50,6 @@ def add_number_tokens(
     return config | {"added_tokens": entries}, tokens
 
 
-def ordinary_token(number: int, content: str) -> dict[str, Any]:
-    """Return an entry of ``added_tokens`` that is found as it stands, and is not special."""
-    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
-    return {"id": number, "content": content, **flags}
-
-
 def _check_own(
     content: str, entry: Mapping[str, Any] | None, vocabulary: Mapping[str, int]
 ) -> None:
@@ -87,11 +82,3 @@ def own_tokens(
         if not token["special"] and not token["normalized"]
         if (content := token["content"]) in names or OWN_SYMBOL.fullmatch(content)
     }
-
-
-def vocabulary_of(config: dict[str, Any]) -> Mapping[str, int]:
-    """Return token to id, of the model without added tokens; a Unigram model has a list."""
-    vocabulary = config["model"]["vocab"]
-    if isinstance(vocabulary, list):
-        return {token: number for number, (token, _) in enumerate(vocabulary)}
-    return cast(Mapping[str, int], vocabulary)
