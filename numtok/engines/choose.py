@@ -19,13 +19,12 @@ from typing import Any
 import numpy as np
 
 from numtok.arrays import file_cache
-from numtok.engines.config import Config, is_byte_level, without_numbers
+from numtok.engines.config import Config, is_byte_level, to_json, without_numbers
 from numtok.engines.cuts import cuts_at_spaces, tokens_to_leave_whole
 from numtok.engines.engine import Engine, NumtokTokens, Slots
 from numtok.engines.gigatoken.byte_level import ByteLevelEngine
 from numtok.engines.gigatoken.sentencepiece import SentencePieceEngine
 from numtok.engines.special_rows import SpecialRowsEngine, special_names
-from numtok.engines.tokenizer_json import to_json
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.engines.word_cache import WordCacheEngine
 from numtok.errors import NumtokError, TokenizerError

@@ -1,13 +1,57 @@
-"""A parsed tokenizer.json: the questions about it that several modules ask."""
+"""A parsed tokenizer.json: how it is written out, and the questions about it that several modules
+ask.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import functools
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from numtok.engines.engine import NumtokTokens
+from numtok.errors import NumtokError, TokenizerError
 
 Config = dict[str, Any]
+TOKENIZER_FILE = "tokenizer.json"
+
+
+class Model(dict[str, Any]):
+    """The ``model`` of a tokenizer.json, which is nearly all of it: written out once, for all that
+    read it as text. It does not change.
+    """
+
+    @functools.cached_property
+    def text(self) -> str:
+        """Return the model as JSON."""
+        return json.dumps(self)
+
+    def __reduce__(self) -> tuple[type[Model], tuple[dict[str, Any]]]:
+        return Model, (dict(self),)
+
+
+@contextlib.contextmanager
+def tokenizer_errors(what: str) -> Iterator[None]:
+    """Raise what a library in Rust raises or panics with (no ``Exception``) as a TokenizerError that
+    says ``what`` could not be done.
+    """
+    try:
+        yield
+    except (NumtokError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        reason = str(error).strip().splitlines()
+        raise TokenizerError(f"{what}: {reason[0] if reason else type(error).__name__}") from error
+
+
+def to_json(config: Mapping[str, Any]) -> str:
+    """Return ``json.dumps(config)``, with the text of the model if it has one already."""
+    parts = (
+        f"{json.dumps(name)}: {part.text if isinstance(part, Model) else json.dumps(part)}"
+        for name, part in config.items()
+    )
+    return "{" + ", ".join(parts) + "}"
 
 
 def is_byte_level(config: Config) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.engines.tokenizer_json import TOKENIZER_FILE, to_json, tokenizer_errors
+from numtok.engines.config import TOKENIZER_FILE, to_json, tokenizer_errors
 from numtok.errors import MissingDependencyError
 
 ADVICE = "pip install 'tokenizers<1.0'"

@@ -17,11 +17,16 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.chunks import Tokens, interleave
-from numtok.engines.config import Config, ordinary_token, steps_of, without_numbers
+from numtok.engines.config import (
+    Config,
+    ordinary_token,
+    steps_of,
+    tokenizer_errors,
+    without_numbers,
+)
 from numtok.engines.engine import Encoded, Ints, Mask, NumtokTokens, Slots
 from numtok.engines.hf_tokenizers import complete_library, flat_ids, is_version_1, load
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
-from numtok.engines.tokenizer_json import tokenizer_errors
 from numtok.engines.vocabulary_rows import with_rows_in_text
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.numbers import Numbers

@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from numtok.engines.config import Config, steps_of, vocabulary_of
+from numtok.engines.config import Config, Model, steps_of, vocabulary_of
 from numtok.engines.cuts import regex_of
-from numtok.engines.tokenizer_json import Model
 from numtok.errors import TokenizerError
 
 PREFIX_SPACE = {"type": "Metaspace", "replacement": " ", "prepend_scheme": "always", "split": False}

@@ -17,11 +17,11 @@ from typing import Any
 from transformers import PreTrainedTokenizerFast
 
 from numtok.engines.hf_tokenizers import library, load
-from numtok.engines.tokenizer_json import load_source
 from numtok.hf import loading
 from numtok.hf.marks import Marks, marks_for
 from numtok.representations import SingleToken
 from numtok.tokenizer.tokenizer import Tokenizer
+from numtok.tokenizer.tokenizer_json import load_source
 
 # no decimal digit lies between those of ASCII and the Arabic ones
 MAY_BE_DIGIT = re.compile("[0-9\u0660-\U0010ffff]")

@@ -15,18 +15,14 @@ from typing import Any
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
+from numtok.engines.config import TOKENIZER_FILE, tokenizer_errors
 from numtok.engines.hf_tokenizers import library, load
-from numtok.engines.tokenizer_json import (
-    TOKENIZER_FILE,
-    check_exists,
-    load_source,
-    tokenizer_errors,
-)
 from numtok.errors import InputError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.representations import Representation, XVal, representations_of
 from numtok.tokenizer.saving import check_settings, read_settings
 from numtok.tokenizer.tokenizer import Tokenizer
+from numtok.tokenizer.tokenizer_json import check_exists, load_source
 
 OPTIONS = ("numbers", "grammar", "leading_space", "return_numbers")
 OWN_METHODS = {

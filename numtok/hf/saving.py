@@ -16,13 +16,13 @@ from transformers import PreTrainedTokenizerFast
 
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.hf_tokenizers import load
-from numtok.engines.tokenizer_json import SETTINGS_FILE, sealed
 from numtok.errors import NumtokError, OutputError
 from numtok.files import write_file
 from numtok.hf.general import with_backend
 from numtok.hf.marks import with_numbers_in_place
 from numtok.tokenizer.saving import write_json
 from numtok.tokenizer.tokenizer import Tokenizer
+from numtok.tokenizer.tokenizer_json import SETTINGS_FILE, sealed
 
 SHIM = "numtok_tokenizer"  # the module in a saved folder that imports the class, for AutoTokenizer
 

@@ -22,12 +22,12 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from numtok.engines.hf_tokenizers import complete_library
-from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 from numtok.errors import InputError, MissingDependencyError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import Representation
 from numtok.tokenizer.advice import advise_bare
 from numtok.tokenizer.saving import read_settings, refuse_to_replace
+from numtok.tokenizer.tokenizer_json import DEFAULT_FOLDER
 
 try:
     from transformers import PreTrainedTokenizerFast

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from numtok.engines.config import Config, vocabulary_of
+from numtok.engines.config import Config, Model, tokenizer_errors, vocabulary_of
 from numtok.engines.hf_tokenizers import complete_library, load
-from numtok.engines.tokenizer_json import Model, numbered, tokenizer_errors
 from numtok.engines.vocabulary_rows import rows_refused, with_splits, with_vocabulary
 from numtok.errors import TokenizerError
 from numtok.representations.plain import PlainForm
+from numtok.tokenizer.tokenizer_json import numbered
 
 
 class Plain(NamedTuple):

@@ -13,13 +13,7 @@ from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from numtok import locations
 from numtok.arrays import file_cache
-from numtok.engines.tokenizer_json import (
-    SETTINGS_FILE,
-    TOKENIZER_FILE,
-    read_json,
-    sealed,
-    to_json,
-)
+from numtok.engines.config import TOKENIZER_FILE, to_json
 from numtok.errors import NumtokError, OutputError, TokenizerError
 from numtok.files import write_file
 from numtok.numbers.grammar import Grammar, check_grammar
@@ -27,6 +21,7 @@ from numtok.options import conform
 from numtok.representations import Representation, XVal, from_dict, representations_of
 from numtok.representations.parse import Representations
 from numtok.tokenizer.number_tokens import OWN_SYMBOL
+from numtok.tokenizer.tokenizer_json import SETTINGS_FILE, read_json, sealed
 
 SAVED_VERSION = 1
 CONFIG_FILE = "tokenizer_config.json"

@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.arrays.text_rows import TextRows
+from numtok.engines.config import TOKENIZER_FILE
 from numtok.engines.hf_tokenizers import complete_library
-from numtok.engines.tokenizer_json import TOKENIZER_FILE
 from numtok.errors import InputError, OutputError, TokenizerError
 from numtok.files import write_file
 from numtok.numbers.grammar import Grammar, check_grammar

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import Tokenizer
-from numtok.engines.tokenizer_json import numbered
 from numtok.errors import NumtokError, TokenizerError
 from numtok.tokenizer.saving import check_settings
+from numtok.tokenizer.tokenizer_json import numbered
 
 # What breaks only when a text comes, and is then an error of numtok that cannot know the folder.
 LATER = ["post_processor", "pattern=a", "vocab={}"]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import numtok
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 from numtok.errors import InputError, OutputError, TokenizerError
+from numtok.tokenizer.tokenizer_json import DEFAULT_FOLDER
 from numtok.tokenizer.train import END_OF_TEXT, between_numbers, save_tokenizer, train_tokenizer
 
 DEFAULT = DEFAULT_FOLDER / "tokenizer.json"

@@ -21,7 +21,7 @@ from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.engines.chunks import Tokens, chunks_between, interleave, joined
-from numtok.engines.config import Config, byte_of_character, without_numbers
+from numtok.engines.config import Config, Model, byte_of_character, without_numbers
 from numtok.engines.cuts import cuts_at_digits
 from numtok.engines.engine import Encoded, Engine, Ints, Mask, NumtokTokens, Slots
 from numtok.engines.gigatoken.pool import GigatokenPool, pool_of
@@ -33,7 +33,6 @@ from numtok.engines.gigatoken.unsafe_characters import (
     positions_of,
     runs_of_spaces,
 )
-from numtok.engines.tokenizer_json import Model
 from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
 

@@ -22,9 +22,8 @@ import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.engines.chunks import Tokens
-from numtok.engines.config import Config
+from numtok.engines.config import Config, to_json, tokenizer_errors
 from numtok.engines.engine import Ints
-from numtok.engines.tokenizer_json import to_json, tokenizer_errors
 
 SMALL_TEXT = 1 << 16
 FEW = 50  # documents, or one in so many bytes: one by one they cost no more

@@ -7,17 +7,13 @@ read: nothing in a folder can run code.
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from numtok.engines.config import vocabulary_of
-from numtok.errors import MissingDependencyError, NumtokError, TokenizerError
+from numtok.engines.config import TOKENIZER_FILE, Model, vocabulary_of
+from numtok.errors import MissingDependencyError, TokenizerError
 
-TOKENIZER_FILE = "tokenizer.json"
 SETTINGS_FILE = "numtok.json"  # beside a tokenizer.json that numtok saved
 SEALED = "numtok"  # where a sealed file holds the tokenizer.json
 ADVICE = (  # reads on from "Unknown tokenizer version", which is how `tokenizers` refuses it
@@ -33,44 +29,7 @@ CHILDREN = {
     "decoder": "decoders",
 }
 LARGEST_ID = 2**31 - 2**20  # ids are int32, with room for the tokens that are added
-DEFAULT_FOLDER = Path(__file__).parent.with_name("default")
-
-
-class Model(dict[str, Any]):
-    """The ``model`` of a tokenizer.json, which is nearly all of it: written out once, for all that
-    read it as text. It does not change.
-    """
-
-    @functools.cached_property
-    def text(self) -> str:
-        """Return the model as JSON."""
-        return json.dumps(self)
-
-    def __reduce__(self) -> tuple[type[Model], tuple[dict[str, Any]]]:
-        return Model, (dict(self),)
-
-
-@contextlib.contextmanager
-def tokenizer_errors(what: str) -> Iterator[None]:
-    """Raise what a library in Rust raises or panics with (no ``Exception``) as a TokenizerError that
-    says ``what`` could not be done.
-    """
-    try:
-        yield
-    except (NumtokError, KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except BaseException as error:
-        reason = str(error).strip().splitlines()
-        raise TokenizerError(f"{what}: {reason[0] if reason else type(error).__name__}") from error
-
-
-def to_json(config: Mapping[str, Any]) -> str:
-    """Return ``json.dumps(config)``, with the text of the model if it has one already."""
-    parts = (
-        f"{json.dumps(name)}: {part.text if isinstance(part, Model) else json.dumps(part)}"
-        for name, part in config.items()
-    )
-    return "{" + ", ".join(parts) + "}"
+DEFAULT_FOLDER = Path(__file__).parents[1] / "default"
 
 
 def sealed(text: str) -> str:
