@@ -37,8 +37,8 @@ The way of a text through this room::
     engine.Encoded            ids, and where each number's first token is
 
 All give the same ids. In which token a number of ordinary text begins, ``gigatoken.token_widths``
-tells by bytes; which characters a token covers, ``word_cache``. ``config`` answers questions about a
-tokenizer.json. May import :mod:`numtok.arrays` and :mod:`numtok.numbers`.
+tells by bytes; which characters a token covers, ``word_cache``. ``config`` answers questions about
+a tokenizer.json. May import :mod:`numtok.arrays` and :mod:`numtok.numbers`.
 """
 
 from numtok.engines.choose import EngineWarning, make_engine

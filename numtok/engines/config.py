@@ -33,8 +33,8 @@ class Model(dict[str, Any]):
 
 @contextlib.contextmanager
 def tokenizer_errors(what: str) -> Iterator[None]:
-    """Raise what a library in Rust raises or panics with (no ``Exception``) as a TokenizerError that
-    says ``what`` could not be done.
+    """Raise what a library in Rust raises or panics with (no ``Exception``) as a TokenizerError
+    that says ``what`` could not be done.
     """
     try:
         yield
@@ -88,8 +88,8 @@ def steps_of(part: Config | None, children: str) -> list[Config]:
 
 
 def without_numbers(config: Config, tokens: NumtokTokens, parse_special: bool) -> Config:
-    """Return ``config`` as the engines take it: no number tokens, no truncation or padding, and special
-    tokens only if they are to be parsed.
+    """Return ``config`` as the engines take it: no number tokens, no truncation or padding, and
+    special tokens only if they are to be parsed.
     """
     ours = {tokens.plain, tokens.spaced, *tokens.reserved}
     added = [

@@ -3,8 +3,8 @@ tokenizer.json that are known.
 
 **Around digits** (:func:`cuts_at_digits`): text around a number may stay in one piece, as these
 pre-tokenizers cut it around a digit as they cut it around a token. All of them take the first
-alternative that matches, from left to right; no alternative looks back, and only ``\s+(?!\S)`` looks
-ahead. So they agree in what the gigatoken engine builds on:
+alternative that matches, from left to right; no alternative looks back, and only ``\s+(?!\S)``
+looks ahead. So they agree in what the gigatoken engine builds on:
 
 - they cut before and after a run of digits, unless a character of category N touches it, and what
   they do elsewhere does not depend on the digits;
@@ -12,8 +12,8 @@ ahead. So they agree in what the gigatoken engine builds on:
 - they cut between a character that is no white space and a space; what stands before the space does
   not depend on what follows, nor the other way round.
 
-**At single spaces** (:func:`cuts_at_spaces`): each word has the same ids wherever it stands. The space
-stands between characters that are neither white space nor change with what is beside them
+**At single spaces** (:func:`cuts_at_spaces`): each word has the same ids wherever it stands. The
+space stands between characters that are neither white space nor change with what is beside them
 (:mod:`numtok.engines.word_cache` says which). Normalizers that are known change such text character
 by character. A pre-tokenizer that is known cuts there, and the steps after it see one word each; of
 the steps before it only those are known that go by the kind of each character. Without a
@@ -77,8 +77,8 @@ def regex_of(split: dict[str, Any]) -> str | None:
 
 
 def cuts_at_spaces(config: Config, two_forms: bool) -> bool:
-    """Whether it is certain, of a tokenizer.json without number tokens; ``two_forms``: a number takes
-    the space before it along.
+    """Whether it is certain, of a tokenizer.json without number tokens; ``two_forms``: a number
+    takes the space before it along.
     """
     left = tokens_to_leave_whole(config)
     hidden = config.get("normalizer") is not None and any(

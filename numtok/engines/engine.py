@@ -1,4 +1,4 @@
-"""What an engine takes and gives: the numbers to take out of the text, and the ids that come back."""
+"""Inputs and outputs of an engine: numbers to take out of the text, and the ids that come back."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ class Engine(Protocol):
     def encode(self, rows: TextRows, slots: Slots) -> Encoded: ...
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
-        """Return int64[n], the position in ``encoded.ids`` of the token in which each number begins,
-        for text encoded with its numbers in it.
+        """Return int64[n], the position in ``encoded.ids`` of the token in which each number
+        begins, for text encoded with its numbers in it.
 
         A number whose first character has no token begins in the next that has one. ``wanted``:
         bool[rows]; results of other rows are undefined.

@@ -1,9 +1,9 @@
-"""Hugging Face's ``tokenizers``: no other module of numtok imports it, and it is imported when it is
-first needed, as it takes longer to load than most starts may.
+"""Hugging Face's ``tokenizers``: no other module of numtok imports it, and it is imported when it
+is first needed, as it takes longer to load than most starts may.
 
 Version 0.x has all that numtok asks for. Version 1.0 is much faster, and its Python interface has
-less: it loads a file, encodes and decodes. So with 1.0 numtok encodes, decodes and saves; what needs
-the rest calls :func:`complete_library`, which says so.
+less: it loads a file, encodes and decodes. So with 1.0 numtok encodes, decodes and saves; what
+needs the rest calls :func:`complete_library`, which says so.
 """
 
 from __future__ import annotations

@@ -35,7 +35,9 @@ def used_in(text: str) -> CodePoints:
 
 
 def used_in_tokens(config: dict[str, Any]) -> CodePoints:
-    """Return the code points from U+E000 on in the vocabulary and the added tokens of a tokenizer.json."""
+    """Return the code points from U+E000 on in the vocabulary and the added tokens of a
+    tokenizer.json.
+    """
     added = (token["content"] for token in config.get("added_tokens") or [])
     return used_in("".join([*vocabulary_of(config), *added]))
 

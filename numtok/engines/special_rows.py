@@ -36,7 +36,9 @@ def special_names(config: Config, tokens: NumtokTokens) -> list[bytes]:
 
 
 class SpecialRowsEngine:
-    """The engine of this module; ``unread`` are the names and bytes that the fast engine cannot read."""
+    """The engine of this module; ``unread`` are the names and bytes that the fast engine cannot
+    read.
+    """
 
     is_fast = True
 

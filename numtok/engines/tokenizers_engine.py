@@ -1,8 +1,8 @@
 """The engine for every tokenizer: Hugging Face's ``tokenizers``, with a placeholder for each
 number.
 
-Exact by construction, as each number is an added token of the very same tokenizer. The placeholder is
-a character that does not occur in the text.
+Exact by construction, as each number is an added token of the very same tokenizer. The placeholder
+is a character that does not occur in the text.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class TokenizersEngine:
     """Every tokenizer, by Hugging Face's ``tokenizers``: exact by construction, as each number is
     an added token of the very same tokenizer.
 
-    ``has_rows``: the placeholder of numbers that are tokens of the text is a row of the vocabulary, as
-    an added token would change the text around it.
+    ``has_rows``: the placeholder of numbers that are tokens of the text is a row of the vocabulary,
+    as an added token would change the text around it.
     """
 
     name = "tokenizers"
@@ -79,8 +79,8 @@ class TokenizersEngine:
         return interleave(between, spaced, slots)
 
     def encodings(self, texts: list[str], behind_number: bool = False) -> list[Any]:
-        """Return ``tokenizers.Encoding`` of texts without numbers, or of a number, one character and one
-        token, and the text after it.
+        """Return ``tokenizers.Encoding`` of texts without numbers, or of a number, one character
+        and one token, and the text after it.
         """
         placeholder = self._character_beside(used_in("".join(texts)))
         given = [placeholder + text for text in texts] if behind_number else texts
@@ -200,13 +200,13 @@ class TokenizersEngine:
         return self._by_placeholder[placeholder]
 
     def _added_tokens(self, placeholder: str, last: int) -> list[Config]:
-        """Return the added tokens with the placeholder for our tokens; ``last`` is the largest id of the
-        source's.
+        """Return the added tokens with the placeholder for our tokens; ``last`` is the largest id
+        of the source's.
 
         As `tokenizers` numbers them anew, the reserved ones before that stay, under a name with a
         noncharacter, which no text has. Those after them, perhaps tens of thousands, are left out,
-        so that the placeholders may get other ids than they have. Numbers that are tokens of the text
-        have no added token: their placeholder comes last.
+        so that the placeholders may get other ids than they have. Numbers that are tokens of the
+        text have no added token: their placeholder comes last.
         """
         contents = {self.tokens.plain: placeholder, self.tokens.spaced: " " + placeholder}
         reserved = set(self.tokens.reserved)

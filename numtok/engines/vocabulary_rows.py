@@ -17,9 +17,9 @@ CUTS_AT_SPACES = ("WhitespaceSplit", "Metaspace")
 
 
 def with_rows_in_text(config: Config, rows: Sequence[str]) -> Config | None:
-    """Return ``config`` with single characters as rows of its vocabulary, cut from the text around them,
-    where added tokens would change that text: SentencePiece puts a space at the beginning of what
-    stands between two. None for other tokenizers.
+    """Return ``config`` with single characters as rows of its vocabulary, cut from the text around
+    them, where added tokens would change that text: SentencePiece puts a space at the beginning of
+    what stands between two. None for other tokenizers.
 
     So digits stand in a text as a tokenizer writes them that cuts digits, and the text as it does
     with them.
@@ -35,7 +35,9 @@ def with_rows_in_text(config: Config, rows: Sequence[str]) -> Config | None:
 
 
 def with_splits(source: Config, patterns: Iterable[str]) -> Config:
-    """Return the source with these cuts, before its own; or after, if it puts a space before pieces."""
+    """Return the source with these cuts, before its own; or after, if it puts a space before
+    pieces.
+    """
     ours = [
         {"type": "Split", "pattern": {"Regex": one}, "behavior": "Isolated", "invert": False}
         for one in patterns

@@ -27,8 +27,8 @@ from numtok.engines.engine import Encoded, Ints, Mask, Slots
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.numbers.numbers import Numbers
 
-MOST_KEPT = 1 << 17  # words; some 25 MB
-LONGEST_KEPT = 64  # bytes
+MOST_CACHED = 1 << 17  # words; some 25 MB
+LONGEST_CACHED = 64  # bytes
 ONE_NEW_IN = 4  # words; with more, asking for each costs as much as encoding the text
 # no bytes of UTF-8: between words, and before the first one of a row and after a number
 INSIDE, BEGIN, BEHIND = 0xFD, 0xFE, 0xFF
@@ -105,7 +105,7 @@ class WordCacheEngine:
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         chunks, begins = self._chunks(rows, slots)
-        found = self._find(chunks, begins)
+        found = self._words(chunks, begins)
         if found is None:
             return self.slow.encode(rows, slots)
         ids = memory.empty(found.tokens, np.uint32)
@@ -114,11 +114,11 @@ class WordCacheEngine:
         return interleave(tokens, chunks.spaced, slots)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """Return int64[t, 2], the characters that each token of the rows covers, if every number is one
-        token; None for text without many words that come again.
+        """Return int64[t, 2], the characters that each token of the rows covers, if every number is
+        one token; None for text without many words that come again.
         """
         chunks, begins = self._chunks(rows, slots)
-        found = self._find(chunks, begins)
+        found = self._words(chunks, begins)
         if found is None:
             return None
         spans = memory.empty(2 * (found.tokens + len(chunks.spaced)), np.int64).reshape(-1, 2)
@@ -145,7 +145,7 @@ class WordCacheEngine:
         begins[slots.per_document[:-1] + np.arange(len(rows))] = True
         return chunks, begins
 
-    def _find(self, chunks: Chunks, begins: Mask) -> WordsOfChunks | None:
+    def _words(self, chunks: Chunks, begins: Mask) -> WordsOfChunks | None:
         """Return the words of chunks; None if no more words are cached and too many are new: text
         without many words that come again, which is quicker as it is.
         """
@@ -153,7 +153,7 @@ class WordCacheEngine:
         places: list[int | None] = list(map(self._places.get, words))
         known = self._known  # read after the places, so that it has all of them
         if None in places:
-            if len(self) >= MOST_KEPT and places.count(None) * ONE_NEW_IN > len(places):
+            if len(self) >= MOST_CACHED and places.count(None) * ONE_NEW_IN > len(places):
                 return None
             known = self._with_new(words, places)
         return WordsOfChunks(np.array(places, np.int64), per_chunk, known)
@@ -164,13 +164,13 @@ class WordCacheEngine:
         Short ones are cached, as long as there is room.
         """
         new = dict.fromkeys(word for word, at in zip(words, places, strict=True) if at is None)
-        short = [word for word in new if len(word) <= LONGEST_KEPT]
-        long = [word for word in new if len(word) > LONGEST_KEPT]
+        short = [word for word in new if len(word) <= LONGEST_CACHED]
+        long = [word for word in new if len(word) > LONGEST_CACHED]
         encoded = self._encoded([*short, *long])
         with self._lock:  # other threads may have added words meanwhile
             first = len(self._known.characters)
             place_of = dict(zip([*short, *long], range(first, first + len(new)), strict=True))
-            cached = short[: max(MOST_KEPT - len(self), 0)]
+            cached = short[: max(MOST_CACHED - len(self), 0)]
             self._known = self._known.with_more(encoded[: len(cached)])
             known = self._known.with_more(encoded[len(cached) :])
             self._places.update((word, place_of[word]) for word in cached)
@@ -202,8 +202,8 @@ class WordCacheEngine:
 
 
 def words_of(text: npt.NDArray[np.uint8], chunks: Ints, begins: Mask) -> tuple[list[bytes], Ints]:
-    """Return (the words of chunks, int64[n, 2] begins and ends in the text, bool[n] whether each begins a
-    row; int64[n + 1] offsets of each chunk's).
+    """Return (the words of chunks, int64[n, 2] begins and ends in the text, bool[n] whether each
+    begins a row; int64[n + 1] offsets of each chunk's).
 
     The first word of each has BEGIN or BEHIND before it.
     """

@@ -19,8 +19,8 @@ OWN_SYMBOL = re.compile(r" ?\[NUM:[^\[\]]+\]")
 def add_number_tokens(
     config: dict[str, Any], representation: Representation, two_forms: bool
 ) -> tuple[dict[str, Any], dict[str, int]]:
-    """Return ``config`` with the tokens that the representation (the first of those combined) needs, and
-    the ids of all of them.
+    """Return ``config`` with the tokens that the representation (the first of those combined)
+    needs, and the ids of all of them.
 
     Ids are given out in a fixed order after the largest there is; tokens that are there already
     keep theirs, so a saved tokenizer does not change. TokenizerError if the source already has one
@@ -70,8 +70,8 @@ def _check_own(
 def own_tokens(
     config: dict[str, Any], tokens: Mapping[str, int], named: Collection[str]
 ) -> dict[str, int]:
-    """Return content and id of the added tokens that are numtok's, not the source's: those in use, and of
-    other representations that were saved before.
+    """Return content and id of the added tokens that are numtok's, not the source's: those in use,
+    and of other representations that were saved before.
 
     In a text they are never tokens.
     """

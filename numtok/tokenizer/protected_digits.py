@@ -90,8 +90,8 @@ class TokensWithDigits:
     def _normalized_spans(
         self, text: bytes, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.int64]:
-        """Return int64[n, 2], the spans of the tokens in the rows that hold numbers, found by ``tokenizers`` itself, which knows the
-        place of every character it changed.
+        """Return int64[n, 2], the spans of the tokens in the rows that hold numbers, found by
+        ``tokenizers`` itself, which knows the place of every character it changed.
         """
         wanted = {self._finder.token_to_id(word) for word in self._chosen}
         spans = []
@@ -116,8 +116,8 @@ class TokensWithDigits:
 
 @functools.cache
 def _word() -> Any:
-    r"""Return the pattern of what `tokenizers` takes for a part of a word beside a `single_word` token: \w as in
-    Unicode's UTS 18.
+    r"""Return the pattern of what `tokenizers` takes for a part of a word beside a `single_word`
+    token: \w as in Unicode's UTS 18.
     """
     import regex
 

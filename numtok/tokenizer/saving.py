@@ -212,8 +212,8 @@ def fingerprint(config: dict[str, Any]) -> str:
 
 
 def essential(config: dict[str, Any]) -> dict[str, Any]:
-    """Return what decides on the ids in a tokenizer.json, in one way of writing it: `tokenizers` and
-    transformers write the same differently.
+    """Return what decides on the ids in a tokenizer.json, in one way of writing it: `tokenizers`
+    and transformers write the same differently.
 
     Merges are pairs, a template without special tokens is none, and truncation and padding, which
     belong to a call, are left out.

@@ -33,8 +33,8 @@ DEFAULT_FOLDER = Path(__file__).parents[1] / "default"
 
 
 def sealed(text: str) -> str:
-    """Return the text of a tokenizer.json, put where only numtok reads it: any other reader would cut
-    numbers as ordinary text, and fails on this one with :data:`ADVICE`.
+    """Return the text of a tokenizer.json, put where only numtok reads it: any other reader would
+    cut numbers as ordinary text, and fails on this one with :data:`ADVICE`.
     """
     refusal: dict[str, Any] = {"version": ADVICE, "model": {"type": ADVICE}, "added_tokens": []}
     refusal |= dict.fromkeys(CHILDREN)  # else transformers.js says only that they lack
@@ -65,8 +65,8 @@ def load_source(source: Any = None) -> dict[str, Any]:
 
 
 def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
-    """Return ``config`` with the ids that its added tokens really have: ``tokenizers`` does not read them,
-    it numbers those it does not know anew.
+    """Return ``config`` with the ids that its added tokens really have: ``tokenizers`` does not
+    read them, it numbers those it does not know anew.
 
     Raises:
         TokenizerError: if a part is not what it should be, or an added token would get the id of

@@ -77,8 +77,8 @@ def test_what_comes_again_is_not_asked_for_again(monkeypatch, kind):
 
 @pytest.mark.parametrize(("most", "longest"), [(2, 64), (5, 64), (1 << 17, 3)])
 def test_room_for_few_words_changes_nothing(monkeypatch, most, longest):
-    monkeypatch.setattr(word_cache, "MOST_KEPT", most)
-    monkeypatch.setattr(word_cache, "LONGEST_KEPT", longest)
+    monkeypatch.setattr(word_cache, "MOST_CACHED", most)
+    monkeypatch.setattr(word_cache, "LONGEST_CACHED", longest)
     tok = Tokenizer(trained.config("t5"), [XVal()], engine="tokenizers")
     for rows in (["a 5 b"], [SENTENCE, "", SENTENCE], ["b a 5 b", "7 a 5"], ["c d e f"]):
         check(tok, oracle("t5"), rows)

@@ -149,8 +149,8 @@ class ByteLevelEngine:
         return self.slow.spans(rows, slots)
 
     def _unsafe_positions(self, text: npt.NDArray[np.uint8], offsets: Ints) -> tuple[Ints, bool]:
-        """Return the positions of unsafe characters, and of the first characters of added tokens; and whether
-        there are runs of spaces that are added tokens beside those: many, as in code.
+        """Return the positions of unsafe characters, and of the first characters of added tokens;
+        and whether there are runs of spaces that are added tokens beside those: many, as in code.
         """
         if self.normalizes:
             positions = changed_positions(text, self._unsafe, self._by_tokenizers)

@@ -48,8 +48,8 @@ class Prefix(NamedTuple):
 class SentencePieceEngine:
     """SentencePiece BPE by gigatoken; TokenizerError if it cannot encode the tokenizer exactly.
 
-    ``unread``: names of added tokens, and the stand-in: rows that hold one are not to be encoded with
-    this engine. ``make_slow``: makes the engine that tells where tokens stand.
+    ``unread``: names of added tokens, and the stand-in: rows that hold one are not to be encoded
+    with this engine. ``make_slow``: makes the engine that tells where tokens stand.
     """
 
     name = "gigatoken"

@@ -114,8 +114,8 @@ def write(text: Bytes, rows: TextRows, slots: Slots, unsafe: Ints, rules: Rules)
 
 
 class Sources(NamedTuple):
-    """Inputs of :func:`put_in`: the tokens of the text, those of the words that were left out, those of
-    the numbers, and the bytes of each token.
+    """Inputs of :func:`put_in`: the tokens of the text, those of the words that were left out,
+    those of the numbers, and the bytes of each token.
     """
 
     tokens: Tokens

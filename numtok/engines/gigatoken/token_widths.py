@@ -1,7 +1,8 @@
-"""The token in which each number begins, for numbers that are ordinary text: the widths of tokens in
-bytes tell.
+"""The token in which each number begins, for numbers that are ordinary text: the widths of tokens
+in bytes tell.
 
-In: token ids of rows. Out: positions of tokens; of rows whose bytes do not add up, by another engine.
+In: token ids of rows. Out: positions of tokens; of rows whose bytes do not add up, by another
+engine.
 """
 
 from __future__ import annotations
