@@ -142,7 +142,7 @@ class ByteLevelEngine:
                 in_row = slice(per_row[row], per_row[row + 1])
                 starts[in_row], expected[row] = _normalized_starts(rows, int(row), starts[in_row])
         made_of = RowBytes(starts, expected)
-        return find_first_tokens(encoded, numbers, made_of, self.widths, self.slow, asked)
+        return find_first_tokens(encoded, numbers, made_of, self.widths, lambda: self.slow, asked)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
         """Return the spans of the engine with the same ids."""

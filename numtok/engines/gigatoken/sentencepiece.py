@@ -102,7 +102,7 @@ class SentencePieceEngine:
         asked = np.diff(numbers.per_document()) > 0
         if wanted is not None:
             asked &= wanted
-        return find_first_tokens(encoded, numbers, made_of, self._widths, self.slow, asked)
+        return find_first_tokens(encoded, numbers, made_of, self._widths, lambda: self.slow, asked)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
         """Return the spans of the engine with the same ids."""

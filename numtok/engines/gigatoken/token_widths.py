@@ -7,7 +7,7 @@ engine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,17 +39,25 @@ def widths_of(contents: Mapping[int, bytes]) -> Widths:
 
 
 def find_first_tokens(
-    encoded: Encoded, numbers: Numbers, made_of: RowBytes, widths: Widths, slow: Engine, asked: Mask
+    encoded: Encoded,
+    numbers: Numbers,
+    made_of: RowBytes,
+    widths: Widths,
+    slow: Callable[[], Engine],
+    asked: Mask,
 ) -> Ints:
     """Return int64[n], the position in ``encoded.ids`` of the token in which each number begins, in
-    the rows that are ``asked`` for; ``slow`` tells where the bytes do not.
+    the rows that are ``asked`` for; ``slow`` returns the engine that
+    tells where the bytes do not.
     """
     per_row = numbers.per_document()
     places, sizes = memory.empty(len(numbers), np.int64), memory.empty(len(asked), np.int64)
     _find_tokens(encoded.ids, encoded.offsets, widths, per_row, made_of.starts, places, sizes)
     left = asked & (sizes != made_of.sizes)
     if left.any():
-        places = np.where(left[numbers.document], slow.first_tokens(encoded, numbers, left), places)
+        places = np.where(
+            left[numbers.document], slow().first_tokens(encoded, numbers, left), places
+        )
     return places
 
 
