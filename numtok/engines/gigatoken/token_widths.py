@@ -47,8 +47,7 @@ def find_first_tokens(
     asked: Mask,
 ) -> Ints:
     """Return int64[n], the position in ``encoded.ids`` of the token in which each number begins, in
-    the rows that are ``asked`` for; ``slow`` returns the engine that
-    tells where the bytes do not.
+    the rows that are ``asked`` for; ``slow`` returns the engine that tells where bytes do not.
     """
     per_row = numbers.per_document()
     places, sizes = memory.empty(len(numbers), np.int64), memory.empty(len(asked), np.int64)
