@@ -32,7 +32,7 @@ GENERIC := ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 OPENBLAS_C
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-generic fuzz check format bench evidence docs release-check wheel vllm clean
+.PHONY: help demo test test-slow test-generic next fuzz check format bench evidence docs release-check wheel vllm clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -49,6 +49,14 @@ test-slow: $(PRETRAINED) ## what is installed, what compiles from nothing, and c
 
 test-generic: $(DEV) ## the tests as on a plain x86-64 processor: no AVX in torch, NumPy, BLAS and Numba, one thread
 	env $(GENERIC) $(PYTEST) -m "not slow" $(ARGS)
+
+# Tests import the 0.23 that lies beside (tests/conftest.py), and hold numtok on 1.0 to its ids.
+next: ## the core's tests on tokenizers 1.0, in .venv-next
+	$(PYTHON) -m venv .venv-next
+	.venv-next/bin/pip install --quiet -c constraints.txt -e . hypothesis pytest pytest-xdist
+	.venv-next/bin/pip install --quiet -c constraints.txt --no-deps --upgrade --target .venv-next/tokenizers-0.23 tokenizers
+	.venv-next/bin/pip install --quiet --no-deps tokenizers==1.0.0rc3
+	.venv-next/bin/pytest -n $(JOBS) --dist worksteal -m "not slow" tests/engines tests/representations tests/tokenizer $(ARGS)
 
 fuzz: $(DEV) ## mutate hostile inputs, TIME seconds for each kind (ARGS: kinds, --seed N); finds go to build/fuzz
 	$(BIN)/python tests/support/fuzz.py --time $(TIME) $(ARGS)

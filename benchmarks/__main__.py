@@ -34,6 +34,7 @@ NAMES = (
     "torch_tokens",
     "torch_feeding",
     "random_rows",
+    "next",
 )
 
 
@@ -48,6 +49,7 @@ def sections() -> dict[str, Callable[[Corpus], Section]]:
         drop_in_kinds,
         encode,
         jobs,
+        next_tokenizers,
         random_rows,
         representations,
         scan,
@@ -73,6 +75,7 @@ def sections() -> dict[str, Callable[[Corpus], Section]]:
         torch_tokens.run,
         torch_feeding.run,
         random_rows.run,
+        next_tokenizers.run,
     )
     return dict(zip(NAMES, runs, strict=True))
 

@@ -15,7 +15,7 @@ from benchmarks.corpus import Corpus
 from benchmarks.encode import check_encoding, check_gigatoken, gigatoken_alone
 from benchmarks.kinds import KINDS, SIZE
 from benchmarks.timing import Goal, Section, alternate
-from numtok.engines.pre_tokenizers import GPT4O, LLAMA3, QWEN2
+from numtok.engines.cuts import GPT4O, LLAMA3, QWEN2
 
 PATTERNS = {"Llama 3": LLAMA3, "Qwen 2": QWEN2, "GPT-4o": GPT4O}
 VOCABULARY = 16_000
@@ -36,7 +36,7 @@ def run(corpus: Corpus) -> Section:
     seen, held_out = corpus.texts[::2], corpus.texts[1::2] or corpus.texts
     with tempfile.TemporaryDirectory() as folder:
         for name, pattern in PATTERNS.items():
-            trained = _train(
+            trained = train_with_pattern(
                 seen, pattern, Path(folder) / f"{name}.json", 300 if corpus.quick else VOCABULARY
             )
             _measure(
@@ -74,7 +74,7 @@ def _measure(section: Section, corpus: Corpus, floor: float, aim: float) -> None
     )
 
 
-def _train(texts: list[str], pattern: str, path: Path, size: int) -> Path:
+def train_with_pattern(texts: list[str], pattern: str, path: Path, size: int) -> Path:
     """A byte-level BPE tokenizer with that pattern, as the models that it is from have it, but
     small.
     """

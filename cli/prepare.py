@@ -63,7 +63,7 @@ def train(
     Numbers are taken out of the text first, so no merge spans a number and digits stay single tokens.
     numtok, tokenizers and transformers load the result.
     """
-    from numtok.engines.train import save_tokenizer, train_tokenizer
+    from numtok.tokenizer.train import save_tokenizer, train_tokenizer
 
     started = time.perf_counter()
     texts = _texts(inputs, progress, **reading)

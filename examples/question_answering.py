@@ -28,7 +28,7 @@ from transformers import (
 from word_problems import Problem
 
 import numtok
-from numtok.engines.train import save_tokenizer, train_tokenizer
+from numtok.tokenizer.train import save_tokenizer, train_tokenizer
 from numtok_torch import (
     NumberCollator,
     NumberDataset,

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from numtok import Tokenizer
-from numtok.engines.tokenizer_json import SETTINGS_FILE, TOKENIZER_FILE
+from numtok.engines.config import TOKENIZER_FILE
 from numtok.errors import MissingDependencyError, SchemaError
 from numtok.representations.columns import NUMBER_MASK, NUMBER_VALUE
+from numtok.tokenizer.tokenizer_json import SETTINGS_FILE
 from numtok_torch.generation.generate_texts import Call
 from numtok_torch.generation.state import Writing
 from numtok_torch.model import saving

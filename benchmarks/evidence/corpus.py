@@ -20,7 +20,7 @@ from torch import Tensor
 
 import numtok
 from numtok.corpus import tokenizer_of
-from numtok.engines.train import save_tokenizer, train_tokenizer
+from numtok.tokenizer.train import save_tokenizer, train_tokenizer
 from numtok_torch import NumberCollator, NumberDataset
 
 # The pre-tokenizer of Llama 3: digits from the left in groups of three.

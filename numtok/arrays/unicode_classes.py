@@ -2,7 +2,7 @@
 
 The ranges lie in ``unicode_ranges.json`` beside this file, taken from the Unicode data of the
 ``regex`` package, so that what counts as a digit or a letter does not change with the Python
-version. ``python -m numtok.arrays.unicode_classes`` writes that file anew.
+version. ``tests/support/unicode_ranges.py`` writes that file anew.
 
 Classes of ``character_classes()`` (uint8[0x110000]):
 
@@ -25,9 +25,7 @@ digit after one of them starts a number.
 from __future__ import annotations
 
 import functools
-import itertools
 import json
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -35,17 +33,6 @@ import numpy.typing as npt
 
 OTHER, LETTER, SIGN, BLOCKER, DOT, DIGIT = 0, 1, 2, 3, 4, 16
 CODE_POINTS = 0x110000
-SPACELESS_SCRIPTS = (
-    "Han",
-    "Hiragana",
-    "Katakana",
-    "Bopomofo",
-    "Hangul",
-    "Thai",
-    "Lao",
-    "Khmer",
-    "Myanmar",
-)
 RANGES_FILE = Path(__file__).with_name("unicode_ranges.json")
 
 Table = npt.NDArray[np.uint8]
@@ -95,79 +82,3 @@ def flags(*names: str) -> Table:
             table[first:last] = 1
     table.flags.writeable = False
     return table
-
-
-def _collect() -> dict[str, list[int]]:
-    """All ranges, flattened, from the ``regex`` package, and what ``tokenizers`` knows of them."""
-    import unicodedata
-
-    import regex
-
-    spaceless = "".join(rf"\p{{Script_Extensions={script}}}" for script in SPACELESS_SCRIPTS)
-    patterns = {
-        "letter": rf"(?V1)[[\p{{L}}\p{{M}}\p{{Nl}}_]--[{spaceless}]]",
-        "digit": r"\p{Nd}",
-        "number": r"\p{N}",
-        "space": r"\p{White_Space}",
-        # Unassigned characters count as unsafe: another library's newer Unicode data may know them.
-        "nfc_unsafe": (
-            r"(?V1)[\p{NFC_Quick_Check=No}\p{NFC_Quick_Check=Maybe}\p{Cn}[\P{Canonical_Combining_Class=0}]]"
-        ),
-    }
-    members = {}
-    for name, pattern in patterns.items():
-        match = regex.compile(pattern).match
-        members[name] = {code for code in _code_points() if match(chr(code)) is not None}
-    members["nfc_newer"] = members["nfc_unsafe"] - _known_to_tokenizers()
-    assert unicodedata.unidata_version == "14.0.0", "write the file with Python 3.11"
-    members["unsettled"] = {
-        code
-        for code in _code_points()
-        if not regex.match(rf"\p{{{unicodedata.category(chr(code))}}}", chr(code))
-        or unicodedata.category(chr(code)) == "Cn"
-    }
-    return {name: _edges(codes) for name, codes in members.items()}
-
-
-def _code_points() -> Iterable[int]:
-    return itertools.chain(range(0xD800), range(0xE000, CODE_POINTS))
-
-
-def _known_to_tokenizers() -> set[int]:
-    """The characters for which the NFC of ``tokenizers`` does something.
-
-    It puts marks (combining class 1 to 239) before U+0345 (240); it takes a composed character
-    apart, or changes it; it composes a character with the one before it.
-    """
-    from tokenizers import normalizers
-
-    composed, apart = normalizers.NFC().normalize_str, normalizers.NFD().normalize_str
-    known = {0x0345}
-    for character in map(chr, _code_points()):
-        pieces = apart(character)
-        if pieces != character:
-            known |= {ord(character), *map(ord, pieces[1:])}
-        elif composed(f"a\u0345{character}") != f"a\u0345{character}":
-            known.add(ord(character))
-    return known
-
-
-def _edges(codes: set[int]) -> list[int]:
-    """The half-open ranges that hold the code points, flattened."""
-    ordered = sorted(codes)
-    firsts = [code for code in ordered if code - 1 not in codes]
-    lasts = [code + 1 for code in ordered if code + 1 not in codes]
-    return [edge for pair in zip(firsts, lasts, strict=True) for edge in pair]
-
-
-def _write() -> None:
-    import regex
-
-    source = f"Unicode data of the regex package {regex.__version__}"
-    RANGES_FILE.write_text(
-        json.dumps({"source": source, "ranges": _collect()}, separators=(",", ":")) + "\n", "ascii"
-    )
-
-
-if __name__ == "__main__":
-    _write()

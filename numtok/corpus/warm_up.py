@@ -14,7 +14,6 @@ from numtok.arrays.kernel_cache import kernel_folder
 from numtok.corpus.pack import PackedRows
 from numtok.corpus.stats import counted
 from numtok.engines.choose import SELF_CHECK
-from numtok.engines.tokenizer_json import load_source, numbered
 from numtok.errors import OutputError
 from numtok.numbers.scan import scan
 from numtok.representations.parse import Representations, name_of, plain_ones
@@ -25,6 +24,7 @@ from numtok.tokenizer.inspect import subword_spans
 from numtok.tokenizer.metadata import PACK_MODES
 from numtok.tokenizer.packing import end_token
 from numtok.tokenizer.tokenizer import Tokenizer
+from numtok.tokenizer.tokenizer_json import load_source, numbered
 
 WITH_OPTIONS = ("fone:6,4",)  # those that there are not without
 LONG = " ".join(SELF_CHECK) * 100  # enough that a text is read in more than one turn

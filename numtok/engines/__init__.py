@@ -1,15 +1,15 @@
-r"""Engines: a tokenizer.json, and the text between numbers to token ids.
+r"""Engines: the text between numbers to token ids, as a tokenizer.json says.
 
 The way of a text through this room::
 
     choose.make_engine        which engine gives the ids of this tokenizer, and is it right?
       |
-      |  rows of UTF-8, and slots: where numbers stand, and the ids that go there (interface.Slots)
+      |  rows of UTF-8, and slots: where numbers stand, and the ids that go there (engine.Slots)
       v
     special_rows              rows with bytes or added tokens that the fast engine cannot read
-      |                       go to tokenizers_engine, all others on:
+      |                       go to the slower one, all others on:
       |
-      +-- byte-level BPE ------------------------------------------------ gigatoken.engine
+      +-- byte-level BPE ---------------------------------------- gigatoken.byte_level
       |     unsafe_characters   where normalisation, new characters, runs of spaces or added
       |                         tokens need the complete tokenizer
       |     stand_ins.write     the rows as one text, a digit in place of each number; words
@@ -17,21 +17,28 @@ The way of a text through this room::
       |     pool                gigatoken: text to ids
       |     stand_ins.put_in    the tokens walked by their width in bytes: slots' ids in place of
       |                         digits, words' ids where they were left out
-      |     (a pre-tokenizer that is not known: each chunk between numbers by itself, pieces)
+      |     (a pre-tokenizer that is not known: each chunk between numbers by itself, chunks)
       |
-      +-- tokenizers that cut at spaces (BERT, T5, SentencePiece) ------- words.engine
-      |     pieces, cuts, cache words between numbers; each is asked for once
+      +-- SentencePiece BPE (Llama 2, Phi-3) --------------------- gigatoken.sentencepiece
+      |     chunks              the text between numbers, each behind a control character
+      |     pool                gigatoken: text to ids
+      |     chunks.interleave   slots' ids in place of the control character's
       |
-      +-- any tokenizer ------------------------------------------------- tokenizers_engine
+      +-- other tokenizers that cut at spaces (BERT, T5) --------- word_cache
+      |     chunks, cuts        words between numbers; each is asked for once
+      |     chunks.interleave   slots' ids between those of the chunks
+      |
+      +-- any tokenizer ------------------------------------------ tokenizers_engine
             private_use         a character that the text does not hold, as the added token
+            vocabulary_rows     or as a row of the vocabulary, for numbers that are text
+            hf_tokenizers       ``tokenizers``, 0.x or 1.0 (which needs no word_cache)
       |
       v
-    interface.Encoded         ids, and where each number's first token is
+    engine.Encoded            ids, and where each number's first token is
 
-All give the same ids. Beside the way: ``tokenizer_json`` reads a source, ``number_tokens`` adds the
-tokens of numbers, ``protected_digits`` finds digits in added tokens, ``offsets`` tells which
-characters a token covers, ``plain`` and ``train`` make a tokenizer.json. May import
-:mod:`numtok.arrays`, :mod:`numtok.numbers` and :mod:`numtok.representations`.
+All give the same ids. In which token a number of ordinary text begins, ``gigatoken.token_widths``
+tells by bytes; which characters a token covers, ``word_cache``. ``config`` answers questions about
+a tokenizer.json. May import :mod:`numtok.arrays` and :mod:`numtok.numbers`.
 """
 
 from numtok.engines.choose import EngineWarning, make_engine

@@ -1,4 +1,4 @@
-"""The text between numbers to token ids: which engine does it, and whether it does it right.
+"""Choose the engine that encodes the text between numbers, and check that it gives the right ids.
 
 The contract: the ids are those that the source tokenizer gives to the text with every number
 replaced by an added token (``AddedToken(normalized=False, special=False)``), and for byte-level BPE
@@ -14,16 +14,19 @@ import importlib.metadata
 import platform
 import sys
 import warnings
+from typing import Any
 
 import numpy as np
 
 from numtok.arrays import file_cache
-from numtok.engines.gigatoken.engine import GigatokenEngine
-from numtok.engines.interface import Config, Engine, NumtokTokens, Slots, is_byte_level
+from numtok.engines.config import Config, is_byte_level, to_json, without_numbers
+from numtok.engines.cuts import cuts_at_spaces, tokens_to_leave_whole
+from numtok.engines.engine import Engine, NumtokTokens, Slots
+from numtok.engines.gigatoken.byte_level import ByteLevelEngine
+from numtok.engines.gigatoken.sentencepiece import SentencePieceEngine
 from numtok.engines.special_rows import SpecialRowsEngine, special_names
-from numtok.engines.tokenizer_json import to_json
 from numtok.engines.tokenizers_engine import TokenizersEngine
-from numtok.engines.words.engine import with_words_kept
+from numtok.engines.word_cache import WordCacheEngine
 from numtok.errors import NumtokError, TokenizerError
 
 
@@ -36,6 +39,8 @@ BELOW_USER_CODE = {
     "numtok", "numtok_torch", "numtok_cli", "functools", "click",
     "transformers", "datasets", "torch",
 }  # fmt: skip
+
+PREFIXES = "aeiousn"  # words for another one to stand after
 
 # Text in which tokenizers that are nearly alike differ: white space, contractions, scripts, marks,
 # emoji, code, and numbers beside all of them.
@@ -97,21 +102,34 @@ def make_engine(
 
 
 def _other_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:
-    """``tokenizers``, with the ids of words cached where they are the same everywhere."""
+    """Return ``tokenizers``, with a cache of words where they have the same ids everywhere."""
     slow = TokenizersEngine(config, tokens, parse_special)
-    return slow if slow.has_rows else with_words_kept(slow, config, tokens)
+    source, two_forms = without_numbers(config, tokens, parse_special=True), tokens.spaced >= 0
+    added = {token["content"].strip().casefold() for token in source["added_tokens"]}
+    prefix = next((letter for letter in PREFIXES if letter not in added), "")
+    whole = slow.has_rows or slow.is_fast or not prefix
+    if whole or not cuts_at_spaces(source, two_forms):
+        return slow
+    words = WordCacheEngine(slow, prefix, two_forms)
+    left = [name.encode() for name in tokens_to_leave_whole(source)]
+    return SpecialRowsEngine(words, lambda: slow, left) if left else words
 
 
 def _fast_engine(config: Config, tokens: NumtokTokens, parse_special: bool) -> Engine:
-    """gigatoken, once it is known to give the same ids; TokenizerError if it does not."""
-    gigatoken = GigatokenEngine(config, tokens, parse_special)
+    """Return gigatoken, once it has given the same ids; TokenizerError if it does not."""
+    make_slow = functools.partial(_other_engine, config, tokens, parse_special)
+    gigatoken: ByteLevelEngine | SentencePieceEngine
+    if is_byte_level(config):
+        gigatoken = ByteLevelEngine(config, tokens, parse_special, make_slow)
+    else:
+        gigatoken = SentencePieceEngine(config, tokens, make_slow)
     fast: Engine = gigatoken
-    if gigatoken.bytes_without_token:
-        fast = SpecialRowsEngine(gigatoken, lambda: gigatoken.slow, gigatoken.bytes_without_token)
+    if gigatoken.unread:
+        fast = SpecialRowsEngine(gigatoken, lambda: gigatoken.slow, gigatoken.unread)
     file_cache.cached(
         "same-ids",
-        _given(config, tokens, parse_special),
-        lambda: _compare(fast, gigatoken.slow, tokens),
+        _key_of_comparison(config, tokens, parse_special),
+        lambda: _compare(fast, gigatoken.slow, tokens, config["model"]["merges"]),
     )
     return fast
 
@@ -127,15 +145,19 @@ def _level_of_caller() -> int:
     return level
 
 
-def _given(config: Config, tokens: NumtokTokens, parse_special: bool) -> list[str]:
-    """All that the outcome of :func:`_compare` depends on beside numtok's own source."""
+def _key_of_comparison(config: Config, tokens: NumtokTokens, parse_special: bool) -> list[str]:
+    """Return all that the outcome of :func:`_compare` depends on beside numtok's own source."""
     installed = map(importlib.metadata.version, ("gigatoken", "tokenizers"))
     return [to_json(config), repr((tokens, parse_special, *installed, platform.machine()))]
 
 
-def _compare(fast: Engine, slow: Engine, tokens: NumtokTokens) -> str:
-    """Raise TokenizerError if the engines differ on SELF_CHECK."""
+def _compare(fast: Engine, slow: Engine, tokens: NumtokTokens, merges: list[Any]) -> str:
+    """Raise TokenizerError if the engines differ on SELF_CHECK, or will on other text."""
     from numtok.numbers.scan import scan
+
+    pairs = list(map(str, merges))
+    if len(set(pairs)) < len(pairs):
+        raise TokenizerError("its merges hold a pair twice, and the libraries rank it differently")
 
     numbers = scan(SELF_CHECK)
     if tokens.plain < 0:  # numbers stay text

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from numtok.engines.number_tokens import vocabulary_of
+from numtok.engines.config import vocabulary_of
 from numtok.errors import InputError
 
 # planes 16 and 15, then the one that texts do hold now and then
@@ -22,14 +22,12 @@ CodePoints = npt.NDArray[np.int64]
 
 @functools.cache
 def _all() -> CodePoints:
-    """Every private-use character, in the order of preference."""
+    """Return every private-use character, in the order of preference."""
     return np.concatenate([np.arange(first, last) for first, last in RANGES])
 
 
-def used_in(text: str | npt.NDArray[np.uint8]) -> CodePoints:
-    """The code points from U+E000 on that are in a text, or in UTF-8 bytes; ascending, each once."""
-    if not isinstance(text, str):  # 0xEE leads to U+E000, and what is above to what follows
-        text = text.tobytes().decode() if (text >= 0xEE).any() else ""
+def used_in(text: str) -> CodePoints:
+    """Return the code points from U+E000 on in a text; ascending, each once."""
     if text.isascii():
         return np.empty(0, np.int64)
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
@@ -37,13 +35,15 @@ def used_in(text: str | npt.NDArray[np.uint8]) -> CodePoints:
 
 
 def used_in_tokens(config: dict[str, Any]) -> CodePoints:
-    """Likewise in the vocabulary and the added tokens of a tokenizer.json."""
+    """Return the code points from U+E000 on in the vocabulary and the added tokens of a
+    tokenizer.json.
+    """
     added = (token["content"] for token in config.get("added_tokens") or [])
     return used_in("".join([*vocabulary_of(config), *added]))
 
 
 def unused(used: CodePoints, count: int = 1) -> CodePoints:
-    """``count`` private-use characters not in ``used``; InputError if there are too few."""
+    """Return ``count`` private-use characters not in ``used``; InputError if there are too few."""
     free = _all()[~np.isin(_all(), used)] if len(used) else _all()
     if len(free) < count:
         raise InputError(

@@ -15,17 +15,8 @@ from collections.abc import Callable
 import numpy as np
 
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.interface import (
-    Config,
-    Encoded,
-    Engine,
-    Ints,
-    Mask,
-    NumtokTokens,
-    Slots,
-    without_numbers,
-)
-from numtok.engines.tokenizers_engine import TokenizersEngine
+from numtok.engines.config import Config, without_numbers
+from numtok.engines.engine import Encoded, Engine, Ints, Mask, NumtokTokens, Slots
 from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
 
@@ -45,13 +36,13 @@ def special_names(config: Config, tokens: NumtokTokens) -> list[bytes]:
 
 
 class SpecialRowsEngine:
-    """The engine of this module; ``unread`` are the names and bytes that the fast engine cannot read."""
+    """The engine of this module; ``unread`` are the names and bytes that the fast engine cannot
+    read.
+    """
 
     is_fast = True
 
-    def __init__(
-        self, fast: Engine, make_slow: Callable[[], TokenizersEngine], unread: list[bytes]
-    ) -> None:
+    def __init__(self, fast: Engine, make_slow: Callable[[], Engine], unread: list[bytes]) -> None:
         self.fast, self._make_slow, self.name = fast, make_slow, fast.name
         longest_first = sorted(unread, key=len, reverse=True)
         self._unread = re.compile(b"|".join(map(re.escape, longest_first)) or b"(?!)")
@@ -59,8 +50,8 @@ class SpecialRowsEngine:
         self._bytes = unread if all(len(one) == 1 for one in unread) else []
 
     @functools.cached_property
-    def slow(self) -> TokenizersEngine:
-        """The engine of the other rows."""
+    def slow(self) -> Engine:
+        """Return the engine of the other rows."""
         return self._make_slow()
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
@@ -77,7 +68,7 @@ class SpecialRowsEngine:
         return Encoded.joined(parts)
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
-        """By the engine that encodes the row."""
+        """Find the tokens by the engine that encodes the row."""
         named = self._have_unread(numbers.rows)
         wanted = np.ones(len(named), np.bool_) if wanted is None else wanted
         places = self.fast.first_tokens(encoded, numbers, wanted & ~named)
@@ -87,9 +78,7 @@ class SpecialRowsEngine:
         return places
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """Those of the fast engine (:meth:`~numtok.engines.words.engine.WordsEngine.spans`); None
-        if there is a row that it cannot read.
-        """
+        """Return the spans of the fast engine; None if there is a row that it cannot read."""
         return None if self._have_unread(rows).any() else self.fast.spans(rows, slots)
 
     def _have_unread(self, rows: TextRows) -> Mask:

@@ -1,8 +1,8 @@
-"""The engine for every tokenizer: Hugging Face's ``tokenizers``, with a stand-in character for each
+"""The engine for every tokenizer: Hugging Face's ``tokenizers``, with a placeholder for each
 number.
 
-Exact by construction, as each number is an added token of the very same tokenizer. The stand-in is
-a character that does not occur in the text.
+Exact by construction, as each number is an added token of the very same tokenizer. The placeholder
+is a character that does not occur in the text.
 """
 
 from __future__ import annotations
@@ -14,94 +14,98 @@ from typing import Any
 import numpy as np
 
 from numtok.arrays import memory
+from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.interface import (
+from numtok.engines.chunks import Tokens, interleave
+from numtok.engines.config import (
     Config,
-    Encoded,
-    Ints,
-    Mask,
-    NumtokTokens,
-    Slots,
+    ordinary_token,
+    steps_of,
+    tokenizer_errors,
     without_numbers,
 )
-from numtok.engines.number_tokens import ordinary_token
-from numtok.engines.pieces import Tokens, put_together
-from numtok.engines.plain import with_rows_in_text
+from numtok.engines.engine import Encoded, Ints, Mask, NumtokTokens, Slots
+from numtok.engines.hf_tokenizers import complete_library, flat_ids, is_version_1, load
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
-from numtok.engines.tokenizer_json import to_json, tokenizer_errors
+from numtok.engines.vocabulary_rows import with_rows_in_text
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.numbers import Numbers
 
-MOST_KEPT = 4  # tokenizers, each with another stand-in
+MOST_KEPT = 4  # tokenizers, each with another placeholder
 
 
 class TokenizersEngine:
     """Every tokenizer, by Hugging Face's ``tokenizers``: exact by construction, as each number is
     an added token of the very same tokenizer.
 
-    ``has_rows``: the stand-in of numbers that are tokens of the text is a row of the vocabulary, as
-    an added token would change the text around it.
+    ``has_rows``: the placeholder of numbers that are tokens of the text is a row of the vocabulary,
+    as an added token would change the text around it.
     """
 
     name = "tokenizers"
-    is_fast = False
 
     def __init__(self, config: Config, tokens: NumtokTokens, parse_special: bool = False) -> None:
         self.tokens = tokens
         self._config, self._parse_special = config, parse_special
-        self._by_sentinel: dict[str, Any] = {}
-        self.has_rows = False
+        self._by_placeholder: dict[str, Any] = {}
+        self.has_rows, self.is_fast = False, is_version_1()
         # what cannot be loaded fails here, not at the first text
         self._tokenizer(self._usual_character)
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
-        first, last = int(rows.offsets[0]), int(rows.offsets[-1])
-        sentinel = self._character_beside(used_in(rows.text[first:last]))
-        texts = _with_stand_ins(rows, slots, sentinel.encode())
-        tokenizer = self._tokenizer(sentinel)
-        plain, spaced_token = _stand_ins(tokenizer, sentinel)
+        text = rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])].tobytes()
+        placeholder = self._usual_character
+        if placeholder.encode() in text:
+            placeholder = self._character_beside(used_in(text.decode()))
+        texts = _with_placeholders(rows, slots, placeholder.encode())
+        tokenizer = self._tokenizer(placeholder)
+        plain, spaced_token = _placeholder_ids(tokenizer, placeholder)
         with tokenizer_errors("tokenizers cannot encode with it"):
             encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        lists = [encoding.ids for encoding in encodings]
-        id_offsets = memory.offsets_of(np.fromiter(map(len, lists), np.int64, len(lists)))
-        flat = np.fromiter(itertools.chain.from_iterable(lists), np.int32, int(id_offsets[-1]))
+        flat, id_offsets = flat_ids(encodings)
         places = np.flatnonzero((flat == plain) | (flat == spaced_token))
         if len(places) != len(slots.document):
             raise NumtokError(
                 f"the tokenizer returned {len(places)} number tokens for {len(slots.document)}"
                 " numbers; please report this tokenizer"
             )
-        ends = np.sort(np.concatenate([id_offsets[1:], places]))  # of the pieces between
+        spaced = flat[places] == spaced_token
+        if len(slots.plain) == len(places):  # every number is one token
+            flat[places] = np.where(spaced, slots.spaced, slots.plain)
+            return Encoded(flat, id_offsets, places, spaced)
+        ends = np.sort(np.concatenate([id_offsets[1:], places]))  # of the chunks between
         ends -= np.searchsorted(places, ends)
         between = Tokens(np.delete(flat, places).view(np.uint32), np.concatenate([[0], ends]))
-        return put_together(between, flat[places] == spaced_token, slots)
+        return interleave(between, spaced, slots)
 
-    def encode_text(self, texts: list[str]) -> list[list[int]]:
-        """Ids of texts without numbers."""
-        return [one.ids for one in self.encodings(texts, behind_number=False, offsets=False)]
-
-    def encodings(self, texts: list[str], behind_number: bool, offsets: bool) -> list[Any]:
-        """``tokenizers.Encoding`` of texts without numbers, or of a number, one character and one
-        token, and the text after it; with or without offsets.
+    def encodings(self, texts: list[str], behind_number: bool = False) -> list[Any]:
+        """Return ``tokenizers.Encoding`` of texts without numbers, or of a number, one character
+        and one token, and the text after it.
         """
-        sentinel = self._character_beside(used_in("".join(texts)))
-        tokenizer = self._tokenizer(sentinel)
-        encode = tokenizer.encode_batch if offsets else tokenizer.encode_batch_fast
-        given = [sentinel + text for text in texts] if behind_number else texts
+        placeholder = self._character_beside(used_in("".join(texts)))
+        given = [placeholder + text for text in texts] if behind_number else texts
         with tokenizer_errors("tokenizers cannot encode with it"):
-            return list(encode(given, add_special_tokens=False))
+            return list(self._tokenizer(placeholder).encode_batch(given, add_special_tokens=False))
+
+    @functools.cached_property
+    def trims_spaces(self) -> bool:
+        """Whether spans of tokens leave the spaces out with which they begin and end."""
+        return any(
+            step.get("trim_offsets")
+            for step in steps_of(self._config.get("post_processor"), "processors")
+        )
 
     def texts_between(self, ids: list[int], count: int) -> list[str]:
         """Return the text of ids before, between and after their ``count`` number tokens. Special
         tokens are left out of the text only by the decoder itself. NumtokError if the ids do not
         hold as many number tokens.
         """
-        sentinel = self._usual_character
-        text = self._decoded(ids, sentinel)
-        if text.count(sentinel) != count:  # the text itself has it
-            sentinel = self._character_beside(used_in(text))
-            text = self._decoded(ids, sentinel)
-        texts = text.split(sentinel)
+        placeholder = self._usual_character
+        text = self._decoded(ids, placeholder)
+        if text.count(placeholder) != count:  # the text itself has it
+            placeholder = self._character_beside(used_in(text))
+            text = self._decoded(ids, placeholder)
+        texts = text.split(placeholder)
         if len(texts) != count + 1:
             raise NumtokError(
                 f"the ids hold {len(texts) - 1} number tokens where there are {count} numbers"
@@ -116,28 +120,31 @@ class TokenizersEngine:
         spaced, plain = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         return bool(spaced.ids == plain.ids)
 
-    def _decoded(self, ids: list[int], sentinel: str) -> str:
-        """Text of ids, with the character in place of each number."""
-        tokenizer = self._tokenizer(sentinel)
-        plain, spaced = _stand_ins(tokenizer, sentinel)
+    def _decoded(self, ids: list[int], placeholder: str) -> str:
+        """Return the text of ids, with the character in place of each number."""
+        tokenizer = self._tokenizer(placeholder)
+        plain, spaced = _placeholder_ids(tokenizer, placeholder)
         renamed = {self.tokens.plain: plain, self.tokens.spaced: spaced}
         given = [renamed.get(token, token) for token in ids]
         with tokenizer_errors("tokenizers cannot decode with it"):
             return str(tokenizer.decode(given, skip_special_tokens=False))
 
-    def special_frame(self) -> tuple[list[int], list[int]]:
-        """Ids that the post-processor puts before and after a text."""
-        encoding = self._tokenizer(self._usual_character).encode("a", add_special_tokens=True)
-        inside = [k for k, special in enumerate(encoding.special_tokens_mask) if not special]
-        if not inside:
+    def special_prefix_and_suffix(self) -> tuple[list[int], list[int]]:
+        """Return the ids that the post-processor puts before and after a text."""
+        encode = self._tokenizer(self._usual_character).encode
+        ids, framed = (encode("a", add_special_tokens=special).ids for special in (False, True))
+        starts = range(len(framed) - len(ids) + 1)
+        found = [start for start in starts if framed[start : start + len(ids)] == ids]
+        if not ids or len(found) != 1:
             raise TokenizerError(
-                "the tokenizer gives no token for 'a', so the places of its special tokens cannot"
-                " be told"
+                "the tokenizer gives no token for 'a' that is told from its special tokens, so"
+                " their places are unknown"
             )
-        return encoding.ids[: inside[0]], encoding.ids[inside[-1] + 1 :]
+        return framed[: found[0]], framed[found[0] + len(ids) :]
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
-        """See :class:`~numtok.engines.interface.Engine`; each row is encoded again."""
+        """Find the tokens by encoding each row again."""
+        complete_library("telling in which token a number of ordinary text begins")
         rows, per_document = numbers.rows, numbers.per_document()
         found = np.zeros(len(numbers), np.int64)
         have_some = np.diff(per_document) > 0
@@ -151,7 +158,7 @@ class TokenizersEngine:
         return found
 
     def _tokens_of(self, text: str, characters: list[int]) -> Ints:
-        """The token in which each character lies; for one without a token, the next that has."""
+        """Return the token of each character; for one without a token, the next that has one."""
         encoding = self._tokenizer(self._usual_character).encode(text, add_special_tokens=False)
         spans = np.array(encoding.offsets, np.int64).reshape(-1, 2)
         filled = np.flatnonzero(spans[:, 0] < spans[:, 1])
@@ -159,7 +166,7 @@ class TokenizersEngine:
         return np.append(filled, len(spans) - 1)[places]
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """None: they are not known without encoding the rows again."""
+        """Return None: spans are not known without encoding the rows again."""
         return None
 
     @functools.cached_property
@@ -168,74 +175,88 @@ class TokenizersEngine:
 
     @functools.cached_property
     def _usual_character(self) -> str:
-        """A private-use character that no token holds."""
+        """Return a private-use character that no token holds."""
         return chr(int(unused(self._used_in_tokens)[0]))
 
     def _character_beside(self, used: CodePoints) -> str:
-        """Likewise, and not among those used in a text."""
+        """Return a private-use character that occurs neither in a token nor in the text."""
         if ord(self._usual_character) not in used:
             return self._usual_character
         return chr(int(unused(np.union1d(self._used_in_tokens, used))[0]))
 
-    def _tokenizer(self, sentinel: str) -> Any:
-        if sentinel not in self._by_sentinel:
-            import tokenizers
-
+    def _tokenizer(self, placeholder: str) -> Any:
+        if placeholder not in self._by_placeholder:
             config = without_numbers(self._config, self.tokens, parse_special=True)
             last = max((token["id"] for token in config["added_tokens"]), default=-1)
-            in_text = with_rows_in_text(config, [sentinel]) if self.tokens.as_text else None
+            in_text = with_rows_in_text(config, [placeholder]) if self.tokens.as_text else None
             self.has_rows = in_text is not None
-            config = in_text or config | {"added_tokens": self._added_tokens(sentinel, last)}
+            config = in_text or config | {"added_tokens": self._added_tokens(placeholder, last)}
             with tokenizer_errors("tokenizers cannot load it"):
-                tokenizer = tokenizers.Tokenizer.from_str(to_json(config))
+                tokenizer = load(config)
             tokenizer.encode_special_tokens = not self._parse_special
-            if len(self._by_sentinel) >= MOST_KEPT:  # a hostile text should not fill the memory
-                del self._by_sentinel[next(iter(self._by_sentinel))]
-            self._by_sentinel[sentinel] = tokenizer
-        return self._by_sentinel[sentinel]
+            if len(self._by_placeholder) >= MOST_KEPT:  # a hostile text should not fill the memory
+                del self._by_placeholder[next(iter(self._by_placeholder))]
+            self._by_placeholder[placeholder] = tokenizer
+        return self._by_placeholder[placeholder]
 
-    def _added_tokens(self, sentinel: str, last: int) -> list[Config]:
-        """The added tokens with the sentinel for our stand-ins; ``last`` is the largest id of the
-        source's.
+    def _added_tokens(self, placeholder: str, last: int) -> list[Config]:
+        """Return the added tokens with the placeholder for our tokens; ``last`` is the largest id
+        of the source's.
 
-        As `tokenizers` numbers them anew, the hidden ones before that stay, under a name with a
+        As `tokenizers` numbers them anew, the reserved ones before that stay, under a name with a
         noncharacter, which no text has. Those after them, perhaps tens of thousands, are left out,
-        so that the stand-ins may get other ids than they have. Numbers that are tokens of the text
-        have no added token: their stand-in comes last.
+        so that the placeholders may get other ids than they have. Numbers that are tokens of the
+        text have no added token: their placeholder comes last.
         """
-        contents = {self.tokens.plain: sentinel, self.tokens.spaced: " " + sentinel}
-        hidden = set(self.tokens.hidden)
+        contents = {self.tokens.plain: placeholder, self.tokens.spaced: " " + placeholder}
+        reserved = set(self.tokens.reserved)
         found = []
         for token in self._config["added_tokens"]:
             number = token["id"]
             if number in contents:
                 found.append(token | {"content": contents[number]})
-            elif number not in hidden:
+            elif number not in reserved:
                 found.append(token)
             elif number < last:
-                found.append(token | {"content": f"{sentinel}\ufdd0{number}"})
+                found.append(token | {"content": f"{placeholder}\ufdd0{number}"})
         if self.tokens.as_text:
-            found.append(ordinary_token(self.tokens.plain, sentinel))
+            found.append(ordinary_token(self.tokens.plain, placeholder))
         return found
 
 
-def _stand_ins(tokenizer: Any, sentinel: str) -> tuple[int, int]:
-    """Ids of the sentinel and of its form with a space; -1 if there is none."""
-    ids = (tokenizer.token_to_id(form) for form in (sentinel, " " + sentinel))
+def _placeholder_ids(tokenizer: Any, placeholder: str) -> tuple[int, int]:
+    """Return the ids of the placeholder and of its form with a space; -1 if there is none."""
+    ids = (tokenizer.token_to_id(form) for form in (placeholder, " " + placeholder))
     plain, spaced = (-1 if number is None else int(number) for number in ids)
     return plain, spaced
 
 
-def _with_stand_ins(rows: TextRows, slots: Slots, sentinel: bytes) -> list[str]:
-    """The texts with every slot replaced; null rows become empty."""
-    base = int(rows.offsets[0])
-    data = rows.text[base : int(rows.offsets[-1])].tobytes()
-    row_of, row_ends = rows.offsets[slots.document] - base, (rows.offsets - base).tolist()
-    begins, ends = (row_of + slots.start).tolist(), (row_of + slots.stop).tolist()
-    texts, first = [], slots.per_document.tolist()
-    for row, valid in enumerate(rows.valid.tolist()):
-        own = slice(first[row], first[row + 1])
-        edges = zip([row_ends[row], *ends[own]], [*begins[own], row_ends[row + 1]], strict=True)
-        text = sentinel.join([data[start:stop] for start, stop in edges]) if valid else b""
-        texts.append(text.decode())
-    return texts
+def _with_placeholders(rows: TextRows, slots: Slots, placeholder: bytes) -> list[str]:
+    """Return the texts with every slot replaced; null rows become empty."""
+    out = memory.empty(rows.nbytes + len(slots.start) * len(placeholder), np.uint8)
+    stops = np.zeros(len(rows) + 1, np.int64)
+    _write(
+        rows.text, rows.offsets, rows.valid, slots, np.frombuffer(placeholder, np.uint8), out, stops
+    )
+    edges = itertools.pairwise(stops.tolist())
+    return [out[start:stop].tobytes().decode() for start, stop in edges]
+
+
+@kernel
+def _write(text, offsets, valid, slots, placeholder, out, stops):  # type: ignore[no-untyped-def]
+    """Fill uint8[] ``out``, and the ends of the rows in it, int64[rows + 1] ``stops``."""
+    filled = 0
+    for row in range(valid.size):
+        at = offsets[row]
+        for number in range(slots.per_document[row], slots.per_document[row + 1]):
+            for byte in range(at, offsets[row] + slots.start[number]):
+                out[filled] = text[byte]
+                filled += 1
+            for byte in placeholder:
+                out[filled] = byte
+                filled += 1
+            at = offsets[row] + slots.stop[number]
+        for byte in range(at, offsets[row + 1] if valid[row] else at):
+            out[filled] = text[byte]
+            filled += 1
+        stops[row + 1] = filled

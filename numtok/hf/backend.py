@@ -14,17 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import tokenizers
-from tokenizers.normalizers import Precompiled
-from tokenizers.normalizers import Sequence as Steps
 from transformers import PreTrainedTokenizerFast
 
-from numtok.engines.offsets import TokenForms
-from numtok.engines.tokenizer_json import load_source, to_json
+from numtok.engines.hf_tokenizers import library, load
 from numtok.hf import loading
 from numtok.hf.marks import Marks, marks_for
 from numtok.representations import SingleToken
 from numtok.tokenizer.tokenizer import Tokenizer
+from numtok.tokenizer.tokenizer_json import load_source
 
 # no decimal digit lies between those of ASCII and the Arabic ones
 MAY_BE_DIGIT = re.compile("[0-9\u0660-\U0010ffff]")
@@ -45,11 +42,6 @@ class BackendState:
     def numbers_stay(self) -> bool:
         """Whether numbers are ordinary text."""
         return self.numtok.representations[0].stays_text
-
-    @functools.cached_property
-    def token_forms(self) -> TokenForms | None:
-        """How wide every token is; None if the text may be another one when it is cut into them."""
-        return TokenForms.of(self.numtok.config)
 
     @functools.cached_property
     def one_token(self) -> bool:
@@ -101,10 +93,10 @@ def _normalizer_state(normalizer: Any) -> Any:
     """Likewise of a normalizer: the tables of SentencePiece take half a millisecond to write out, so
     what they make of some characters stands for them.
     """
-    kind = type(normalizer)
-    if kind is Precompiled:
+    kinds = library().normalizers
+    if type(normalizer) is kinds.Precompiled:
         return normalizer.normalize_str(PROBE)
-    if kind is Steps:  # not iterated, which ends in an exception
+    if type(normalizer) is kinds.Sequence:  # not iterated, which ends in an exception
         return [_normalizer_state(normalizer[k]) for k in range(len(normalizer))]
     return state_of(normalizer)
 
@@ -135,7 +127,7 @@ class KnowsNumbers(PreTrainedTokenizerFast):
     ) -> None:
         self.cache: dict[str, Any] = {}  # the one attribute that fingerprints of datasets leave out
         if file := kwargs.pop("tokenizer_file", None):  # which only numtok reads
-            self._tokenizer = tokenizers.Tokenizer.from_str(to_json(load_source(file)))
+            self._tokenizer = load(load_source(file))
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
         self._install(number_settings or {})
 

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import tokenizers
 from transformers import BatchEncoding, PreTrainedTokenizerFast
 from transformers.tokenization_utils_base import TruncationStrategy
 from transformers.utils.generic import PaddingStrategy
 
 from numtok.arrays.text_rows import TextRows
+from numtok.engines.hf_tokenizers import library
 from numtok.errors import InputError
 from numtok.hf.backend import BackendState
 from numtok.hf.marks import MarkedText, Marks, with_numbers_in_place, with_numbers_marked
@@ -248,7 +248,7 @@ class NumberEncoding:
 
     def __init__(
         self,
-        marked: tokenizers.Encoding,
+        marked: Any,
         sequences: Sequence[Sequence[MarkedText]],
         marks: Marks,
         split: bool,
@@ -261,11 +261,11 @@ class NumberEncoding:
     def __len__(self) -> int:
         return len(self.marked)
 
-    def restored(self) -> tokenizers.Encoding:
+    def restored(self) -> Any:
         """The encoding of the original text."""
         if not any(len(text) for texts in self.sequences for text in texts):
             return self.marked
-        made = tokenizers.Encoding()
+        made = library().Encoding()
         made.__setstate__(json.dumps(self._state()).encode())
         return made
 
@@ -281,7 +281,7 @@ class NumberEncoding:
 
     @functools.cached_property
     def _marked_ids(self) -> list[int]:
-        return self.marked.ids
+        return list(self.marked.ids)
 
     @functools.cached_property
     def ids(self) -> list[int]:

@@ -6,27 +6,23 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import functools
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
-from numtok.engines.tokenizer_json import (
-    TOKENIZER_FILE,
-    check_exists,
-    load_source,
-    to_json,
-    tokenizer_errors,
-)
+from numtok.engines.config import TOKENIZER_FILE, tokenizer_errors
+from numtok.engines.hf_tokenizers import library, load
 from numtok.errors import InputError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.representations import Representation, XVal, representations_of
 from numtok.tokenizer.saving import check_settings, read_settings
 from numtok.tokenizer.tokenizer import Tokenizer
+from numtok.tokenizer.tokenizer_json import check_exists, load_source
 
 OPTIONS = ("numbers", "grammar", "leading_space", "return_numbers")
 OWN_METHODS = {
@@ -99,7 +95,7 @@ def saved_settings(path: Any, options: dict[str, Any]) -> dict[str, Any] | None:
 def load_stock(path: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """The tokenizer of transformers from any other source."""
     if Path(path).is_file():
-        backend = tokenizers.Tokenizer.from_str(to_json(load_source(path)))
+        backend = load(load_source(path))
         return PreTrainedTokenizerFast(tokenizer_object=backend, **options)
     alone = (
         Path(path).is_dir()
@@ -131,7 +127,7 @@ def check_is_fast(tokenizer: Any, ours: type) -> None:
         )
 
 
-def add_number_tokens(backend: tokenizers.Tokenizer, settings: dict[str, Any]) -> Tokenizer:
+def add_number_tokens(backend: Any, settings: dict[str, Any]) -> Tokenizer:
     """Add the number tokens that are not there yet; the numtok tokenizer of the same settings.
     TokenizerError if ``tokenizers`` gives them other ids.
     """
@@ -139,7 +135,8 @@ def add_number_tokens(backend: tokenizers.Tokenizer, settings: dict[str, Any]) -
     known = backend.get_added_tokens_decoder()
     added = made.config["added_tokens"]
     new = {token["content"]: token["id"] for token in added if token["id"] not in known}
-    backend.add_tokens([tokenizers.AddedToken(one, normalized=False, special=False) for one in new])
+    as_added = functools.partial(library().AddedToken, normalized=False, special=False)
+    backend.add_tokens([*map(as_added, new)])
     if wrong := [one for one, number in new.items() if backend.token_to_id(one) != number]:
         raise TokenizerError(
             f"tokenizers gives {wrong[0]!r} another id than numtok; please report this tokenizer"

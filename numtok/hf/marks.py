@@ -1,13 +1,12 @@
 """Marks: private-use characters that stand for numbers while ``tokenizers`` has a text. A copy of the
 tokenizer has them as added tokens in place of ``[NUM]``, so that a literal ``[NUM]`` is ordinary
 text; a spelled-out number is one mark per token. Where numbers are tokens of the text, marks may be
-rows of the vocabulary (:func:`numtok.engines.plain.with_rows_in_text`).
+rows of the vocabulary (:func:`numtok.engines.vocabulary_rows.with_rows_in_text`).
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.engines.interface import Slots
-from numtok.engines.number_tokens import ordinary_token
-from numtok.engines.plain import with_rows_in_text
+from numtok.engines.config import ordinary_token
+from numtok.engines.engine import Slots
+from numtok.engines.hf_tokenizers import load
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
+from numtok.engines.vocabulary_rows import with_rows_in_text
 from numtok.numbers.numbers import Numbers
 from numtok.representations import NUM
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -54,8 +54,6 @@ class Marks:
     """
 
     def __init__(self, numtok: Tokenizer, used: CodePoints) -> None:
-        import tokenizers
-
         own, spaced = numtok.own_tokens, _spaced(numtok)
         symbols = {content: id for content, id in numtok.tokens.items() if content not in own}
         marked = {content: id for content, id in own.items() if content not in spaced} | symbols
@@ -66,7 +64,7 @@ class Marks:
         if numtok.spelling is not None and numtok.spelling.reading is not None:
             in_text = with_rows_in_text(config, list(mark_of.values()))
         config = in_text or config | {"added_tokens": _entries(numtok, mark_of, symbols)}
-        self.tokenizer = tokenizers.Tokenizer.from_str(json.dumps(config))
+        self.tokenizer = load(config)
         self.probe = self.tokenizer.encode("a", add_special_tokens=False)
         self.contents = {mark: content for content, mark in mark_of.items()}
         self.number = mark_of.get(NUM, "")

@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.tokenizer_json import SETTINGS_FILE, sealed
+from numtok.engines.hf_tokenizers import load
 from numtok.errors import NumtokError, OutputError
 from numtok.files import write_file
 from numtok.hf.general import with_backend
 from numtok.hf.marks import with_numbers_in_place
 from numtok.tokenizer.saving import write_json
 from numtok.tokenizer.tokenizer import Tokenizer
+from numtok.tokenizer.tokenizer_json import SETTINGS_FILE, sealed
 
 SHIM = "numtok_tokenizer"  # the module in a saved folder that imports the class, for AutoTokenizer
 
@@ -79,7 +79,7 @@ def without_number_tokens(
     config = json.loads(tokenizer.backend_tokenizer.to_str())
     added = config["added_tokens"]
     config["added_tokens"] = [one for one in added if one["content"] not in numtok.own_tokens]
-    stock = with_backend(tokenizer, tokenizers.Tokenizer.from_str(json.dumps(config)))
+    stock = with_backend(tokenizer, load(config))
     options = tokenizer.init_kwargs
     stock.init_kwargs = {name: options[name] for name in options if name != "number_settings"}
     return stock

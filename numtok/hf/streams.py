@@ -18,7 +18,7 @@ import pyarrow as pa
 from transformers import BatchEncoding
 from transformers.utils import logging
 
-from numtok.engines.interface import Slots
+from numtok.engines.engine import Slots
 from numtok.numbers.numbers import Numbers
 from numtok.representations import SingleToken, Spelled, streams
 from numtok.representations.columns import (

@@ -21,18 +21,20 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from numtok.engines.tokenizer_json import DEFAULT_FOLDER
+from numtok.engines.hf_tokenizers import complete_library
 from numtok.errors import InputError, MissingDependencyError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import Representation
 from numtok.tokenizer.advice import advise_bare
 from numtok.tokenizer.saving import read_settings, refuse_to_replace
+from numtok.tokenizer.tokenizer_json import DEFAULT_FOLDER
 
 try:
     from transformers import PreTrainedTokenizerFast
     from transformers.models.auto.tokenization_auto import REGISTERED_TOKENIZER_CLASSES
     from transformers.utils.generic import to_py_obj
 except ImportError as error:
+    complete_library("numtok.hf")  # transformers needs it too, and says less
     raise MissingDependencyError(
         "numtok.hf needs transformers 5 or later; install it with: pip install 'numtok[hf]'"
     ) from error

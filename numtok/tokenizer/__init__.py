@@ -1,4 +1,5 @@
 """The tokenizer: composes numbers, representations and an engine; a record batch out, text back.
+Sources (``tokenizer_json``) are read here, trained (``train``) and exported (``export``).
 ``FORMAT.md`` is normative. May import :mod:`numtok.arrays`, :mod:`numtok.numbers`,
 :mod:`numtok.representations` and :mod:`numtok.engines`.
 """

@@ -21,7 +21,7 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.choose import make_engine
-from numtok.engines.interface import Encoded, Engine, NumtokTokens, Slots
+from numtok.engines.engine import Encoded, Engine, NumtokTokens, Slots
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import InputError, NumtokError
 from numtok.numbers.numbers import Numbers
@@ -106,12 +106,12 @@ class TextEngines:
     @functools.cached_property
     def whole(self) -> TokenizersEngine:
         """The complete tokenizer, with all number tokens."""
-        return TokenizersEngine(self._config, dataclasses.replace(self._tokens, hidden=()))
+        return TokenizersEngine(self._config, dataclasses.replace(self._tokens, reserved=()))
 
     @functools.cached_property
     def frame(self) -> tuple[list[int], list[int]]:
         """Ids of the special tokens before and after a text."""
-        return self.whole.special_frame()
+        return self.whole.special_prefix_and_suffix()
 
 
 class NumberTokensInText(NamedTuple):

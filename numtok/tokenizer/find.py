@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.protected_digits import TokensWithDigits
 from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.numbers.scanner import SHORT, rule_arrays, scan_short
 from numtok.representations import Representation, SingleToken
+from numtok.tokenizer.protected_digits import TokensWithDigits
 
 Mask = npt.NDArray[np.bool_]
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.number_tokens import vocabulary_of
+from numtok.engines.config import vocabulary_of
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.representations import SpelledOut

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
-from numtok.engines.number_tokens import vocabulary_of
+from numtok.engines.config import vocabulary_of
 from numtok.errors import TokenizerError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import END_NUM, NUM, SpelledOut, from_dict

@@ -5,6 +5,7 @@ besides; every part of it is checked when it is read.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,22 +13,15 @@ from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from numtok import locations
 from numtok.arrays import file_cache
-from numtok.engines.number_tokens import OWN_SYMBOL
-from numtok.engines.tokenizer_json import (
-    SETTINGS_FILE,
-    TOKENIZER_FILE,
-    essential,
-    fingerprint,
-    read_json,
-    sealed,
-    to_json,
-)
+from numtok.engines.config import TOKENIZER_FILE, to_json
 from numtok.errors import NumtokError, OutputError, TokenizerError
 from numtok.files import write_file
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.options import conform
 from numtok.representations import Representation, XVal, from_dict, representations_of
 from numtok.representations.parse import Representations
+from numtok.tokenizer.number_tokens import OWN_SYMBOL
+from numtok.tokenizer.tokenizer_json import SETTINGS_FILE, read_json, sealed
 
 SAVED_VERSION = 1
 CONFIG_FILE = "tokenizer_config.json"
@@ -209,3 +203,27 @@ def check_settings(settings: Any, where: Any) -> dict[str, Any]:
     except NumtokError as error:
         raise TokenizerError(f"{where} is damaged: {error}; save the tokenizer again") from error
     return dict(settings)
+
+
+def fingerprint(config: dict[str, Any]) -> str:
+    """Return a short hash of JSON: equal for equal content, whatever the order of keys."""
+    text = json.dumps(config, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def essential(config: dict[str, Any]) -> dict[str, Any]:
+    """Return what decides on the ids in a tokenizer.json, in one way of writing it: `tokenizers`
+    and transformers write the same differently.
+
+    Merges are pairs, a template without special tokens is none, and truncation and padding, which
+    belong to a call, are left out.
+    """
+    model, processor = config["model"], config.get("post_processor") or {}
+    if merges := model.get("merges"):
+        pairs = [pair.split(" ") if isinstance(pair, str) else list(pair) for pair in merges]
+        model = model | {"merges": pairs}
+    if processor.get("type") == "TemplateProcessing" and not processor.get("special_tokens"):
+        processor = {}
+    left_out = ("version", "truncation", "padding")
+    kept = {name: part for name, part in config.items() if name not in left_out}
+    return kept | {"model": model, "post_processor": processor or None}

@@ -6,8 +6,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from numtok.engines.interface import byte_of_character, is_byte_level
-from numtok.engines.number_tokens import vocabulary_of
+from numtok.engines.config import byte_of_character, is_byte_level, vocabulary_of
 
 CONTINUING = bytes(range(0x80, 0xC0))  # within a character
 SOME_LETTER = "é"

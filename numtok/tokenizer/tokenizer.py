@@ -16,9 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays.text_rows import ArrowArray, TextRows, Texts
-from numtok.engines.interface import Engine, Slots
-from numtok.engines.plain import plain_config
-from numtok.engines.tokenizer_json import load_source
+from numtok.engines.engine import Engine, Slots
 from numtok.errors import InputError, SchemaError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
@@ -39,8 +37,10 @@ from numtok.tokenizer.encode import (
     number_tokens,
     with_text,
 )
+from numtok.tokenizer.export import plain_config
 from numtok.tokenizer.find import EncodeReport, NumberFinder
 from numtok.tokenizer.metadata import LEADING_SPACE, tokenizer_told
+from numtok.tokenizer.tokenizer_json import load_source
 from numtok.tokenizer.vocabulary import NumberVocabulary, Spelling, ids_of_one, share_tokens
 
 

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
-from numtok.engines.interface import NumtokTokens, is_byte_level, kind_of
-from numtok.engines.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
+from numtok.engines.config import is_byte_level, kind_of, vocabulary_of
+from numtok.engines.engine import NumtokTokens
 from numtok.numbers.grammar import Grammar
 from numtok.representations import (
     END_NUM,
@@ -31,6 +31,7 @@ from numtok.representations import (
 )
 from numtok.representations.base import Symbols
 from numtok.representations.continuation import NEVER, Continuation
+from numtok.tokenizer.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
@@ -257,8 +258,8 @@ class NumberVocabulary:
         as_text = spelling is not None and spelling.reading is not None
         if as_text:
             plain = _size(config)  # no token: it stands for numbers within the engines
-        hidden = tuple(number for number in own.values() if number not in (plain, spaced))
-        return cls(config, tokens, own, spelling, NumtokTokens(plain, spaced, hidden, as_text))
+        reserved = tuple(number for number in own.values() if number not in (plain, spaced))
+        return cls(config, tokens, own, spelling, NumtokTokens(plain, spaced, reserved, as_text))
 
     @property
     def size(self) -> int:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from numtok.engines.number_tokens import vocabulary_of
+from numtok.engines.config import vocabulary_of
 from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers

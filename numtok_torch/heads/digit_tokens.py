@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from numtok import Tokenizer
-from numtok.engines.number_tokens import vocabulary_of
+from numtok.engines.config import vocabulary_of
 from numtok.errors import SchemaError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import END_NUM, NUM, SpelledOut, from_dict

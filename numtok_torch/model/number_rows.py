@@ -13,12 +13,11 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-import tokenizers
 import torch
 from torch import Tensor, nn
 
 from numtok import Tokenizer
-from numtok.engines.tokenizer_json import to_json
+from numtok.engines.hf_tokenizers import load
 from numtok.representations import END_NUM, NUM
 from numtok_torch.data.tokens import numtok_of
 from numtok_torch.model.backbone import add_rows, output_layer, unwrapped, word_embedding
@@ -94,7 +93,7 @@ def source_ids(tokenizer: Tokenizer) -> dict[int, list[int]]:
     """
     own = {*tokenizer.own_tokens.values()}
     theirs = [one for one in tokenizer.config["added_tokens"] if one["id"] not in own]
-    plain = tokenizers.Tokenizer.from_str(to_json(tokenizer.config | {"added_tokens": theirs}))
+    plain = load(tokenizer.config | {"added_tokens": theirs})
 
     def ids(text: str) -> list[int]:
         return [one for one in plain.encode(text, add_special_tokens=False).ids if one not in own]

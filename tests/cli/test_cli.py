@@ -25,8 +25,8 @@ from places import SAMPLE
 import numtok
 from numtok.corpus.write import sinks
 from numtok.corpus.write.sinks import json_lines
-from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 from numtok.tokenizer.layout import plain
+from numtok.tokenizer.tokenizer_json import DEFAULT_FOLDER
 
 ROWS = [json.loads(line) for line in SAMPLE.read_text("utf-8").splitlines()]
 

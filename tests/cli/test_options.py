@@ -22,9 +22,9 @@ from numtok_cli.main import cli
 from places import ROOT, SAMPLE
 
 import numtok
-from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 from numtok.numbers import grammar
 from numtok.representations import REPRESENTATIONS
+from numtok.tokenizer.tokenizer_json import DEFAULT_FOLDER
 
 EN = "sample.jsonl -o out.parquet"
 # A command, and what may be added to it. Where a "!" follows, it must be refused with what follows

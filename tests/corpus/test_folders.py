@@ -12,8 +12,8 @@ from tokenizers import Tokenizer as Source
 import numtok
 from numtok.corpus import tokenizer_of
 from numtok.corpus.jobs.config import read_config
-from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 from numtok.errors import InputError
+from numtok.tokenizer.tokenizer_json import DEFAULT_FOLDER
 from numtok_torch import IterableNumberDataset, NumberDataset
 
 corpus, _ = jobs.fixtures(60)

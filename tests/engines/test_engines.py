@@ -24,10 +24,11 @@ from tokenizers import AddedToken
 from numtok.arrays import memory
 from numtok.arrays.memory import MOST_KEPT
 from numtok.engines.choose import EngineWarning
+from numtok.engines.config import byte_of_character
+from numtok.engines.engine import Encoded
 from numtok.engines.gigatoken import pool
-from numtok.engines.gigatoken.engine import GigatokenEngine
+from numtok.engines.gigatoken.byte_level import ByteLevelEngine
 from numtok.engines.gigatoken.pool import GigatokenPool
-from numtok.engines.interface import Encoded, byte_of_character
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.grammar import Grammar
@@ -48,7 +49,8 @@ from numtok.tokenizer.tokenizer import Tokenizer
 OWN = re.compile(r" ?\[/?NUM")
 # kinds that gigatoken encodes
 FAST = [
-    "gpt2", "gpt2_prefix_space", "neox", "llama3", "qwen", "roberta",
+    "gpt2", "gpt2_prefix_space", "neox", "llama3", "qwen", "roberta", "llama_legacy",
+    "metaspace_first", "metaspace_always", "metaspace_never",
 ]  # fmt: skip
 ENGINES = [(kind, "tokenizers") for kind in trained.KINDS] + [(kind, "gigatoken") for kind in FAST]
 
@@ -364,7 +366,7 @@ def test_a_vocabulary_that_lacks_bytes_has_the_fast_engine(kind):
     tok = Tokenizer(config, [TAKES_ALL])
     assert tok.engine.name == "gigatoken" and tok.has_fast_engine()
     never_in_text = Tokenizer(lacking(kind, b"\xc0\xf5\xff"), [TAKES_ALL])
-    assert isinstance(never_in_text.engine, GigatokenEngine)
+    assert isinstance(never_in_text.engine, ByteLevelEngine)
     for documents in (rows, rows[:1], rows[1:2], rows[::-1]):
         check(tok, Oracle(config, tok.tokens), documents)
         parsing = Oracle(config, tok.tokens, parse_special=True)
@@ -418,7 +420,7 @@ def test_unknown_engine():
 @pytest.mark.parametrize("fault", ["ids", "fewer", "error"])
 def test_self_check_catches_a_wrong_engine(monkeypatch, fault):
     """A fast engine that is wrong on one text of the self-check is not used."""
-    right = GigatokenEngine.encode
+    right = ByteLevelEngine.encode
 
     def wrong(self, texts, cuts):
         encoded = right(self, texts, cuts)
@@ -434,7 +436,7 @@ def test_self_check_catches_a_wrong_engine(monkeypatch, fault):
         )
 
     monkeypatch.setenv("NUMTOK_CACHE", "0")  # the right one was compared before
-    monkeypatch.setattr(GigatokenEngine, "encode", wrong)
+    monkeypatch.setattr(ByteLevelEngine, "encode", wrong)
     with pytest.warns(EngineWarning, match="slower engine 'tokenizers'"):
         tok = Tokenizer(trained.config("gpt2"), [TAKES_ALL])
     assert tok.engine.name == "tokenizers"

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import Tokenizer
-from numtok.engines.tokenizer_json import numbered
 from numtok.errors import NumtokError, TokenizerError
 from numtok.tokenizer.saving import check_settings
+from numtok.tokenizer.tokenizer_json import numbered
 
 # What breaks only when a text comes, and is then an error of numtok that cannot know the folder.
 LATER = ["post_processor", "pattern=a", "vocab={}"]
@@ -58,7 +58,9 @@ def test_every_variant_is_one_clear_error(kind, several, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_drop_in_too(tmp_path):
-    hf = pytest.importorskip("numtok.hf")
+    pytest.importorskip("transformers")
+    from numtok import hf
+
     found = outcomes("t5", tmp_path, lambda folder: hf.NumberTokenizer.from_pretrained(folder))
     assert set(found.values()) == {"good", "named"}
     assert found["format 99"] == "named"

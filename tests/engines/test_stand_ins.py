@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, pre_tokenizers
 
 from numtok.engines.choose import EngineWarning
-from numtok.engines.pre_tokenizers import GPT2, GPT4O, LLAMA3, QWEN2, is_known
+from numtok.engines.cuts import GPT2, GPT4O, LLAMA3, QWEN2, cuts_at_digits
 from numtok.representations import XVal
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -238,12 +238,12 @@ def test_other_pre_tokenizers_are_not_taken_for_known_ones():
     prefix = '"add_prefix_space": {}'
     for kind in KINDS:
         known = trained.config(kind)["pre_tokenizer"]
-        assert is_known(known)
+        assert cuts_at_digits(known)
         changed = json.dumps(known).replace("|", "|x|", 1)
         changed = changed.replace(prefix.format("false"), prefix.format("true"))
-        assert not is_known(json.loads(changed))
-    assert not is_known({"type": "Sequence", "pretokenizers": []})
-    assert not is_known({"type": "Whitespace"})
+        assert not cuts_at_digits(json.loads(changed))
+    assert not cuts_at_digits({"type": "Sequence", "pretokenizers": []})
+    assert not cuts_at_digits({"type": "Whitespace"})
 
 
 THREES = {"type": "Split", "behavior": "Isolated", "invert": False}

@@ -10,11 +10,10 @@ from engine_oracle import check, oracle, tokenizer
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from numtok.engines import word_cache
 from numtok.engines.special_rows import SpecialRowsEngine
 from numtok.engines.tokenizers_engine import TokenizersEngine
-from numtok.engines.words import cache as words_module
-from numtok.engines.words.cache import words_of
-from numtok.engines.words.engine import WordsEngine
+from numtok.engines.word_cache import WordCacheEngine, words_of
 from numtok.representations import XVal
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -63,9 +62,9 @@ def test_what_comes_again_is_not_asked_for_again(monkeypatch, kind):
     texts = []  # that the library is asked for
     method = TokenizersEngine.encodings
 
-    def noted(self, given, behind_number, offsets):
+    def noted(self, given, **options):
         texts.extend(given)
-        return method(self, given, behind_number, offsets)
+        return method(self, given, **options)
 
     tok = Tokenizer(trained.config(kind), [XVal()], engine="tokenizers")
     monkeypatch.setattr(TokenizersEngine, "encodings", noted)
@@ -78,13 +77,13 @@ def test_what_comes_again_is_not_asked_for_again(monkeypatch, kind):
 
 @pytest.mark.parametrize(("most", "longest"), [(2, 64), (5, 64), (1 << 17, 3)])
 def test_room_for_few_words_changes_nothing(monkeypatch, most, longest):
-    monkeypatch.setattr(words_module, "MOST_KEPT", most)
-    monkeypatch.setattr(words_module, "LONGEST_KEPT", longest)
+    monkeypatch.setattr(word_cache, "MOST_CACHED", most)
+    monkeypatch.setattr(word_cache, "LONGEST_CACHED", longest)
     tok = Tokenizer(trained.config("t5"), [XVal()], engine="tokenizers")
     for rows in (["a 5 b"], [SENTENCE, "", SENTENCE], ["b a 5 b", "7 a 5"], ["c d e f"]):
         check(tok, oracle("t5"), rows)
-    assert isinstance(tok.engine, WordsEngine)
-    assert len(tok.engine.words) <= most
+    assert isinstance(tok.engine, WordCacheEngine)
+    assert len(tok.engine) <= most
 
 
 def test_threads_keep_the_same_words():
@@ -125,7 +124,7 @@ def test_what_is_not_known_to_cut_is_left_whole(name):
 
 def test_bpe_over_whole_texts_is_left_whole_if_it_merges_across_spaces():
     config = trained.config("llama_legacy")
-    assert isinstance(Tokenizer(config, [XVal()]).engine, SpecialRowsEngine)
+    assert isinstance(Tokenizer(config, [XVal()], engine="tokenizers").engine, SpecialRowsEngine)
     vocabulary, merges = config["model"]["vocab"], config["model"]["merges"]
     across = {
         "vocab": vocabulary | {"a\u2581": len(vocabulary) + 900},
@@ -133,7 +132,8 @@ def test_bpe_over_whole_texts_is_left_whole_if_it_merges_across_spaces():
     }
     for change in (across, {"ignore_merges": True}, {"dropout": 0.5}):
         changed = config | {"model": config["model"] | change}
-        assert isinstance(Tokenizer(changed, [XVal()]).engine, TokenizersEngine)
+        tok = Tokenizer(changed, [XVal()], engine="tokenizers")
+        assert isinstance(tok.engine, TokenizersEngine)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,9 @@ def test_everything_runs_and_the_json_is_well_formed(tiny, tmp_path):
     assert {"processor", "cores", "system"} == set(found["machine"])
     assert {"python", "numtok", "tokenizers", "gigatoken", "regex"} <= found["versions"].keys()
     for name, section in found["sections"].items():
-        assert section["error"] is None and section["checks"] and section["rows"], name
+        assert section["error"] is None, name
+        left_out = name == "next" and "make next" in str(section["notes"])
+        assert left_out or (section["checks"] and section["rows"]), name
         for seconds in (row["seconds"] for row in section["rows"]):
             assert 0 < seconds["min"] <= seconds["median"] <= seconds["max"], name
         told = [budget["what"] in done.stdout for budget in section["budgets"]]

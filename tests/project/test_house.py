@@ -139,6 +139,21 @@ def test_no_one_outside_their_room_asks_which_representation_it_is():
     assert {"D", "F", "H"} <= set(kinds_asked_for(asking))
 
 
+def test_one_module_imports_tokenizers():
+    """Its next version has another interface, so all that depends on it stands in one place."""
+    only = "numtok.engines.hf_tokenizers"
+    taken = {
+        module
+        for module, path in MODULES.items()
+        for base, _ in imports_in(path.read_text("utf-8"), module, path.stem == "__init__")
+        if base.partition(".")[0] == "tokenizers"
+    }
+    assert taken == {only}
+    within = "def f():\n    from tokenizers.decoders import Fuse\n    import tokenizers as t"
+    bases = [base for base, _ in imports_in(within, "numtok.anything", False)]
+    assert bases == ["tokenizers.decoders", "tokenizers"]
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_each_module_says_what_it_holds_and_is_short_enough_to_read(module):
     text = MODULES[module].read_text("utf-8")

@@ -5,6 +5,8 @@ how the text around them is cut.
 import regex
 from hypothesis import strategies as st
 
+from numtok.engines.hf_tokenizers import is_version_1
+
 SPACES = [
     *(" ", "  ", "    ", "\t", "\t\t", "\n", "\n\n", "\r\n", " \n", "\n ", "\u00a0", " \u00a0",
     "\u00a0 ", "\u2028", "\u2009\u2009", "\u3000", "\u0085", "\x0b"),
@@ -21,8 +23,12 @@ MARKS = [
 ]  # fmt: skip
 WORDS = [
     *("a", " the", "number", " Don't", "Ä", "ß", "今年", "年", "한국", "ไทย", "Привет", "🙂",
-    "👩\u200d👩", "\ufe0f\u20e3", "=" * 40, "nation" * 9, "\U000323b0"),
+    "👩\u200d👩", "\ufe0f\u20e3", "=" * 40, "nation" * 9),
 ]  # fmt: skip
+# `tokenizers` 1.0 has the Unicode data of another year than 0.23, which tests hold it to
+SETTLED_ONLY = is_version_1()
+WORDS += [] if SETTLED_ONLY else ["\U000323b0"]
+CHARACTERS = st.characters(codec="utf-8", exclude_categories=["Cn"] if SETTLED_ONLY else [])
 TOKENS = [
     *("[NUM]", " [NUM]", "[/NUM]", "[NUM", "<|endoftext|>", "<|0.00|>", "<extra_id_7>",
     "<|reserved_12|>", " <|reserved_13|>"),
@@ -39,7 +45,7 @@ texts = st.lists(
     st.one_of(
         st.sampled_from(FRAGMENTS),
         st.sampled_from(NUMBERS),
-        st.text(st.characters(codec="utf-8"), max_size=3),
+        st.text(CHARACTERS, max_size=3),
     ),
     max_size=12,
 ).map("".join)

@@ -27,7 +27,6 @@ from tokenizers import Tokenizer as Source
 import numtok
 from benchmarks.spaces import measure
 from numtok import Grammar, Numbers
-from numtok.engines.number_tokens import OWN_SYMBOL
 from numtok.errors import RepresentationError, TokenizerError
 from numtok.representations import (
     B1999,
@@ -46,6 +45,7 @@ from numtok.representations import (
     parse,
 )
 from numtok.representations.charton import Charton
+from numtok.tokenizer.number_tokens import OWN_SYMBOL
 from numtok.tokenizer.tokenizer import Tokenizer
 
 CASES = {

@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 import trained
 
+pytest.importorskip("torch")
+
 import numtok
 from numtok.corpus.decode import tokenizer_of
 from numtok.corpus.read.encoded import read_encoded

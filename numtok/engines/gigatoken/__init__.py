@@ -1,3 +1,3 @@
-"""The fast engine for byte-level BPE, by gigatoken: the text goes whole, a digit in place of each
-number (``stand_ins``); words with ``unsafe_characters`` go by themselves; ``pool`` calls gigatoken.
+"""The fast engines, by gigatoken: the text goes whole, with a digit (``byte_level``) or a control
+character (``sentencepiece``) in place of each number; ``pool`` calls gigatoken.
 """

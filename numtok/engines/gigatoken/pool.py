@@ -1,7 +1,7 @@
 """Call gigatoken for a tokenizer.json: the ids of many documents at once.
 
 In: a tokenizer.json, and documents in one buffer of bytes. Out:
-    :class:`~numtok.engines.pieces.Tokens`.
+    :class:`~numtok.engines.chunks.Tokens`.
 
 One tokenizer of gigatoken serves one call at a time: others wait, or are refused. So threads that
 encode at the same time get one each; that takes as much memory and some hundredths of a second more
@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.engines.interface import Config, Ints
-from numtok.engines.pieces import Tokens
-from numtok.engines.tokenizer_json import to_json, tokenizer_errors
+from numtok.engines.chunks import Tokens
+from numtok.engines.config import Config, to_json, tokenizer_errors
+from numtok.engines.engine import Ints
 
 SMALL_TEXT = 1 << 16
 FEW = 50  # documents, or one in so many bytes: one by one they cost no more
@@ -75,7 +75,7 @@ class GigatokenPool:
 
     @contextlib.contextmanager
     def _encoder(self) -> Iterator[_Encoder]:
-        """A tokenizer for one thread alone."""
+        """Yield a tokenizer for one thread alone."""
         try:
             encoder = self._free.pop()
         except IndexError:
@@ -90,7 +90,7 @@ class GigatokenPool:
                 self._free.append(encoder)
 
     def tokens(self, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
-        """The ids of the documents ``text[offsets[d]:offsets[d + 1]]``."""
+        """Return the ids of the documents ``text[offsets[d]:offsets[d + 1]]``."""
         if not len(text):
             return Tokens(np.empty(0, np.uint32), np.zeros(len(offsets), np.int64))
         with self._encoder() as encoder:
@@ -119,7 +119,7 @@ def _few(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
 
 
 def _many(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
-    """As awkward arrays, without a copy of the text; one by one where awkward is not installed."""
+    """Encode as awkward arrays, without a copy of the text; one by one where awkward is missing."""
     try:
         import awkward as ak
     except ImportError:

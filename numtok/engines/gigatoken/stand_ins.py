@@ -1,7 +1,7 @@
 """Text in which a digit stands in for each number, for gigatoken, and its tokens with those of the
 numbers in their places.
 
-Every known pre-tokenizer (:mod:`numtok.engines.pre_tokenizers`) cuts before and after a run of
+Every known pre-tokenizer (:mod:`numtok.engines.cuts`) cuts before and after a run of
 digits, whatever the digits are, so the text around is cut as it is around the number's token.
 Behind white space, digits and the like the digit has a space before it: white space before a space
 and a digit is cut as at the end of a text. The same stands between two rows, so that all rows of a
@@ -31,8 +31,8 @@ from numtok.arrays.kernels import inner_kernel, kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.arrays.utf8 import class_at, class_before
-from numtok.engines.interface import Encoded, Ints, Slots
-from numtok.engines.pieces import SPACE, Tokens, copy_tokens, empty_encoded, put_number
+from numtok.engines.chunks import SPACE, Tokens, copy_tokens, empty_encoded, put_number
+from numtok.engines.engine import Encoded, Ints, Slots
 from numtok.errors import NumtokError
 
 Bytes = npt.NDArray[np.uint8]
@@ -114,8 +114,8 @@ def write(text: Bytes, rows: TextRows, slots: Slots, unsafe: Ints, rules: Rules)
 
 
 class Sources(NamedTuple):
-    """Inputs of :func:`put_in`: the tokens of the text, those of the words that were left out, those of
-    the numbers, and the bytes of each token.
+    """Inputs of :func:`put_in`: the tokens of the text, those of the words that were left out,
+    those of the numbers, and the bytes of each token.
     """
 
     tokens: Tokens
@@ -259,7 +259,7 @@ def _is_cut(text, at, begin, classes):  # type: ignore[no-untyped-def]
 
 @kernel
 def _put_in(events, rows, sources, out):  # type: ignore[no-untyped-def]
-    """The number of ids; -1 if some token reaches over the edge of a number."""
+    """Fill in the ids; returns their number, -1 if some token reaches over the edge of a number."""
     ids, widths, slots = sources.tokens.ids, sources.widths, sources.slots
     # the state: ids that are there, bytes and tokens of the text that are done
     filled, at, token = np.uint64(0), np.int64(0), np.uint64(0)

@@ -17,7 +17,7 @@ from numtok.arrays.bitmarks import ONE, SIXTY_THREE, byte_ranges, count_marks, l
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.utf8 import decode
-from numtok.engines.interface import Ints, Mask
+from numtok.engines.engine import Ints, Mask
 
 Bytes = npt.NDArray[np.uint8]
 

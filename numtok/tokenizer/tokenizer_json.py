@@ -7,18 +7,13 @@ read: nothing in a folder can run code.
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import hashlib
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from numtok.engines.number_tokens import vocabulary_of
-from numtok.errors import MissingDependencyError, NumtokError, TokenizerError
+from numtok.engines.config import TOKENIZER_FILE, Model, vocabulary_of
+from numtok.errors import MissingDependencyError, TokenizerError
 
-TOKENIZER_FILE = "tokenizer.json"
 SETTINGS_FILE = "numtok.json"  # beside a tokenizer.json that numtok saved
 SEALED = "numtok"  # where a sealed file holds the tokenizer.json
 ADVICE = (  # reads on from "Unknown tokenizer version", which is how `tokenizers` refuses it
@@ -34,49 +29,12 @@ CHILDREN = {
     "decoder": "decoders",
 }
 LARGEST_ID = 2**31 - 2**20  # ids are int32, with room for the tokens that are added
-DEFAULT_FOLDER = Path(__file__).parent.with_name("default")
-
-
-class Model(dict[str, Any]):
-    """The ``model`` of a tokenizer.json, which is nearly all of it: written out once, for all that
-    read it as text. It does not change.
-    """
-
-    @functools.cached_property
-    def text(self) -> str:
-        """As JSON."""
-        return json.dumps(self)
-
-    def __reduce__(self) -> tuple[type[Model], tuple[dict[str, Any]]]:
-        return Model, (dict(self),)
-
-
-@contextlib.contextmanager
-def tokenizer_errors(what: str) -> Iterator[None]:
-    """Whatever a library in Rust raises or panics with (no ``Exception``), as a TokenizerError that
-    says ``what`` could not be done.
-    """
-    try:
-        yield
-    except (NumtokError, KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except BaseException as error:
-        reason = str(error).strip().splitlines()
-        raise TokenizerError(f"{what}: {reason[0] if reason else type(error).__name__}") from error
-
-
-def to_json(config: Mapping[str, Any]) -> str:
-    """``json.dumps(config)``, with the text of the model if it has one already."""
-    parts = (
-        f"{json.dumps(name)}: {part.text if isinstance(part, Model) else json.dumps(part)}"
-        for name, part in config.items()
-    )
-    return "{" + ", ".join(parts) + "}"
+DEFAULT_FOLDER = Path(__file__).parents[1] / "default"
 
 
 def sealed(text: str) -> str:
-    """The text of a tokenizer.json, put where only numtok reads it: any other reader would cut
-    numbers as ordinary text, and fails on this one with :data:`ADVICE`.
+    """Return the text of a tokenizer.json, put where only numtok reads it: any other reader would
+    cut numbers as ordinary text, and fails on this one with :data:`ADVICE`.
     """
     refusal: dict[str, Any] = {"version": ADVICE, "model": {"type": ADVICE}, "added_tokens": []}
     refusal |= dict.fromkeys(CHILDREN)  # else transformers.js says only that they lack
@@ -84,7 +42,7 @@ def sealed(text: str) -> str:
 
 
 def load_source(source: Any = None) -> dict[str, Any]:
-    """The tokenizer.json of ``source``.
+    """Return the tokenizer.json of ``source``.
 
     Raises:
         TokenizerError: if there is none, or it is not a tokenizer.json.
@@ -107,8 +65,8 @@ def load_source(source: Any = None) -> dict[str, Any]:
 
 
 def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
-    """``config`` with the ids that its added tokens really have: ``tokenizers`` does not read them,
-    it numbers those it does not know anew.
+    """Return ``config`` with the ids that its added tokens really have: ``tokenizers`` does not
+    read them, it numbers those it does not know anew.
 
     Raises:
         TokenizerError: if a part is not what it should be, or an added token would get the id of
@@ -142,30 +100,6 @@ def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
             " tokens"
         )
     return config | {"model": Model(model), "added_tokens": entries}
-
-
-def fingerprint(config: dict[str, Any]) -> str:
-    """A short hash of JSON: equal for equal content, whatever the order of keys."""
-    text = json.dumps(config, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def essential(config: dict[str, Any]) -> dict[str, Any]:
-    """What decides on the ids in a tokenizer.json, in one way of writing it: `tokenizers` and
-    transformers write the same differently.
-
-    Merges are pairs, a template without special tokens is none, and truncation and padding, which
-    belong to a call, are left out.
-    """
-    model, processor = config["model"], config.get("post_processor") or {}
-    if merges := model.get("merges"):
-        pairs = [pair.split(" ") if isinstance(pair, str) else list(pair) for pair in merges]
-        model = model | {"merges": pairs}
-    if processor.get("type") == "TemplateProcessing" and not processor.get("special_tokens"):
-        processor = {}
-    left_out = ("version", "truncation", "padding")
-    kept = {name: part for name, part in config.items() if name not in left_out}
-    return kept | {"model": model, "post_processor": processor or None}
 
 
 def check_exists(source: str | Path) -> None:
@@ -216,7 +150,7 @@ def _download(hub_id: str) -> Path:
 
 
 def read_json(path: Path) -> Any:
-    """The JSON in a file.
+    """Return the JSON in a file.
 
     Raises:
         TokenizerError: if it is none, or none that Python reads: nested without end, integers of
@@ -258,7 +192,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _check_vocabulary(vocabulary: dict[str, Any] | list[Any], name: Any) -> None:
-    """Every token has an id of its own, or is in a list with its score."""
+    """Check that every token has an id of its own, or is in a list with its score."""
     if isinstance(vocabulary, dict):
         if not {int}.issuperset(map(type, vocabulary.values())):
             odd = next(token for token, number in vocabulary.items() if type(number) is not int)
@@ -283,7 +217,7 @@ def _check_vocabulary(vocabulary: dict[str, Any] | list[Any], name: Any) -> None
 
 
 def _check_merges(model: dict[str, Any], name: Any) -> None:
-    """`tokenizers` ends the process where a merge has not the prefix that it takes away."""
+    """Check that merges have the prefix that `tokenizers` takes away: else it ends the process."""
     prefix, merges = model.get("continuing_subword_prefix"), model.get("merges")
     if not isinstance(prefix, str) or not isinstance(merges, list):
         return
@@ -297,7 +231,7 @@ def _check_merges(model: dict[str, Any], name: Any) -> None:
 
 
 def _check_parts(config: dict[str, Any], name: Any) -> None:
-    """Every component is an object with a type, and a sequence has a list of them."""
+    """Check that every component is an object with a type, and a sequence has a list of them."""
     parts = [(part, config.get(part)) for part in CHILDREN]
     while parts:
         part, content = parts.pop()

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, cast
+from typing import Any
 
+from numtok.engines.config import ordinary_token, vocabulary_of
 from numtok.errors import TokenizerError
 from numtok.representations import END_NUM, NUM, Representation, own_token
 
@@ -18,8 +19,8 @@ OWN_SYMBOL = re.compile(r" ?\[NUM:[^\[\]]+\]")
 def add_number_tokens(
     config: dict[str, Any], representation: Representation, two_forms: bool
 ) -> tuple[dict[str, Any], dict[str, int]]:
-    """``config`` with the tokens that the representation (the first of those combined) needs, and
-    the ids of all of them.
+    """Return ``config`` with the tokens that the representation (the first of those combined)
+    needs, and the ids of all of them.
 
     Ids are given out in a fixed order after the largest there is; tokens that are there already
     keep theirs, so a saved tokenizer does not change. TokenizerError if the source already has one
@@ -49,12 +50,6 @@ def add_number_tokens(
     return config | {"added_tokens": entries}, tokens
 
 
-def ordinary_token(number: int, content: str) -> dict[str, Any]:
-    """An entry of ``added_tokens`` that is found as it stands, and is not special."""
-    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
-    return {"id": number, "content": content, **flags}
-
-
 def _check_own(
     content: str, entry: Mapping[str, Any] | None, vocabulary: Mapping[str, int]
 ) -> None:
@@ -75,8 +70,8 @@ def _check_own(
 def own_tokens(
     config: dict[str, Any], tokens: Mapping[str, int], named: Collection[str]
 ) -> dict[str, int]:
-    """Content and id of the added tokens that are numtok's, not the source's: those in use, and of
-    other representations that were saved before.
+    """Return content and id of the added tokens that are numtok's, not the source's: those in use,
+    and of other representations that were saved before.
 
     In a text they are never tokens.
     """
@@ -87,11 +82,3 @@ def own_tokens(
         if not token["special"] and not token["normalized"]
         if (content := token["content"]) in names or OWN_SYMBOL.fullmatch(content)
     }
-
-
-def vocabulary_of(config: dict[str, Any]) -> Mapping[str, int]:
-    """Token to id, of the model without added tokens; a Unigram model has a list."""
-    vocabulary = config["model"]["vocab"]
-    if isinstance(vocabulary, list):
-        return {token: number for number, (token, _) in enumerate(vocabulary)}
-    return cast(Mapping[str, int], vocabulary)

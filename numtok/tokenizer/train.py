@@ -24,7 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.tokenizer_json import TOKENIZER_FILE
+from numtok.engines.config import TOKENIZER_FILE
+from numtok.engines.hf_tokenizers import complete_library
 from numtok.errors import InputError, OutputError, TokenizerError
 from numtok.files import write_file
 from numtok.numbers.grammar import Grammar, check_grammar
@@ -58,20 +59,20 @@ def train_tokenizer(
         TokenizerError: if ``vocab_size`` is below 257.
         InputError: if there is no text between the numbers, or texts are not text.
     """
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
     if vocab_size < SMALLEST:
         raise TokenizerError(
             f"vocab_size={vocab_size} is too small: the 256 bytes and {END_OF_TEXT} need {SMALLEST}"
         )
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
+    tokenizers = complete_library("training a tokenizer")
+    byte_level = tokenizers.pre_tokenizers.ByteLevel
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = byte_level(add_prefix_space=False, use_regex=True)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
         vocab_size=vocab_size,
         min_frequency=min_frequency,
         special_tokens=[END_OF_TEXT],
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        initial_alphabet=sorted(byte_level.alphabet()),
         show_progress=progress,
     )
     rules, trained_on = check_grammar(grammar), 0

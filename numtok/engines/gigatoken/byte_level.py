@@ -3,7 +3,7 @@ same ids.
 
 Where the pre-tokenizer is a known one, rows are encoded whole, with a digit in place of each number
 (:mod:`numtok.engines.gigatoken.stand_ins`). Where it is not, each chunk of text between two numbers
-is a document of its own (:mod:`numtok.engines.pieces`).
+is a document of its own (:mod:`numtok.engines.chunks`).
 """
 
 from __future__ import annotations
@@ -11,37 +11,28 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+import unicodedata
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
+from numtok.engines.chunks import Tokens, chunks_between, interleave, joined
+from numtok.engines.config import Config, Model, byte_of_character, without_numbers
+from numtok.engines.cuts import cuts_at_digits
+from numtok.engines.engine import Encoded, Engine, Ints, Mask, NumtokTokens, Slots
 from numtok.engines.gigatoken.pool import GigatokenPool, pool_of
 from numtok.engines.gigatoken.stand_ins import Rules, Sources, classes, put_in, write
+from numtok.engines.gigatoken.token_widths import RowBytes, find_first_tokens, widths_of
 from numtok.engines.gigatoken.unsafe_characters import (
     changed_positions,
     changed_rows,
     positions_of,
     runs_of_spaces,
 )
-from numtok.engines.interface import (
-    Config,
-    Encoded,
-    Ints,
-    Mask,
-    NumtokTokens,
-    Slots,
-    byte_of_character,
-    is_byte_level,
-    without_numbers,
-)
-from numtok.engines.pieces import Tokens, joined, pieces_between, put_together
-from numtok.engines.pre_tokenizers import is_known
-from numtok.engines.tokenizer_json import Model
-from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
 
@@ -54,37 +45,40 @@ MANY_RUNS = 1 << 10  # one in so many bytes: then a tokenizer that reads them co
 NEVER_NORMALIZED_TO = {*range(0x20), 0x7F, 0xF1, 0xF2}
 
 
-class GigatokenEngine:
-    """Byte-level BPE by gigatoken; TokenizerError if it cannot encode the tokenizer exactly."""
+class ByteLevelEngine:
+    """Byte-level BPE by gigatoken; TokenizerError if it cannot encode the tokenizer exactly.
+
+    ``unread``: bytes without a token: rows that hold one are not to be encoded with this engine.
+    ``make_slow``: makes an engine with the same ids for what gigatoken cannot tell.
+    """
 
     name = "gigatoken"
     is_fast = True
 
-    def __init__(self, config: Config, tokens: NumtokTokens, parse_special: bool = False) -> None:
-        if not is_byte_level(config):
-            raise TokenizerError(f"it is not byte-level BPE but {config['model'].get('type')}")
+    def __init__(
+        self,
+        config: Config,
+        tokens: NumtokTokens,
+        parse_special: bool,
+        make_slow: Callable[[], Engine],
+    ) -> None:
         source, config = config, without_numbers(config, tokens, parse_special)
         _check_added_tokens(config["added_tokens"], two_forms=tokens.spaced >= 0)
-        config, self.bytes_without_token = _with_every_byte(config, source)
+        config, self.unread = _with_every_byte(config, source)
         if not parse_special:
             unread = [one["content"] for one in source["added_tokens"] or [] if one["special"]]
             read = [one["content"] for one in config["added_tokens"]]
             _check_unread_tokens(unread, read, two_forms=tokens.spaced >= 0)
-        self._make_slow = functools.partial(TokenizersEngine, source, tokens, parse_special)
-        self._config = config
+        self._make_slow, self._config = make_slow, config
         added = config["added_tokens"]
         self._two_forms = tokens.spaced >= 0
-        is_cut_at_digits = _is_usual(config) and is_known(config["pre_tokenizer"])
+        is_cut_at_digits = _is_usual(config) and cuts_at_digits(config["pre_tokenizer"])
         words = [token for token in added if not _is_run(token)]
         self._has_runs = len(words) < len(added)
         vocabulary = (self._bare if is_cut_at_digits else self._complete).vocab
         self._rules = Rules(self._two_forms, False, classes()) if is_cut_at_digits else None
-        vocabulary = vocabulary | {token["id"]: token["content"].encode() for token in added}
-        longest = max(map(len, vocabulary.values()))
-        # 8 bits stay in the first-level cache
-        self.widths = np.zeros(max(vocabulary) + 1, np.uint8 if longest < 256 else np.uint16)
-        for token, content in vocabulary.items():
-            self.widths[token] = len(content)
+        added_bytes = {token["id"]: token["content"].encode() for token in added}
+        self.widths = widths_of(vocabulary | added_bytes)
         self.normalizes = config.get("normalizer") is not None
         self._unsafe = self._by_tokenizers = flags("unsettled")
         if self.normalizes:
@@ -96,31 +90,31 @@ class GigatokenEngine:
         self._words = _alternatives([token["content"] for token in words])
 
     @functools.cached_property
-    def slow(self) -> TokenizersEngine:
-        """The engine with the same ids."""
+    def slow(self) -> Engine:
+        """Return the engine with the same ids."""
         return self._make_slow()
 
     @functools.cached_property
     def _complete(self) -> GigatokenPool:
-        """The tokenizer as it is."""
+        """Return the tokenizer as it is."""
         return pool_of(self._config)
 
     @functools.cached_property
     def _bare(self) -> GigatokenPool:
-        """The tokenizer without added tokens and normalizer."""
+        """Return the tokenizer without added tokens and normalizer."""
         return pool_of(self._config | {"added_tokens": [], "normalizer": None})
 
     @functools.cached_property
     def _with_runs(self) -> GigatokenPool:
-        """The tokenizer without normalizer and added tokens but runs of spaces."""
+        """Return the tokenizer without normalizer and added tokens but runs of spaces."""
         runs = [token for token in self._config["added_tokens"] if _is_run(token)]
         return pool_of(self._config | {"added_tokens": runs, "normalizer": None})
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         if self._rules is None:
-            pieces = pieces_between(rows, slots, self._two_forms)
-            tokens = self._complete_tokens(pieces.text, pieces.documents)
-            return put_together(tokens, pieces.spaced, slots)
+            chunks = chunks_between(rows, slots, self._two_forms)
+            tokens = self._complete_tokens(chunks.text, chunks.spans)
+            return interleave(tokens, chunks.spaced, slots)
         text = rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]
         unsafe, runs = self._unsafe_positions(text, rows.offsets - rows.offsets[0])
         written = write(text, rows, slots, unsafe, self._rules._replace(runs=runs))
@@ -147,22 +141,16 @@ class GigatokenEngine:
             ):
                 in_row = slice(per_row[row], per_row[row + 1])
                 starts[in_row], expected[row] = _normalized_starts(rows, int(row), starts[in_row])
-        places = memory.empty(len(numbers), np.int64)
-        sizes = memory.empty(len(rows), np.int64)
-        _find_tokens(encoded.ids, encoded.offsets, self.widths, per_row, starts, places, sizes)
-        left = asked & (sizes != expected)
-        if left.any():
-            others = self.slow.first_tokens(encoded, numbers, left)
-            places = np.where(left[numbers.document], others, places)
-        return places
+        made_of = RowBytes(starts, expected)
+        return find_first_tokens(encoded, numbers, made_of, self.widths, lambda: self.slow, asked)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """None: the bytes of its tokens tell (:mod:`numtok.engines.offsets`)."""
-        return None
+        """Return the spans of the engine with the same ids."""
+        return self.slow.spans(rows, slots)
 
     def _unsafe_positions(self, text: npt.NDArray[np.uint8], offsets: Ints) -> tuple[Ints, bool]:
-        """Positions of unsafe characters, and of the first characters of added tokens; and whether
-        there are runs of spaces that are added tokens beside those: many, as in code.
+        """Return the positions of unsafe characters, and of the first characters of added tokens;
+        and whether there are runs of spaces that are added tokens beside those: many, as in code.
         """
         if self.normalizes:
             positions = changed_positions(text, self._unsafe, self._by_tokenizers)
@@ -187,43 +175,22 @@ class GigatokenEngine:
         ids = np.split(tokens.ids, tokens.offsets[1:-1])
         which = np.unique(np.searchsorted(offsets, others, "right") - 1).tolist()
         texts = [text[offsets[k] : offsets[k + 1]].tobytes().decode() for k in which]
-        for k, by_tokenizers in zip(which, self.slow.encode_text(texts), strict=True):
-            ids[k] = np.array(by_tokenizers, np.uint32)
+        encoded = self.slow.encode(TextRows.of(texts), Slots.none(len(texts)))
+        for k, by_slow in zip(which, np.split(encoded.ids, encoded.offsets[1:-1]), strict=True):
+            ids[k] = by_slow.view(np.uint32)
         lengths = np.fromiter(map(len, ids), np.int64, len(ids))
         return Tokens(np.concatenate(ids), memory.offsets_of(lengths))
-
-
-@kernel
-def _find_tokens(ids, offsets, widths, per_row, starts, places, sizes):  # type: ignore[no-untyped-def]
-    """Fill int64[n] ``places`` with the token that holds each byte of ``starts``, and int64[rows]
-    ``sizes`` with the bytes of each row's tokens.
-    """
-    for row in range(sizes.size):
-        at, number, last = 0, per_row[row], per_row[row + 1]
-        for token in range(offsets[row], offsets[row + 1]):
-            if ids[token] < widths.size:  # no other engine's
-                at += widths[ids[token]]
-            while number < last and starts[number] < at:
-                places[number] = token
-                number += 1
-        for rest in range(number, last):
-            places[rest] = offsets[row]
-        sizes[row] = at
 
 
 def _normalized_starts(rows: TextRows, row: int, starts: Ints) -> tuple[list[int], int]:
     """Return where the numbers of a row that begin at ``starts`` begin after NFC, and the size of
     the row then, in bytes. No character that begins a number joins the one before it.
     """
-    import tokenizers
-
-    normalize = tokenizers.normalizers.NFC().normalize_str
     text = rows.text[rows.offsets[row] : rows.offsets[row + 1]].tobytes()
     edges = itertools.pairwise([0, *starts.tolist(), len(text)])
     chunks = [text[first:last] for first, last in edges]
-    sizes = [
-        len(chunk if chunk.isascii() else normalize(chunk.decode()).encode()) for chunk in chunks
-    ]
+    nfc = functools.partial(unicodedata.normalize, "NFC")
+    sizes = [len(chunk if chunk.isascii() else nfc(chunk.decode()).encode()) for chunk in chunks]
     *begins, size = itertools.accumulate(sizes)
     return begins, size
 
@@ -251,14 +218,14 @@ def _with_every_byte(config: Config, source: Config) -> tuple[Config, list[bytes
 
 
 def _alternatives(words: list[str]) -> re.Pattern[bytes] | None:
-    """A pattern that finds any of the words, the longest first."""
+    """Return a pattern that finds any of the words, the longest first."""
     longest_first = sorted(words, key=len, reverse=True)
     pattern = b"|".join(re.escape(word.encode()) for word in longest_first)
     return re.compile(pattern) if words else None
 
 
 def _matches(pattern: re.Pattern[bytes], text: npt.NDArray[np.uint8], offsets: Ints) -> Ints:
-    """Where the matches in the rows begin, none of them over the edge of a row."""
+    """Return where the matches in the rows begin, none of them over the edge of a row."""
     found = [match.span() for match in pattern.finditer(text.data)]
     spans = np.array(found, np.int64).reshape(-1, 2)
     row = np.searchsorted(offsets, spans[:, 0], "right")
@@ -270,7 +237,7 @@ def _matches(pattern: re.Pattern[bytes], text: npt.NDArray[np.uint8], offsets: I
 
 
 def _check_added_tokens(added: list[Config], two_forms: bool) -> None:
-    """Refuse added tokens whose matching depends on more than the piece of text they stand in."""
+    """Refuse added tokens whose matching depends on more than the chunk of text they stand in."""
     for token in added:
         if token["lstrip"] or token["rstrip"] or token["single_word"]:
             raise TokenizerError(
@@ -295,7 +262,7 @@ def _check_unread_tokens(unread: list[str], added: list[str], two_forms: bool) -
 
 
 def _is_usual(config: Config) -> bool:
-    """Whether text can be cut inside a piece at all.
+    """Whether text can be cut inside a chunk at all.
 
     No more than NFC comes before, there is nothing unusual in the model, and no white space in
     added tokens but runs of spaces.

@@ -1,5 +1,6 @@
-"""The safe way: every piece of text between two numbers is a document of its own. Right for any
-byte-level pre-tokenizer, as they are encoded independently.
+"""Chunks of text between numbers, and the ids of whole rows from those of their chunks and numbers.
+
+In: rows and slots. Out: ``Chunks``, spans of the text; then, from the tokens of each, ``Encoded``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from numtok.arrays import memory
 from numtok.arrays.bitmarks import ONE
 from numtok.arrays.kernels import kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.interface import Encoded, Ints, Mask, Slots
+from numtok.engines.engine import Encoded, Ints, Mask, Slots
 
 SPACE = 0x20
 
@@ -25,29 +26,29 @@ class Tokens(NamedTuple):
     offsets: Ints
 
 
-class Pieces(NamedTuple):
-    """Piece ``p`` is ``text[documents[p, 0]:documents[p, 1]]``; row ``r`` has one more than
-    numbers, from ``per_document[r] + r`` on.
+class Chunks(NamedTuple):
+    """Chunk ``k`` is ``text[spans[k, 0]:spans[k, 1]]``; row ``r`` has one more than numbers, from
+    ``per_document[r] + r`` on.
 
     ``spaced``: bool[c], whether the slot took the space before it along.
     """
 
     text: npt.NDArray[np.uint8]
-    documents: Ints
+    spans: Ints
     spaced: Mask
 
 
-def pieces_between(rows: TextRows, slots: Slots, two_forms: bool) -> Pieces:
-    """The pieces of the rows; a null row has an empty one."""
+def chunks_between(rows: TextRows, slots: Slots, two_forms: bool) -> Chunks:
+    """Return the chunks of the rows; a null row has an empty one."""
     count = len(slots.document) + len(rows)
     first, last = int(rows.offsets[0]), int(rows.offsets[-1])
-    pieces = Pieces(
+    chunks = Chunks(
         rows.text[first:last],
         memory.empty(2 * count, np.int64).reshape(-1, 2),
         memory.empty(len(slots.document), np.bool_),
     )
-    _pieces(rows.offsets - first, rows.valid, slots, two_forms, pieces)
-    return pieces
+    _chunks(rows.offsets - first, rows.valid, slots, two_forms, chunks)
+    return chunks
 
 
 def joined(text: npt.NDArray[np.uint8], spans: Ints) -> tuple[npt.NDArray[np.uint8], Ints]:
@@ -59,15 +60,15 @@ def joined(text: npt.NDArray[np.uint8], spans: Ints) -> tuple[npt.NDArray[np.uin
 
 
 def empty_encoded(ids: int, rows: int, spaced: Mask) -> Encoded:
-    """Room for the ids of so many rows."""
+    """Return empty arrays for the ids of so many rows."""
     offsets, positions = memory.empty(rows + 1, np.int64), memory.empty(len(spaced), np.int64)
     return Encoded(memory.empty(ids, np.int32), offsets, positions, spaced)
 
 
-def put_together(tokens: Tokens, spaced: Mask, slots: Slots) -> Encoded:
-    """The ids of whole documents from those of the pieces."""
+def interleave(tokens: Tokens, spaced: Mask, slots: Slots) -> Encoded:
+    """Return the ids of whole rows from those of the chunks."""
     out = empty_encoded(len(tokens.ids) + len(slots.plain), len(slots.per_document) - 1, spaced)
-    return out._replace(ids=out.ids[: _put_together(tokens, slots, out)])
+    return out._replace(ids=out.ids[: _interleave(tokens, slots, out)])
 
 
 @kernel
@@ -80,24 +81,24 @@ def _join(text, spans, offsets, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _pieces(offsets, valid, slots, two_forms, out):  # type: ignore[no-untyped-def]
+def _chunks(offsets, valid, slots, two_forms, out):  # type: ignore[no-untyped-def]
     for row in range(offsets.size - 1):
         begin = offsets[row]
         end = offsets[row + 1] if valid[row] else begin
         for number in range(slots.per_document[row], slots.per_document[row + 1]):
-            piece_end = offsets[row] + slots.start[number]
-            spaced = two_forms and piece_end > begin and out.text[piece_end - 1] == SPACE
+            chunk_end = offsets[row] + slots.start[number]
+            spaced = two_forms and chunk_end > begin and out.text[chunk_end - 1] == SPACE
             out.spaced[number] = spaced
-            out.documents[row + number, 0] = begin
-            out.documents[row + number, 1] = piece_end - 1 if spaced else piece_end
+            out.spans[row + number, 0] = begin
+            out.spans[row + number, 1] = chunk_end - 1 if spaced else chunk_end
             begin = offsets[row] + slots.stop[number]
         last = row + slots.per_document[row + 1]
-        out.documents[last, 0], out.documents[last, 1] = begin, end
+        out.spans[last, 0], out.spans[last, 1] = begin, end
 
 
 @kernel
-def _put_together(tokens, slots, out):  # type: ignore[no-untyped-def]
-    """The number of ids."""
+def _interleave(tokens, slots, out):  # type: ignore[no-untyped-def]
+    """Fill in the ids; returns their number."""
     filled = np.uint64(0)
     out.offsets[0] = 0
     for row in range(slots.per_document.size - 1):

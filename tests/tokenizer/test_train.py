@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import numtok
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.tokenizer_json import DEFAULT_FOLDER
-from numtok.engines.train import END_OF_TEXT, between_numbers, save_tokenizer, train_tokenizer
 from numtok.errors import InputError, OutputError, TokenizerError
+from numtok.tokenizer.tokenizer_json import DEFAULT_FOLDER
+from numtok.tokenizer.train import END_OF_TEXT, between_numbers, save_tokenizer, train_tokenizer
 
 DEFAULT = DEFAULT_FOLDER / "tokenizer.json"
 TEXTS = [
@@ -70,7 +70,7 @@ def test_texts_may_be_strings_or_arrow_arrays():
 
 def test_training_is_deterministic_across_processes(tmp_path):
     program = (
-        "import json, sys; from numtok.engines.train import *;"
+        "import json, sys; from numtok.tokenizer.train import *;"
         " print(json.dumps(train_tokenizer(json.load(sys.stdin), 500)))"
     )
     made = []

@@ -7,7 +7,6 @@ In: the added tokens and numbers. Out: the numbers outside of those tokens.
 from __future__ import annotations
 
 import functools
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from numtok.engines.hf_tokenizers import complete_library, load
 from numtok.numbers.numbers import Numbers
 
 
@@ -47,14 +47,14 @@ class TokensWithDigits:
         return self._pattern is not None
 
     def spans_in(self, text: bytes) -> list[tuple[int, int]] | None:
-        """Where they are in one text; None if only :meth:`outside` can tell."""
+        """Return the spans of the tokens in one text; None if only :meth:`outside` can tell."""
         if self._pattern is None or self._common not in text:
             return None if self._normalized else []
         found = [match.span() for match in self._pattern.finditer(text)]
         return None if self._normalized or (found and self._whole_words) else found
 
     def outside(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
-        """bool[n]: which numbers do not overlap one of the tokens in their text."""
+        """Return bool[n]: which numbers do not overlap one of the tokens in their text."""
         if self._pattern is None or not len(numbers):
             return np.ones(len(numbers), np.bool_)
         rows = numbers.rows
@@ -74,7 +74,7 @@ class TokensWithDigits:
         return np.asarray(~overlaps)
 
     def _spans(self, text: bytes, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """int64[n, 2]: where the tokens stand, each within one row."""
+        """Return int64[n, 2], the spans of the tokens, each within one row."""
         assert self._pattern is not None
         found = list(self._pattern.finditer(text))
         spans = np.array([match.span() for match in found], np.int64).reshape(-1, 2)
@@ -90,8 +90,8 @@ class TokensWithDigits:
     def _normalized_spans(
         self, text: bytes, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.int64]:
-        """Likewise in the rows that hold numbers, found by ``tokenizers`` itself, which knows the
-        place of every character it changed.
+        """Return int64[n, 2], the spans of the tokens in the rows that hold numbers, found by
+        ``tokenizers`` itself, which knows the place of every character it changed.
         """
         wanted = {self._finder.token_to_id(word) for word in self._chosen}
         spans = []
@@ -106,19 +106,18 @@ class TokensWithDigits:
 
     @functools.cached_property
     def _finder(self) -> Any:
-        """A tokenizer of the added tokens alone."""
-        import tokenizers
-
+        """Return a tokenizer of the added tokens alone."""
+        complete_library("finding added tokens with digits in normalized text")
         unknown = "\ufdd0"  # a noncharacter, no added token
         model = {"type": "WordLevel", "vocab": {unknown: 0}, "unk_token": unknown}
         found = {"added_tokens": self._tokens, "normalizer": self._normalizer, "model": model}
-        return tokenizers.Tokenizer.from_str(json.dumps({"version": "1.0", **found}))
+        return load({"version": "1.0", **found})
 
 
 @functools.cache
 def _word() -> Any:
-    r"""What `tokenizers` takes for a part of a word beside a `single_word` token: \w as in
-    Unicode's UTS 18.
+    r"""Return the pattern of what `tokenizers` takes for a part of a word beside a `single_word`
+    token: \w as in Unicode's UTS 18.
     """
     import regex
 

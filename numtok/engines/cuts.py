@@ -1,26 +1,50 @@
-"""Tokenizers that certainly cut text at a single space between two words, so that each word has the
-same ids wherever it stands.
+r"""Where tokenizers certainly cut text, or certainly merge nothing, by the parts of their
+tokenizer.json that are known.
 
-In: a tokenizer.json. Out: whether it is certain that its ids at such a space do not depend on what
-    stands beyond it.
+**Around digits** (:func:`cuts_at_digits`): text around a number may stay in one piece, as these
+pre-tokenizers cut it around a digit as they cut it around a token. All of them take the first
+alternative that matches, from left to right; no alternative looks back, and only ``\s+(?!\S)``
+looks ahead. So they agree in what the gigatoken engine builds on:
 
-The space stands between characters that are neither white space nor change with what is beside them
-(:mod:`numtok.engines.words.cache` says which). Normalizers that are known change such text character by
-character. A pre-tokenizer that is known cuts there, and the steps after it see one word each; of
+- they cut before and after a run of digits, unless a character of category N touches it, and what
+  they do elsewhere does not depend on the digits;
+- they cut white space before a space and digits as they cut it at the end of a text;
+- they cut between a character that is no white space and a space; what stands before the space does
+  not depend on what follows, nor the other way round.
+
+**At single spaces** (:func:`cuts_at_spaces`): each word has the same ids wherever it stands. The
+space stands between characters that are neither white space nor change with what is beside them
+(:mod:`numtok.engines.word_cache` says which). Normalizers that are known change such text character
+by character. A pre-tokenizer that is known cuts there, and the steps after it see one word each; of
 the steps before it only those are known that go by the kind of each character. Without a
 pre-tokenizer, BPE merges nothing across the space if no token of the vocabulary has one inside.
 """
 
 from __future__ import annotations
 
-from numtok.engines.interface import Config, steps_of
-from numtok.engines.number_tokens import vocabulary_of
-from numtok.engines.pre_tokenizers import ALL_MATCHES, GPT2, GPT4O, LLAMA3, QWEN2, regex_of
+from typing import Any
+
+from numtok.engines.config import Config, steps_of, vocabulary_of
+
+_CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+LLAMA3 = (
+    _CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|" + _SPACES
+)
+QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
+GPT4O = (
+    rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_CONTRACTIONS}?|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_CONTRACTIONS}?"
+    rf"|\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{_SPACES}"
+)
+PATTERNS = (GPT2, LLAMA3, QWEN2, GPT4O)
+# behavior and invert of a Split by a pattern that leaves nothing between its matches
+ALL_MATCHES = (("Isolated", False), ("Removed", True))
 
 MARK = "\u2581"  # what SentencePiece writes for a space
 CLIP = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
-MODELS = ("BPE", "WordPiece", "Unigram", "WordLevel")
-PATTERNS = (GPT2, LLAMA3, QWEN2, GPT4O)
 LOCAL = (
     "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Lowercase", "StripAccents", "BertNormalizer",
     "Precompiled", "Prepend", "Strip",
@@ -31,19 +55,39 @@ WHITE_SPACE = ("BertPreTokenizer", "Whitespace", "WhitespaceSplit")
 ANY_WORD = (*BY_CHARACTER, *WHITE_SPACE, "ByteLevel", "Metaspace", "Split", "UnicodeScripts")
 
 
+def cuts_at_digits(pre_tokenizer: dict[str, Any]) -> bool:
+    """Whether the pre-tokenizer of a tokenizer.json is one of those above."""
+    if pre_tokenizer["type"] == "ByteLevel":
+        usual = pre_tokenizer.get("use_regex", True)
+        return bool(usual and not pre_tokenizer.get("add_prefix_space", True))
+    steps = pre_tokenizer.get("pretokenizers") or []
+    if [step["type"] for step in steps] != ["Split", "ByteLevel"]:
+        return False
+    split, byte_level = steps
+    more = byte_level.get("add_prefix_space", True) or byte_level.get("use_regex", True)
+    if more or (split.get("behavior"), split.get("invert")) not in ALL_MATCHES:
+        return False
+    return regex_of(split) in PATTERNS
+
+
+def regex_of(split: dict[str, Any]) -> str | None:
+    """Return the pattern of a Split; None if it is a string."""
+    pattern = split.get("pattern")
+    return pattern.get("Regex") if isinstance(pattern, dict) else None
+
+
 def cuts_at_spaces(config: Config, two_forms: bool) -> bool:
-    """Whether it is certain, of a tokenizer.json without number tokens; ``two_forms``: a number takes
-    the space before it along.
+    """Whether it is certain, of a tokenizer.json without number tokens; ``two_forms``: a number
+    takes the space before it along.
     """
     left = tokens_to_leave_whole(config)
     hidden = config.get("normalizer") is not None and any(
         token["normalized"] for token in config["added_tokens"] if token["content"] in left
     )
-    model, steps = config["model"], steps_of(config.get("pre_tokenizer"), "pretokenizers")
+    steps = steps_of(config.get("pre_tokenizer"), "pretokenizers")
     return (
         all(map(_is_local, steps_of(config.get("normalizer"), "normalizers")))
-        and model.get("type") in MODELS
-        and not model.get("dropout")
+        and not config["model"].get("dropout")
         and (_cuts(steps) or _never_merges(config, steps))
         and not hidden  # in text that does not have their names
         and not any(_crosses_space(token, two_forms) for token in config["added_tokens"])
@@ -51,8 +95,8 @@ def cuts_at_spaces(config: Config, two_forms: bool) -> bool:
 
 
 def tokens_to_leave_whole(config: Config) -> list[str]:
-    """The added tokens after which a space is not as after a word: those that strip it, or all if
-    a normalizer looks at the first space of a text.
+    """Return the added tokens after which a space is not as after a word: those that strip it, or
+    all if a normalizer looks at the first space of a text.
     """
     kinds = {step["type"] for step in steps_of(config.get("normalizer"), "normalizers")}
     return [
@@ -109,7 +153,11 @@ def _never_merges(config: Config, steps: list[Config]) -> bool:
     model = config["model"]
     options = ("ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")
     kinds = [step["type"] for step in steps]
-    if model["type"] != "BPE" or any(map(model.get, options)) or kinds not in ([], ["Metaspace"]):
+    if (
+        model.get("type") != "BPE"
+        or any(map(model.get, options))
+        or kinds not in ([], ["Metaspace"])
+    ):
         return False
     normalizers = steps_of(config.get("normalizer"), "normalizers")
     to_mark = bool(steps) or any(

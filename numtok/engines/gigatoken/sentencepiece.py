@@ -1,0 +1,178 @@
+"""SentencePiece BPE (Llama 2, Mistral, Phi-3) by gigatoken, with the ids of ``tokenizers``.
+
+A control character stands in for each number, and between two rows. The vocabulary lacks it, so the
+tokenizer writes the token of its byte, which no merge knows: the text beside it is encoded as
+beside an added token. Where an added token would have the tokenizer put a space before the text
+behind it, or a row before its first word, that space is written.
+
+In and out: as every engine (:mod:`numtok.engines.engine`).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from numtok.arrays import memory
+from numtok.arrays.kernels import kernel, merged_kernel
+from numtok.arrays.text_rows import TextRows
+from numtok.engines.chunks import SPACE, Tokens, chunks_between, interleave
+from numtok.engines.config import Config, steps_of, without_numbers
+from numtok.engines.cuts import MARK
+from numtok.engines.engine import Encoded, Engine, Ints, Mask, NumtokTokens, Slots
+from numtok.engines.gigatoken.pool import pool_of
+from numtok.engines.gigatoken.token_widths import RowBytes, find_first_tokens, widths_of
+from numtok.errors import NumtokError, TokenizerError
+from numtok.numbers.numbers import Numbers
+
+TO_MARK = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
+PREPEND = {"type": "Prepend", "prepend": MARK}
+UNUSUAL = ("dropout", "ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")
+BYTE = re.compile("<0x([0-9A-F]{2})>")
+CONTROLS = [byte for byte in range(1, 0x20) if byte not in b"\t\n\r"]
+
+
+class Prefix(NamedTuple):
+    """Where the tokenizer puts a space before text that has none."""
+
+    row: bool  # before a row
+    number: bool  # before the text behind a number
+    always: bool  # before a space, too
+    as_text: bool  # whether numbers are text to the tokenizer, and may begin a row
+
+
+class SentencePieceEngine:
+    """SentencePiece BPE by gigatoken; TokenizerError if it cannot encode the tokenizer exactly.
+
+    ``unread``: names of added tokens, and the stand-in: rows that hold one are not to be encoded
+    with this engine. ``make_slow``: makes the engine that tells where tokens stand.
+    """
+
+    name = "gigatoken"
+    is_fast = True
+
+    def __init__(
+        self, config: Config, tokens: NumtokTokens, make_slow: Callable[[], Engine]
+    ) -> None:
+        self._prefix = _prefix_of(config, tokens.as_text)
+        self._pool = pool_of(config | {"added_tokens": [], "post_processor": None})
+        stand_in = _stand_in(config)
+        vocabulary = config["model"]["vocab"]
+        self._stand_in, self._id = stand_in, vocabulary[f"<0x{stand_in:02X}>"]
+        bytes_of = {number: _bytes_of(token) for token, number in vocabulary.items()}
+        self._widths = widths_of(bytes_of)
+        added = without_numbers(config, tokens, parse_special=True)["added_tokens"]
+        self.unread = [*(token["content"].encode() for token in added), bytes([stand_in])]
+        self._make_slow = make_slow
+
+    @functools.cached_property
+    def slow(self) -> Engine:
+        """Return the engine with the same ids."""
+        return self._make_slow()
+
+    def encode(self, rows: TextRows, slots: Slots) -> Encoded:
+        chunks = chunks_between(rows, slots, two_forms=False)
+        count = len(chunks.spans)
+        text = memory.empty(len(chunks.text) + 2 * count, np.uint8)
+        begins = slots.per_document[:-1] + np.arange(len(rows))
+        text = text[: _write(chunks, begins, self._prefix, self._stand_in, text)]
+        ids = self._pool.tokens(text, np.array([0, len(text)])).ids
+        at = np.flatnonzero(ids == self._id)
+        if len(at) != count:
+            raise NumtokError(
+                "gigatoken did not keep numbers apart from the text; use engine='tokenizers' and"
+                " please report this tokenizer"
+            )
+        between = ids[at[0] :] if count else ids
+        between = between[between != self._id]
+        offsets = np.append(at - at[:1] - np.arange(count), len(between))
+        return interleave(Tokens(between, offsets), chunks.spaced, slots)
+
+    def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
+        """Find the tokens by their bytes, with the space before the row, which belongs to the first
+        character.
+        """
+        rows, prefix = numbers.rows, np.int64(self._prefix.row)
+        starts = numbers.start + prefix * (numbers.start > 0)
+        made_of = RowBytes(starts, np.diff(rows.offsets) + prefix)
+        asked = np.diff(numbers.per_document()) > 0
+        if wanted is not None:
+            asked &= wanted
+        return find_first_tokens(encoded, numbers, made_of, self._widths, lambda: self.slow, asked)
+
+    def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
+        """Return the spans of the engine with the same ids."""
+        return self.slow.spans(rows, slots)
+
+
+def _prefix_of(config: Config, as_text: bool) -> Prefix:
+    """Return where spaces are put; TokenizerError for other tokenizers than those of the module."""
+    model = config["model"]
+    if model.get("type") != "BPE" or not model.get("byte_fallback") or any(map(model.get, UNUSUAL)):
+        raise TokenizerError(
+            f"it is neither byte-level nor SentencePiece BPE but {model.get('type')}"
+        )
+    normalizers = steps_of(config.get("normalizer"), "normalizers")
+    steps = steps_of(config.get("pre_tokenizer"), "pretokenizers")
+    if not steps and normalizers in ([TO_MARK], [PREPEND, TO_MARK]):
+        prepends = PREPEND in normalizers
+        return Prefix(prepends, prepends and not as_text, True, as_text)
+    schemes = [step.get("prepend_scheme") for step in steps if step["type"] == "Metaspace"]
+    if normalizers or len(steps) != 1 or schemes not in (["first"], ["always"], ["never"]):
+        raise TokenizerError("its normalizer and pre-tokenizer are not those of SentencePiece BPE")
+    always = schemes == ["always"]
+    return Prefix(schemes != ["never"], always and not as_text, False, as_text)
+
+
+def _stand_in(config: Config) -> int:
+    """Return a control character that is written as the token of its byte, beside any text."""
+    model = config["model"]
+    merged = "\n".join("".join(pair).replace(" ", "") for pair in model["merges"])
+    for byte in CONTROLS:
+        token = f"<0x{byte:02X}>"
+        if token in model["vocab"] and chr(byte) not in model["vocab"] and token not in merged:
+            return byte
+    raise TokenizerError("it has no token for a control character that may stand in for numbers")
+
+
+def _bytes_of(token: str) -> bytes:
+    """Return the text of a token; of one that is a byte, that byte."""
+    byte = BYTE.fullmatch(token)
+    return bytes.fromhex(byte[1]) if byte else token.replace(MARK, " ").encode()
+
+
+@kernel
+def _write(chunks, begins, prefix, stand_in, out):  # type: ignore[no-untyped-def]
+    """Write every chunk behind a stand-in, with the space that the tokenizer would put there; the
+    number of bytes.
+    """
+    text, count, filled, row = chunks.text, chunks.spans.shape[0], 0, 0
+    for chunk in range(count):
+        first, last = chunks.spans[chunk, 0], chunks.spans[chunk, 1]
+        out[filled] = stand_in
+        filled += 1
+        begins_row = row < begins.size and begins[row] == chunk
+        row += begins_row
+        has_text = first < last
+        if prefix.as_text and begins_row:  # a number may be what follows
+            next_row = begins[row] if row < begins.size else count
+            has_text = has_text or chunk + 1 < next_row
+        has_prefix = has_text and (prefix.row if begins_row else prefix.number)
+        if has_prefix and (prefix.always or not _begins_with_space(text[first:last])):
+            out[filled] = SPACE
+            filled += 1
+        for k in range(first, last):
+            out[filled] = text[k]
+            filled += 1
+    return filled
+
+
+@merged_kernel
+def _begins_with_space(text):  # type: ignore[no-untyped-def]
+    """Whether there is a space, or what SentencePiece writes for one, at the front of a chunk."""
+    is_mark = text.size > 2 and text[0] == 0xE2 and text[1] == 0x96 and text[2] == 0x81
+    return is_mark or (text.size > 0 and text[0] == SPACE)

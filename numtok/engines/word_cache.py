@@ -1,0 +1,309 @@
+"""``tokenizers`` with a cache of words, for tokenizers that certainly cut text at single spaces
+(:mod:`numtok.engines.cuts`): text repeats its words, and ``tokenizers`` takes most of its time to
+begin with each anew.
+
+In and out: as every engine (:mod:`numtok.engines.engine`).
+
+A word goes from one cut to the next, with the space before it. What a tokenizer does with it
+depends on whether the text or a number's token begins before it, or another word, so it is encoded
+after the same, and known by it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from numtok.arrays import memory
+from numtok.arrays.kernels import kernel, merged_kernel
+from numtok.arrays.text_rows import TextRows
+from numtok.engines.chunks import SPACE, Chunks, Tokens, chunks_between, interleave
+from numtok.engines.engine import Encoded, Ints, Mask, Slots
+from numtok.engines.tokenizers_engine import TokenizersEngine
+from numtok.numbers.numbers import Numbers
+
+MOST_CACHED = 1 << 17  # words; some 25 MB
+LONGEST_CACHED = 64  # bytes
+ONE_NEW_IN = 4  # words; with more, asking for each costs as much as encoding the text
+# no bytes of UTF-8: between words, and before the first one of a row and after a number
+INSIDE, BEGIN, BEHIND = 0xFD, 0xFE, 0xFF
+
+# first bytes of characters that are what they are wherever they stand: no white space, no marks,
+# nothing that joins
+_safe = np.zeros(256, np.bool_)
+_safe[0x21:0x7F] = True  # ASCII
+# letters of Latin, Greek and Cyrillic: U+00C0 to 027F, 0380 to 047F, 04C0 to 04FF
+_safe[[*range(0xC3, 0xCA), 0xCE, 0xCF, 0xD0, 0xD1, 0xD3]] = True
+
+
+class Words(NamedTuple):
+    """Tokens of w words: word ``k`` has those from ``offsets[k]`` to ``offsets[k + 1]``."""
+
+    ids: npt.NDArray[np.uint32]  # [t]
+    spans: npt.NDArray[np.int32]  # [t, 2], characters of the word that each token covers
+    offsets: Ints  # int64[w + 1]
+    characters: npt.NDArray[np.int32]  # [w]
+
+    def with_more(self, encoded: Sequence[tuple[list[int], Any, int]]) -> Words:
+        """Return these words and others: (ids, spans, characters) of each."""
+        if not encoded:
+            return self
+        ids, spans, characters = zip(*encoded, strict=True)
+        lengths = np.fromiter(map(len, ids), np.int64, len(ids))
+        return Words(
+            np.append(self.ids, np.array([*itertools.chain(*ids)], np.uint32)),
+            np.concatenate(
+                [self.spans, np.array([*itertools.chain(*spans)], np.int32).reshape(-1, 2)]
+            ),
+            np.append(self.offsets, self.offsets[-1] + np.cumsum(lengths)),
+            np.append(self.characters, np.array(characters, np.int32)),
+        )
+
+
+# the words in front of a number, of which there is nothing
+NONE = Words(
+    np.empty(0, np.uint32), np.empty((0, 2), np.int32), np.zeros(2, np.int64), np.zeros(1, np.int32)
+)
+
+
+class WordsOfChunks(NamedTuple):
+    """The words of chunks of text."""
+
+    which: Ints  # int64[words], where each is in ``known``
+    per_chunk: Ints  # int64[chunks + 1], offsets of the words of each chunk
+    known: Words
+
+    @property
+    def tokens(self) -> int:
+        """Return how many tokens the words have."""
+        return int(np.diff(self.known.offsets)[self.which].sum())
+
+
+class WordCacheEngine:
+    """See the module; ``slow`` gives the tokens of words, ``prefix`` is a word that is no added
+    token.
+    """
+
+    name = "tokenizers"
+    is_fast = True
+
+    def __init__(self, slow: TokenizersEngine, prefix: str, two_forms: bool) -> None:
+        self.slow, self._prefix, self._two_forms = slow, prefix, two_forms
+        self._prefix_tokens = len(slow.encodings([prefix])[0].ids)
+        self._lock = threading.Lock()
+        self._places = {bytes([BEGIN]): 0, bytes([BEHIND]): 0}
+        self._known = NONE
+
+    def __len__(self) -> int:
+        """Return how many words are cached."""
+        return len(self._places)
+
+    def encode(self, rows: TextRows, slots: Slots) -> Encoded:
+        chunks, begins = self._chunks(rows, slots)
+        found = self._words(chunks, begins)
+        if found is None:
+            return self.slow.encode(rows, slots)
+        ids = memory.empty(found.tokens, np.uint32)
+        tokens = Tokens(ids, memory.empty(len(found.per_chunk), np.int64))
+        _gather(found, tokens)
+        return interleave(tokens, chunks.spaced, slots)
+
+    def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
+        """Return int64[t, 2], the characters that each token of the rows covers, if every number is
+        one token; None for text without many words that come again.
+        """
+        chunks, begins = self._chunks(rows, slots)
+        found = self._words(chunks, begins)
+        if found is None:
+            return None
+        spans = memory.empty(2 * (found.tokens + len(chunks.spaced)), np.int64).reshape(-1, 2)
+        trimmed = chunks.spaced & self.slow.trims_spaces
+        return spans if _fill_spans(found, chunks, begins, trimmed, spans) else None
+
+    def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
+        """Find the tokens by the characters that they cover; by ``tokenizers`` where words do not
+        tell them.
+        """
+        rows = numbers.rows
+        spans = self.spans(rows, Slots.none(len(rows)))
+        if spans is None or len(spans) != len(encoded.ids):  # other rows by another engine
+            return self.slow.first_tokens(encoded, numbers, wanted)
+        places = memory.empty(len(numbers), np.int64)
+        text = rows.text, rows.offsets
+        _find_tokens(spans, encoded.offsets, *text, numbers.per_document(), numbers.start, places)
+        return places
+
+    def _chunks(self, rows: TextRows, slots: Slots) -> tuple[Chunks, Mask]:
+        """Return the chunks between numbers, and which ones begin a row."""
+        chunks = chunks_between(rows, slots, self._two_forms)
+        begins = np.zeros(len(chunks.spans), np.bool_)
+        begins[slots.per_document[:-1] + np.arange(len(rows))] = True
+        return chunks, begins
+
+    def _words(self, chunks: Chunks, begins: Mask) -> WordsOfChunks | None:
+        """Return the words of chunks; None if no more words are cached and too many are new: text
+        without many words that come again, which is quicker as it is.
+        """
+        words, per_chunk = words_of(chunks.text, chunks.spans, begins)
+        places: list[int | None] = list(map(self._places.get, words))
+        known = self._known  # read after the places, so that it has all of them
+        if None in places:
+            if len(self) >= MOST_CACHED and places.count(None) * ONE_NEW_IN > len(places):
+                return None
+            known = self._with_new(words, places)
+        return WordsOfChunks(np.array(places, np.int64), per_chunk, known)
+
+    def _with_new(self, words: Sequence[bytes], places: list[int | None]) -> Words:
+        """Fill in the places of new words, and return where all are.
+
+        Short ones are cached, as long as there is room.
+        """
+        new = dict.fromkeys(word for word, at in zip(words, places, strict=True) if at is None)
+        short = [word for word in new if len(word) <= LONGEST_CACHED]
+        long = [word for word in new if len(word) > LONGEST_CACHED]
+        encoded = self._encoded([*short, *long])
+        with self._lock:  # other threads may have added words meanwhile
+            first = len(self._known.characters)
+            place_of = dict(zip([*short, *long], range(first, first + len(new)), strict=True))
+            cached = short[: max(MOST_CACHED - len(self), 0)]
+            self._known = self._known.with_more(encoded[: len(cached)])
+            known = self._known.with_more(encoded[len(cached) :])
+            self._places.update((word, place_of[word]) for word in cached)
+        for k, place in enumerate(places):
+            if place is None:
+                places[k] = place_of[words[k]]
+        return known
+
+    def _encoded(self, words: list[bytes]) -> list[tuple[list[int], Any, int]]:
+        """Return (ids, spans, characters) of words, after what their first byte says."""
+        behind = [word[1:].decode() for word in words if word[0] == BEHIND]
+        others = [
+            word[1:].decode() if word[0] == BEGIN else self._prefix + word.decode()
+            for word in words
+            if word[0] != BEHIND
+        ]
+        after_number = zip(behind, self.slow.encodings(behind, behind_number=True), strict=True)
+        after_text = zip(others, self.slow.encodings(others), strict=True)
+        found = []
+        for word in words:
+            text, encoding = next(after_number if word[0] == BEHIND else after_text)
+            # tokens and characters before the word
+            tokens, shift = {BEHIND: (1, 1), BEGIN: (0, 0)}.get(
+                word[0], (self._prefix_tokens, len(self._prefix))
+            )
+            spans = [(start - shift, stop - shift) for start, stop in encoding.offsets[tokens:]]
+            found.append((encoding.ids[tokens:], spans, len(text) - shift * (word[0] != BEHIND)))
+        return found
+
+
+def words_of(text: npt.NDArray[np.uint8], chunks: Ints, begins: Mask) -> tuple[list[bytes], Ints]:
+    """Return (the words of chunks, int64[n, 2] begins and ends in the text, bool[n] whether each
+    begins a row; int64[n + 1] offsets of each chunk's).
+
+    The first word of each has BEGIN or BEHIND before it.
+    """
+    marked = memory.empty(
+        2 * len(chunks) + int((chunks[:, 1] - chunks[:, 0]).sum()) * 3 // 2 + 1, np.uint8
+    )
+    per_chunk = memory.empty(len(chunks) + 1, np.int64)
+    size = _mark(text, chunks, begins, _safe, marked, per_chunk)
+    return (marked[:size].tobytes().split(bytes([INSIDE])) if size else []), per_chunk
+
+
+@kernel
+def _mark(text, chunks, begins, safe, marked, per_chunk):  # type: ignore[no-untyped-def]
+    """Copy the chunks with INSIDE before every word but the first; the number of bytes."""
+    at, count = 0, 0
+    per_chunk[0] = 0
+    for chunk in range(chunks.shape[0]):
+        first, last = chunks[chunk, 0], chunks[chunk, 1]
+        if chunk:
+            marked[at] = INSIDE
+            at += 1
+        marked[at] = BEGIN if begins[chunk] else BEHIND
+        at += 1
+        count += 1
+        for k in range(first, last):
+            byte = text[k]
+            if byte == SPACE and first < k < last - 1 and _is_cut(text, first, k, safe):
+                marked[at] = INSIDE
+                at += 1
+                count += 1
+            marked[at] = byte
+            at += 1
+        per_chunk[chunk + 1] = count
+    return at
+
+
+@merged_kernel
+def _is_cut(text, first, k, safe):  # type: ignore[no-untyped-def]
+    """Whether the characters beside a space are what they are wherever they stand."""
+    before, after = text[k - 1], text[k + 1]
+    return (
+        safe[before]
+        if before < 0x80
+        else k - 2 >= first and text[k - 2] >= 0xC0 and safe[text[k - 2]]
+    ) and safe[after]
+
+
+@kernel
+def _gather(found, out):  # type: ignore[no-untyped-def]
+    """Fill in the ids of the chunks."""
+    known, filled = found.known, 0
+    out.offsets[0] = 0
+    for chunk in range(found.per_chunk.size - 1):
+        for word in range(found.per_chunk[chunk], found.per_chunk[chunk + 1]):
+            place = found.which[word]
+            for token in range(known.offsets[place], known.offsets[place + 1]):
+                out.ids[filled] = known.ids[token]
+                filled += 1
+        out.offsets[chunk + 1] = filled
+
+
+@kernel
+def _fill_spans(found, chunks, begins, trimmed, spans):  # type: ignore[no-untyped-def]
+    """Fill in the spans of all tokens; whether each lies within its word. Those of numbers that are
+    ``trimmed`` begin behind their space.
+    """
+    known, filled, characters, number = found.known, 0, 0, 0
+    for chunk in range(begins.size):
+        if begins[chunk]:
+            characters = 0
+        else:
+            spans[filled, 0] = characters + trimmed[number]
+            for at in range(chunks.spans[chunk - 1, 1], chunks.spans[chunk, 0]):
+                characters += chunks.text[at] & 0xC0 != 0x80
+            spans[filled, 1] = characters
+            filled += 1
+            number += 1
+        for word in range(found.per_chunk[chunk], found.per_chunk[chunk + 1]):
+            place = found.which[word]
+            for token in range(known.offsets[place], known.offsets[place + 1]):
+                if known.spans[token, 0] < 0:
+                    return False
+                spans[filled, 0] = characters + known.spans[token, 0]
+                spans[filled, 1] = characters + known.spans[token, 1]
+                filled += 1
+            characters += known.characters[place]
+    return True
+
+
+@kernel
+def _find_tokens(spans, offsets, text, row_offsets, per_row, starts, places):  # type: ignore[no-untyped-def]
+    """Fill int64[n] ``places`` with the token in which each number begins; for a character without
+    a token, the next that has one.
+    """
+    for row in range(row_offsets.size - 1):
+        at, characters, token, last = row_offsets[row], 0, offsets[row], offsets[row + 1]
+        for number in range(per_row[row], per_row[row + 1]):
+            while at < row_offsets[row] + starts[number]:
+                characters += text[at] & 0xC0 != 0x80
+                at += 1
+            while token < last and spans[token, 1] <= max(characters, spans[token, 0]):
+                token += 1
+            places[number] = min(token, last - 1)
