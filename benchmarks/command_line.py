@@ -22,7 +22,7 @@ from numtok.corpus import tokenizer_of
 
 BYTES, QUICK_BYTES, MUCH = 1_000_000_000, 20_000, 2_000_000_000
 CORES = 2
-NUMBERS = "xval", "bits", "fone:6,4"  # the first is the default of the command
+NUMBERS = "xval:log", "bits", "fone:6,4"  # the first is the default of the command
 FLOOR, AIM = 70, 120  # MB/s
 TURNS = 2
 MIB = 1024 * 1024
@@ -104,7 +104,6 @@ def encode(corpus: Corpus, path: Path, numbers: str) -> Finished:
         "--quiet",
         "--overwrite",
     ]
-    options += ["--clip", "5"] if "xval" in numbers else []  # that some are clipped is meant
     return launch(*command(), "encode", path, "-o", output, *options)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 VANISHING, CLIPPED, LEFT = 0.01, 0.1, 0.01
 ENCODE = """
 Numbers
-  --numbers LIST = xval  One representation or several, with commas between: see below.
+  --numbers LIST = xval:log  One representation or several, with commas between: see below.
   --grammar
   --pattern
   --overflow
@@ -38,7 +38,7 @@ Numbers
   --clip X  Bound the scaled values. Default: 5, or none with --scale.
   --fit  Fit the scale, as is done unless --scale is given.
   --fit-quantile Q  Fit the scale so that this quantile of the magnitudes becomes 5. Default: so that
-      the fewest numbers are clipped or come near zero.
+      the fewest numbers are clipped or come near zero; of xval:log, so that none is clipped.
 Text
   --tokenizer
   --text-column
@@ -119,7 +119,7 @@ numtok encode sample.jsonl -o sample.parquet --numbers bits
 numtok encode sample.jsonl -o bits.arrow --numbers xval:log,bits --keep-column id
 numtok encode sample.jsonl -o exact.parquet --numbers place --keep-text
 numtok encode sample.jsonl -o digits.parquet --numbers xval:log,fone:6,4,bits
-numtok encode sample.jsonl -o scaled.parquet --scale 0.002 --clip 5
+numtok encode sample.jsonl -o scaled.parquet --numbers xval --scale 0.002 --clip 5
 numtok encode sample.jsonl -o packed.parquet --numbers bits --pack 2048
 numtok encode sample.jsonl -o shards/ --numbers xval:log --shards 4
 cat sample.jsonl | numtok encode - -o - --numbers bits --quiet

@@ -28,6 +28,7 @@ from numtok.representations.parse import for_files
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Files = str | Path | Sequence[str | Path]
+NUMBERS = "xval:log"  # what files are encoded with if nothing is said: it holds every magnitude
 Chosen = str | Representation | Sequence[Representation | str]
 
 
@@ -62,7 +63,7 @@ def encode_files(  # noqa: D417  # the reference has a table of the others
         inputs: a file, folder, glob or URL, ``-`` for standard input, or a list of them.
         output: a .parquet, .arrow, .feather or .ipc file, ``-``, or a folder of shards.
         tokenizer: what :meth:`numtok.Tokenizer.from_pretrained` takes; or a ``Tokenizer``.
-        numbers: representations, ``"xval"`` if not given, or their names, ``"xval,fone:6,4"``.
+        numbers: representations, ``"xval:log"`` if not given, or their names, ``"xval,fone:6,4"``.
         grammar: what counts as a number, or its name, ``"european"``; prose if not given.
         overflow, dense, engine, leading_space: of the tokenizer that is made.
         scale, clip, fit, fit_quantile: of xVal; fitted where it is given by name and without scale.
@@ -111,7 +112,7 @@ def _encoder(source: Any, engine: Any, asked: Mapping[str, Any], scaling: _Scali
             " has its own, so leave it out"
         )
     by_name = not own and (numbers is None or isinstance(numbers, str))
-    named = "xval" if numbers is None else numbers
+    named = NUMBERS if numbers is None else numbers
     chosen = (
         source.representations if own else for_files(named, asked["overflow"], bool(asked["dense"]))
     )

@@ -136,3 +136,17 @@ def _is_zero(digits, offsets, zero):  # type: ignore[no-untyped-def]
             if digits[k] != 0:
                 zero[i] = False
                 break
+
+
+@kernel
+def leave_signs(text, offsets, document, start, stop):  # type: ignore[no-untyped-def]
+    """Move ``start`` behind each sign: ``(1`` too, whose ``stop`` comes before the parenthesis."""
+    for i in range(start.size):
+        first = text[offsets[document[i]] + start[i]]
+        if first == 0x2D or first == 0x2B:  # - +
+            start[i] += 1
+        elif first == 0xE2:  # of U+2212
+            start[i] += 3
+        elif first == 0x28:
+            start[i] += 1
+            stop[i] -= 1

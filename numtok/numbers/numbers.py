@@ -22,7 +22,7 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError, MissingDependencyError
-from numtok.numbers.columns import Columns, Runs, runs_of, take
+from numtok.numbers.columns import Columns, Runs, leave_signs, runs_of, take
 from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar
 from numtok.numbers.number import Number
 from numtok.numbers.scanner import scan_columns, whole_rows
@@ -196,15 +196,9 @@ class Numbers:
         A sign is ``-``, ``+`` or U+2212; the parentheses of ``(1,234)`` in accounts stay in the
         text too.
         """
-        first = self.rows.text[self.rows.offsets[self.document] + self.start]
-        parenthesis = first == 0x28
-        width = np.where(
-            (first == 0x2D) | (first == 0x2B) | parenthesis, 1, np.where(first == 0xE2, 3, 0)
-        )
-        unsigned = np.zeros(len(self), np.bool_)
-        return dataclasses.replace(
-            self, start=self.start + width, stop=self.stop - parenthesis, negative=unsigned
-        )
+        start, stop, unsigned = self.start.copy(), self.stop.copy(), np.zeros(len(self), np.bool_)
+        leave_signs(self.rows.text, self.rows.offsets, self.document, start, stop)
+        return dataclasses.replace(self, start=start, stop=stop, negative=unsigned)
 
     @property
     def columns(self) -> Columns:

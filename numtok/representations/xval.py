@@ -105,7 +105,8 @@ class XVal(SingleToken):
             target: 5 in the paper; larger values are clipped.
             quantile: scale this quantile of the magnitudes other than zero to ``target``; 1 is the
                 largest number, and one Avogadro number then makes all others vanish. None takes
-                the scale that loses the fewest numbers, clipped or below 0.001.
+                the scale that loses the fewest numbers, clipped or below 0.001, and with ``log``,
+                which has room for all magnitudes, the largest number.
             overflow: as in the class.
             log: as in the class.
 
@@ -145,7 +146,9 @@ class XVal(SingleToken):
         if log:
             least = np.finfo(np.float64).smallest_subnormal
             magnitude = np.maximum(np.log1p(magnitude) / LN10, least)
-        if quantile is None:
+        if quantile is None and log:
+            chosen = float(magnitude[-1])
+        elif quantile is None:
             chosen = _largest_kept(magnitude, memory.offsets_of(times), target)
         else:
             chosen = float(np.quantile(magnitude, quantile, method="inverted_cdf", weights=times))

@@ -33,7 +33,7 @@ from numtok.representations import END_NUM, Representation, SingleToken, Spelled
 from numtok.representations.as_written import LONGEST_GROUP, groups
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer.decode import canonical
-from numtok.tokenizer.token_texts import is_lossless
+from numtok.tokenizer.token_texts import beside_others, is_lossless
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.vocabulary import first_ids
 from numtok.tokenizer.well_formed import NumberRules
@@ -245,7 +245,7 @@ class DecodeStream:
     """Text from ids that come one after the other, numbers whole: as
     ``tokenizers.decoders.DecodeStream``, for a :class:`numtok.Tokenizer` or a
     :class:`numtok.hf.NumberTokenizer`. Digits that are tokens of the text (``digits:1,bare``) come as
-    the text does.
+    the text does, those of WordPiece with the end of their word.
 
     Args:
         ids: a prompt, whose text is not given.
@@ -261,6 +261,9 @@ class DecodeStream:
         # tokens of numbers, and those that begin one; None before the first id
         self._symbols: tuple[set[int], set[int]] | None = None
         self._byte_ids: set[int | None] | None = None  # None before the first id
+        # WordPiece: tokens with digits or of numbers, and those with a space before them; None until
+        # they are asked for
+        self._words: tuple[set[int], set[int]] | None = None
 
     def step(self, tokenizer: Any, id: int | Sequence[int], number_value: Any = None) -> str | None:
         """The text that is settled by one more id, or several; None if there is none.
@@ -319,8 +322,8 @@ class DecodeStream:
         first = tokenizer.representations[0]
         if not isinstance(first, SpelledOut):
             return False
-        if not first.marks_begin:  # WordPiece has a space behind what turns out to be no number
-            return not is_lossless(tokenizer.config) and self._ids[-1] in tokenizer.tokens.values()
+        if not first.marks_begin:
+            return not is_lossless(tokenizer.config) and self._is_in_word_of_digits(tokenizer)
         if self._symbols is None:
             self._symbols = set(tokenizer.tokens.values()), set(number_ids(tokenizer))
         symbols, begins = self._symbols
@@ -330,6 +333,16 @@ class DecodeStream:
             if symbol in begins and run < (first.length or math.inf):
                 return True
         return False
+
+    def _is_in_word_of_digits(self, tokenizer: Tokenizer) -> bool:
+        """Whether the last word holds digits that WordPiece decodes with spaces between them unless they
+        are a number: ``- 1 5``, ``-15``. Any token up to the next space may decide that.
+        """
+        if self._words is None:
+            self._words = _words_of_digits(tokenizer)
+        digits, spaced = self._words
+        last = next((id for id in reversed(self._ids) if id in digits or id in spaced), None)
+        return last in digits
 
     def _is_in_bytes(self, tokenizer: Tokenizer) -> bool:
         """Whether the last id is that of a byte, as SentencePiece has them: one byte that is wrong
@@ -345,3 +358,15 @@ def _value_ids(tokenizer: Tokenizer) -> set[int]:
     """The ids of numbers that are one token."""
     single = isinstance(tokenizer.representations[0], SingleToken)
     return set(number_ids(tokenizer)) if single else set()
+
+
+def _words_of_digits(tokenizer: Tokenizer) -> tuple[set[int], set[int]]:
+    """Return the ids of tokens with digits or of numbers, and of those with a space before them; none of
+    the former where symbols of numbers stand without spaces anyway.
+    """
+    contents, symbols = beside_others(tokenizer.config), set(tokenizer.tokens.values())
+    spaced = {id for id, content in contents.items() if content[:1] == b" "}
+    if symbols.isdisjoint(spaced):
+        return set(), spaced
+    texts = {id: content.decode("utf-8", "replace") for id, content in contents.items()}
+    return symbols | {id for id, text in texts.items() if any(map(str.isdecimal, text))}, spaced

@@ -391,7 +391,7 @@ def test_stats_and_encode_fit_one_scale(tmp_path):
     dice = random.Random(1)
     texts = [" ".join(f"{dice.lognormvariate(3, 2):.3f}" for _ in range(200)) for _ in range(50)]
     path = write_texts(tmp_path / "a.jsonl", texts)
-    made = numtok.encode_files(path, tmp_path / "a.parquet", clip=5.0)
+    made = numtok.encode_files(path, tmp_path / "a.parquet", numbers="xval", clip=5.0)
     ok(f"stats {path} --json {tmp_path}/a.json -q")
     (xval,) = made.representations
     assert xval.to_dict()["scale"] == json.loads((tmp_path / "a.json").read_text())["scale"]

@@ -24,7 +24,8 @@ def test_the_hub_and_datasets_read_it(kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     header = f'text,"{ODD.replace(chr(34), chr(34) * 2)}"\n'
     Path("in.csv").write_text(header + "it is 5 or 1e99,x\n" * 1200, "utf-8")
-    how = {"keep_columns": [ODD], "output_format": kind, "scale": 1e-5, "card": True}
+    how = {"keep_columns": [ODD], "output_format": kind, "card": True}
+    how |= {"numbers": "xval", "scale": 1e-5}
     numtok.encode_files("in.csv", "out/", **how)
     card = hub.DatasetCard.load("out/README.md").data.to_dict()
     own, made, told = card["numtok"], jobs.manifest(Path("out")), card["numtok"]["report"]

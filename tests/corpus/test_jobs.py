@@ -2,10 +2,14 @@
 shared, finished.
 """
 
+import functools
 import hashlib
+import itertools
 import json
 import os
 import shutil
+import sys
+import types
 
 import jobs
 import pyarrow as pa
@@ -15,6 +19,7 @@ import pytest
 from input_files import decoded
 
 import numtok
+from numtok.corpus.jobs import run
 from numtok.corpus.jobs.folder import digest
 from numtok.errors import InputError, JobError, NumtokError, OutputError, RepresentationError
 
@@ -161,7 +166,7 @@ def test_a_forged_plan_is_told_by_its_field(done, field, value, told):
 def test_a_damaged_plan_or_tokenizer_is_named(corpus, done):
     settings, plan = (done / "__numtok" / name for name in ("tokenizer/numtok.json", "plan.json"))
     whole = settings.read_bytes()
-    settings.write_bytes(whole.replace(b"0.0", b"0.1"))
+    settings.write_bytes(whole.replace(b'"scale": ', b'"scale": 1'))
     for call in (lambda: encode(corpus, done), lambda: numtok.finish_job(done, check=True)):
         with pytest.raises(JobError, match="is not the tokenizer that the job was planned with"):
             call()
@@ -366,3 +371,26 @@ def test_a_ray_that_does_not_start_is_told(address, tmp_path, monkeypatch):
             numtok.encode_files(tmp_path / "a.txt", tmp_path / "out", shards=1, ray=address)
     monkeypatch.undo()
     assert numtok.encode_files(tmp_path / "a.txt", tmp_path / "out", shards=1).rows == 1
+
+
+def test_a_cluster_on_which_nothing_begins_is_told_of_once(corpus, unbroken, tmp_path, monkeypatch):
+    """Tasks that get a processor at the fourth look."""
+    ray, looks = types.ModuleType("ray"), itertools.count()
+
+    def wait(tasks, **options):
+        if next(looks) < 3:
+            return [], tasks
+        for task in tasks:
+            task()
+        return tasks, []
+
+    ray.is_initialized, ray.cluster_resources, ray.get, ray.wait = lambda: True, dict, list, wait
+    ray.remote = lambda **options: (
+        lambda act: types.SimpleNamespace(remote=lambda **given: functools.partial(act, **given))
+    )
+    ray.exceptions = types.SimpleNamespace(RayError=RuntimeError)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setattr(run, "RAY_START", 0.0)
+    with pytest.warns(UserWarning, match="no task has begun on the Ray cluster") as told:
+        encode(corpus, tmp_path / "out", ray="auto")
+    assert len(told) == 1 and jobs.shards(tmp_path / "out") == jobs.shards(unbroken)

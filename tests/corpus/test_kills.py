@@ -103,10 +103,21 @@ numtok.encode_files(sys.argv[2], sys.argv[3], shards=8, workers=2)
 """
 
 
-@pytest.mark.parametrize("when", ["starting", "encoding"])
+# An object that the end of Python deletes, which takes long.
+DELETED_LONG = (
+    "import builtins; builtins.late = type('Late', (), {'__del__':"
+    " lambda _, sleep=time.sleep: sleep(60)})()"
+)
+
+
+@pytest.mark.parametrize("when", ["starting", "encoding", "ending"])
 def test_workers_end_within_a_second_of_their_parent(when, corpus, tmp_path):
-    """Whatever they are at: importing, or in the middle of a long document."""
-    act = f"from numtok.corpus.jobs import run; run.COMMAND = ['-c', {worker_that(ENCODES_LONG)!r}]"
+    """Whatever they are at: importing, in the middle of a long document, or an end that takes
+    long.
+    """
+    ends_long = when == "ending"
+    worker = worker_that(*("time.sleep(60)", DELETED_LONG) if ends_long else (ENCODES_LONG,))
+    act = f"from numtok.corpus.jobs import run; run.COMMAND = ['-c', {worker!r}]"
     code = PARENT if when == "starting" else f"{act}\n{PARENT}"
 
     def seconds(out):
@@ -115,8 +126,11 @@ def test_workers_end_within_a_second_of_their_parent(when, corpus, tmp_path):
             interrupts.wait_for(lambda: len(interrupts.children(process)) == 2)
         else:
             interrupts.wait_for(lambda: len(list(out.glob("__numtok/0*.claim"))) == 2)
+        workers = interrupts.children(process)
+        process.kill()
+        process.communicate(timeout=interrupts.LONG)
         began = time.monotonic()
-        interrupts.kill_with_children(process)
+        interrupts.wait_for(lambda: all(map(interrupts.has_ended, workers)))
         return time.monotonic() - began
 
     # a machine that is busy may take longer once

@@ -57,7 +57,7 @@ def run(*arguments, **options):
 def test_a_scale_that_loses_a_column_stops(tmp_path, form, output, template):
     homes, out = write_homes(tmp_path, form=form), f"{tmp_path}/{output}"
     with pytest.raises(RepresentationError) as stopped:
-        numtok.encode_files(homes, out, template=template)
+        numtok.encode_files(homes, out, template=template, numbers="xval")
     told = str(stopped.value)
     assert "is the largest value that a model can then read" in told
     assert "300 of 300 in column 'price'" in told and "25.0%" in told
@@ -71,12 +71,13 @@ def test_a_text_of_which_much_would_be_clipped_stops(tmp_path):
     texts = ["It has 3 rooms and 70 m2.", "It is 12 years old and costs 309900."] * 5
     (tmp_path / "homes.txt").write_text("\n".join(texts))
     arguments = ("encode", tmp_path / "homes.txt", "-o", tmp_path / "a.parquet")
-    stopped = run(*arguments)
+    stopped = run(*arguments, "--numbers", "xval")
     assert stopped.exit_code != 0 and not (tmp_path / "a.parquet").exists()
     assert "--numbers xval:log" in stopped.stderr and "--overflow clip" in stopped.stderr
-    piped = run("encode", "-", "-o", tmp_path / "a.parquet", input="\n".join(map(json_row, texts)))
+    pipe = ("encode", "-", "-o", tmp_path / "a.parquet", "--numbers", "xval")
+    piped = run(*pipe, input="\n".join(map(json_row, texts)))
     assert piped.exit_code != 0 and "the largest value" in piped.stderr
-    assert run(*arguments, "--numbers", "xval:log").exit_code == 0
+    assert run(*arguments).exit_code == 0
 
 
 def json_row(text):
@@ -85,8 +86,9 @@ def json_row(text):
 
 @pytest.mark.parametrize("meant", MEANT, ids=lambda meant: next(iter(meant)))
 def test_what_is_meant_does_not_stop(tmp_path, meant):
-    out = tmp_path / "a.parquet"
-    assert numtok.encode_files(write_homes(tmp_path), out, template=HOMES, **meant).numbers == 1200
+    out, homes = tmp_path / "a.parquet", write_homes(tmp_path)
+    made = numtok.encode_files(homes, out, template=HOMES, numbers="xval", **meant)
+    assert made.numbers == 1200
 
 
 def test_half_of_a_column_is_too_much_where_it_is_a_small_share_of_all(tmp_path):
@@ -96,18 +98,51 @@ def test_half_of_a_column_is_too_much_where_it_is_a_small_share_of_all(tmp_path)
     values[:, 7] *= 100_000
     table = pa.table(dict(zip(names, values.T, strict=True)))
     pq.write_table(table, tmp_path / "wide.parquet")
+    out = tmp_path / "a.parquet"
     with pytest.raises(RepresentationError, match=r"40 of 40 in column 'c7'"):
-        numtok.encode_files(tmp_path / "wide.parquet", tmp_path / "a.parquet", template="row")
+        numtok.encode_files(tmp_path / "wide.parquet", out, template="row", numbers="xval")
     others = table.drop_columns(["c7"])
     pq.write_table(others, tmp_path / "wide.parquet")
-    numtok.encode_files(tmp_path / "wide.parquet", tmp_path / "a.parquet", template="row")
+    numtok.encode_files(tmp_path / "wide.parquet", out, template="row", numbers="xval")
 
 
 def test_few_outliers_do_not_stop(tmp_path):
     texts = [f"It weighs {k}." for k in range(1, 200)] + ["There are 6e23."]
     (tmp_path / "in.txt").write_text("\n".join(texts))
-    made = numtok.encode_files(tmp_path / "in.txt", tmp_path / "a.parquet")
+    made = numtok.encode_files(tmp_path / "in.txt", tmp_path / "a.parquet", numbers="xval")
     assert made.clipped == {"xval": 1}
+
+
+MAGNITUDES = {
+    "prose": ["In 2019 it had 3 rooms.", "It costs 309900 or 1.5e6.", "π is 3.14159, not 22/7."],
+    "small and large": ["1.5e-9"] * 70 + ["3e5"] * 30,
+    "all doubles": [f"{k % 9 + 1}e{k}" for k in range(-300, 308)],
+    "small": ["2e-9 to 7e-9"],
+    "zeros": ["0 is 0.0"],
+    "none": ["no number"],
+}
+
+
+@pytest.mark.parametrize("texts", MAGNITUDES.values(), ids=MAGNITUDES)
+def test_nothing_stops_or_is_clipped_by_default(tmp_path, texts):
+    """The command without ``--numbers`` takes logarithms, and the largest number becomes 5."""
+    (tmp_path / "in.txt").write_text("\n".join(texts))
+    done = run("encode", tmp_path / "in.txt", "-o", tmp_path / "a.parquet")
+    assert done.exit_code == 0, done.stderr
+    table = pq.read_table(tmp_path / "a.parquet")
+    scaled = np.abs(table["number_scaled"].combine_chunks().flatten().to_numpy())
+    values = np.abs(table["number_value"].combine_chunks().flatten().to_numpy())
+    xval = numtok.corpus.tokenizer_of(tmp_path / "a.parquet").representations[0]
+    assert xval.log and (scaled < xval.clip).all()
+    if values.any():
+        assert scaled.max() > 4.8
+    logarithms = np.log1p(values) / np.log(10)
+    np.testing.assert_allclose(scaled, logarithms * xval.scale, rtol=1e-5, atol=1e-37)
+
+
+def test_no_column_is_lost_by_default(tmp_path):
+    made = numtok.encode_files(write_homes(tmp_path), tmp_path / "a.parquet", template="row")
+    assert not made.clipped and not made.left_as_text and not made.vanishing
 
 
 def test_stats_says_that_encode_would_stop(tmp_path):

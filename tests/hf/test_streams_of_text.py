@@ -20,7 +20,7 @@ KINDS = ["gpt2", "llama3", "t5", "llama", "bert"]
 TEXT = "The mass is -1500 kg, 2.5 m; été 日本 7\U0001f600 12"
 words = st.lists(
     st.sampled_from(
-        ["a", " b", " -1500", "2.5", " 007", ", ", "é", "日", "😀", " kg", ";", " 3 4"]
+        ["a", " b", " -1500", "2.5", " 007", ", ", "é", "日", "😀", " kg", ";", " 3 4", "e", "½"]
     ),
     max_size=12,
 ).map("".join)
@@ -42,11 +42,15 @@ def in_pieces(tok, ids):
 @example("gpt2", PlaceValue(), TEXT)
 @example("t5", Digits(1), TEXT)
 @example("llama3", P1000(), TEXT)
+@example("bert", Digits(1, brackets=False), "-1500aa2.5")  # no number, as the 2 tells
+@example("bert", Digits(1, brackets=False), "-1500é 3 4")  # the ids of -1500e34
 def test_the_stream_is_what_decode_gives(kind, representation, text):
     tok = ours(kind, (representation,))
     ids = tok(text, add_special_tokens=False)["input_ids"]
     assert "".join(streamed(kind, representation, ids)) == tok.decode(ids)
     assert "".join(in_pieces(tok.numtok, ids)) == tok.numtok.decode(ids)
+    if kind == "bert" and not representation.marks_begin:
+        return  # the streamers of transformers show all up to a space, which digits may take back
     streamer = TextIteratorStreamer(tok, timeout=10)
     for one in ids:
         streamer.put(torch.tensor([one]))
@@ -62,12 +66,12 @@ def test_numbers_come_whole(representation):
 
 
 @settings(max_examples=examples(200))
-@given(st.sampled_from(SPELLED), st.data())
-def test_what_is_no_number_comes_too(representation, data):
-    """Symbols as no encoder writes them, numbers that begin late or are cut off."""
-    tok = ours("gpt2", (representation,)).numtok
+@given(st.sampled_from(["gpt2", "t5", "bert"]), st.sampled_from(SPELLED), st.data())
+def test_what_is_no_number_comes_too(kind, representation, data):
+    """Symbols as no encoder writes them, numbers that begin late or are cut off, words with digits."""
+    tok = ours(kind, (representation,)).numtok
     tokens = list((tok.own_tokens or tok.tokens).values())
-    symbols, words = st.sampled_from(tokens), st.sampled_from([5, 220, 257])
+    symbols, words = st.sampled_from(tokens), st.integers(0, tok.vocab_size - 1)
     ids = data.draw(st.lists(symbols | words, max_size=20))
     stream = DecodeStream()
     pieces = [stream.step(tok, one) for one in ids]

@@ -61,9 +61,10 @@ def test_one_freak_number_does_not_make_the_others_vanish():
 @settings(max_examples=examples(50))
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False) | ODD, max_size=30), st.booleans())
 @example(values=[1.7972681524083397e308], log=False)
+@example(values=[1.0, 5e-324, 5e-324], log=True)
 def test_fit_loses_the_fewest(values, log):
-    """No other of the magnitudes, scaled to 5, loses fewer; and the scale is a number like others,
-    whatever the corpus.
+    """No other of the magnitudes, scaled to 5, loses fewer, and the logarithm of none is clipped; the
+    scale is a number like others, whatever the corpus.
     """
     numbers = Numbers.parse([repr(value) for value in values])
     magnitudes = [abs(value) for value in values if value]
@@ -82,6 +83,9 @@ def test_fit_loses_the_fewest(values, log):
 
     # the scale is rounded down, so this may be beyond the largest double
     at = min(5 / xval.scale, sys.float_info.max)
+    if log:
+        assert at * 1.002 >= max(units) or xval.scale >= 1e300
+        return
     fewest = min(lost(largest, largest * (VANISHING / 5)) for largest in units)
     assert lost(at * 1.002, at * VANISHING / 5 * 0.998) <= fewest or xval.scale >= 1e300
 
@@ -242,7 +246,8 @@ def metadata(name="a.parquet", which=0):
 
 def test_xval_is_fitted_unless_told_otherwise(folder):
     write_texts(folder / "in.jsonl", [" ".join(AVOGADRO)])
-    result = run("in.jsonl", "-o", "a.parquet")
+    linear = ("in.jsonl", "--numbers", "xval", "-o")
+    result = run(*linear, "a.parquet")
     assert result.exit_code == 0 and result.stderr == ""
     assert metadata()["scale"] == 0.004887 and metadata()["clip"] == 5
     for line in (
@@ -253,9 +258,9 @@ def test_xval_is_fitted_unless_told_otherwise(folder):
     again = re.search(r"for more files: (--scale .*)", result.stdout)
     assert again
     for options in (again[1].split(), ["--fit"]):
-        assert run("in.jsonl", "-o", "b.parquet", *options, "-q", "--overwrite").exit_code == 0
+        assert run(*linear, "b.parquet", *options, "-q", "--overwrite").exit_code == 0
         assert metadata("b.parquet") == metadata()
-    assert run("in.jsonl", "-o", "d.parquet", "--scale", "1", "-q").exit_code == 0
+    assert run(*linear, "d.parquet", "--scale", "1", "-q").exit_code == 0
     assert (metadata("d.parquet")["scale"], metadata("d.parquet")["clip"]) == (1.0, None)
     assert run("in.jsonl", "-o", "e.parquet", "--numbers", "bits,xval:log", "-q").exit_code == 0
     described = metadata("e.parquet", 1)
@@ -268,11 +273,12 @@ def test_a_scale_that_loses_numbers_is_told(folder):
     """
     write_texts(folder / "in.jsonl", [" ".join(AVOGADRO)])
     told = "{} of the numbers are nearly zero for the model and {} are clipped"
-    result = run("in.jsonl", "-o", "a.parquet", "--fit-quantile", "1")
+    linear = ("in.jsonl", "--numbers", "xval", "-o")
+    result = run(*linear, "a.parquet", "--fit-quantile", "1")
     expected = f"{told.format('99.9%', '0.0%')}; --numbers xval:log holds more of them"
     assert expected in result.stderr
     assert re.search(r"nearly zero +999 +below 0\.001 once scaled: 999 by xval", result.stdout)
-    result = run("in.jsonl", "-o", "b.parquet", "--fit-quantile", "0.5")
+    result = run(*linear, "b.parquet", "--fit-quantile", "0.5")
     assert told.format("0.0%", "48.9%") in result.stderr
 
 

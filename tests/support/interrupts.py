@@ -47,11 +47,12 @@ def end(process, sent):
 def children(process):
     """Those that a process has started, and that live."""
     with contextlib.suppress(psutil.NoSuchProcess):
-        return [child for child in psutil.Process(process.pid).children() if not _ended(child)]
+        return [child for child in psutil.Process(process.pid).children() if not has_ended(child)]
     return []
 
 
-def _ended(process):
+def has_ended(process):
+    """Whether a process has ended, perhaps without anybody who has asked how."""
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
@@ -60,7 +61,7 @@ def kill_with_children(process):
     there = children(process)
     process.kill()
     process.communicate(timeout=LONG)
-    wait_for(lambda: all(map(_ended, there)))
+    wait_for(lambda: all(map(has_ended, there)))
 
 
 @contextlib.contextmanager

@@ -1,10 +1,12 @@
 """Small tokenizers of every kind that is met in the wild, trained on the spot: nothing to download,
-every part that can go wrong is in one.
+every part that can go wrong is in one. They are the same in every process.
 
 ``config(kind)`` is the tokenizer.json of a kind as a dict (a fresh copy), ``BYTE_LEVEL`` and
 ``OTHERS`` are the kinds."""
 
+import collections
 import functools
+import itertools
 import json
 import re
 
@@ -151,16 +153,44 @@ STRIPPERS = [
 ]
 
 
+def _word_pieces(words, size):
+    """The vocabulary that the trainer of ``tokenizers`` makes, whose ties hang on the process."""
+    cuts = {word: [word[0], *(f"##{one}" for one in word[1:])] for word in words}
+    pieces = sorted({*"".join(words)} | {piece for cut in cuts.values() for piece in cut})
+    while len(pieces) < size:
+        pairs = collections.Counter()
+        for word, count in words.items():
+            for pair in itertools.pairwise(cuts[word]):
+                pairs[pair] += count
+        if not pairs:
+            break
+        pair = min(pairs, key=lambda one: (-pairs[one], one))
+        pieces.append(pair[0] + pair[1].removeprefix("##"))
+        for cut in cuts.values():
+            at = 0
+            while at < len(cut) - 1:
+                if (cut[at], cut[at + 1]) == pair:
+                    cut[at : at + 2] = pieces[-1:]
+                at += 1
+    return list(dict.fromkeys(pieces))
+
+
 def _bert(lowercase):
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=100))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.decoder = decoders.WordPiece()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer.train_from_iterator(
-        CORPUS * 3,
-        trainers.WordPieceTrainer(vocab_size=700, special_tokens=special, show_progress=False),
+    normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    cleaned = map(normalizer.normalize_str, CORPUS)
+    words = collections.Counter(
+        word for line in cleaned for word, _ in pre_tokenizer.pre_tokenize_str(line)
     )
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    pieces = [*special, *_word_pieces(words, 700)]
+    vocab = {piece: number for number, piece in enumerate(pieces)}
+    tokenizer = Tokenizer(
+        models.WordPiece(vocab=vocab, unk_token="[UNK]", max_input_chars_per_word=100)
+    )
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, pre_tokenizer
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.add_special_tokens(special)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
@@ -226,6 +256,14 @@ def _t5():
         vocab_size=500, special_tokens=special, unk_token="<unk>", show_progress=False
     )
     tokenizer.train_from_iterator(CORPUS * 3, trainer)
+    content = json.loads(tokenizer.to_str())
+    # which of two tokens with nearly the same score comes first hangs on the process
+    vocab = content["model"]["vocab"]
+    ordered = sorted(vocab[3:], key=lambda one: (-round(one[1], 2), one[0]))
+    scores = sorted((round(score, 6) for _, score in vocab[3:]), reverse=True)
+    tokens = [token for token, _ in ordered]
+    content["model"]["vocab"] = vocab[:3] + list(zip(tokens, scores, strict=True))
+    tokenizer = Tokenizer.from_str(json.dumps(content))
     tokenizer.post_processor = processors.TemplateProcessing(
         single="$A </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))]
     )

@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import json
 import logging
+import math
 import os
 import signal
 import subprocess
@@ -33,6 +34,7 @@ from numtok.errors import JobError
 WORTH_A_PROCESS = 16 << 20  # bytes of input; less takes no longer than a process takes to start
 TRIES = 3  # of a shard whose process dies
 RAY_TRIES = 100  # of a task: of all the shards that it comes to, each may cost it some
+RAY_START = 60.0  # seconds in which some task begins on a cluster that is not busy
 LOOK, LOOK_AWAY = 0.2, 2.0  # seconds between two looks at a folder, and at one in a store
 PATIENCE = 10.0  # seconds that a worker has for tidying up
 COMMAND = ["-m", "numtok.corpus.jobs.worker"]
@@ -235,10 +237,20 @@ class JobRun:
             try:
                 count = self.workers or 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
                 waiting = [task.remote(**given) for _ in range(min(count, free))]
+                told_at = self.seconds + RAY_START
                 while waiting:
                     ended, waiting = ray.wait(waiting, num_returns=1, timeout=LOOK_AWAY)
                     ray.get(ended)
                     self.look()
+                    if ended or self._claimed:
+                        told_at = math.inf
+                    elif self.seconds >= told_at:
+                        told_at = math.inf
+                        warnings.warn(
+                            f"no task has begun on the Ray cluster after {RAY_START:g} seconds; it goes"
+                            " on waiting for a free processor: see `ray status`",
+                            stacklevel=2,
+                        )
             except ray.exceptions.RayError as error:
                 raise JobError(
                     f"a node cannot go on ({_reason(getattr(error, 'cause', error))}); the folders of"
