@@ -51,9 +51,7 @@ Text
   --add-special-tokens  Put the tokenizer's special tokens around each document.
   --parse-special  Encode special tokens written in the text as special tokens, not as text.
   --on-error
-Which documents, in which order
-  --shuffle SEED  Put the documents in random order, in bounded memory: the inputs (in a folder, small
-      stretches of them), and the documents of 32 MiB of text among one another.
+Which documents
   --split SHARES  Write a folder for each, as in train=0.98,validation=0.02. A document's
       place depends on its text and --split-seed alone, so it stays when others come.
   --sample A:B  Take the documents whose hash, from 0 to 1, lies between the two, as in 0:0.01.

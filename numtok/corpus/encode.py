@@ -18,7 +18,7 @@ from numtok.arrays.text_rows import TextRows
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.pack import FileRows, PackedRows, TokenLayoutRows
-from numtok.corpus.pieces import Piece, Reader, in_random_order, join_small, located, shuffled
+from numtok.corpus.pieces import Piece, Reader, join_small, located
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import check_formats
 from numtok.corpus.read.find import find_inputs
@@ -70,8 +70,6 @@ def encode_corpus(
     """
     settings = EncodeSettings(**options)
     sources = find_inputs(inputs, settings.input_format)
-    if settings.shuffle is not None:
-        sources = in_random_order(sources, settings.shuffle)
     check_formats(sources, settings.text_unit, settings.delimiter)
     refuse_input_as_output(sources, output)
     refuse_own_names(settings.keep_columns, tokenizer)
@@ -122,9 +120,6 @@ def encode_sources(
         tokenizer, pieces, summary.fit = _fitted(fit, tokenizer, reader, pieces)
     summary.representations = tuple(tokenizer.representations)
     encoder = _Encoder(tokenizer, settings, kept, settled.metadata if settled else {})
-
-    if settings.shuffle is not None:
-        pieces = shuffled(pieces, settings.shuffle, settings.batch_bytes)
     sink = functools.partial(_sink, encoder, run, summary, check_inputs, settled is not None)
     workers = settings.workers or processors()
     budget = (workers + ON_THE_WAY) * settings.batch_bytes

@@ -1,7 +1,4 @@
-"""The batches of all inputs as one stream, with what is counted and put aside on the way; in their
-order, or shuffled: in bounded memory, so documents change places within a block. Which stretches of
-the inputs come together is settled before, by who opens them.
-"""
+"""Read the batches of all inputs as one stream, and count documents and skipped rows on the way."""
 
 from __future__ import annotations
 
@@ -9,23 +6,20 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.arrays.text_rows import TextRows
-from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, joined, stretches
+from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, joined
 from numtok.corpus.read.documents import read_batches, rows_before
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Template
 from numtok.corpus.settings import EncodeSettings, check_delimiter
 from numtok.errors import NumtokError
 
-Item = TypeVar("Item")
 SMALL_BYTES = 1 << 16  # smaller batches cost more than what is in them, and are joined
-BLOCK_BYTES = 32 << 20  # of text and kept columns, that are shuffled together
 
 
 class Piece(NamedTuple):
@@ -148,35 +142,3 @@ def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
         yield Piece(joined([piece.batch for piece in filled]), pieces[-1].read)
     else:
         yield from filled
-
-
-def in_random_order(items: Sequence[Item], *seed: int) -> list[Item]:
-    """The items, in an order that is the same in all versions of numpy."""
-    return [items[place] for place in np.random.RandomState(seed).permutation(len(items))]
-
-
-def shuffled(pieces: Iterable[Piece], seed: int, batch_bytes: int) -> Iterator[Piece]:
-    """The same documents, those of each block in random order."""
-    block: list[TextBatch] = []
-    size = number = read = 0
-    for batch, read in pieces:
-        if len(batch.texts):
-            block.append(batch)
-            size += _size(batch)
-        if size >= BLOCK_BYTES:
-            yield from _permuted(block, (seed, number), batch_bytes, read)
-            size, number = 0, number + 1
-    yield from _permuted(block, (seed, number), batch_bytes, read)
-
-
-def _permuted(
-    block: list[TextBatch], seed: tuple[int, int], batch_bytes: int, read: int
-) -> Iterator[Piece]:
-    """The documents of the batches; the list is emptied."""
-    if not block:
-        return
-    whole = joined(block)
-    block.clear()
-    order = np.random.RandomState(seed).permutation(len(whole.texts))
-    for start, stop in stretches(np.diff(TextRows.of(whole.texts).offsets)[order], batch_bytes):
-        yield Piece(whole.take(order[start:stop]), read)

@@ -48,8 +48,6 @@ class EncodeOptions(TypedDict, total=False):
             they leave the least room, and cuts only longer ones.
         end_token: a token of the tokenizer, or its id, after every packed document; by default
             ``<|endoftext|>``, ``</s>`` or the like.
-        shuffle: a seed: documents come in random order, those of 32 MiB of text mixed with one
-            another; and so do the inputs, whole in one file, in small stretches in a folder.
         sample: ``"0:0.01"`` takes the documents whose hash, from 0 to 1, lies between the two.
         split_seed: of that hash, and so of a split.
         stats: also count what numbers there are (:class:`numtok.Statistics`); the receipts and the
@@ -76,7 +74,6 @@ class EncodeOptions(TypedDict, total=False):
     pack: int | None
     pack_mode: Literal["sequential", "best-fit"]
     end_token: str | int | None
-    shuffle: int | None
     sample: str | None
     split_seed: int
     stats: bool
@@ -119,7 +116,6 @@ _CHOICES: dict[str, Sequence[Any]] = {
 _WHOLE = (  # (name, least, most)
     ("workers", 1, 1 << 16),
     ("batch_bytes", 1, 1 << 40),
-    ("shuffle", 0, (1 << 32) - 1),
     ("split_seed", 0, (1 << 32) - 1),
 )
 
@@ -150,7 +146,6 @@ class EncodeSettings:
     pack: int | None = None
     pack_mode: Literal["sequential", "best-fit"] = "sequential"
     end_token: str | int | None = None
-    shuffle: int | None = None
     sample: str | None = None
     split_seed: int = 0
     stats: bool = False
@@ -167,7 +162,7 @@ class EncodeSettings:
         for name, least, most in _WHOLE:
             value = getattr(self, name)
             wrong = type(value) is not int or not least <= value <= most
-            if wrong and not (value is None and name in ("workers", "shuffle")):
+            if wrong and not (value is None and name == "workers"):
                 allowed = f"a whole number from {least} to {most:,}"
                 raise InputError(f"{name}={value!r} must be {allowed}")
         if self.template is not None:

@@ -41,7 +41,7 @@ encode EN | --output-format jsonl | --keep-text | --keep-column id | --keep-colu
 encode EN | --layout token | --compression gzip | --tensors extension ! is for columns of tensors
 encode EN | --stats | --pack 64 | --pack-mode best-fit ! --pack | --end-token the ! --pack
 encode EN | --shards 3 ! are for a folder | --shard-size 1kB ! for a folder
-encode EN | --shard 1/2 ! for a folder | --shuffle 1 | --shuffle -1 ! not in the range
+encode EN | --shard 1/2 ! for a folder
 encode EN | --split a=0.5,b=0.5 ! for a folder | --sample 0:0.5 | --sample 5 ! two numbers
 encode EN | --split-seed 1 ! --sample | --card ! for a folder | --ray auto ! for a folder
 encode EN | --config job.toml | --template '{no}' ! is not there | --workers 0 ! not in the range
@@ -244,7 +244,15 @@ def test_no_option_was_forgotten():
 def test_the_help_has_groups_and_lists_all_representations():
     told = ok("encode --help")
     titles = re.findall(r"^(\w[\w ]+):$", told, re.M)
-    assert titles == ["Numbers", "Text", "Output", "Packed rows", "Folders of shards", "Running"]
+    assert titles == [
+        "Numbers",
+        "Text",
+        "Which documents",
+        "Output",
+        "Packed rows",
+        "Folders of shards",
+        "Running",
+    ]
     listed = {name.partition(":")[0] for line in LISTED.splitlines() for name in line[:26].split()}
     assert REPRESENTATIONS.keys() <= listed
     (grammars,) = (one.type for one in cli.commands["encode"].params if one.name == "grammar")

@@ -174,7 +174,6 @@ NO_OPTIONS = [
         ({"sample": one}, InputError, "two numbers from 0 to 1")
         for one in ("0.5", "0.5:0.2", "0:inf")
     ),
-    ({"shuffle": -1}, InputError, "shuffle=-1 must be a whole number"),
     ({"split_seed": 1 << 32}, InputError, "split_seed=4294967296 must be"),
 ]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import itertools
 import os
 import re
 from collections import defaultdict
@@ -46,7 +45,7 @@ from numtok.corpus.jobs.plan import (
     saved_tokenizer,
     versions,
 )
-from numtok.corpus.pieces import Reader, in_random_order
+from numtok.corpus.pieces import Reader
 from numtok.corpus.read.documents import check_formats
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source, identify
@@ -58,7 +57,6 @@ from numtok.errors import InputError, JobError, OutputError
 from numtok.tokenizer.tokenizer import Tokenizer
 
 SHARD_SIZE = 256 << 20
-STRETCHES = 16  # of the inputs in each shard, from random places, where documents are shuffled
 _NOT_SETTLED = ("workers", "overwrite")  # how it is done, not what
 
 
@@ -314,13 +312,8 @@ def _amended(plan: Plan, request: Request) -> Plan:
 def _shards(
     first: int, request: Request, sources: Sequence[Source], tags: Sequence[str], count: int
 ) -> list[Shard]:
-    how, seed = request.settings, request.settings.shuffle
-    stretches = 1 if seed is None else STRETCHES
-    made = cut(sources, tags, count * stretches, how.text_unit, how.text_column)
-    if seed is not None:
-        order = in_random_order(made, seed)
-        dealt = (order[place::count] for place in range(min(count, len(order))))
-        made = [list(itertools.chain.from_iterable(some)) for some in dealt]
+    how = request.settings
+    made = cut(sources, tags, count, how.text_unit, how.text_column)
     return [Shard(first + place, parts) for place, parts in enumerate(made)]
 
 
