@@ -51,11 +51,6 @@ Text
   --add-special-tokens  Put the tokenizer's special tokens around each document.
   --parse-special  Encode special tokens written in the text as special tokens, not as text.
   --on-error
-Which documents
-  --split SHARES  Write a folder for each, as in train=0.98,validation=0.02. A document's
-      place depends on its text and --split-seed alone, so it stays when others come.
-  --sample A:B  Take the documents whose hash, from 0 to 1, lies between the two, as in 0:0.01.
-  --split-seed SEED  Of that hash, and so of --split. Default: 0.
 Output
   -o/--output FILE!  A .parquet, .arrow (.feather, .ipc) or .jsonl file; FOLDER/ for a folder of
       shards; a URL; or - for standard output.
@@ -78,6 +73,9 @@ Packed rows
   --end-token TOKEN  The token after every packed document, or its id. Default: <|endoftext|>, </s>
       or the like.
 Folders of shards
+  --split SHARES  Write a folder for each, as in train=0.98,validation=0.02. A document's
+      place depends on its text and --split-seed alone, so it stays when others come.
+  --split-seed SEED  The seed of the hash by which --split divides. Default: 0.
   --shards N  Write a folder of at most N files.
   --shard-size SIZE  Write a folder with one file for about so much input. Default: 256MiB.
   --shard I/N  Write only every N-th shard, from the I-th on, as one of N machines; then run

@@ -18,10 +18,10 @@ from numtok.corpus.fit import ScaleFit, xval_place
 from numtok.corpus.jobs.planning import Encoder, Sharding, is_folder
 from numtok.corpus.read.documents import columns_with_numbers
 from numtok.corpus.read.find import find_inputs
-from numtok.corpus.sample import parse_split
-from numtok.corpus.settings import EncodeOptions, EncodeSettings, check_delimiter
+from numtok.corpus.settings import EncodeOptions, EncodeSettings, ShardSettings, check_delimiter
+from numtok.corpus.split import HashRange, parse_split
 from numtok.corpus.summary import Progress, Summary
-from numtok.errors import InputError, RepresentationError, TokenizerError
+from numtok.errors import RepresentationError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.representations import Representation
 from numtok.representations.parse import for_files
@@ -150,7 +150,7 @@ def _encode(
     if is_folder(output, sharding, EncodeSettings(**options)):
         from numtok.corpus.jobs.job import encode_folder  # which a file does not need
 
-        settings = EncodeSettings.of_shards(**options)
+        settings = ShardSettings(**options)
         return encode_folder(inputs, output, encoder, settings, sharding, progress)
     return encode_corpus(
         inputs, output, encoder.tokenizer, fit=encoder.fit, progress=progress, **options
@@ -164,18 +164,16 @@ def _encode_parts(
     sharding: Sharding,
     progress: Callable[[Progress], None] | None,
     options: EncodeOptions,
-    samples: Mapping[str, str],
+    hash_ranges: Mapping[str, str],
 ) -> Summary:
     """Into a folder for each split, one after the other, all with the scale of the first."""
     from numtok.corpus.jobs.job import encode_folder, finish_splits
 
-    if options.get("sample") is not None:
-        raise InputError("sample and split both tell which documents are taken; leave out one")
     made = {}
-    for name, sample in samples.items():
-        settings = EncodeSettings.of_shards(**(options | {"sample": sample}))
+    for name, bounds in hash_ranges.items():
+        settings = ShardSettings(**options, hash_range=bounds)
         is_folder(output, sharding._replace(shards=1), settings)  # or an error
-        share = sharding.for_sample(settings.documents)
+        share = sharding.for_split(HashRange.parse(bounds, settings.split_seed))
         folder = locations.join(output, name)
         made[name] = encode_folder(inputs, folder, encoder, settings, share, progress)
         scaled = encoder.tokenizer.with_options(made[name].representations)

@@ -47,7 +47,7 @@ class Reader:
         self.bad: list[tuple[Source, SkippedRow]] = []  # those that were skipped
         self.without_text = 0  # documents
         self.first_null: tuple[Source, int] | None = None  # the first of them, its row from 1
-        self._sample = settings.documents
+        self._documents = settings.documents
 
     def with_kept_columns(
         self, names: Sequence[str], known: Sequence[pa.Field] | None = None
@@ -74,8 +74,8 @@ class Reader:
             for batch in read_batches(source, how):
                 self.rows[source] = batch.first_row + len(batch.texts) + batch.skipped
                 self.bad += [(source, row) for row in batch.bad]
-                if self._sample is not None:
-                    batch = batch.take(np.flatnonzero(self._sample.of(batch.texts)))
+                if self._documents is not None:
+                    batch = batch.take(np.flatnonzero(self._documents.contains(batch.texts)))
                 self._count(batch)
                 yield Piece(batch, done + batch.position)
             done += source.size or 0

@@ -42,8 +42,7 @@ encode EN | --layout token | --compression gzip | --tensors extension ! is for c
 encode EN | --stats | --pack 64 | --pack-mode best-fit ! --pack | --end-token the ! --pack
 encode EN | --shards 3 ! are for a folder | --shard-size 1kB ! for a folder
 encode EN | --shard 1/2 ! for a folder
-encode EN | --split a=0.5,b=0.5 ! for a folder | --sample 0:0.5 | --sample 5 ! two numbers
-encode EN | --split-seed 1 ! --sample | --card ! for a folder | --ray auto ! for a folder
+encode EN | --split a=0.5,b=0.5 ! for a folder | --split-seed 1 ! --split | --card ! for a folder | --ray auto ! for a folder
 encode EN | --config job.toml | --template '{no}' ! is not there | --workers 0 ! not in the range
 encode EN | --batch-bytes 18446744073709551616 ! is too large
 encode EN --numbers subword | --overflow clip ! has no --overflow
@@ -72,7 +71,7 @@ encode sample.jsonl -o there.parquet | --overwrite
 encode sample.jsonl -o out/ | --shards 3 | --shard-size 1kB | --split a=0.5,b=0.5 | --card
 encode sample.jsonl -o out/ | --engine tokenizers
 encode sample.jsonl -o out/ --shards 3 | --shard 1/2
-encode EN --sample 0:0.5 | --split-seed 1
+encode sample.jsonl -o out/ --split a=0.5,b=0.5 | --split-seed 1
 encode sample.jsonl -o out | --workers 1
 encode EN --tokenizer odd.json | --engine gigatoken ! gigatoken
 decode encoded.parquet | -o back.jsonl
@@ -247,7 +246,6 @@ def test_the_help_has_groups_and_lists_all_representations():
     assert titles == [
         "Numbers",
         "Text",
-        "Which documents",
         "Output",
         "Packed rows",
         "Folders of shards",

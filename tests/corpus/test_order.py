@@ -1,4 +1,4 @@
-"""Which documents are encoded: samples and splits hold every document once, the same for everybody."""
+"""Splits hold every document once, and the same ones for everybody."""
 
 import json
 from collections import Counter
@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import numtok
-from numtok.corpus.sample import Sample, parse_split
+from numtok.corpus.split import HashRange, parse_split
 from numtok.errors import OutputError
 
 KEPT = {"keep_columns": ["id"], "keep_text": True, "scale": 1.0}
@@ -25,9 +25,6 @@ def ids(path):
     """The names of all documents in their order."""
     table = jobs.table(path) if path.is_dir() else pq.read_table(path)
     return table["id"].to_pylist()
-
-
-# Samples and splits
 
 
 def test_a_split_holds_each_document_once(corpus, tmp_path):
@@ -85,18 +82,15 @@ def test_all_splits_have_the_scale_of_the_first_and_one_card(corpus, tmp_path, m
     assert jobs.files(out) == before
 
 
-def test_a_sample_is_by_the_text_and_the_seed(tmp_path):
+def test_a_split_is_by_the_text_and_the_seed():
     texts = pa.array([f"is {number}" for number in range(2000)] + [None, ""])
-    taken = Sample.parse("0.25:0.5", 0).of(texts)
+    taken = HashRange.parse("0.25:0.5", 0).contains(texts)
     assert 420 < taken.sum() < 580 and taken[-1] == taken[-2]
-    others = [Sample.parse(given, 0).of(texts) for given in ("0:0.25", "0.5:1")]
+    others = [HashRange.parse(given, 0).contains(texts) for given in ("0:0.25", "0.5:1")]
     assert (taken ^ others[0] ^ others[1]).all()
-    assert (Sample.parse("0.25:0.5", 0).of(texts[::-1]) == taken[::-1]).all()
-    assert (Sample.parse("0.25:0.5", 0).of(texts[7:300]) == taken[7:300]).all()
-    assert (Sample.parse("0.25:0.5", 1).of(texts) != taken).sum() > 500
-    (tmp_path / "in.txt").write_text("\n".join(texts.to_pylist()[:2000]))
-    made = numtok.encode_files(tmp_path / "in.txt", tmp_path / "out.parquet", sample="0.25:0.5")
-    assert made.documents == taken[:2000].sum() == pq.read_metadata(made.output).num_rows
+    assert (HashRange.parse("0.25:0.5", 0).contains(texts[::-1]) == taken[::-1]).all()
+    assert (HashRange.parse("0.25:0.5", 0).contains(texts[7:300]) == taken[7:300]).all()
+    assert (HashRange.parse("0.25:0.5", 1).contains(texts) != taken).sum() > 500
 
 
 def test_a_split_is_of_a_folder(tmp_path):

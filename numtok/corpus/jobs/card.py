@@ -76,7 +76,7 @@ def _head(manifests: Mapping[str, dict[str, Any]], columns: dict[str, str]) -> d
         {"split": split or "train", "path": f"{split}/*.{options['output_format']}".lstrip("/")}
         for split in manifests
     ]
-    given = {n: one for n, one in options.items() if one is not None and n != "sample"}
+    given = {n: one for n, one in options.items() if one is not None and n != "hash_range"}
     return {
         "tags": ["numtok"],
         "size_categories": [_size_category(sum(one["rows"] for one in manifests.values()))],

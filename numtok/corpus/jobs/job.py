@@ -49,7 +49,7 @@ from numtok.corpus.jobs.planning import (
 )
 from numtok.corpus.jobs.run import JobRun
 from numtok.corpus.jobs.work import Task
-from numtok.corpus.settings import EncodeSettings
+from numtok.corpus.settings import ShardSettings
 from numtok.corpus.summary import Progress, Summary, quarantine
 from numtok.errors import JobError
 from numtok.statistics import Statistics
@@ -61,7 +61,7 @@ def encode_folder(
     inputs: Sequence[str | Path],
     output: str | Path,
     encoder: Encoder,
-    settings: EncodeSettings,
+    settings: ShardSettings,
     sharding: Sharding,
     progress: Callable[[Progress], None] | None = None,
 ) -> Summary:

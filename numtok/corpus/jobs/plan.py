@@ -24,7 +24,7 @@ from numtok.corpus.fit import Fit
 from numtok.corpus.jobs.folder import FORMAT, OWN, TOKENIZER, TOKENIZER_FILES, Folder, digest
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.sources import COMPRESSIONS, Source, identify, named_errors
-from numtok.corpus.settings import EncodeSettings
+from numtok.corpus.settings import ShardSettings
 from numtok.errors import JobError, MissingInputError, NumtokError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import Representation, from_dict
@@ -142,10 +142,10 @@ class Plan:
             for part in shard.parts:
                 part.check()
 
-    def settings(self, **others: Any) -> EncodeSettings:
-        """The options that :class:`EncodeSettings` has."""
-        own = {field.name for field in dataclasses.fields(EncodeSettings)}
-        return EncodeSettings(
+    def settings(self, **others: Any) -> ShardSettings:
+        """The options that :class:`ShardSettings` has."""
+        own = {field.name for field in dataclasses.fields(ShardSettings)}
+        return ShardSettings(
             **{name: value for name, value in self.options.items() if name in own} | others
         )
 

@@ -49,8 +49,8 @@ from numtok.corpus.pieces import Reader
 from numtok.corpus.read.documents import check_formats
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source, identify
-from numtok.corpus.sample import Sample
-from numtok.corpus.settings import EncodeSettings
+from numtok.corpus.settings import EncodeSettings, ShardSettings
+from numtok.corpus.split import HashRange
 from numtok.corpus.write.encoded import check_options
 from numtok.corpus.write.sinks import FORMATS
 from numtok.errors import InputError, JobError, OutputError
@@ -83,9 +83,9 @@ class Sharding(NamedTuple):
             i, n = self.share
             raise InputError(f"shard={i}/{n} must be one of 1/{n} to {n}/{n}")
 
-    def for_sample(self, sample: Sample | None) -> Sharding:
-        """For some of the documents: no card, and files of about the same size."""
-        share = float(sample.high - sample.low) if sample else 1.0
+    def for_split(self, documents: HashRange) -> Sharding:
+        """Return the sharding of one split: no card, and files of about the same size."""
+        share = float(documents.high - documents.low)
         if self.shards is not None:
             return self._replace(card=False, shards=max(1, round(self.shards * share)))
         size = min(int((self.shard_size or SHARD_SIZE) / share), (1 << 62) - 1)
@@ -131,7 +131,7 @@ class Request:
 
     sources: Sequence[Source]
     encoder: Encoder
-    settings: EncodeSettings
+    settings: ShardSettings
     sharding: Sharding
 
     @property
@@ -158,7 +158,7 @@ class Request:
 
 
 def make_request(
-    inputs: Sequence[str | Path], encoder: Encoder, settings: EncodeSettings, sharding: Sharding
+    inputs: Sequence[str | Path], encoder: Encoder, settings: ShardSettings, sharding: Sharding
 ) -> Request:
     """The request, checked as far as that goes without reading the inputs."""
     sharding.check()
