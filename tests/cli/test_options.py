@@ -91,7 +91,7 @@ export encoded.parquet out --to megatron --end-token the | --tokenizer mine ! an
 export encoded.parquet out --to megatron --end-token 5 | --tokenizer mine ! --tokenizer is for the name
 export new --to tokenizers --numbers digits:3 | --tokenizer mine | --grammar european
 export new --to tokenizers | --numbers digits:3 | --numbers p10 ! digits:1
-export encoded.parquet out --to mds | --numbers digits:3 ! --numbers is for --to tokenizers
+export encoded.parquet out --to gpt-neox | --numbers digits:3 ! --numbers is for --to tokenizers
 finish damaged | --check ! 0
 inspect | --text 5
 inspect 5 | --text 6 ! not both
