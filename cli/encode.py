@@ -63,7 +63,6 @@ Output
   --compression zstd|lz4|snappy|gzip|none  zstd is the default; snappy and gzip are for Parquet.
   --tensors lists|extension  Store tensors in Parquet as plain lists (the default), which every
       program reads, or as Arrow's tensor type (extension), which datasets refuses.
-  --stats  Also report the numbers of the corpus, as numtok stats does; a folder keeps the counts.
   --overwrite
 Packed rows
   --pack N  Write rows of at most N tokens for trainers: documents joined with the end token, none
@@ -157,12 +156,6 @@ def encode(inputs: tuple[str, ...], output: str, progress: ProgressLine, **optio
     piped = output == "-"
     rows = list(_summary(summary, options["numbers"], options["pack"]))
     print_table(rows, "standard output" if piped else summary.output, err=piped)
-    if summary.statistics is not None:
-        from numtok.statistics.report import Report
-
-        from .stats import print_report, shown_report
-
-        print_report(shown_report(Report.of(summary.statistics), "numbers"))
 
 
 FINISH = """

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -42,16 +42,12 @@ from numtok.tokenizer.metadata import MOST_TOKENS
 from numtok.tokenizer.packing import end_token
 from numtok.tokenizer.tokenizer import Tokenizer
 
-if TYPE_CHECKING:
-    from numtok.statistics import Statistics
-
 
 class EncodedBatch(NamedTuple):
     """A piece once it is encoded, without its texts, which nobody needs any more."""
 
     rows: pa.RecordBatch
     report: EncodeReport
-    statistics: Statistics | None
     read: int
 
 
@@ -161,7 +157,7 @@ class _Encoder:
         self.rows = rows_for(settings, self._encoded, tokenizer)
 
     def __call__(self, piece: Piece) -> EncodedBatch:
-        how, batch, statistics = self.settings, piece.batch, None
+        how, batch = self.settings, piece.batch
         with located(batch):
             encoded, report = self._tokenizer.encode_with_report(
                 batch.texts,
@@ -172,12 +168,8 @@ class _Encoder:
             if batch.cells is not None:
                 self._count_by_column(batch, report)
             rows = self.rows.convert(self._with_kept(encoded, batch))
-            if how.stats:
-                from numtok.corpus.stats import counted  # takes longer to load than most starts may
-
-                statistics = counted(batch.texts, self._tokenizer, batch.cells)
         memory.release_after(batch.texts.nbytes)
-        return EncodedBatch(rows, report, statistics, piece.read)
+        return EncodedBatch(rows, report, piece.read)
 
     def _count_by_column(self, batch: TextBatch, report: EncodeReport) -> None:
         """Add to the report what the columns of the template hold."""
@@ -216,9 +208,6 @@ def _sink(
             for batch in rows.arrange(encoded.rows):
                 writer.write(batch)
             run.report += encoded.report
-            if encoded.statistics is not None:
-                before = summary.statistics
-                summary.statistics = before + encoded.statistics if before else encoded.statistics
             run.read, run.written = encoded.read, writer.bytes_written
 
         yield write

@@ -49,8 +49,6 @@ class EncodeOptions(TypedDict, total=False):
         end_token: a token of the tokenizer, or its id, after every packed document; by default
             ``<|endoftext|>``, ``</s>`` or the like.
         split_seed: of the hash by which a document belongs to a split.
-        stats: also count what numbers there are (:class:`numtok.Statistics`); the receipts and the
-            manifest of a folder keep it.
     """
 
     text_column: str | None
@@ -74,7 +72,6 @@ class EncodeOptions(TypedDict, total=False):
     pack_mode: Literal["sequential", "best-fit"]
     end_token: str | int | None
     split_seed: int
-    stats: bool
 
 
 class FileOptions(EncodeOptions, total=False):
@@ -145,7 +142,6 @@ class EncodeSettings:
     pack_mode: Literal["sequential", "best-fit"] = "sequential"
     end_token: str | int | None = None
     split_seed: int = 0
-    stats: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.keep_columns, str):

@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,11 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok import locations
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
-from numtok.corpus.jobs.folder import read_manifest
 from numtok.corpus.pieces import Piece, join_small, located
 from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
@@ -70,8 +67,7 @@ def corpus_stats(
 
     Args:
         inputs: a file, folder, glob or URL, ``-`` for standard input, or a list of them. Of encoded
-            files the stored numbers are counted, unless ``text_column`` is given; of a folder that
-            was encoded with ``stats``, the counts of that time are taken.
+            files the stored numbers are counted, unless ``text_column`` is given.
         tokenizer: the source tokenizer whose tokens per number are counted, as
             :meth:`numtok.Tokenizer.from_pretrained` takes it.
         grammar: what counts as a number in texts, or its name; prose if not given. Encoded files
@@ -91,9 +87,7 @@ def corpus_stats(
     Raises:
         NumtokError: naming the file and row.
     """
-    given = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
-    stored, given = ([], given) if text_column or template or input_format else _stored(given)
-    sources = find_inputs(given, input_format) if given or not stored else []
+    sources = find_inputs(inputs, input_format)
     check_formats(sources, text_unit, delimiter)
     for name, value in (("grammar", grammar), ("tokenizer", tokenizer)):
         if value is not None and text_column is template is None and all(map(is_encoded, sources)):
@@ -101,8 +95,6 @@ def corpus_stats(
                 f"{name}=... is for texts, and these files hold numbers that were found already;"
                 " leave it out, or name a column of texts by text_column=NAME"
             )
-    if not sources:
-        return Statistics.merge(stored)
     joined = None if template is None else Template(template)
     how = ReadOptions(
         text_column,
@@ -117,7 +109,7 @@ def corpus_stats(
     total = _total(Run(sources, "-", progress), how, made, workers)
     if total.documents and not total.numbers and not (template or is_encoded(sources[0])):
         _warn_of_other_columns(columns_with_numbers(sources[0], made.grammar, how.delimiter))
-    return Statistics.merge([*stored, total])
+    return total
 
 
 def _warn_of_other_columns(columns: Sequence[str]) -> None:
@@ -147,20 +139,6 @@ def _total(run: Run, how: ReadOptions, tokenizer: Tokenizer, workers: int | None
     pieces, budget = _pieces(run.sources, how), (workers + ON_THE_WAY) * how.batch_bytes
     run_ordered(pieces, count, sink, _size, workers, budget, run.tick)
     return total
-
-
-def _stored(inputs: Sequence[str | Path]) -> tuple[list[Statistics], list[str | Path]]:
-    """(what the manifests of folders have of statistics, the other inputs)."""
-    found: list[Statistics] = []
-    others: list[str | Path] = []
-    for given in inputs:
-        folder = str(given) != "-" and locations.is_folder(given)
-        manifest = read_manifest(given) if folder else None
-        if manifest is not None and "statistics" in manifest:
-            found.append(Statistics.from_json(manifest["statistics"]))
-        else:
-            others.append(given)
-    return found, others
 
 
 def _counted_piece(tokenizer: Tokenizer, piece: Piece | EncodedPiece) -> tuple[Statistics, int]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from numtok import locations
 from numtok.corpus.fit import Fit
@@ -19,9 +19,6 @@ from numtok.corpus.read.sources import Source
 from numtok.errors import OutputError
 from numtok.representations import Representation
 from numtok.tokenizer.find import EncodeReport
-
-if TYPE_CHECKING:
-    from numtok.statistics import Statistics
 
 # Smaller ones cost more calls from Python for each byte; larger ones are no faster, and cost memory
 # in every stage.
@@ -75,7 +72,6 @@ class Summary(EncodeReport):
         shards, shards_done: of a job: all that it has, and those that are done; 0 without shards.
         resumed: of ``shards_done``, those that an earlier run had done.
         share: whether this is what became of a share of the shards; the counts are of that share.
-        statistics: what numbers there are, if that was asked for.
         splits: documents of each split, if there are any.
     """
 
@@ -96,7 +92,6 @@ class Summary(EncodeReport):
     shards_done: int = 0
     resumed: int = 0
     share: bool = False
-    statistics: Statistics | None = None
     splits: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -113,8 +108,6 @@ class Summary(EncodeReport):
                     setattr(total, name, dict(Counter(before) + Counter(value)))
                 elif isinstance(value, int) or name == "seconds":
                     setattr(total, name, before + value)
-                elif name == "statistics" and before and value:
-                    total.statistics = before + value
         total.output, total.quarantine = output, ""
         total.splits = {name: one.documents for name, one in made.items()}
         return total

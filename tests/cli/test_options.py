@@ -39,7 +39,7 @@ encode EN | --dense ! has no tensors | --scale 1 | --clip 1 | --fit-quantile 0.5
 encode EN | --text-unit file ! --text-unit file is for .txt files | --leading-space separate
 encode EN | --output-format jsonl | --keep-text | --keep-column id | --keep-column no ! no column
 encode EN | --layout token | --compression gzip | --tensors extension ! is for columns of tensors
-encode EN | --stats | --pack 64 | --pack-mode best-fit ! --pack | --end-token the ! --pack
+encode EN | --pack 64 | --pack-mode best-fit ! --pack | --end-token the ! --pack
 encode EN | --shards 3 ! are for a folder | --shard-size 1kB ! for a folder
 encode EN | --shard 1/2 ! for a folder
 encode EN | --split a=0.5,b=0.5 ! for a folder | --split-seed 1 ! --split | --card ! for a folder | --ray auto ! for a folder
@@ -190,7 +190,7 @@ def made(tmp_path_factory):
     for name, how in (
         ("encoded.parquet", "--numbers bits"),
         ("there.parquet", "--numbers bits"),
-        ("counted/", "--shards 1 --stats --numbers bits"),
+        ("counted/", "--shards 1 --numbers bits"),
         ("damaged/", "--shards 1 --numbers bits"),
     ):
         ok(f"encode {folder}/sample.jsonl -o {folder}/{name} {how} -q")

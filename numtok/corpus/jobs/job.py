@@ -52,7 +52,6 @@ from numtok.corpus.jobs.work import Task
 from numtok.corpus.settings import ShardSettings
 from numtok.corpus.summary import Progress, Summary, quarantine
 from numtok.errors import JobError
-from numtok.statistics import Statistics
 
 _TOLD = 10  # numbers of shards that an error lists
 
@@ -250,14 +249,13 @@ def _manifest(plan: Plan, done: Sequence[Receipt]) -> dict[str, Any]:
             described = {"path": part.path, "size": part.size, "tag": part.tag, "parts": []}
             given = inputs.setdefault(part.path, described)
             given["parts"].append([part.start, part.stop, part.length, read.sha256])
-    statistics, settled = _statistics(done), as_json(plan)
+    settled = as_json(plan)
     return {
         "format": FORMAT,
         **{name: settled[name] for name in ("tokenizer", "versions", "options", "fit")},
         "inputs": [inputs[path] for path in sorted(inputs)],
         "rows": sum(receipt.rows for receipt in done),
         "report": _total(done),
-        **({} if statistics is None else {"statistics": statistics.to_json()}),
         "shards": [
             {name: getattr(receipt, name) for name in ("file", "bytes", "sha256", "rows")}
             for receipt in done
@@ -272,12 +270,6 @@ def _total(done: Sequence[Receipt]) -> dict[str, Any]:
     return {"skipped": sum(len(receipt.left_out) for receipt in done), **summed(reports)}
 
 
-def _statistics(done: Sequence[Receipt]) -> Statistics | None:
-    """Of all shards added up, in their order; None if they were not counted."""
-    parts = [receipt.statistics for receipt in done if receipt.statistics is not None]
-    return Statistics.merge(map(Statistics.from_json, parts)) if parts else None
-
-
 def _summarize(folder: Folder, plan: Plan, done: Sequence[Receipt]) -> Summary:
     """What became of the shards that these receipts are of."""
     summary = Summary(**_total(done))
@@ -289,7 +281,6 @@ def _summarize(folder: Folder, plan: Plan, done: Sequence[Receipt]) -> Summary:
     summary.rows = sum(receipt.rows for receipt in done)
     summary.output, summary.output_bytes = str(folder), sum(receipt.bytes for receipt in done)
     summary.shards, summary.shards_done = len(plan.shards), len(done)
-    summary.statistics = _statistics(done)
     summary.representations = tuple(numbers_of(plan.options)[0])
     if plan.fit is not None:
         summary.fit = Fit.from_json(plan.fit)

@@ -298,7 +298,6 @@ class Receipt:
     rows: int
     report: Counts
     left_out: list[LeftOut]
-    statistics: dict[str, Any] | None = None
     format: Literal[2] = 2
 
     def __post_init__(self) -> None:

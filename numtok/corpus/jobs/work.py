@@ -58,11 +58,7 @@ def encode_shard(
     made, reader = encode_sources(run, task.tokenizer, settings, settled=settled)
     contents = [content_of(part) for part in shard.parts]
     shard.check_inputs()  # what was read is what was planned
-    null, statistics = reader.first_null, None
-    if settings.stats:
-        from numtok.statistics import Statistics  # takes longer to load than most starts may
-
-        statistics = (made.statistics or Statistics()).to_json()
+    null = reader.first_null
     receipt = Receipt(
         shard=shard.number,
         parts=shard.parts,
@@ -82,7 +78,6 @@ def encode_shard(
             first_without_text=null and (place[null[0]], null[1]),
         ),
         left_out=[LeftOut(place[source], *row) for source, row in reader.bad],
-        statistics=statistics,
     )
     folder.write_json(shard.receipt, as_json(receipt))
 
