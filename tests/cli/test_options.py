@@ -379,7 +379,6 @@ def test_a_grammar_by_its_name(name, text, values, tmp_path, monkeypatch):
     for given, out in (
         (f"in.jsonl --grammar {name} --keep-text", "a/"),
         ("in.jsonl --config job.toml", "b/"),
-        ("--config b/__numtok/manifest.json", "c/"),
     ):
         ok(f"encode {given} -o {out} -q")
         assert jobs.table(Path(out))["number_value"].to_pylist() == [values]

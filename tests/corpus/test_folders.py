@@ -11,7 +11,6 @@ from tokenizers import Tokenizer as Source
 
 import numtok
 from numtok.corpus import tokenizer_of
-from numtok.corpus.jobs.config import read_config
 from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 from numtok.errors import InputError
 from numtok_torch import IterableNumberDataset, NumberDataset
@@ -81,10 +80,3 @@ def test_a_folder_of_arrow_files_and_one_of_packed_rows(corpus, tmp_path, option
     assert made.documents == 60 and made.shards == 3 and ("pack" in options) == (made.rows != 60)
     expected = [jobs.row("a", number)["text"] for number in range(60)]
     assert [one for one in decoded(tmp_path / "out") if one] == [one for one in expected if one]
-
-
-def test_a_tokenizer_that_has_no_name_is_found_again_by_the_manifest(folder, tmp_path):
-    options = read_config(folder / "__numtok" / "manifest.json")
-    assert options["tokenizer"] == str(folder / "__numtok" / "tokenizer" / "tokenizer.json")
-    numtok.encode_files(output=tmp_path / "again", workers=1, **options)
-    assert jobs.shards(tmp_path / "again") == jobs.shards(folder)

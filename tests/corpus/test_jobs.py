@@ -264,7 +264,7 @@ NO_JOBS = [
     (
         {"output": "out.parquet"},
         OutputError,
-        "named like one, but the options for shards, given or of",
+        "named like one, but the options for shards are for a folder",
     ),
     ({"output": "/sys/numtok"}, OutputError, "cannot make the folder: .*check the folder and its"),
 ]

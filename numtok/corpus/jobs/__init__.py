@@ -4,8 +4,8 @@
 starts what does its shards, here, in other processes or on a Ray cluster, and each of these ``work``
 s off one after the other by ``claims``; ``worker`` is the program of a process that does. A shard
 is done once its receipt is there.
-``job`` puts these together and adds up. ``folder`` alone knows where files lie, ``config`` reads
-options from a file, ``card`` writes one for the Hugging Face hub.
+``job`` puts these together and adds up. ``folder`` alone knows where files lie, ``card`` writes a
+README.md for the Hugging Face hub.
 
 May import the other rooms of numtok, and those modules of :mod:`numtok.corpus` that read, encode
 and write one file.

@@ -118,8 +118,8 @@ def is_folder(output: str | Path, sharding: Sharding, settings: EncodeSettings) 
     like_a_file = name == "-" or named_like_one or locations.is_file(name)
     if asked and like_a_file:
         raise OutputError(
-            f"{name} is a file, or named like one, but the options for shards, given or of a"
-            " manifest, are for a folder; name one, as in out/"
+            f"{name} is a file, or named like one, but the options for shards are for a"
+            " folder; name one, as in out/"
         )
     by_workers = settings.workers is not None and settings.output_format is None
     return asked or (by_workers and not like_a_file and not os.path.splitext(name)[1])
