@@ -3,7 +3,7 @@
 ``calls`` is what ``numtok encode`` does, as :func:`numtok.encode_files`; ``encode`` and ``decode``
 are the two ways; ``pieces`` are what goes through their pipeline, ``flow``, all or those of a
 ``split``; ``pack`` says which rows a file gets, ``fit`` finds xVal's scale, ``summary`` tells. ``read`` has one
-file for each input format, ``write`` for each kind of output; they share ``checksums``.
+file for each input format, ``write`` for each kind of output.
 
 A folder of shards is the business of ``jobs``; ``jobs.folder`` says what lies in one, for those who
 read it.

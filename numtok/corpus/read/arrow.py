@@ -1,5 +1,5 @@
-"""Arrow IPC files and streams, such as ``datasets`` writes, and numtok's own, whose checksums are
-held to. Only the columns wanted are read, a record batch at a time.
+"""Arrow IPC files and streams, such as ``datasets`` writes, and numtok's own. Only the columns wanted
+are read, a record batch at a time.
 """
 
 from __future__ import annotations
@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import json
 import math
 import struct
 import sys
@@ -18,7 +17,6 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from numtok import locations
-from numtok.corpus.checksums import KEY, checksum
 from numtok.corpus.read.batches import (
     LONGEST_ROW,
     ReadOptions,
@@ -46,9 +44,7 @@ def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
 
 
 class ArrowFile:
-    """An IPC file or stream, ``size`` bytes long, called ``name`` in messages, read piece by piece.
-    InputError for a column that does not have its checksum.
-    """
+    """An IPC file or stream, ``size`` bytes long, called ``name`` in messages, read piece by piece."""
 
     def __init__(self, path: str, name: str | None = None) -> None:
         self.name = name or path
@@ -87,63 +83,48 @@ class ArrowFile:
 
     @functools.cached_property
     def batches(self) -> int:
-        """How many there are; those of a stream, which has no index, are looked for once, and then
-        kept. The mark that once ended files is none.
+        """The number of record batches; those of a stream, which has no index, are read once and
+        kept.
         """
         if self._is_stream:
             return len(self._stream_batches)
         count: int = self._reader.num_record_batches
         self._refuse_bombs(count)
-        return count - (
-            count > 0 and self._is_end(self._stored(count - 1, self.schema.names[:1])[1])
-        )
-
-    def _is_end(self, custom: Any) -> bool:
-        return bool((self._sums(custom) or {}).get("end"))
+        return count
 
     @functools.cached_property
-    def _stream_batches(self) -> list[tuple[pa.RecordBatch, Any]]:
+    def _stream_batches(self) -> list[pa.RecordBatch]:
         return list(self._streamed(self.schema.names))
 
-    def _streamed(self, names: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, Any]]:
-        """Each batch of a stream with its custom metadata."""
+    def _streamed(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield each batch of a stream."""
         self._source.seek(0)
         opened = pa.ipc.open_stream(self._source, options=self._only(names))
         for number in itertools.count(1):
             self._refuse_bombs(number)
             try:
-                stored = opened.read_next_batch_with_custom_metadata()
+                yield opened.read_next_batch()
             except StopIteration:
                 return
-            yield stored.batch, stored.custom_metadata
 
     def read(self, names: list[str]) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """These columns of all batches in order, each with the bytes of the file up to its end,
+        """Yield these columns of all batches in order, each with the bytes of the file up to its end,
         about; the others are neither read nor decompressed.
         """
         if self._is_stream:
-            for number, (batch, custom) in enumerate(self._streamed(names)):
-                yield self._trusted(batch.select(names), custom, number), self._source.tell()
+            for batch in self._streamed(names):
+                yield self._checked(batch.select(names)), self._source.tell()
             return
         count: int = self._reader.num_record_batches
         for number in range(count):
-            batch, custom = self._stored(number, names)
-            if number == count - 1 and self._is_end(custom):
-                return
-            yield self._trusted(batch, custom, number), self.size * (number + 1) // count
+            yield self.batch(number, names), self.size * (number + 1) // count
 
     def batch(self, number: int, names: list[str]) -> pa.RecordBatch:
-        """The same of one batch."""
-        return self._trusted(*self._stored(number, names), number)
-
-    def _stored(self, number: int, names: list[str]) -> tuple[pa.RecordBatch, Any]:
-        """These columns of a batch, and its custom metadata."""
+        """Return these columns of one batch."""
         if self._is_stream:
-            batch, custom = self._stream_batches[number]
-        else:
-            self._refuse_bombs(number + 1)
-            batch, custom = self._opened(tuple(names)).get_batch_with_custom_metadata(number)
-        return batch.select(names), custom
+            return self._checked(self._stream_batches[number].select(names))
+        self._refuse_bombs(number + 1)
+        return self._checked(self._opened(tuple(names)).get_batch(number).select(names))
 
     def _opened(self, names: tuple[str, ...]) -> Any:
         """The file, opened for some columns; mostly they are the same each time."""
@@ -155,42 +136,14 @@ class ArrowFile:
         fields = [self.schema.get_field_index(name) for name in names]
         return pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
 
-    def _trusted(self, batch: pa.RecordBatch, custom: Any, number: int) -> pa.RecordBatch:
-        """The batch, once its values and checksums are looked at."""
-        names = batch.schema.names
-        for name, column in zip(names, batch.columns, strict=True):
+    def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
             check_column(column, name, self.name)
-        if (sums := self._sums(custom)) is not None:
-            if (sums.get("batch"), sums.get("rows")) != (number, batch.num_rows):
-                raise self._damaged(f"batch {number} is not the one that was written there")
-            for name, column in zip(names, batch.columns, strict=True):
-                if sums["crc32"].get(name) != checksum(column):
-                    raise self._damaged(
-                        f"column {name!r} of batch {number} does not have the checksum it was"
-                        " written with"
-                    )
         return batch
 
     def close(self) -> None:
         """Close the file."""
         self._source.close()
-
-    def _sums(self, custom: Any) -> dict[str, Any] | None:
-        """The checksums of a batch; None for those of other programs, which have none."""
-        if custom is None or KEY not in custom:
-            return None
-        try:
-            described: Any = json.loads(custom[KEY])
-        except (ValueError, RecursionError):
-            described = None
-        if not isinstance(described, dict) or not isinstance(described.get("crc32"), dict):
-            raise self._damaged("the checksums of a batch are damaged")
-        return described
-
-    def _damaged(self, what: str) -> InputError:
-        return InputError(
-            f"the file is damaged: {what}; fetch it again, or make it anew", self.name
-        )
 
 
 _HEADER, _BODY_LENGTH = 2, 3  # fields of Message

@@ -15,7 +15,6 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.ipc
 
-from numtok.corpus.checksums import sums_of
 from numtok.errors import OutputError
 from numtok.tokenizer.layout import plain, plain_schema
 from numtok.tokenizer.schema import METADATA_KEY, declared_columns
@@ -125,23 +124,19 @@ def _parquet_options(schema: pa.Schema, options: SinkOptions) -> dict[str, Any]:
 
 
 class _ArrowSink(Sink):
-    """An IPC file, with a checksum for each column of each batch; or a stream, without tensors."""
+    """Writes an IPC file; or a stream, without tensors."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, options: SinkOptions) -> None:
         level = ZSTD_LEVEL if options.compression == "zstd" else None
         codec = None if options.compression == "none" else pa.Codec(options.compression, level)
         how = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
-        self._stream, self._batches, self._finished = options.stream, 0, False
+        self._stream, self._finished = options.stream, False
         opened = pa.ipc.new_stream if options.stream else pa.ipc.new_file
         stored = plain_schema(schema) if options.stream else schema
         self._writer = opened(file, stored, options=how)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        if self._stream:
-            self._writer.write_batch(plain(batch))
-            return
-        self._writer.write_batch(batch, custom_metadata=sums_of(batch, self._batches))
-        self._batches += 1
+        self._writer.write_batch(plain(batch) if self._stream else batch)
 
     def finish(self) -> None:
         self._writer.close()
