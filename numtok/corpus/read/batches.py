@@ -16,6 +16,7 @@ import pyarrow as pa
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Cells, Template
 from numtok.errors import InputError, MissingInputError
+from numtok.tokenizer.metadata import MOST_TOKENS
 from numtok.tokenizer.schema import flat, list_array, valid_rows
 
 TEXT_COLUMNS = ("text", "content", "document", "body")
@@ -299,9 +300,12 @@ def checked_batches(
 
 
 def decoded(batch: pa.RecordBatch, batch_bytes: int, source: Source) -> Iterator[pa.RecordBatch]:
-    """The rows with dictionaries decoded, also those in lists (an IPC file cannot change one
-    midway), in slices of bounded size: few bytes can mean many.
+    """Yield the rows with dictionaries decoded, also those in lists (an IPC file cannot change one
+    midway), in slices of bounded size: few bytes can mean many. InputError for a row of more than
+    512 MiB.
     """
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        _check_lists(column, name, source)
     types = [_decoded_type(column.type) for column in batch.columns]
     coded = [column for column, kind in zip(batch.columns, types, strict=True) if kind]
     if not coded:
@@ -318,6 +322,14 @@ def decoded(batch: pa.RecordBatch, batch_bytes: int, source: Source) -> Iterator
         part = zip(batch.slice(start, stop - start).columns, types, strict=True)
         columns = [_plain(column, kind) if kind else column for column, kind in part]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _check_lists(column: pa.Array, name: str, source: Source) -> None:
+    """Refuse a row with a longer list than a row of tokens may have."""
+    if not is_list(column.type) or len(column.values) <= MOST_TOKENS:
+        return
+    if np.diff(column.offsets.to_numpy()).max(initial=0) > MOST_TOKENS:
+        raise too_long(f"a row of {name!r}", LONGEST_ROW, source)
 
 
 def _plain(column: pa.Array, kind: pa.DataType) -> pa.Array:

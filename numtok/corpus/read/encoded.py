@@ -105,8 +105,7 @@ class _Parquet(EncodedFile):
 
     def _stream(self, batch_bytes: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
         groups = range(self._metadata.num_row_groups)
-        source = Source(self.path, _KIND)
-        yield from bounded_batches(self._file, self.path, groups, columns, batch_bytes, source)
+        yield from bounded_batches(self._file, groups, columns, batch_bytes)
 
     def close(self) -> None:
         self._file.close()
