@@ -12,7 +12,6 @@ from .console import (
     Row,
     duration,
     echo,
-    in_options,
     print_table,
     print_warning,
     rate,
@@ -160,7 +159,7 @@ def encode(inputs: tuple[str, ...], output: str, progress: ProgressLine, **optio
 
 FINISH = """
 Running
-  --check  Also read all shards and inputs, and compare them with the recorded SHA-256.
+  --check  Also read all shards, and compare them with their SHA-256.
   --quiet
   --debug
 """
@@ -189,20 +188,15 @@ def finish(folder: str, check: bool, progress: ProgressLine) -> tuple[list[Row],
 def status(folder: str) -> None:
     """Show how far the job in a folder is.
 
-    It lists how many shards are done, which are being written, where and since when, and which have
-    failed, with file and line.
+    It says how many shards are done, and whether the job is finished.
     """
     from numtok import job_status
 
     found = job_status(folder)
-    waiting = found.shards - len(found.done) - len(found.running) - len(found.failed)
-    rows = [("done", f"{len(found.done):,} of {found.shards:,} shards")]
-    rows += [("running", f"shard {number}: {claim}") for number, claim in found.running.items()]
-    rows += [("failed", f"shard {number}: {error}") for number, error in found.failed.items()]
-    rows += [("waiting", f"{waiting:,}")] * bool(waiting) + [("finished", "")] * found.finished
     echo(shown(folder))
-    for what, which in rows:
-        echo(f"  {what:<10}{shown(in_options(which))}".rstrip())
+    echo(f"  done      {len(found.done):,} of {found.shards:,} shards")
+    if found.finished:
+        echo("  finished")
 
 
 # What it came to

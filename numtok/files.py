@@ -109,11 +109,12 @@ def write_file(path: str | Path, content: str | bytes) -> None:
         raise refusal from error
 
 
-def lock(descriptor: int, wait: bool = True) -> None:
+def lock(descriptor: int, wait: bool = True, shared: bool = False) -> None:
     """Lock a file until it is closed; OSError if another process has, or without locks."""
     if not locks:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-    locks.flock(descriptor, locks.LOCK_EX | (0 if wait else locks.LOCK_NB))
+    kind = locks.LOCK_SH if shared else locks.LOCK_EX
+    locks.flock(descriptor, kind | (0 if wait else locks.LOCK_NB))
 
 
 def is_temporary(name: str) -> bool:

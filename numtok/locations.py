@@ -7,7 +7,6 @@ wrong for good is told with the URL and the way out.
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import os
 import re
@@ -378,33 +377,16 @@ def _writable(url: str) -> tuple[Any, str]:
     return _system(url)
 
 
+def check_writable(url: str) -> None:
+    """OutputError for a store that is for reading only."""
+    _writable(url)
+
+
 def write_object(url: str, content: bytes) -> None:
     """Put a small object, or replace it, in one step."""
     system, path = _writable(url)
     with _told(url, "write"):
         system.pipe_file(path, content)
-
-
-def create_object(url: str, content: bytes) -> bool:
-    """Put a small object; False if there is one of that name. Where the store cannot do that in one
-    step, two at the same moment may both have put it.
-    """
-    system, path = _writable(url)
-    with _told(url, "write"):
-        system.invalidate_cache()
-        if system.exists(path):
-            return False
-        try:
-            system.pipe_file(path, content, mode="create")
-        except FileExistsError:
-            return False
-        except (TypeError, NotImplementedError):
-            system.pipe_file(path, content)
-        except OSError as error:
-            if error.errno != errno.EINVAL and "PreconditionFailed" not in str(error):
-                raise
-            return False
-    return True
 
 
 @contextlib.contextmanager

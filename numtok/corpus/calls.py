@@ -15,7 +15,7 @@ import pyarrow as pa
 from numtok import locations
 from numtok.corpus.encode import encode_corpus
 from numtok.corpus.fit import ScaleFit, xval_place
-from numtok.corpus.jobs.planning import Encoder, Sharding, is_folder
+from numtok.corpus.jobs.request import Encoder, Sharding, is_folder
 from numtok.corpus.read.documents import columns_with_numbers
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.settings import EncodeOptions, EncodeSettings, ShardSettings, check_delimiter
@@ -167,7 +167,8 @@ def _encode_parts(
     hash_ranges: Mapping[str, str],
 ) -> Summary:
     """Into a folder for each split, one after the other, all with the scale of the first."""
-    from numtok.corpus.jobs.job import encode_folder, finish_splits
+    from numtok.corpus.jobs.finish import finish_splits
+    from numtok.corpus.jobs.job import encode_folder
 
     made = {}
     for name, bounds in hash_ranges.items():

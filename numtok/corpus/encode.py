@@ -91,8 +91,8 @@ def encode_corpus(
     return summary
 
 
-class Settled(NamedTuple):
-    """What a shard is told, where a file finds it out."""
+class ShardSchema(NamedTuple):
+    """Kept columns and schema metadata that all shards of a job share."""
 
     kept: Sequence[pa.Field]  # the columns beside the texts
     metadata: Mapping[bytes, bytes]  # what the schema of the output says besides
@@ -104,19 +104,21 @@ def encode_sources(
     settings: EncodeSettings,
     *,
     fit: ScaleFit | None = None,
-    settled: Settled | None = None,
+    shard_schema: ShardSchema | None = None,
     check_inputs: Callable[[], None] = lambda: None,
 ) -> tuple[Summary, Reader]:
-    """:func:`encode_corpus` for sources that are found and options that are checked; with
-    ``settled``, the digest of the file is taken.
+    """:func:`encode_corpus` for sources that are found and options that are checked; with a
+    ``shard_schema``, the digest of the file is taken.
     """
     summary, reader = Summary(), Reader(run.sources, settings)
-    pieces, kept = reader.with_kept_columns(settings.keep_columns, settled and settled.kept)
+    pieces, kept = reader.with_kept_columns(
+        settings.keep_columns, shard_schema and shard_schema.kept
+    )
     if fit is not None:
         tokenizer, pieces, summary.fit = _fitted(fit, tokenizer, reader, pieces)
     summary.representations = tuple(tokenizer.representations)
-    encoder = _Encoder(tokenizer, settings, kept, settled.metadata if settled else {})
-    sink = functools.partial(_sink, encoder, run, summary, check_inputs, settled is not None)
+    encoder = _Encoder(tokenizer, settings, kept, shard_schema.metadata if shard_schema else {})
+    sink = functools.partial(_sink, encoder, run, summary, check_inputs, shard_schema is not None)
     workers = settings.workers or processors()
     budget = (workers + ON_THE_WAY) * settings.batch_bytes
     pieces = join_small(pieces)

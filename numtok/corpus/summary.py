@@ -7,10 +7,10 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from numtok import locations
 from numtok.corpus.fit import Fit
@@ -150,13 +150,23 @@ class Run:
         return summary
 
 
-def quarantine(left_out: Iterable[tuple[str, int | None, str]]) -> str:
-    """(file, line, error) of each row that was left out, as JSON lines."""
+def quarantine(skipped: Iterable[tuple[str, int | None, str]]) -> str:
+    """Return (file, line, error) of each skipped row as JSON lines."""
     rows = [
         {"file": file, "line": line, "error": error.removesuffix(f", {SKIP_HINT}")}
-        for file, line, error in left_out
+        for file, line, error in skipped
     ]
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def summed(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Add the counts up, those by representation for each."""
+    totals: dict[str, Any] = {}
+    for name in reports[0] if reports else ():
+        counts = [report[name] for report in reports]
+        by_name = isinstance(counts[0], dict)
+        totals[name] = dict(sum(map(Counter, counts), Counter[str]())) if by_name else sum(counts)
+    return totals
 
 
 def processors() -> int:

@@ -2,7 +2,6 @@
 shared, finished.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -86,7 +85,7 @@ def test_only_what_is_missing_is_done(corpus, unbroken, done):
     assert 0 < said[0].resumed < said[0].total
 
 
-def test_another_job_is_refused_by_what_differs(corpus, done, monkeypatch):
+def test_another_job_is_refused_by_what_differs(corpus, done):
     for options, message in (
         ({"keep_text": False}, "keep_text was true, now it is false"),
         ({"numbers": "bits"}, "numbers was .*xval.*, now it is .*bits"),
@@ -96,8 +95,11 @@ def test_another_job_is_refused_by_what_differs(corpus, done, monkeypatch):
             encode(corpus, done, **options)
     assert encode(corpus, done, overwrite=True, shards=3).resumed == 0
     assert len(list(done.glob("*.parquet"))) == len(list((done / "__numtok").glob("0*.json"))) == 3
-    monkeypatch.setattr("numtok.corpus.jobs.plan.version", lambda package: "0.0.1")
-    with pytest.raises(JobError, match=r"numtok was version .*, now it is 0\.0\.1"):
+    plan = done / "__numtok" / "plan.json"
+    older = json.loads(plan.read_bytes())
+    older["versions"]["numtok"] = "0.0.1"
+    plan.write_bytes(signed(older))
+    with pytest.raises(JobError, match=r"numtok was version 0\.0\.1, now it is"):
         encode(corpus, done, shards=3)
 
 
@@ -132,10 +134,7 @@ def signed(content):
 FIT = {"fitted": [numtok.XVal(0.5).to_dict()], "documents": 1, "numbers": 2, "largest": 1.5}
 PLANS = [
     ("shards", 5, "shards: Expected array"),
-    ("shards", [[0, []]], "number 0 is empty"),
     ("shards", [[0, [["a.jsonl", "jsonl", None, 1, "", 0, "1", 1]]]], "Expected int"),
-    ("shards", [[0, [["a.jsonl", "exe", None, 1, "", 0, 1, 1]]]], "cannot be read like that"),
-    ("shards", [[0, [["a.jsonl", "jsonl", None, 1 << 80, "", 0, 1, 1]]]], "cannot be read"),
     ("options", {}, "options that make no sense"),
     ("options", {"numbers": 7, "grammar": {}, "output_format": "parquet"}, "make no sense"),
     ("tokenizer", "gpt2", "tokenizer: Expected object"),
@@ -174,7 +173,7 @@ def test_a_damaged_plan_or_tokenizer_is_named(corpus, done):
 
 @pytest.mark.parametrize("kind", ["link", "itself", "pipe"])
 @pytest.mark.parametrize(
-    "name", ["plan.json", "plan.claim", "manifest.json", "000003.json", "../000003.parquet"]
+    "name", ["plan.json", "lock", "plan.lock", "manifest.json", "000003.json", "../000003.parquet"]
 )
 def test_links_and_pipes_are_not_followed(corpus, unbroken, done, tmp_path, name, kind):
     """In a folder from somebody else, they could name any file, or wait for ever: what is read is
@@ -184,7 +183,7 @@ def test_links_and_pipes_are_not_followed(corpus, unbroken, done, tmp_path, name
     victim.write_bytes(b"precious")
     path.unlink(missing_ok=True)
     os.mkfifo(path) if kind == "pipe" else path.symlink_to(victim if kind == "link" else path)
-    if name.startswith("plan"):
+    if name == "plan.json":
         with pytest.raises(NumtokError, match=r"is a symbolic link|is no plain file"):
             encode(corpus, done)
     else:
@@ -335,15 +334,12 @@ def test_where_it_comes_from(corpus, unbroken):
     assert job["tokenizer"] == own["tokenizer"] == made["tokenizer"]["fingerprint"]
     assert job["options"].items() <= made["options"].items() and job["versions"] == made["versions"]
     assert str(corpus) not in str(metadata)
-    (given,) = [one for one in made["inputs"] if one["path"].endswith("c.jsonl.zst")]
-    content = hashlib.sha256((corpus / "c.jsonl.zst").read_bytes()).hexdigest()
-    assert [part[-1] for part in given["parts"]] == [content]
+    assert [given["size"] for given in made["inputs"]] == [os.stat(one).st_size for one in paths]
 
 
-def test_a_representation_of_a_script_is_encoded_in_its_process(tmp_path, monkeypatch):
+def test_a_representation_of_a_script_is_encoded_in_its_process(tmp_path):
     (tmp_path / "a.txt").write_text("is 1\n" * 50)
     kind = type("FromScript", (numtok.XVal,), {"__module__": "__main__"})
-    monkeypatch.setattr("numtok.corpus.jobs.run.COMMAND", None)
     how = {"tokenizer": numtok.Tokenizer.from_pretrained(numbers=[kind(0.5)]), "shards": 3}
     made = numtok.encode_files(tmp_path / "a.txt", tmp_path / "out", workers=2, **how)
     assert made.documents == 50

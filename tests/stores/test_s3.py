@@ -21,8 +21,6 @@ from s3_server import contents, upload
 
 import numtok
 from numtok import locations
-from numtok.corpus.jobs.claims import Claims
-from numtok.corpus.jobs.folder import Folder
 from numtok.errors import InputError, JobError, OutputError
 
 OPTIONS = {"keep_columns": ["id"], "keep_text": True, "shards": 3, "workers": 1}
@@ -58,15 +56,6 @@ def test_a_job_on_a_store_that_fails_is_the_job_on_a_disk(store, corpus, unbroke
     with server.failing(server.at_random(RATE, seed=2)):
         assert numtok.encode_files(corpus, "s3://bucket/out/", **OPTIONS).resumed == 2
     assert contents(files, "out") == jobs.files(unbroken)
-
-
-def test_a_claim_whose_answer_was_lost_is_had(store):
-    """The second try finds what the first has made; else its maker would wait for itself."""
-    server, _ = store
-    lost = iter(["lost"])
-    with server.failing(lambda method, path: next(lost, None) if method == "PUT" else None):
-        assert Claims(Folder("s3://bucket/lost"), "run").take("plan") and server.failed == 1
-    assert not Claims(Folder("s3://bucket/lost"), "another").take("plan")
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from typing import Any
 
 from numtok import locations
 from numtok.corpus.jobs.folder import Folder
-from numtok.corpus.jobs.plan import summed
+from numtok.corpus.summary import summed
 
 CARD = "README.md"
 OURS = "<!-- numtok writes this file anew. Take this line out to keep what you change. -->"

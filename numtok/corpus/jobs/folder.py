@@ -30,7 +30,7 @@ TOKENIZER_FILES = (TOKENIZER, f"{TOKENIZER}/tokenizer.json", f"{TOKENIZER}/numto
 QUARANTINE = f"{OWN}/quarantine.jsonl"
 DATA = (".parquet", ".arrow", ".feather", ".ipc")  # what readers take for a part of the corpus
 SHARD = re.compile(r"\d{5,}(-of-\d{5,})?\.(parquet|arrow)")
-FORMAT = 2
+FORMAT = 3
 _CHECK = "check"
 # how files are opened, as far as the system knows: any, and those of a job itself, not through links
 _ANY = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -62,7 +62,9 @@ class Folder:
 
     def make(self) -> None:
         """Make the folder, and the one of the job's own files in it."""
-        if not self.remote:
+        if self.remote:
+            locations.check_writable(self.path)
+        else:
             with self._refused("make the folder"):
                 os.makedirs(self.file(OWN), exist_ok=True)
 
@@ -105,24 +107,6 @@ class Folder:
         """The same for runs that died on this machine, at any time."""
         if not self.remote:
             remove_leftovers(Path(self.path))
-
-    def create(self, name: str, content: bytes) -> bool:
-        """Make a small file; False if there is one of that name. Only one of several can."""
-        if self.remote:
-            return locations.create_object(self.file(name), content)
-        with self._refused(f"write {name}"), contextlib.suppress(FileExistsError):
-            with open(self.file(name), "xb") as file:
-                file.write(content)
-            return True
-        return False
-
-    def refresh(self, name: str, content: bytes) -> None:
-        """Write as many bytes over those of a small file."""
-        if self.remote:
-            locations.write_object(self.file(name), content)
-        else:
-            with open(os.open(self.file(name), os.O_WRONLY | _OWN), "wb") as file:
-                file.write(content)
 
     def replace(self, name: str, content: str | bytes) -> None:
         """Write a small file in one step, over what is there."""
@@ -217,7 +201,7 @@ def _verified(
 def read_manifest(folder: str | Path) -> dict[str, Any] | None:
     """What a finished job has made; None if there is none, JobError as for :meth:`Folder.read_json`."""
     path = locations.join(folder, MANIFEST)
-    return _verified(_plain(path, 0), path, dict, (1, FORMAT))
+    return _verified(_plain(path, 0), path, dict, (1, 2, FORMAT))
 
 
 def shards_of(folder: str | Path) -> list[str] | None:

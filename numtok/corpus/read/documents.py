@@ -51,7 +51,7 @@ def read_batches(source: Source, options: ReadOptions = _DEFAULTS) -> Iterator[T
     except InputError as error:
         if options.on_error == "raise" or isinstance(error, MissingInputError):
             if error.line is not None and source.start:  # of a part: the line of the file
-                error.line += sum(chunk.count(b"\n") for chunk in _before(source))
+                error.line += lines_before(source)
             raise
         reason = f"all from here on is left out: {error.message}"
         yield left_out(source, options, rows, [SkippedRow(error.line, reason)])
@@ -98,6 +98,13 @@ def rows_before(source: Source) -> int:
         is_text = source.format == "txt"
         rows += len(lines) if is_text else sum(1 for line in lines if line.strip(_BLANK))
     return rows
+
+
+def lines_before(source: Source) -> int:
+    """Return the lines of the file in front of the part; 0 for a part of a table."""
+    if not source.start or FORMATS[source.format].cut != "lines":
+        return 0
+    return sum(chunk.count(b"\n") for chunk in _before(source))
 
 
 def _before(source: Source) -> Iterator[bytes]:
