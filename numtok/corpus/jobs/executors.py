@@ -82,7 +82,7 @@ class _Worker:
     def __init__(self, address: Address, threads: int, events: queue.SimpleQueue[Any]) -> None:
         self.shard: Shard | None = None  # that it works on
         self.is_ready = False
-        self._said: BinaryIO = tempfile.TemporaryFile()  # type: ignore[assignment]  # noqa: SIM115
+        self._said: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115
         paths = {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONSAFEPATH": "1"}
         command = [sys.executable, "-m", "numtok.corpus.jobs.worker"]
         try:
