@@ -157,7 +157,7 @@ def _is_file(text: str) -> bool:
     if text == "" or any(map(str.isspace, text)):
         return False
     from numtok.corpus import look
-    from numtok.locations import is_url
+    from numtok.storage import is_url
 
     if is_url(text):
         return text.endswith("/") or look.is_name_of_file(text)

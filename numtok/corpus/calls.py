@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 import pyarrow as pa
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.encode import encode_corpus
 from numtok.corpus.fit import ScaleFit, xval_place
 from numtok.corpus.jobs.request import Encoder, Sharding, is_folder
@@ -175,7 +175,7 @@ def _encode_parts(
         settings = ShardSettings(**options, hash_range=bounds)
         is_folder(output, sharding._replace(shards=1), settings)  # or an error
         share = sharding.for_split(HashRange.parse(bounds, settings.split_seed))
-        folder = locations.join(output, name)
+        folder = storage.join(output, name)
         made[name] = encode_folder(inputs, folder, encoder, settings, share, progress)
         scaled = encoder.tokenizer.with_options(made[name].representations)
         encoder = encoder._replace(tokenizer=scaled, fit=None)

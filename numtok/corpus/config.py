@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.read.find import is_named_pipe
 from numtok.corpus.settings import FileOptions
 from numtok.errors import InputError
@@ -22,7 +22,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
         told = "is a named pipe, which waits until something writes to it; give a file"
         raise InputError(told, name)
     try:
-        with locations.open_file(name) as file:
+        with storage.open_file(name) as file:
             content = tomllib.loads(file.read().decode())
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}; check the path", name) from None

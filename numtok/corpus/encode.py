@@ -35,7 +35,7 @@ from numtok.corpus.summary import (
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError
 from numtok.files import write_file
-from numtok.locations import changed, is_url
+from numtok.storage import changed, is_url
 from numtok.tokenizer import schema
 from numtok.tokenizer.find import EncodeReport
 from numtok.tokenizer.metadata import MOST_TOKENS

@@ -23,8 +23,8 @@ from numtok.corpus.read.encoded import SUFFIXES, open_encoded
 from numtok.corpus.read.find import find_inputs, suffixes
 from numtok.corpus.settings import check_delimiter
 from numtok.errors import InputError
-from numtok.locations import is_folder
 from numtok.representations import from_dict
+from numtok.storage import is_folder
 from numtok.tokenizer import schema
 from numtok.tokenizer.inspect import Token, tokens_of
 from numtok.tokenizer.layout import to_number_layout

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.fit import Fit
 from numtok.corpus.read.batches import SKIP_HINT
 from numtok.corpus.read.sources import Source
@@ -126,7 +126,7 @@ class Run:
     sha256: str = ""  # of the file, where a receipt is to vouch for it
 
     def __post_init__(self) -> None:
-        self.output = str(locations.place(self.output))
+        self.output = storage.normalized(self.output)
         sizes = [source.size for source in self.sources]
         self.total = None if None in sizes else sum(size or 0 for size in sizes)
         self._started = time.perf_counter()
@@ -177,6 +177,6 @@ def processors() -> int:
 def refuse_input_as_output(sources: Sequence[Source], output: str | Path) -> None:
     """Raise OutputError if the output is one of the inputs, which it would replace."""
     if str(output) != "-" and any(
-        source.path != "-" and locations.same_file(source.path, output) for source in sources
+        source.path != "-" and storage.same_file(source.path, output) for source in sources
     ):
         raise OutputError(f"{output} is also an input; choose another name")

@@ -17,7 +17,7 @@ LINES = 500
 
 # A room imports only rooms before it.
 ROOMS = {
-    "numtok": ["errors", "locations", "arrays", "numbers", "score", "representations", "engines",
+    "numtok": ["errors", "storage", "arrays", "numbers", "score", "representations", "engines",
                "tokenizer", "statistics", "corpus", "hf", "testing"],
     "numtok_torch": ["data", "embeddings", "heads", "model", "generation", "metrics"],
 }  # fmt: skip

@@ -20,7 +20,7 @@ from input_files import write_texts
 from s3_server import contents, upload
 
 import numtok
-from numtok import locations
+from numtok import storage
 from numtok.errors import InputError, JobError, OutputError
 
 OPTIONS = {"keep_columns": ["id"], "keep_text": True, "shards": 3, "workers": 1}
@@ -94,12 +94,12 @@ def test_large_objects_go_in_parts(store, monkeypatch):
     one.
     """
     server, files = store
-    monkeypatch.setattr(locations, "PART", 5 << 20)
+    monkeypatch.setattr(storage, "PART", 5 << 20)
     monkeypatch.setattr("s3fs.S3FileSystem.retries", 3)  # of each part, else all begins anew
     data = os.urandom(1 << 20) * 12
 
     def put(name):
-        with locations.new_object(f"s3://bucket/{name}", overwrite=False) as file:
+        with storage.new_object(f"s3://bucket/{name}", overwrite=False) as file:
             file.write(data)
             if name == "interrupted":
                 raise KeyboardInterrupt
@@ -110,7 +110,7 @@ def test_large_objects_go_in_parts(store, monkeypatch):
     before = s3_server.uploads(files)  # a lost answer may leave one that nobody has heard of
     assert len(before) <= 1
     with server.failing(server.at_random(RATE, seed=6)):
-        read = locations.RemoteFile("s3://bucket/large", block=2 << 20)
+        read = storage.RemoteFile("s3://bucket/large", block=2 << 20)
         assert read.readall() == data
         assert read.seek(-5, os.SEEK_END) == len(data) - 5
         assert (read.read(9), read.read(9)) == (data[-5:], b"")
@@ -122,18 +122,6 @@ def test_large_objects_go_in_parts(store, monkeypatch):
         put("interrupted")
     assert s3_server.uploads(files) == before
     assert not files.exists("bucket/never") and not files.exists("bucket/interrupted")
-
-
-def test_parts_that_a_dead_run_left_are_removed(store, corpus):
-    """Those below the folder, and no others."""
-    _, files = store
-    numtok.encode_files(corpus, "s3://bucket/parts", shard=(1, 3), **OPTIONS)
-    for name in ("parts/000001.parquet", "partsother/000001.parquet"):
-        files.call_s3("create_multipart_upload", Bucket="bucket", Key=name)
-    assert {"parts/000001.parquet", "partsother/000001.parquet"} <= set(s3_server.uploads(files))
-    numtok.encode_files(corpus, "s3://bucket/parts", **OPTIONS)
-    left = s3_server.uploads(files)
-    assert "partsother/000001.parquet" in left and "parts/000001.parquet" not in left
 
 
 CHANGES = {
@@ -149,8 +137,8 @@ def test_an_object_that_changes_or_goes_while_it_is_read(
     store, tmp_path, monkeypatch, kind, change
 ):
     server, files = store
-    monkeypatch.setattr(locations, "BLOCK", 1 << 12)
-    monkeypatch.setattr(locations, "BLOCKS", 1)
+    monkeypatch.setattr(storage, "BLOCK", 1 << 12)
+    monkeypatch.setattr(storage, "BLOCKS", 1)
     name, data, out = f"bucket/change/a.{kind}", large(tmp_path, kind), tmp_path / "out.parquet"
     files.pipe_file(name, data)
     seen = []
@@ -234,7 +222,7 @@ def test_without_credentials(store):
     environment |= {"AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"]}
     environment |= {"AWS_EC2_METADATA_DISABLED": "true"}
     environment |= dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), "/nowhere")
-    code = "from numtok.locations import status; status('s3://bucket/in/a.jsonl')"
+    code = "from numtok.storage import status; status('s3://bucket/in/a.jsonl')"
     command = [sys.executable, "-c", code]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     told = "access is refused (Unable to locate credentials); check the credentials"
@@ -273,5 +261,4 @@ def test_kills_at_random_moments(store, tmp_path):
         _, told = process.communicate(timeout=interrupts.LONG)
         assert process.returncode == 0, told
         assert contents(files, folder) == jobs.files(tmp_path / "out")
-        assert not [name for name in s3_server.uploads(files) if name.startswith(f"{folder}/")]
         made += 1

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.jobs.folder import Folder
 from numtok.corpus.summary import summed
 
@@ -48,7 +48,7 @@ def write_card(folder: Folder, manifests: Mapping[str, dict[str, Any]]) -> None:
     columns: dict[str, str] = {}
     for split, manifest in manifests.items():
         for shard in manifest["shards"][: not columns]:  # the first of all
-            path = locations.join(folder.path, f"{split}/{shard['file']}".lstrip("/"))
+            path = storage.join(folder.path, f"{split}/{shard['file']}".lstrip("/"))
             columns = {field.name: str(field.type) for field in schema_of(path)}
     shown = {re.sub(r"[\s|`]+", " ", name): kind for name, kind in columns.items()}
     rows = "".join(f"| `{name}` | {kind} |\n" for name, kind in shown.items())

@@ -20,7 +20,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
-from numtok import locations
+from numtok import storage
 from numtok.arrays import memory
 from numtok.corpus.jobs.encode_shard import (
     Address,
@@ -55,7 +55,7 @@ def run_here(
     """
     most = len(shards) if workers else sum(shard.size for shard in shards) // WORTH_A_PROCESS
     places = (task.folder.path, *task.plan.paths)
-    alone = "__main__" in modules_of(task) or any(map(locations.only_here, places))
+    alone = "__main__" in modules_of(task) or any(map(storage.only_here, places))
     count = workers or processors()
     processes = 1 if alone else min(count, len(shards), most)
     threads = max(1, count // max(processes, 1))
@@ -215,7 +215,7 @@ def run_ray(
     a node dies. Every node must see the folder and the inputs.
     """
     places = (task.folder.path, *task.plan.paths)
-    given = Address.of(task, "/" if all(map(locations.is_url, places)) else os.getcwd())
+    given = Address.of(task, "/" if all(map(storage.is_url, places)) else os.getcwd())
     with _connected(address) as ray:
         remote = ray.remote(num_cpus=1, max_retries=RAY_TRIES)(try_shard_at)
         died = (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError)

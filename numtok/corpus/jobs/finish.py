@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.fit import Fit
 from numtok.corpus.jobs.card import remove_card, write_card
 from numtok.corpus.jobs.folder import (
@@ -59,7 +59,7 @@ def finish_job(output: str | Path, *, check: bool = False) -> Summary:
 def _check(folder: Folder, plan: Plan, receipts: Sequence[Receipt]) -> None:
     saved_tokenizer(folder, plan)
     check = functools.partial(is_damaged, folder)
-    damaged = locations.each(check, receipts, folder.remote)
+    damaged = storage.each(check, receipts, folder.remote)
     wrong = [one for one, is_wrong in zip(receipts, damaged, strict=True) if is_wrong]
     if wrong:
         for receipt in wrong:

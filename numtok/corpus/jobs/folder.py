@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from numtok import locations
+from numtok import storage
 from numtok.errors import InputError, JobError, OutputError
 from numtok.files import is_temporary, remove_leftovers, write_file
 from numtok.options import conform
@@ -43,7 +43,7 @@ class Folder:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.remote = locations.is_url(path)
+        self.remote = storage.is_url(path)
         self.path = str(path).rstrip("/") if self.remote else str(Path(path))
         self.refuse_links(OWN)
 
@@ -52,7 +52,7 @@ class Folder:
 
     def file(self, name: str) -> str:
         """Where the file is."""
-        return locations.join(self.path, name)
+        return storage.join(self.path, name)
 
     def refuse_links(self, *names: str) -> None:
         """JobError if one of the files or folders is a link."""
@@ -63,7 +63,7 @@ class Folder:
     def make(self) -> None:
         """Make the folder, and the one of the job's own files in it."""
         if self.remote:
-            locations.check_writable(self.path)
+            storage.check_writable(self.path)
         else:
             with self._refused("make the folder"):
                 os.makedirs(self.file(OWN), exist_ok=True)
@@ -71,12 +71,12 @@ class Folder:
     def names(self, inner: str = "") -> list[str]:
         """What is in the folder or in one below it, sorted; nothing if it is not there."""
         with self._refused("list the folder"):
-            return locations.names(self.file(inner))
+            return storage.names(self.file(inner))
 
     def size(self, name: str) -> int | None:
         """Bytes of a plain file; None if it is not there."""
         if self.remote:
-            return locations.size(self.file(name))
+            return storage.size(self.file(name))
         try:
             found = os.lstat(self.file(name))
         except OSError:
@@ -86,7 +86,7 @@ class Folder:
     def remove(self, name: str) -> None:
         """Remove a file or a folder, if it is there."""
         with self._refused(f"remove {name}"):
-            locations.remove(self.file(name))
+            storage.remove(self.file(name))
 
     def make_way(self, name: str) -> None:
         """Remove a link or a pipe: what is to be written replaces it, and not what it names."""
@@ -96,7 +96,6 @@ class Folder:
     def remove_leftovers(self) -> None:
         """Remove what runs that died had written of shards; once all shards are done."""
         if self.remote:
-            locations.abandon_uploads(self.path)
             return
         for inner in ("", OWN):
             for name in filter(is_temporary, self.names(inner)):
@@ -144,8 +143,8 @@ class Folder:
 
 def _plain(path: str, how: int) -> bytes | None:
     """All of a plain file: nobody may ever write to a pipe."""
-    if locations.is_url(path):
-        return locations.read_object(path)
+    if storage.is_url(path):
+        return storage.read_object(path)
     try:
         descriptor = os.open(path, os.O_RDONLY | _ANY | how)
     except (FileNotFoundError, NotADirectoryError):
@@ -200,7 +199,7 @@ def _verified(
 
 def read_manifest(folder: str | Path) -> dict[str, Any] | None:
     """What a finished job has made; None if there is none, JobError as for :meth:`Folder.read_json`."""
-    path = locations.join(folder, MANIFEST)
+    path = storage.join(folder, MANIFEST)
     return _verified(_plain(path, 0), path, dict, (1, 2, FORMAT))
 
 
@@ -210,23 +209,23 @@ def shards_of(folder: str | Path) -> list[str] | None:
     """
     manifest = read_manifest(folder)
     if manifest is None:
-        if locations.exists(locations.join(folder, PLAN)):
+        if storage.status(storage.join(folder, PLAN)) is not None:
             raise InputError(
                 "its job is not finished, so that documents are missing; run the same job again,"
                 " or finish it",
                 str(folder),
             )
         return None
-    path = locations.join(folder, MANIFEST)
+    path = storage.join(folder, MANIFEST)
     listed = conform(manifest.get("shards", []), list[dict[str, Any] | None], path, JobError)
     names = [str(shard.get("file")) for shard in listed if shard]
     if strange := [name for name in names if not SHARD.fullmatch(name)]:
         raise JobError(f"names {strange[0]!r}, which is no shard", path)
-    return [locations.join(folder, name) for name in names]
+    return [storage.join(folder, name) for name in names]
 
 
 def saved_beside(path: str | Path) -> str | None:
     """The tokenizer.json of the job that a folder, or a file in it, belongs to; or None."""
-    folder = path if locations.is_folder(path) else os.path.dirname(path)
-    found = locations.join(folder, f"{TOKENIZER}/tokenizer.json")
-    return found if locations.is_file(found) else None
+    folder = path if storage.is_folder(path) else os.path.dirname(path)
+    found = storage.join(folder, f"{TOKENIZER}/tokenizer.json")
+    return found if storage.is_file(found) else None

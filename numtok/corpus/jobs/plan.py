@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 import pyarrow.ipc
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.fit import FIT_FILES, Fit, sample_files
 from numtok.corpus.jobs.card import remove_card
 from numtok.corpus.jobs.cut import Part, cut, cut_again
@@ -319,8 +319,8 @@ def _with_current_inputs(plan: Plan, request: Request) -> Plan:
 
 
 def _tags(sources: Sequence[Source]) -> list[str]:
-    remote = any(locations.is_url(source.path) for source in sources)
-    return locations.each(lambda source: identify(source.path)[1], sources, remote)
+    remote = any(storage.is_url(source.path) for source in sources)
+    return storage.each(lambda source: identify(source.path)[1], sources, remote)
 
 
 def _fitted(request: Request) -> tuple[Tokenizer, Fit | None]:

@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.jobs.folder import OWN, Folder
 from numtok.corpus.jobs.plan import Plan, Shard
 from numtok.errors import JobError
@@ -76,12 +76,12 @@ def read_receipts(folder: Folder, plan: Plan) -> list[Receipt]:
     """Return the receipts of the shards that are done, in their order."""
     names = set(folder.names(OWN))
     there = [shard for shard in plan.shards if f"{shard.name}.json" in names]
-    found = locations.each(functools.partial(read_receipt, folder, plan), there, folder.remote)
+    found = storage.each(functools.partial(read_receipt, folder, plan), there, folder.remote)
     return [receipt for receipt in found if receipt is not None]
 
 
 def is_damaged(folder: Folder, receipt: Receipt) -> bool:
     """Whether the file of a shard has another SHA-256 than its receipt."""
-    with locations.open_file(folder.file(receipt.file)) as file:
+    with storage.open_file(folder.file(receipt.file)) as file:
         made = hashlib.file_digest(file, "sha256")  # type: ignore[arg-type]  # it can be read into
     return made.hexdigest() != receipt.sha256

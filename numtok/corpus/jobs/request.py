@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.encode import refuse_own_names, rows_for
 from numtok.corpus.fit import ScaleFit
 from numtok.corpus.read.documents import check_formats
@@ -81,9 +81,9 @@ def is_folder(output: str | Path, sharding: Sharding, settings: EncodeSettings) 
     named_like_one = name.lower().endswith(ENDS)
     if name.endswith(("/", os.sep)):
         return True
-    if not (locations.is_url(name) and named_like_one) and locations.is_folder(name):
+    if not (storage.is_url(name) and named_like_one) and storage.is_folder(name):
         return True
-    like_a_file = name == "-" or named_like_one or locations.is_file(name)
+    like_a_file = name == "-" or named_like_one or storage.is_file(name)
     if asked and like_a_file:
         raise OutputError(
             f"{name} is a file, or named like one, but the options for shards are for a"
@@ -153,7 +153,7 @@ def refuse_inputs_within(sources: Sequence[Source], folder: str) -> None:
     """``OutputError`` if an input lies in the folder that is written."""
 
     def resolved(path: str) -> str:
-        return path if locations.is_url(path) else os.path.realpath(path)
+        return path if storage.is_url(path) else os.path.realpath(path)
 
     for source in sources:
         if resolved(source.path).startswith(resolved(folder).rstrip("/") + "/"):

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.read.batches import (
     ReadOptions,
     TextBatch,
@@ -40,7 +40,7 @@ class ArrowFile:
 
     def __init__(self, path: str, name: str | None = None) -> None:
         self.name = name or path
-        self._source = locations.for_arrow(path) if locations.is_url(path) else pa.OSFile(path)
+        self._source = storage.for_arrow(path) if storage.is_url(path) else pa.OSFile(path)
         self.size: int = self._source.size()
         self._is_stream = self._source.read(6) != b"ARROW1"
         self._source.seek(0)

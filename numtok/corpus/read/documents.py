@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, left_out
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.sources import Source, named_errors
@@ -62,7 +62,7 @@ def line_start(path: str, position: int, size: int) -> int:
     if position == 0:
         return 0
     at = position - 1
-    with locations.open_file(path, _CHUNK) as file:
+    with storage.open_file(path, _CHUNK) as file:
         file.seek(at)
         while at < size and (chunk := file.read(_CHUNK)):
             if (found := chunk.find(b"\n")) >= 0:
@@ -110,7 +110,7 @@ def lines_before(source: Source) -> int:
 def _before(source: Source) -> Iterator[bytes]:
     """The bytes of the file in front of the part."""
     left = source.start
-    with locations.open_file(source.path) as file:
+    with storage.open_file(source.path) as file:
         while left and (chunk := file.read(min(_CHUNK, left))):
             left -= len(chunk)
             yield chunk

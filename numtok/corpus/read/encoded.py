@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.read.arrow import ArrowFile
 from numtok.corpus.read.batches import decoded
 from numtok.corpus.read.parquet import PAGE_BUFFER, bounded_batches, open_parquet
@@ -143,7 +143,7 @@ def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:
     """
     path = str(path)
     with named_errors(Source(path, _KIND)):
-        with locations.open_file(path, locations.SMALL_BLOCK) as file:
+        with storage.open_file(path, storage.SMALL_BLOCK) as file:
             magic = file.read(6)
         if magic.startswith(b"PAR1"):
             return _Parquet(path, at_random)

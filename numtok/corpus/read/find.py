@@ -8,12 +8,12 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.jobs.folder import MANIFEST, OWN, PLAN, shards_of
 from numtok.corpus.read.formats import SUFFIXES
 from numtok.corpus.read.sources import COMPRESSIONS, Source
 from numtok.errors import InputError
-from numtok.locations import is_url
+from numtok.storage import is_url
 
 # A folder written by the `datasets` library has these beside its .arrow files; they hold no
 # documents.
@@ -78,14 +78,14 @@ def _expand(item: str, asked: str | None) -> list[Source]:
     """The sources of one argument; a file that really has ``*`` in its name wins over the glob."""
     if item == "-":
         return [Source("-", asked or "jsonl")]
-    found = locations.status(item)
+    found = storage.status(item)
     if found is not None and found.is_folder:
         return _folder(item.rstrip("/") or "/", asked)
     if found is not None or os.path.lexists(item):
         return [_file(item, asked, found and found.size)]
     if glob.has_magic(item):
         if is_url(item):
-            hits = locations.files_below(item, pattern=True)
+            hits = storage.files_below(item, pattern=True)
         else:
             names = sorted(glob.glob(item, recursive=True))
             hits = {name: None for name in names if not os.path.isdir(name)}
@@ -101,7 +101,7 @@ def _expand(item: str, asked: str | None) -> list[Source]:
 
 def _folder(folder: str, asked: str | None) -> list[Source]:
     """All files of known (or the asked) format below ``folder``; of a job, its shards alone."""
-    sizes = locations.files_below(folder) if is_url(folder) else dict.fromkeys(_walk(folder))
+    sizes = storage.files_below(folder) if is_url(folder) else dict.fromkeys(_walk(folder))
     of_a_job = (file for file in sizes if file.endswith((f"/{PLAN}", f"/{MANIFEST}")))
     jobs = tuple({file.rpartition(f"/{OWN}/")[0] for file in of_a_job})
     shards = [file for job in jobs for file in shards_of(job) or ()]

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from numtok import locations
+from numtok import storage
 from numtok.arrays import memory
 from numtok.corpus.read.batches import (
     ReadOptions,
@@ -28,7 +28,7 @@ def open_parquet(path: str, buffer_size: int = 0) -> pq.ParquetFile:
     column are read at once, 0 for all of the row group.
     """
     return pq.ParquetFile(
-        locations.for_arrow(path),
+        storage.for_arrow(path),
         pre_buffer=False,
         buffer_size=buffer_size,
         page_checksum_verification=True,

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from numtok import locations
+from numtok import storage
 from numtok.errors import InputError, MissingInputError
 
 COMPRESSIONS = {"gz": "gzip", "zst": "zstd", "bz2": "bz2", "xz": "xz"}
@@ -44,7 +44,7 @@ class Source:
 
 def identify(path: str) -> tuple[int, str]:
     """(size, a tag that changes with the content) of an input; MissingInputError without one."""
-    found = locations.status(path)
+    found = storage.status(path)
     if found is None:
         raise MissingInputError("is not there any more; check the path", path)
     return found.size or 0, found.tag
@@ -167,7 +167,7 @@ class ByteStream:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.raw: BinaryIO = (
-            sys.stdin.buffer if source.path == "-" else locations.open_file(source.path)
+            sys.stdin.buffer if source.path == "-" else storage.open_file(source.path)
         )
         if source.start:
             self.raw.seek(source.start)

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.write.sinks import FORMATS, ROW_GROUP_BYTES, Sink, SinkOptions
 from numtok.errors import OutputError, SchemaError
 from numtok.files import new_file
@@ -148,7 +148,7 @@ def open_writer(
     :class:`numtok.corpus.settings.EncodeOptions`; ``texts``: the first column is all that has to be
     written; ``durable``: a complete file outlasts a power cut. OutputError if the file exists, the options make no sense, or the disk refuses.
     """
-    path = str(locations.place(path))
+    path = storage.normalized(path)
     kind, codec = check_options(path, format, compression, texts)
     options = SinkOptions(codec, row_group_bytes, tensors, stream=path == STDOUT, exact=texts)
     with contextlib.ExitStack() as stack:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from numtok.errors import OutputError
 from numtok.files import new_file
-from numtok.locations import is_url
+from numtok.storage import is_url
 
 Values = npt.NDArray[Any]
 Dtypes = Mapping[str, np.dtype[Any]]
