@@ -16,9 +16,8 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
-from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
+from numtok.corpus.ordered_pipeline import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.pack import FileRows, PackedRows, TokenLayoutRows
-from numtok.corpus.pieces import Piece, Reader, join_small, located
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import check_formats
 from numtok.corpus.read.find import find_inputs
@@ -32,6 +31,7 @@ from numtok.corpus.summary import (
     quarantine,
     refuse_input_as_output,
 )
+from numtok.corpus.text_chunks import Reader, TextChunk, join_small, located
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError
 from numtok.files import write_file
@@ -158,7 +158,7 @@ class _Encoder:
         self._encoded = pa.schema([*own, *kept], {**own.metadata, **metadata})
         self.rows = rows_for(settings, self._encoded, tokenizer)
 
-    def __call__(self, piece: Piece) -> EncodedBatch:
+    def __call__(self, piece: TextChunk) -> EncodedBatch:
         how, batch = self.settings, piece.batch
         with located(batch):
             encoded, report = self._tokenizer.encode_with_report(
@@ -224,8 +224,8 @@ def _sink(
 
 
 def _fitted(
-    fit: ScaleFit, tokenizer: Tokenizer, reader: Reader, pieces: Iterable[Piece]
-) -> tuple[Tokenizer, Iterable[Piece], Fit]:
+    fit: ScaleFit, tokenizer: Tokenizer, reader: Reader, pieces: Iterable[TextChunk]
+) -> tuple[Tokenizer, Iterable[TextChunk], Fit]:
     """The tokenizer with its scale; and all pieces, of which a pipe gives the first once."""
     batches: Iterable[TextBatch]
     if any(source.size is None for source in reader.sources):

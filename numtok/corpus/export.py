@@ -22,7 +22,7 @@ from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import check_choice
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run
-from numtok.corpus.unpack import EncodedPiece, encoded_rows
+from numtok.corpus.unpack import EncodedChunk, encoded_rows
 from numtok.corpus.write.streams import AS_BITS, CODES, Streams, open_streams
 from numtok.errors import SchemaError
 from numtok.representations.columns import Column
@@ -167,7 +167,7 @@ def _stored(column: Column, metadata: dict[str, Any]) -> np.dtype[Any]:
 
 def _in_token_layout(
     sources: Sequence[Source], first: dict[str, Any], end: int | None
-) -> Iterator[EncodedPiece]:
+) -> Iterator[EncodedChunk]:
     """All rows, with the end token after each, if there is one."""
     path = ""
     for piece in encoded_rows(sources, BATCH_BYTES):

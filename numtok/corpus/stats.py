@@ -19,8 +19,7 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
-from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
-from numtok.corpus.pieces import Piece, join_small, located
+from numtok.corpus.ordered_pipeline import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import check_formats, columns_with_numbers, read_batches
@@ -29,7 +28,8 @@ from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Cells, Template
 from numtok.corpus.settings import check_delimiter
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, processors
-from numtok.corpus.unpack import EncodedPiece, encoded_pieces
+from numtok.corpus.text_chunks import TextChunk, join_small, located
+from numtok.corpus.unpack import EncodedChunk, encoded_chunks
 from numtok.errors import InputError, NumtokError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
@@ -141,9 +141,9 @@ def _total(run: Run, how: ReadOptions, tokenizer: Tokenizer, workers: int | None
     return total
 
 
-def _counted_piece(tokenizer: Tokenizer, piece: Piece | EncodedPiece) -> tuple[Statistics, int]:
+def _counted_piece(tokenizer: Tokenizer, piece: TextChunk | EncodedChunk) -> tuple[Statistics, int]:
     """What it counts, and how far all inputs are read; called from several threads."""
-    if isinstance(piece, EncodedPiece):
+    if isinstance(piece, EncodedChunk):
         return statistics_of_encoded(piece.batch, piece.path), piece.read
     with located(piece.batch):
         return counted(piece.batch.texts, tokenizer, piece.batch.cells), piece.read
@@ -174,26 +174,26 @@ def _front(texts: pa.Array, limit: int) -> pa.Array:
     return TextRows.of([text[: text.rfind(" ") + 1] or text]).array
 
 
-def _pieces(sources: Sequence[Source], how: ReadOptions) -> Iterator[Piece | EncodedPiece]:
+def _pieces(sources: Sequence[Source], how: ReadOptions) -> Iterator[TextChunk | EncodedChunk]:
     read, found = 0, how.text_column is None and how.template is None
     for are_encoded, some in itertools.groupby(sources, lambda one: found and is_encoded(one)):
         group = list(some)
         if are_encoded:
-            yield from encoded_pieces(group, how.batch_bytes, read)
+            yield from encoded_chunks(group, how.batch_bytes, read)
         else:
             yield from join_small(_texts(group, how, read))
         read += sum(source.size or 0 for source in group)
 
 
-def _texts(sources: Sequence[Source], how: ReadOptions, read: int) -> Iterator[Piece]:
+def _texts(sources: Sequence[Source], how: ReadOptions, read: int) -> Iterator[TextChunk]:
     for source in sources:
         for texts in read_batches(source, how):
-            yield Piece(texts, read + texts.position)
+            yield TextChunk(texts, read + texts.position)
         read += source.size or 0
 
 
-def _size(piece: Piece | EncodedPiece) -> int:
-    return int(piece.batch.texts.nbytes if isinstance(piece, Piece) else piece.batch.nbytes)
+def _size(piece: TextChunk | EncodedChunk) -> int:
+    return int(piece.batch.texts.nbytes if isinstance(piece, TextChunk) else piece.batch.nbytes)
 
 
 def is_encoded(source: Source) -> bool:

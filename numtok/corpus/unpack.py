@@ -37,7 +37,7 @@ def is_packed(schema: pa.Schema) -> bool:
     return METADATA_KEY in (schema.metadata or {}) and read_metadata(schema)["pack"] is not None
 
 
-class EncodedPiece(NamedTuple):
+class EncodedChunk(NamedTuple):
     """Some documents, their file, and the stored bytes of all inputs up to their end."""
 
     batch: pa.RecordBatch
@@ -47,7 +47,7 @@ class EncodedPiece(NamedTuple):
 
 def encoded_rows(
     sources: Sequence[Source], batch_bytes: int, read: int = 0
-) -> Iterator[EncodedPiece]:
+) -> Iterator[EncodedChunk]:
     """The rows of encoded files, as they are stored, in order; ``read`` bytes were read before."""
     for source in sources:
         size, rows = source.size or 0, 0
@@ -55,13 +55,13 @@ def encoded_rows(
             for batch in file.batches(batch_bytes):
                 rows += batch.num_rows
                 done = read + size * rows // max(file.rows or rows, 1)
-                yield EncodedPiece(batch, source.name, done)
+                yield EncodedChunk(batch, source.name, done)
         read += size
 
 
-def encoded_pieces(
+def encoded_chunks(
     sources: Sequence[Source], batch_bytes: int, read: int = 0
-) -> Iterator[EncodedPiece]:
+) -> Iterator[EncodedChunk]:
     """The same with packed rows as documents. SchemaError for rows that do not hold together."""
     rows = encoded_rows(sources, batch_bytes, read)
     for path, pieces in itertools.groupby(rows, lambda piece: piece.path):

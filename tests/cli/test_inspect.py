@@ -18,7 +18,7 @@ from pages import HOSTILE, page_data
 from places import SAMPLE
 
 import numtok
-from numtok.corpus.look import stored_row, text_of
+from numtok.corpus.row_viewer import stored_row, text_of
 from numtok.errors import InputError
 from numtok.representations import REPRESENTATIONS, Column, QuantileBins, SingleToken
 from numtok.representations.values import numbers_from_floats

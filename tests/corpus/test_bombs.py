@@ -19,7 +19,7 @@ ZEROS = b"0" * (8 << 20)
 SCRIPT = r"""
 import json, re, resource, sys
 import numtok
-from numtok.corpus.look import stored_row
+from numtok.corpus.row_viewer import stored_row
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import read_batches
 from numtok.corpus.read.find import find_inputs

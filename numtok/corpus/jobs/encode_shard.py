@@ -14,10 +14,10 @@ from numtok.corpus.encode import ShardSchema, encode_sources
 from numtok.corpus.jobs.folder import PLAN, Folder
 from numtok.corpus.jobs.plan import Plan, Shard, as_json, saved_tokenizer
 from numtok.corpus.jobs.receipt import Counts, Receipt, SkippedRow
-from numtok.corpus.pieces import Reader
 from numtok.corpus.read.documents import lines_before, rows_before
 from numtok.corpus.read.sources import Source
 from numtok.corpus.summary import Progress, Run
+from numtok.corpus.text_chunks import Reader
 from numtok.errors import JobError, NumtokError
 from numtok.tokenizer.tokenizer import Tokenizer
 

@@ -37,9 +37,9 @@ from numtok.corpus.jobs.folder import (
     digest,
 )
 from numtok.corpus.jobs.request import FILE_SUFFIXES, Request
-from numtok.corpus.pieces import Reader
 from numtok.corpus.read.sources import Source, identify
 from numtok.corpus.settings import ShardSettings
+from numtok.corpus.text_chunks import Reader
 from numtok.errors import JobError, MissingInputError, NumtokError, OutputError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import Representation, from_dict

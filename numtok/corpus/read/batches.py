@@ -135,14 +135,14 @@ class ReadOptions:
         return list(dict.fromkeys([*first, *self.keep_columns]))
 
 
-def left_out(
+def skipped_batch(
     source: Source,
     options: ReadOptions,
     row: int,
     bad: Sequence[SkippedRow],
     position: int | None = None,
 ) -> TextBatch:
-    """A batch of nothing but rows that were left out."""
+    """Return a batch without rows, which tells of rows that were skipped."""
     kept = {name: pa.nulls(0, options.kept_types.get(name)) for name in options.keep_columns}
     texts, read = pa.array([], pa.large_string()), source.size or 0
     return TextBatch(texts, kept, row, read if position is None else position, source, tuple(bad))
@@ -318,7 +318,7 @@ def decoded(batch: pa.RecordBatch, batch_bytes: int, source: Source) -> Iterator
         field.with_type(kind or field.type) for field, kind in zip(batch.schema, types, strict=True)
     ]
     schema = pa.schema(fields, batch.schema.metadata)
-    for start, stop in stretches(sizes, batch_bytes):
+    for start, stop in split_by_size(sizes, batch_bytes):
         part = zip(batch.slice(start, stop - start).columns, types, strict=True)
         columns = [_plain(column, kind) if kind else column for column, kind in part]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -395,7 +395,7 @@ def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
     if rows <= 1 or batch.texts.nbytes <= 2 * batch_bytes:
         yield batch
         return
-    for start, stop in stretches(_value_lengths(batch.texts), batch_bytes):
+    for start, stop in split_by_size(_value_lengths(batch.texts), batch_bytes):
         kept = {name: column.slice(start, stop - start) for name, column in batch.kept.items()}
         texts = batch.texts.slice(start, stop - start)
         first, bad = batch.first_row + start, batch.bad if start == 0 else ()
@@ -405,8 +405,13 @@ def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
         )
 
 
-def stretches(lengths: npt.NDArray[Any], batch_bytes: int) -> Iterator[tuple[int, int]]:
-    """(first row, the one after the last) of stretches of at most ``batch_bytes``, or of one row."""
+def split_by_size(lengths: npt.NDArray[Any], batch_bytes: int) -> Iterator[tuple[int, int]]:
+    """Yield (first row, the one after the last) of runs of rows of at most ``batch_bytes``, or of one
+    longer row.
+
+    >>> list(split_by_size(np.array([3, 3, 9, 1]), 6))
+    [(0, 2), (2, 3), (3, 4)]
+    """
     ends = np.cumsum(lengths, dtype=np.int64)
     start = 0
     while start < len(ends):

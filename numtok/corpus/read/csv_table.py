@@ -24,7 +24,7 @@ from numtok.corpus.read.batches import (
     TextBatch,
     checked_batches,
     is_bytes,
-    left_out,
+    skipped_batch,
 )
 from numtok.corpus.read.lines import BOM, refuse_utf16
 from numtok.corpus.read.sources import ByteStream, Source
@@ -160,7 +160,7 @@ def read_csv(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
             yield from checked_batches(source, batch, wanted, row, block.position, options)
             row += batch.num_rows
             if bad:
-                yield left_out(source, options, row, bad, block.position)
+                yield skipped_batch(source, options, row, bad, block.position)
                 row += len(bad)
 
 

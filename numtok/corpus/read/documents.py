@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from numtok import storage
-from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, left_out
+from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, skipped_batch
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.sources import Source, named_errors
 from numtok.corpus.read.template import ROW, Cells, Template, as_texts
@@ -54,7 +54,7 @@ def read_batches(source: Source, options: ReadOptions = _DEFAULTS) -> Iterator[T
                 error.line += lines_before(source)
             raise
         reason = f"all from here on is left out: {error.message}"
-        yield left_out(source, options, rows, [SkippedRow(error.line, reason)])
+        yield skipped_batch(source, options, rows, [SkippedRow(error.line, reason)])
 
 
 def line_start(path: str, position: int, size: int) -> int:

@@ -22,7 +22,7 @@ from numtok.errors import NumtokError
 SMALL_BYTES = 1 << 16  # smaller batches cost more than what is in them, and are joined
 
 
-class Piece(NamedTuple):
+class TextChunk(NamedTuple):
     """A batch, and the stored bytes of all inputs up to its end."""
 
     batch: TextBatch
@@ -51,13 +51,13 @@ class Reader:
 
     def with_kept_columns(
         self, names: Sequence[str], known: Sequence[pa.Field] | None = None
-    ) -> tuple[Iterable[Piece], list[pa.Field]]:
+    ) -> tuple[Iterable[TextChunk], list[pa.Field]]:
         """(pieces, kept columns): their types are those of the first batch, or ``known``."""
         types: dict[str, pa.DataType] = {field.name: field.type for field in known or ()}
         pieces = self._pieces(tuple(names), types)
         if not names or known is not None:
             return pieces, list(known or ())
-        first: list[Piece] = []
+        first: list[TextChunk] = []
         for piece in pieces:  # one whose rows were all left out has no types
             first.append(piece)
             if len(piece.batch.texts):
@@ -67,7 +67,7 @@ class Reader:
         fields = [pa.field(name, dtype) for name, dtype in types.items()]
         return itertools.chain(first, pieces), fields
 
-    def _pieces(self, names: tuple[str, ...], types: dict[str, pa.DataType]) -> Iterator[Piece]:
+    def _pieces(self, names: tuple[str, ...], types: dict[str, pa.DataType]) -> Iterator[TextChunk]:
         done = 0
         for source in self.sources:
             how = dataclasses.replace(self.how, keep_columns=names, kept_types=dict(types))
@@ -77,7 +77,7 @@ class Reader:
                 if self._documents is not None:
                     batch = batch.take(np.flatnonzero(self._documents.contains(batch.texts)))
                 self._count(batch)
-                yield Piece(batch, done + batch.position)
+                yield TextChunk(batch, done + batch.position)
             done += source.size or 0
 
     def _count(self, batch: TextBatch) -> None:
@@ -112,11 +112,11 @@ def _size(batch: TextBatch) -> int:
     return sum(column.nbytes for column in (batch.texts, *batch.kept.values()))
 
 
-def join_small(pieces: Iterable[Piece]) -> Iterator[Piece]:
+def join_small(pieces: Iterable[TextChunk]) -> Iterator[TextChunk]:
     """Yield the same documents, with batches of less than ``SMALL_BYTES`` joined to larger ones: a
     folder of tiny files gives a batch for each. An error comes after the documents before it.
     """
-    waiting: list[Piece] = []
+    waiting: list[TextChunk] = []
     size = 0
     try:
         for piece in pieces:
@@ -135,10 +135,10 @@ def join_small(pieces: Iterable[Piece]) -> Iterator[Piece]:
     yield from _joined(waiting)
 
 
-def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
+def _joined(pieces: Sequence[TextChunk]) -> Iterator[TextChunk]:
     """Yield one piece with the rows of all; nothing of none."""
     filled = [piece for piece in pieces if len(piece.batch.texts)] or pieces[-1:]
     if len(filled) > 1:
-        yield Piece(joined([piece.batch for piece in filled]), pieces[-1].read)
+        yield TextChunk(joined([piece.batch for piece in filled]), pieces[-1].read)
     else:
         yield from filled
