@@ -123,8 +123,8 @@ class _Decoder:
 
 
 def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
-    """The tokenizer of an encoded file: the source tokenizer with the representations and the
-    grammar that stand in the file's metadata.
+    """Return the tokenizer of an encoded file: the source tokenizer with the representations and
+    the grammar that stand in the file's metadata.
 
     Args:
         path: of the file, or of a folder of shards.

@@ -44,7 +44,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 
 class EncodedBatch(NamedTuple):
-    """A piece once it is encoded, without its texts, which nobody needs any more."""
+    """A chunk of text once it is encoded, without its texts."""
 
     rows: pa.RecordBatch
     report: EncodeReport
@@ -73,7 +73,7 @@ def encode_corpus(
     found = [None if source.size is None else identify(source.path) for source in sources]
 
     def check_inputs() -> None:
-        """What is shorter now, or other, was read in part."""
+        """Raise InputError for an input that is shorter now, or other, and so was read in part."""
         for source, before in zip(sources, found, strict=True):
             if before is not None:
                 now = identify(source.path)
@@ -107,8 +107,8 @@ def encode_sources(
     shard_schema: ShardSchema | None = None,
     check_inputs: Callable[[], None] = lambda: None,
 ) -> tuple[Summary, Reader]:
-    """:func:`encode_corpus` for sources that are found and options that are checked; with a
-    ``shard_schema``, the digest of the file is taken.
+    """Encode sources that are found, by options that are checked, as :func:`encode_corpus` does. With
+    a ``shard_schema``, the digest of the file is taken.
     """
     summary, reader = Summary(), Reader(run.sources, settings)
     pieces, kept = reader.with_kept_columns(
@@ -134,8 +134,8 @@ def encode_sources(
 
 
 def rows_for(settings: EncodeSettings, encoded: pa.Schema, tokenizer: Tokenizer) -> FileRows:
-    """How the batches of a schema become the rows of a file; TokenizerError if they are to be packed
-    and the tokenizer has no such end token.
+    """Return how the batches of a schema become the rows of a file; TokenizerError if they are to
+    be packed and the tokenizer has no such end token.
     """
     if settings.pack is not None:
         end = end_token(tokenizer, settings.end_token)
@@ -144,7 +144,7 @@ def rows_for(settings: EncodeSettings, encoded: pa.Schema, tokenizer: Tokenizer)
 
 
 class _Encoder:
-    """Encodes one piece, from several threads; ``rows`` says how it is laid out in the file."""
+    """Encodes chunks of text, from several threads; ``rows`` makes of them the rows of the file."""
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ def _sink(
     check_inputs: Callable[[], None],
     for_receipt: bool,
 ) -> Iterator[Sink[EncodedBatch]]:
-    """The output, and the counts of what is in it; for a receipt, also its digest."""
+    """Open the output; count what is written, and for a receipt take the digest of the file."""
     how, rows = encoder.settings, encoder.rows
     options = (how.output_format, how.compression, how.overwrite)
     with open_writer(run.output, rows.schema, *options, tensors=how.tensors) as writer:
@@ -226,7 +226,7 @@ def _sink(
 def _fitted(
     fit: ScaleFit, tokenizer: Tokenizer, reader: Reader, pieces: Iterable[TextChunk]
 ) -> tuple[Tokenizer, Iterable[TextChunk], Fit]:
-    """The tokenizer with its scale; and all pieces, of which a pipe gives the first once."""
+    """Return the tokenizer with its scale, all chunks of text, and what the scale was found on."""
     batches: Iterable[TextBatch]
     if any(source.size is None for source in reader.sources):
         batches, pieces = sample_stream(pieces, lambda piece: piece.batch)
@@ -239,7 +239,9 @@ def _fitted(
 
 
 def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
-    """A kept column must not look like one of numtok's, be it written this time or not."""
+    """Raise InputError for a kept column that looks like one of numtok's, be it written this time
+    or not.
+    """
     own = {
         *schema.columns_of(tokenizer.representations, True, "number", False),
         *schema.columns_of(tokenizer.representations, True, "token", True),

@@ -103,7 +103,9 @@ class _Scaling(NamedTuple):
 
 
 def _encoder(source: Any, engine: Any, asked: Mapping[str, Any], scaling: _Scaling) -> Encoder:
-    """The tokenizer, made of what was ``asked`` unless it is made already, and how to fit it."""
+    """Return the tokenizer, made of what was ``asked`` unless it is made already, and how to fit
+    it.
+    """
     own, numbers = isinstance(source, Tokenizer), asked["numbers"]
     if own and (wrong := [name for name, value in asked.items() if value is not None]):
         raise TokenizerError(
@@ -166,7 +168,7 @@ def _encode_parts(
     options: EncodeOptions,
     hash_ranges: Mapping[str, str],
 ) -> Summary:
-    """Into a folder for each split, one after the other, all with the scale of the first."""
+    """Encode into a folder for each split, one after the other, all with the scale of the first."""
     from numtok.corpus.jobs.finish import finish_splits
     from numtok.corpus.jobs.job import encode_folder
 
@@ -187,7 +189,7 @@ def _encode_parts(
 def _scaled(
     chosen: Sequence[Representation], by_name: bool, asked: _Scaling
 ) -> tuple[Sequence[Representation], ScaleFit | None]:
-    """The representations with xVal's scale, if it is given; and how to fit what is not."""
+    """Return the representations with xVal's scale, if it is given; and how to fit what is not."""
     find = any(one not in (None, False) for one in asked)
     find = find or (by_name and any(representation.has_scale for representation in chosen))
     if asked.scale is not None:

@@ -146,7 +146,7 @@ def _end(
 
 
 def _columns(schema: pa.Schema) -> dict[str, Column]:
-    """All columns with one value per token in token layout, texts excepted; the ids first."""
+    """Return all columns with one value per token in token layout, texts excepted; the ids first."""
     tokens = token_schema(schema) if read_metadata(schema)["layout"] == "number" else schema
     known = declared_columns(tokens)
     stored = (known[name] for name in tokens.names if name in known)
@@ -168,7 +168,7 @@ def _stored(column: Column, metadata: dict[str, Any]) -> np.dtype[Any]:
 def _in_token_layout(
     sources: Sequence[Source], first: dict[str, Any], end: int | None
 ) -> Iterator[EncodedChunk]:
-    """All rows, with the end token after each, if there is one."""
+    """Yield all rows, with the end token after each, if there is one."""
     path = ""
     for piece in encoded_rows(sources, BATCH_BYTES):
         if piece.path != path:

@@ -142,7 +142,7 @@ def _total(run: Run, how: ReadOptions, tokenizer: Tokenizer, workers: int | None
 
 
 def _counted_piece(tokenizer: Tokenizer, piece: TextChunk | EncodedChunk) -> tuple[Statistics, int]:
-    """What it counts, and how far all inputs are read; called from several threads."""
+    """Return the counts of a chunk, and how far all inputs are read; called from several threads."""
     if isinstance(piece, EncodedChunk):
         return statistics_of_encoded(piece.batch, piece.path), piece.read
     with located(piece.batch):
@@ -164,7 +164,7 @@ def counted(texts: pa.Array, tokenizer: Tokenizer, cells: Cells | None = None) -
 
 
 def _front(texts: pa.Array, limit: int) -> pa.Array:
-    """The first rows of up to ``limit`` bytes; or the front of the first, up to a space."""
+    """Return the first rows of up to ``limit`` bytes; or the front of the first, up to a space."""
     rows = TextRows.of(texts)
     count = int(np.searchsorted(rows.offsets, rows.offsets[0] + limit, side="right")) - 1
     if count > 0 or not len(rows):
@@ -206,7 +206,7 @@ def is_encoded(source: Source) -> bool:
 
 
 def statistics_of_encoded(batch: pa.RecordBatch, path: str = "") -> Statistics:
-    """Of one batch with its metadata: the text of each number where it was kept, else its float64;
+    """Count the numbers of one batch with its metadata: by the text of each number where it was kept, else its float64;
     SchemaError if it lacks a column.
     """
     batch = to_number_layout(batch)

@@ -96,7 +96,7 @@ class Summary(EncodeReport):
 
     @classmethod
     def of_splits(cls, made: dict[str, Summary], output: str) -> Summary:
-        """The counts of all added up; what there is one of is that of the first."""
+        """Return the counts of all added up; what there is one of is that of the first."""
         first, *others = made.values()
         total = dataclasses.replace(first)
         for other in others:
@@ -143,7 +143,7 @@ class Run:
             self.progress(Progress(self.read, self.total, *done, self.seconds))
 
     def complete(self, summary: Summary) -> Summary:
-        """``summary`` with what this run counted."""
+        """Return ``summary`` with what this run counted."""
         vars(summary).update(vars(self.report))
         summary.output, summary.output_bytes = str(self.output), self.written
         summary.seconds = self.seconds
@@ -170,7 +170,7 @@ def summed(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def processors() -> int:
-    """How many this process may use."""
+    """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -52,7 +52,7 @@ class Reader:
     def with_kept_columns(
         self, names: Sequence[str], known: Sequence[pa.Field] | None = None
     ) -> tuple[Iterable[TextChunk], list[pa.Field]]:
-        """(pieces, kept columns): their types are those of the first batch, or ``known``."""
+        """Return (pieces, kept columns): their types are those of the first batch, or ``known``."""
         types: dict[str, pa.DataType] = {field.name: field.type for field in known or ()}
         pieces = self._pieces(tuple(names), types)
         if not names or known is not None:

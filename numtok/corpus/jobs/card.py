@@ -92,7 +92,7 @@ def _head(manifests: Mapping[str, dict[str, Any]], columns: dict[str, str]) -> d
 
 
 def _size_category(rows: int) -> str:
-    """As the hub has them: ``n<1K``, ``1K<n<10K`` and so on."""
+    """Return the size class of the hub: ``n<1K``, ``1K<n<10K`` and so on."""
     if rows < 1000:
         return "n<1K"
     names = [f"{digits}{unit}" for unit in "KMBT" for digits in (1, 10, 100)][:10]
@@ -101,7 +101,9 @@ def _size_category(rows: int) -> str:
 
 
 def _yaml(name: str, value: Any) -> str:
-    """A key and its value as JSON, which is YAML but for some characters, and floats as 1e-05."""
+    """Return a key and its value as JSON, which is YAML but for some characters, and floats as
+    1e-05.
+    """
     text = json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True).replace("\n", "\n ")
     text = _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     text = _SHORT_FLOAT.sub(r"\1.0e", text)

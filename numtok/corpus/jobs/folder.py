@@ -51,7 +51,7 @@ class Folder:
         return self.path
 
     def file(self, name: str) -> str:
-        """Where the file is."""
+        """Return the path or the URL of a file in the folder."""
         return storage.join(self.path, name)
 
     def refuse_links(self, *names: str) -> None:
@@ -69,12 +69,12 @@ class Folder:
                 os.makedirs(self.file(OWN), exist_ok=True)
 
     def names(self, inner: str = "") -> list[str]:
-        """What is in the folder or in one below it, sorted; nothing if it is not there."""
+        """Return what is in the folder or in one below it, sorted; nothing if it is not there."""
         with self._refused("list the folder"):
             return storage.names(self.file(inner))
 
     def size(self, name: str) -> int | None:
-        """Bytes of a plain file; None if it is not there."""
+        """Return the bytes of a plain file; None if it is not there."""
         if self.remote:
             return storage.size(self.file(name))
         try:
@@ -103,7 +103,7 @@ class Folder:
                     self.remove(os.path.join(inner, name))
 
     def remove_own_leftovers(self) -> None:
-        """The same for runs that died on this machine, at any time."""
+        """Remove what runs that died on this machine had written of shards, at any time."""
         if not self.remote:
             remove_leftovers(Path(self.path))
 
@@ -113,7 +113,9 @@ class Folder:
         write_file(self.file(name), content)
 
     def read(self, name: str) -> bytes | None:
-        """All of a small file; None if it is not there, JobError for a link, a pipe or a device."""
+        """Return all of a small file; None if it is not there, JobError for a link, a pipe or a
+        device.
+        """
         return _plain(self.file(name), _OWN)
 
     def write_json(self, name: str, content: dict[str, Any]) -> None:
@@ -122,14 +124,14 @@ class Folder:
         self.replace(name, json.dumps(signed, indent=1, sort_keys=True) + "\n")
 
     def read_json(self, name: str, kind: type[Kind]) -> Kind | None:
-        """The inverse, held to what ``kind`` declares; None if the file is not there, JobError if it
+        """Read what :meth:`write_json` wrote, as ``kind`` declares it; None if the file is not there, JobError if it
         is damaged, was changed by hand, or is of another version.
         """
         return _verified(self.read(name), self.file(name), kind)
 
     @contextlib.contextmanager
     def _refused(self, what: str) -> Iterator[None]:
-        """What the system refuses, as OutputError."""
+        """Raise what the system refuses as OutputError."""
         try:
             yield
         except OSError as error:
@@ -142,7 +144,7 @@ class Folder:
 
 
 def _plain(path: str, how: int) -> bytes | None:
-    """All of a plain file: nobody may ever write to a pipe."""
+    """Read a plain file; a pipe is refused, as nobody may ever write to it."""
     if storage.is_url(path):
         return storage.read_object(path)
     try:
@@ -198,14 +200,16 @@ def _verified(
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any] | None:
-    """What a finished job has made; None if there is none, JobError as for :meth:`Folder.read_json`."""
+    """Return the manifest of a finished job; None if there is none, JobError as for
+    :meth:`Folder.read_json`.
+    """
     path = storage.join(folder, MANIFEST)
     return _verified(_plain(path, 0), path, dict, (1, 2, FORMAT))
 
 
 def shards_of(folder: str | Path) -> list[str] | None:
-    """The files of a finished job in their order; None for a folder that is not a job's. InputError
-    if shards may be missing: a part of a corpus must not be taken for all of it.
+    """Return the files of a finished job in their order; None for a folder that is not a job's.
+    InputError if shards may be missing: a part of a corpus must not be taken for all of it.
     """
     manifest = read_manifest(folder)
     if manifest is None:
@@ -225,7 +229,7 @@ def shards_of(folder: str | Path) -> list[str] | None:
 
 
 def saved_beside(path: str | Path) -> str | None:
-    """The tokenizer.json of the job that a folder, or a file in it, belongs to; or None."""
+    """Return the tokenizer.json of the job that a folder, or a file in it, belongs to; or None."""
     folder = path if storage.is_folder(path) else os.path.dirname(path)
     found = storage.join(folder, f"{TOKENIZER}/tokenizer.json")
     return found if storage.is_file(found) else None

@@ -72,7 +72,7 @@ class Shard(NamedTuple):
         return sum(part.length for part in self.parts)
 
     def check_inputs(self) -> None:
-        """``MissingInputError`` for the first that is not what it was when it was planned."""
+        """Raise ``MissingInputError`` for the first that is not what it was when it was planned."""
         for part in self.parts:
             if identify(part.path) != (part.size, part.tag):
                 raise MissingInputError(

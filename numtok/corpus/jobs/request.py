@@ -128,7 +128,7 @@ class Request:
 def make_request(
     inputs: Sequence[str | Path], encoder: Encoder, settings: ShardSettings, sharding: Sharding
 ) -> Request:
-    """The request, checked as far as that goes without reading the inputs."""
+    """Return the request, checked as far as that goes without reading the inputs."""
     sharding.check()
     kind = settings.output_format or "parquet"
     if kind not in FILE_SUFFIXES:
@@ -150,7 +150,7 @@ def make_request(
 
 
 def refuse_inputs_within(sources: Sequence[Source], folder: str) -> None:
-    """``OutputError`` if an input lies in the folder that is written."""
+    """Raise ``OutputError`` if an input lies in the folder that is written."""
 
     def resolved(path: str) -> str:
         return path if storage.is_url(path) else os.path.realpath(path)

@@ -28,7 +28,7 @@ SKIP_HINT = "or drop such rows with on_error='skip'"
 
 
 class SkippedRow(NamedTuple):
-    """What was left out: its line in the source, from 1, if that is known, and why."""
+    """A row that could not be read: its line in the source, from 1, if that is known, and why."""
 
     line: int | None
     error: str
@@ -58,7 +58,7 @@ class TextBatch:
 
     @property
     def skipped(self) -> int:
-        """How many were left out."""
+        """The number of rows that were skipped."""
         return len(self.bad)
 
     @property
@@ -70,7 +70,7 @@ class TextBatch:
         return Places([self.source], np.zeros(count, int), self.first_row + np.arange(count))
 
     def take(self, rows: npt.NDArray[np.int64]) -> TextBatch:
-        """Some rows, in this order."""
+        """Return some rows, in this order."""
         (sources, of, numbers), taken = self.where, pa.array(rows)
         return dataclasses.replace(
             self,
@@ -82,7 +82,7 @@ class TextBatch:
 
 
 def joined(batches: Sequence[TextBatch]) -> TextBatch:
-    """The rows of one batch or more, all with the same kept columns."""
+    """Return the rows of one batch or more, all with the same kept columns."""
     first, places = batches[0], [batch.where for batch in batches]
     before = np.cumsum([0, *(len(one.sources) for one in places)])
     return dataclasses.replace(
@@ -124,7 +124,7 @@ class ReadOptions:
     def wanted(
         self, source: Source, names: Sequence[str], strings: Callable[[], Sequence[str]]
     ) -> list[str]:
-        """The columns to read, those of the text first; ``strings`` could be the text."""
+        """Return the columns to read, those of the text first; ``strings`` could be the text."""
         if self.template is None:
             asked = self.text_column
             found = strings() if asked is None else ()
@@ -155,8 +155,8 @@ def pick_text_column(
     strings: Sequence[str],
     kept: Sequence[str] = (),
 ) -> str:
-    """The text column's name: the asked one; else the first of ``TEXT_COLUMNS`` that holds strings;
-    else the only one that does. ``MissingInputError`` lists the columns where none fits.
+    """Return the text column's name: the asked one; else the first of ``TEXT_COLUMNS`` that holds
+    strings; else the only one that does. ``MissingInputError`` lists the columns where none fits.
     """
     listing = ", ".join(repr(name) for name in columns) or "none"
     for name in (*([asked] if asked is not None else []), *kept):
@@ -204,12 +204,14 @@ def is_bytes(dtype: pa.DataType) -> bool:
 
 
 def text_columns(schema: pa.Schema) -> list[str]:
-    """The columns that can be the text column without being asked for."""
+    """Return the columns that can be the text column without being asked for."""
     return [field.name for field in schema if is_text(field.type)]
 
 
 def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
-    """The column as large_string, checked; ``InputError`` if it is of another kind or broken."""
+    """Return the column as large_string, checked; ``InputError`` if it is of another kind or
+    broken.
+    """
     if not (is_bytes(column.type) or pa.types.is_null(column.type)):
         raise InputError(
             f"text column {name!r} is of type {column.type}, not string; choose another with"
@@ -230,7 +232,7 @@ def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
 
 
 def check_column(column: pa.Array, name: str, path: str) -> None:
-    """``InputError`` for broken UTF-8 or offsets: somebody else wrote that memory."""
+    """Raise ``InputError`` for broken UTF-8 or offsets: somebody else wrote that memory."""
     try:
         column.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -242,7 +244,7 @@ def check_column(column: pa.Array, name: str, path: str) -> None:
 
 
 def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | None) -> pa.Array:
-    """A kept column: checked, cast to ``dtype`` where one is asked."""
+    """Return a kept column: checked, cast to ``dtype`` where one is asked."""
     check_column(column, name, source.name)
     if dtype is None or column.type.equals(dtype):
         return column
@@ -278,7 +280,7 @@ def checked_batches(
     position: int,
     options: ReadOptions,
 ) -> Iterator[TextBatch]:
-    """One record batch, checked and cut: its columns are ``names``, those of the text first."""
+    """Yield one record batch, checked and cut: its columns are ``names``, those of the text first."""
     for part in decoded(batch, options.batch_bytes, source):
         columns = dict(zip(names, part.columns, strict=True))
         kept = {
@@ -333,7 +335,7 @@ def _check_lists(column: pa.Array, name: str, source: Source) -> None:
 
 
 def _plain(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A slice without its dictionary. A cast would decode all lists of which these are some."""
+    """Return a slice without its dictionary. A cast would decode all lists of which these are some."""
     if not is_list(kind):
         return column.cast(kind)
     values, offsets = flat(column)
@@ -341,7 +343,7 @@ def _plain(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _decoded_type(kind: pa.DataType) -> pa.DataType | None:
-    """The type without its dictionary; None if it has none."""
+    """Return the type without its dictionary; None if it has none."""
     if pa.types.is_dictionary(kind):
         return kind.value_type
     if not is_list(kind) or not pa.types.is_dictionary(kind.value_type):
@@ -377,7 +379,7 @@ def _value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def too_long(what: str, longest: int, source: Source, line: int | None = None) -> InputError:
-    """The error for what would have to be held in memory whole, but is too long for that."""
+    """Return the error for what would have to be held in memory whole, but is too long for that."""
     message = (
         f"{what} is longer than {longest >> 20:,} MiB, the most that is held in memory; cut it into"
         " several documents"

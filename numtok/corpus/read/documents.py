@@ -38,9 +38,9 @@ def check_formats(sources: Sequence[Source], text_unit: str, delimiter: str | No
 
 
 def read_batches(source: Source, options: ReadOptions = _DEFAULTS) -> Iterator[TextBatch]:
-    """The documents of one source, in order; InputError names the file, line and column. No text is
-    ever changed to make it fit. A file that is not there, or has no such column, raises even where
-    ``on_error`` is ``"skip"``.
+    """Yield the documents of one source, in order; InputError names the file, line and column. No
+    text is ever changed to make it fit. A file that is not there, or has no such column, raises
+    even where ``on_error`` is ``"skip"``.
     """
     rows = 0
     try:
@@ -58,7 +58,9 @@ def read_batches(source: Source, options: ReadOptions = _DEFAULTS) -> Iterator[T
 
 
 def line_start(path: str, position: int, size: int) -> int:
-    """Where the next line begins from ``position`` on; ``size``, that of the file, if none does."""
+    """Return where the next line begins from ``position`` on; ``size``, that of the file, if none
+    does.
+    """
     if position == 0:
         return 0
     at = position - 1
@@ -72,7 +74,7 @@ def line_start(path: str, position: int, size: int) -> int:
 
 
 def group_sizes(source: Source) -> list[int]:
-    """The bytes of each row group, as stored."""
+    """Return the bytes of each row group, as stored."""
     from numtok.corpus.read.parquet import open_parquet  # only what reads Parquet loads it
 
     with named_errors(source), open_parquet(source.path) as file:
@@ -108,7 +110,7 @@ def lines_before(source: Source) -> int:
 
 
 def _before(source: Source) -> Iterator[bytes]:
-    """The bytes of the file in front of the part."""
+    """Yield the bytes of the file in front of the part."""
     left = source.start
     with storage.open_file(source.path) as file:
         while left and (chunk := file.read(min(_CHUNK, left))):
@@ -136,7 +138,9 @@ class _Looking(Template):
 def columns_with_numbers(
     source: Source, grammar: Grammar, delimiter: str | None = None
 ) -> tuple[str, ...]:
-    """The columns in which the first rows hold numbers; none for a pipe, or what is no table."""
+    """Return the columns in which the first rows hold numbers; none for a pipe, or what is no
+    table.
+    """
     if source.size is None or source.format not in _TABLES:
         return ()
     looking = _Looking()

@@ -23,8 +23,8 @@ SIDECARS = frozenset({"dataset_info.json", "dataset_dict.json", "state.json"})
 def find_inputs(
     inputs: str | Path | Sequence[str | Path], format: str | None = None
 ) -> list[Source]:
-    """The files of ``inputs``, in the order given; those of folders and globs by path. InputError if
-    there are none, or one is there twice.
+    """Return the files of ``inputs``, in the order given; those of folders and globs by path.
+    InputError if there are none, or one is there twice.
 
     Folders are read recursively: known suffixes only, names with a leading dot skipped, links to
     folders not followed; of the folder of a job, the shards. ``format`` overrides the suffix of
@@ -42,7 +42,7 @@ def find_inputs(
 
 
 def _refuse_twice(sources: Sequence[Source]) -> None:
-    """``InputError`` if a file would be read twice: by a link, or plain and compressed."""
+    """Raise ``InputError`` if a file would be read twice: by a link, or plain and compressed."""
     files: dict[object, Source] = {}
     stems: dict[str, Source] = {}
     for source in sources:
@@ -75,7 +75,9 @@ def _identity(path: str) -> object:
 
 
 def _expand(item: str, asked: str | None) -> list[Source]:
-    """The sources of one argument; a file that really has ``*`` in its name wins over the glob."""
+    """Return the sources of one argument; a file that really has ``*`` in its name wins over the
+    glob.
+    """
     if item == "-":
         return [Source("-", asked or "jsonl")]
     found = storage.status(item)
@@ -100,7 +102,7 @@ def _expand(item: str, asked: str | None) -> list[Source]:
 
 
 def _folder(folder: str, asked: str | None) -> list[Source]:
-    """All files of known (or the asked) format below ``folder``; of a job, its shards alone."""
+    """Return all files of known (or the asked) format below ``folder``; of a job, its shards alone."""
     sizes = storage.files_below(folder) if is_url(folder) else dict.fromkeys(_walk(folder))
     of_a_job = (file for file in sizes if file.endswith((f"/{PLAN}", f"/{MANIFEST}")))
     jobs = tuple({file.rpartition(f"/{OWN}/")[0] for file in of_a_job})
@@ -129,7 +131,7 @@ def _folder(folder: str, asked: str | None) -> list[Source]:
 
 
 def _walk(folder: str) -> Iterator[str]:
-    """The files below a folder of this machine, but for those in hidden folders."""
+    """Yield the files below a folder of this machine, but for those in hidden folders."""
 
     def refuse(error: OSError) -> None:
         raise InputError(
@@ -150,7 +152,7 @@ def _is_data(inner: Sequence[str], asked: str | None) -> bool:
 
 
 def _file(path: str, asked: str | None, size: int | None) -> Source:
-    """One file; its format is the asked one or that of its suffix."""
+    """Return one file; its format is the asked one or that of its suffix."""
     if not is_url(path):
         path = str(Path(path))
         try:

@@ -43,7 +43,9 @@ class Source:
 
 
 def identify(path: str) -> tuple[int, str]:
-    """(size, a tag that changes with the content) of an input; MissingInputError without one."""
+    """Return (size, a tag that changes with the content) of an input; MissingInputError without
+    one.
+    """
     found = storage.status(path)
     if found is None:
         raise MissingInputError("is not there any more; check the path", path)
@@ -52,7 +54,7 @@ def identify(path: str) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def named_errors(source: Source) -> Iterator[None]:
-    """What Arrow, the decompressors and the system raise, as ``InputError`` for the file."""
+    """Give what Arrow, the decompressors and the system raise, as ``InputError`` for the file."""
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, *_DAMAGE, UnicodeDecodeError) as error:
@@ -187,7 +189,7 @@ class ByteStream:
         return self.counted.count
 
     def read(self, size: int) -> bytes:
-        """The next ``size`` bytes; fewer only at the end."""
+        """Return the next ``size`` bytes; fewer only at the end."""
         data: bytes = self.stream.read(size)
         if not data and self.source.compression and not self.position:
             raise EOFError("the file is empty, which no compressed file is")
@@ -209,7 +211,7 @@ class ByteStream:
 
 @contextlib.contextmanager
 def plain_path(source: Source) -> Iterator[str]:
-    """A path with the decompressed bytes: the file itself, or a temporary copy."""
+    """Give a path with the decompressed bytes: the file itself, or a temporary copy."""
     if source.path != "-" and source.compression is None and source.size is not None:
         yield source.path
         return

@@ -77,7 +77,7 @@ class _ParquetSink(Sink):
             self._end_row_group()
 
     def _end_row_group(self) -> None:
-        """One row group, or several if one batch was large."""
+        """Return one row group, or several if one batch was large."""
         table = pa.Table.from_batches(self._gathered, self._schema)
         groups = max(1, round(self._bytes / self._limit))
         self._gathered, self._bytes = [], 0
@@ -94,7 +94,7 @@ class _ParquetSink(Sink):
 
 
 def _parquet_options(schema: pa.Schema, options: SinkOptions) -> dict[str, Any]:
-    """How to store each column, as it declares it; others are dictionaries.
+    """Return how to store each column, as it declares it; others are dictionaries.
 
     Checksums cost 3% and let a reader notice damage; statistics are of no use for lists.
     """
@@ -162,7 +162,7 @@ class _LinesSink(Sink):
 
     @abstractmethod
     def lines(self, batch: pa.RecordBatch) -> Iterator[str]:
-        """What is written for a batch."""
+        """Return what is written for a batch."""
 
 
 class _JsonSink(_LinesSink):
@@ -187,9 +187,9 @@ class _TextSink(_LinesSink):
 
 
 def json_lines(batch: pa.RecordBatch, first: int = 0, exact: bool = False) -> Iterator[str]:
-    """One object per row: tensors are plain lists, infinite values ``1e999``, what is not a number
-    null, dates and decimals their text. OutputError for bytes, and if ``exact`` for values that are
-    not finite.
+    """Yield one object per row: tensors are plain lists, infinite values ``1e999``, what is not a
+    number null, dates and decimals their text. OutputError for bytes, and if ``exact`` for values
+    that are not finite.
     """
     for number, row in enumerate(plain(batch).to_pylist(), first + 1):
         parts = (
@@ -199,8 +199,8 @@ def json_lines(batch: pa.RecordBatch, first: int = 0, exact: bool = False) -> It
 
 
 def json_pieces(batch: pa.RecordBatch, first: int = 0, exact: bool = False) -> Iterator[str]:
-    """What :func:`json_lines` gives, in pieces of bounded size: as Python's lists and its integers,
-    the ids of a long row take ten times their memory.
+    """Yield what :func:`json_lines` gives, in pieces of bounded size: as Python's lists and its
+    integers, the ids of a long row take ten times their memory.
     """
     stored = plain(batch)
     for row in range(stored.num_rows):
@@ -222,7 +222,9 @@ def json_pieces(batch: pa.RecordBatch, first: int = 0, exact: bool = False) -> I
 
 
 def _json(value: Any, exact: bool = False, name: str = "", row: int = 0) -> str:
-    """A value as JSON; infinite values and NaN, which JSON has no word for, unless it is exact."""
+    """Return a value as JSON; infinite values and NaN, which JSON has no word for, unless it is
+    exact.
+    """
 
     def refused(inner: Any) -> OutputError:
         return OutputError(
