@@ -32,7 +32,10 @@ def test_what_is_no_size_or_share():
 )
 def test_what_makes_a_folder(corpus, output):
     ok("encode", "in/a.jsonl", "-o", *output.split(), "-q")
-    assert [path.name for path in sorted(Path("out").iterdir())] == ["000000.parquet", "__numtok"]
+    assert [path.name for path in sorted(Path("out").iterdir())] == [
+        "00000-of-00001.parquet",
+        "__numtok",
+    ]
 
 
 def test_a_file_is_a_file(corpus):
@@ -95,7 +98,7 @@ def test_a_file_of_options(corpus):
     made = jobs.table(Path("out"))
     assert made.equals(jobs.table(Path("same"))) and "number_bits" in made.column_names
     ok("encode", "--config", "job.toml", "-q", "-o", "other/", "--shards", "2")
-    assert list(jobs.shards(Path("other"))) == ["000000.parquet", "000001.parquet"]
+    assert list(jobs.shards(Path("other"))) == ["00000-of-00002.parquet", "00001-of-00002.parquet"]
 
 
 @pytest.mark.parametrize(

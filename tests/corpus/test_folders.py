@@ -36,7 +36,7 @@ def ids(folder):
 
 def test_texts_come_back_with_the_tokenizer_that_lies_beside(folder, tmp_path):
     """Of the folder, and of one shard; whatever else lies there is not read."""
-    out, shard = tmp_path / "out", folder / "000001.parquet"
+    out, shard = tmp_path / "out", folder / "00001-of-00004.parquet"
     shutil.copytree(folder, out)
     (out / "more").mkdir()
     for name in ("index.json", "notes.txt", "more/b.jsonl"):

@@ -69,16 +69,16 @@ def test_the_bytes_do_not_depend_on_who_writes_them(corpus, unbroken, tmp_path):
 
 def test_only_what_is_missing_is_done(corpus, unbroken, done):
     own = done / "__numtok"
-    for name in ("000002", "000005", "manifest"):  # killed before the receipt
+    for name in ("00002", "00005", "manifest"):  # killed before the receipt
         (own / f"{name}.json").unlink()
-    (done / "000005.parquet").write_bytes(b"half")
-    left = done / f".000003.parquet.another-host.17-{'0a' * 6}.tmp"
+    (done / "00005-of-00007.parquet").write_bytes(b"half")
+    left = done / f".00003-of-00007.parquet.another-host.17-{'0a' * 6}.tmp"
     left.write_bytes(b"what a dead worker left")
     before = {path: path.stat().st_ino for path in done.glob("*.parquet")}
     said = []
     assert encode(corpus, done, progress=said.append).resumed == 5
     changed = {path.stem for path, inode in before.items() if path.stat().st_ino != inode}
-    assert changed == {"000002", "000005"}
+    assert changed == {"00002-of-00007", "00005-of-00007"}
     assert not left.exists() and jobs.everything(done) == jobs.everything(unbroken)
     last = said[-1]
     assert (last.shards, last.read, last.documents) == ((7, 7), last.total, 5 * jobs.ROWS)
@@ -107,9 +107,9 @@ def test_what_is_damaged_is_made_again(corpus, unbroken, done):
     """A receipt, or a file that is not the one it vouches for; by the bytes once that is asked
     for.
     """
-    shard, receipt = done / "000004.parquet", done / "__numtok" / "000004.json"
+    shard, receipt = done / "00004-of-00007.parquet", done / "__numtok" / "00004.json"
     whole, right = bytearray(shard.read_bytes()), receipt.read_bytes()
-    another = (done / "__numtok" / "000003.json").read_bytes()
+    another = (done / "__numtok" / "00003.json").read_bytes()
     contents = [b"", b"[]", b'{"check": 7}', right.replace(b'"rows"', b'"rose"'), another]
     for path, content in (*((receipt, content) for content in contents), (shard, b"short")):
         path.write_bytes(content)
@@ -120,7 +120,9 @@ def test_what_is_damaged_is_made_again(corpus, unbroken, done):
     whole[200] ^= 1
     shard.write_bytes(whole)
     assert encode(corpus, done).resumed == 7
-    with pytest.raises(JobError, match=r"000004\.parquet: is damaged: .* SHA-256 .* 1 of 7 shards"):
+    with pytest.raises(
+        JobError, match=r"00004-of-00007\.parquet: is damaged: .* SHA-256 .* 1 of 7 shards"
+    ):
         numtok.finish_job(done, check=True)
     assert encode(corpus, done).resumed == 6 and jobs.shards(done) == jobs.shards(unbroken)
 
@@ -173,7 +175,8 @@ def test_a_damaged_plan_or_tokenizer_is_named(corpus, done):
 
 @pytest.mark.parametrize("kind", ["link", "itself", "pipe"])
 @pytest.mark.parametrize(
-    "name", ["plan.json", "lock", "plan.lock", "manifest.json", "000003.json", "../000003.parquet"]
+    "name",
+    ["plan.json", "lock", "plan.lock", "manifest.json", "00003.json", "../00003-of-00007.parquet"],
 )
 def test_links_and_pipes_are_not_followed(corpus, unbroken, done, tmp_path, name, kind):
     """In a folder from somebody else, they could name any file, or wait for ever: what is read is
@@ -224,17 +227,17 @@ def test_a_new_job_does_not_write_its_tokenizer_through_a_link(corpus, tmp_path)
 
 def test_a_folder_of_the_former_version_is_read(corpus, done):
     """And not gone on with."""
-    own, names = done / "__numtok", [f"{number:05}-of-00007.parquet" for number in range(7)]
-    for number, name in enumerate(names):
-        (done / f"{number:06}.parquet").rename(done / name)
+    own, names = done / "__numtok", [f"{number:06}.parquet" for number in range(7)]
+    for path, name in zip(sorted(done.glob("*.parquet")), names, strict=True):
+        path.rename(done / name)
     shards = [{"file": name, "rows": 0} for name in names]
-    (own / "manifest.json").write_bytes(signed({"format": 1, "shards": shards}))
-    (own / "plan.json").write_bytes(signed({"format": 1, "inputs": []}))
+    (own / "manifest.json").write_bytes(signed({"format": 2, "shards": shards}))
+    (own / "plan.json").write_bytes(signed({"format": 2, "inputs": []}))
     assert len(decoded(done)) == 5 * jobs.ROWS
     with pytest.raises(JobError, match="is of another version of numtok"):
         encode(corpus, done)
     assert encode(corpus, done, overwrite=True).rows == 5 * jobs.ROWS
-    assert not list(done.glob("*-of-*"))
+    assert len(list(done.glob("*.parquet"))) == len(list(done.glob("*-of-00007.parquet"))) == 7
 
 
 def test_a_foreign_file_is_not_taken_for_a_shard(corpus, done, tmp_path):
@@ -329,7 +332,7 @@ def test_where_it_comes_from(corpus, unbroken):
     assert {shard["file"]: shard["sha256"] for shard in made["shards"]} == jobs.shards(unbroken)
     assert (versions | {"numtok": numtok.__version__}).items() <= made["versions"].items()
     assert {"keep_columns": ["id"], "compression": "zstd"}.items() <= made["options"].items()
-    metadata = pq.read_schema(unbroken / "000001.parquet").metadata
+    metadata = pq.read_schema(unbroken / "00001-of-00007.parquet").metadata
     job, own = (json.loads(metadata[name]) for name in (b"numtok_job", b"numtok"))
     assert job["tokenizer"] == own["tokenizer"] == made["tokenizer"]["fingerprint"]
     assert job["options"].items() <= made["options"].items() and job["versions"] == made["versions"]

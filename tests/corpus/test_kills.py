@@ -153,7 +153,7 @@ def test_an_interrupt_leaves_whole_shards(deed, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         numtok.encode_files(corpus, out, workers=2, progress=interrupt, **how)
     assert set(psutil.Process().children()) <= running
-    assert list(jobs.shards(out)) == ["000000.parquet", "000001.parquet"]
+    assert list(jobs.shards(out)) == ["00000-of-00008.parquet", "00001-of-00008.parquet"]
     assert numtok.encode_files(corpus, out, workers=1, **how).resumed == 2
     numtok.encode_files(corpus, tmp_path / "other", workers=1, **how)
     assert jobs.everything(out) == jobs.everything(tmp_path / "other")
@@ -216,7 +216,7 @@ def test_a_full_disk(corpus, unbroken, tmp_path):
     told = r"1 of 8 shards failed \(0\).*File too large.*make room.*6 were not tried, as they would"
     with interrupts.largest_file(10_000), pytest.raises(JobError, match=told):
         numtok.encode_files(corpus, out, shards=SHARDS, workers=1)
-    assert sorted(path.name for path in out.iterdir()) == ["000001.parquet", "__numtok"]
+    assert sorted(path.name for path in out.iterdir()) == ["00001-of-00008.parquet", "__numtok"]
     told = r"cannot write .*File too large"
     with interrupts.largest_file(10_000), pytest.raises(OutputError, match=told):
         numtok.encode_files(corpus, tmp_path / "other", shards=SHARDS, workers=1)

@@ -52,7 +52,7 @@ def test_a_job_on_a_store_that_fails_is_the_job_on_a_disk(store, corpus, unbroke
         summary = numtok.encode_files(corpus, "s3://bucket/out/", **OPTIONS)
         assert server.failed >= 5
     assert contents(files, "out") == jobs.files(unbroken) and summary.shards_done == 3
-    files.rm_file("bucket/out/__numtok/000001.json")
+    files.rm_file("bucket/out/__numtok/00001.json")
     with server.failing(server.at_random(RATE, seed=2)):
         assert numtok.encode_files(corpus, "s3://bucket/out/", **OPTIONS).resumed == 2
     assert contents(files, "out") == jobs.files(unbroken)
@@ -204,7 +204,7 @@ def test_a_store_that_stays_away(store, corpus, monkeypatch):
     """The URL is told, and that the same command goes on, which it does."""
     server, _ = store
     monkeypatch.setattr("s3fs.S3FileSystem.retries", 2)
-    receipt = "away/__numtok/000001.json"
+    receipt = "away/__numtok/00001.json"
     told = rf"1 of 3 shards failed \(1\), .*: cannot write s3://bucket/{receipt}: .*; check the URL"
 
     def fault(method, path):

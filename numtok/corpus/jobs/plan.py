@@ -58,8 +58,8 @@ class Shard(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the file and of the receipt, without a suffix."""
-        return f"{self.number:06}"
+        """The name of the receipt, without a suffix."""
+        return f"{self.number:05}"
 
     @property
     def receipt(self) -> str:
@@ -145,8 +145,10 @@ class Plan:
         return self.shards[i - 1 :: n]
 
     def file(self, shard: Shard) -> str:
-        """Return the name of the shard's file."""
-        return shard.name + FILE_SUFFIXES[self.options["output_format"]]
+        """Return the name of the shard's file, as in ``00003-of-00128.parquet``."""
+        width = max(5, len(str(len(self.shards))))
+        name = f"{shard.number:0{width}}-of-{len(self.shards):0{width}}"
+        return name + FILE_SUFFIXES[self.options["output_format"]]
 
     @functools.cached_property
     def bound(self) -> dict[str, Any]:
