@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from numtok import files
 from numtok.corpus.jobs.folder import OWN, Folder
-from numtok.errors import JobError
+from numtok.errors import JobError, OutputError
 
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -59,7 +59,12 @@ def _lock(folder: Folder, name: str, shared: bool = False, wait: bool = False) -
 def _take(folder: Folder, path: str, shared: bool, wait: bool) -> int:
     """Return the locked file; the one of this name, as another run may have removed it meanwhile."""
     while True:
-        descriptor = os.open(path, _FLAGS, 0o666)
+        try:
+            descriptor = os.open(path, _FLAGS, 0o666)
+        except OSError as error:
+            raise OutputError(
+                f"cannot write {path}: {error.strerror}; check the folder and its permissions"
+            ) from error
         try:
             files.lock(descriptor, wait, shared)
         except BlockingIOError:

@@ -355,7 +355,7 @@ def check_tiling(plan: Plan) -> None:
     parts: dict[str, list[Part]] = defaultdict(list)
     for shard in plan.shards:
         for part in shard.parts:
-            parts[part.path] += [part] if part.length or part.stop is None else []
+            parts[part.path] += [part] if part.start != part.stop else []
     for path, some in parts.items():
         starts = [part.start for part in some]
         stops = [0, *(part.stop or 0 for part in some[:-1])]
