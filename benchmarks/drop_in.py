@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 import numtok
 from benchmarks.corpus import Corpus
@@ -23,7 +22,7 @@ def run(corpus: Corpus) -> Section:
         section.error = f"left out: {error}; pip install '.[hf]'"
         return section
     section.checks.append(check_drop_in(ours, plain, corpus))
-    texts, table = corpus.texts, pa.table({"text": corpus.column})
+    texts = corpus.texts
     name, plain_name = "numtok tokenizer(texts)", "plain fast tokenizer(texts), no numbers"
     timings = alternate(
         {
@@ -33,9 +32,6 @@ def run(corpus: Corpus) -> Section:
             ),
             "numtok tokenizer(texts, return_offsets_mapping=True)": lambda: ours(
                 texts, return_offsets_mapping=True
-            ),
-            "numtok encode_arrow(table, return_numbers=True)": lambda: ours.encode_arrow(
-                table, return_numbers=True
             ),
             plain_name: lambda: plain(texts),
             "plain fast tokenizer(texts, return_offsets_mapping=True)": lambda: plain(
@@ -81,25 +77,10 @@ def run_map(corpus: Corpus) -> Section:
             load_from_cache_file=False,
         )
 
-    arrow, lists = (
-        mapped(dataset.with_format("arrow"), ours.encode_arrow),
-        mapped(dataset, lambda rows: ours(rows["text"])),
-    )
-    for column in lists.column_names:
-        check(
-            arrow.with_format("arrow")[:][column].to_pylist() == lists[:][column],
-            f"the two ways give different {column}",
-        )
-    section.checks.append(
-        f"both ways give the same {len(lists.column_names)} columns for {len(lists):,} rows"
-    )
-    name = 'numtok, with_format("arrow").map(tokenizer.encode_arrow), streams'
+    name = "numtok, map(tokenizer), streams in Python lists"
     timings = alternate(
         {
-            name: lambda: mapped(dataset.with_format("arrow"), ours.encode_arrow),
-            "numtok, map(tokenizer), streams in Python lists": lambda: mapped(
-                dataset, lambda rows: ours(rows["text"])
-            ),
+            name: lambda: mapped(dataset, lambda rows: ours(rows["text"])),
             "plain fast tokenizer, map(tokenizer), no numbers": lambda: mapped(
                 dataset, lambda rows: plain(rows["text"])
             ),

@@ -48,9 +48,8 @@ def decode(inputs: tuple[str, ...], output: str, **options: Any) -> tuple[list[R
 
 EXPORT = """
 Output
-  --to tokenizers|megatron|gpt-neox|mds|webdataset!  The program that is to read the output. For
-      tokenizers, mds (MosaicML streaming) and webdataset, OUTPUT is a folder. The packages of the
-      last two must be installed.
+  --to tokenizers|megatron|gpt-neox!  The program that is to read the output. For tokenizers,
+      OUTPUT is a folder.
   --tokenizer PATH  With tokenizers: the tokenizer to export, a tokenizer.json, a folder that holds
       one, or a hub id; default: the small English tokenizer inside numtok. With the others: that of
       the inputs, if --end-token is one of its tokens.
@@ -61,7 +60,7 @@ With --to tokenizers
   --grammar
 With the others
   --end-token TOKEN  Put this token, or id, after each document, also an empty one. Packed rows have
-      theirs already. megatron and gpt-neox join documents, so that without it nothing separates them.
+      theirs already. Both programs join documents, so that without it nothing separates them.
 Running
   --quiet
   --debug
@@ -94,7 +93,7 @@ def export(
     vocabulary. tokenizers, AutoTokenizer, transformers.js and servers in Rust read the folder OUTPUT
     and give the ids that numtok gives. There is no INPUT.
 
-    With the others: the files of trainers and loaders. INPUT is a file that `numtok encode` wrote,
+    With the others: the files of the trainer. INPUT is a file that `numtok encode` wrote,
     or a folder of them. OUTPUT.bin and OUTPUT.idx get the token ids, a sequence for each row.
     OUTPUT_number_value and so on get the number columns, one value per token, in the same order.
     OUTPUT.json says which type and shape each has. Rows without tokens are left out.

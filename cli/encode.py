@@ -12,7 +12,6 @@ from .console import (
     Row,
     duration,
     echo,
-    in_options,
     print_table,
     print_warning,
     rate,
@@ -51,13 +50,6 @@ Text
   --add-special-tokens  Put the tokenizer's special tokens around each document.
   --parse-special  Encode special tokens written in the text as special tokens, not as text.
   --on-error
-Which documents, in which order
-  --shuffle SEED  Put the documents in random order, in bounded memory: the inputs (in a folder, small
-      stretches of them), and the documents of 32 MiB of text among one another.
-  --split SHARES  Write a folder for each, as in train=0.98,validation=0.02. A document's
-      place depends on its text and --split-seed alone, so it stays when others come.
-  --sample A:B  Take the documents whose hash, from 0 to 1, lies between the two, as in 0:0.01.
-  --split-seed SEED  Of that hash, and so of --split. Default: 0.
 Output
   -o/--output FILE!  A .parquet, .arrow (.feather, .ipc) or .jsonl file; FOLDER/ for a folder of
       shards; a URL; or - for standard output.
@@ -70,7 +62,6 @@ Output
   --compression zstd|lz4|snappy|gzip|none  zstd is the default; snappy and gzip are for Parquet.
   --tensors lists|extension  Store tensors in Parquet as plain lists (the default), which every
       program reads, or as Arrow's tensor type (extension), which datasets refuses.
-  --stats  Also report the numbers of the corpus, as numtok stats does; a folder keeps the counts.
   --overwrite
 Packed rows
   --pack N  Write rows of at most N tokens for trainers: documents joined with the end token, none
@@ -80,6 +71,9 @@ Packed rows
   --end-token TOKEN  The token after every packed document, or its id. Default: <|endoftext|>, </s>
       or the like.
 Folders of shards
+  --split SHARES  Write a folder for each, as in train=0.98,validation=0.02. A document's
+      place depends on its text and --split-seed alone, so it stays when others come.
+  --split-seed SEED  The seed of the hash by which --split divides. Default: 0.
   --shards N  Write a folder of at most N files.
   --shard-size SIZE  Write a folder with one file for about so much input. Default: 256MiB.
   --shard I/N  Write only every N-th shard, from the I-th on, as one of N machines; then run
@@ -161,17 +155,11 @@ def encode(inputs: tuple[str, ...], output: str, progress: ProgressLine, **optio
     piped = output == "-"
     rows = list(_summary(summary, options["numbers"], options["pack"]))
     print_table(rows, "standard output" if piped else summary.output, err=piped)
-    if summary.statistics is not None:
-        from numtok.statistics.report import Report
-
-        from .stats import print_report, shown_report
-
-        print_report(shown_report(Report.of(summary.statistics), "numbers"))
 
 
 FINISH = """
 Running
-  --check  Also read all shards and inputs, and compare them with the recorded SHA-256.
+  --check  Also read all shards, and compare them with their SHA-256.
   --quiet
   --debug
 """
@@ -200,20 +188,15 @@ def finish(folder: str, check: bool, progress: ProgressLine) -> tuple[list[Row],
 def status(folder: str) -> None:
     """Show how far the job in a folder is.
 
-    It lists how many shards are done, which are being written, where and since when, and which have
-    failed, with file and line.
+    It says how many shards are done, and whether the job is finished.
     """
     from numtok import job_status
 
     found = job_status(folder)
-    waiting = found.shards - len(found.done) - len(found.running) - len(found.failed)
-    rows = [("done", f"{len(found.done):,} of {found.shards:,} shards")]
-    rows += [("running", f"shard {number}: {claim}") for number, claim in found.running.items()]
-    rows += [("failed", f"shard {number}: {error}") for number, error in found.failed.items()]
-    rows += [("waiting", f"{waiting:,}")] * bool(waiting) + [("finished", "")] * found.finished
     echo(shown(folder))
-    for what, which in rows:
-        echo(f"  {what:<10}{shown(in_options(which))}".rstrip())
+    echo(f"  done      {len(found.done):,} of {found.shards:,} shards")
+    if found.finished:
+        echo("  finished")
 
 
 # What it came to

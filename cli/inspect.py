@@ -20,7 +20,7 @@ from .options import command, refuse
 from .page import write_page
 
 if TYPE_CHECKING:
-    from numtok.corpus.look import StoredRow
+    from numtok.corpus.row_viewer import StoredRow
     from numtok.tokenizer.inspect import Inspection, Token
 
 OPTIONS = """
@@ -133,15 +133,15 @@ def _of_file(
     **options: Any,
 ) -> dict[str, Any]:
     """Of an encoded one what is stored, of a corpus a document."""
-    from numtok.corpus import look
+    from numtok.corpus import row_viewer
 
-    path = look.first_file(path, input_format)
-    if look.is_encoded(path):
+    path = row_viewer.first_file(path, input_format)
+    if row_viewer.is_encoded(path):
         why = "is for a text; this file holds rows that are encoded already"
         refuse(why, "numbers", "grammar", "pattern", "overflow")
         refuse(why, "text_column", "input_format", "delimiter")
-        return of_row(look.stored_row(path, row, tokenizer))
-    text = look.text_of(path, row, text_column, input_format, delimiter)
+        return of_row(row_viewer.stored_row(path, row, tokenizer))
+    text = row_viewer.text_of(path, row, text_column, input_format, delimiter)
     return _of_text(text, tokenizer, **options)
 
 
@@ -156,12 +156,12 @@ def _is_file(text: str) -> bool:
         )
     if text == "" or any(map(str.isspace, text)):
         return False
-    from numtok.corpus import look
-    from numtok.locations import is_url
+    from numtok.corpus import row_viewer
+    from numtok.storage import is_url
 
     if is_url(text):
-        return text.endswith("/") or look.is_name_of_file(text)
-    if text.startswith(("/", "./", "../", "~/")) or look.is_name_of_file(text):
+        return text.endswith("/") or row_viewer.is_name_of_file(text)
+    if text.startswith(("/", "./", "../", "~/")) or row_viewer.is_name_of_file(text):
         raise click.UsageError(
             f"no such file: {text}; check the path, or give a text with --text, or - for standard"
             " input"

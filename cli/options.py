@@ -43,8 +43,7 @@ SHARED = """
   --overwrite  Replace the output if it exists.
   -q/--quiet  Show no progress and no summary.
   --debug  Show the traceback of an error.
-  --config FILE  Read options from a .toml file, by their names here; or repeat the job of a
-      __numtok/manifest.json. Options on the command line win.
+  --config FILE  Read options from a .toml file, by their names here. Options on the command line win.
 """
 
 
@@ -150,7 +149,7 @@ def _option(spec: str, told: str) -> click.Option:
     declared = [*names.split("/"), *more.pop("name", [])]
     if not value:
         return click.Option(declared, is_flag=True, help=told, **more)
-    kind = Choice(metavar.split("|")) if "|" in metavar else KINDS.get(metavar, click.STRING)
+    kind = click.Choice(metavar.split("|")) if "|" in metavar else KINDS.get(metavar, click.STRING)
     more = {"type": kind, "metavar": None if "|" in metavar else metavar} | more
     if default:
         more |= {"default": default, "show_default": True}
@@ -173,13 +172,6 @@ def refuse(why: str, *names: str) -> None:
 
 # Values
 # ----------------------------------------------------------------------------------------------
-
-
-class Choice(click.Choice):  # type: ignore[type-arg]
-    """A name; what a manifest gave in its place, such as a grammar, is there already."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return super().convert(value, param, ctx) if isinstance(value, str) else value
 
 
 class Count(click.IntRange):
@@ -248,7 +240,7 @@ def _configure(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     """Options of the file are the defaults of those that are not given."""
     if path is None:
         return
-    from numtok.corpus.jobs.config import read_config
+    from numtok.corpus.config import read_config
 
     known = {str(one.name): one for one in ctx.command.params if one is not param}
     made = read_config(path)
@@ -270,7 +262,6 @@ KINDS: dict[str, Any] = {
     "Q": click.FloatRange(0, 1, min_open=True),
     "SIZE": Size(),
     "I/N": Share(),
-    "LIST": click.UNPROCESSED,  # names, or the representations that a manifest gave
 }
 # What the text of an option does not say.
 SPECIAL: dict[str, dict[str, Any]] = {

@@ -85,10 +85,10 @@ def _texts(
     text_column: str | None,
 ) -> Iterator[Any]:
     """The texts of all inputs, with progress while they are read."""
-    from numtok.corpus.pieces import Reader
     from numtok.corpus.read.find import find_inputs
     from numtok.corpus.settings import EncodeSettings
     from numtok.corpus.summary import Run
+    from numtok.corpus.text_chunks import Reader
 
     run = Run(find_inputs(inputs, input_format), "-", progress)
     reader = Reader(run.sources, EncodeSettings(text_column=text_column, delimiter=delimiter))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # "as" makes them names of this module
     # isort: off
-    from numtok.corpus.calls import encode_files as encode_files
+    from numtok.corpus.encode_files import encode_files as encode_files
     from numtok.corpus.decode import decode_files as decode_files
     from numtok.corpus.export import export_files as export_files
-    from numtok.corpus.jobs.job import finish_job as finish_job, job_status as job_status
+    from numtok.corpus.jobs.finish import finish_job as finish_job, job_status as job_status
     from numtok.corpus.stats import corpus_stats as corpus_stats
     from numtok.errors import NumtokError as NumtokError
     from numtok.numbers.extract import extract as extract
@@ -62,10 +62,10 @@ _MODULES = {  # where each name is
     "numtok.tokenizer.find": ("EncodeReport",),
     "numtok.tokenizer.layout": ("expand",),
     "numtok.tokenizer.tokenizer": ("Tokenizer",),
-    "numtok.corpus.calls": ("encode_files",),
+    "numtok.corpus.encode_files": ("encode_files",),
     "numtok.corpus.decode": ("decode_files",),
     "numtok.corpus.export": ("export_files",),
-    "numtok.corpus.jobs.job": ("finish_job", "job_status"),
+    "numtok.corpus.jobs.finish": ("finish_job", "job_status"),
     "numtok.corpus.stats": ("corpus_stats",),
     "numtok.statistics": ("Statistics",),
 }  # fmt: skip

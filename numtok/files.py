@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from numtok import locations
+from numtok import storage
 from numtok.errors import OutputError
-from numtok.locations import is_url
+from numtok.storage import is_url
 
 locks: Any = None  # on Windows: nothing is locked, and so nothing taken for a leftover
 with contextlib.suppress(ImportError):
@@ -39,7 +39,7 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     set; it is a folder or a device; or the system refuses.
     """
     if is_url(path):
-        with locations.new_object(str(path), overwrite) as file:
+        with storage.new_object(str(path), overwrite) as file:
             yield file
         return
     path = Path(path)
@@ -87,7 +87,7 @@ def write_file(path: str | Path, content: str | bytes) -> None:
     """
     data = memoryview(content.encode() if isinstance(content, str) else content)
     if is_url(path):
-        locations.write_object(str(path), bytes(data))
+        storage.write_object(str(path), bytes(data))
         return
     path = Path(path)
     special = _is_special(path)
@@ -109,11 +109,12 @@ def write_file(path: str | Path, content: str | bytes) -> None:
         raise refusal from error
 
 
-def lock(descriptor: int, wait: bool = True) -> None:
+def lock(descriptor: int, wait: bool = True, shared: bool = False) -> None:
     """Lock a file until it is closed; OSError if another process has, or without locks."""
     if not locks:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-    locks.flock(descriptor, locks.LOCK_EX | (0 if wait else locks.LOCK_NB))
+    kind = locks.LOCK_SH if shared else locks.LOCK_EX
+    locks.flock(descriptor, kind | (0 if wait else locks.LOCK_NB))
 
 
 def is_temporary(name: str) -> bool:

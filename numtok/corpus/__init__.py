@@ -1,13 +1,11 @@
 """Corpora: files of text to files of encoded rows and back, in bounded memory.
 
-``calls`` is what ``numtok encode`` does, as :func:`numtok.encode_files`; ``encode`` and ``decode``
-are the two ways; ``pieces`` are what goes through their pipeline, ``flow``, all or a ``sample``, in
-their order or shuffled; ``pack`` says which
-rows a file gets, ``fit`` finds xVal's scale, ``summary`` tells. ``read`` has one file for
-each input format, ``write`` for each kind of output; they share ``checksums``.
-
-A folder of shards is the business of ``jobs``; ``jobs.folder`` says what lies in one, for those who
-read it.
+- ``encode_files`` is what ``numtok encode`` does; ``settings`` and ``config`` are its options.
+- ``encode`` and ``decode`` are the two ways. ``text_chunks`` and ``unpack`` read what goes through
+  them, ``ordered_pipeline`` runs them, ``pack`` says which rows a file gets.
+- ``fit`` finds xVal's scale, ``split`` which documents a split has, ``summary`` tells.
+- ``read`` has one file for each input format, ``write`` for each kind of output.
+- ``jobs`` writes folders of shards; ``jobs.folder`` says what lies in one, for those who read it.
 
 May import every other room of numtok but :mod:`numtok.hf`.
 """

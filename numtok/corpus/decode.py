@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.jobs.folder import saved_beside
+from numtok.corpus.ordered_pipeline import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.read.encoded import schema_of
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.summary import (
@@ -22,7 +22,7 @@ from numtok.corpus.summary import (
     processors,
     refuse_input_as_output,
 )
-from numtok.corpus.unpack import EncodedPiece, encoded_pieces
+from numtok.corpus.unpack import EncodedChunk, encoded_chunks
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import NumtokError, SchemaError
 from numtok.numbers.grammar import Grammar
@@ -88,7 +88,7 @@ def decode_files(
             writer.finish()
             run.written = writer.bytes_written
 
-    pieces, budget = encoded_pieces(sources, batch_bytes), (workers + ON_THE_WAY) * batch_bytes
+    pieces, budget = encoded_chunks(sources, batch_bytes), (workers + ON_THE_WAY) * batch_bytes
     run_ordered(pieces, decoder, sink, lambda piece: piece.batch.nbytes, workers, budget, run.tick)
     return run.complete(Summary())
 
@@ -105,7 +105,7 @@ class _Decoder:
         self._kept = [field for field in described if field.name not in own]
         self.schema = pa.schema([pa.field("text", pa.large_string()), *self._kept])
 
-    def __call__(self, piece: EncodedPiece) -> _Decoded:
+    def __call__(self, piece: EncodedChunk) -> _Decoded:
         for field in self._kept:
             if field.name not in piece.batch.schema.names:
                 raise SchemaError(
@@ -123,8 +123,8 @@ class _Decoder:
 
 
 def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
-    """The tokenizer of an encoded file: the source tokenizer with the representations and the
-    grammar that stand in the file's metadata.
+    """Return the tokenizer of an encoded file: the source tokenizer with the representations and
+    the grammar that stand in the file's metadata.
 
     Args:
         path: of the file, or of a folder of shards.

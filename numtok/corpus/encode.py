@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +16,8 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
-from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
+from numtok.corpus.ordered_pipeline import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.pack import FileRows, PackedRows, TokenLayoutRows
-from numtok.corpus.pieces import Piece, Reader, in_random_order, join_small, located, shuffled
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import check_formats
 from numtok.corpus.read.find import find_inputs
@@ -32,26 +31,23 @@ from numtok.corpus.summary import (
     quarantine,
     refuse_input_as_output,
 )
+from numtok.corpus.text_chunks import Reader, TextChunk, join_small, located
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError
 from numtok.files import write_file
-from numtok.locations import changed, is_url
+from numtok.storage import changed, is_url
 from numtok.tokenizer import schema
 from numtok.tokenizer.find import EncodeReport
 from numtok.tokenizer.metadata import MOST_TOKENS
 from numtok.tokenizer.packing import end_token
 from numtok.tokenizer.tokenizer import Tokenizer
 
-if TYPE_CHECKING:
-    from numtok.statistics import Statistics
-
 
 class EncodedBatch(NamedTuple):
-    """A piece once it is encoded, without its texts, which nobody needs any more."""
+    """A chunk of text once it is encoded, without its texts."""
 
     rows: pa.RecordBatch
     report: EncodeReport
-    statistics: Statistics | None
     read: int
 
 
@@ -70,8 +66,6 @@ def encode_corpus(
     """
     settings = EncodeSettings(**options)
     sources = find_inputs(inputs, settings.input_format)
-    if settings.shuffle is not None:
-        sources = in_random_order(sources, settings.shuffle)
     check_formats(sources, settings.text_unit, settings.delimiter)
     refuse_input_as_output(sources, output)
     refuse_own_names(settings.keep_columns, tokenizer)
@@ -79,7 +73,7 @@ def encode_corpus(
     found = [None if source.size is None else identify(source.path) for source in sources]
 
     def check_inputs() -> None:
-        """What is shorter now, or other, was read in part."""
+        """Raise InputError for an input that is shorter now, or other, and so was read in part."""
         for source, before in zip(sources, found, strict=True):
             if before is not None:
                 now = identify(source.path)
@@ -97,8 +91,8 @@ def encode_corpus(
     return summary
 
 
-class Settled(NamedTuple):
-    """What a shard is told, where a file finds it out."""
+class ShardSchema(NamedTuple):
+    """Kept columns and schema metadata that all shards of a job share."""
 
     kept: Sequence[pa.Field]  # the columns beside the texts
     metadata: Mapping[bytes, bytes]  # what the schema of the output says besides
@@ -110,22 +104,21 @@ def encode_sources(
     settings: EncodeSettings,
     *,
     fit: ScaleFit | None = None,
-    settled: Settled | None = None,
+    shard_schema: ShardSchema | None = None,
     check_inputs: Callable[[], None] = lambda: None,
 ) -> tuple[Summary, Reader]:
-    """:func:`encode_corpus` for sources that are found and options that are checked; with
-    ``settled``, the digest of the file is taken.
+    """Encode sources that are found, by options that are checked, as :func:`encode_corpus` does. With
+    a ``shard_schema``, the digest of the file is taken.
     """
     summary, reader = Summary(), Reader(run.sources, settings)
-    pieces, kept = reader.with_kept_columns(settings.keep_columns, settled and settled.kept)
+    pieces, kept = reader.with_kept_columns(
+        settings.keep_columns, shard_schema and shard_schema.kept
+    )
     if fit is not None:
         tokenizer, pieces, summary.fit = _fitted(fit, tokenizer, reader, pieces)
     summary.representations = tuple(tokenizer.representations)
-    encoder = _Encoder(tokenizer, settings, kept, settled.metadata if settled else {})
-
-    if settings.shuffle is not None:
-        pieces = shuffled(pieces, settings.shuffle, settings.batch_bytes)
-    sink = functools.partial(_sink, encoder, run, summary, check_inputs, settled is not None)
+    encoder = _Encoder(tokenizer, settings, kept, shard_schema.metadata if shard_schema else {})
+    sink = functools.partial(_sink, encoder, run, summary, check_inputs, shard_schema is not None)
     workers = settings.workers or processors()
     budget = (workers + ON_THE_WAY) * settings.batch_bytes
     pieces = join_small(pieces)
@@ -141,8 +134,8 @@ def encode_sources(
 
 
 def rows_for(settings: EncodeSettings, encoded: pa.Schema, tokenizer: Tokenizer) -> FileRows:
-    """How the batches of a schema become the rows of a file; TokenizerError if they are to be packed
-    and the tokenizer has no such end token.
+    """Return how the batches of a schema become the rows of a file; TokenizerError if they are to
+    be packed and the tokenizer has no such end token.
     """
     if settings.pack is not None:
         end = end_token(tokenizer, settings.end_token)
@@ -151,7 +144,7 @@ def rows_for(settings: EncodeSettings, encoded: pa.Schema, tokenizer: Tokenizer)
 
 
 class _Encoder:
-    """Encodes one piece, from several threads; ``rows`` says how it is laid out in the file."""
+    """Encodes chunks of text, from several threads; ``rows`` makes of them the rows of the file."""
 
     def __init__(
         self,
@@ -165,8 +158,8 @@ class _Encoder:
         self._encoded = pa.schema([*own, *kept], {**own.metadata, **metadata})
         self.rows = rows_for(settings, self._encoded, tokenizer)
 
-    def __call__(self, piece: Piece) -> EncodedBatch:
-        how, batch, statistics = self.settings, piece.batch, None
+    def __call__(self, piece: TextChunk) -> EncodedBatch:
+        how, batch = self.settings, piece.batch
         with located(batch):
             encoded, report = self._tokenizer.encode_with_report(
                 batch.texts,
@@ -177,12 +170,8 @@ class _Encoder:
             if batch.cells is not None:
                 self._count_by_column(batch, report)
             rows = self.rows.convert(self._with_kept(encoded, batch))
-            if how.stats:
-                from numtok.corpus.stats import counted  # takes longer to load than most starts may
-
-                statistics = counted(batch.texts, self._tokenizer, batch.cells)
         memory.release_after(batch.texts.nbytes)
-        return EncodedBatch(rows, report, statistics, piece.read)
+        return EncodedBatch(rows, report, piece.read)
 
     def _count_by_column(self, batch: TextBatch, report: EncodeReport) -> None:
         """Add to the report what the columns of the template hold."""
@@ -212,7 +201,7 @@ def _sink(
     check_inputs: Callable[[], None],
     for_receipt: bool,
 ) -> Iterator[Sink[EncodedBatch]]:
-    """The output, and the counts of what is in it; for a receipt, also its digest."""
+    """Open the output; count what is written, and for a receipt take the digest of the file."""
     how, rows = encoder.settings, encoder.rows
     options = (how.output_format, how.compression, how.overwrite)
     with open_writer(run.output, rows.schema, *options, tensors=how.tensors) as writer:
@@ -221,9 +210,6 @@ def _sink(
             for batch in rows.arrange(encoded.rows):
                 writer.write(batch)
             run.report += encoded.report
-            if encoded.statistics is not None:
-                before = summary.statistics
-                summary.statistics = before + encoded.statistics if before else encoded.statistics
             run.read, run.written = encoded.read, writer.bytes_written
 
         yield write
@@ -238,9 +224,9 @@ def _sink(
 
 
 def _fitted(
-    fit: ScaleFit, tokenizer: Tokenizer, reader: Reader, pieces: Iterable[Piece]
-) -> tuple[Tokenizer, Iterable[Piece], Fit]:
-    """The tokenizer with its scale; and all pieces, of which a pipe gives the first once."""
+    fit: ScaleFit, tokenizer: Tokenizer, reader: Reader, pieces: Iterable[TextChunk]
+) -> tuple[Tokenizer, Iterable[TextChunk], Fit]:
+    """Return the tokenizer with its scale, all chunks of text, and what the scale was found on."""
     batches: Iterable[TextBatch]
     if any(source.size is None for source in reader.sources):
         batches, pieces = sample_stream(pieces, lambda piece: piece.batch)
@@ -253,7 +239,9 @@ def _fitted(
 
 
 def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
-    """A kept column must not look like one of numtok's, be it written this time or not."""
+    """Raise InputError for a kept column that looks like one of numtok's, be it written this time
+    or not.
+    """
     own = {
         *schema.columns_of(tokenizer.representations, True, "number", False),
         *schema.columns_of(tokenizer.representations, True, "token", True),

@@ -1,5 +1,5 @@
-"""Encoded files for other people's trainers: what ``numtok export`` does. Each row is a sequence,
-and a document; each stream has one value per token. ``write.streams`` has the formats.
+"""Encoded files for Megatron-LM and GPT-NeoX: what ``numtok export`` does. Each row is a sequence,
+and a document; each stream has one value per token. ``write.streams`` has the format.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import check_choice
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run
-from numtok.corpus.unpack import EncodedPiece, encoded_rows
-from numtok.corpus.write.streams import FORMATS, Streams
+from numtok.corpus.unpack import EncodedChunk, encoded_rows
+from numtok.corpus.write.streams import AS_BITS, CODES, Streams, open_streams
 from numtok.errors import SchemaError
 from numtok.representations.columns import Column
 from numtok.representations.values import tensor_values
@@ -60,7 +60,7 @@ def export_files(
     inputs: str | Path | Sequence[str | Path],
     prefix: str | Path,
     *,
-    to: Literal["megatron", "gpt-neox", "mds", "webdataset"] = "megatron",
+    to: Literal["megatron", "gpt-neox"] = "megatron",
     end_token: str | int | None = None,
     tokenizer: Any = None,
     overwrite: bool = False,
@@ -77,7 +77,7 @@ def export_files(
         to: the program that is to read the files, ``"megatron"`` or ``"gpt-neox"``: they number
             float32 and float64 differently.
         end_token: a token, or its id, to put after each document, also an empty one; None for none,
-            with a warning where nothing then tells the documents of ``to`` apart. Packed rows have
+            with a warning where nothing then tells the documents apart. Packed rows have
             theirs already.
         tokenizer: the source tokenizer, if ``end_token`` is one of its tokens.
         overwrite: replace files that are there already, once the new ones are complete.
@@ -87,27 +87,22 @@ def export_files(
         NumtokError: if files do not belong together, or cannot be read or written; nothing new is
             left then.
     """
-    check_choice("to", to, tuple(FORMATS))
+    check_choice("to", to, tuple(CODES))
     sources = find_inputs(inputs)
     run = Run(sources, prefix, progress)
     path = sources[0].path
     described = schema_of(path)
     metadata = read_metadata(described, path)
     end = _end(end_token, tokenizer, metadata, path)
-    if (
-        FORMATS[to].joins_documents
-        and end is None
-        and not (metadata["pack"] or metadata["frame"][1])
-    ):
+    if end is None and not (metadata["pack"] or metadata["frame"][1]):
         warnings.warn(
             f"nothing separates the documents, which {to} joins end to end; put an end token after"
             " each by end_token=..., such as '<|endoftext|>'",
             stacklevel=2,
         )
     columns = _columns(described)
-    kind = FORMATS[to]
-    dtypes = {name: _stored(one, metadata, kind.stored) for name, one in columns.items()}
-    with kind.open(str(prefix), to, dtypes, overwrite) as out:
+    dtypes = {name: _stored(one, metadata) for name, one in columns.items()}
+    with open_streams(str(prefix), to, dtypes, overwrite) as out:
         exported = Exported(dict(out.files))
         for batch, of, run.read in _in_token_layout(sources, metadata, end):
             ends = _write(batch, of, columns, dtypes, out)
@@ -151,7 +146,7 @@ def _end(
 
 
 def _columns(schema: pa.Schema) -> dict[str, Column]:
-    """All columns with one value per token in token layout, texts excepted; the ids first."""
+    """Return all columns with one value per token in token layout, texts excepted; the ids first."""
     tokens = token_schema(schema) if read_metadata(schema)["layout"] == "number" else schema
     known = declared_columns(tokens)
     stored = (known[name] for name in tokens.names if name in known)
@@ -162,18 +157,18 @@ def _columns(schema: pa.Schema) -> dict[str, Column]:
     }
 
 
-def _stored(column: Column, metadata: dict[str, Any], others: Mapping[str, str]) -> np.dtype[Any]:
-    """The dtype of a stream in the files, which have ``others`` for those they do not know."""
+def _stored(column: Column, metadata: dict[str, Any]) -> np.dtype[Any]:
+    """Return the dtype of a stream in the files."""
     dtype = memory.dtype_of(column.value_type).name
     if column.name == "input_ids":
         dtype = "uint16" if metadata["vocab_size"] < SMALL_VOCABULARY else "int32"
-    return np.dtype(others.get(dtype, dtype))
+    return np.dtype(AS_BITS.get(dtype, dtype))
 
 
 def _in_token_layout(
     sources: Sequence[Source], first: dict[str, Any], end: int | None
-) -> Iterator[EncodedPiece]:
-    """All rows, with the end token after each, if there is one."""
+) -> Iterator[EncodedChunk]:
+    """Yield all rows, with the end token after each, if there is one."""
     path = ""
     for piece in encoded_rows(sources, BATCH_BYTES):
         if piece.path != path:

@@ -93,7 +93,7 @@ class Fit:
         return next((one for one in self.fitted if one.has_scale), None)  # type: ignore[return-value]  # XVal alone has one
 
     def put_into(self, representations: Iterable[Representation]) -> list[Representation]:
-        """Those that were fitted in place of those of the same name."""
+        """Return the representations with those that were fitted in place of those of the same name."""
         by_name = {one.name: one for one in self.fitted}
         return [by_name.get(one.name, one) for one in representations]
 
@@ -102,8 +102,8 @@ class Fit:
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Fit:
-        """The inverse of :meth:`to_json`; of older plans, with xVal alone, too. ValueError for what
-        that does not write.
+        """Read what :meth:`to_json` writes, and the form of older plans, with xVal alone. ValueError
+        for anything else.
         """
         rest = dict(written)
         fitted = rest.pop("fitted", None) or [rest.pop("xval")]
@@ -113,7 +113,7 @@ class Fit:
 
 
 def xval_place(representations: Sequence[Representation]) -> int:
-    """Where xVal is among the representations; RepresentationError if it is not."""
+    """Return where xVal is among the representations; RepresentationError if it is not."""
     for place, representation in enumerate(representations):
         if representation.has_scale:
             return place
@@ -127,8 +127,8 @@ def xval_place(representations: Sequence[Representation]) -> int:
 def _held(
     numbers: Numbers, representations: Sequence[Representation]
 ) -> tuple[Numbers, npt.NDArray[np.bool_]]:
-    """The n numbers, without their signs if one of the representations has none; and bool[n], which
-    of them the others do not leave as text.
+    """Return the n numbers, without their signs if one of the representations has none; and
+    bool[n], which of them the others do not leave as text.
     """
     if not all(one.carries_sign for one in representations):
         numbers = numbers.without_sign()
@@ -160,8 +160,8 @@ def sample_files(sources: Sequence[Source], how: ReadOptions) -> Iterator[TextBa
 def sample_stream(
     items: Iterable[Item], batch_of: Callable[[Item], TextBatch]
 ) -> tuple[list[TextBatch], Iterator[Item]]:
-    """(the batches of the first items, about ``FIT_BYTES`` of text; all items): nothing is read
-    twice.
+    """Return (the batches of the first items, about ``FIT_BYTES`` of text; all items): nothing is
+    read twice.
     """
     source, first, size = iter(items), [], 0
     for item in source:

@@ -37,15 +37,15 @@ class FileRows:
         self.cut_numbers = 0  # numbers longer than a row, which were cut
 
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """What can be done to a batch by itself; called from several threads."""
+        """Convert a batch as far as that goes by itself; called from several threads."""
         return batch
 
     def arrange(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The batches to write once this one has come, in the order of the documents."""
+        """Yield the batches to write once this one has come, in the order of the documents."""
         yield batch
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """Those to write at the end."""
+        """Return the batches to write at the end."""
         return iter(())
 
 
@@ -119,7 +119,7 @@ class PackedRows(FileRows):
         self._waiting = []
 
     def _with_ends(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The documents with the end token after each that is not null, numbered."""
+        """Return the documents with the end token after each that is not null, numbered."""
         rows = with_ends(batch, self._end)
         numbers = np.arange(self._documents, self._documents + batch.num_rows)
         values = [memory.to_arrow(numbers), memory.to_arrow(np.zeros(batch.num_rows, np.int64))]
@@ -132,7 +132,7 @@ class PackedRows(FileRows):
         )
 
     def _sequential(self, last: bool) -> Iterator[pa.RecordBatch]:
-        """All rows that are full, or ``last``, all rows.
+        """Yield all rows that are full, or ``last``, all rows.
 
         One that just became full waits: null documents that follow belong to it.
         """
@@ -189,7 +189,7 @@ class PackedRows(FileRows):
     def _written(
         self, waiting: pa.RecordBatch, laid: FlatRows, pieces: _Pieces
     ) -> Iterator[pa.RecordBatch]:
-        """The rows as they are stored, so many at a time."""
+        """Yield the rows as they are stored, so many at a time."""
         count = len(pieces.rows) - 1
         step = max(1, WRITTEN_BYTES // (self._length * self._token_bytes))
         for at in range(0, count, step):
@@ -210,7 +210,7 @@ class PackedRows(FileRows):
     def _of_documents(
         self, waiting: pa.RecordBatch, laid: FlatRows, pieces: _Pieces
     ) -> list[pa.Array]:
-        """Of each piece: its document, how many tokens follow, and the text with the first."""
+        """Return the columns of each piece: its document, how many tokens follow, the text with the first."""
         source = memory.to_arrow(pieces.source)
         after = (
             memory.from_arrow(waiting.column(SEQ_REMAINING.name))[pieces.source]
@@ -232,7 +232,7 @@ def _bytes_per_token(column: Column) -> int:
 
 
 def _split(offsets: Ints, cuts: Ints) -> tuple[Ints, Ints, Ints]:
-    """(starts, stops, source row) of the pieces of rows that are cut; empty ones stay."""
+    """Return (starts, stops, source row) of the pieces of rows that are cut; empty ones stay."""
     low = np.searchsorted(cuts, offsets[:-1], side="right")
     high = np.searchsorted(cuts, offsets[1:], side="left")
     counts = (high - low).clip(0) + 1
@@ -246,9 +246,9 @@ def _split(offsets: Ints, cuts: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def best_fit(lengths: Ints, size: int) -> tuple[Ints, int]:
-    """(int64[pieces], the row of each; how many rows), for lengths of at most ``size``: longest
-    first, each where the least room is left, as in Ding et al. 2024, "Fewer Truncations Improve
-    Language Modeling"; ties go to the row that was touched last.
+    """Return (int64[pieces], the row of each; how many rows), for lengths of at most ``size``:
+    longest first, each where the least room is left, as in Ding et al. 2024, "Fewer Truncations
+    Improve Language Modeling"; ties go to the row that was touched last.
     """
     rows, total = np.empty(len(lengths), np.int64), 0
     with_room: dict[int, list[int]] = defaultdict(list)  # the rows that have so much left

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict
 
 from numtok.corpus.read.template import Template
-from numtok.corpus.sample import Sample
+from numtok.corpus.split import HashRange
 from numtok.corpus.summary import BATCH_BYTES, SHARD_BATCH_BYTES
 from numtok.errors import InputError
 from numtok.tokenizer.metadata import LARGEST_ROW
@@ -48,12 +48,7 @@ class EncodeOptions(TypedDict, total=False):
             they leave the least room, and cuts only longer ones.
         end_token: a token of the tokenizer, or its id, after every packed document; by default
             ``<|endoftext|>``, ``</s>`` or the like.
-        shuffle: a seed: documents come in random order, those of 32 MiB of text mixed with one
-            another; and so do the inputs, whole in one file, in small stretches in a folder.
-        sample: ``"0:0.01"`` takes the documents whose hash, from 0 to 1, lies between the two.
-        split_seed: of that hash, and so of a split.
-        stats: also count what numbers there are (:class:`numtok.Statistics`); the receipts and the
-            manifest of a folder keep it.
+        split_seed: of the hash by which a document belongs to a split.
     """
 
     text_column: str | None
@@ -76,10 +71,7 @@ class EncodeOptions(TypedDict, total=False):
     pack: int | None
     pack_mode: Literal["sequential", "best-fit"]
     end_token: str | int | None
-    shuffle: int | None
-    sample: str | None
     split_seed: int
-    stats: bool
 
 
 class FileOptions(EncodeOptions, total=False):
@@ -119,7 +111,6 @@ _CHOICES: dict[str, Sequence[Any]] = {
 _WHOLE = (  # (name, least, most)
     ("workers", 1, 1 << 16),
     ("batch_bytes", 1, 1 << 40),
-    ("shuffle", 0, (1 << 32) - 1),
     ("split_seed", 0, (1 << 32) - 1),
 )
 
@@ -150,16 +141,7 @@ class EncodeSettings:
     pack: int | None = None
     pack_mode: Literal["sequential", "best-fit"] = "sequential"
     end_token: str | int | None = None
-    shuffle: int | None = None
-    sample: str | None = None
     split_seed: int = 0
-    stats: bool = False
-
-    @classmethod
-    def of_shards(cls, **options: Unpack[EncodeOptions]) -> EncodeSettings:
-        """With the defaults of jobs, which many processes do at once."""
-        defaults: EncodeOptions = {"batch_bytes": SHARD_BATCH_BYTES}
-        return cls(**(defaults | options))
 
     def __post_init__(self) -> None:
         if isinstance(self.keep_columns, str):
@@ -167,7 +149,7 @@ class EncodeSettings:
         for name, least, most in _WHOLE:
             value = getattr(self, name)
             wrong = type(value) is not int or not least <= value <= most
-            if wrong and not (value is None and name in ("workers", "shuffle")):
+            if wrong and not (value is None and name == "workers"):
                 allowed = f"a whole number from {least} to {most:,}"
                 raise InputError(f"{name}={value!r} must be {allowed}")
         if self.template is not None:
@@ -177,20 +159,18 @@ class EncodeSettings:
                     "template=... and text_column=... both tell the text; leave out one"
                 )
         check_delimiter(self.delimiter)
-        documents = self.documents  # or an error
-        if self.split_seed and documents is None:
+        if self.split_seed and self.documents is None:
             raise InputError(
-                f"split_seed={self.split_seed} is of the hash that sample=... or split=... goes by;"
-                " give one of these too"
+                f"split_seed={self.split_seed} is of the hash that split=... goes by; give that too"
             )
         for name, choices in _CHOICES.items():
             check_choice(name, getattr(self, name), choices)
         self._check_packing()
 
     @property
-    def documents(self) -> Sample | None:
-        """Which ones are taken; None for all. InputError if that makes no sense."""
-        return None if self.sample is None else Sample.parse(self.sample, self.split_seed)
+    def documents(self) -> HashRange | None:
+        """The documents that are encoded; None for all."""
+        return None
 
     def _check_packing(self) -> None:
         if self.pack is None:
@@ -214,6 +194,21 @@ class EncodeSettings:
                 f"column {self.keep_columns[0]!r} cannot be kept: a packed row holds pieces of"
                 " several documents, and has no value of each"
             )
+
+
+@dataclass(frozen=True)
+class ShardSettings(EncodeSettings):
+    """The settings of a job, with smaller batches, as many processes encode at once."""
+
+    batch_bytes: int = SHARD_BATCH_BYTES
+    hash_range: str | None = None  # of the documents of a split; None for all documents
+
+    @property
+    def documents(self) -> HashRange | None:
+        """The documents that are encoded; None for all."""
+        return (
+            None if self.hash_range is None else HashRange.parse(self.hash_range, self.split_seed)
+        )
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:

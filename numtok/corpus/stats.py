@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,12 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok import locations
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
-from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
-from numtok.corpus.jobs.folder import read_manifest
-from numtok.corpus.pieces import Piece, join_small, located
+from numtok.corpus.ordered_pipeline import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import check_formats, columns_with_numbers, read_batches
@@ -32,7 +28,8 @@ from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Cells, Template
 from numtok.corpus.settings import check_delimiter
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, processors
-from numtok.corpus.unpack import EncodedPiece, encoded_pieces
+from numtok.corpus.text_chunks import TextChunk, join_small, located
+from numtok.corpus.unpack import EncodedChunk, encoded_chunks
 from numtok.errors import InputError, NumtokError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
@@ -70,8 +67,7 @@ def corpus_stats(
 
     Args:
         inputs: a file, folder, glob or URL, ``-`` for standard input, or a list of them. Of encoded
-            files the stored numbers are counted, unless ``text_column`` is given; of a folder that
-            was encoded with ``stats``, the counts of that time are taken.
+            files the stored numbers are counted, unless ``text_column`` is given.
         tokenizer: the source tokenizer whose tokens per number are counted, as
             :meth:`numtok.Tokenizer.from_pretrained` takes it.
         grammar: what counts as a number in texts, or its name; prose if not given. Encoded files
@@ -91,9 +87,7 @@ def corpus_stats(
     Raises:
         NumtokError: naming the file and row.
     """
-    given = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
-    stored, given = ([], given) if text_column or template or input_format else _stored(given)
-    sources = find_inputs(given, input_format) if given or not stored else []
+    sources = find_inputs(inputs, input_format)
     check_formats(sources, text_unit, delimiter)
     for name, value in (("grammar", grammar), ("tokenizer", tokenizer)):
         if value is not None and text_column is template is None and all(map(is_encoded, sources)):
@@ -101,8 +95,6 @@ def corpus_stats(
                 f"{name}=... is for texts, and these files hold numbers that were found already;"
                 " leave it out, or name a column of texts by text_column=NAME"
             )
-    if not sources:
-        return Statistics.merge(stored)
     joined = None if template is None else Template(template)
     how = ReadOptions(
         text_column,
@@ -117,7 +109,7 @@ def corpus_stats(
     total = _total(Run(sources, "-", progress), how, made, workers)
     if total.documents and not total.numbers and not (template or is_encoded(sources[0])):
         _warn_of_other_columns(columns_with_numbers(sources[0], made.grammar, how.delimiter))
-    return Statistics.merge([*stored, total])
+    return total
 
 
 def _warn_of_other_columns(columns: Sequence[str]) -> None:
@@ -149,23 +141,9 @@ def _total(run: Run, how: ReadOptions, tokenizer: Tokenizer, workers: int | None
     return total
 
 
-def _stored(inputs: Sequence[str | Path]) -> tuple[list[Statistics], list[str | Path]]:
-    """(what the manifests of folders have of statistics, the other inputs)."""
-    found: list[Statistics] = []
-    others: list[str | Path] = []
-    for given in inputs:
-        folder = str(given) != "-" and locations.is_folder(given)
-        manifest = read_manifest(given) if folder else None
-        if manifest is not None and "statistics" in manifest:
-            found.append(Statistics.from_json(manifest["statistics"]))
-        else:
-            others.append(given)
-    return found, others
-
-
-def _counted_piece(tokenizer: Tokenizer, piece: Piece | EncodedPiece) -> tuple[Statistics, int]:
-    """What it counts, and how far all inputs are read; called from several threads."""
-    if isinstance(piece, EncodedPiece):
+def _counted_piece(tokenizer: Tokenizer, piece: TextChunk | EncodedChunk) -> tuple[Statistics, int]:
+    """Return the counts of a chunk, and how far all inputs are read; called from several threads."""
+    if isinstance(piece, EncodedChunk):
         return statistics_of_encoded(piece.batch, piece.path), piece.read
     with located(piece.batch):
         return counted(piece.batch.texts, tokenizer, piece.batch.cells), piece.read
@@ -186,7 +164,7 @@ def counted(texts: pa.Array, tokenizer: Tokenizer, cells: Cells | None = None) -
 
 
 def _front(texts: pa.Array, limit: int) -> pa.Array:
-    """The first rows of up to ``limit`` bytes; or the front of the first, up to a space."""
+    """Return the first rows of up to ``limit`` bytes; or the front of the first, up to a space."""
     rows = TextRows.of(texts)
     count = int(np.searchsorted(rows.offsets, rows.offsets[0] + limit, side="right")) - 1
     if count > 0 or not len(rows):
@@ -196,26 +174,26 @@ def _front(texts: pa.Array, limit: int) -> pa.Array:
     return TextRows.of([text[: text.rfind(" ") + 1] or text]).array
 
 
-def _pieces(sources: Sequence[Source], how: ReadOptions) -> Iterator[Piece | EncodedPiece]:
+def _pieces(sources: Sequence[Source], how: ReadOptions) -> Iterator[TextChunk | EncodedChunk]:
     read, found = 0, how.text_column is None and how.template is None
     for are_encoded, some in itertools.groupby(sources, lambda one: found and is_encoded(one)):
         group = list(some)
         if are_encoded:
-            yield from encoded_pieces(group, how.batch_bytes, read)
+            yield from encoded_chunks(group, how.batch_bytes, read)
         else:
             yield from join_small(_texts(group, how, read))
         read += sum(source.size or 0 for source in group)
 
 
-def _texts(sources: Sequence[Source], how: ReadOptions, read: int) -> Iterator[Piece]:
+def _texts(sources: Sequence[Source], how: ReadOptions, read: int) -> Iterator[TextChunk]:
     for source in sources:
         for texts in read_batches(source, how):
-            yield Piece(texts, read + texts.position)
+            yield TextChunk(texts, read + texts.position)
         read += source.size or 0
 
 
-def _size(piece: Piece | EncodedPiece) -> int:
-    return int(piece.batch.texts.nbytes if isinstance(piece, Piece) else piece.batch.nbytes)
+def _size(piece: TextChunk | EncodedChunk) -> int:
+    return int(piece.batch.texts.nbytes if isinstance(piece, TextChunk) else piece.batch.nbytes)
 
 
 def is_encoded(source: Source) -> bool:
@@ -228,7 +206,7 @@ def is_encoded(source: Source) -> bool:
 
 
 def statistics_of_encoded(batch: pa.RecordBatch, path: str = "") -> Statistics:
-    """Of one batch with its metadata: the text of each number where it was kept, else its float64;
+    """Count the numbers of one batch with its metadata: by the text of each number where it was kept, else its float64;
     SchemaError if it lacks a column.
     """
     batch = to_number_layout(batch)

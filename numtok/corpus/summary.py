@@ -7,21 +7,18 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.fit import Fit
 from numtok.corpus.read.batches import SKIP_HINT
 from numtok.corpus.read.sources import Source
 from numtok.errors import OutputError
 from numtok.representations import Representation
 from numtok.tokenizer.find import EncodeReport
-
-if TYPE_CHECKING:
-    from numtok.statistics import Statistics
 
 # Smaller ones cost more calls from Python for each byte; larger ones are no faster, and cost memory
 # in every stage.
@@ -75,7 +72,6 @@ class Summary(EncodeReport):
         shards, shards_done: of a job: all that it has, and those that are done; 0 without shards.
         resumed: of ``shards_done``, those that an earlier run had done.
         share: whether this is what became of a share of the shards; the counts are of that share.
-        statistics: what numbers there are, if that was asked for.
         splits: documents of each split, if there are any.
     """
 
@@ -96,12 +92,11 @@ class Summary(EncodeReport):
     shards_done: int = 0
     resumed: int = 0
     share: bool = False
-    statistics: Statistics | None = None
     splits: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of_splits(cls, made: dict[str, Summary], output: str) -> Summary:
-        """The counts of all added up; what there is one of is that of the first."""
+        """Return the counts of all added up; what there is one of is that of the first."""
         first, *others = made.values()
         total = dataclasses.replace(first)
         for other in others:
@@ -113,8 +108,6 @@ class Summary(EncodeReport):
                     setattr(total, name, dict(Counter(before) + Counter(value)))
                 elif isinstance(value, int) or name == "seconds":
                     setattr(total, name, before + value)
-                elif name == "statistics" and before and value:
-                    total.statistics = before + value
         total.output, total.quarantine = output, ""
         total.splits = {name: one.documents for name, one in made.items()}
         return total
@@ -133,7 +126,7 @@ class Run:
     sha256: str = ""  # of the file, where a receipt is to vouch for it
 
     def __post_init__(self) -> None:
-        self.output = str(locations.place(self.output))
+        self.output = storage.normalized(self.output)
         sizes = [source.size for source in self.sources]
         self.total = None if None in sizes else sum(size or 0 for size in sizes)
         self._started = time.perf_counter()
@@ -150,30 +143,40 @@ class Run:
             self.progress(Progress(self.read, self.total, *done, self.seconds))
 
     def complete(self, summary: Summary) -> Summary:
-        """``summary`` with what this run counted."""
+        """Return ``summary`` with what this run counted."""
         vars(summary).update(vars(self.report))
         summary.output, summary.output_bytes = str(self.output), self.written
         summary.seconds = self.seconds
         return summary
 
 
-def quarantine(left_out: Iterable[tuple[str, int | None, str]]) -> str:
-    """(file, line, error) of each row that was left out, as JSON lines."""
+def quarantine(skipped: Iterable[tuple[str, int | None, str]]) -> str:
+    """Return (file, line, error) of each skipped row as JSON lines."""
     rows = [
         {"file": file, "line": line, "error": error.removesuffix(f", {SKIP_HINT}")}
-        for file, line, error in left_out
+        for file, line, error in skipped
     ]
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
+def summed(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Add the counts up, those by representation for each."""
+    totals: dict[str, Any] = {}
+    for name in reports[0] if reports else ():
+        counts = [report[name] for report in reports]
+        by_name = isinstance(counts[0], dict)
+        totals[name] = dict(sum(map(Counter, counts), Counter[str]())) if by_name else sum(counts)
+    return totals
+
+
 def processors() -> int:
-    """How many this process may use."""
+    """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def refuse_input_as_output(sources: Sequence[Source], output: str | Path) -> None:
     """Raise OutputError if the output is one of the inputs, which it would replace."""
     if str(output) != "-" and any(
-        source.path != "-" and locations.same_file(source.path, output) for source in sources
+        source.path != "-" and storage.same_file(source.path, output) for source in sources
     ):
         raise OutputError(f"{output} is also an input; choose another name")

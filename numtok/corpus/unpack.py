@@ -37,7 +37,7 @@ def is_packed(schema: pa.Schema) -> bool:
     return METADATA_KEY in (schema.metadata or {}) and read_metadata(schema)["pack"] is not None
 
 
-class EncodedPiece(NamedTuple):
+class EncodedChunk(NamedTuple):
     """Some documents, their file, and the stored bytes of all inputs up to their end."""
 
     batch: pa.RecordBatch
@@ -47,22 +47,26 @@ class EncodedPiece(NamedTuple):
 
 def encoded_rows(
     sources: Sequence[Source], batch_bytes: int, read: int = 0
-) -> Iterator[EncodedPiece]:
-    """The rows of encoded files, as they are stored, in order; ``read`` bytes were read before."""
+) -> Iterator[EncodedChunk]:
+    """Yield the rows of encoded files, as they are stored, in order; ``read`` bytes were read
+    before.
+    """
     for source in sources:
         size, rows = source.size or 0, 0
         with closing(open_encoded(source.path)) as file:
             for batch in file.batches(batch_bytes):
                 rows += batch.num_rows
                 done = read + size * rows // max(file.rows or rows, 1)
-                yield EncodedPiece(batch, source.name, done)
+                yield EncodedChunk(batch, source.name, done)
         read += size
 
 
-def encoded_pieces(
+def encoded_chunks(
     sources: Sequence[Source], batch_bytes: int, read: int = 0
-) -> Iterator[EncodedPiece]:
-    """The same with packed rows as documents. SchemaError for rows that do not hold together."""
+) -> Iterator[EncodedChunk]:
+    """Yield the rows of encoded files, packed ones as documents. SchemaError for rows that do not hold
+    together.
+    """
     rows = encoded_rows(sources, batch_bytes, read)
     for path, pieces in itertools.groupby(rows, lambda piece: piece.path):
         unpacker: Unpacker | None = None
@@ -90,7 +94,7 @@ class Unpacker:
         self._ended: Ints = np.empty(0, np.int64)  # documents whose last piece waits
 
     def documents(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The documents that are whole once this batch has come."""
+        """Yield the documents that are whole once this batch has come."""
         pieces = self._pieces(batch)
         remaining = memory.from_arrow(pieces.column(SEQ_REMAINING.name))
         ended = memory.from_arrow(pieces.column(SEQ_DOCUMENTS.name))[remaining == 0]
@@ -131,7 +135,7 @@ class Unpacker:
         return pieces
 
     def _whole(self, end: int) -> pa.RecordBatch:
-        """The documents before ``end``, all of whose pieces are here; the other pieces stay."""
+        """Return the documents before ``end``, all of whose pieces are here; the other pieces stay."""
         waiting = joined(self._waiting)
         documents = memory.from_arrow(waiting.column(SEQ_DOCUMENTS.name))
         order = np.argsort(documents, kind="stable")

@@ -19,8 +19,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pyarrow as pa
-
 from numtok.engines.hf_tokenizers import complete_library
 from numtok.errors import InputError, MissingDependencyError
 from numtok.numbers.grammar import Grammar
@@ -40,7 +38,6 @@ except ImportError as error:
     ) from error
 
 from numtok.hf import loading
-from numtok.hf.arrow import beside, encode_column, text_column
 from numtok.hf.backend import KnowsNumbers, source_ids
 from numtok.hf.batch import encode_quickly
 from numtok.hf.decoding import decode_row, rows_of
@@ -225,41 +222,6 @@ class NumberTokenizer(KnowsNumbers):
         call, state = Call(text, text_pair, with_streams, kwargs), self.backend_state()
         out = encode_quickly(self, state, call) or encode_shortly(self, state, call)
         return encode_generally(self, state, call) if out is None else out
-
-    def encode_arrow(
-        self,
-        texts: Any,
-        column: str = "text",
-        return_numbers: bool | None = None,
-        add_special_tokens: bool = True,
-        max_length: int | None = None,
-        keep_column: bool = False,
-    ) -> pa.Table:
-        """Encode Arrow to Arrow, without Python lists in between: for
-        ``dataset.with_format("arrow").map(tokenizer.encode_arrow, batched=True)``.
-
-        Args:
-            texts: a table or record batch, or its text column.
-            column: name of the text column in a table.
-            return_numbers: add the number streams; as the tokenizer says if not given.
-            add_special_tokens: as in a call.
-            max_length: cut longer texts, on the tokenizer's truncation side.
-            keep_column: keep the text column of a table too. (``map`` does not apply its
-                ``remove_columns`` to tables.)
-
-        Returns:
-            One row per text: the other columns of the table, ``input_ids`` (int32),
-                ``attention_mask`` and ``token_type_ids`` (int8) as the model wants them, and the
-                number streams.
-
-        Raises:
-            InputError: if there is no such column, or a text is null.
-        """
-        with_streams = self.return_numbers if return_numbers is None else return_numbers
-        rows = text_column(texts, column)
-        options = with_streams, add_special_tokens, max_length
-        encoded = encode_column(self, self.backend_state(), rows, *options)
-        return beside(texts, encoded, left_out=None if keep_column else column)
 
     def train_new_from_iterator(
         self, text_iterator: Any, vocab_size: int, *args: Any, **kwargs: Any

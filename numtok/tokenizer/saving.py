@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
-from numtok import locations
+from numtok import storage
 from numtok.arrays import file_cache
 from numtok.engines.config import TOKENIZER_FILE, to_json
 from numtok.errors import NumtokError, OutputError, TokenizerError
@@ -38,8 +38,8 @@ def save(
     if not isinstance(folder, str | Path):
         raise OutputError(f"expected the folder to save to, got {type(folder).__name__}")
     text = json.dumps(config, ensure_ascii=False) + "\n"
-    write_file(locations.join(folder, TOKENIZER_FILE), text if plain else sealed(text))
-    write_json(locations.join(folder, SETTINGS_FILE), settings)
+    write_file(storage.join(folder, TOKENIZER_FILE), text if plain else sealed(text))
+    write_json(storage.join(folder, SETTINGS_FILE), settings)
     if plain:
         _name_stock_class(folder)
 
@@ -47,7 +47,7 @@ def save(
 def _name_stock_class(folder: str | Path) -> None:
     """For ``AutoTokenizer``. What transformers wrote before, such as a chat template, stays."""
     path = Path(folder, CONFIG_FILE)
-    before = {} if locations.is_url(folder) or not path.is_file() else read_json(path)
+    before = {} if storage.is_url(folder) or not path.is_file() else read_json(path)
     stale = ("number_settings", "added_tokens_decoder")
     told = {name: value for name, value in before.items() if name not in stale} | {
         "tokenizer_class": STOCK,
@@ -55,14 +55,14 @@ def _name_stock_class(folder: str | Path) -> None:
         # of that model, which has a pre-tokenizer of its own
         "auto_map": {"AutoTokenizer": [None, f"{STOCK_SHIM}.{STOCK}"]},
     }
-    write_json(locations.join(folder, CONFIG_FILE), told)
+    write_json(storage.join(folder, CONFIG_FILE), told)
     shim = f"from transformers import {STOCK} as {STOCK}\n"
-    write_file(locations.join(folder, f"{STOCK_SHIM}.py"), shim)
+    write_file(storage.join(folder, f"{STOCK_SHIM}.py"), shim)
 
 
 def refuse_to_replace(folder: str | Path, overwrite: bool) -> None:
     """Raise OutputError if there is a tokenizer.json already that is not to be replaced."""
-    if overwrite or locations.is_url(folder):
+    if overwrite or storage.is_url(folder):
         return
     if (path := Path(folder, TOKENIZER_FILE)).exists():
         raise OutputError(
@@ -75,7 +75,7 @@ def fetched(source: Any) -> Iterator[Any]:
     """The source, or, of what was saved to a URL, a copy on this machine: of the tokenizer.json,
     and of what lies beside it.
     """
-    if not locations.is_url(source):
+    if not storage.is_url(source):
         yield source
         return
     url: str = source
@@ -83,7 +83,7 @@ def fetched(source: Any) -> Iterator[Any]:
     if not name.endswith(".json"):
         folder, name = url, TOKENIZER_FILE
     wanted = [name, SETTINGS_FILE] if name == TOKENIZER_FILE else [name]
-    with locations.fetched(folder, wanted) as local:
+    with storage.fetched(folder, wanted) as local:
         if not (local / name).exists():
             raise TokenizerError(f"{url}: there is no {TOKENIZER_FILE}; check the URL")
         yield local / name

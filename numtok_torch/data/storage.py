@@ -26,8 +26,8 @@ from numtok.corpus.jobs.folder import shards_of
 from numtok.corpus.read.encoded import SUFFIXES, EncodedFile, open_encoded
 from numtok.errors import InputError, OutputError, SchemaError
 from numtok.files import lock, new_file
-from numtok.locations import is_url
 from numtok.representations.columns import SEQ_LENGTHS
+from numtok.storage import is_url
 from numtok.tokenizer.layout import conform, conform_schema, to_number_layout
 from numtok.tokenizer.schema import (
     METADATA_KEY,

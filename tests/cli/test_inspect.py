@@ -18,7 +18,7 @@ from pages import HOSTILE, page_data
 from places import SAMPLE
 
 import numtok
-from numtok.corpus.look import stored_row, text_of
+from numtok.corpus.row_viewer import stored_row, text_of
 from numtok.errors import InputError
 from numtok.representations import REPRESENTATIONS, Column, QuantileBins, SingleToken
 from numtok.representations.values import numbers_from_floats
@@ -153,8 +153,8 @@ def test_of_a_folder_the_first_file_is_shown(tmp_path, monkeypatch):
     (corpus / "a.jsonl").write_text('{"text": "first 5"}\n{"text": "second 6"}\n')
     for name in ("job", "job/"):
         told = inspect(name, "--row", "2")
-        assert "row 2 of job/000000.parquet" in told and TEXTS[1][:40] in told
-    assert inspect("job", "--limit", "3") == inspect("job/000000.parquet", "--limit", "3")
+        assert "row 2 of job/00000-of-00002.parquet" in told and TEXTS[1][:40] in told
+    assert inspect("job", "--limit", "3") == inspect("job/00000-of-00002.parquet", "--limit", "3")
     told = inspect("corpus/", "--row", "2", "--numbers", "subword")
     assert "1 number in 8 characters" in told and "econd|" in told
     Path("empty").mkdir()

@@ -39,11 +39,10 @@ encode EN | --dense ! has no tensors | --scale 1 | --clip 1 | --fit-quantile 0.5
 encode EN | --text-unit file ! --text-unit file is for .txt files | --leading-space separate
 encode EN | --output-format jsonl | --keep-text | --keep-column id | --keep-column no ! no column
 encode EN | --layout token | --compression gzip | --tensors extension ! is for columns of tensors
-encode EN | --stats | --pack 64 | --pack-mode best-fit ! --pack | --end-token the ! --pack
+encode EN | --pack 64 | --pack-mode best-fit ! --pack | --end-token the ! --pack
 encode EN | --shards 3 ! are for a folder | --shard-size 1kB ! for a folder
-encode EN | --shard 1/2 ! for a folder | --shuffle 1 | --shuffle -1 ! not in the range
-encode EN | --split a=0.5,b=0.5 ! for a folder | --sample 0:0.5 | --sample 5 ! two numbers
-encode EN | --split-seed 1 ! --sample | --card ! for a folder | --ray auto ! for a folder
+encode EN | --shard 1/2 ! for a folder
+encode EN | --split a=0.5,b=0.5 ! for a folder | --split-seed 1 ! --split | --card ! for a folder | --ray auto ! for a folder
 encode EN | --config job.toml | --template '{no}' ! is not there | --workers 0 ! not in the range
 encode EN | --batch-bytes 18446744073709551616 ! is too large
 encode EN --numbers subword | --overflow clip ! has no --overflow
@@ -72,7 +71,7 @@ encode sample.jsonl -o there.parquet | --overwrite
 encode sample.jsonl -o out/ | --shards 3 | --shard-size 1kB | --split a=0.5,b=0.5 | --card
 encode sample.jsonl -o out/ | --engine tokenizers
 encode sample.jsonl -o out/ --shards 3 | --shard 1/2
-encode EN --sample 0:0.5 | --split-seed 1
+encode sample.jsonl -o out/ --split a=0.5,b=0.5 | --split-seed 1
 encode sample.jsonl -o out | --workers 1
 encode EN --tokenizer odd.json | --engine gigatoken ! gigatoken
 decode encoded.parquet | -o back.jsonl
@@ -92,7 +91,7 @@ export encoded.parquet out --to megatron --end-token the | --tokenizer mine ! an
 export encoded.parquet out --to megatron --end-token 5 | --tokenizer mine ! --tokenizer is for the name
 export new --to tokenizers --numbers digits:3 | --tokenizer mine | --grammar european
 export new --to tokenizers | --numbers digits:3 | --numbers p10 ! digits:1
-export encoded.parquet out --to mds | --numbers digits:3 ! --numbers is for --to tokenizers
+export encoded.parquet out --to gpt-neox | --numbers digits:3 ! --numbers is for --to tokenizers
 finish damaged | --check ! 0
 inspect | --text 5
 inspect 5 | --text 6 ! not both
@@ -191,7 +190,7 @@ def made(tmp_path_factory):
     for name, how in (
         ("encoded.parquet", "--numbers bits"),
         ("there.parquet", "--numbers bits"),
-        ("counted/", "--shards 1 --stats --numbers bits"),
+        ("counted/", "--shards 1 --numbers bits"),
         ("damaged/", "--shards 1 --numbers bits"),
     ):
         ok(f"encode {folder}/sample.jsonl -o {folder}/{name} {how} -q")
@@ -244,7 +243,14 @@ def test_no_option_was_forgotten():
 def test_the_help_has_groups_and_lists_all_representations():
     told = ok("encode --help")
     titles = re.findall(r"^(\w[\w ]+):$", told, re.M)
-    assert titles == ["Numbers", "Text", "Output", "Packed rows", "Folders of shards", "Running"]
+    assert titles == [
+        "Numbers",
+        "Text",
+        "Output",
+        "Packed rows",
+        "Folders of shards",
+        "Running",
+    ]
     listed = {name.partition(":")[0] for line in LISTED.splitlines() for name in line[:26].split()}
     assert REPRESENTATIONS.keys() <= listed
     (grammars,) = (one.type for one in cli.commands["encode"].params if one.name == "grammar")
@@ -373,7 +379,6 @@ def test_a_grammar_by_its_name(name, text, values, tmp_path, monkeypatch):
     for given, out in (
         (f"in.jsonl --grammar {name} --keep-text", "a/"),
         ("in.jsonl --config job.toml", "b/"),
-        ("--config b/__numtok/manifest.json", "c/"),
     ):
         ok(f"encode {given} -o {out} -q")
         assert jobs.table(Path(out))["number_value"].to_pylist() == [values]

@@ -151,7 +151,7 @@ def test_the_delimiter_holds_for_files_folders_and_statistics(tmp_path):
         out = f"{tmp_path}/{output}"
         options = {"template": template, "scale": 1.0, "keep_text": True}
         numtok.encode_files(tmp_path / "in", out, **options, **how)
-        path = f"{out}000000.parquet" if out.endswith("/") else out
+        path = f"{out}00000-of-00001.parquet" if out.endswith("/") else out
         assert pq.read_table(path)["number_value"].to_pylist() == [[2.5], [1234.0]]
     assert numtok.corpus_stats(tmp_path / "in", template=template, **how).numbers == 2
     # a text column without numbers: the columns that hold some are found by the same delimiter
@@ -212,5 +212,5 @@ def test_a_plan_says_nothing_of_a_delimiter_that_was_not_given(tmp_path):
     """So shards and receipts of versions without the option stay as they are."""
     write(tmp_path, "a.csv", "text\n1\n")
     numtok.encode_files(tmp_path / "a.csv", f"{tmp_path}/out/")
-    schema = pq.read_schema(tmp_path / "out/000000.parquet")
+    schema = pq.read_schema(tmp_path / "out/00000-of-00001.parquet")
     assert isinstance(schema, pa.Schema) and b"delimiter" not in schema.metadata[b"numtok_job"]

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import numtok
 from numtok.corpus.jobs.cut import cut, cut_again
 from numtok.corpus.read.documents import group_sizes, read_batches, rows_before
 from numtok.corpus.read.find import find_inputs
@@ -113,8 +114,21 @@ def test_row_groups_are_kept_whole(rows, count):
 def test_a_file_that_is_cut_again_is_in_its_parts_once(before, after, count):
     with tempfile.TemporaryDirectory() as folder:
         parts = parts_of(written(folder, [("jsonl", before)]), count)
-        again = cut_again(parts, written(folder, [("jsonl", after)])[0], "new")
-        there = [part for part in again if part is not None]
-        assert len(again) == len(parts) and again[0] is not None
-        assert b"".join(content_of(part.source) for part in there) == after
-        assert all(after[part.start - 1 : part.start] == b"\n" for part in there[1:])
+        (source,) = written(folder, [("jsonl", after)])
+        again = cut_again(source, "new", len(parts), "line")
+        assert len(again) == len(parts)
+        assert b"".join(content_of(part.source) for part in again) == after
+        starts = [part.start for part in again if part.length]
+        assert all(after[start - 1 : start] == b"\n" for start in starts[1:])
+
+
+def test_a_row_group_without_rows_is_a_part_too(tmp_path):
+    """Be it the only one of its shard: the parts still follow one another."""
+    texts, path = pa.table({"text": [f"row {row}" for row in range(40)]}), tmp_path / "a.parquet"
+    with pq.ParquetWriter(path, texts.schema) as writer:
+        for rows in (texts.slice(0, 10), texts.slice(0, 0), texts.slice(10)):
+            writer.write_table(rows)
+    for count in range(1, 6):
+        out = tmp_path / str(count)
+        made = numtok.encode_files(path, out, numbers="bits", shards=count, workers=1)
+        assert made.documents == numtok.finish_job(out).documents == 40

@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
@@ -22,7 +21,7 @@ from numtok.corpus.read.encoded import read_encoded
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.representations import P10, FloatBits, PlaceValue, Subword, XVal
-from numtok_torch import IterableNumberDataset, NumberDataset
+from numtok_torch import NumberDataset
 
 TOKENIZER = numtok.Tokenizer.from_pretrained(None, [XVal(), FloatBits()])
 TEXTS = [f"row {n} is {n / 7:.3f} or -{n}e5, and then {n + 1}" for n in range(40)]
@@ -48,8 +47,8 @@ CANONICAL = TOKENIZER.decode_batch(TOKENIZER.encode_batch(TEXTS)).to_pylist()
     ("name", "compression"), [("a.arrow", "zstd"), ("a.arrow", "none"), ("a.parquet", "zstd")]
 )
 def test_flipped_bits(tmp_path, name, compression):
-    """In front of the footer, which has no checksum: no flip gives other texts or another
-    exception.
+    """In front of the footer: no flip gives another exception; nor other texts of Parquet, which
+    has checksums.
     """
     path = write(tmp_path / name, compression=compression)
     whole = path.read_bytes()
@@ -62,11 +61,12 @@ def test_flipped_bits(tmp_path, name, compression):
         damaged[place // 8] ^= 1 << place % 8
         path.write_bytes(damaged)
         try:
-            assert read(path) == CANONICAL, f"bit {place}: other texts"
+            same = read(path) == CANONICAL
+            assert same or name == "a.arrow", f"bit {place}: other texts"
         except NumtokError as error:
             assert str(path) in str(error), f"bit {place}: {error}"
             noticed += 1
-    assert noticed > 30
+    assert noticed > (30 if name == "a.parquet" else 5)
 
 
 @pytest.mark.parametrize("name", ["a.arrow", "a.parquet"])
@@ -82,37 +82,7 @@ def test_cut_short(tmp_path, name):
             assert str(path) in str(caught.value)
 
 
-def test_a_changed_number_is_noticed_by_every_reader(tmp_path):
-    path = write(tmp_path / "a.arrow", compression="none")
-    data = bytearray(path.read_bytes())
-    at = data.find(np.asarray(TOKENIZER.encode_batch(TEXTS)["input_ids"].values)[:6].tobytes())
-    assert at > 0
-    data[at] ^= 1
-    path.write_bytes(data)
-    told = f"{path}.*'input_ids' of batch 0.*checksum"
-    for reader in (
-        read,
-        lambda _: NumberDataset(path)[0],
-        lambda _: [*IterableNumberDataset(path)],
-    ):
-        with pytest.raises(InputError, match=told):
-            reader(path)
-
-
-def test_a_missing_batch_is_noticed(tmp_path):
-    """The batches with their checksums, all whole, but one is left out, or two have changed places."""
-    path = write(tmp_path / "a.arrow")
-    opened = pa.ipc.open_file(path)
-    batches = [opened.get_batch_with_custom_metadata(number) for number in range(3)]
-    for order in ([0, 2], [1, 0, 2], [0, 1, 1, 2]):
-        with pa.ipc.new_file(path, opened.schema) as writer:
-            for batch, metadata in (batches[number] for number in order):
-                writer.write_batch(batch, custom_metadata=metadata)
-        with pytest.raises(InputError, match=f"{path}.*damaged"):
-            list(read_encoded(path))
-
-
-def test_files_of_others_have_no_checksums(tmp_path):
+def test_files_of_other_writers_are_read(tmp_path):
     batch = TOKENIZER.encode_batch(TEXTS)
     for make, name in ((pa.ipc.new_file, "a.arrow"), (pa.ipc.new_stream, "b.arrow")):
         with make(tmp_path / name, batch.schema) as writer:

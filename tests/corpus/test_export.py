@@ -14,7 +14,7 @@ from numtok_cli.main import cli
 
 import numtok
 from numtok.corpus.read.encoded import read_encoded
-from numtok.corpus.write.streams import FORMATS
+from numtok.corpus.write.streams import open_streams
 from numtok.errors import InputError, OutputError, SchemaError, TokenizerError
 from numtok.tokenizer.layout import to_token_layout
 
@@ -164,7 +164,7 @@ REFUSED = [
     ("packed", {"end_token": 0}, SchemaError, "packed.parquet: .*end token already; leave out end"),
     ("place", {"end_token": 1 << 20}, SchemaError, "end_token=1048576 is no id .* has 16003"),
     ("place", {"end_token": "<stop>"}, TokenizerError, "'<stop>' is no token"),
-    ("place", {"to": "jax"}, InputError, "'jax' is unknown; .* 'megatron', .* 'webdataset'"),
+    ("place", {"to": "jax"}, InputError, "'jax' is unknown; .* 'megatron', 'gpt-neox'"),
     (SEVERAL, {}, SchemaError, r"packed.parquet: its tokenizer is not that of .*place.parquet"),
     (["in.jsonl"], {}, InputError, "neither a Parquet nor an Arrow IPC file"),
 ]
@@ -195,52 +195,7 @@ def test_files_appear_whole_or_not_at_all(folder, tmp_path):
 def test_a_sequence_has_a_limit(tmp_path):
     with (
         pytest.raises(OutputError, match="2,147,483,648 values, more than the format can tell"),
-        FORMATS["megatron"].open(
-            str(tmp_path / "a"), "megatron", {"a": np.dtype("u1")}, False
-        ) as files,
+        open_streams(str(tmp_path / "a"), "megatron", {"a": np.dtype("u1")}, False) as files,
     ):
         files.write({"a": np.zeros(0, np.uint8)}, np.array([1 << 31]))
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["xval.parquet", "compact.arrow", "packed.parquet"])
-@pytest.mark.parametrize("to", ["mds", "webdataset"])
-def test_samples_are_read_by_their_own_packages(to, name, folder, tmp_path):
-    """Each stream of each row, with its dtype and shape."""
-    package = pytest.importorskip({"mds": "streaming", "webdataset": "webdataset"}[to])
-    rows, out = token_rows(folder / name), tmp_path / "out"
-    told = numtok.export_files(folder / name, out, to=to)
-    if to == "mds":
-        read = package.LocalDataset(str(out))
-        samples = [read[row] for row in range(len(read))]
-    else:
-        tars = sorted(map(str, out.glob("*.tar")))
-        stored = package.WebDataset(tars, shardshuffle=False).decode()
-        samples = [{key[:-4]: one[key] for key in one if key.endswith(".npy")} for one in stored]
-    about = json.loads((out / "numtok.json").read_text())
-    assert len(samples) == len(rows) == told.sequences == about["sequences"]
-    for sample, row in zip(samples, rows, strict=True):
-        assert sorted(sample) == sorted(about["streams"])
-        for stream, described in about["streams"].items():
-            values = sample[stream]
-            assert values.dtype == described["stored"]
-            assert list(values.shape) == [len(row["input_ids"]), *described["shape"]]
-            np.testing.assert_array_equal(values, np.array(row[stream]).reshape(values.shape))
-
-
-def test_a_folder_of_samples_replaces_its_like_alone(folder, tmp_path):
-    pytest.importorskip("webdataset")
-    source, out = folder / "place.parquet", tmp_path / "out"
-    out.mkdir()
-    (out / "mine.txt").write_text("mine")
-    for overwrite in (False, True):
-        with pytest.raises(OutputError, match="out exists already"):
-            numtok.export_files(source, out, to="webdataset", overwrite=overwrite)
-    assert [path.name for path in tmp_path.rglob("*")] == ["out", "mine.txt"]
-    (out / "mine.txt").unlink()
-    out.rmdir()
-    for overwrite in (False, True):
-        numtok.export_files(source, out, to="webdataset", overwrite=overwrite)
-    assert sorted(path.name for path in out.iterdir()) == ["000000.tar", "numtok.json"]
-    with pytest.raises(OutputError, match="is written on this machine"):
-        numtok.export_files(source, "memory://bucket/out", to="webdataset")

@@ -11,7 +11,6 @@ from tokenizers import Tokenizer as Source
 
 import numtok
 from numtok.corpus import tokenizer_of
-from numtok.corpus.jobs.config import read_config
 from numtok.errors import InputError
 from numtok.tokenizer.tokenizer_json import DEFAULT_FOLDER
 from numtok_torch import IterableNumberDataset, NumberDataset
@@ -37,7 +36,7 @@ def ids(folder):
 
 def test_texts_come_back_with_the_tokenizer_that_lies_beside(folder, tmp_path):
     """Of the folder, and of one shard; whatever else lies there is not read."""
-    out, shard = tmp_path / "out", folder / "000001.parquet"
+    out, shard = tmp_path / "out", folder / "00001-of-00004.parquet"
     shutil.copytree(folder, out)
     (out / "more").mkdir()
     for name in ("index.json", "notes.txt", "more/b.jsonl"):
@@ -81,10 +80,3 @@ def test_a_folder_of_arrow_files_and_one_of_packed_rows(corpus, tmp_path, option
     assert made.documents == 60 and made.shards == 3 and ("pack" in options) == (made.rows != 60)
     expected = [jobs.row("a", number)["text"] for number in range(60)]
     assert [one for one in decoded(tmp_path / "out") if one] == [one for one in expected if one]
-
-
-def test_a_tokenizer_that_has_no_name_is_found_again_by_the_manifest(folder, tmp_path):
-    options = read_config(folder / "__numtok" / "manifest.json")
-    assert options["tokenizer"] == str(folder / "__numtok" / "tokenizer" / "tokenizer.json")
-    numtok.encode_files(output=tmp_path / "again", workers=1, **options)
-    assert jobs.shards(tmp_path / "again") == jobs.shards(folder)

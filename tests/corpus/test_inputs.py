@@ -79,6 +79,8 @@ def test_a_named_pipe_is_waited_for_only_if_asked(folder):
 
 def test_a_lost_shard_is_told(folder):
     numtok.encode_files("in", "out/", shards=2, workers=1, scale=1.0)
-    os.remove("out/000001.parquet")
-    with pytest.raises(InputError, match=r"000001\.parquet: is a shard that is not there any more"):
+    os.remove("out/00001-of-00002.parquet")
+    with pytest.raises(
+        InputError, match=r"00001-of-00002\.parquet: is a shard that is not there any more"
+    ):
         find_inputs(["out"])

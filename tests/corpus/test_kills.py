@@ -12,11 +12,11 @@ import interrupts
 import jobs
 import psutil
 import pytest
+from deadly import Deadly, registered
 from input_files import write_texts
+from unloadable import Unloadable
 
 import numtok
-from numtok.corpus.jobs.claims import Claims
-from numtok.corpus.jobs.folder import Folder
 from numtok.errors import JobError, OutputError
 
 DOCUMENTS, SHARDS = 6_000, 8
@@ -39,6 +39,12 @@ def unbroken(corpus, tmp_path_factory):
     made = numtok.encode_files(corpus, folder, shards=SHARDS, workers=1)
     assert made.documents == made.rows == DOCUMENTS
     return jobs.everything(folder)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def known():
+    with registered(Deadly, Unloadable):
+        yield
 
 
 def start(corpus, folder, workers=2):
@@ -95,37 +101,37 @@ def test_a_killed_command_takes_its_workers_along_and_goes_on(corpus, unbroken, 
     assert finish(corpus, out, unbroken).resumed == before
 
 
-# What a worker does in place of a shard, so that it cannot end soon: it waits for a thread.
-ENCODES_LONG = "ThreadPoolExecutor(1).submit(time.sleep, 60).result()"
 PARENT = """
-import sys, numtok
-numtok.encode_files(sys.argv[2], sys.argv[3], shards=8, workers=2)
+import sys, deadly, numtok
+numbers = [deadly.Deadly(deed=sys.argv[4], told=sys.argv[3])]
+with deadly.registered(deadly.Deadly):
+    numtok.encode_files(sys.argv[1], sys.argv[2], numbers=numbers, shards=8, workers=2)
 """
 
 
-# An object that the end of Python deletes, which takes long.
-DELETED_LONG = (
-    "import builtins; builtins.late = type('Late', (), {'__del__':"
-    " lambda _, sleep=time.sleep: sleep(60)})()"
-)
+def with_666(folder, numbers):
+    """Texts of about one size, those with these numbers among 800 with 666 in them."""
+    lines = [f"{'666' if n in numbers else n + 1000} of it, and more" for n in range(800)]
+    return write_texts(folder / "in.jsonl", lines)
 
 
 @pytest.mark.parametrize("when", ["starting", "encoding", "ending"])
-def test_workers_end_within_a_second_of_their_parent(when, corpus, tmp_path):
+def test_workers_end_within_a_second_of_their_parent(when, tmp_path):
     """Whatever they are at: importing, in the middle of a long document, or an end that takes
     long.
     """
-    ends_long = when == "ending"
-    worker = worker_that(*("time.sleep(60)", DELETED_LONG) if ends_long else (ENCODES_LONG,))
-    act = f"from numtok.corpus.jobs import run; run.COMMAND = ['-c', {worker!r}]"
-    code = PARENT if when == "starting" else f"{act}\n{PARENT}"
+    corpus = with_666(tmp_path, range(800))
+    deed = "ends long" if when == "ending" else "encodes long"
 
     def seconds(out):
-        process = interrupts.start([sys.executable, "-c", code, "", str(corpus), str(out)])
+        (told := out.with_suffix(".told")).mkdir()
+        command = [sys.executable, "-c", PARENT, str(corpus), str(out), str(told), deed]
+        paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
+        process = interrupts.start(command, env=os.environ | paths)
         if when == "starting":
             interrupts.wait_for(lambda: len(interrupts.children(process)) == 2)
         else:
-            interrupts.wait_for(lambda: len(list(out.glob("__numtok/0*.claim"))) == 2)
+            interrupts.wait_for(lambda: len(list(told.iterdir())) == 2)
         workers = interrupts.children(process)
         process.kill()
         process.communicate(timeout=interrupts.LONG)
@@ -137,93 +143,74 @@ def test_workers_end_within_a_second_of_their_parent(when, corpus, tmp_path):
     assert any(seconds(tmp_path / str(attempt)) < 1 for attempt in range(3))
 
 
-# In a worker: over shard 2 it dies, as with too little memory; or it waits
-# for ever in place of a shard after the first two.
-DIES = "os.kill(os.getpid(), 9) if shard.number == 2 else made(task, shard, *others)"
-WAITS = "made(task, shard, *others) if shard.number < 2 else threading.Event().wait()"
-
-
-def worker_that(act, before=""):
-    """The code of a worker that does this in place of making a shard."""
-    return (
-        "import os, sys, threading, time; from concurrent.futures import ThreadPoolExecutor\n"
-        f"from numtok.corpus.jobs import work, worker; {before}\n"
-        "made = work.encode_shard\n"
-        f"def encode_shard(task, shard, *others):\n    {act}\n"
-        "work.encode_shard = encode_shard; worker.main()"
-    )
-
-
-def workers_that(monkeypatch, act, before=""):
-    """Have workers do that in place of making a shard."""
-    monkeypatch.setattr("numtok.corpus.jobs.run.COMMAND", ["-c", worker_that(act, before)])
-
-
-@pytest.mark.parametrize("before", ["", "sys.exit = os._exit"], ids=["tidy", "at once"])
-def test_an_interrupt_leaves_whole_shards(before, corpus, unbroken, tmp_path, monkeypatch):
+@pytest.mark.parametrize("deed", ["waits", "cannot tidy up"])
+def test_an_interrupt_leaves_whole_shards(deed, tmp_path):
     """As it reaches the command while workers work: they are gone when it is, and so is what they
     were writing, be it that they could not tidy up.
     """
-    workers_that(monkeypatch, WAITS, before)
+    corpus, out = with_666(tmp_path, range(250, 800)), tmp_path / "out"
 
     def interrupt(progress):
         if progress.shards is not None and progress.shards[0] == 2:
             raise KeyboardInterrupt
 
     running = set(psutil.Process().children())
+    how = {"numbers": [Deadly(deed=deed)], "shards": SHARDS}
     with pytest.raises(KeyboardInterrupt):
-        numtok.encode_files(corpus, tmp_path / "out", shards=SHARDS, workers=2, progress=interrupt)
+        numtok.encode_files(corpus, out, workers=2, progress=interrupt, **how)
     assert set(psutil.Process().children()) <= running
-    assert list(jobs.shards(tmp_path / "out")) == ["000000.parquet", "000001.parquet"]
-    finish(corpus, tmp_path / "out", unbroken)
+    assert list(jobs.shards(out)) == ["00000-of-00008.parquet", "00001-of-00008.parquet"]
+    assert numtok.encode_files(corpus, out, workers=1, **how).resumed == 2
+    numtok.encode_files(corpus, tmp_path / "other", workers=1, **how)
+    assert jobs.everything(out) == jobs.everything(tmp_path / "other")
 
 
-def test_a_worker_that_always_dies_fails_its_shard_only(corpus, tmp_path, monkeypatch):
+def test_a_worker_that_always_dies_fails_its_shard_only(tmp_path):
     """Something in one shard kills whoever encodes it, as too little memory would: the rest is
     done, and the error says so.
     """
-    workers_that(monkeypatch, DIES)
+    corpus = with_666(tmp_path, [500])
     told = r"1 of 4 shards failed \(2\), .*its worker was killed \(SIGKILL\), 3 times; .*fewer workers.*the others are done"
     with pytest.raises(JobError, match=told):
-        numtok.encode_files(corpus / "a.jsonl", tmp_path / "out", shards=4, workers=2)
+        numtok.encode_files(corpus, tmp_path / "out", numbers=[Deadly()], shards=4, workers=2)
 
 
-def test_workers_that_cannot_begin_are_told(corpus, tmp_path, monkeypatch):
-    code = "raise SystemExit('no such library')"
-    monkeypatch.setattr("numtok.corpus.jobs.run.COMMAND", ["-c", code])
+def test_workers_that_cannot_begin_are_told(corpus, tmp_path):
     told = "a worker ended with status 1: no such library, before it could begin"
+    how = {"numbers": [Unloadable()], "shards": 4, "workers": 2}
     with pytest.raises(JobError, match=told):
-        numtok.encode_files(corpus / "a.jsonl", tmp_path / "out", shards=4, workers=2)
+        numtok.encode_files(corpus / "a.jsonl", tmp_path / "out", **how)
 
 
-def test_two_runs_in_one_folder(corpus, unbroken, tmp_path):
-    """They share the work; who wants another plan, or to begin anew, is refused meanwhile."""
+def test_a_second_run_in_one_folder_is_refused(corpus, unbroken, tmp_path):
+    """Be it of a share or of all; a share of another machine goes along with it."""
     out = tmp_path / "out"
-    first, second = start(corpus, out, 1), start(corpus, out, 1)
-    interrupts.wait_for(lambda: bool(list((out / "__numtok").glob("0*.claim"))))
-    with pytest.raises(JobError, match=r"another run is working on this folder \(process \d+ on"):
-        numtok.encode_files(corpus, out, shards=SHARDS, workers=1, overwrite=True)
-    running = numtok.job_status(out).running.values()
-    assert {one.pid for one in running} <= {first.pid, second.pid}
-    for process in (first, second):
-        _, told = process.communicate(timeout=interrupts.LONG)
-        assert process.returncode == 0, told
+    first = start(corpus, out, 1)
+    begun(out, first, 1)
+    how = {"shards": SHARDS, "workers": 1}
+    for options in ({}, {"overwrite": True}, {"shard": (1, 2)}):
+        with pytest.raises(JobError, match=rf"another run .*\(process {first.pid} on .*\); wait"):
+            numtok.encode_files(corpus, out, **how, **options)
+    with pytest.raises(JobError, match="another run is working on this folder"):
+        numtok.finish_job(out)
+    _, told = first.communicate(timeout=interrupts.LONG)
+    assert first.returncode == 0, told
     assert jobs.everything(out) == unbroken
-    assert not list((out / "__numtok").glob("*.claim"))
 
 
-def test_a_claim_of_another_machine_is_a_lease(corpus, unbroken, tmp_path, monkeypatch):
-    """It is respected as long as it is refreshed, and then taken away."""
-    out = tmp_path / "out"
-    numtok.encode_files(corpus, out, shards=SHARDS, workers=1, shard=(1, 2))
-    with monkeypatch.context() as patch:
-        patch.setattr("numtok.corpus.jobs.claims._machine", lambda: "another")
-        patch.setattr(Claims, "_beat", lambda self: None)  # its machine is gone
-        assert Claims(Folder(out), "theirs").take("000003")
-    monkeypatch.setattr("numtok.corpus.jobs.claims.LEASE", 3.0)
-    finish(corpus, out, unbroken)
-    made = {path.stem: path.stat().st_mtime_ns for path in out.glob("*.parquet")}
-    assert made["000001"] < made["000005"] < made["000003"], "what nobody had came first"
+def test_shares_go_together(corpus, unbroken, tmp_path):
+    out, asked = tmp_path / "out", []
+    how = {"shards": SHARDS, "workers": 1}
+
+    def another(progress):
+        if not asked:
+            asked.append(True)
+            assert numtok.encode_files(corpus, out, **how, shard=(2, 2)).share
+            with pytest.raises(JobError, match="another run is working on this folder"):
+                numtok.encode_files(corpus, out, **how, shard=(1, 2))
+
+    numtok.encode_files(corpus, out, **how, shard=(1, 2), progress=another)
+    assert jobs.everything(out) == unbroken
 
 
 def test_a_full_disk(corpus, unbroken, tmp_path):
@@ -235,7 +222,7 @@ def test_a_full_disk(corpus, unbroken, tmp_path):
     told = r"1 of 8 shards failed \(0\).*File too large.*make room.*6 were not tried, as they would"
     with interrupts.largest_file(10_000), pytest.raises(JobError, match=told):
         numtok.encode_files(corpus, out, shards=SHARDS, workers=1)
-    assert sorted(path.name for path in out.iterdir()) == ["000001.parquet", "__numtok"]
+    assert sorted(path.name for path in out.iterdir()) == ["00001-of-00008.parquet", "__numtok"]
     told = r"cannot write .*File too large"
     with interrupts.largest_file(10_000), pytest.raises(OutputError, match=told):
         numtok.encode_files(corpus, tmp_path / "other", shards=SHARDS, workers=1)

@@ -13,7 +13,7 @@ from input_files import decoded, lines_of, write_texts
 
 import numtok
 from numtok.corpus import decode_files, encode_corpus
-from numtok.corpus.flow import run_ordered
+from numtok.corpus.ordered_pipeline import run_ordered
 from numtok.corpus.read.encoded import read_encoded
 from numtok.errors import InputError, OutputError, RepresentationError
 

@@ -6,7 +6,6 @@ import logging
 import pickle
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import numtok
@@ -59,7 +58,7 @@ def test_bare_numbers_are_told_once_with_the_way_out(said):
     assert not said
     before = datasets.fingerprint.Hasher.hash(tokenizer)
     assert tokenizer("5")["input_ids"] == tokenizer("11")["input_ids"]
-    tokenizer(["7", "8"]), tokenizer.encode("9"), tokenizer.encode_arrow(pa.array(["5"]))
+    tokenizer(["7", "8"]), tokenizer.encode("9")
     assert len(said) == 1
     for words in (
         "5 and 11 get the same ids",
@@ -76,7 +75,6 @@ def test_bare_numbers_are_told_once_with_the_way_out(said):
 CALLS = {
     "one": lambda tokenizer: tokenizer("5"),
     "many": lambda tokenizer: tokenizer(["a number 5"] * 6),
-    "arrow": lambda tokenizer: tokenizer.encode_arrow(pa.array(["5"])),
     "chat": lambda tokenizer: tokenizer.apply_chat_template([{"role": "user", "content": "5"}]),
 }
 
@@ -91,11 +89,10 @@ def test_every_way_to_encode_says_it(call, said, monkeypatch):
 def test_nothing_is_said_where_values_are_seen(said, monkeypatch):
     for numbers in (PlaceValue(), P10(), Subword()):
         tokenizer = made(numbers)
-        tokenizer("5 and 11"), tokenizer.encode_arrow(pa.array(["5"]))
+        tokenizer("5 and 11")
     made(XVal(), return_numbers=True)("5")
     tokenizer = made(XVal())
     tokenizer(["5"] * 3, return_numbers=True)
-    tokenizer.encode_arrow(pa.array(["5"]), return_numbers=True)
     monkeypatch.setenv("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     tokenizer("5")
     assert not said

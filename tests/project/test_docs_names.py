@@ -50,7 +50,7 @@ def tree():
 
 def is_there(path):
     """From the root, or, if it does not begin there, at the end of a path: ``choose.py``,
-    ``corpus/flow``.
+    ``corpus/ordered_pipeline``.
     """
     path = path.rstrip("/")
     return path in tree() or (

@@ -2,7 +2,6 @@
 any order; of files, however they are read, and of encoded ones what can be known.
 """
 
-import dataclasses
 import functools
 import itertools
 import json
@@ -14,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import trained
-from command import ok
 from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -291,28 +289,6 @@ def test_null_rows_and_infinite_values(tmp_path):
     assert (counted.documents, counted.without_text, counted.numbers) == (3, 1, 4)
     assert counted.counts["beyond_float64"].tolist() == [2, 0]
     assert (counted.smallest, counted.largest) == (5, 7)
-
-
-def test_a_job_keeps_the_statistics_of_its_texts(tmp_path):
-    folder, of_texts = tmp_path / "job", corpus_stats(SAMPLE)
-    how: dict[str, Any] = {"numbers": "fone:3,1", "shards": 3, "workers": 1, "stats": True}
-    kept = corpus_stats(folder) if encode_files(SAMPLE, folder, **how) else None
-    assert kept is not None and kept == encode_files(SAMPLE, folder, **how).statistics
-
-    def by_the_source(found):
-        """By the source tokenizer alone, whatever the numbers become."""
-        tokens = dataclasses.replace(found.tokens, tokenizer="", spelled={})
-        return dataclasses.replace(found, tokens=tokens)
-
-    assert by_the_source(kept) == by_the_source(of_texts)
-    receipts = [json.loads((folder / f"__numtok/00000{k}.json").read_text()) for k in range(3)]
-    parts = [Statistics.from_json(receipt["statistics"]) for receipt in receipts]
-    assert Statistics.merge(parts) == kept
-    assert corpus_stats([folder, SAMPLE]).numbers == 2 * of_texts.numbers
-    held = corpus_stats(folder, input_format="parquet")
-    assert held.numbers < of_texts.numbers, "what the shards hold"
-    told = ok(f"encode {SAMPLE} -o {tmp_path}/c.arrow --numbers bits --stats")
-    assert "recommended: --numbers fone:16,16" in told and "output" in told
 
 
 def test_batches_workers_and_kinds_of_files_change_nothing(tmp_path):

@@ -20,9 +20,7 @@ from input_files import write_texts
 from s3_server import contents, upload
 
 import numtok
-from numtok import locations
-from numtok.corpus.jobs.claims import Claims
-from numtok.corpus.jobs.folder import Folder
+from numtok import storage
 from numtok.errors import InputError, JobError, OutputError
 
 OPTIONS = {"keep_columns": ["id"], "keep_text": True, "shards": 3, "workers": 1}
@@ -54,19 +52,10 @@ def test_a_job_on_a_store_that_fails_is_the_job_on_a_disk(store, corpus, unbroke
         summary = numtok.encode_files(corpus, "s3://bucket/out/", **OPTIONS)
         assert server.failed >= 5
     assert contents(files, "out") == jobs.files(unbroken) and summary.shards_done == 3
-    files.rm_file("bucket/out/__numtok/000001.json")
+    files.rm_file("bucket/out/__numtok/00001.json")
     with server.failing(server.at_random(RATE, seed=2)):
         assert numtok.encode_files(corpus, "s3://bucket/out/", **OPTIONS).resumed == 2
     assert contents(files, "out") == jobs.files(unbroken)
-
-
-def test_a_claim_whose_answer_was_lost_is_had(store):
-    """The second try finds what the first has made; else its maker would wait for itself."""
-    server, _ = store
-    lost = iter(["lost"])
-    with server.failing(lambda method, path: next(lost, None) if method == "PUT" else None):
-        assert Claims(Folder("s3://bucket/lost"), "run").take("plan") and server.failed == 1
-    assert not Claims(Folder("s3://bucket/lost"), "another").take("plan")
 
 
 @pytest.mark.slow
@@ -105,12 +94,12 @@ def test_large_objects_go_in_parts(store, monkeypatch):
     one.
     """
     server, files = store
-    monkeypatch.setattr(locations, "PART", 5 << 20)
+    monkeypatch.setattr(storage, "PART", 5 << 20)
     monkeypatch.setattr("s3fs.S3FileSystem.retries", 3)  # of each part, else all begins anew
     data = os.urandom(1 << 20) * 12
 
     def put(name):
-        with locations.new_object(f"s3://bucket/{name}", overwrite=False) as file:
+        with storage.new_object(f"s3://bucket/{name}", overwrite=False) as file:
             file.write(data)
             if name == "interrupted":
                 raise KeyboardInterrupt
@@ -121,7 +110,7 @@ def test_large_objects_go_in_parts(store, monkeypatch):
     before = s3_server.uploads(files)  # a lost answer may leave one that nobody has heard of
     assert len(before) <= 1
     with server.failing(server.at_random(RATE, seed=6)):
-        read = locations.RemoteFile("s3://bucket/large", block=2 << 20)
+        read = storage.RemoteFile("s3://bucket/large", block=2 << 20)
         assert read.readall() == data
         assert read.seek(-5, os.SEEK_END) == len(data) - 5
         assert (read.read(9), read.read(9)) == (data[-5:], b"")
@@ -133,18 +122,6 @@ def test_large_objects_go_in_parts(store, monkeypatch):
         put("interrupted")
     assert s3_server.uploads(files) == before
     assert not files.exists("bucket/never") and not files.exists("bucket/interrupted")
-
-
-def test_parts_that_a_dead_run_left_are_removed(store, corpus):
-    """Those below the folder, and no others."""
-    _, files = store
-    numtok.encode_files(corpus, "s3://bucket/parts", shard=(1, 3), **OPTIONS)
-    for name in ("parts/000001.parquet", "partsother/000001.parquet"):
-        files.call_s3("create_multipart_upload", Bucket="bucket", Key=name)
-    assert {"parts/000001.parquet", "partsother/000001.parquet"} <= set(s3_server.uploads(files))
-    numtok.encode_files(corpus, "s3://bucket/parts", **OPTIONS)
-    left = s3_server.uploads(files)
-    assert "partsother/000001.parquet" in left and "parts/000001.parquet" not in left
 
 
 CHANGES = {
@@ -160,8 +137,8 @@ def test_an_object_that_changes_or_goes_while_it_is_read(
     store, tmp_path, monkeypatch, kind, change
 ):
     server, files = store
-    monkeypatch.setattr(locations, "BLOCK", 1 << 12)
-    monkeypatch.setattr(locations, "BLOCKS", 1)
+    monkeypatch.setattr(storage, "BLOCK", 1 << 12)
+    monkeypatch.setattr(storage, "BLOCKS", 1)
     name, data, out = f"bucket/change/a.{kind}", large(tmp_path, kind), tmp_path / "out.parquet"
     files.pipe_file(name, data)
     seen = []
@@ -227,7 +204,7 @@ def test_a_store_that_stays_away(store, corpus, monkeypatch):
     """The URL is told, and that the same command goes on, which it does."""
     server, _ = store
     monkeypatch.setattr("s3fs.S3FileSystem.retries", 2)
-    receipt = "away/__numtok/000001.json"
+    receipt = "away/__numtok/00001.json"
     told = rf"1 of 3 shards failed \(1\), .*: cannot write s3://bucket/{receipt}: .*; check the URL"
 
     def fault(method, path):
@@ -245,7 +222,7 @@ def test_without_credentials(store):
     environment |= {"AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"]}
     environment |= {"AWS_EC2_METADATA_DISABLED": "true"}
     environment |= dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), "/nowhere")
-    code = "from numtok.locations import status; status('s3://bucket/in/a.jsonl')"
+    code = "from numtok.storage import status; status('s3://bucket/in/a.jsonl')"
     command = [sys.executable, "-c", code]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     told = "access is refused (Unable to locate credentials); check the credentials"
@@ -284,5 +261,4 @@ def test_kills_at_random_moments(store, tmp_path):
         _, told = process.communicate(timeout=interrupts.LONG)
         assert process.returncode == 0, told
         assert contents(files, folder) == jobs.files(tmp_path / "out")
-        assert not [name for name in s3_server.uploads(files) if name.startswith(f"{folder}/")]
         made += 1

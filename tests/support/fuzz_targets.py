@@ -22,7 +22,7 @@ from numtok.corpus.jobs.folder import digest
 from numtok.score import POLICIES, digits_right, equal, final_number
 
 GOLDEN = ROOT / "tests" / "golden"
-JOB = GOLDEN / "format2" / "job"
+JOB = GOLDEN / "format2" / "job3"
 GRAMMARS = [Grammar(), Grammar.data(), Grammar.european(), Grammar.indian(), Grammar.swiss()]
 GRAMMARS += [Grammar.finance(), Grammar(accounting=True, unicode_digits=False, grouping="_")]
 ANSWERS = r"""\boxed{\frac{3}{4}} #### -1,234.5|The answer is 25%.|= $3.5 million, or 2 1/2 km

@@ -1,11 +1,10 @@
-"""Folders of shards: planned once, done by many, amended and resumed by the same call.
+"""Folders of shards: planned once, written shard by shard, resumed by the same call.
 
-``planning`` turns what is asked for into a ``plan`` (``cut`` says where inputs are cut); ``run``
-starts what does its shards, here, in other processes or on a Ray cluster, and each of these ``work``
-s off one after the other by ``claims``; ``worker`` is the program of a process that does. A shard
-is done once its receipt is there.
-``job`` puts these together and adds up. ``folder`` alone knows where files lie, ``config`` reads
-options from a file, ``card`` writes one for the Hugging Face hub.
+``job`` is the whole of a job. A ``request`` says what is asked for; the ``plan`` is what lies in the
+folder (``cut`` says where inputs are cut); ``executors`` have the shards done that have no
+``receipt``, in this process, in others (``worker`` is their program) or on a Ray cluster, each by
+``encode_shard``; ``finish`` adds up. ``folder`` alone knows where files lie, ``lock`` keeps two runs
+apart, ``card`` writes a README.md for the Hugging Face hub.
 
 May import the other rooms of numtok, and those modules of :mod:`numtok.corpus` that read, encode
 and write one file.

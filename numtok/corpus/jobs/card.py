@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.jobs.folder import Folder
-from numtok.corpus.jobs.plan import summed
+from numtok.corpus.summary import summed
 
 CARD = "README.md"
 OURS = "<!-- numtok writes this file anew. Take this line out to keep what you change. -->"
@@ -48,7 +48,7 @@ def write_card(folder: Folder, manifests: Mapping[str, dict[str, Any]]) -> None:
     columns: dict[str, str] = {}
     for split, manifest in manifests.items():
         for shard in manifest["shards"][: not columns]:  # the first of all
-            path = locations.join(folder.path, f"{split}/{shard['file']}".lstrip("/"))
+            path = storage.join(folder.path, f"{split}/{shard['file']}".lstrip("/"))
             columns = {field.name: str(field.type) for field in schema_of(path)}
     shown = {re.sub(r"[\s|`]+", " ", name): kind for name, kind in columns.items()}
     rows = "".join(f"| `{name}` | {kind} |\n" for name, kind in shown.items())
@@ -76,7 +76,7 @@ def _head(manifests: Mapping[str, dict[str, Any]], columns: dict[str, str]) -> d
         {"split": split or "train", "path": f"{split}/*.{options['output_format']}".lstrip("/")}
         for split in manifests
     ]
-    given = {n: one for n, one in options.items() if one is not None and n != "sample"}
+    given = {n: one for n, one in options.items() if one is not None and n != "hash_range"}
     return {
         "tags": ["numtok"],
         "size_categories": [_size_category(sum(one["rows"] for one in manifests.values()))],
@@ -92,7 +92,7 @@ def _head(manifests: Mapping[str, dict[str, Any]], columns: dict[str, str]) -> d
 
 
 def _size_category(rows: int) -> str:
-    """As the hub has them: ``n<1K``, ``1K<n<10K`` and so on."""
+    """Return the size class of the hub: ``n<1K``, ``1K<n<10K`` and so on."""
     if rows < 1000:
         return "n<1K"
     names = [f"{digits}{unit}" for unit in "KMBT" for digits in (1, 10, 100)][:10]
@@ -101,7 +101,9 @@ def _size_category(rows: int) -> str:
 
 
 def _yaml(name: str, value: Any) -> str:
-    """A key and its value as JSON, which is YAML but for some characters, and floats as 1e-05."""
+    """Return a key and its value as JSON, which is YAML but for some characters, and floats as
+    1e-05.
+    """
     text = json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True).replace("\n", "\n ")
     text = _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     text = _SHORT_FLOAT.sub(r"\1.0e", text)

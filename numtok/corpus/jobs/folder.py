@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from numtok import locations
+from numtok import storage
 from numtok.errors import InputError, JobError, OutputError
 from numtok.files import is_temporary, remove_leftovers, write_file
 from numtok.options import conform
@@ -30,7 +30,7 @@ TOKENIZER_FILES = (TOKENIZER, f"{TOKENIZER}/tokenizer.json", f"{TOKENIZER}/numto
 QUARANTINE = f"{OWN}/quarantine.jsonl"
 DATA = (".parquet", ".arrow", ".feather", ".ipc")  # what readers take for a part of the corpus
 SHARD = re.compile(r"\d{5,}(-of-\d{5,})?\.(parquet|arrow)")
-FORMAT = 2
+FORMAT = 3
 _CHECK = "check"
 # how files are opened, as far as the system knows: any, and those of a job itself, not through links
 _ANY = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -43,7 +43,7 @@ class Folder:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.remote = locations.is_url(path)
+        self.remote = storage.is_url(path)
         self.path = str(path).rstrip("/") if self.remote else str(Path(path))
         self.refuse_links(OWN)
 
@@ -51,8 +51,8 @@ class Folder:
         return self.path
 
     def file(self, name: str) -> str:
-        """Where the file is."""
-        return locations.join(self.path, name)
+        """Return the path or the URL of a file in the folder."""
+        return storage.join(self.path, name)
 
     def refuse_links(self, *names: str) -> None:
         """JobError if one of the files or folders is a link."""
@@ -62,19 +62,21 @@ class Folder:
 
     def make(self) -> None:
         """Make the folder, and the one of the job's own files in it."""
-        if not self.remote:
+        if self.remote:
+            storage.check_writable(self.path)
+        else:
             with self._refused("make the folder"):
                 os.makedirs(self.file(OWN), exist_ok=True)
 
     def names(self, inner: str = "") -> list[str]:
-        """What is in the folder or in one below it, sorted; nothing if it is not there."""
+        """Return what is in the folder or in one below it, sorted; nothing if it is not there."""
         with self._refused("list the folder"):
-            return locations.names(self.file(inner))
+            return storage.names(self.file(inner))
 
     def size(self, name: str) -> int | None:
-        """Bytes of a plain file; None if it is not there."""
+        """Return the bytes of a plain file; None if it is not there."""
         if self.remote:
-            return locations.size(self.file(name))
+            return storage.size(self.file(name))
         try:
             found = os.lstat(self.file(name))
         except OSError:
@@ -84,7 +86,7 @@ class Folder:
     def remove(self, name: str) -> None:
         """Remove a file or a folder, if it is there."""
         with self._refused(f"remove {name}"):
-            locations.remove(self.file(name))
+            storage.remove(self.file(name))
 
     def make_way(self, name: str) -> None:
         """Remove a link or a pipe: what is to be written replaces it, and not what it names."""
@@ -94,7 +96,6 @@ class Folder:
     def remove_leftovers(self) -> None:
         """Remove what runs that died had written of shards; once all shards are done."""
         if self.remote:
-            locations.abandon_uploads(self.path)
             return
         for inner in ("", OWN):
             for name in filter(is_temporary, self.names(inner)):
@@ -102,27 +103,9 @@ class Folder:
                     self.remove(os.path.join(inner, name))
 
     def remove_own_leftovers(self) -> None:
-        """The same for runs that died on this machine, at any time."""
+        """Remove what runs that died on this machine had written of shards, at any time."""
         if not self.remote:
             remove_leftovers(Path(self.path))
-
-    def create(self, name: str, content: bytes) -> bool:
-        """Make a small file; False if there is one of that name. Only one of several can."""
-        if self.remote:
-            return locations.create_object(self.file(name), content)
-        with self._refused(f"write {name}"), contextlib.suppress(FileExistsError):
-            with open(self.file(name), "xb") as file:
-                file.write(content)
-            return True
-        return False
-
-    def refresh(self, name: str, content: bytes) -> None:
-        """Write as many bytes over those of a small file."""
-        if self.remote:
-            locations.write_object(self.file(name), content)
-        else:
-            with open(os.open(self.file(name), os.O_WRONLY | _OWN), "wb") as file:
-                file.write(content)
 
     def replace(self, name: str, content: str | bytes) -> None:
         """Write a small file in one step, over what is there."""
@@ -130,7 +113,9 @@ class Folder:
         write_file(self.file(name), content)
 
     def read(self, name: str) -> bytes | None:
-        """All of a small file; None if it is not there, JobError for a link, a pipe or a device."""
+        """Return all of a small file; None if it is not there, JobError for a link, a pipe or a
+        device.
+        """
         return _plain(self.file(name), _OWN)
 
     def write_json(self, name: str, content: dict[str, Any]) -> None:
@@ -139,14 +124,14 @@ class Folder:
         self.replace(name, json.dumps(signed, indent=1, sort_keys=True) + "\n")
 
     def read_json(self, name: str, kind: type[Kind]) -> Kind | None:
-        """The inverse, held to what ``kind`` declares; None if the file is not there, JobError if it
+        """Read what :meth:`write_json` wrote, as ``kind`` declares it; None if the file is not there, JobError if it
         is damaged, was changed by hand, or is of another version.
         """
         return _verified(self.read(name), self.file(name), kind)
 
     @contextlib.contextmanager
     def _refused(self, what: str) -> Iterator[None]:
-        """What the system refuses, as OutputError."""
+        """Raise what the system refuses as OutputError."""
         try:
             yield
         except OSError as error:
@@ -159,9 +144,9 @@ class Folder:
 
 
 def _plain(path: str, how: int) -> bytes | None:
-    """All of a plain file: nobody may ever write to a pipe."""
-    if locations.is_url(path):
-        return locations.read_object(path)
+    """Read a plain file; a pipe is refused, as nobody may ever write to it."""
+    if storage.is_url(path):
+        return storage.read_object(path)
     try:
         descriptor = os.open(path, os.O_RDONLY | _ANY | how)
     except (FileNotFoundError, NotADirectoryError):
@@ -215,34 +200,36 @@ def _verified(
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any] | None:
-    """What a finished job has made; None if there is none, JobError as for :meth:`Folder.read_json`."""
-    path = locations.join(folder, MANIFEST)
-    return _verified(_plain(path, 0), path, dict, (1, FORMAT))
+    """Return the manifest of a finished job; None if there is none, JobError as for
+    :meth:`Folder.read_json`.
+    """
+    path = storage.join(folder, MANIFEST)
+    return _verified(_plain(path, 0), path, dict, (1, 2, FORMAT))
 
 
 def shards_of(folder: str | Path) -> list[str] | None:
-    """The files of a finished job in their order; None for a folder that is not a job's. InputError
-    if shards may be missing: a part of a corpus must not be taken for all of it.
+    """Return the files of a finished job in their order; None for a folder that is not a job's.
+    InputError if shards may be missing: a part of a corpus must not be taken for all of it.
     """
     manifest = read_manifest(folder)
     if manifest is None:
-        if locations.exists(locations.join(folder, PLAN)):
+        if storage.status(storage.join(folder, PLAN)) is not None:
             raise InputError(
                 "its job is not finished, so that documents are missing; run the same job again,"
                 " or finish it",
                 str(folder),
             )
         return None
-    path = locations.join(folder, MANIFEST)
+    path = storage.join(folder, MANIFEST)
     listed = conform(manifest.get("shards", []), list[dict[str, Any] | None], path, JobError)
     names = [str(shard.get("file")) for shard in listed if shard]
     if strange := [name for name in names if not SHARD.fullmatch(name)]:
         raise JobError(f"names {strange[0]!r}, which is no shard", path)
-    return [locations.join(folder, name) for name in names]
+    return [storage.join(folder, name) for name in names]
 
 
 def saved_beside(path: str | Path) -> str | None:
-    """The tokenizer.json of the job that a folder, or a file in it, belongs to; or None."""
-    folder = path if locations.is_folder(path) else os.path.dirname(path)
-    found = locations.join(folder, f"{TOKENIZER}/tokenizer.json")
-    return found if locations.is_file(found) else None
+    """Return the tokenizer.json of the job that a folder, or a file in it, belongs to; or None."""
+    folder = path if storage.is_folder(path) else os.path.dirname(path)
+    found = storage.join(folder, f"{TOKENIZER}/tokenizer.json")
+    return found if storage.is_file(found) else None

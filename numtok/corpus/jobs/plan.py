@@ -1,6 +1,5 @@
-"""The plan of a job, and the receipts, by which a shard is done: who has the plan and the inputs
-writes the same bytes, on any machine, in any order. A shard has all that is to be known of its own
-inputs, so that a plan can be amended: the receipts of shards that nothing concerns stay.
+"""The plan of a job: its inputs cut into shards, and everything that changes a byte of the output.
+Who has the plan and the inputs writes the same bytes, on any machine, in any order.
 """
 
 from __future__ import annotations
@@ -8,78 +7,63 @@ from __future__ import annotations
 import base64
 import dataclasses
 import functools
-import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.ipc
 
-from numtok import locations
-from numtok.corpus.fit import Fit
-from numtok.corpus.jobs.folder import FORMAT, OWN, TOKENIZER, TOKENIZER_FILES, Folder, digest
-from numtok.corpus.read.formats import FORMATS
-from numtok.corpus.read.sources import COMPRESSIONS, Source, identify, named_errors
-from numtok.corpus.settings import EncodeSettings
-from numtok.errors import JobError, MissingInputError, NumtokError
+from numtok import storage
+from numtok.corpus.fit import FIT_FILES, Fit, sample_files
+from numtok.corpus.jobs.card import remove_card
+from numtok.corpus.jobs.cut import Part, cut, cut_again
+from numtok.corpus.jobs.folder import (
+    DATA,
+    FORMAT,
+    MANIFEST,
+    OWN,
+    PLAN,
+    QUARANTINE,
+    SHARD,
+    TOKENIZER,
+    TOKENIZER_FILES,
+    Folder,
+    digest,
+)
+from numtok.corpus.jobs.request import FILE_SUFFIXES, Request
+from numtok.corpus.read.sources import Source, identify
+from numtok.corpus.settings import ShardSettings
+from numtok.corpus.text_chunks import Reader
+from numtok.errors import JobError, MissingInputError, NumtokError, OutputError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import Representation, from_dict
 from numtok.tokenizer.tokenizer import Tokenizer
 
 METADATA_KEY = b"numtok_job"
-FILE_SUFFIXES = {"parquet": ".parquet", "arrow": ".arrow"}
-# options that do not change a byte of a shard that is done
-FREE = ("on_error", "card", "shards", "shard_size", "engine", "fit", "fit_quantile", "clip")
-_LARGEST = 1 << 62
-_CHUNK = 1 << 20
-
-
-class Part(NamedTuple):
-    """A stretch of one input, or all of it."""
-
-    path: str
-    format: str
-    compression: str | None
-    size: int  # of all of the input, when it was planned
-    tag: str  # of the same; it changes with the content
-    start: int  # byte of a file of lines, row group of a Parquet file
-    stop: int | None  # None for a file that is not cut
-    length: int  # in bytes, as stored
-    mark: int = 0  # of the bytes from ``start`` on, by which the place is found again
-    column: str | None = None  # of JSON lines that are cut: the text column, by the file's head
-
-    @property
-    def source(self) -> Source:
-        """To be read."""
-        return Source(self.path, self.format, self.compression, self.length, self.start, self.stop)
-
-    def check(self) -> None:
-        """Raise ValueError for what no plan of ours holds."""
-        known = self.format in FORMATS and self.compression in (None, *COMPRESSIONS.values())
-        stop = self.start + 1 if self.stop is None else self.stop
-        numbers = (self.size, self.start, stop, self.length)
-        if not known or not all(0 <= number < _LARGEST for number in numbers) or self.start > stop:
-            raise ValueError(f"{self.path!r} cannot be read like that")
+# options that do not change a byte of a shard
+FREE = ("card", "shards", "shard_size", "engine", "fit", "fit_quantile", "clip")
 
 
 class Shard(NamedTuple):
-    """What one file of the output is made of."""
+    """The inputs of one file of the output."""
 
     number: int
     parts: list[Part]
 
     @property
     def name(self) -> str:
-        """Of its receipt and its claim."""
-        return f"{self.number:06}"
+        """The name of the receipt, without a suffix."""
+        return f"{self.number:05}"
 
     @property
     def receipt(self) -> str:
-        """Where its receipt is."""
+        """The path of the receipt in the folder."""
         return f"{OWN}/{self.name}.json"
 
     @property
@@ -88,19 +72,19 @@ class Shard(NamedTuple):
         return sum(part.length for part in self.parts)
 
     def check_inputs(self) -> None:
-        """``MissingInputError`` for the first that is not what it was when it was planned."""
+        """Raise ``MissingInputError`` for the first that is not what it was when it was planned."""
         for part in self.parts:
             if identify(part.path) != (part.size, part.tag):
                 raise MissingInputError(
                     "changed since the job was planned; run the same command again, which encodes"
-                    " anew what has changed",
+                    " the file anew",
                     part.path,
                 )
 
 
 @dataclass(frozen=True)
 class TokenizerName:
-    """What the tokenizer was made of."""
+    """The tokenizer, by what it was made of."""
 
     source: str | None  # its name, None for the default one
     given: bool  # whether it was an object instead
@@ -112,59 +96,59 @@ class TokenizerName:
 class Plan:
     """See the module."""
 
-    shards: list[Shard]  # in the order of the rows; numbers rise, with gaps for dropped inputs
-    shard_bytes: int  # about how much input a shard has
+    shards: list[Shard]  # in the order of the rows
     options: dict[str, Any]  # all that the call was given, defaults filled in, JSON-ready
     tokenizer: TokenizerName
     versions: dict[str, str]  # of the packages that the bytes depend on
     kept: str  # Arrow schema of the kept columns, as an IPC message in base64
     fit: dict[str, Any] | None  # :class:`numtok.corpus.fit.Fit` as JSON
-    format: Literal[2] = 2
+    format: Literal[3] = 3
 
     def __post_init__(self) -> None:
-        """ValueError for what no plan of ours holds."""
-        numbers_of(self.options)
+        """ValueError for options that no call of numtok has."""
         try:
             self.settings()
+            self.numbers()
             base64.b64decode(self.kept, validate=True)
             FILE_SUFFIXES[self.options["output_format"]]
-            if missing := {"engine", "on_error"} - {*self.options}:
-                raise LookupError(f"without {sorted(missing)[0]}")
+            self.options["engine"]
             if self.fit is not None:
                 Fit.from_json(self.fit)
         except (NumtokError, TypeError, LookupError, AttributeError, ValueError) as error:
             raise ValueError(f"holds options that make no sense ({error})") from None
-        if [shard.number for shard in self.shards] != sorted({one.number for one in self.shards}):
-            raise ValueError("shards: their numbers do not rise")
-        for shard in self.shards:
-            if not shard.parts or not 0 <= shard.number < _LARGEST:
-                raise ValueError(f"shards: number {shard.number} is empty, or no number")
-            for part in shard.parts:
-                part.check()
 
-    def settings(self, **others: Any) -> EncodeSettings:
-        """The options that :class:`EncodeSettings` has."""
-        own = {field.name for field in dataclasses.fields(EncodeSettings)}
-        return EncodeSettings(
+    def settings(self, **others: Any) -> ShardSettings:
+        """Return the options that :class:`ShardSettings` has."""
+        own = {field.name for field in dataclasses.fields(ShardSettings)}
+        return ShardSettings(
             **{name: value for name, value in self.options.items() if name in own} | others
         )
 
+    def numbers(self) -> tuple[list[Representation], Grammar]:
+        """Return the representations, before they were fitted, and the grammar."""
+        numbers = [from_dict(one) for one in self.options["numbers"]]
+        return numbers, Grammar.from_dict(self.options["grammar"])
+
     @property
     def kept_fields(self) -> list[pa.Field]:
+        """The columns that are kept."""
         return list(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self.kept))))
 
     @property
     def paths(self) -> list[str]:
-        """Of the inputs, sorted."""
+        """The paths of the inputs, sorted."""
         return sorted({part.path for shard in self.shards for part in shard.parts})
 
-    def share(self, share: tuple[int, int]) -> list[Shard]:
-        """(i, n): every n-th shard from the i-th on, counted from 1."""
-        return self.shards[share[0] - 1 :: share[1]]
+    def share(self, share: tuple[int, int] | None) -> list[Shard]:
+        """Return every n-th shard from the i-th on, counted from 1, of a share (i, n); or all."""
+        i, n = share or (1, 1)
+        return self.shards[i - 1 :: n]
 
     def file(self, shard: Shard) -> str:
-        """The name of the shard's file."""
-        return shard.name + FILE_SUFFIXES[self.options["output_format"]]
+        """Return the name of the shard's file, as in ``00003-of-00128.parquet``."""
+        width = max(5, len(str(len(self.shards))))
+        name = f"{shard.number:0{width}}-of-{len(self.shards):0{width}}"
+        return name + FILE_SUFFIXES[self.options["output_format"]]
 
     @functools.cached_property
     def bound(self) -> dict[str, Any]:
@@ -177,47 +161,53 @@ class Plan:
         }
 
     @functools.cached_property
-    def recipe(self) -> str:
-        """The digest of that, and of the kept columns."""
+    def digest(self) -> str:
+        """The digest of the plan."""
+        return digest(as_json(self))
+
+    @functools.cached_property
+    def _bound_digest(self) -> str:
         return digest([self.bound, self.kept])
+
+    def key(self, shard: Shard) -> str:
+        """Return the digest of all that a shard is made of: the options, and of each input the path,
+        the size, the time of its change, and the part that is read.
+        """
+        return digest([self._bound_digest, as_json(shard.parts)])
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
         """What a shard's file says about how it was made."""
         return {METADATA_KEY: json.dumps(self.bound, sort_keys=True).encode()}
 
-    def differences(self, options: Mapping[str, Any], before_fit: str) -> Iterator[str]:
-        """What a call asks for that would make other bytes of every shard, for people."""
-        asked = json.loads(json.dumps(dict(options)))
-        for name in sorted({*self.options, *asked} - {"on_error", "card", "engine"}):
+    def differences(self, request: Request) -> Iterator[str]:
+        """Yield what a call asks for that this plan does not make, for people."""
+        asked = json.loads(json.dumps(request.options))
+        for name in sorted({*self.options, *asked} - {"card", "engine"}):
             old, new = (json.dumps(one.get(name), sort_keys=True) for one in (self.options, asked))
             if old != new:
                 yield f"{name} was {old:.80}, now it is {new:.80}"
-        if before_fit != self.tokenizer.before_fit:
+        if request.encoder.tokenizer.fingerprint != self.tokenizer.before_fit:
             yield "the tokenizer gives other ids"
         for package, found in versions().items():
             if found != self.versions.get(package):
                 yield f"{package} was version {self.versions.get(package)}, now it is {found}"
+        now, before = {source.path for source in request.sources}, {*self.paths}
+        for paths, what in ((now - before, "is new"), (before - now, "is no input any more")):
+            if paths:
+                more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+                yield f"{min(paths)}{more} {what}"
 
 
-def as_json(content: Any) -> dict[str, Any]:
-    """JSON-ready."""
+def as_json(content: Any) -> Any:
+    """Return a plan, a receipt or a part of one as JSON-ready values."""
     import msgspec  # takes longer to load than most starts may
 
-    return msgspec.to_builtins(content)  # type: ignore[no-any-return,unused-ignore]
-
-
-def numbers_of(options: Mapping[str, Any]) -> tuple[list[Representation], Grammar]:
-    """The representations and the grammar of a job; ValueError if they make no sense."""
-    try:
-        numbers = [from_dict(one) for one in options["numbers"]]
-        return numbers, Grammar.from_dict(options["grammar"])
-    except (NumtokError, TypeError, LookupError, AttributeError) as error:
-        raise ValueError(f"holds options that make no sense ({error})") from None
+    return msgspec.to_builtins(content)
 
 
 def versions() -> dict[str, str]:
-    """Of the packages that ids and files depend on."""
+    """Return the versions of the packages that ids and files depend on."""
     found = {}
     for package in ("numtok", "pyarrow", "tokenizers", "gigatoken"):
         try:
@@ -228,7 +218,9 @@ def versions() -> dict[str, str]:
 
 
 def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
-    """The tokenizer of a job, with its scale; JobError if it is not the one that was planned with."""
+    """Return the tokenizer of a job, with its scale; JobError if it is not the one that was planned
+    with.
+    """
     path = folder.file(TOKENIZER)
     folder.refuse_links(*TOKENIZER_FILES)
     tokenizer = Tokenizer.from_pretrained(path, engine=plan.options["engine"])
@@ -241,159 +233,131 @@ def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
     return tokenizer
 
 
-# Receipts
+# Made once, and loaded by every other call
 # -------------------------------------------------------------------------------------------------
 
 
-class Read(NamedTuple):
-    """What a shard has read of one of its parts: the SHA-256 of its bytes (of an object in a store
-    its tag), lines, and rows, those that were left out too.
-    """
-
-    sha256: str
-    lines: int
-    rows: int
-
-
-class LeftOut(NamedTuple):
-    """A row that was left out: of which part, on which of its lines, and why."""
-
-    part: int
-    line: int | None
-    error: str
-
-
-@dataclass(frozen=True)
-class Counts:
-    """What is added up over shards; and [part, row] of the first document without a text."""
-
-    documents: int
-    bytes: int
-    tokens: int
-    numbers: int
-    left_as_text: dict[str, int]
-    clipped: dict[str, int]
-    vanishing: dict[str, int]
-    in_added_tokens: int
-    without_text: int
-    cut_numbers: int
-    first_without_text: tuple[int, int] | None
-    numbers_by_column: dict[str, int] = field(default_factory=dict)  # of a template
-    left_by_column: dict[str, int] = field(default_factory=dict)
+def load_or_make(folder: Folder, request: Request, overwrite: bool) -> tuple[Plan, Tokenizer]:
+    """Return the plan of the job and its tokenizer. JobError if the folder holds another job."""
+    if overwrite:
+        _clear(folder)
+    plan = folder.read_json(PLAN, Plan)
+    if plan is None:
+        return _make(folder, request)
+    if different := list(plan.differences(request)):
+        raise JobError(
+            f"holds another job: {'; '.join(different)}. Choose another folder, or begin this one"
+            " anew with overwrite=True",
+            str(folder),
+        )
+    current = _with_current_inputs(plan, request)
+    if current != plan:
+        folder.remove(MANIFEST)
+        folder.write_json(PLAN, as_json(current))
+    return current, saved_tokenizer(folder, current)
 
 
-@dataclass(frozen=True)
-class Receipt:
-    """That a shard is done: what it read, and the file that came of it; no time and no name of a
-    machine, so that it is the same whoever wrote it.
-    """
-
-    shard: int
-    parts: list[Part]
-    read: list[Read]
-    recipe: str
-    file: str
-    bytes: int
-    sha256: str
-    rows: int
-    report: Counts
-    left_out: list[LeftOut]
-    statistics: dict[str, Any] | None = None
-    format: Literal[2] = 2
-
-    def __post_init__(self) -> None:
-        """ValueError for what does not fit together."""
-        parts = {one.part for one in self.left_out}
-        if self.report.first_without_text is not None:
-            parts.add(self.report.first_without_text[0])
-        if len(self.read) != len(self.parts) or not parts <= set(range(len(self.parts))):
-            raise ValueError("read: not one for each part")
+def _clear(folder: Folder) -> None:
+    """Remove what a job left; the plan late, so that it can be resumed up to there."""
+    receipts = [f"{OWN}/{name}" for name in folder.names(OWN) if re.fullmatch(r"\d+\.json", name)]
+    shards = [name for name in folder.names() if SHARD.fullmatch(name)]
+    remove_card(folder)
+    for name in (MANIFEST, QUARANTINE, *receipts, *shards, PLAN, TOKENIZER):
+        folder.remove(name)
 
 
-def summed(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The counts added up, those by representation for each."""
-    totals: dict[str, Any] = {}
-    for name in reports[0] if reports else ():
-        counts = [report[name] for report in reports]
-        by_name = isinstance(counts[0], dict)
-        totals[name] = dict(sum(map(Counter, counts), Counter[str]())) if by_name else sum(counts)
-    return totals
-
-
-def content_of(part: Part) -> tuple[str, int]:
-    """(SHA-256, line breaks) of the bytes of a part; of an object in a store, of its tag."""
-    if locations.is_url(part.path):
-        told = f"{part.size} {part.tag} {part.start} {part.stop}"
-        return hashlib.sha256(told.encode()).hexdigest(), 0
-    made, lines, cut = hashlib.sha256(), 0, FORMATS[part.format].cut
-    stretches = [(part.start, _LARGEST if part.stop is None else part.stop - part.start)]
-    with named_errors(part.source), open(part.path, "rb") as file:
-        if part.stop is not None and cut == "row groups":
-            import pyarrow.parquet as pq  # which other files do not need
-
-            metadata = pq.read_metadata(part.path)
-            made.update(metadata.schema.to_arrow_schema().serialize())
-            stretches = [
-                _stretch(metadata.row_group(group).column(column))
-                for group in range(part.start, min(part.stop, metadata.num_row_groups))
-                for column in range(metadata.num_columns)
-            ]
-        for start, left in stretches:
-            file.seek(start)
-            while chunk := file.read(min(_CHUNK, left)):
-                made.update(chunk)
-                lines += chunk.count(b"\n") if cut == "lines" else 0
-                left -= len(chunk)
-    return made.hexdigest(), lines
-
-
-def _stretch(chunk: Any) -> tuple[int, int]:
-    """Where a column of a row group lies in its file, and its bytes."""
-    pages = [chunk.data_page_offset, chunk.dictionary_page_offset]
-    return min(page for page in pages if page), chunk.total_compressed_size
-
-
-def read_receipt(folder: Folder, plan: Plan, shard: Shard) -> Receipt | None:
-    """The receipt of a shard; None if it is not done, or what there is belongs to other inputs,
-    other options, or another file than the one that lies there. If the same content lies at other
-    places now, the receipt is written anew.
-    """
-    try:
-        receipt = folder.read_json(shard.receipt, Receipt)
-    except JobError:
-        return None
-    expected = (plan.recipe, shard.number, plan.file(shard))
-    if receipt is None or (receipt.recipe, receipt.shard, receipt.file) != expected:
-        return None
-    skipped = bool(receipt.left_out) and plan.options["on_error"] != "skip"
-    if skipped or folder.size(receipt.file) != receipt.bytes:
-        return None
-    if receipt.parts != shard.parts:
-        if len(receipt.parts) != len(shard.parts) or not all(
-            map(_same_content, receipt.parts, receipt.read, shard.parts)
-        ):
-            return None
-        receipt = dataclasses.replace(receipt, parts=shard.parts)
-        folder.write_json(shard.receipt, as_json(receipt))
-    return receipt
-
-
-def _same_content(old: Part, read: Read, new: Part) -> bool:
-    """Whether a part holds what was read, be it at another place of its file, or touched."""
-    fixed = ("path", "format", "compression", "length", "column")
-    return all(getattr(old, name) == getattr(new, name) for name in fixed) and (
-        old == new or content_of(new)[0] == read.sha256
+def _make(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
+    if foreign := [name for name in folder.names() if name.endswith(DATA)]:
+        raise OutputError(
+            f"{folder} holds {foreign[0]}, which would be read as a part of the corpus, but there"
+            " is no plan of a job; choose another folder, move the file away, or remove shards of"
+            " an earlier job with overwrite=True"
+        )
+    sources, options, encoder = request.sources, request.options, request.encoder
+    total = sum(source.size or 0 for source in sources)
+    count = options["shards"] or max(1, -(-total // options["shard_size"]))
+    kept = pa.schema(_kept_fields(request)).serialize().to_pybytes()
+    tokenizer, fit = _fitted(request)
+    named = isinstance(encoder.source, str | Path)
+    parts = cut(sources, _tags(sources), count, request.settings.text_unit)
+    plan = Plan(
+        shards=[Shard(number, some) for number, some in enumerate(parts)],
+        options=options,
+        tokenizer=TokenizerName(
+            source=str(encoder.source) if named else None,
+            given=not named and encoder.source is not None,
+            fingerprint=tokenizer.fingerprint,
+            before_fit=encoder.tokenizer.fingerprint,
+        ),
+        versions=versions(),
+        kept=base64.b64encode(kept).decode(),
+        fit=None if fit is None else fit.to_json(),
     )
+    folder.refuse_links(*TOKENIZER_FILES)
+    tokenizer.save_pretrained(folder.file(TOKENIZER))
+    folder.write_json(PLAN, as_json(plan))
+    return plan, tokenizer
 
 
-def check_shard(folder: Folder, receipt: Receipt) -> str | None:
-    """What is wrong with a shard that is done, or with its inputs; None if nothing is."""
-    path = folder.file(receipt.file)
-    with locations.open_file(path) as file:
-        found = hashlib.file_digest(file, "sha256")  # type: ignore[arg-type]  # it can be read into
-    if found.hexdigest() != receipt.sha256:
-        return f"{path}: is damaged: it does not have the SHA-256 of its receipt"
-    for part, read in zip(receipt.parts, receipt.read, strict=True):
-        if locations.exists(part.path) and content_of(part)[0] != read.sha256:
-            return f"{part.path}: is not what was encoded: its content has another SHA-256"
-    return None
+def _with_current_inputs(plan: Plan, request: Request) -> Plan:
+    """Return the plan with the inputs as they are now: one that has changed is cut again into as many
+    parts, which lie in the same shards.
+    """
+    before: dict[str, list[Part]] = defaultdict(list)
+    for shard in plan.shards:
+        for part in shard.parts:
+            before[part.path].append(part)
+    now = {}
+    for source, tag in zip(request.sources, _tags(request.sources), strict=True):
+        parts = before[source.path]
+        changed = (parts[0].size, parts[0].tag) != (source.size, tag)
+        unit = request.settings.text_unit
+        now[source.path] = iter(cut_again(source, tag, len(parts), unit) if changed else parts)
+    shards = [
+        Shard(shard.number, [next(now[part.path]) for part in shard.parts]) for shard in plan.shards
+    ]
+    options = plan.options | {"card": request.options["card"]}
+    return dataclasses.replace(plan, shards=shards, options=options)
+
+
+def _tags(sources: Sequence[Source]) -> list[str]:
+    remote = any(storage.is_url(source.path) for source in sources)
+    return storage.each(lambda source: identify(source.path)[1], sources, remote)
+
+
+def _fitted(request: Request) -> tuple[Tokenizer, Fit | None]:
+    """Return the tokenizer with its scale, and what that was found on."""
+    tokenizer, fit = request.encoder.tokenizer, request.encoder.fit
+    if fit is None:
+        return tokenizer, None
+    batches = sample_files(request.sources, _reader(request).how)
+    scaled, found = fit(tokenizer.representations, tokenizer.grammar, batches)
+    return tokenizer.with_options(scaled), found
+
+
+def _kept_fields(request: Request) -> list[pa.Field]:
+    """Return the types of the kept columns, by the first input that can be read; a column that is not
+    there is an error now, not one in every shard.
+    """
+    pieces, kept = _reader(request).with_kept_columns(request.settings.keep_columns)
+    next((piece for piece in pieces if len(piece.batch.texts)), None)
+    return kept
+
+
+def _reader(request: Request) -> Reader:
+    """Return what reads a sample; the shard that has a row that cannot be read says why."""
+    how = dataclasses.replace(request.settings, on_error="skip")
+    return Reader(request.sources[:FIT_FILES], how)
+
+
+def check_tiling(plan: Plan) -> None:
+    """JobError unless the parts of each input follow one another from its first byte to its last."""
+    parts: dict[str, list[Part]] = defaultdict(list)
+    for shard in plan.shards:
+        for part in shard.parts:
+            parts[part.path] += [part] if part.start != part.stop else []
+    for path, some in parts.items():
+        starts = [part.start for part in some]
+        stops = [0, *(part.stop or 0 for part in some[:-1])]
+        if starts != stops or sum(part.length for part in some) != some[-1].size:
+            raise JobError("its parts in the plan are not all of it; begin the job anew", path)

@@ -3,6 +3,5 @@
 One file for each input format (``lines`` for text, ``jsonl``, ``json_document``, ``csv_table``,
 ``parquet``, ``arrow``); ``formats`` is their table, ``find`` the files of what the user names,
 ``documents`` the way in; ``sources`` and ``batches`` are what the readers share. ``encoded`` reads
-what numtok wrote. May import the rooms below the corpus, and what files of the corpus share for
-reading and writing (``checksums``).
+what numtok wrote. May import the rooms below the corpus.
 """

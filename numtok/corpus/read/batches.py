@@ -16,6 +16,7 @@ import pyarrow as pa
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Cells, Template
 from numtok.errors import InputError, MissingInputError
+from numtok.tokenizer.metadata import MOST_TOKENS
 from numtok.tokenizer.schema import flat, list_array, valid_rows
 
 TEXT_COLUMNS = ("text", "content", "document", "body")
@@ -27,7 +28,7 @@ SKIP_HINT = "or drop such rows with on_error='skip'"
 
 
 class SkippedRow(NamedTuple):
-    """What was left out: its line in the source, from 1, if that is known, and why."""
+    """A row that could not be read: its line in the source, from 1, if that is known, and why."""
 
     line: int | None
     error: str
@@ -57,7 +58,7 @@ class TextBatch:
 
     @property
     def skipped(self) -> int:
-        """How many were left out."""
+        """The number of rows that were skipped."""
         return len(self.bad)
 
     @property
@@ -69,7 +70,7 @@ class TextBatch:
         return Places([self.source], np.zeros(count, int), self.first_row + np.arange(count))
 
     def take(self, rows: npt.NDArray[np.int64]) -> TextBatch:
-        """Some rows, in this order."""
+        """Return some rows, in this order."""
         (sources, of, numbers), taken = self.where, pa.array(rows)
         return dataclasses.replace(
             self,
@@ -81,7 +82,7 @@ class TextBatch:
 
 
 def joined(batches: Sequence[TextBatch]) -> TextBatch:
-    """The rows of one batch or more, all with the same kept columns."""
+    """Return the rows of one batch or more, all with the same kept columns."""
     first, places = batches[0], [batch.where for batch in batches]
     before = np.cumsum([0, *(len(one.sources) for one in places)])
     return dataclasses.replace(
@@ -123,7 +124,7 @@ class ReadOptions:
     def wanted(
         self, source: Source, names: Sequence[str], strings: Callable[[], Sequence[str]]
     ) -> list[str]:
-        """The columns to read, those of the text first; ``strings`` could be the text."""
+        """Return the columns to read, those of the text first; ``strings`` could be the text."""
         if self.template is None:
             asked = self.text_column
             found = strings() if asked is None else ()
@@ -134,14 +135,14 @@ class ReadOptions:
         return list(dict.fromkeys([*first, *self.keep_columns]))
 
 
-def left_out(
+def skipped_batch(
     source: Source,
     options: ReadOptions,
     row: int,
     bad: Sequence[SkippedRow],
     position: int | None = None,
 ) -> TextBatch:
-    """A batch of nothing but rows that were left out."""
+    """Return a batch without rows, which tells of rows that were skipped."""
     kept = {name: pa.nulls(0, options.kept_types.get(name)) for name in options.keep_columns}
     texts, read = pa.array([], pa.large_string()), source.size or 0
     return TextBatch(texts, kept, row, read if position is None else position, source, tuple(bad))
@@ -154,8 +155,8 @@ def pick_text_column(
     strings: Sequence[str],
     kept: Sequence[str] = (),
 ) -> str:
-    """The text column's name: the asked one; else the first of ``TEXT_COLUMNS`` that holds strings;
-    else the only one that does. ``MissingInputError`` lists the columns where none fits.
+    """Return the text column's name: the asked one; else the first of ``TEXT_COLUMNS`` that holds
+    strings; else the only one that does. ``MissingInputError`` lists the columns where none fits.
     """
     listing = ", ".join(repr(name) for name in columns) or "none"
     for name in (*([asked] if asked is not None else []), *kept):
@@ -203,12 +204,14 @@ def is_bytes(dtype: pa.DataType) -> bool:
 
 
 def text_columns(schema: pa.Schema) -> list[str]:
-    """The columns that can be the text column without being asked for."""
+    """Return the columns that can be the text column without being asked for."""
     return [field.name for field in schema if is_text(field.type)]
 
 
 def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
-    """The column as large_string, checked; ``InputError`` if it is of another kind or broken."""
+    """Return the column as large_string, checked; ``InputError`` if it is of another kind or
+    broken.
+    """
     if not (is_bytes(column.type) or pa.types.is_null(column.type)):
         raise InputError(
             f"text column {name!r} is of type {column.type}, not string; choose another with"
@@ -229,7 +232,7 @@ def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
 
 
 def check_column(column: pa.Array, name: str, path: str) -> None:
-    """``InputError`` for broken UTF-8 or offsets: somebody else wrote that memory."""
+    """Raise ``InputError`` for broken UTF-8 or offsets: somebody else wrote that memory."""
     try:
         column.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -241,7 +244,7 @@ def check_column(column: pa.Array, name: str, path: str) -> None:
 
 
 def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | None) -> pa.Array:
-    """A kept column: checked, cast to ``dtype`` where one is asked."""
+    """Return a kept column: checked, cast to ``dtype`` where one is asked."""
     check_column(column, name, source.name)
     if dtype is None or column.type.equals(dtype):
         return column
@@ -277,7 +280,7 @@ def checked_batches(
     position: int,
     options: ReadOptions,
 ) -> Iterator[TextBatch]:
-    """One record batch, checked and cut: its columns are ``names``, those of the text first."""
+    """Yield one record batch, checked and cut: its columns are ``names``, those of the text first."""
     for part in decoded(batch, options.batch_bytes, source):
         columns = dict(zip(names, part.columns, strict=True))
         kept = {
@@ -299,9 +302,12 @@ def checked_batches(
 
 
 def decoded(batch: pa.RecordBatch, batch_bytes: int, source: Source) -> Iterator[pa.RecordBatch]:
-    """The rows with dictionaries decoded, also those in lists (an IPC file cannot change one
-    midway), in slices of bounded size: few bytes can mean many.
+    """Yield the rows with dictionaries decoded, also those in lists (an IPC file cannot change one
+    midway), in slices of bounded size: few bytes can mean many. InputError for a row of more than
+    512 MiB.
     """
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        _check_lists(column, name, source)
     types = [_decoded_type(column.type) for column in batch.columns]
     coded = [column for column, kind in zip(batch.columns, types, strict=True) if kind]
     if not coded:
@@ -314,14 +320,22 @@ def decoded(batch: pa.RecordBatch, batch_bytes: int, source: Source) -> Iterator
         field.with_type(kind or field.type) for field, kind in zip(batch.schema, types, strict=True)
     ]
     schema = pa.schema(fields, batch.schema.metadata)
-    for start, stop in stretches(sizes, batch_bytes):
+    for start, stop in split_by_size(sizes, batch_bytes):
         part = zip(batch.slice(start, stop - start).columns, types, strict=True)
         columns = [_plain(column, kind) if kind else column for column, kind in part]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
+def _check_lists(column: pa.Array, name: str, source: Source) -> None:
+    """Refuse a row with a longer list than a row of tokens may have."""
+    if not is_list(column.type) or len(column.values) <= MOST_TOKENS:
+        return
+    if np.diff(column.offsets.to_numpy()).max(initial=0) > MOST_TOKENS:
+        raise too_long(f"a row of {name!r}", LONGEST_ROW, source)
+
+
 def _plain(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A slice without its dictionary. A cast would decode all lists of which these are some."""
+    """Return a slice without its dictionary. A cast would decode all lists of which these are some."""
     if not is_list(kind):
         return column.cast(kind)
     values, offsets = flat(column)
@@ -329,7 +343,7 @@ def _plain(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _decoded_type(kind: pa.DataType) -> pa.DataType | None:
-    """The type without its dictionary; None if it has none."""
+    """Return the type without its dictionary; None if it has none."""
     if pa.types.is_dictionary(kind):
         return kind.value_type
     if not is_list(kind) or not pa.types.is_dictionary(kind.value_type):
@@ -365,7 +379,7 @@ def _value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def too_long(what: str, longest: int, source: Source, line: int | None = None) -> InputError:
-    """The error for what would have to be held in memory whole, but is too long for that."""
+    """Return the error for what would have to be held in memory whole, but is too long for that."""
     message = (
         f"{what} is longer than {longest >> 20:,} MiB, the most that is held in memory; cut it into"
         " several documents"
@@ -383,7 +397,7 @@ def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
     if rows <= 1 or batch.texts.nbytes <= 2 * batch_bytes:
         yield batch
         return
-    for start, stop in stretches(_value_lengths(batch.texts), batch_bytes):
+    for start, stop in split_by_size(_value_lengths(batch.texts), batch_bytes):
         kept = {name: column.slice(start, stop - start) for name, column in batch.kept.items()}
         texts = batch.texts.slice(start, stop - start)
         first, bad = batch.first_row + start, batch.bad if start == 0 else ()
@@ -393,8 +407,13 @@ def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
         )
 
 
-def stretches(lengths: npt.NDArray[Any], batch_bytes: int) -> Iterator[tuple[int, int]]:
-    """(first row, the one after the last) of stretches of at most ``batch_bytes``, or of one row."""
+def split_by_size(lengths: npt.NDArray[Any], batch_bytes: int) -> Iterator[tuple[int, int]]:
+    """Yield (first row, the one after the last) of runs of rows of at most ``batch_bytes``, or of one
+    longer row.
+
+    >>> list(split_by_size(np.array([3, 3, 9, 1]), 6))
+    [(0, 2), (2, 3), (3, 4)]
+    """
     ends = np.cumsum(lengths, dtype=np.int64)
     start = 0
     while start < len(ends):

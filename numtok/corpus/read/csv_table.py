@@ -24,7 +24,7 @@ from numtok.corpus.read.batches import (
     TextBatch,
     checked_batches,
     is_bytes,
-    left_out,
+    skipped_batch,
 )
 from numtok.corpus.read.lines import BOM, refuse_utf16
 from numtok.corpus.read.sources import ByteStream, Source
@@ -66,7 +66,7 @@ class _Table:
         self._records = re.compile(f"(?:{record})*+".encode(), re.DOTALL)
 
     def blocks(self, stream: ByteStream, size: int) -> Iterator[_Block]:
-        """The header, then blocks of about ``size`` bytes, longer only for a longer row."""
+        """Yield the header, then blocks of about ``size`` bytes, longer only for a longer row."""
         data, line, of_header, last = b"", 1, True, False
         while not last:
             # As much as is there already: so a long row costs linear time.
@@ -85,7 +85,7 @@ class _Table:
             raise InputError(_OPEN_QUOTE, self.source.name, line)
 
     def _end(self, data: bytes, of_header: bool) -> int:
-        """Where the last whole record ends, or the header; 0 if there is none."""
+        """Return where the last whole record ends, or the header; 0 if there is none."""
         if not of_header and b'"' not in data and b"\n" in data:
             return data.rfind(b"\n") + 1
         found = (self.record if of_header else self._records).match(data)
@@ -103,7 +103,7 @@ class _Table:
             raise InputError(message, self.source.name, line)
 
     def line_of(self, block: _Block, record: int) -> int:
-        """The line in which a record of a block begins; records count from 0."""
+        """Return the line in which a record of a block begins; records count from 0."""
         for number, found in enumerate(self.record.finditer(block.data)):
             if number == record:
                 blank = len(found[0]) - len(found[0].lstrip(b"\r\n"))
@@ -117,7 +117,9 @@ class _Table:
         leave_out: Callable[[pyarrow.csv.InvalidRow], str],
         wanted: Sequence[str] = (),
     ) -> pa.Table:
-        """The block by Arrow: the wanted columns as bytes, or all in the types that Arrow guesses."""
+        """Return the block by Arrow: the wanted columns as bytes, or all in the types that Arrow
+        guesses.
+        """
         return pyarrow.csv.read_csv(
             pa.BufferReader(block.data),
             read_options=pyarrow.csv.ReadOptions(
@@ -137,8 +139,8 @@ def _line_breaks(data: bytes) -> int:
 
 
 def read_csv(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
-    """The documents of a CSV or TSV file with a header line. All columns are strings as written
-    (``007``, ``NA``), so none is null. Fields may be quoted and then hold line breaks.
+    """Yield the documents of a CSV or TSV file with a header line. All columns are strings as
+    written (``007``, ``NA``), so none is null. Fields may be quoted and then hold line breaks.
     """
     table, row = _Table(source, options.delimiter), 0
     with ByteStream(source) as stream:
@@ -160,12 +162,12 @@ def read_csv(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
             yield from checked_batches(source, batch, wanted, row, block.position, options)
             row += batch.num_rows
             if bad:
-                yield left_out(source, options, row, bad, block.position)
+                yield skipped_batch(source, options, row, bad, block.position)
                 row += len(bad)
 
 
 def _names(header: _Block, table: _Table) -> list[str]:
-    """The names in the first line that is not blank."""
+    """Return the names in the first line that is not blank."""
     text, where = header.data.decode("utf-8", "surrogateescape"), (table.source.name, 1)
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=table.delimiter)
@@ -217,7 +219,7 @@ def _advice(names: Sequence[str], first: _Block, table: _Table, delimiter: str) 
 
 
 def _strings(block: _Block | None, names: list[str], table: _Table) -> list[str]:
-    """The columns that Arrow takes for neither numbers nor dates nor empty, by a block."""
+    """Return the columns that Arrow takes for neither numbers nor dates nor empty, by a block."""
     if block is None or len(names) == 1:
         return names
     try:
@@ -231,8 +233,8 @@ def _strings(block: _Block | None, names: list[str], table: _Table) -> list[str]
 def _rows(
     block: _Block, names: Sequence[str], wanted: Sequence[str], table: _Table, hint: str
 ) -> tuple[pa.RecordBatch, list[SkippedRow]]:
-    """The rows that can be read, as strings, and the others in the order of their lines; ``hint``
-    is what to do about rows of another length, if that is known.
+    """Return the rows that can be read, as strings, and the others in the order of their lines;
+    ``hint`` is what to do about rows of another length, if that is known.
     """
     ragged: dict[int, str] = {}
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from numtok import locations
-from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, left_out
+from numtok import storage
+from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, skipped_batch
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.sources import Source, named_errors
 from numtok.corpus.read.template import ROW, Cells, Template, as_texts
@@ -38,9 +38,9 @@ def check_formats(sources: Sequence[Source], text_unit: str, delimiter: str | No
 
 
 def read_batches(source: Source, options: ReadOptions = _DEFAULTS) -> Iterator[TextBatch]:
-    """The documents of one source, in order; InputError names the file, line and column. No text is
-    ever changed to make it fit. A file that is not there, or has no such column, raises even where
-    ``on_error`` is ``"skip"``.
+    """Yield the documents of one source, in order; InputError names the file, line and column. No
+    text is ever changed to make it fit. A file that is not there, or has no such column, raises
+    even where ``on_error`` is ``"skip"``.
     """
     rows = 0
     try:
@@ -51,18 +51,20 @@ def read_batches(source: Source, options: ReadOptions = _DEFAULTS) -> Iterator[T
     except InputError as error:
         if options.on_error == "raise" or isinstance(error, MissingInputError):
             if error.line is not None and source.start:  # of a part: the line of the file
-                error.line += sum(chunk.count(b"\n") for chunk in _before(source))
+                error.line += lines_before(source)
             raise
         reason = f"all from here on is left out: {error.message}"
-        yield left_out(source, options, rows, [SkippedRow(error.line, reason)])
+        yield skipped_batch(source, options, rows, [SkippedRow(error.line, reason)])
 
 
 def line_start(path: str, position: int, size: int) -> int:
-    """Where the next line begins from ``position`` on; ``size``, that of the file, if none does."""
+    """Return where the next line begins from ``position`` on; ``size``, that of the file, if none
+    does.
+    """
     if position == 0:
         return 0
     at = position - 1
-    with locations.open_file(path, _CHUNK) as file:
+    with storage.open_file(path, _CHUNK) as file:
         file.seek(at)
         while at < size and (chunk := file.read(_CHUNK)):
             if (found := chunk.find(b"\n")) >= 0:
@@ -72,7 +74,7 @@ def line_start(path: str, position: int, size: int) -> int:
 
 
 def group_sizes(source: Source) -> list[int]:
-    """The bytes of each row group, as stored."""
+    """Return the bytes of each row group, as stored."""
     from numtok.corpus.read.parquet import open_parquet  # only what reads Parquet loads it
 
     with named_errors(source), open_parquet(source.path) as file:
@@ -100,10 +102,17 @@ def rows_before(source: Source) -> int:
     return rows
 
 
+def lines_before(source: Source) -> int:
+    """Return the lines of the file in front of the part; 0 for a part of a table."""
+    if not source.start or FORMATS[source.format].cut != "lines":
+        return 0
+    return sum(chunk.count(b"\n") for chunk in _before(source))
+
+
 def _before(source: Source) -> Iterator[bytes]:
-    """The bytes of the file in front of the part."""
+    """Yield the bytes of the file in front of the part."""
     left = source.start
-    with locations.open_file(source.path) as file:
+    with storage.open_file(source.path) as file:
         while left and (chunk := file.read(min(_CHUNK, left))):
             left -= len(chunk)
             yield chunk
@@ -129,7 +138,9 @@ class _Looking(Template):
 def columns_with_numbers(
     source: Source, grammar: Grammar, delimiter: str | None = None
 ) -> tuple[str, ...]:
-    """The columns in which the first rows hold numbers; none for a pipe, or what is no table."""
+    """Return the columns in which the first rows hold numbers; none for a pipe, or what is no
+    table.
+    """
     if source.size is None or source.format not in _TABLES:
         return ()
     looking = _Looking()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.read.arrow import ArrowFile
 from numtok.corpus.read.batches import decoded
 from numtok.corpus.read.parquet import PAGE_BUFFER, bounded_batches, open_parquet
@@ -37,14 +37,14 @@ class EncodedFile(ABC):
         self.schema: pa.Schema = conform_schema(schema, path) if self._is_numtoks else schema
 
     def chunk(self, number: int, columns: Sequence[str]) -> pa.RecordBatch:
-        """These columns of a chunk; its rows are not checked."""
+        """Return these columns of a chunk; its rows are not checked."""
         with named_errors(Source(self.path, _KIND)):
             return self._conformed(self._chunk(number, list(columns)))
 
     def batches(
         self, batch_bytes: int, columns: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """All rows of these columns, or of all, checked: see :func:`read_encoded`."""
+        """Yield all rows of these columns, or of all, checked: see :func:`read_encoded`."""
         row, batch, names = 0, None, list(columns or self.schema.names)
         with named_errors(Source(self.path, _KIND)):
             for part in self._decoded(batch_bytes, names):
@@ -67,15 +67,15 @@ class EncodedFile(ABC):
 
     @abstractmethod
     def chunk_rows(self) -> list[int]:
-        """The rows of each chunk."""
+        """Return the rows of each chunk."""
 
     @abstractmethod
     def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
-        """These columns of a chunk, as stored."""
+        """Return these columns of a chunk, as stored."""
 
     @abstractmethod
     def _stream(self, batch_bytes: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """All rows in order, as stored."""
+        """Return all rows in order, as stored."""
 
     @abstractmethod
     def close(self) -> None:
@@ -105,8 +105,7 @@ class _Parquet(EncodedFile):
 
     def _stream(self, batch_bytes: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
         groups = range(self._metadata.num_row_groups)
-        source = Source(self.path, _KIND)
-        yield from bounded_batches(self._file, self.path, groups, columns, batch_bytes, source)
+        yield from bounded_batches(self._file, groups, columns, batch_bytes)
 
     def close(self) -> None:
         self._file.close()
@@ -144,7 +143,7 @@ def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:
     """
     path = str(path)
     with named_errors(Source(path, _KIND)):
-        with locations.open_file(path, locations.SMALL_BLOCK) as file:
+        with storage.open_file(path, storage.SMALL_BLOCK) as file:
             magic = file.read(6)
         if magic.startswith(b"PAR1"):
             return _Parquet(path, at_random)
@@ -156,7 +155,7 @@ def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:
 
 
 def schema_of(path: str | Path) -> pa.Schema:
-    """With numtok's types and metadata."""
+    """Return the schema of a file, with numtok's types and metadata."""
     with contextlib.closing(open_encoded(path)) as file:
         return file.schema
 
@@ -167,9 +166,9 @@ def is_encoded(path: str | Path) -> bool:
 
 
 def read_encoded(path: str | Path, batch_bytes: int = 8 << 20) -> Iterator[pa.RecordBatch]:
-    """All rows of an encoded file, in batches of about ``batch_bytes``, or those of an Arrow file; at
-    least one batch comes, if need be without rows. SchemaError names the file and the row where
-    columns disagree.
+    """Yield all rows of an encoded file, in batches of about ``batch_bytes``, or those of an Arrow
+    file; at least one batch comes, if need be without rows. SchemaError names the file and the row
+    where columns disagree.
     """
     with contextlib.closing(open_encoded(path)) as file:
         yield from file.batches(batch_bytes)

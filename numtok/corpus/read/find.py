@@ -8,12 +8,12 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.jobs.folder import MANIFEST, OWN, PLAN, shards_of
 from numtok.corpus.read.formats import SUFFIXES
 from numtok.corpus.read.sources import COMPRESSIONS, Source
 from numtok.errors import InputError
-from numtok.locations import is_url
+from numtok.storage import is_url
 
 # A folder written by the `datasets` library has these beside its .arrow files; they hold no
 # documents.
@@ -23,8 +23,8 @@ SIDECARS = frozenset({"dataset_info.json", "dataset_dict.json", "state.json"})
 def find_inputs(
     inputs: str | Path | Sequence[str | Path], format: str | None = None
 ) -> list[Source]:
-    """The files of ``inputs``, in the order given; those of folders and globs by path. InputError if
-    there are none, or one is there twice.
+    """Return the files of ``inputs``, in the order given; those of folders and globs by path.
+    InputError if there are none, or one is there twice.
 
     Folders are read recursively: known suffixes only, names with a leading dot skipped, links to
     folders not followed; of the folder of a job, the shards. ``format`` overrides the suffix of
@@ -42,7 +42,7 @@ def find_inputs(
 
 
 def _refuse_twice(sources: Sequence[Source]) -> None:
-    """``InputError`` if a file would be read twice: by a link, or plain and compressed."""
+    """Raise ``InputError`` if a file would be read twice: by a link, or plain and compressed."""
     files: dict[object, Source] = {}
     stems: dict[str, Source] = {}
     for source in sources:
@@ -75,17 +75,19 @@ def _identity(path: str) -> object:
 
 
 def _expand(item: str, asked: str | None) -> list[Source]:
-    """The sources of one argument; a file that really has ``*`` in its name wins over the glob."""
+    """Return the sources of one argument; a file that really has ``*`` in its name wins over the
+    glob.
+    """
     if item == "-":
         return [Source("-", asked or "jsonl")]
-    found = locations.status(item)
+    found = storage.status(item)
     if found is not None and found.is_folder:
         return _folder(item.rstrip("/") or "/", asked)
     if found is not None or os.path.lexists(item):
         return [_file(item, asked, found and found.size)]
     if glob.has_magic(item):
         if is_url(item):
-            hits = locations.files_below(item, pattern=True)
+            hits = storage.files_below(item, pattern=True)
         else:
             names = sorted(glob.glob(item, recursive=True))
             hits = {name: None for name in names if not os.path.isdir(name)}
@@ -100,8 +102,8 @@ def _expand(item: str, asked: str | None) -> list[Source]:
 
 
 def _folder(folder: str, asked: str | None) -> list[Source]:
-    """All files of known (or the asked) format below ``folder``; of a job, its shards alone."""
-    sizes = locations.files_below(folder) if is_url(folder) else dict.fromkeys(_walk(folder))
+    """Return all files of known (or the asked) format below ``folder``; of a job, its shards alone."""
+    sizes = storage.files_below(folder) if is_url(folder) else dict.fromkeys(_walk(folder))
     of_a_job = (file for file in sizes if file.endswith((f"/{PLAN}", f"/{MANIFEST}")))
     jobs = tuple({file.rpartition(f"/{OWN}/")[0] for file in of_a_job})
     shards = [file for job in jobs for file in shards_of(job) or ()]
@@ -129,7 +131,7 @@ def _folder(folder: str, asked: str | None) -> list[Source]:
 
 
 def _walk(folder: str) -> Iterator[str]:
-    """The files below a folder of this machine, but for those in hidden folders."""
+    """Yield the files below a folder of this machine, but for those in hidden folders."""
 
     def refuse(error: OSError) -> None:
         raise InputError(
@@ -150,7 +152,7 @@ def _is_data(inner: Sequence[str], asked: str | None) -> bool:
 
 
 def _file(path: str, asked: str | None, size: int | None) -> Source:
-    """One file; its format is the asked one or that of its suffix."""
+    """Return one file; its format is the asked one or that of its suffix."""
     if not is_url(path):
         path = str(Path(path))
         try:

@@ -28,7 +28,7 @@ class Format(NamedTuple):
 
 
 def _in(module: str, name: str) -> Reader:
-    """A reader, which is imported when it first reads: each takes other parts of Arrow."""
+    """Return a reader, which is imported when it first reads: each takes other parts of Arrow."""
 
     def read(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
         reader: Reader = getattr(importlib.import_module(f"numtok.corpus.read.{module}"), name)

@@ -21,7 +21,7 @@ _LONGEST_DOCUMENT = 1 << 29  # bytes
 
 
 def read_json(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
-    """The documents of a ``.json`` file; see ``read_batches``."""
+    """Yield the documents of a ``.json`` file; see ``read_batches``."""
     with ByteStream(source) as stream:
         blocks = read_blocks(stream, options.batch_bytes, _LONGEST_DOCUMENT)
         first = next((block for block in blocks if block.data.strip()), None)
@@ -55,7 +55,7 @@ def _first_line_is_object(data: bytes) -> bool:
 
 
 def _lines(data: bytes, first: Block, stream: ByteStream, size: int) -> Iterator[Block]:
-    """The elements of one array, or the one object, each on a line."""
+    """Yield the elements of one array, or the one object, each on a line."""
     text = decoded(data, stream.source, first.line, first.offset)
     lines: list[bytes] = []
     numbers: list[int] = []
@@ -76,7 +76,7 @@ def _lines(data: bytes, first: Block, stream: ByteStream, size: int) -> Iterator
 
 
 def _elements(text: str, source: Source, line: int) -> Iterator[tuple[int, int]]:
-    """Where each element of the array (or the single value) begins and ends."""
+    """Yield where each element of the array (or the single value) begins and ends."""
     at = _space(text, 0)
     array = text[at] == "["
     at = _space(text, at + 1) if array else at
@@ -114,6 +114,6 @@ def _invalid(text: str, at: int, reason: str, source: Source, line: int) -> Inpu
 
 
 def _space(text: str, at: int) -> int:
-    """The first offset from ``at`` on that is not blank."""
+    """Return the first offset from ``at`` on that is not blank."""
     match = _SPACE.match(text, at)
     return match.end() if match else at

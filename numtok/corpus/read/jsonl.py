@@ -49,8 +49,8 @@ class Columns:
     template: Template | None = None
 
     def row_of_line(self, raw: bytes) -> list[Any] | None:
-        """The text, or all that a template may take, and the kept values of a line, which may be
-        ``null``; None for a blank one. ``BadRow`` if it cannot be used.
+        """Return the text, or all that a template may take, and the kept values of a line, which
+        may be ``null``; None for a blank one. ``BadRow`` if it cannot be used.
         """
         if not raw.strip(b" \t\r"):
             return None
@@ -96,7 +96,7 @@ class Columns:
 
 
 def _check_text(text: Any, name: str) -> None:
-    """``BadRow`` if it is not a text, or one that is no Unicode."""
+    """Raise ``BadRow`` if it is not a text, or one that is no Unicode."""
     if text is None:
         return
     if not isinstance(text, str):
@@ -115,7 +115,7 @@ def _check_text(text: Any, name: str) -> None:
 
 
 def read_json_lines(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
-    """The documents of a JSON lines file; see ``read_batches``."""
+    """Yield the documents of a JSON lines file; see ``read_batches``."""
     columns = columns_of_head(source, options) if source.start else None
     with ByteStream(source) as stream:
         blocks = read_blocks(stream, options.batch_bytes)
@@ -123,7 +123,7 @@ def read_json_lines(source: Source, options: ReadOptions) -> Iterator[TextBatch]
 
 
 def columns_of_head(source: Source, options: ReadOptions) -> Columns | None:
-    """The columns of a part of a file: those by which the parts before it are read."""
+    """Return the columns of a part of a file: those by which the parts before it are read."""
     head = dataclasses.replace(source, start=0, stop=source.start, size=source.start)
     with ByteStream(head) as stream:
         blocks = read_blocks(stream, options.batch_bytes)
@@ -134,7 +134,7 @@ def columns_of_head(source: Source, options: ReadOptions) -> Columns | None:
 def batches_of_blocks(
     blocks: Iterator[Block], source: Source, options: ReadOptions, columns: Columns | None = None
 ) -> Iterator[TextBatch]:
-    """One batch per block that has rows; the first that has any field gives the columns."""
+    """Yield one batch per block that has rows; the first that has any field gives the columns."""
     first_row = 0
     for block in blocks:
         columns = columns or columns_of_block(block, source, options)
@@ -157,7 +157,7 @@ def batches_of_blocks(
 
 
 def _parse_fast(block: Block, columns: Columns) -> tuple[pa.Array, dict[str, pa.Array]] | None:
-    """The block by Arrow's parser, or None where that may differ from the reference."""
+    """Return the block by Arrow's parser, or None where that may differ from the reference."""
     if (
         not _STARTS_WITH_OBJECT.match(block.data)
         or len(block.data) > _FIT_IN_INT32
@@ -190,8 +190,8 @@ def _parse_fast(block: Block, columns: Columns) -> tuple[pa.Array, dict[str, pa.
 
 
 def parse_line(raw: bytes, decoder: json.JSONDecoder = DECODER) -> Any:
-    """The value on one line; ``BadRow`` if there is none. Bytes that are not UTF-8 become lone
-    surrogates, so that they only matter in a column that is used, as in Arrow's parser.
+    """Return the value on one line; ``BadRow`` if there is none. Bytes that are not UTF-8 become
+    lone surrogates, so that they only matter in a column that is used, as in Arrow's parser.
     """
     line = raw.decode("utf-8", "surrogateescape")
     try:
@@ -209,7 +209,7 @@ def parse_line(raw: bytes, decoder: json.JSONDecoder = DECODER) -> Any:
 
 
 def columns_of_block(block: Block, source: Source, options: ReadOptions) -> Columns | None:
-    """The columns by the block's first rows; None while no row has a field."""
+    """Return the columns by the block's first rows; None while no row has a field."""
     wanted = {*options.keep_columns, options.text_column} - {None}
     for limit in (_SAMPLE_BYTES, len(block.data)):
         rows = _sample(block.data, limit)
@@ -221,7 +221,7 @@ def columns_of_block(block: Block, source: Source, options: ReadOptions) -> Colu
 def columns_of_rows(
     rows: Sequence[dict[str, Any]], source: Source, options: ReadOptions
 ) -> Columns:
-    """The columns by these sample rows; where none has any field, every document is null."""
+    """Return the columns by these sample rows; where none has any field, every document is null."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not names:
         text = options.text_column or "text"
@@ -249,7 +249,7 @@ def columns_of_rows(
 
 
 def _sample(data: bytes, limit: int) -> list[dict[str, Any]]:
-    """The objects on the first lines, up to about ``limit`` bytes; bad ones are left out."""
+    """Return the objects on the first lines, up to about ``limit`` bytes; bad ones are left out."""
     rows: list[dict[str, Any]] = []
     start, cut = 0, data.find(b"\n", limit)
     end = cut if cut >= 0 else len(data)
@@ -265,8 +265,8 @@ def _sample(data: bytes, limit: int) -> list[dict[str, Any]]:
 
 
 def _fields(line: memoryview) -> Any:
-    """The value on a line, with empty strings for long ones: Python's would take several times
-    their memory, and only their kind is asked for.
+    """Return the value on a line, with empty strings for long ones: Python's would take several
+    times their memory, and only their kind is asked for.
     """
     if len(line) <= _LONG_STRING:
         return parse_line(bytes(line))

@@ -47,13 +47,13 @@ DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_fraction)
 
 
 def shown(value: Any) -> str:
-    """A value in a message."""
+    """Return a value in a message."""
     written = json.dumps(value, ensure_ascii=False, default=str)
     return written if len(written) <= 40 else f"{written[:30]}... ({len(written)} characters)"
 
 
 def fitted(value: Any, dtype: pa.DataType) -> tuple[bool, Any]:
-    """(whether a column of the type holds the value as it is, the value to give to Arrow)."""
+    """Return (whether a column of the type holds the value as it is, the value to give to Arrow)."""
     if value is None or (type(value) is str and pa.types.is_string(dtype)):
         return True, value
     try:
@@ -93,7 +93,7 @@ def sure(column: pa.Array, data: bytes) -> bool:
 
 
 def guess_type(rows: Sequence[dict[str, Any]], name: str, source: Source) -> pa.DataType:
-    """The Arrow type of a kept column by its values; string where all are null."""
+    """Return the Arrow type of a kept column by its values; string where all are null."""
     try:
         return _typed(pa.array([_plain(row.get(name)) for row in rows]).type)
     except _NoFields:
@@ -121,7 +121,7 @@ def _plain(value: Any) -> Any:
 
 
 def _typed(dtype: pa.DataType) -> pa.DataType:
-    """The type with string for every part that only held nulls so far."""
+    """Return the type with string for every part that only held nulls so far."""
     if pa.types.is_null(dtype):
         return pa.string()
     if pa.types.is_list(dtype):

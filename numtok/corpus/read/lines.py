@@ -42,7 +42,7 @@ class Block:
 
     @functools.cached_property
     def lines(self) -> int:
-        """How many lines there are; the last needs no line break."""
+        """The number of lines; the last needs no line break."""
         return self.data.count(b"\n") + (not self.data.endswith(b"\n"))
 
 
@@ -88,7 +88,9 @@ class BadRow(Exception):
 def line_by_line(
     block: Block, source: Source, options: ReadOptions, read: Callable[[bytes], Row | None]
 ) -> tuple[list[Row], list[SkippedRow]]:
-    """What ``read`` makes of each line; InputError at the first that is bad, or all bad ones."""
+    """Return what ``read`` makes of each line; InputError at the first that is bad, or all bad
+    ones.
+    """
     rows: list[Row] = []
     bad: list[SkippedRow] = []
     offset, numbers = block.offset, block.numbers or itertools.count(block.line)
@@ -106,7 +108,7 @@ def line_by_line(
 
 
 def _blame(error: Exception, raw: bytes, source: Source, line: int, offset: int) -> InputError:
-    """The error for a bad row; not being UTF-8 comes first, as it explains most of them."""
+    """Return the error for a bad row; not being UTF-8 comes first, as it explains most of them."""
     try:
         raw.decode()
     except UnicodeDecodeError as encoding:
@@ -115,7 +117,7 @@ def _blame(error: Exception, raw: bytes, source: Source, line: int, offset: int)
 
 
 def refuse_utf16(head: bytes, source: Source) -> None:
-    """``InputError`` if the first bytes are the mark of UTF-16, which can never be UTF-8."""
+    """Raise ``InputError`` if the first bytes are the mark of UTF-16, which can never be UTF-8."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(
             'this is UTF-16, not UTF-8; convert it with "iconv -f UTF-16 -t UTF-8"', source.name, 1
@@ -123,7 +125,7 @@ def refuse_utf16(head: bytes, source: Source) -> None:
 
 
 def decoded(data: bytes, source: Source, line: int = 1, offset: int = 0) -> str:
-    """The text; an error names the line, of which ``line`` is the first, and the byte."""
+    """Return the text; an error names the line, of which ``line`` is the first, and the byte."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -135,7 +137,7 @@ def decoded(data: bytes, source: Source, line: int = 1, offset: int = 0) -> str:
 
 
 def not_utf8(error: UnicodeDecodeError, offset: int, source: Source, line: int) -> InputError:
-    """The error for bytes, from ``offset`` of the decompressed file on, that are not UTF-8."""
+    """Return the error for bytes, from ``offset`` of the decompressed file on, that are not UTF-8."""
     column = len(error.object[: error.start].decode("utf-8", "replace")) + 1
     message = (
         f"not UTF-8: byte 0x{error.object[error.start]:02x} at byte offset {offset + error.start}; "
@@ -172,7 +174,7 @@ def read_text(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
 
 
 def _whole(stream: ByteStream, options: ReadOptions) -> Iterator[TextBatch]:
-    """One document, held in memory; an empty file is no document."""
+    """Yield one document, held in memory; an empty file is no document."""
     pieces, held = [], 0
     while piece := stream.read(8 << 20):
         pieces.append(piece)
@@ -189,7 +191,7 @@ def _whole(stream: ByteStream, options: ReadOptions) -> Iterator[TextBatch]:
 
 
 def split_lines(data: bytes) -> pa.Array:
-    """The lines as large_string; ``ArrowInvalid`` if they are not UTF-8."""
+    """Return the lines as large_string; ``ArrowInvalid`` if they are not UTF-8."""
     import pyarrow.compute as pc
 
     if b"\r" in data:

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from numtok import locations
+from numtok import storage
 from numtok.errors import InputError, MissingInputError
 
 COMPRESSIONS = {"gz": "gzip", "zst": "zstd", "bz2": "bz2", "xz": "xz"}
@@ -43,8 +43,10 @@ class Source:
 
 
 def identify(path: str) -> tuple[int, str]:
-    """(size, a tag that changes with the content) of an input; MissingInputError without one."""
-    found = locations.status(path)
+    """Return (size, a tag that changes with the content) of an input; MissingInputError without
+    one.
+    """
+    found = storage.status(path)
     if found is None:
         raise MissingInputError("is not there any more; check the path", path)
     return found.size or 0, found.tag
@@ -52,7 +54,7 @@ def identify(path: str) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def named_errors(source: Source) -> Iterator[None]:
-    """What Arrow, the decompressors and the system raise, as ``InputError`` for the file."""
+    """Give what Arrow, the decompressors and the system raise, as ``InputError`` for the file."""
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, *_DAMAGE, UnicodeDecodeError) as error:
@@ -167,7 +169,7 @@ class ByteStream:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.raw: BinaryIO = (
-            sys.stdin.buffer if source.path == "-" else locations.open_file(source.path)
+            sys.stdin.buffer if source.path == "-" else storage.open_file(source.path)
         )
         if source.start:
             self.raw.seek(source.start)
@@ -187,7 +189,7 @@ class ByteStream:
         return self.counted.count
 
     def read(self, size: int) -> bytes:
-        """The next ``size`` bytes; fewer only at the end."""
+        """Return the next ``size`` bytes; fewer only at the end."""
         data: bytes = self.stream.read(size)
         if not data and self.source.compression and not self.position:
             raise EOFError("the file is empty, which no compressed file is")
@@ -209,7 +211,7 @@ class ByteStream:
 
 @contextlib.contextmanager
 def plain_path(source: Source) -> Iterator[str]:
-    """A path with the decompressed bytes: the file itself, or a temporary copy."""
+    """Give a path with the decompressed bytes: the file itself, or a temporary copy."""
     if source.path != "-" and source.compression is None and source.size is not None:
         yield source.path
         return

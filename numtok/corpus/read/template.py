@@ -119,7 +119,9 @@ class Template:
         self.columns = tuple(dict.fromkeys(name for _, name in self._pieces if name is not None))
 
     def needed(self, names: Sequence[str], source: Source) -> list[str]:
-        """The columns that it takes of those that are there; InputError if one is not, or twice."""
+        """Return the columns that it takes of those that are there; InputError if one is not, or
+        twice.
+        """
         wanted = self.columns or tuple(names)
         for name in wanted:
             if names.count(name) != 1:
@@ -166,7 +168,7 @@ class Template:
         return pc.if_else(empty, _scalar(None), joined), self._cells(texts)
 
     def _cells(self, texts: Mapping[str, pa.Array]) -> Cells:
-        """Where the values stand in the texts of the rows."""
+        """Return where the values stand in the texts of the rows."""
         import pyarrow.compute as pc
 
         lengths = {
@@ -186,7 +188,7 @@ class Template:
         return Cells(tuple(name for _, name in pieces), starts, stops)
 
     def of_rows(self, rows: Sequence[Mapping[str, str] | None]) -> tuple[pa.Array, Cells]:
-        """The same of objects of JSON, each given as :func:`as_written` gives it."""
+        """Return the same of objects of JSON, each given as :func:`as_written` gives it."""
         names = self.columns or dict.fromkeys(name for row in rows for name in row or ())
         values = {name: [row.get(name) if row else None for row in rows] for name in names}
         columns = {name: pa.array(texts, pa.large_string()) for name, texts in values.items()}
@@ -293,7 +295,7 @@ def _duration(ticks: int, per_second: int) -> str:
 
 
 def as_written(row: Mapping[str, Any]) -> dict[str, str]:
-    """The values, but for null, of an object that :data:`AS_WRITTEN` parsed, as texts."""
+    """Return the values, but for null, of an object that :data:`AS_WRITTEN` parsed, as texts."""
     return {name: _as_text(value) for name, value in row.items() if value is not None}
 
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.write.sinks import FORMATS, ROW_GROUP_BYTES, Sink, SinkOptions
 from numtok.errors import OutputError, SchemaError
 from numtok.files import new_file
@@ -72,7 +72,7 @@ class BatchWriter:
         self._finished = True
 
     def sha256(self) -> str:
-        """Of the file, which must be finished."""
+        """Return the SHA-256 of the file, which must be finished."""
         with self._named_errors():
             self._file.seek(0)
             return hashlib.file_digest(self._file, "sha256").hexdigest()
@@ -143,12 +143,13 @@ def open_writer(
     texts: bool = False,
     durable: bool = True,
 ) -> Iterator[BatchWriter]:
-    """A context in which to ``write`` record batches; the file appears under its name when the
+    """Give a context in which to ``write`` record batches; the file appears under its name when the
     context ends well, and after any exception nothing is left of it. The options are those of
     :class:`numtok.corpus.settings.EncodeOptions`; ``texts``: the first column is all that has to be
-    written; ``durable``: a complete file outlasts a power cut. OutputError if the file exists, the options make no sense, or the disk refuses.
+    written; ``durable``: a complete file outlasts a power cut. OutputError if the file exists, the
+    options make no sense, or the disk refuses.
     """
-    path = str(locations.place(path))
+    path = storage.normalized(path)
     kind, codec = check_options(path, format, compression, texts)
     options = SinkOptions(codec, row_group_bytes, tensors, stream=path == STDOUT, exact=texts)
     with contextlib.ExitStack() as stack:

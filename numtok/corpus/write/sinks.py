@@ -15,7 +15,6 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.ipc
 
-from numtok.corpus.checksums import sums_of
 from numtok.errors import OutputError
 from numtok.tokenizer.layout import plain, plain_schema
 from numtok.tokenizer.schema import METADATA_KEY, declared_columns
@@ -78,7 +77,7 @@ class _ParquetSink(Sink):
             self._end_row_group()
 
     def _end_row_group(self) -> None:
-        """One row group, or several if one batch was large."""
+        """Return one row group, or several if one batch was large."""
         table = pa.Table.from_batches(self._gathered, self._schema)
         groups = max(1, round(self._bytes / self._limit))
         self._gathered, self._bytes = [], 0
@@ -95,7 +94,7 @@ class _ParquetSink(Sink):
 
 
 def _parquet_options(schema: pa.Schema, options: SinkOptions) -> dict[str, Any]:
-    """How to store each column, as it declares it; others are dictionaries.
+    """Return how to store each column, as it declares it; others are dictionaries.
 
     Checksums cost 3% and let a reader notice damage; statistics are of no use for lists.
     """
@@ -125,23 +124,19 @@ def _parquet_options(schema: pa.Schema, options: SinkOptions) -> dict[str, Any]:
 
 
 class _ArrowSink(Sink):
-    """An IPC file, with a checksum for each column of each batch; or a stream, without tensors."""
+    """Writes an IPC file; or a stream, without tensors."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, options: SinkOptions) -> None:
         level = ZSTD_LEVEL if options.compression == "zstd" else None
         codec = None if options.compression == "none" else pa.Codec(options.compression, level)
         how = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
-        self._stream, self._batches, self._finished = options.stream, 0, False
+        self._stream, self._finished = options.stream, False
         opened = pa.ipc.new_stream if options.stream else pa.ipc.new_file
         stored = plain_schema(schema) if options.stream else schema
         self._writer = opened(file, stored, options=how)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        if self._stream:
-            self._writer.write_batch(plain(batch))
-            return
-        self._writer.write_batch(batch, custom_metadata=sums_of(batch, self._batches))
-        self._batches += 1
+        self._writer.write_batch(plain(batch) if self._stream else batch)
 
     def finish(self) -> None:
         self._writer.close()
@@ -167,7 +162,7 @@ class _LinesSink(Sink):
 
     @abstractmethod
     def lines(self, batch: pa.RecordBatch) -> Iterator[str]:
-        """What is written for a batch."""
+        """Return what is written for a batch."""
 
 
 class _JsonSink(_LinesSink):
@@ -192,9 +187,9 @@ class _TextSink(_LinesSink):
 
 
 def json_lines(batch: pa.RecordBatch, first: int = 0, exact: bool = False) -> Iterator[str]:
-    """One object per row: tensors are plain lists, infinite values ``1e999``, what is not a number
-    null, dates and decimals their text. OutputError for bytes, and if ``exact`` for values that are
-    not finite.
+    """Yield one object per row: tensors are plain lists, infinite values ``1e999``, what is not a
+    number null, dates and decimals their text. OutputError for bytes, and if ``exact`` for values
+    that are not finite.
     """
     for number, row in enumerate(plain(batch).to_pylist(), first + 1):
         parts = (
@@ -204,8 +199,8 @@ def json_lines(batch: pa.RecordBatch, first: int = 0, exact: bool = False) -> It
 
 
 def json_pieces(batch: pa.RecordBatch, first: int = 0, exact: bool = False) -> Iterator[str]:
-    """What :func:`json_lines` gives, in pieces of bounded size: as Python's lists and its integers,
-    the ids of a long row take ten times their memory.
+    """Yield what :func:`json_lines` gives, in pieces of bounded size: as Python's lists and its
+    integers, the ids of a long row take ten times their memory.
     """
     stored = plain(batch)
     for row in range(stored.num_rows):
@@ -227,7 +222,9 @@ def json_pieces(batch: pa.RecordBatch, first: int = 0, exact: bool = False) -> I
 
 
 def _json(value: Any, exact: bool = False, name: str = "", row: int = 0) -> str:
-    """A value as JSON; infinite values and NaN, which JSON has no word for, unless it is exact."""
+    """Return a value as JSON; infinite values and NaN, which JSON has no word for, unless it is
+    exact.
+    """
 
     def refused(inner: Any) -> OutputError:
         return OutputError(

@@ -12,16 +12,16 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 import pyarrow as pa
 
-from numtok import locations
+from numtok import storage
 from numtok.corpus.encode import encode_corpus
 from numtok.corpus.fit import ScaleFit, xval_place
-from numtok.corpus.jobs.planning import Encoder, Sharding, is_folder
+from numtok.corpus.jobs.request import Encoder, Sharding, is_folder
 from numtok.corpus.read.documents import columns_with_numbers
 from numtok.corpus.read.find import find_inputs
-from numtok.corpus.sample import parse_split
-from numtok.corpus.settings import EncodeOptions, EncodeSettings, check_delimiter
+from numtok.corpus.settings import EncodeOptions, EncodeSettings, ShardSettings, check_delimiter
+from numtok.corpus.split import HashRange, parse_split
 from numtok.corpus.summary import Progress, Summary
-from numtok.errors import InputError, RepresentationError, TokenizerError
+from numtok.errors import RepresentationError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.representations import Representation
 from numtok.representations.parse import for_files
@@ -104,7 +104,9 @@ class _Scaling(NamedTuple):
 
 
 def _encoder(source: Any, engine: Any, asked: Mapping[str, Any], scaling: _Scaling) -> Encoder:
-    """The tokenizer, made of what was ``asked`` unless it is made already, and how to fit it."""
+    """Return the tokenizer, made of what was ``asked`` unless it is made already, and how to fit
+    it.
+    """
     own, numbers = isinstance(source, Tokenizer), asked["numbers"]
     if own and (wrong := [name for name, value in asked.items() if value is not None]):
         raise TokenizerError(
@@ -151,7 +153,7 @@ def _encode(
     if is_folder(output, sharding, EncodeSettings(**options)):
         from numtok.corpus.jobs.job import encode_folder  # which a file does not need
 
-        settings = EncodeSettings.of_shards(**options)
+        settings = ShardSettings(**options)
         return encode_folder(inputs, output, encoder, settings, sharding, progress)
     return encode_corpus(
         inputs, output, encoder.tokenizer, fit=encoder.fit, progress=progress, **options
@@ -165,19 +167,18 @@ def _encode_parts(
     sharding: Sharding,
     progress: Callable[[Progress], None] | None,
     options: EncodeOptions,
-    samples: Mapping[str, str],
+    hash_ranges: Mapping[str, str],
 ) -> Summary:
-    """Into a folder for each split, one after the other, all with the scale of the first."""
-    from numtok.corpus.jobs.job import encode_folder, finish_splits
+    """Encode into a folder for each split, one after the other, all with the scale of the first."""
+    from numtok.corpus.jobs.finish import finish_splits
+    from numtok.corpus.jobs.job import encode_folder
 
-    if options.get("sample") is not None:
-        raise InputError("sample and split both tell which documents are taken; leave out one")
     made = {}
-    for name, sample in samples.items():
-        settings = EncodeSettings.of_shards(**(options | {"sample": sample}))
+    for name, bounds in hash_ranges.items():
+        settings = ShardSettings(**options, hash_range=bounds)
         is_folder(output, sharding._replace(shards=1), settings)  # or an error
-        share = sharding.for_sample(settings.documents)
-        folder = locations.join(output, name)
+        share = sharding.for_split(HashRange.parse(bounds, settings.split_seed))
+        folder = storage.join(output, name)
         made[name] = encode_folder(inputs, folder, encoder, settings, share, progress)
         scaled = encoder.tokenizer.with_options(made[name].representations)
         encoder = encoder._replace(tokenizer=scaled, fit=None)
@@ -189,7 +190,7 @@ def _encode_parts(
 def _scaled(
     chosen: Sequence[Representation], by_name: bool, asked: _Scaling
 ) -> tuple[Sequence[Representation], ScaleFit | None]:
-    """The representations with xVal's scale, if it is given; and how to fit what is not."""
+    """Return the representations with xVal's scale, if it is given; and how to fit what is not."""
     find = any(one not in (None, False) for one in asked)
     find = find or (by_name and any(representation.has_scale for representation in chosen))
     if asked.scale is not None:

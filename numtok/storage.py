@@ -1,13 +1,12 @@
-"""Where files lie: a path of this machine, or the URL of an object store, by way of fsspec. What reads
-and writes takes either, and does not ask which it is; :mod:`numtok.files` writes to both. Objects
-are read by ranges and put as a whole. The packages of stores try again by themselves; what goes
+"""Storage: paths of this machine, and URLs of object stores by way of fsspec. What reads and writes
+takes either, and does not ask which it is; :mod:`numtok.files` writes to both. Objects are read by
+ranges and put as a whole. The packages of stores try again by themselves; what goes
 wrong for good is told with the URL and the way out.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import os
 import re
@@ -57,9 +56,9 @@ def is_url(place: object) -> bool:
     return isinstance(place, str | os.PathLike) and _URL.match(str(place)) is not None
 
 
-def place(given: str | Path) -> str | Path:
-    """A URL as it is, anything else as a path."""
-    return str(given) if is_url(given) else Path(given)
+def normalized(path: str | Path) -> str:
+    """Return a URL as it is, and a path without what says nothing, as in ``./a//b``."""
+    return str(path) if is_url(path) else str(Path(path))
 
 
 def join(folder: str | Path, name: str) -> str:
@@ -218,11 +217,6 @@ def status(path: str | Path) -> Status | None:
     return Status(found.st_size, str(found.st_mtime_ns), stat.S_ISDIR(found.st_mode))
 
 
-def exists(path: str | Path) -> bool:
-    """Whether there is anything."""
-    return status(path) is not None
-
-
 def is_file(path: str | Path) -> bool:
     """Whether there is something other than a folder."""
     found = status(path)
@@ -378,33 +372,16 @@ def _writable(url: str) -> tuple[Any, str]:
     return _system(url)
 
 
+def check_writable(url: str) -> None:
+    """OutputError for a store that is for reading only."""
+    _writable(url)
+
+
 def write_object(url: str, content: bytes) -> None:
     """Put a small object, or replace it, in one step."""
     system, path = _writable(url)
     with _told(url, "write"):
         system.pipe_file(path, content)
-
-
-def create_object(url: str, content: bytes) -> bool:
-    """Put a small object; False if there is one of that name. Where the store cannot do that in one
-    step, two at the same moment may both have put it.
-    """
-    system, path = _writable(url)
-    with _told(url, "write"):
-        system.invalidate_cache()
-        if system.exists(path):
-            return False
-        try:
-            system.pipe_file(path, content, mode="create")
-        except FileExistsError:
-            return False
-        except (TypeError, NotImplementedError):
-            system.pipe_file(path, content)
-        except OSError as error:
-            if error.errno != errno.EINVAL and "PreconditionFailed" not in str(error):
-                raise
-            return False
-    return True
 
 
 @contextlib.contextmanager
@@ -463,20 +440,3 @@ def remove(path: str | Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         linked = os.path.islink(path)
         shutil.rmtree(path) if os.path.isdir(path) and not linked else os.unlink(path)
-
-
-def abandon_uploads(folder: str) -> None:
-    """Have a store of S3's kind forget the parts of uploads below a folder that nobody completed;
-    others forget them by themselves.
-    """
-    system, path = _system(folder)
-    if not hasattr(system, "call_s3"):
-        return
-    bucket, _, inner = path.partition("/")
-    below = {"Bucket": bucket, "Prefix": f"{inner}/".lstrip("/")}
-    # whoever may write may not always list uploads; what stays is invisible
-    with contextlib.suppress(Exception):
-        while uploads := system.call_s3("list_multipart_uploads", **below).get("Uploads"):
-            for upload in uploads:
-                which = {name: upload[name] for name in ("Key", "UploadId")}
-                system.call_s3("abort_multipart_upload", Bucket=bucket, **which)

@@ -1,7 +1,4 @@
-"""The batches of all inputs as one stream, with what is counted and put aside on the way; in their
-order, or shuffled: in bounded memory, so documents change places within a block. Which stretches of
-the inputs come together is settled before, by who opens them.
-"""
+"""Read the batches of all inputs as one stream, and count documents and skipped rows on the way."""
 
 from __future__ import annotations
 
@@ -9,26 +6,23 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.arrays.text_rows import TextRows
-from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, joined, stretches
+from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, joined
 from numtok.corpus.read.documents import read_batches, rows_before
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Template
 from numtok.corpus.settings import EncodeSettings, check_delimiter
 from numtok.errors import NumtokError
 
-Item = TypeVar("Item")
 SMALL_BYTES = 1 << 16  # smaller batches cost more than what is in them, and are joined
-BLOCK_BYTES = 32 << 20  # of text and kept columns, that are shuffled together
 
 
-class Piece(NamedTuple):
+class TextChunk(NamedTuple):
     """A batch, and the stored bytes of all inputs up to its end."""
 
     batch: TextBatch
@@ -53,17 +47,17 @@ class Reader:
         self.bad: list[tuple[Source, SkippedRow]] = []  # those that were skipped
         self.without_text = 0  # documents
         self.first_null: tuple[Source, int] | None = None  # the first of them, its row from 1
-        self._sample = settings.documents
+        self._documents = settings.documents
 
     def with_kept_columns(
         self, names: Sequence[str], known: Sequence[pa.Field] | None = None
-    ) -> tuple[Iterable[Piece], list[pa.Field]]:
-        """(pieces, kept columns): their types are those of the first batch, or ``known``."""
+    ) -> tuple[Iterable[TextChunk], list[pa.Field]]:
+        """Return (pieces, kept columns): their types are those of the first batch, or ``known``."""
         types: dict[str, pa.DataType] = {field.name: field.type for field in known or ()}
         pieces = self._pieces(tuple(names), types)
         if not names or known is not None:
             return pieces, list(known or ())
-        first: list[Piece] = []
+        first: list[TextChunk] = []
         for piece in pieces:  # one whose rows were all left out has no types
             first.append(piece)
             if len(piece.batch.texts):
@@ -73,17 +67,17 @@ class Reader:
         fields = [pa.field(name, dtype) for name, dtype in types.items()]
         return itertools.chain(first, pieces), fields
 
-    def _pieces(self, names: tuple[str, ...], types: dict[str, pa.DataType]) -> Iterator[Piece]:
+    def _pieces(self, names: tuple[str, ...], types: dict[str, pa.DataType]) -> Iterator[TextChunk]:
         done = 0
         for source in self.sources:
             how = dataclasses.replace(self.how, keep_columns=names, kept_types=dict(types))
             for batch in read_batches(source, how):
                 self.rows[source] = batch.first_row + len(batch.texts) + batch.skipped
                 self.bad += [(source, row) for row in batch.bad]
-                if self._sample is not None:
-                    batch = batch.take(np.flatnonzero(self._sample.of(batch.texts)))
+                if self._documents is not None:
+                    batch = batch.take(np.flatnonzero(self._documents.contains(batch.texts)))
                 self._count(batch)
-                yield Piece(batch, done + batch.position)
+                yield TextChunk(batch, done + batch.position)
             done += source.size or 0
 
     def _count(self, batch: TextBatch) -> None:
@@ -118,11 +112,11 @@ def _size(batch: TextBatch) -> int:
     return sum(column.nbytes for column in (batch.texts, *batch.kept.values()))
 
 
-def join_small(pieces: Iterable[Piece]) -> Iterator[Piece]:
+def join_small(pieces: Iterable[TextChunk]) -> Iterator[TextChunk]:
     """Yield the same documents, with batches of less than ``SMALL_BYTES`` joined to larger ones: a
     folder of tiny files gives a batch for each. An error comes after the documents before it.
     """
-    waiting: list[Piece] = []
+    waiting: list[TextChunk] = []
     size = 0
     try:
         for piece in pieces:
@@ -141,42 +135,10 @@ def join_small(pieces: Iterable[Piece]) -> Iterator[Piece]:
     yield from _joined(waiting)
 
 
-def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
+def _joined(pieces: Sequence[TextChunk]) -> Iterator[TextChunk]:
     """Yield one piece with the rows of all; nothing of none."""
     filled = [piece for piece in pieces if len(piece.batch.texts)] or pieces[-1:]
     if len(filled) > 1:
-        yield Piece(joined([piece.batch for piece in filled]), pieces[-1].read)
+        yield TextChunk(joined([piece.batch for piece in filled]), pieces[-1].read)
     else:
         yield from filled
-
-
-def in_random_order(items: Sequence[Item], *seed: int) -> list[Item]:
-    """The items, in an order that is the same in all versions of numpy."""
-    return [items[place] for place in np.random.RandomState(seed).permutation(len(items))]
-
-
-def shuffled(pieces: Iterable[Piece], seed: int, batch_bytes: int) -> Iterator[Piece]:
-    """The same documents, those of each block in random order."""
-    block: list[TextBatch] = []
-    size = number = read = 0
-    for batch, read in pieces:
-        if len(batch.texts):
-            block.append(batch)
-            size += _size(batch)
-        if size >= BLOCK_BYTES:
-            yield from _permuted(block, (seed, number), batch_bytes, read)
-            size, number = 0, number + 1
-    yield from _permuted(block, (seed, number), batch_bytes, read)
-
-
-def _permuted(
-    block: list[TextBatch], seed: tuple[int, int], batch_bytes: int, read: int
-) -> Iterator[Piece]:
-    """The documents of the batches; the list is emptied."""
-    if not block:
-        return
-    whole = joined(block)
-    block.clear()
-    order = np.random.RandomState(seed).permutation(len(whole.texts))
-    for start, stop in stretches(np.diff(TextRows.of(whole.texts).offsets)[order], batch_bytes):
-        yield Piece(whole.take(order[start:stop]), read)

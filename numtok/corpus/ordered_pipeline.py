@@ -65,7 +65,7 @@ def run_ordered(
     pool = ThreadPoolExecutor(workers, "numtok-worker")
 
     def oldest() -> int:
-        """The size of the oldest item, once it is written."""
+        """Return the size of the oldest item, once it is written."""
         written, size = waiting.popleft()
         while not wait([written], TICK).done:
             tick()

@@ -23,8 +23,8 @@ from numtok.corpus.read.encoded import SUFFIXES, open_encoded
 from numtok.corpus.read.find import find_inputs, suffixes
 from numtok.corpus.settings import check_delimiter
 from numtok.errors import InputError
-from numtok.locations import is_folder
 from numtok.representations import from_dict
+from numtok.storage import is_folder
 from numtok.tokenizer import schema
 from numtok.tokenizer.inspect import Token, tokens_of
 from numtok.tokenizer.layout import to_number_layout
@@ -70,7 +70,7 @@ def text_of(
     input_format: str | None = None,
     delimiter: str | None = None,
 ) -> str:
-    """The text of a row of a corpus; InputError if there is none."""
+    """Return the text of a row of a corpus; InputError if there is none."""
     (source,) = find_inputs([path], input_format)
     check_formats([source], "line", delimiter)
     how = ReadOptions(text_column, batch_bytes=PIECE_BYTES, delimiter=check_delimiter(delimiter))
@@ -84,8 +84,8 @@ def text_of(
 
 
 def stored_row(path: str | Path, row: int = 1, source: Any = None) -> StoredRow:
-    """A row of an encoded file, in any layout; ``source`` is the source tokenizer. InputError if
-    there is no such row, SchemaError if it was encoded with another tokenizer.
+    """Return a row of an encoded file, in any layout; ``source`` is the source tokenizer.
+    InputError if there is no such row, SchemaError if it was encoded with another tokenizer.
     """
     tokenizer = tokenizer_of(path, source)
     with closing(open_encoded(path)) as file:
@@ -94,7 +94,7 @@ def stored_row(path: str | Path, row: int = 1, source: Any = None) -> StoredRow:
 
 
 def _nth(batches: Iterable[Any], row: int, path: str) -> Any:
-    """The row with this number, from 1, as a slice of one of the batches or arrays."""
+    """Return the row with this number, from 1, as a slice of one of the batches or arrays."""
     rows = 0
     for batch in batches:
         if row <= rows + len(batch):

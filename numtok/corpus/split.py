@@ -1,5 +1,6 @@
-"""Which documents are encoded: those whose hash lies in a range. It depends on the text and a seed
-alone, so a document stays where it is when others come or go, and equal texts stay together.
+"""Splits of a corpus: a document belongs to the split in whose range its hash lies. The hash depends
+on the text and a seed alone, so a document stays where it is when others come or go, and equal texts
+are in the same split.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from numtok.errors import InputError
 _HASHES = 1 << 64
 
 
-class Sample(NamedTuple):
+class HashRange(NamedTuple):
     """The documents whose hash, BLAKE2b of the text with the seed as the key, is from ``low`` up to
-    ``high``, as a share of 1.
+    ``high``, as shares of the largest hash.
     """
 
     low: Decimal
@@ -30,16 +31,13 @@ class Sample(NamedTuple):
     seed: int
 
     @classmethod
-    def parse(cls, given: str, seed: int) -> Sample:
-        """From ``"0:0.01"``, or InputError."""
-        with contextlib.suppress(InvalidOperation, ValueError):
-            low, high = map(Decimal, given.split(":"))
-            if 0 <= low < high <= 1:
-                return cls(low, high, seed)
-        raise InputError(f"sample={given!r} must be two numbers from 0 to 1, as in '0:0.01'")
+    def parse(cls, bounds: str, seed: int) -> HashRange:
+        """Read ``"0:0.7"``, as :func:`parse_split` gives it."""
+        low, high = map(Decimal, bounds.split(":"))
+        return cls(low, high, seed)
 
-    def of(self, texts: pa.Array) -> npt.NDArray[np.bool_]:
-        """bool[n]: which texts are in it; null counts as empty."""
+    def contains(self, texts: pa.Array) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: which texts lie in the range; null counts as the empty text."""
         rows = TextRows.of(texts)
         data, ends = rows.text.data, rows.offsets.tolist()
         low, high = int(self.low * _HASHES), int(self.high * _HASHES)
@@ -52,7 +50,11 @@ class Sample(NamedTuple):
 
 
 def parse_split(given: str) -> dict[str, str]:
-    """``"train=0.98,validation=0.02"`` as the sample of each; InputError if that makes no sense."""
+    """Return the bounds of each split's hashes; InputError if the shares make no sense.
+
+    >>> parse_split("train=0.98,validation=0.02")
+    {'train': '0:0.98', 'validation': '0.98:1.00'}
+    """
     found: dict[str, str] = {}
     low = Decimal(0)
     for part in given.split(","):

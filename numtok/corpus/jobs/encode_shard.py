@@ -1,0 +1,160 @@
+"""One shard: encoded to a temporary name, forced to the disk, renamed, and then its receipt."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import logging
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from numtok.corpus.encode import ShardSchema, encode_sources
+from numtok.corpus.jobs.folder import PLAN, Folder
+from numtok.corpus.jobs.plan import Plan, Shard, as_json, saved_tokenizer
+from numtok.corpus.jobs.receipt import Counts, Receipt, SkippedRow
+from numtok.corpus.read.documents import lines_before, rows_before
+from numtok.corpus.read.sources import Source
+from numtok.corpus.summary import Progress, Run
+from numtok.corpus.text_chunks import Reader
+from numtok.errors import JobError, NumtokError
+from numtok.tokenizer.tokenizer import Tokenizer
+
+
+class Task(NamedTuple):
+    """A job to work on."""
+
+    folder: Folder
+    plan: Plan
+    tokenizer: Tokenizer
+    on_error: str  # "raise" or "skip"
+
+
+class Outcome(NamedTuple):
+    """What came of a shard: done, or why not."""
+
+    shard: int
+    error: str | None = None
+    stop: bool = False  # whether all other shards would fail alike, as on a full disk
+
+
+def encode_shard(
+    task: Task, shard: Shard, threads: int, progress: Callable[[Progress], None]
+) -> None:
+    """Write a shard and its receipt. NumtokError for inputs that cannot be read or that changed, or
+    a disk that takes no more; there is no receipt then.
+    """
+    folder, plan = task.folder, task.plan
+    shard.check_inputs()
+    name, sources = plan.file(shard), [part.source for part in shard.parts]
+    folder.make_way(name)
+    run = Run(sources, folder.file(name), progress)
+    settings = plan.settings(workers=threads, overwrite=True, on_error=task.on_error)
+    schema = ShardSchema(plan.kept_fields, plan.metadata)
+    summary, reader = encode_sources(run, task.tokenizer, settings, shard_schema=schema)
+    shard.check_inputs()  # what was read is what was planned
+    receipt = Receipt(
+        shard=shard.number,
+        key=plan.key(shard),
+        file=name,
+        bytes=run.written,
+        sha256=run.sha256,
+        rows=summary.rows,
+        report=Counts(
+            **vars(run.report),
+            without_text=summary.without_text,
+            cut_numbers=summary.cut_numbers,
+        ),
+        first_without_text=_first_without_text(reader),
+        skipped=list(_skipped(reader)),
+    )
+    folder.write_json(shard.receipt, as_json(receipt))
+
+
+def _first_without_text(reader: Reader) -> str:
+    if reader.first_null is None:
+        return ""
+    source, row = reader.first_null
+    return f"{source.name}, row {row + rows_before(source)}"
+
+
+def _skipped(reader: Reader) -> list[SkippedRow]:
+    """Return the skipped rows with their lines in the whole files."""
+    before: dict[Source, int] = {source: lines_before(source) for source, _ in reader.bad}
+    return [
+        SkippedRow(source.name, None if line is None else line + before[source], error)
+        for source, (line, error) in reader.bad
+    ]
+
+
+def try_shard(
+    task: Task, shard: Shard, threads: int, progress: Callable[[Progress], None]
+) -> Outcome:
+    """Encode a shard, and say what came of it."""
+    try:
+        encode_shard(task, shard, threads, progress)
+    except NumtokError as error:
+        return Outcome(shard.number, str(error), isinstance(error, OSError))
+    except MemoryError:
+        return Outcome(shard.number, "out of memory; take fewer workers")
+    except Exception as error:
+        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        reason = f"this is a bug in numtok: {type(error).__name__}: {error}{notes}"
+        return Outcome(shard.number, reason)
+    return Outcome(shard.number)
+
+
+# In other processes
+# -------------------------------------------------------------------------------------------------
+
+
+class Address(NamedTuple):
+    """What another process needs to work on a job."""
+
+    folder: str
+    here: str  # the working directory, by which inputs were named
+    modules: Sequence[str]  # in which representations are defined
+    on_error: str
+    plan: str  # its digest, as a process of Ray may outlive a job
+
+    @classmethod
+    def of(cls, task: Task, here: str) -> Address:
+        """Return the address of a job."""
+        folder = task.folder
+        return cls(
+            folder.path if folder.remote else os.path.abspath(folder.path),
+            here,
+            tuple(modules_of(task)),
+            task.on_error,
+            task.plan.digest,
+        )
+
+    def open(self) -> Task:
+        """Return the job, in a process that knows nothing of it yet."""
+        os.chdir(self.here)
+        logging.getLogger("numtok").setLevel(logging.ERROR)  # who began it has said it
+        warnings.simplefilter("ignore")
+        for module in self.modules:
+            importlib.import_module(module)
+        folder = Folder(self.folder)
+        plan = folder.read_json(PLAN, Plan)
+        if plan is None:
+            raise JobError(f"there is no plan in {self.folder} as this machine sees it")
+        return Task(folder, plan, saved_tokenizer(folder, plan), self.on_error)
+
+
+def modules_of(task: Task) -> list[str]:
+    """Return the modules in which the representations are defined."""
+    return sorted({type(one).__module__ for one in task.tokenizer.representations})
+
+
+@functools.lru_cache(1)
+def _opened(address: Address) -> Task:
+    return address.open()
+
+
+def try_shard_at(address: Any, number: int) -> tuple[int, str | None, bool]:
+    """Encode a shard in a process of Ray, which may do several of a job."""
+    task = _opened(Address(*address))
+    return tuple(try_shard(task, task.plan.shards[number], 1, lambda _: None))  # type: ignore[return-value]

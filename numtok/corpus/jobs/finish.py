@@ -1,0 +1,191 @@
+"""The end of a job, once every shard is done: the manifest and what goes with it."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from numtok import storage
+from numtok.corpus.fit import Fit
+from numtok.corpus.jobs.card import remove_card, write_card
+from numtok.corpus.jobs.folder import (
+    DATA,
+    FORMAT,
+    MANIFEST,
+    OWN,
+    PLAN,
+    QUARANTINE,
+    Folder,
+    read_manifest,
+)
+from numtok.corpus.jobs.lock import run_lock
+from numtok.corpus.jobs.plan import Plan, as_json, check_tiling, saved_tokenizer
+from numtok.corpus.jobs.receipt import Receipt, is_damaged, read_receipts
+from numtok.corpus.summary import Summary, quarantine, summed
+from numtok.errors import JobError
+
+_LISTED = 10  # numbers of shards that an error lists
+
+
+def finish_job(output: str | Path, *, check: bool = False) -> Summary:
+    """Check that a job is complete, and write its manifest: what ``numtok finish`` does.
+
+    Args:
+        output: the folder.
+        check: also read every shard and the tokenizer, and compare them with their SHA-256. What is
+            damaged loses its receipt, so that the same `numtok encode` makes it again.
+
+    Raises:
+        JobError: if shards are missing or damaged, or another run is at work.
+    """
+    folder, plan = _job_in(output)
+    with run_lock(folder):
+        receipts = read_receipts(folder, plan)
+        if missing := {one.number for one in plan.shards} - {one.shard for one in receipts}:
+            raise JobError(
+                f"{len(missing)} of {len(plan.shards)} shards are not done:"
+                f" {listed(sorted(missing))}; run the same job again, which does them",
+                str(folder),
+            )
+        if check:
+            _check(folder, plan, receipts)
+        return complete(folder, plan, receipts)
+
+
+def _check(folder: Folder, plan: Plan, receipts: Sequence[Receipt]) -> None:
+    saved_tokenizer(folder, plan)
+    check = functools.partial(is_damaged, folder)
+    damaged = storage.each(check, receipts, folder.remote)
+    wrong = [one for one, is_wrong in zip(receipts, damaged, strict=True) if is_wrong]
+    if wrong:
+        for receipt in wrong:
+            folder.remove(plan.shards[receipt.shard].receipt)
+        folder.remove(MANIFEST)
+        raise JobError(
+            "is damaged: it does not have the SHA-256 of its receipt."
+            f" {len(wrong)} of {len(receipts)} shards are to be made again, which the same job does",
+            folder.file(wrong[0].file),
+        )
+
+
+def listed(shards: Sequence[int]) -> str:
+    """Return ``3, 7, 12``, or the first of many."""
+    rest = len(shards) - _LISTED
+    return ", ".join(map(str, shards[:_LISTED])) + (f" and {rest} more" if rest > 0 else "")
+
+
+def finish_splits(output: str | Path, names: Sequence[str], card: bool) -> None:
+    """Write the card of a folder with a finished job in each of some folders, or none."""
+    folder = Folder(output)
+    manifests = {name: read_manifest(folder.file(name)) for name in names}
+    finished = {name: one for name, one in manifests.items() if one is not None}
+    if card and len(finished) == len(names):
+        write_card(folder, finished)
+    else:
+        remove_card(folder)
+
+
+def _job_in(output: str | Path) -> tuple[Folder, Plan]:
+    folder = Folder(output)
+    plan = folder.read_json(PLAN, Plan)
+    if plan is None:
+        raise JobError(
+            f"is not the folder of a job: it has no {PLAN}; give the one that it wrote to",
+            str(output),
+        )
+    return folder, plan
+
+
+def complete(folder: Folder, plan: Plan, receipts: Sequence[Receipt]) -> Summary:
+    """Write the manifest and what goes with it, the same whoever writes them."""
+    check_tiling(plan)
+    own = {receipt.file for receipt in receipts}
+    if foreign := [name for name in folder.names() if name.endswith(DATA) and name not in own]:
+        raise JobError(
+            "is no shard of this job, but would be read as one; move it away",
+            folder.file(foreign[0]),
+        )
+    folder.remove_leftovers()
+    if skipped := [row for receipt in receipts for row in receipt.skipped]:
+        folder.replace(QUARANTINE, quarantine(skipped))
+    else:
+        folder.remove(QUARANTINE)
+    manifest = _manifest(plan, receipts)
+    if plan.options.get("card"):
+        write_card(folder, {"": manifest})
+    else:
+        remove_card(folder)
+    folder.write_json(MANIFEST, manifest)
+    return summarize(folder, plan, receipts)
+
+
+def _manifest(plan: Plan, receipts: Sequence[Receipt]) -> dict[str, Any]:
+    parts = {part.path: part for shard in plan.shards for part in shard.parts}
+    planned = as_json(plan)
+    return {
+        "format": FORMAT,
+        **{name: planned[name] for name in ("tokenizer", "versions", "options", "fit")},
+        "inputs": [
+            {"path": path, "size": part.size, "tag": part.tag}
+            for path, part in sorted(parts.items())
+        ],
+        "rows": sum(receipt.rows for receipt in receipts),
+        "report": _total(receipts),
+        "shards": [
+            {name: getattr(receipt, name) for name in ("file", "bytes", "sha256", "rows")}
+            for receipt in receipts
+        ],
+    }
+
+
+def _total(receipts: Sequence[Receipt]) -> dict[str, Any]:
+    skipped = sum(len(receipt.skipped) for receipt in receipts)
+    return {"skipped": skipped, **summed([vars(receipt.report) for receipt in receipts])}
+
+
+def summarize(folder: Folder, plan: Plan, receipts: Sequence[Receipt]) -> Summary:
+    """Return the summary of the shards that these receipts are of."""
+    summary = Summary(**_total(receipts))
+    summary.quarantine = folder.file(QUARANTINE) if summary.skipped else ""
+    without_text = (one.first_without_text for one in receipts if one.first_without_text)
+    summary.first_without_text = next(without_text, "")
+    summary.rows = sum(receipt.rows for receipt in receipts)
+    summary.output = str(folder)
+    summary.output_bytes = sum(receipt.bytes for receipt in receipts)
+    summary.shards, summary.shards_done = len(plan.shards), len(receipts)
+    summary.representations = tuple(plan.numbers()[0])
+    if plan.fit is not None:
+        summary.fit = Fit.from_json(plan.fit)
+        summary.representations = tuple(summary.fit.put_into(summary.representations))
+    return summary
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """How far a job is.
+
+    Attributes:
+        shards: how many there are.
+        finished: whether the manifest is there.
+        done: the numbers of the shards that are done.
+    """
+
+    shards: int
+    finished: bool
+    done: list[int] = field(default_factory=list)
+
+
+def job_status(output: str | Path) -> JobStatus:
+    """Say how far the job in a folder is, as ``numtok status`` does. Nothing is changed.
+
+    Raises:
+        JobError: if the folder holds no job.
+    """
+    folder, plan = _job_in(output)
+    names = set(folder.names(OWN))
+    done = [shard.number for shard in plan.shards if f"{shard.name}.json" in names]
+    return JobStatus(len(plan.shards), os.path.basename(MANIFEST) in names, done)
