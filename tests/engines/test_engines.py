@@ -354,11 +354,15 @@ def lacking(kind, missing):
     return config
 
 
+@pytest.mark.parametrize("fallback", [False, True])  # True as GGUF files may have it
 @pytest.mark.parametrize("kind", ["gpt2", "neox", "llama3"])
 @pytest.mark.filterwarnings("error::numtok.engines.choose.EngineWarning")
-def test_a_vocabulary_that_lacks_bytes_has_the_fast_engine(kind):
-    """Texts that hold such bytes have the ids of ``tokenizers``, which passes over them."""
+def test_a_vocabulary_that_lacks_bytes_has_the_fast_engine(kind, fallback):
+    """Texts that hold such bytes have the ids of ``tokenizers``, which passes over them, also where
+    the model is to fall back to byte tokens that it does not have.
+    """
     config = lacking(kind, LACKED)
+    config["model"]["byte_fallback"] = fallback
     rows = [
         *("it is 5 km", "a\x04b 6", "\x04", "\x06 7\x138", None, "", "9 \U00050000 10", "11"),
         *("5 -3.5e7 \x1d", "e\u0301 12", " 13  14\n15 "),

@@ -64,7 +64,7 @@ class ByteLevelEngine:
     ) -> None:
         source, config = config, without_numbers(config, tokens, parse_special)
         _check_added_tokens(config["added_tokens"], two_forms=tokens.spaced >= 0)
-        config, self.unread = _with_every_byte(config, source)
+        config, self.unread = _with_every_byte(_without_idle_fallback(config), source)
         if not parse_special:
             unread = [one["content"] for one in source["added_tokens"] or [] if one["special"]]
             read = [one["content"] for one in config["added_tokens"]]
@@ -193,6 +193,18 @@ def _normalized_starts(rows: TextRows, row: int, starts: Ints) -> tuple[list[int
     sizes = [len(chunk if chunk.isascii() else nfc(chunk.decode()).encode()) for chunk in chunks]
     *begins, size = itertools.accumulate(sizes)
     return begins, size
+
+
+def _without_idle_fallback(config: Config) -> Config:
+    """Return ``config`` without a fallback to byte tokens such as ``<0x0A>`` that the vocabulary does
+    not have, which does nothing, and with which gigatoken does not load it.
+    """
+    model = config["model"]
+    if not model.get("byte_fallback") or any(
+        f"<0x{byte:02X}>" in model["vocab"] for byte in range(256)
+    ):
+        return config
+    return config | {"model": Model(model | {"byte_fallback": False})}
 
 
 def _with_every_byte(config: Config, source: Config) -> tuple[Config, list[bytes]]:
