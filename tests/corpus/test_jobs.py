@@ -162,7 +162,7 @@ def test_a_forged_plan_is_told_by_its_field(done, field, value, told):
 def test_a_damaged_plan_or_tokenizer_is_named(corpus, done):
     settings, plan = (done / "__numtok" / name for name in ("tokenizer/numtok.json", "plan.json"))
     whole = settings.read_bytes()
-    settings.write_bytes(whole.replace(b"0.0", b"0.1"))
+    settings.write_bytes(whole.replace(b'"scale": ', b'"scale": 1'))
     for call in (lambda: encode(corpus, done), lambda: numtok.finish_job(done, check=True)):
         with pytest.raises(JobError, match="is not the tokenizer that the job was planned with"):
             call()
