@@ -5,6 +5,7 @@ leaves, to the byte.
 import contextlib
 import os
 import random
+import signal
 import sys
 import time
 
@@ -187,12 +188,14 @@ def test_a_second_run_in_one_folder_is_refused(corpus, unbroken, tmp_path):
     out = tmp_path / "out"
     first = start(corpus, out, 1)
     begun(out, first, 1)
+    first.send_signal(signal.SIGSTOP)  # in the middle of its work
     how = {"shards": SHARDS, "workers": 1}
     for options in ({}, {"overwrite": True}, {"shard": (1, 2)}):
         with pytest.raises(JobError, match=rf"another run .*\(process {first.pid} on .*\); wait"):
             numtok.encode_files(corpus, out, **how, **options)
     with pytest.raises(JobError, match="another run is working on this folder"):
         numtok.finish_job(out)
+    first.send_signal(signal.SIGCONT)
     _, told = first.communicate(timeout=interrupts.LONG)
     assert first.returncode == 0, told
     assert jobs.everything(out) == unbroken
