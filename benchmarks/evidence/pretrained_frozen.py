@@ -1,5 +1,5 @@
-"""What a frozen pretrained model knows of numbers that it reads: a number is read out of the hidden
-state of the last token of a question, by ridge regression.
+"""Ask a frozen pretrained model for numbers: each answer is read out of the hidden state of the last
+token of a question, by ridge regression.
 
 Eight tasks, each as a question to SmolLM2-135M-Instruct, whose weights do not change. Numbers are
 shown by its own digits, or by one token and a layer of features that no training has touched; two

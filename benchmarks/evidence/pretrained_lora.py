@@ -1,4 +1,4 @@
-"""A pretrained model learns arithmetic with adapters: by its own digits, by digits whose places it
+"""Teach a pretrained model arithmetic with adapters: by its own digits, by digits whose places it
 sees, or by values.
 
 Sums and differences of three digits, and word problems of one step, as :mod:`place_fermat` has

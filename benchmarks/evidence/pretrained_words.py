@@ -1,5 +1,5 @@
-"""What switching costs a pretrained model: how well it still predicts words, before any training and
-while it gets used to another representation of numbers.
+"""Measure what switching costs a pretrained model: how well it still predicts words, before any
+training and while it gets used to another representation of numbers.
 
 SmolLM2-135M-Instruct on pages of an encyclopedia; every weight is trained. The words are the same
 tokens in every representation: the loss is that of all tokens which belong to no number.

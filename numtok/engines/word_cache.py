@@ -85,7 +85,7 @@ class WordsOfChunks(NamedTuple):
 
 
 class WordCacheEngine:
-    """See the module; ``slow`` gives the tokens of words, ``prefix`` is a word that is no added
+    """Engine that asks ``slow`` for the tokens of each word once. ``prefix`` is a word that is no added
     token.
     """
 

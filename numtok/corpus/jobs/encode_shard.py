@@ -1,4 +1,4 @@
-"""One shard: encoded to a temporary name, forced to the disk, renamed, and then its receipt."""
+"""Encode one shard to a temporary name, force it to the disk, rename it, and write its receipt."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Task(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a shard: done, or why not."""
+    """Outcome of a shard: done, or why not."""
 
     shard: int
     error: str | None = None
@@ -110,7 +110,7 @@ def try_shard(
 
 
 class Address(NamedTuple):
-    """What another process needs to work on a job."""
+    """Address of a job, by which another process can work on it."""
 
     folder: str
     here: str  # the working directory, by which inputs were named

@@ -1,4 +1,4 @@
-"""Who encodes shards: this process, several of this machine, or tasks on a Ray cluster. Each executor
+"""Run shards: in this process, in several of this machine, or as tasks on a Ray cluster. Each executor
 yields the outcome of one shard after the other, in any order; closing it stops its processes.
 """
 

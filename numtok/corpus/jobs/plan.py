@@ -94,7 +94,7 @@ class TokenizerName:
 
 @dataclass(frozen=True)
 class Plan:
-    """See the module."""
+    """Plan of a job: its shards, and all that their bytes depend on."""
 
     shards: list[Shard]  # in the order of the rows
     options: dict[str, Any]  # all that the call was given, defaults filled in, JSON-ready
@@ -152,7 +152,7 @@ class Plan:
 
     @functools.cached_property
     def bound(self) -> dict[str, Any]:
-        """What every byte of a shard depends on besides its inputs; no name of a folder is in it."""
+        """Return all that the bytes of a shard depend on besides its inputs; it names no folder."""
         return {
             "format": FORMAT,
             "tokenizer": self.tokenizer.fingerprint,
@@ -177,7 +177,7 @@ class Plan:
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
-        """What a shard's file says about how it was made."""
+        """Return what a shard's file says about how it was made."""
         return {METADATA_KEY: json.dumps(self.bound, sort_keys=True).encode()}
 
     def differences(self, request: Request) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a call asks a job for: which inputs, encoded by what, into which shards."""
+"""Read what a call asks a job for: which inputs, encoded by what, into which shards."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Sharding(NamedTuple):
 
 
 class Encoder(NamedTuple):
-    """What encodes."""
+    """Tokenizer that encodes, with its engine and what is left to fit."""
 
     tokenizer: Tokenizer  # with the representations that were asked for
     source: Any = None  # that it was made of: a name, an object, or None for the default one
@@ -95,7 +95,7 @@ def is_folder(output: str | Path, sharding: Sharding, settings: EncodeSettings) 
 
 @dataclass(frozen=True)
 class Request:
-    """What encodes which inputs, in the order of their paths, into which shards."""
+    """Request for a job: what encodes which inputs, in the order of their paths, into which shards."""
 
     sources: Sequence[Source]
     encoder: Encoder

@@ -22,7 +22,7 @@ Widths = npt.NDArray[Any]
 
 
 class RowBytes(NamedTuple):
-    """What the tokens of rows are made of: the rows, perhaps normalized."""
+    """Bytes that the tokens of rows are made of: those of the rows, perhaps normalized."""
 
     starts: Ints  # int64[n], the byte of its row in which each number begins
     sizes: Ints  # int64[rows]
