@@ -65,7 +65,7 @@ def run_map(corpus: Corpus) -> Section:
         return section
     datasets.disable_progress_bars()
     ours.return_numbers = True
-    check_drop_in(ours, plain, corpus)
+    section.checks.append(check_drop_in(ours, plain, corpus))
     dataset = datasets.Dataset.from_dict({"text": corpus.texts})
 
     def mapped(source: Any, function: Any) -> Any:

@@ -105,7 +105,7 @@ def phases(size: str) -> list[list[Settings]]:
         [
             {"size": size, "numbers": numbers, "seed": seed}
             for seed in SEEDS[size]
-            for numbers in (NUMBERS if size != "smoke" else (OWN, "xval" + TRAINED))
+            for numbers in (NUMBERS if size != "smoke" else ("xval" + TRAINED,))
         ]
     ]
 
@@ -146,7 +146,7 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Ask every task."""
     size, numbers, seed = settings["size"], settings["numbers"], settings["seed"]
     backbone, began = pretrained.backbone().to(learning.DEVICE), time.process_time()
-    tasks = ("sum", "diabetes") if size == "smoke" else TASKS
+    tasks = ("sum",) if size == "smoke" else TASKS
     found = {task: asked(backbone, task, numbers, size, seed, folder / task) for task in tasks}
     seconds = round(time.process_time() - began, 1)
     return {"device": pretrained.device_name(), "seconds": seconds, "tasks": found}

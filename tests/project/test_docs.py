@@ -164,7 +164,7 @@ def test_the_blocks_run_and_keep_their_promise(path, complaints):
 
 
 STEPS = re.compile(r"(max_steps|warmup_steps|logging_steps)=(\d+)")
-FEW = {"max_steps": 6, "warmup_steps": 2, "logging_steps": 1}
+FEW = {"max_steps": 3, "warmup_steps": 1, "logging_steps": 1}
 
 
 @pytest.mark.slow
