@@ -56,7 +56,7 @@ def test_it_is_the_same_after_an_interruption(corpus, unbroken, tmp_path):
 
 
 def test_it_follows_the_job(corpus, tmp_path):
-    """It can be asked for later, and goes when not asked for."""
+    """Write the card later where it is asked for, and remove it where it is not."""
     out = tmp_path / "out"
     plain = {**OPTIONS, "card": False}
     numtok.encode_files(corpus, out, **plain)
