@@ -14,8 +14,8 @@ import numpy as np
 import onnxruntime
 
 from numtok import DecodeStream, Tokenizer
+from numtok.tokenizer.generated_numbers import PlaceTracker, Reading, finalize, number_ids
 from numtok.tokenizer.well_formed import FAR, NumberRules
-from numtok.tokenizer.written import PlaceTracker, Reading, decided, number_ids
 
 DTYPES = {"float": "f4", "double": "f8", "float16": "f2", "bool": "?"}
 PLACES = "place_value"  # of digits, one per token
@@ -144,7 +144,7 @@ def read(model: Model, texts: Sequence[Text], rows: Collection[int], found: Any)
         return float(again["read.values"][0, -1])
 
     values, bounds = said.pop("values", np.zeros(len(rows))), said.pop("bounds", None)
-    words, streams = decided(model.tokenizer, Reading(values, said, bounds), alone)
+    words, streams = finalize(model.tokenizer, Reading(values, said, bounds), alone)
     shown = [{name: one[at] for name, one in streams.items()} for at in range(len(rows))]
     return {
         row: (word, one | {"number_mask": True})

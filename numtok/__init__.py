@@ -40,9 +40,9 @@ if TYPE_CHECKING:  # "as" makes them names of this module
     from numtok.statistics import Statistics as Statistics
     from numtok.tokenizer.encode import Encoding as Encoding
     from numtok.tokenizer.layout import expand as expand
-    from numtok.tokenizer.find import EncodeReport as EncodeReport
+    from numtok.tokenizer.number_selection import EncodeReport as EncodeReport
     from numtok.tokenizer.tokenizer import Tokenizer as Tokenizer
-    from numtok.tokenizer.written import DecodeStream as DecodeStream
+    from numtok.tokenizer.generated_numbers import DecodeStream as DecodeStream
 
     __version__: str
 
@@ -57,9 +57,9 @@ _MODULES = {  # where each name is
         "B1999", "FP15", "P10", "P1000", "Digits", "ExponentBins", "FloatBits", "FloatDigits", "FoNE",
         "LogFourier", "NumeroLogic", "PlaceValue", "QuantileBins", "Subword", "XVal",
     ),
-    "numtok.tokenizer.written": ("DecodeStream",),
+    "numtok.tokenizer.generated_numbers": ("DecodeStream",),
     "numtok.tokenizer.encode": ("Encoding",),
-    "numtok.tokenizer.find": ("EncodeReport",),
+    "numtok.tokenizer.number_selection": ("EncodeReport",),
     "numtok.tokenizer.layout": ("expand",),
     "numtok.tokenizer.tokenizer": ("Tokenizer",),
     "numtok.corpus.encode_files": ("encode_files",),

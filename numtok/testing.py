@@ -29,7 +29,7 @@ from numtok.representations import (
     from_dict,
     streams,
 )
-from numtok.representations.continuation import NEVER, Continuation
+from numtok.representations.symbol_grammar import NEVER, Continuation
 from numtok.tokenizer.tokenizer import Tokenizer
 
 try:

@@ -3,7 +3,7 @@ transformer.
 """
 
 from numtok.errors import MissingDependencyError
-from numtok.tokenizer.written import PlaceTracker
+from numtok.tokenizer.generated_numbers import PlaceTracker
 
 try:
     import safetensors  # noqa: F401

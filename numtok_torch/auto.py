@@ -25,7 +25,7 @@ from numtok_torch.model import saving
 from numtok_torch.model.backbone import ModelError, is_pretrained, output_layer
 from numtok_torch.model.delta import base_of
 from numtok_torch.model.model import NumberModel
-from numtok_torch.model.streams import take_streams
+from numtok_torch.model.streams import pop_streams
 
 try:
     from transformers import GenerationMixin, PreTrainedModel, TextGenerationPipeline
@@ -191,7 +191,7 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
         inputs = options.pop("input_ids", None) if inputs is None else inputs
         if inputs is None or not inputs.numel():
             raise ModelError("generate needs input_ids, (batch, seq), with a token at least")
-        mask, streams = options.pop("attention_mask", None), take_streams(options)
+        mask, streams = options.pop("attention_mask", None), pop_streams(options)
         if self.embedding is not None and streams.get(NUMBER_MASK.name) is None:
             raise SchemaError(
                 f"the prompts come without the number streams that {type(self.embedding).__name__}"
@@ -301,7 +301,7 @@ class NumberTextGeneration(TextGenerationPipeline):  # type: ignore[misc,unused-
 
     def _forward(self, model_inputs: Any, **options: Any) -> Any:  # type: ignore[override,unused-ignore]
         options |= {"tokenizer": self.tokenizer, "return_dict_in_generate": True}
-        options |= take_streams(model_inputs)
+        options |= pop_streams(model_inputs)
         return super()._forward(model_inputs, **options)  # type: ignore[no-untyped-call,unused-ignore]
 
     def postprocess(self, model_outputs: Any, *arguments: Any, **options: Any) -> Any:

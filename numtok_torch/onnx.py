@@ -44,7 +44,7 @@ def to_onnx(model: NumberModel, folder: str | Path, tokenizer: Any) -> Path:
 
     Outputs: ``logits`` (batch, k, vocabulary); of the head, (batch, k, ...), ``read.number_digits``
     and the like, or ``read.values`` and ``read.bounds``
-    (:class:`numtok.tokenizer.written.Reading`); ``present.0.key`` and so on.
+    (:class:`numtok.tokenizer.generated_numbers.Reading`); ``present.0.key`` and so on.
 
     Args:
         model: around a causal Hugging Face model whose cache is keys and values of each layer.

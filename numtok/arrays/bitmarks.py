@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.kernels import kernel, merged_kernel
+from numtok.arrays.kernels import inlined_kernel, kernel
 
 # Positions are unsigned: Numba then leaves out the check for negative indices, in loops that see
 # every number.
@@ -57,7 +57,7 @@ def mark(text, ranges, flags, words, marks):  # type: ignore[no-untyped-def]
         marks[rest] = 0
 
 
-@merged_kernel
+@inlined_kernel
 def set_bits(bits):  # type: ignore[no-untyped-def]
     """uint64: how many bits are set. LLVM knows these steps for the processor's own instruction."""
     bits -= (bits >> ONE) & np.uint64(0x5555555555555555)
@@ -78,13 +78,13 @@ def count_marks(marks):  # type: ignore[no-untyped-def]
     return np.int64(count), np.int64(runs)
 
 
-@merged_kernel
+@inlined_kernel
 def lowest_bit(bits):  # type: ignore[no-untyped-def]
     """uint64: the number of the lowest bit that is set; 64 for none."""
     return set_bits(~bits & (bits - ONE))
 
 
-@merged_kernel
+@inlined_kernel
 def next_mark(marks, at, stop):  # type: ignore[no-untyped-def]
     """Position of the first marked byte in [at, stop), or some position from ``stop`` on."""
     if at >= stop:
@@ -100,7 +100,7 @@ def next_mark(marks, at, stop):  # type: ignore[no-untyped-def]
     return at + lowest_bit(ahead)
 
 
-@merged_kernel
+@inlined_kernel
 def eight_bytes(text, at):  # type: ignore[no-untyped-def]
     """uint64: eight bytes of text, the first lowest. LLVM makes one load of it."""
     word = ZERO
@@ -109,7 +109,7 @@ def eight_bytes(text, at):  # type: ignore[no-untyped-def]
     return word
 
 
-@merged_kernel
+@inlined_kernel
 def copy_block(text, at, out, to):  # type: ignore[no-untyped-def]
     """Copy ``text[at:at + 32]`` to ``out[to:to + 32]``, in four loads and stores."""
     for part in range(ZERO, np.uint64(BLOCK), EIGHT):

@@ -11,7 +11,7 @@ Numba itself is imported when the first of them is called. What was compiled is 
 ===================== ==================================================================================================
 kernel                called from Python; fills arrays that it is given
 inner_kernel          called by kernels alone
-merged_kernel         copied into its callers by LLVM: for one that takes NamedTuples of arrays, which are costly to hand over
+inlined_kernel         copied into its callers by LLVM: for one that takes NamedTuples of arrays, which are costly to hand over
 allocating_kernel     may allocate, and counts references
 ===================== ==================================================================================================
 """
@@ -93,5 +93,5 @@ def _kernels(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 _LEAN = {"_nrt": False, "no_cfunc_wrapper": True, "no_rewrites": True}
 kernel = _kernels(**_LEAN)
 inner_kernel = _kernels(**_LEAN, no_cpython_wrapper=True)
-merged_kernel = _kernels(**_LEAN, no_cpython_wrapper=True, forceinline=True)
+inlined_kernel = _kernels(**_LEAN, no_cpython_wrapper=True, forceinline=True)
 allocating_kernel = _kernels(no_cfunc_wrapper=True)

@@ -52,7 +52,7 @@ def resident() -> int | None:
     return int(pages) * mmap.PAGESIZE
 
 
-def release_after(nbytes: int) -> None:
+def trim_memory(nbytes: int) -> None:
     """:func:`release`, where so many bytes of text were worked on that it matters: a batch is that
     large if it is a long document.
     """

@@ -28,8 +28,8 @@ from numtok.errors import NumtokError, SchemaError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import from_dict
 from numtok.tokenizer import schema
-from numtok.tokenizer.find import EncodeReport
-from numtok.tokenizer.metadata import tokenizer_told
+from numtok.tokenizer.metadata import describe_tokenizer
+from numtok.tokenizer.number_selection import EncodeReport
 from numtok.tokenizer.schema import declared_columns
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -147,7 +147,7 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
         return tokenizer
     raise SchemaError(
         f"{path}: was encoded with another tokenizer than {source or 'the default one'}"
-        f" ({tokenizer_told(metadata)}); name the right one with tokenizer=..."
+        f" ({describe_tokenizer(metadata)}); name the right one with tokenizer=..."
     )
 
 

@@ -37,8 +37,8 @@ from numtok.errors import InputError
 from numtok.files import write_file
 from numtok.storage import changed, is_url
 from numtok.tokenizer import schema
-from numtok.tokenizer.find import EncodeReport
 from numtok.tokenizer.metadata import MOST_TOKENS
+from numtok.tokenizer.number_selection import EncodeReport
 from numtok.tokenizer.packing import end_token
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -170,7 +170,7 @@ class _Encoder:
             if batch.cells is not None:
                 self._count_by_column(batch, report)
             rows = self.rows.convert(self._with_kept(encoded, batch))
-        memory.release_after(batch.texts.nbytes)
+        memory.trim_memory(batch.texts.nbytes)
         return EncodedBatch(rows, report, piece.read)
 
     def _count_by_column(self, batch: TextBatch, report: EncodeReport) -> None:

@@ -204,6 +204,6 @@ def _scaled(
         chosen = [*chosen[:place], xval, *chosen[place + 1 :]]
     if find:
         xval_place(chosen)
-    elif not any(representation.unfitted for representation in chosen):
+    elif not any(representation.needs_fit for representation in chosen):
         return chosen, None
     return chosen, ScaleFit(asked.quantile, asked.clip, find)

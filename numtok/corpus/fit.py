@@ -34,7 +34,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class ScaleFit:
-    """How to fit xVal's scale, and whatever is unfitted yet, such as the edges of quantile bins."""
+    """How to fit xVal's scale, and whatever is needs_fit yet, such as the edges of quantile bins."""
 
     quantile: float | None = None  # of the magnitudes, is scaled to 5; None: the fewest are lost
     clip: float | None = None  # the largest magnitude after scaling; None for 5
@@ -52,7 +52,7 @@ class ScaleFit:
         no number but zero, the scale is 1.
         """
         place = xval_place(representations) if self.scale else None
-        unfitted = [one for one in representations if one.unfitted]
+        needs_fit = [one for one in representations if one.needs_fit]
         counts, documents, found = np.zeros(magnitudes.BINS, np.int64), 0, 0
         kept, columns = [np.empty(0)], ColumnMagnitudes()
         for batch in batches:
@@ -60,11 +60,11 @@ class ScaleFit:
             values = numbers.to_float64()[held]
             documents, found = documents + len(batch.texts), found + len(values)
             counts += magnitudes.counted(values)
-            kept += [values] if unfitted else []
+            kept += [values] if needs_fit else []
             if place is not None and batch.cells is not None:
                 places = batch.cells.column_of(numbers.document[held], numbers.stop[held])
                 columns += ColumnMagnitudes.of(batch.cells.names, places, values)
-        fitted = [one.fitted_to(np.concatenate(kept)) for one in unfitted]
+        fitted = [one.fit_to(np.concatenate(kept)) for one in needs_fit]
         largest = None
         if place is not None:
             given: XVal = representations[place]  # type: ignore[assignment]  # by xval_place
@@ -134,7 +134,7 @@ def _held(
         numbers = numbers.without_sign()
     keep = np.ones(len(numbers), np.bool_)
     for one in representations:
-        if not (one.has_scale or one.unfitted) and one.overflow == "text":
+        if not (one.has_scale or one.needs_fit) and one.overflow == "text":
             keep &= one.fits(numbers)
     return numbers, keep
 

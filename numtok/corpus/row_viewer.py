@@ -28,7 +28,7 @@ from numtok.storage import is_folder
 from numtok.tokenizer import schema
 from numtok.tokenizer.inspect import Token, tokens_of
 from numtok.tokenizer.layout import to_number_layout
-from numtok.tokenizer.metadata import tokenizer_told
+from numtok.tokenizer.metadata import describe_tokenizer
 from numtok.tokenizer.tokenizer import Tokenizer
 
 PIECE_BYTES = 1 << 20
@@ -110,7 +110,7 @@ def _facts(described: pa.Schema, rows: int | None) -> tuple[tuple[str, str], ...
         layout = f"packed into rows of {packing['length']:,} tokens"
     return (
         ("rows", "not counted" if rows is None else f"{rows:,}"),
-        ("tokenizer", tokenizer_told(metadata)),
+        ("tokenizer", describe_tokenizer(metadata)),
         ("numbers as", ", ".join(repr(from_dict(options)) for options in metadata["numbers"])),
         ("layout", layout),
         ("columns", ", ".join(f"{field.name}: {field.type}" for field in described)),

@@ -39,8 +39,8 @@ from numtok.representations.clipping import ColumnMagnitudes
 from numtok.representations.values import numbers_from_floats
 from numtok.statistics import Statistics
 from numtok.statistics.tokens import TokenCosts
-from numtok.tokenizer.find import EncodeReport
 from numtok.tokenizer.layout import to_number_layout
+from numtok.tokenizer.number_selection import EncodeReport
 from numtok.tokenizer.schema import column, flat, read_metadata
 from numtok.tokenizer.tokenizer import Tokenizer
 

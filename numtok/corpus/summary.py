@@ -18,7 +18,7 @@ from numtok.corpus.read.batches import SKIP_HINT
 from numtok.corpus.read.sources import Source
 from numtok.errors import OutputError
 from numtok.representations import Representation
-from numtok.tokenizer.find import EncodeReport
+from numtok.tokenizer.number_selection import EncodeReport
 
 # Smaller ones cost more calls from Python for each byte; larger ones are no faster, and cost memory
 # in every stage.

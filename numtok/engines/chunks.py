@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.arrays.bitmarks import ONE
-from numtok.arrays.kernels import kernel, merged_kernel
+from numtok.arrays.kernels import inlined_kernel, kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.engine import Encoded, Ints, Mask, Slots
 
@@ -110,7 +110,7 @@ def _interleave(tokens, slots, out):  # type: ignore[no-untyped-def]
     return np.int64(filled)
 
 
-@merged_kernel
+@inlined_kernel
 def copy_tokens(tokens, which, out, filled):  # type: ignore[no-untyped-def]
     """Append the ids of one document; returns the new fill."""
     for k in range(tokens.offsets[which], tokens.offsets[which + 1]):
@@ -119,7 +119,7 @@ def copy_tokens(tokens, which, out, filled):  # type: ignore[no-untyped-def]
     return filled
 
 
-@merged_kernel
+@inlined_kernel
 def put_number(slots, number, out, filled):  # type: ignore[no-untyped-def]
     """Append one number's ids; returns the new fill."""
     spaced = out.spaced[number]

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.kernels import kernel, merged_kernel
+from numtok.arrays.kernels import inlined_kernel, kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.chunks import SPACE, Chunks, Tokens, chunks_between, interleave
 from numtok.engines.engine import Encoded, Ints, Mask, Slots
@@ -240,7 +240,7 @@ def _mark(text, chunks, begins, safe, marked, per_chunk):  # type: ignore[no-unt
     return at
 
 
-@merged_kernel
+@inlined_kernel
 def _is_cut(text, first, k, safe):  # type: ignore[no-untyped-def]
     """Whether the characters beside a space are what they are wherever they stand."""
     before, after = text[k - 1], text[k + 1]

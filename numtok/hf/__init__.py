@@ -6,6 +6,6 @@ May import every other room of numtok but :mod:`numtok.corpus`. A call walks ``t
 """
 
 from numtok.hf.tokenizer import NumberTokenizer
-from numtok.tokenizer.written import DecodeStream
+from numtok.tokenizer.generated_numbers import DecodeStream
 
 __all__ = ["DecodeStream", "NumberTokenizer"]

@@ -18,7 +18,7 @@ from transformers import PreTrainedTokenizerFast
 
 from numtok.engines.hf_tokenizers import library, load
 from numtok.hf import loading
-from numtok.hf.marks import Marks, marks_for
+from numtok.hf.placeholders import Marks, marks_for
 from numtok.representations import SingleToken
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.tokenizer_json import load_source
@@ -55,7 +55,7 @@ class BackendState:
                 return True
         return self.numtok.grammar.pattern is not None
 
-    def is_named_in(self, texts: Sequence[str]) -> bool:
+    def contains_reserved_token(self, texts: Sequence[str]) -> bool:
         """Whether a text has the name of one of numtok's tokens, which is to stay text."""
         for text in texts:
             for name in self.names:
@@ -109,7 +109,7 @@ def key_of(backend: Any) -> tuple[Any, ...]:
     return (_normalizer_state(backend.normalizer), *parts)
 
 
-class KnowsNumbers(PreTrainedTokenizerFast):
+class NumberTokenizerBase(PreTrainedTokenizerFast):
     """A fast tokenizer whose backend has number tokens.
 
     Attributes:

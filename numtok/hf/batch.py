@@ -31,7 +31,7 @@ from numtok.hf.general import (
     encodings_later,
     set_truncation_and_padding,
 )
-from numtok.hf.streams import advise_streams, as_numpy, attach
+from numtok.hf.streams import add_to_encoding, as_numpy, warn_missing_streams
 from numtok.representations import streams
 from numtok.representations.columns import NUMBER_MASK, neutral
 from numtok.tokenizer import schema
@@ -129,7 +129,7 @@ def _batch_encoding(
     out = LazyBatchEncoding(data, tensor_type=tensors, n_sequences=1, make=encodings)
     by_row = zip(*map(flat.rows, flat.streams.values()), strict=True)
     streams = [dict(zip(flat.streams, row, strict=True)) for row in by_row]
-    attach(out, streams, tensors, single=False)
+    add_to_encoding(out, streams, tensors, single=False)
     return out
 
 
@@ -162,7 +162,7 @@ def encode_flat(
     except InputError:  # the caller has its own words for that
         return None
     if not with_streams and len(schema.flat(batch.column("number_index"))[0]):
-        advise_streams(tokenizer.deprecation_warnings, state.numtok)
+        warn_missing_streams(tokenizer.deprecation_warnings, state.numtok)
     ids, offsets = schema.flat(batch.column("input_ids"))
     side = options.get("padding_side") or tokenizer.padding_side
     layout = _layout(offsets, room, tokenizer.truncation_side, special, options, side)

@@ -20,8 +20,13 @@ from numtok.arrays.text_rows import TextRows
 from numtok.engines.hf_tokenizers import library
 from numtok.errors import InputError
 from numtok.hf.backend import BackendState
-from numtok.hf.marks import MarkedText, Marks, with_numbers_in_place, with_numbers_marked
-from numtok.hf.streams import NumberStreams, advise_streams, attach, stream_of_symbols
+from numtok.hf.placeholders import MarkedText, Marks, with_numbers_in_place, with_numbers_marked
+from numtok.hf.streams import (
+    NumberStreams,
+    add_to_encoding,
+    stream_of_symbols,
+    warn_missing_streams,
+)
 from numtok.numbers.numbers import Numbers
 
 Ints = npt.NDArray[np.int64]
@@ -41,7 +46,7 @@ def encode_generally(tokenizer: PreTrainedTokenizerFast, state: BackendState, ca
     backend = NumberBackend(state, tokenizer.backend_tokenizer, call.with_streams)
     out: Any = encode_as_base(with_backend(tokenizer, backend), call)
     if backend.found and not call.with_streams:
-        advise_streams(tokenizer.deprecation_warnings, state.numtok)
+        warn_missing_streams(tokenizer.deprecation_warnings, state.numtok)
     found = out.encodings
     if not found or not isinstance(found[0], NumberEncoding):
         return out
@@ -52,7 +57,7 @@ def encode_generally(tokenizer: PreTrainedTokenizerFast, state: BackendState, ca
         rows = [backend.streams.spread(len(one), *one.number_tokens) for one in found]
         ids = out["input_ids"]
         single = isinstance(ids, list) and not (ids and isinstance(ids[0], list))
-        attach(lazy, rows, call.options.get("return_tensors"), single)
+        add_to_encoding(lazy, rows, call.options.get("return_tensors"), single)
     return lazy
 
 
@@ -142,7 +147,7 @@ class NumberBackend:
 
     def _numbers(self, texts: list[str]) -> Numbers | None:
         """The numbers of the texts; None if the texts are to be encoded as they are."""
-        state, named = self._state, self._state.is_named_in(texts)
+        state, named = self._state, self._state.contains_reserved_token(texts)
         if not (self._with_streams or named or state.may_hold_number(texts)):
             return None
         parse = not self.encode_special_tokens

@@ -19,7 +19,7 @@ from numtok.engines.hf_tokenizers import load
 from numtok.errors import NumtokError, OutputError
 from numtok.files import write_file
 from numtok.hf.general import with_backend
-from numtok.hf.marks import with_numbers_in_place
+from numtok.hf.placeholders import with_numbers_in_place
 from numtok.tokenizer.saving import write_json
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.tokenizer_json import SETTINGS_FILE, sealed

@@ -22,8 +22,8 @@ from numtok.hf.general import (
     set_truncation_and_padding,
     take_settings,
 )
-from numtok.hf.marks import Marks, Piece
-from numtok.hf.streams import advise_streams
+from numtok.hf.placeholders import Marks, Piece
+from numtok.hf.streams import warn_missing_streams
 
 SHORT = 1 << 10  # characters; beyond, the general way costs little more
 CLOSE = 4  # bytes between two numbers that are encoded once, as in 12:30 and 2020-01-02
@@ -51,7 +51,7 @@ def encode_shortly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call
         if type(one) is not str or not 0 < len(one) < SHORT:
             return None
     stay = state.numbers_stay
-    if (stay or not state.may_hold_number(texts)) and not state.is_named_in(texts):
+    if (stay or not state.may_hold_number(texts)) and not state.contains_reserved_token(texts):
         return encode_as_base(tokenizer, call)
     marks = state.marks_for(texts)
     others: list[list[int]] = []
@@ -66,7 +66,7 @@ def encode_shortly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call
     if None in marked:
         return None
     if state.one_token and marked != texts:
-        advise_streams(tokenizer.deprecation_warnings, state.numtok)
+        warn_missing_streams(tokenizer.deprecation_warnings, state.numtok)
     (encoding,) = marks.tokenizer.encode_batch_fast(
         [marked[0] if pair is None else marked],
         add_special_tokens=options.get("add_special_tokens", True),
@@ -176,7 +176,7 @@ def _learnt(
     state: BackendState, marks: Marks, number: bytes, sure: bool
 ) -> dict[bytes, Piece] | None:
     """``marks.pieces``, with what stands for the number; None if its text does not tell."""
-    ids = state.numtok.spell_one(number) if sure else None
+    ids = state.numtok.one_to_symbols(number) if sure else None
     if ids is None:
         return None
     known = marks.room_for_pieces()

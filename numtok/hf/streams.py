@@ -84,7 +84,9 @@ def stream_of_symbols(
     return None if stream is None else (stream[0], stream[1].astype(np.int64), slots.offsets)
 
 
-def attach(out: Any, rows: Sequence[Mapping[str, Array]], tensors: Any, single: bool) -> None:
+def add_to_encoding(
+    out: Any, rows: Sequence[Mapping[str, Array]], tensors: Any, single: bool
+) -> None:
     """Put the streams of each row into a ``BatchEncoding``: lists, or, if asked for, tensors of the
     dtypes above.
     """
@@ -100,7 +102,7 @@ def attach(out: Any, rows: Sequence[Mapping[str, Array]], tensors: Any, single: 
             out[name] = values[0].tolist() if single else [row.tolist() for row in values]
 
 
-def take_streams(inputs: Any) -> tuple[Any, dict[str, Any]]:
+def pop_streams(inputs: Any) -> tuple[Any, dict[str, Any]]:
     """(inputs to ``pad`` without their number streams, the streams); a list of rows becomes one
     mapping, as in transformers.
     """
@@ -128,7 +130,7 @@ def pad_streams(out: Any, given: Mapping[str, Any], leading: str, side: str) -> 
         if single and tensor_type is not None:
             out[name] = BatchEncoding({name: padded[0]}, tensor_type=tensor_type)[name]
         else:
-            attach(out, [{name: row} for row in padded], tensor_type, single)
+            add_to_encoding(out, [{name: row} for row in padded], tensor_type, single)
 
 
 def pad_stream(column: Column, values: Array, length: int, side: str) -> Array:
@@ -154,7 +156,7 @@ def as_numpy(column: pa.Array) -> Array:
     return values.astype(np.int64) if values.dtype.kind in "iu" else values
 
 
-def advise_streams(told: dict[str, bool], numtok: Tokenizer) -> None:
+def warn_missing_streams(told: dict[str, bool], numtok: Tokenizer) -> None:
     """Numbers were encoded, and no streams were asked for: say so once for a tokenizer, if nothing
     else holds their values. ``told`` is its ``deprecation_warnings``, which fingerprints of
     ``datasets`` leave out; ``TRANSFORMERS_NO_ADVISORY_WARNINGS=1`` silences it.

@@ -38,7 +38,7 @@ except ImportError as error:
     ) from error
 
 from numtok.hf import loading
-from numtok.hf.backend import KnowsNumbers, source_ids
+from numtok.hf.backend import NumberTokenizerBase, source_ids
 from numtok.hf.batch import encode_quickly
 from numtok.hf.decoding import decode_row, rows_of
 from numtok.hf.general import Call, encode_generally
@@ -51,13 +51,13 @@ from numtok.hf.saving import (
     write_own_files,
 )
 from numtok.hf.short_text import encode_shortly
-from numtok.hf.streams import pad_streams, take_streams
+from numtok.hf.streams import pad_streams, pop_streams
 
 # of a call
 BASE_OPTIONS = frozenset(inspect.signature(PreTrainedTokenizerFast._encode_plus).parameters)
 
 
-class NumberTokenizer(KnowsNumbers):
+class NumberTokenizer(NumberTokenizerBase):
     """A fast transformers tokenizer that knows numbers. Make one with :meth:`from_pretrained` or
     :meth:`from_tokenizer`.
 
@@ -243,7 +243,7 @@ class NumberTokenizer(KnowsNumbers):
         """As of the base class; number streams among the inputs are padded too, with their neutral
         values.
         """
-        rest, streams = take_streams(encoded_inputs)
+        rest, streams = pop_streams(encoded_inputs)
         out = super().pad(rest, *args, **kwargs)
         if streams:
             given = inspect.signature(super().pad).bind(rest, *args, **kwargs).arguments

@@ -33,7 +33,7 @@ from numtok.arrays.bitmarks import (
     marks_of,
     next_mark,
 )
-from numtok.arrays.kernels import allocating_kernel, kernel, merged_kernel
+from numtok.arrays.kernels import allocating_kernel, inlined_kernel, kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import BLOCKER, DIGIT, LETTER, OTHER, SIGN, character_classes
 from numtok.arrays.utf8 import class_before, decode
@@ -257,7 +257,7 @@ def _scan(rows, rules, columns):  # type: ignore[no-untyped-def]
     return np.int64(count), np.int64(filled)
 
 
-@merged_kernel
+@inlined_kernel
 def _plain_number(rows, rules, at, start, stop, digits, filled):  # type: ignore[no-untyped-def]
     """(end, digits, fraction digits, sign?) of the number whose first digit is at ``at``; the end
     is 0 if it is at an edge of its document or its neighbours do not settle it.
@@ -301,7 +301,7 @@ def _plain_number(rows, rules, at, start, stop, digits, filled):  # type: ignore
     return end, whole + fraction, fraction, sign
 
 
-@merged_kernel
+@inlined_kernel
 def _told_before(rules, text, at):  # type: ignore[no-untyped-def]
     """Flags of the character that ends at ``at``."""
     at -= ONE
@@ -310,7 +310,7 @@ def _told_before(rules, text, at):  # type: ignore[no-untyped-def]
     return _told_at(rules, text, at)
 
 
-@merged_kernel
+@inlined_kernel
 def _told_at(rules, text, at):  # type: ignore[no-untyped-def]
     """Flags of the character at ``at``."""
     if text[at] < 0x80:
@@ -319,7 +319,7 @@ def _told_at(rules, text, at):  # type: ignore[no-untyped-def]
     return rules.neighbours[code] if code < rules.neighbours.size else np.uint8(0)
 
 
-@merged_kernel
+@inlined_kernel
 def _copy_eight(text, at, digits, filled):  # type: ignore[no-untyped-def]
     """Eight bytes of text as digits, in one load and one store."""
     word = eight_bytes(text, at) ^ np.uint64(0x3030303030303030)
@@ -327,7 +327,7 @@ def _copy_eight(text, at, digits, filled):  # type: ignore[no-untyped-def]
         digits[filled + k] = np.uint8(word >> (EIGHT * k))
 
 
-@merged_kernel
+@inlined_kernel
 def _run_by_the_rules(rows, rules, place, begin, end, columns, number, digit):  # type: ignore[no-untyped-def]
     """Read the run of numerals whose first digit is at ``place``, in the document [begin, end), and
     keep or skip the whole of it; (end of the run, numbers, digits): how much of ``columns`` is

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.bitmarks import EIGHT, ONE, ZERO, eight_bytes
-from numtok.arrays.kernels import inner_kernel, kernel, merged_kernel
+from numtok.arrays.kernels import inlined_kernel, inner_kernel, kernel
 from numtok.numbers.columns import Columns, Runs, runs_of, take
 from numtok.numbers.to_text import to_text
 
@@ -116,7 +116,7 @@ def _to_floats(columns, powers, fives, out, left):  # type: ignore[no-untyped-de
     return np.int64(found)
 
 
-@merged_kernel
+@inlined_kernel
 def _whole(digits, first, last):  # type: ignore[no-untyped-def]
     """(the digits as an integer, whether they are at most 2**53)."""
     count, whole = last - first, ZERO
@@ -136,7 +136,7 @@ def _whole(digits, first, last):  # type: ignore[no-untyped-def]
     return whole, True
 
 
-@merged_kernel
+@inlined_kernel
 def _is_unsure(magnitude, power):  # type: ignore[no-untyped-def]
     """Whether a double does not tell which float32 is nearest to the decimal.
 
@@ -206,7 +206,7 @@ def _nearest(whole, power, fives, beside):  # type: ignore[no-untyped-def]
     return np.uint64(binary) << np.uint64(52) | (mantissa & np.uint64((1 << 52) - 1))
 
 
-@merged_kernel
+@inlined_kernel
 def _multiply(a, b):  # type: ignore[no-untyped-def]
     """(high, low) 64 bits of the product of two of 64 bits."""
     a_high, a_low, b_high, b_low = a >> _HALF, a & _LOW, b >> _HALF, b & _LOW
@@ -216,7 +216,7 @@ def _multiply(a, b):  # type: ignore[no-untyped-def]
     return high + carried, (middle << _HALF) | (low & _LOW)
 
 
-@merged_kernel
+@inlined_kernel
 def _leading_zeros(word):  # type: ignore[no-untyped-def]
     """How many of the 64 bits are zero before the first that is set."""
     count, step = ZERO, _HALF

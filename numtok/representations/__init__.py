@@ -13,7 +13,7 @@ from numtok.representations.base import (
     SingleToken,
     Spelled,
     SpelledOut,
-    own_token,
+    symbol_token,
 )
 from numtok.representations.charton import B1999, FP15, P10, P1000
 from numtok.representations.columns import Column
@@ -57,9 +57,9 @@ __all__ = [
     "XVal",
     "check_combination",
     "from_dict",
-    "own_token",
     "parse",
     "register",
     "representations_of",
     "streams",
+    "symbol_token",
 ]

@@ -26,8 +26,8 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.options import check_options
 from numtok.representations.columns import Column
-from numtok.representations.continuation import Continuation
 from numtok.representations.plain import PlainForm
+from numtok.representations.symbol_grammar import Continuation
 
 NUM, END_NUM = "[NUM]", "[/NUM]"
 OVERFLOW = ("text", "clip", "error")
@@ -42,11 +42,11 @@ class AddedTokens(NamedTuple):
     own: tuple[str, ...] = ()  # numtok's own; no source tokenizer may have them as anything else
     shared: tuple[str, ...] = ()  # symbols that may be tokens of the source tokenizer already
     # symbols that are tokens of the source tokenizer if it has all of them; else each is a token of
-    # numtok's own, :func:`own_token`
+    # numtok's own, :func:`symbol_token`
     together: tuple[str, ...] = ()
 
 
-def own_token(symbol: str) -> str:
+def symbol_token(symbol: str) -> str:
     """The token of a symbol that is no word of any vocabulary: ``[NUM:602]``."""
     return f"[NUM:{symbol}]"
 
@@ -109,20 +109,20 @@ class Representation(ABC):
         return {column.name: column for column in self.declared}
 
     @property
-    def unfitted(self) -> bool:
+    def needs_fit(self) -> bool:
         """Whether it has to be fitted to the numbers of a corpus before it holds any."""
         return False
 
-    def fitted_to(
+    def fit_to(
         self, values: npt.NDArray[np.float64], counts: npt.NDArray[np.float64] | None = None
     ) -> Representation:
         """Return a copy fitted to float64[n], each of which occurs once or ``counts`` times,
-        float64[n]. One that is never :attr:`unfitted` returns itself.
+        float64[n]. One that is never :attr:`needs_fit` returns itself.
         """
         return self
 
     @property
-    def surely_held(self) -> range:
+    def exact_digit_range(self) -> range:
         """Powers of ten: a number all of whose digits stand at these fits, whatever they are.
 
         Empty if only :meth:`fits` can tell.
@@ -185,7 +185,7 @@ class SingleToken(Representation):
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         """The inverse of :meth:`encode`, as far as the representation holds the numbers."""
 
-    def vanishing(self, numbers: Numbers) -> Mask:
+    def near_zero(self, numbers: Numbers) -> Mask:
         """bool[n]: which numbers come out so near to zero, without being zero, that a model can
         hardly tell.
         """
@@ -198,7 +198,7 @@ class SingleToken(Representation):
         """Those of its columns that are there, by name; each in compact form in its dense one."""
         return {name: columns[name] for name in self.columns() if name in columns}
 
-    def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
+    def decode_prediction(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
         """The numbers that digits or bits say, as a model chose them: arrays [n, ...] by the name
         of their column.
 
@@ -207,7 +207,7 @@ class SingleToken(Representation):
         """
         return None
 
-    def nearest(self, numbers: Numbers) -> Numbers:
+    def clip_to_representable(self, numbers: Numbers) -> Numbers:
         """The numbers, each that it cannot hold replaced by the nearest that it can."""
         fits = self.fits(numbers)
         if fits.all():
@@ -300,9 +300,9 @@ class SpelledOut(Representation):
     @property
     def token_strings(self) -> tuple[str, ...]:
         """The token of each symbol: the symbol, or, if the vocabulary is not shared,
-        :func:`own_token` of it.
+        :func:`symbol_token` of it.
         """
-        return self.alphabet if self.shares_vocabulary else tuple(map(own_token, self.alphabet))
+        return self.alphabet if self.shares_vocabulary else tuple(map(symbol_token, self.alphabet))
 
     def token_strings_in(self, grammar: Grammar) -> tuple[str, ...]:
         """:attr:`token_strings` in text of this grammar: its own marks, where numbers are tokens of

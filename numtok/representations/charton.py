@@ -54,7 +54,7 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import decimals
 from numtok.representations.base import Mask, Spelled, SpelledOut, Symbols
-from numtok.representations.continuation import Continuation, Language
+from numtok.representations.symbol_grammar import Continuation, Language
 
 MAX_SYMBOLS = 2**16
 MAX_DECADE = 10**6
@@ -150,7 +150,7 @@ class Scientific(SpelledOut):
         return Spelled(symbols.reshape(-1), np.arange(len(numbers) + 1) * self.length)
 
     @property
-    def surely_held(self) -> range:
+    def exact_digit_range(self) -> range:
         low, high = self.powers
         return range(low, high if self.base == 10 else low)  # to round may add to the power
 

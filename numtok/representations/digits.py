@@ -23,7 +23,7 @@ literal               ``group=3``                 ``align="left"``            ``
 each is an added token of its own, ``[NUM:602]``: no number is half trained and half new. Signs,
 points and the like are tokens of the source where it has them.
 
-**Without brackets** (``brackets=False``): see :mod:`~numtok.representations.as_written`. With a
+**Without brackets** (``brackets=False``): see :mod:`~numtok.representations.digit_symbols`. With a
 tokenizer that cuts digits by itself, the ids are then its own, but for signs, and for white space of
 two or more characters before a number: `` -5`` is `` ``, ``-``, ``5``.
 
@@ -43,13 +43,13 @@ import pyarrow as pa
 
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
-from numtok.representations import as_written
-from numtok.representations.as_written import AsWritten
+from numtok.representations import digit_symbols
 from numtok.representations.base import AddedTokens, Mask, Spelled, Symbols
 from numtok.representations.columns import Column
-from numtok.representations.continuation import Decimals
+from numtok.representations.digit_symbols import AsWritten
 from numtok.representations.place_value import PlaceValue
 from numtok.representations.plain import PlainForm, digit_splits
+from numtok.representations.symbol_grammar import Decimals
 
 
 @dataclass(frozen=True)
@@ -82,34 +82,34 @@ class Digits(AsWritten):
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"group": 1},)
     declared: ClassVar[tuple[Column, ...]] = PlaceValue.declared
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"align": ("left", "right")}
-    limits: ClassVar[Mapping[str, tuple[int, int]]] = {"group": (1, as_written.LONGEST_GROUP)}
+    limits: ClassVar[Mapping[str, tuple[int, int]]] = {"group": (1, digit_symbols.LONGEST_GROUP)}
 
     @property
     def alphabet(self) -> tuple[str, ...]:
-        return as_written.alphabet(self.group)
+        return digit_symbols.alphabet(self.group)
 
     def columns(self) -> dict[str, Column]:
         return super().columns() if self.places else {}
 
     def added_tokens(self, two_forms: bool) -> AddedTokens:
         own, _, _ = super().added_tokens(two_forms)
-        return AddedTokens(own, as_written.MARKS, as_written.groups(self.group))
+        return AddedTokens(own, digit_symbols.MARKS, digit_symbols.groups(self.group))
 
     def fits(self, numbers: Numbers) -> Mask:
-        return as_written.places_fit(numbers) if self.places else np.ones(len(numbers), np.bool_)
+        return digit_symbols.places_fit(numbers) if self.places else np.ones(len(numbers), np.bool_)
 
     def encode(self, numbers: Numbers) -> Spelled:
-        return as_written.spell(numbers, self.group, self.align == "left", self.places)
+        return digit_symbols.to_symbols(numbers, self.group, self.align == "left", self.places)
 
     @property
-    def surely_held(self) -> range:
-        return range(-as_written.LIMIT, as_written.LIMIT)
+    def exact_digit_range(self) -> range:
+        return range(-digit_symbols.LIMIT, digit_symbols.LIMIT)
 
     def encode_one(self, written: bytes, decimal: str) -> Symbols:
-        return as_written.spell_one(written, decimal, self.group, self.align == "left")
+        return digit_symbols.one_to_symbols(written, decimal, self.group, self.align == "left")
 
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
-        return as_written.text_of(spelled.symbols, spelled.offsets, self.group)
+        return digit_symbols.from_symbols(spelled.symbols, spelled.offsets, self.group)
 
     def decimals(self, grammar: Grammar) -> Decimals:
         return Decimals(self.alphabet, grammar, self.group, self.align == "left")
@@ -126,4 +126,4 @@ class Digits(AsWritten):
                 ' Grammar(exponents="eE")'
             )
         splits = digit_splits(self.group, self.align == "right", grammar)
-        return PlainForm(as_written.groups(self.group), splits)
+        return PlainForm(digit_symbols.groups(self.group), splits)

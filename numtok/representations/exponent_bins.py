@@ -85,7 +85,7 @@ class ExponentBins(SingleToken):
         return float((Decimal(self.high) / Decimal(self.low)) ** (Decimal(1) / (2 * self.n)) - 1)
 
     @property
-    def surely_held(self) -> range:
+    def exact_digit_range(self) -> range:
         low, high = Decimal(repr(self.low)), Decimal(repr(self.high))
         above = low > Decimal(1).scaleb(low.adjusted())  # the power of ten that it begins with
         return range(low.adjusted() + above, high.adjusted())

@@ -95,7 +95,7 @@ class FloatBits(SingleToken):
         }
 
     @property
-    def surely_held(self) -> range:
+    def exact_digit_range(self) -> range:
         return range(-37, 38) if self.width == 32 else range(-307, 308)
 
     def fits(self, numbers: Numbers) -> Mask:
@@ -135,7 +135,7 @@ class FloatBits(SingleToken):
             return self._numbers(column.to_numpy(zero_copy_only=False))
         return self._numbers(np.asarray(column.to_numpy_ndarray()))
 
-    def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
+    def decode_prediction(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
         return None if (bits := arrays.get("number_bits")) is None else self._numbers(bits)
 
     def _numbers(self, bits: npt.NDArray[Any]) -> Numbers:

@@ -135,7 +135,7 @@ class FoNE(SingleToken):
         return -(-self.n_digits // (self.chunk or self.n_digits))
 
     @property
-    def surely_held(self) -> range:
+    def exact_digit_range(self) -> range:
         return range(-self.frac_digits, self.int_digits)
 
     def fits(self, numbers: Numbers) -> Mask:
@@ -174,7 +174,7 @@ class FoNE(SingleToken):
             raise self.refused(f"number_digits holds {digits.max()}, which is not a digit")
         return np.ascontiguousarray(digits[:, : self.n_digits])
 
-    def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
+    def decode_prediction(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
         # which no float may hold
         return self.numbers(arrays["number_digits"]) if "number_digits" in arrays else None
 

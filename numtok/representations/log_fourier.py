@@ -73,7 +73,7 @@ class LogFourier(SingleToken):
         return np.array([LONGEST_PERIOD ** ((steps - j) / steps) for j in range(steps + 1)])
 
     @property
-    def surely_held(self) -> range:
+    def exact_digit_range(self) -> range:
         return range(-MAX_DECADE, MAX_DECADE)
 
     def fits(self, numbers: Numbers) -> Mask:

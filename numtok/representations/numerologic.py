@@ -33,13 +33,13 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel, inner_kernel
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
-from numtok.representations import as_written
-from numtok.representations.as_written import LOWER_E, POINT, UPPER_E
+from numtok.representations import digit_symbols
 from numtok.representations.base import Mask, Spelled, SpelledOut, Symbols
-from numtok.representations.continuation import Continuation, Decimals, Part
+from numtok.representations.digit_symbols import LOWER_E, POINT, UPPER_E
+from numtok.representations.symbol_grammar import Continuation, Decimals, Part
 
 MOST_WRITTEN = 20  # digits on either side of the point that a model may announce
-COLON = len(as_written.alphabet(1))
+COLON = len(digit_symbols.alphabet(1))
 
 
 @dataclass(frozen=True)
@@ -48,21 +48,21 @@ class NumeroLogic(SpelledOut):
 
     name: ClassVar[str] = "numerologic"
     order = "msd"
-    alphabet: ClassVar[tuple[str, ...]] = (*as_written.alphabet(1), ":")
+    alphabet: ClassVar[tuple[str, ...]] = (*digit_symbols.alphabet(1), ":")
 
     def fits(self, numbers: Numbers) -> Mask:
         return np.ones(len(numbers), np.bool_)
 
     def encode(self, numbers: Numbers) -> Spelled:
-        spelled = as_written.spell(numbers, places=False)
+        spelled = digit_symbols.to_symbols(numbers, places=False)
         return Spelled(*_with_counts(spelled.symbols, spelled.offsets))
 
     @property
-    def surely_held(self) -> range:
-        return range(-as_written.LIMIT, as_written.LIMIT)
+    def exact_digit_range(self) -> range:
+        return range(-digit_symbols.LIMIT, digit_symbols.LIMIT)
 
     def encode_one(self, written: bytes, decimal: str) -> Symbols:
-        symbols = as_written.spell_one(written, decimal)
+        symbols = digit_symbols.one_to_symbols(written, decimal)
         spelled: Symbols = _with_counts(symbols, np.array([0, len(symbols)]))[0]
         return spelled
 
@@ -72,7 +72,7 @@ class NumeroLogic(SpelledOut):
         colons, start = np.flatnonzero(symbols == COLON), offsets[:-1].copy()
         np.maximum.at(start, number[colons], colons + 1)
         behind = symbols[np.arange(len(symbols)) >= start[number]]
-        return as_written.text_of(behind, memory.offsets_of(offsets[1:] - start))
+        return digit_symbols.from_symbols(behind, memory.offsets_of(offsets[1:] - start))
 
     def continuation(self, grammar: Grammar) -> Continuation:
         """Counts of at most :data:`MOST_WRITTEN`, and then so many digits."""

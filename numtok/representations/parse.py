@@ -128,13 +128,13 @@ def needs_options(kind: type[Representation]) -> bool:
     return any(_options(kind).values())
 
 
-def plain_ones(kind: type[Representation]) -> list[Representation]:
+def default_instances(kind: type[Representation]) -> list[Representation]:
     """The one of a kind with no options, and its variants; none if it needs options, or numbers that
     it is fitted to.
     """
     if needs_options(kind):
         return []
-    return [one for options in ({}, *kind.variants) if not (one := kind(**options)).unfitted]
+    return [one for options in ({}, *kind.variants) if not (one := kind(**options)).needs_fit]
 
 
 def _options(kind: type[Representation]) -> dict[str, Any]:

@@ -42,11 +42,11 @@ import pyarrow as pa
 from numtok.arrays.kernels import allocating_kernel
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
-from numtok.representations import as_written
-from numtok.representations.as_written import LIMIT, LOWER_E, MINUS, PLUS, UPPER_E, AsWritten
+from numtok.representations import digit_symbols
 from numtok.representations.base import Mask, Spelled, Symbols
 from numtok.representations.columns import Column
-from numtok.representations.continuation import Decimals
+from numtok.representations.digit_symbols import LIMIT, LOWER_E, MINUS, PLUS, UPPER_E, AsWritten
+from numtok.representations.symbol_grammar import Decimals
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class PlaceValue(AsWritten):
         **AsWritten.bare,
     }
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"order": "lsd"},)
-    alphabet: ClassVar[tuple[str, ...]] = as_written.alphabet(1)
+    alphabet: ClassVar[tuple[str, ...]] = digit_symbols.alphabet(1)
     declared: ClassVar[tuple[Column, ...]] = (
         Column("place_value", pa.int16(), np.int64, per="token"),
     )
@@ -92,10 +92,10 @@ class PlaceValue(AsWritten):
             )
 
     def fits(self, numbers: Numbers) -> Mask:
-        return as_written.places_fit(numbers, LIMIT - self.max_offset)
+        return digit_symbols.places_fit(numbers, LIMIT - self.max_offset)
 
     def encode(self, numbers: Numbers) -> Spelled:
-        spelled, rows = as_written.spell(numbers), numbers.rows
+        spelled, rows = digit_symbols.to_symbols(numbers), numbers.rows
         assert spelled.stream is not None
         if self.max_offset:
             texts = numbers.document, rows.text, rows.offsets
@@ -106,11 +106,11 @@ class PlaceValue(AsWritten):
         return Spelled(spelled.symbols[order], spelled.offsets, spelled.stream[order])
 
     @property
-    def surely_held(self) -> range:
+    def exact_digit_range(self) -> range:
         return range(self.max_offset - LIMIT, LIMIT - self.max_offset)
 
     def encode_one(self, written: bytes, decimal: str) -> Symbols:
-        symbols = as_written.spell_one(written, decimal)
+        symbols = digit_symbols.one_to_symbols(written, decimal)
         if self.order == "msd":
             return symbols
         order: npt.NDArray[np.int64] = _mantissas_backwards(symbols, np.array([0, len(symbols)]))
@@ -120,7 +120,7 @@ class PlaceValue(AsWritten):
         symbols = spelled.symbols
         if self.order == "lsd":
             symbols = symbols[_mantissas_backwards(symbols, spelled.offsets)]
-        return as_written.text_of(symbols, spelled.offsets)
+        return digit_symbols.from_symbols(symbols, spelled.offsets)
 
     def decimals(self, grammar: Grammar) -> Decimals:
         return Decimals(self.alphabet, grammar, backwards=self.order == "lsd")

@@ -80,15 +80,13 @@ class QuantileBins(SingleToken):
         cls, numbers: Numbers, n: int = 64, soft: bool = False, overflow: str = "text"
     ) -> QuantileBins:
         """Bins whose edges are the quantiles 0, 1/n, … 1 of the numbers, equal ones once."""
-        return cls(n, soft, (), overflow).fitted_to(numbers.to_float64())
+        return cls(n, soft, (), overflow).fit_to(numbers.to_float64())
 
     @property
-    def unfitted(self) -> bool:
+    def needs_fit(self) -> bool:
         return not self.edges
 
-    def fitted_to(
-        self, values: Floats, counts: npt.NDArray[np.float64] | None = None
-    ) -> QuantileBins:
+    def fit_to(self, values: Floats, counts: npt.NDArray[np.float64] | None = None) -> QuantileBins:
         """The same with edges from float64[n], each of which occurs once or ``counts`` times; from
         0 to 1 if there is none, and from 0 if there is one value only.
 
@@ -139,7 +137,7 @@ class QuantileBins(SingleToken):
 
     def _edges(self) -> Floats:
         """float64[m + 1]."""
-        if self.unfitted:
+        if self.needs_fit:
             raise RepresentationError(
                 f"{self.name} has no edges yet: numtok.encode_files fits them to its input, and"
                 " QuantileBins.fit(numtok.scan(texts)) to texts"

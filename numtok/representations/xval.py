@@ -177,7 +177,7 @@ class XVal(SingleToken):
             return (values * self.scale).astype(np.float32)
 
     @property
-    def surely_held(self) -> range:
+    def exact_digit_range(self) -> range:
         # far within float32, and log10(1 + x) is nearly x or more than 0.3
         most = 30 - math.ceil(abs(math.log10(self.scale)))
         return range(-most, most)
@@ -200,7 +200,7 @@ class XVal(SingleToken):
             return beyond
         return np.asarray(beyond | (np.abs(self._scaled(numbers)) > np.float32(self.clip)))
 
-    def vanishing(self, numbers: Numbers) -> Mask:
+    def near_zero(self, numbers: Numbers) -> Mask:
         """bool[n]: which numbers are not zero, but after scaling so near to it that a model can
         hardly tell: below ``VANISHING``.
         """

@@ -24,7 +24,7 @@ from numtok.representations import (
     XVal,
     magnitudes,
 )
-from numtok.representations.parse import name_of, plain_ones
+from numtok.representations.parse import default_instances, name_of
 from numtok.representations.registry import REPRESENTATIONS
 from numtok.statistics.statistics import Statistics
 
@@ -74,7 +74,7 @@ def candidates(statistics: Statistics) -> list[Representation]:
         "quantile_bins": fitted_bins(statistics),
     }
     kinds = REPRESENTATIONS.items()
-    return [one for name, kind in kinds for one in fitted.get(name) or plain_ones(kind)]
+    return [one for name, kind in kinds for one in fitted.get(name) or default_instances(kind)]
 
 
 def fitted_xval(statistics: Statistics, log: bool = False) -> XVal:
@@ -99,7 +99,7 @@ def fitted_bins(statistics: Statistics) -> list[Representation]:
     """
     values, weights = statistics.examples.numbers().to_float64(), statistics.examples.weights()
     kinds = QuantileBins(), QuantileBins(32, soft=True)
-    return [kind.fitted_to(values, weights) for kind in kinds]
+    return [kind.fit_to(values, weights) for kind in kinds]
 
 
 def losses(
@@ -111,7 +111,7 @@ def losses(
     chosen = candidates(statistics) if representations is None else representations
     examples = statistics.examples.numbers(), statistics.examples.weights()
     floats = examples[0].to_float64(), examples[1]
-    chosen = [one.fitted_to(*floats) if one.unfitted else one for one in chosen]
+    chosen = [one.fit_to(*floats) if one.needs_fit else one for one in chosen]
     values, counts = magnitudes.lower_ends(statistics.counts["magnitudes"])
     scaled = Numbers.parse(values.tolist()), counts.astype(np.float64)
     return [_loss(representation, statistics, examples, scaled) for representation in chosen]
@@ -134,7 +134,7 @@ def _loss(
         beyond = scaled[1][representation.clipped(scaled[0])].sum()
     near = 0.0
     if isinstance(representation, SingleToken):
-        near = scaled[1][representation.vanishing(scaled[0])].sum()
+        near = scaled[1][representation.near_zero(scaled[0])].sum()
     good, inexact = weights[held][exact].sum(), weights[held][~exact].sum()
     kept = max(total - left - beyond, 0.0)
     good = kept * good / max(good + inexact, 1e-300)

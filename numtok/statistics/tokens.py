@@ -13,7 +13,7 @@ from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.scan import scan
 from numtok.representations import SpelledOut, Subword
-from numtok.representations.parse import name_of, plain_ones
+from numtok.representations.parse import default_instances, name_of
 from numtok.representations.registry import REPRESENTATIONS
 from numtok.tokenizer.encode import no_slots
 from numtok.tokenizer.inspect import subword_spans
@@ -74,5 +74,5 @@ def source_fingerprint(tokenizer: Tokenizer) -> str:
 
 def spelling_ones() -> list[SpelledOut]:
     """The representations that spell numbers out and need no options, with their variants."""
-    made = (one for kind in REPRESENTATIONS.values() for one in plain_ones(kind))
+    made = (one for kind in REPRESENTATIONS.values() for one in default_instances(kind))
     return [one for one in made if isinstance(one, SpelledOut)]

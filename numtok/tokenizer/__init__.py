@@ -5,7 +5,7 @@ Sources (``tokenizer_json``) are read here, trained (``train``) and exported (``
 """
 
 from numtok.tokenizer.encode import Encoding
-from numtok.tokenizer.find import EncodeReport
+from numtok.tokenizer.number_selection import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
 
 __all__ = ["EncodeReport", "Encoding", "Tokenizer"]

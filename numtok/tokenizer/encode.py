@@ -27,7 +27,7 @@ from numtok.errors import InputError, NumtokError
 from numtok.numbers.numbers import Numbers
 from numtok.representations import Representation, SingleToken, Spelled, SpelledOut
 from numtok.tokenizer import schema
-from numtok.tokenizer.find import EncodeReport
+from numtok.tokenizer.number_selection import EncodeReport
 from numtok.tokenizer.vocabulary import Spelling, symbol_stream, token_ids
 
 Columns = dict[str, Any]

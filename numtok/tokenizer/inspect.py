@@ -126,18 +126,18 @@ def token_counts(tokenizer: Tokenizer, numbers: Numbers) -> npt.NDArray[np.int64
 
 
 def _fitted(text: str, tokenizer: Tokenizer) -> Tokenizer:
-    """The tokenizer, with what is unfitted fitted to the numbers of the text."""
+    """The tokenizer, with what is needs_fit fitted to the numbers of the text."""
     numbers = scan([text], tokenizer.grammar)
     if not tokenizer.finder.carries_sign:
         numbers = numbers.without_sign()
     values = numbers.to_float64()
     return tokenizer.with_options(
-        [one.fitted_to(values) if one.unfitted else one for one in tokenizer.representations]
+        [one.fit_to(values) if one.needs_fit else one for one in tokenizer.representations]
     )
 
 
 def _view(text: str, tokenizer: Tokenizer) -> View:
-    fitted = tuple(name_of(one) for one in tokenizer.representations if one.unfitted)
+    fitted = tuple(name_of(one) for one in tokenizer.representations if one.needs_fit)
     tokenizer = _fitted(text, tokenizer) if fitted else tokenizer
     encoding = tokenizer.encode(text)
     numbers, is_taken, _ = tokenizer.finder.find(TextRows.of([text]))

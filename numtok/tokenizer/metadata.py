@@ -47,7 +47,7 @@ def parse_metadata(described: bytes) -> dict[str, Any]:
     return parsed | {key: copy.deepcopy(parsed[key]) for key in ours}
 
 
-def tokenizer_told(metadata: dict[str, Any]) -> str:
+def describe_tokenizer(metadata: dict[str, Any]) -> str:
     """The source tokenizer of what was encoded, as a reader may know it; of files of a former
     version the fingerprint alone.
     """

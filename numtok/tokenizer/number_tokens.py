@@ -10,7 +10,7 @@ from typing import Any
 
 from numtok.engines.config import ordinary_token, vocabulary_of
 from numtok.errors import TokenizerError
-from numtok.representations import END_NUM, NUM, Representation, own_token
+from numtok.representations import END_NUM, NUM, Representation, symbol_token
 
 # of a representation that does not share the vocabulary
 OWN_SYMBOL = re.compile(r" ?\[NUM:[^\[\]]+\]")
@@ -33,7 +33,7 @@ def add_number_tokens(
     if all(content in vocabulary or content in added for content in together):
         shared = (*together, *shared)
     else:
-        own = (*own, *map(own_token, together))
+        own = (*own, *map(symbol_token, together))
     tokens: dict[str, int] = {}
     following = 1 + max([*vocabulary.values(), *(token["id"] for token in entries)], default=-1)
     for content in own:

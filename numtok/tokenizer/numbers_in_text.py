@@ -19,7 +19,7 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.scan import scan
-from numtok.representations import own_token
+from numtok.representations import symbol_token
 from numtok.tokenizer.token_texts import beside_others
 
 Ids = npt.NDArray[np.int32]
@@ -54,7 +54,7 @@ class TextReader:
     ) -> None:
         self._config, self._symbols, self._grammar = config, symbols, grammar
         added = {token["id"]: token["content"] for token in config["added_tokens"]}
-        self.own = {id: one for id, one in symbols.items() if added.get(id) == own_token(one)}
+        self.own = {id: one for id, one in symbols.items() if added.get(id) == symbol_token(one)}
 
     def apart(self, ids: Ids) -> ReadNumbers:
         """The tokens that stand for other text than they are decoded to: :attr:`own`, and, where

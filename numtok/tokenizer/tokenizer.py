@@ -38,8 +38,8 @@ from numtok.tokenizer.encode import (
     with_text,
 )
 from numtok.tokenizer.export import plain_config
-from numtok.tokenizer.find import EncodeReport, NumberFinder
-from numtok.tokenizer.metadata import LEADING_SPACE, tokenizer_told
+from numtok.tokenizer.metadata import LEADING_SPACE, describe_tokenizer
+from numtok.tokenizer.number_selection import EncodeReport, NumberFinder
 from numtok.tokenizer.tokenizer_json import load_source
 from numtok.tokenizer.vocabulary import NumberVocabulary, Spelling, ids_of_one, share_tokens
 
@@ -401,7 +401,7 @@ class Tokenizer:
         """The tokens and the columns of numbers that become tokens."""
         return number_tokens(numbers, self.representations, self.spelling, self._vocabulary.in_text)
 
-    def spell_one(self, written: bytes) -> list[int] | None:
+    def one_to_symbols(self, written: bytes) -> list[int] | None:
         """The ids of one number that is surely held, from how it is written alone, without the
         space before it; None if that is not enough.
         """
@@ -456,7 +456,7 @@ class Tokenizer:
         rows = schema.as_record_batch(batch)
         if not self.encoded(metadata := schema.read_metadata(rows.schema)):
             raise SchemaError(
-                f"the batch was encoded by another tokenizer ({tokenizer_told(metadata)}; this one"
+                f"the batch was encoded by another tokenizer ({describe_tokenizer(metadata)}; this one"
                 f" has {self.fingerprint}); load the one that encoded it, with the same"
                 " representations and grammar"
             )

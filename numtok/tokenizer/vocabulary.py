@@ -27,10 +27,10 @@ from numtok.representations import (
     SingleToken,
     Spelled,
     SpelledOut,
-    own_token,
+    symbol_token,
 )
 from numtok.representations.base import Symbols
-from numtok.representations.continuation import NEVER, Continuation
+from numtok.representations.symbol_grammar import NEVER, Continuation
 from numtok.tokenizer.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens
 
 Ints = npt.NDArray[np.int64]
@@ -61,7 +61,7 @@ class Spelling(NamedTuple):
         if not isinstance(representation, SpelledOut):
             return None
         ids = [
-            tokens[content] if content in tokens else tokens[own_token(content)]
+            tokens[content] if content in tokens else tokens[symbol_token(content)]
             for content in representation.token_strings_in(grammar)
         ]
         spaced = [tokens[one] for one in representation.spaced_token_strings if one in tokens]

@@ -1,7 +1,7 @@
 """Numbers written token by token stay numbers: which tokens may follow, as a table of states and
 columns.
 
-The first states are those of text (:mod:`numtok.numbers.neighbours`), the others are inside a
+The first states are those of text (:mod:`numtok.numbers.text_boundaries`), the others are inside a
 number; a column is a symbol, or all tokens whose text is alike. Which symbol may follow which says
 the representation (:meth:`numtok.representations.SpelledOut.continuation`). After ``.`` or ``)`` a
 sign or a decimal mark of a number would not be read, so the states inside a number are there three
@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from numtok.numbers.neighbours import NUMBER, OTHER_TEXT, STATES, around, may_begin
+from numtok.numbers.text_boundaries import NUMBER, OTHER_TEXT, STATES, around, may_begin
 from numtok.representations import END_NUM, SingleToken, SpelledOut
-from numtok.representations.continuation import NEVER, Continuation
+from numtok.representations.symbol_grammar import NEVER, Continuation
 from numtok.tokenizer.token_texts import token_texts
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.vocabulary import Ids, first_ids

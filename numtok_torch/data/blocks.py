@@ -44,7 +44,7 @@ class Cutting:
             )
 
 
-class Laid:
+class FlatChunk:
     """A chunk's documents laid end to end, separators included; places are counted in that.
 
     Attributes:
@@ -110,7 +110,7 @@ class Blocks:
             chunk = storage.read(number)
             if not skip_nulls and not chunk.valid.all():
                 raise null_row(rows + int(chunk.valid.argmin()))
-            laid = Laid(chunk, cutting)
+            laid = FlatChunk(chunk, cutting)
             section = np.array([[block - begin, laid.total + 1]])  # an open block may begin before
             cut = row_ends(section, laid.begins, laid.stops, cutting.size)
             found.append(cut.ends + begin)
@@ -135,7 +135,7 @@ class Blocks:
             stop = min(last, int(self._chunk_ends[at]))
             if stop > first:
                 if chunk.laid is None:
-                    chunk.laid = Laid(chunk, self._cutting)
+                    chunk.laid = FlatChunk(chunk, self._cutting)
                 parts.append(chunk.laid.part(first - begin, stop - begin, self._cutting))
             first, at = stop, at + 1
         return parts[0] if len(parts) == 1 else _end_to_end(parts)

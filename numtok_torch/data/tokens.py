@@ -10,7 +10,7 @@ from typing import Any
 
 import numtok
 from numtok.errors import NumtokError, SchemaError, TokenizerError
-from numtok.tokenizer.metadata import tokenizer_told
+from numtok.tokenizer.metadata import describe_tokenizer
 from numtok.tokenizer.packing import NumberTokens
 from numtok.tokenizer.schema import read_metadata
 from numtok_torch.data.rows import inner_shapes
@@ -64,7 +64,7 @@ def check_tokenizer(
     encoded = getattr(inner, "encoded", lambda metadata: fingerprint == metadata["tokenizer"])
     if not encoded(known):
         raise error(
-            f"{what} another tokenizer ({tokenizer_told(dict(known))}; this one has"
+            f"{what} another tokenizer ({describe_tokenizer(dict(known))}; this one has"
             f" {fingerprint}); {way_out}"
         )
 

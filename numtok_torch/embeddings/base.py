@@ -79,15 +79,15 @@ class NumberEmbedding(NumberLayer):
     """
 
     streams: tuple[str, ...] = ()
-    least = 0.0  # the least amplitude that :meth:`scale_to` gives
+    least = 0.0  # the least amplitude that :meth:`match_norm` gives
 
     @property
     def amplitude(self) -> float:
-        """What its published start is multiplied by: 1.0 until :meth:`scale_to` finds another."""
+        """What its published start is multiplied by: 1.0 until :meth:`match_norm` finds another."""
         given = self._options.get("amplitude")
         return 1.0 if given is None else float(given)
 
-    def scale_to(self, size: float) -> None:
+    def match_norm(self, size: float) -> None:
         """Start as long as the word vectors, so that neither hides the other: what it adds, or puts
         in their place, gets a norm of ``size · sqrt(d_model)`` in the mean. NumberModel calls it.
 
@@ -103,7 +103,7 @@ class NumberEmbedding(NumberLayer):
             self.set_amplitude(max(size / own, self.least))
 
     def set_amplitude(self, amplitude: float | None) -> None:
-        """Multiply the start by it, once; None leaves it to :meth:`scale_to`."""
+        """Multiply the start by it, once; None leaves it to :meth:`match_norm`."""
         self._options["amplitude"] = amplitude
         with torch.no_grad():
             for parameter in self.started():
@@ -280,9 +280,9 @@ class SumEmbedding(NumberEmbedding):
             total = total - (words - layer(words, batch))  # so, as -0.0 - 0.0 is -0.0
         return total.to(inputs_embeds.dtype)
 
-    def scale_to(self, size: float) -> None:
+    def match_norm(self, size: float) -> None:
         for layer in self._parts():
-            layer.scale_to(size)
+            layer.match_norm(size)
 
     def load_amplitude(self, config: Mapping[str, Any]) -> None:
         for layer, part in zip(self._parts(), config.get("embeddings", []), strict=False):

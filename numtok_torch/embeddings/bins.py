@@ -16,7 +16,7 @@ class ExponentBinsEmbedding(TableEmbedding):
         d_model: dimension of the word vectors.
         n, low, high: those of the representation ``ExponentBins``.
         zero_init: start from zeros; else from a normal distribution of standard deviation 0.02.
-        amplitude: of the start; None: as long as the word vectors (``scale_to``).
+        amplitude: of the start; None: as long as the word vectors (``match_norm``).
 
     Shape:
         - number_bin: (batch, seq), 0 to n, any integer.

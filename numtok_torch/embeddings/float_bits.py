@@ -51,7 +51,7 @@ class FloatBitsEmbedding(FeatureEmbedding):
         projection: of bits that are added: ``"pad"``, zeros after them, or ``"linear"``, a linear
             map without bias; None: ``"linear"`` with ``zero_init``, else ``"pad"``. The network has its own first layer.
         amplitude: of the bits that are added, or of the start of a linear map or of the network;
-            None: as long as the word vectors (``scale_to``).
+            None: as long as the word vectors (``match_norm``).
 
     Shape:
         - number_bits: (batch, seq, width), or with ``reciprocal`` twice as many, 0 or 1, any

@@ -33,7 +33,7 @@ class FoNEEmbedding(FeatureEmbedding):
             bias; None: ``"linear"`` with ``zero_init``, else ``"pad"``.
         zero_init: start the linear map from zeros.
         amplitude: of the features, or of the start of their linear map; None: as long as the word
-            vectors (``scale_to``). 1.0 is the published form.
+            vectors (``match_norm``). 1.0 is the published form.
         compact: the form of the file, digits or features, for the record: the layer reads either.
 
     Shape:

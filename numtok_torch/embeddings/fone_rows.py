@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from numtok import Tokenizer
 from numtok.errors import RepresentationError
-from numtok.representations import own_token
+from numtok.representations import symbol_token
 
 PERIODS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 SPACES = ("Ġ", "▁")  # how byte-level BPE and SentencePiece write a space
@@ -82,7 +82,7 @@ def _rows(tokenizer: Any, highest: int, spaced: bool) -> dict[int, int]:
     rows: dict[int, int] = {}
     for number in range(highest + 1):
         plain = str(number)
-        forms = (plain, own_token(plain), *(one + plain for one in SPACES if spaced))
+        forms = (plain, symbol_token(plain), *(one + plain for one in SPACES if spaced))
         rows |= {known[form]: number for form in forms if form in known}
     return rows
 

@@ -21,7 +21,7 @@ class LogFourierEmbedding(FeatureEmbedding):
         d_model: dimension of the word vectors.
         n_frequencies: that of the representation, k.
         zero_init: start the linear map from zeros.
-        amplitude: of its start; None: as long as the word vectors (``scale_to``).
+        amplitude: of its start; None: as long as the word vectors (``match_norm``).
 
     Shape:
         - number_log_fourier: (batch, seq, k + 1, 2), float.

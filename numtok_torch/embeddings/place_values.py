@@ -6,7 +6,7 @@ that of its last digit; 0 for every other token.
 
 **Writing left to right.** A model that writes 4, 1, 7 does not know, at the 4, that it stands for
 hundreds: how many digits follow is not decided. So the layer sees, as
-:class:`numtok.tokenizer.written.PlaceTracker` gives it:
+:class:`numtok.tokenizer.generated_numbers.PlaceTracker` gives it:
 
 - most significant first, 0 for integer digits, "not known", to which no vector is added; and -1,
   -2, ... after the point, or -3, -6, ... of groups of three;
@@ -49,7 +49,7 @@ class PlaceValueEmbedding(TableEmbedding):
             McLeish et al. 2024, section 3). Below ``max_place``, which leaves ``max_place -
             max_offset`` places that no offset merges.
         zero_init: start from zeros; else from a normal distribution of standard deviation 0.02.
-        amplitude: of that start; None: as long as the word vectors (``scale_to``).
+        amplitude: of that start; None: as long as the word vectors (``match_norm``).
         written: ``"msd"`` or ``"lsd"``: show digits that have a label as they will be seen while a
             model writes in this order. None: all places are true, and all vectors trained.
         read_as_written: with ``written``: show so the digits without a label too, those of a

@@ -3,7 +3,7 @@ batched, padded on the left, with a cache.
 
 In: prompts as text. Out: what the model writes after each, with its numbers in it. Whenever the
 token that is chosen begins a number, the head reads the value from the hidden state that the token
-was chosen from. It becomes one decimal (:mod:`numtok.tokenizer.written`), which is put into
+was chosen from. It becomes one decimal (:mod:`numtok.tokenizer.generated_numbers`), which is put into
 the text, and from which the tokenizer makes what the model sees at that token from then on.
 
 Tokens are chosen by transformers' own ``generate``, of a class made from the backbone's, whose
@@ -28,10 +28,10 @@ from numtok import Tokenizer
 from numtok.errors import InputError, TokenizerError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import SingleToken, SpelledOut
+from numtok.tokenizer.generated_numbers import continuation, number_ids, spelled, value_of
 from numtok.tokenizer.packing import end_token
 from numtok.tokenizer.schema import read_metadata
 from numtok.tokenizer.well_formed import LONGEST, NumberRules
-from numtok.tokenizer.written import continuation, number_ids, spelled, value_of
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import NumberDataset
 from numtok_torch.embeddings.place_values import PlaceValueEmbedding

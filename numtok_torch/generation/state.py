@@ -28,7 +28,7 @@ from torch import Tensor
 
 from numtok import DecodeStream, Tokenizer
 from numtok.representations import SingleToken
-from numtok.tokenizer.written import PlaceTracker, Reading, decided, number_ids
+from numtok.tokenizer.generated_numbers import PlaceTracker, Reading, finalize, number_ids
 from numtok_torch.data.rows import number_streams
 from numtok_torch.model.model import NumberModel
 
@@ -178,7 +178,7 @@ class Writing:
             np.stack(bounds) if bounds else None,
         )
         places = list(new.values())
-        texts, streams = decided(
+        texts, streams = finalize(
             self.tokenizer,
             reading,
             lambda at: float(self._read_alone(*places[at]).values[0]),

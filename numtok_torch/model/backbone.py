@@ -235,7 +235,7 @@ def check_sizes(backbone: Any, embedding: Any, head: Any) -> None:
         )
 
 
-def trunks(backbone: Any) -> list[nn.Module]:
+def inner_models(backbone: Any) -> list[nn.Module]:
     """What may lie in front of its head. Those that run end with the same hidden states: OPT's runs
     the decoder inside it, Llama 4's has no name but ``model``.
     """
@@ -323,7 +323,7 @@ def freeze_trunk(backbone: Any) -> None:
     the frozen word vectors. ModelError if there is no word head after the trunk.
     """
     layer = output_layer(backbone)
-    trunk = next(iter(trunks(backbone)), None) if is_pretrained(backbone) else None
+    trunk = next(iter(inner_models(backbone)), None) if is_pretrained(backbone) else None
     if layer is None or trunk is None:
         raise ModelError(
             f"{type(backbone).__name__} has no word head to train behind a frozen trunk; take a"

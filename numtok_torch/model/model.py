@@ -51,7 +51,7 @@ from numtok_torch.model.objective import (
     token_loss,
 )
 from numtok_torch.model.run import check_positions, room, run_backbone
-from numtok_torch.model.streams import LABELS, LABELS_MASK, name_streams, take_streams
+from numtok_torch.model.streams import LABELS, LABELS_MASK, name_streams, pop_streams
 
 # what evaluation loops need not collect
 NOT_GATHERED = ("past_key_values", "hidden", "token_loss", "number_loss")
@@ -154,7 +154,7 @@ class NumberModel(nn.Module):
             )
         check_sizes(self.transformer, embedding, head)
         if embedding is not None:
-            embedding.scale_to(size_of_words(self.transformer))
+            embedding.match_norm(size_of_words(self.transformer))
         if head is not None:
             head.fit_to(is_loaded(self.transformer))
         self._freeze(freeze_backbone)
@@ -270,7 +270,7 @@ class NumberModel(nn.Module):
         step = Step.taken_from(kwargs, labels)
         self._check_ids(input_ids)
         masks = {"attention_mask": attention_mask, "position_ids": position_ids}
-        given = {**masks, "labels": labels, **take_streams(kwargs)}
+        given = {**masks, "labels": labels, **pop_streams(kwargs)}
         streams = {name: stream for name, stream in given.items() if stream is not None}
         inputs = {**masks, "token_type_ids": token_type_ids, **kwargs}
         if self.task is not None:

@@ -16,11 +16,11 @@ from numtok_torch.model.backbone import (
     ModelError,
     classification,
     has_decoder,
+    inner_models,
     is_causal,
     is_pretrained,
     output_layer,
     parameters_of,
-    trunks,
     word_embedding,
 )
 
@@ -49,7 +49,7 @@ def run_backbone(
         states.append(output if isinstance(output, Tensor) else output[0])
 
     # not output_hidden_states: it keeps those of all layers, and not in every model normalised
-    with _hooked(trunks(backbone), keep), contextlib.ExitStack() as hooks:
+    with _hooked(inner_models(backbone), keep), contextlib.ExitStack() as hooks:
         if _reads_ids(backbone):
             _check_padding(backbone, input_ids)
             hooks.enter_context(_hooked([word_embedding(backbone)], lambda looked_up: vectors))

@@ -37,7 +37,7 @@ def name_streams(forward: Callable[..., Any]) -> None:
     forward.__signature__ = inspect.Signature([*own, *named, rest])  # type: ignore[attr-defined]  # what inspect looks for
 
 
-def take_streams(kwargs: dict[str, Any]) -> dict[str, Tensor | None]:
+def pop_streams(kwargs: dict[str, Any]) -> dict[str, Tensor | None]:
     """Take the streams, and the labels of streams, out of the arguments. ModelError for rows of a
     file that nobody made a batch of.
     """

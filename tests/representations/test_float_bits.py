@@ -176,8 +176,8 @@ def test_what_a_head_chose_is_read_by_its_own_width():
     narrow = np.unpackbits(values.astype(">f4").view(np.uint8)).reshape(-1, 32)
     for one in (WIDE, BOTH, COMPACT):
         for bits in (wide, values.view(np.int64)):  # as a batch has words
-            read = one.decode_chosen({"number_bits": bits})
+            read = one.decode_prediction({"number_bits": bits})
             assert read is not None and read.to_float64().tobytes() == values.tobytes()
-        read = one.decode_chosen({"number_bits": narrow})
+        read = one.decode_prediction({"number_bits": narrow})
         assert read is not None
         assert read.to_float32().tobytes() == values.astype(np.float32).tobytes()

@@ -49,7 +49,7 @@ def test_bins_are_half_open_and_end_at_both_edges():
 @settings(max_examples=examples(100))
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40), st.integers(1, 50), st.booleans())
 def test_what_is_read_back_is_as_near_as_it_says(values, n, soft):
-    bins = QuantileBins(n, soft).fitted_to(np.array(values))
+    bins = QuantileBins(n, soft).fit_to(np.array(values))
     numbers = Numbers.parse(values)
     assert bins.fits(numbers).all()
     edges, back = np.array(bins.edges), bins.decode(bins.encode(numbers)).to_float64()
@@ -73,7 +73,7 @@ def test_without_edges_it_says_how_to_get_some():
     [([], (0.0, 1.0)), ([np.nan, np.inf], (0.0, 1.0)), ([0.0], (0.0, 1.0)), ([-7.0], (-7.0, 0.0))],
 )
 def test_too_little_to_fit_to(values, edges):
-    assert QuantileBins().fitted_to(np.array(values)).edges == edges
+    assert QuantileBins().fit_to(np.array(values)).edges == edges
 
 
 @pytest.mark.parametrize("output", ["out.parquet", "shards/"])

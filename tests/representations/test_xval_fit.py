@@ -38,7 +38,7 @@ def test_fit_keeps_all_where_it_can():
     xval = XVal.fit(numbers)
     assert xval == XVal(scale=5.0 / 200, clip=5.0)
     kept = numbers.select(np.array([0, 1, 2, 4]))
-    assert not xval.clipped(kept).any() and not xval.vanishing(kept).any()
+    assert not xval.clipped(kept).any() and not xval.near_zero(kept).any()
     columns = xval.encode(kept)
     assert columns["number_scaled"].to_pylist() == pytest.approx([0.025, -5, 0, 1.25])
     assert xval.decode(columns).to_float64().tolist() == pytest.approx([1, -200, 0, 50], rel=1e-7)
@@ -51,10 +51,10 @@ def test_one_freak_number_does_not_make_the_others_vanish():
     numbers = Numbers.parse(AVOGADRO)
     xval = XVal.fit(numbers)
     assert xval.scale == pytest.approx(5 / 999, rel=1e-3)
-    assert (int(xval.clipped(numbers).sum()), int(xval.vanishing(numbers).sum())) == (1, 0)
+    assert (int(xval.clipped(numbers).sum()), int(xval.near_zero(numbers).sum())) == (1, 0)
     largest = XVal.fit(numbers, quantile=1)
     assert largest.scale == pytest.approx(5 / 6.02e23, rel=1e-3)
-    assert (int(largest.clipped(numbers).sum()), int(largest.vanishing(numbers).sum())) == (0, 999)
+    assert (int(largest.clipped(numbers).sum()), int(largest.near_zero(numbers).sum())) == (0, 999)
 
 
 @pytest.mark.thorough
@@ -114,9 +114,9 @@ def test_fit_refuses_what_gives_no_scale(literals, options, message):
 
 def test_vanishing_is_what_a_model_can_hardly_tell_from_zero():
     xval = XVal(scale=1e-3)
-    assert xval.vanishing(Numbers.parse(["0.9", "-0.9", "1e-30"])).all()
-    assert not xval.vanishing(Numbers.parse(["0", "-0", "1.1", "1e30"])).any()
-    assert not FloatBits().vanishing(Numbers.parse(["1e-30"])).any()
+    assert xval.near_zero(Numbers.parse(["0.9", "-0.9", "1e-30"])).all()
+    assert not xval.near_zero(Numbers.parse(["0", "-0", "1.1", "1e30"])).any()
+    assert not FloatBits().near_zero(Numbers.parse(["1e-30"])).any()
 
 
 # xval:log

@@ -78,11 +78,11 @@ def test_a_scale_that_is_fitted_to_the_statistics_is_that_of_the_numbers(found):
     statistics, few = Statistics.of_numbers(found), 0.002 * len(found)
     for log in (False, True):
         pair = XVal.fit(found, log=log), fitted_xval(statistics, log)
-        lost = [int((one.clipped(found) | one.vanishing(found)).sum()) for one in pair]
+        lost = [int((one.clipped(found) | one.near_zero(found)).sum()) for one in pair]
         assert pair[1].clip == 5 and lost[0] <= lost[1] <= lost[0] + few
     (loss,) = losses(statistics, [fitted_xval(statistics)])
     assert abs(loss.clipped - int(loss.representation.clipped(found).sum())) <= few
-    assert abs(loss.vanishing - int(loss.representation.vanishing(found).sum())) <= few
+    assert abs(loss.vanishing - int(loss.representation.near_zero(found).sum())) <= few
 
 
 counted = st.lists(st.tuples(st.floats(1e-30, 1e30), st.integers(1, 9)), min_size=1, max_size=20)

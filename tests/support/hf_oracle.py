@@ -22,7 +22,7 @@ from hf_shapes import Leaf, Place, attributes, characters, like, rebuild, sample
 from tokenizers import AddedToken
 
 import numtok
-from numtok.representations import END_NUM, NUM, SpelledOut, Subword, own_token
+from numtok.representations import END_NUM, NUM, SpelledOut, Subword, symbol_token
 from numtok.representations.values import numbers_from_floats
 
 NEUTRAL = {"number_value": 1.0, "number_scaled": 1.0}  # every other stream is 0 beside numbers
@@ -144,7 +144,7 @@ class Oracle:
             tokens, per_token = [], []
             for start, stop in zip(spelled.offsets[:-1], spelled.offsets[1:], strict=True):
                 names = [first.token_strings[symbol] for symbol in spelled.symbols[start:stop]]
-                names = [name if name in self.tokens else own_token(name) for name in names]
+                names = [name if name in self.tokens else symbol_token(name) for name in names]
                 stream = (
                     [0] * len(names)
                     if spelled.stream is None

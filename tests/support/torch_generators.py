@@ -20,7 +20,7 @@ from numtok.representations import (
     PlaceValue,
     XVal,
 )
-from numtok.tokenizer.written import number_ids, streams_of
+from numtok.tokenizer.generated_numbers import number_ids, streams_of
 from numtok_torch import NumberModel, PlaceTracker, embedding_from_schema, head_from_config
 
 PROMPTS = [

@@ -135,7 +135,7 @@ def test_options_of_representations(name, option):
             assert option in str(error) or name in str(error)
             continue
         assert from_dict(made.to_dict()) == made
-        if not made.unfitted:
+        if not made.needs_fit:
             Tokenizer.from_pretrained(numbers=[made]).encode("a -5.25 7")
 
 

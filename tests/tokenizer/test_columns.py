@@ -17,7 +17,7 @@ from numtok.numbers.numbers import Numbers
 from numtok.representations import REPRESENTATIONS, Column, SingleToken, XVal, register
 from numtok.representations.columns import ALWAYS, WITH_TEXT
 from numtok.representations.values import numbers_from_floats
-from numtok.tokenizer.written import streams_of
+from numtok.tokenizer.generated_numbers import streams_of
 
 FORMAT = Path(numtok.__file__).with_name("FORMAT.md")
 

@@ -11,7 +11,7 @@ from kept import kept
 
 from numtok import Digits, PlaceValue, Tokenizer
 from numtok.errors import SchemaError
-from numtok.representations.as_written import groups
+from numtok.representations.digit_symbols import groups
 from numtok.tokenizer.packing import NumberTokens
 from numtok.tokenizer.schema import read_metadata
 

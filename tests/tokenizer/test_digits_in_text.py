@@ -15,7 +15,7 @@ import trained
 from numtok import Grammar, Tokenizer
 from numtok.errors import RepresentationError
 from numtok.representations import Digits, PlaceValue, Subword
-from numtok.tokenizer.written import PlaceTracker
+from numtok.tokenizer.generated_numbers import PlaceTracker
 
 BARE = Digits(1, brackets=False)
 KINDS = ["gpt2", "neox", "qwen", "llama3", "metaspace_first", "metaspace_always", "metaspace_never"]

@@ -22,7 +22,7 @@ from tokenizers import pre_tokenizers
 from numtok import P10, Digits, Grammar, Subword, Tokenizer, XVal, extract, scan
 from numtok.errors import NumtokError, OutputError, RepresentationError, TokenizerError
 from numtok.representations import REPRESENTATIONS
-from numtok.representations.parse import plain_ones
+from numtok.representations.parse import default_instances
 from numtok.testing import literals
 
 pytestmark = pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
@@ -175,7 +175,7 @@ def test_a_long_run_of_digits_is_no_trap():
 
 @pytest.mark.parametrize("name", sorted(REPRESENTATIONS.keys() - {"digits", "subword", "fone"}))
 def test_what_cannot_be_exported_names_what_can(name, tmp_path):
-    for one in plain_ones(REPRESENTATIONS[name]):
+    for one in default_instances(REPRESENTATIONS[name]):
         with pytest.raises(RepresentationError, match=rf"{name} .*digits:1, .* and subword can"):
             Tokenizer.from_pretrained(None, [one]).export(tmp_path)
     with pytest.raises(RepresentationError, match=r"Digits\(2\) without places"):

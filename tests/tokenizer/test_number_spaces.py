@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import numtok
 from numtok.representations import P10, Digits, FoNE, PlaceValue, XVal
-from numtok.tokenizer.written import DecodeStream
+from numtok.tokenizer.generated_numbers import DecodeStream
 
 WORDS = ["a", "room", "12", "-5", "7", "0.5", "(", ")", "-", "$", ".", ",", "/", "#", "e", "+", "="]
 REPRESENTATIONS = [XVal(), Digits(1), PlaceValue(), P10(), FoNE(4, 2)]

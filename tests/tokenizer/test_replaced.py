@@ -96,7 +96,7 @@ def test_one_number_is_spelled_as_in_many_texts(representation, grammar, text):
     for start, stop, sure in found:
         if sure:
             written = text.encode()[start:stop]
-            one = ours.spell_one(written)
+            one = ours.one_to_symbols(written)
             # Decimals that are rounded are told of ASCII alone.
             assert one == many[stop] or (one is None and not written.isascii())
             assert one or isinstance(ours.representations[0], Scientific)
@@ -125,7 +125,7 @@ def test_most_texts_can_be_told():
     ids=repr,
 )
 def test_what_is_surely_held_fits(representation):
-    held = representation.surely_held
+    held = representation.exact_digit_range
     literals = [
         f"{digit}e{power}"
         for digit in ("1", "100000", "9" * 15, "0", "000", "12345", "99")

@@ -46,7 +46,7 @@ from numtok.representations import (
     XVal,
 )
 from numtok.representations.values import numbers_from_floats
-from numtok.tokenizer.find import EncodeReport
+from numtok.tokenizer.number_selection import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
 
 REPRESENTATIONS = [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import numtok
 from numtok import Numbers
-from numtok.representations import Digits, PlaceValue, own_token
+from numtok.representations import Digits, PlaceValue, symbol_token
 from numtok_torch import PlaceTracker, PlaceValueEmbedding, embedding_from_config
 from numtok_torch.embeddings.place_values import places_when_written
 
@@ -116,7 +116,7 @@ LITERAL = st.from_regex(r"-?(0|[1-9][0-9]{0,5})(\.[0-9]{1,4})?", fullmatch=True)
 @pytest.mark.thorough
 def test_what_is_seen_in_training_is_what_is_seen_when_writing(representation, own):
     vocabulary = {
-        own_token(name) if own and name.isdigit() else name: number
+        symbol_token(name) if own and name.isdigit() else name: number
         for name, number in SYMBOLS.items()
     }
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch_generators import scripted, setting
 
-from numtok.tokenizer.written import number_ids
+from numtok.tokenizer.generated_numbers import number_ids
 from numtok_torch import Estimate, Generated, MixtureHead, ModelError, generate
 
 PROMPTS = ["It weighs", "a b c and"]

@@ -27,8 +27,8 @@ from torch_generators import (
 from numtok import Numbers, Tokenizer
 from numtok.errors import InputError, NumtokError
 from numtok.representations import Digits, FoNE, PlaceValue, QuantileBins, XVal
+from numtok.tokenizer.generated_numbers import number_ids
 from numtok.tokenizer.packing import end_token
-from numtok.tokenizer.written import number_ids
 from numtok_torch import (
     ModelError,
     NumberModel,

@@ -31,7 +31,7 @@ from numtok.representations import (
     Subword,
     XVal,
 )
-from numtok.tokenizer.written import number_ids
+from numtok.tokenizer.generated_numbers import number_ids
 from numtok_torch import ModelError, NumberModel, generate
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
 

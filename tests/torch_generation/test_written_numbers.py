@@ -16,7 +16,14 @@ import numtok
 from numtok import Tokenizer
 from numtok.numbers.numbers import Numbers
 from numtok.representations import ExponentBins, FloatBits, FoNE, XVal
-from numtok.tokenizer.written import DIGITS, Reading, doubtful, held, number_ids, rounded
+from numtok.tokenizer.generated_numbers import (
+    DIGITS,
+    Reading,
+    held,
+    needs_reread,
+    number_ids,
+    rounded,
+)
 from numtok_torch import (
     NumberModel,
     ScalarHead,
@@ -80,7 +87,7 @@ def test_rounding_that_noise_would_decide_is_read_again(monkeypatch):
     read twice.
     """
     bounds = np.array([[1.2344, 1.2346], [1.2341, 1.2342], [-8e-7, 8e-7]])
-    assert doubtful(Reading(bounds.mean(-1), {}, bounds)).tolist() == [True, False, True]
+    assert needs_reread(Reading(bounds.mean(-1), {}, bounds)).tolist() == [True, False, True]
     made, tokenizer, options = setting("xval fone bits")
     again = []
     read = Writing._read_alone
@@ -93,7 +100,7 @@ def test_rounding_that_noise_would_decide_is_read_again(monkeypatch):
     found = generate(made, tokenizer, PROMPTS, details=True, **options)
     count = sum(map(len, found.values))
     assert len(again) < count / 2
-    always = "numtok.tokenizer.written.doubtful"
+    always = "numtok.tokenizer.generated_numbers.needs_reread"
     monkeypatch.setattr(always, lambda prediction: np.ones(len(prediction.values), bool))
     again.clear()
     assert generate(made, tokenizer, PROMPTS, details=True, **options) == found

@@ -233,7 +233,7 @@ def test_a_number_read_again_is_read_behind_its_own_prompt(kind, monkeypatch):
     made, tokenizer, options = setting("xval", kind)
     options["details"] = True
     found = generate(made, tokenizer, PROMPTS, **options)
-    always = "numtok.tokenizer.written.doubtful"
+    always = "numtok.tokenizer.generated_numbers.needs_reread"
     monkeypatch.setattr(always, lambda one: np.ones(len(one.values), np.bool_))
     for use_cache in (True, False):
         assert generate(made, tokenizer, PROMPTS, use_cache=use_cache, **options) == found

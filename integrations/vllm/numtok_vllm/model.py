@@ -23,7 +23,7 @@ from vllm.model_executor.models.utils import (
 from numtok import Numbers, Tokenizer
 from numtok.representations import SingleToken
 from numtok.representations.columns import NUMBER_MASK
-from numtok.tokenizer.written import Reading, decided, held, number_ids, streams_of
+from numtok.tokenizer.generated_numbers import Reading, finalize, held, number_ids, streams_of
 from numtok_torch import embedding_from_config, head_from_config
 from numtok_torch.data.rows import number_streams
 from numtok_torch.embeddings.place_values import PlaceValueEmbedding
@@ -137,7 +137,7 @@ class ServedNumberModel(nn.Module):
         found = self.head.predict(self.hidden[rows])
         values = found.values.numpy()
         streams = {name: one.numpy() for name, one in found.streams.items()}
-        texts, _ = decided(self.tokenizer, Reading(values, streams), lambda at: float(values[at]))
+        texts, _ = finalize(self.tokenizer, Reading(values, streams), lambda at: float(values[at]))
         said = dict(zip(rows.tolist(), texts, strict=True))
         for ids, numbers in zip(tables, where, strict=True):
             for row, at in numbers.nonzero().tolist():

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from numtok import Tokenizer
 from numtok.errors import RepresentationError, TokenizerError
 from numtok.representations import FloatBits, FoNE, SingleToken
+from numtok.tokenizer.generated_numbers import number_ids
 from numtok.tokenizer.saving import read_settings
-from numtok.tokenizer.written import number_ids
 
 FIRST, FORM = 1 << 30, 1 << 29  # the first id with a value, and the bit of the second form
 LAST = 2**31 - 1

@@ -147,7 +147,7 @@ def batches_of_blocks(
         else:
             rows, bad = line_by_line(block, source, options, use.row_of_line)
             texts, kept, cells = use.arrays(rows)
-        memory.release_after(len(block.data))
+        memory.trim_memory(len(block.data))
         if len(texts) or bad:
             if use.text in options.keep_columns:
                 kept[use.text] = texts

@@ -58,7 +58,7 @@ def bounded_batches(
     for group in groups:
         rows = _rows_per_batch(file.metadata.row_group(group), columns, batch_bytes)
         for batch in file.iter_batches(rows, [group], list(columns), use_threads=False):
-            memory.release_after(batch.nbytes)
+            memory.trim_memory(batch.nbytes)
             yield batch.select(columns)
 
 

@@ -119,10 +119,10 @@ class ByteLevelEngine:
         unsafe, runs = self._unsafe_positions(text, rows.offsets - rows.offsets[0])
         written = write(text, rows, slots, unsafe, self._rules._replace(runs=runs))
         words = self._complete_tokens(text, written.words)
-        memory.release_after(rows.nbytes)
+        memory.trim_memory(rows.nbytes)
         documents = np.concatenate([[0], written.documents])
         tokens = (self._with_runs if runs else self._bare).tokens(written.text, documents)
-        memory.release_after(rows.nbytes)
+        memory.trim_memory(rows.nbytes)
         return put_in(written, Sources(tokens, words, slots, self.widths))
 
     def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:

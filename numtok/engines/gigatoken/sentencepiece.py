@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from numtok.arrays import memory
-from numtok.arrays.kernels import kernel, merged_kernel
+from numtok.arrays.kernels import inlined_kernel, kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.chunks import SPACE, Tokens, chunks_between, interleave
 from numtok.engines.config import Config, steps_of, without_numbers
@@ -171,7 +171,7 @@ def _write(chunks, begins, prefix, stand_in, out):  # type: ignore[no-untyped-de
     return filled
 
 
-@merged_kernel
+@inlined_kernel
 def _begins_with_space(text):  # type: ignore[no-untyped-def]
     """Whether there is a space, or what SentencePiece writes for one, at the front of a chunk."""
     is_mark = text.size > 2 and text[0] == 0xE2 and text[1] == 0x96 and text[2] == 0x81

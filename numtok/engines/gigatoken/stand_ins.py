@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.arrays.bitmarks import BLOCK, ONE, copy_block
-from numtok.arrays.kernels import inner_kernel, kernel, merged_kernel
+from numtok.arrays.kernels import inlined_kernel, inner_kernel, kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.arrays.utf8 import class_at, class_before
@@ -170,7 +170,7 @@ def _write(given, rules, out):  # type: ignore[no-untyped-def]
     _end_document(out)
 
 
-@merged_kernel
+@inlined_kernel
 def _end_document(out):  # type: ignore[no-untyped-def]
     """End the open document, if there is something in it."""
     counters = out.counters
@@ -180,7 +180,7 @@ def _end_document(out):  # type: ignore[no-untyped-def]
     counters[END] = TEXT
 
 
-@merged_kernel
+@inlined_kernel
 def _note(out, kind, size):  # type: ignore[no-untyped-def]
     """Add an event at the end of the text, and so many bytes of a space and a digit."""
     counters = out.counters
@@ -194,7 +194,7 @@ def _note(out, kind, size):  # type: ignore[no-untyped-def]
         counters[END] = STAND_IN
 
 
-@merged_kernel
+@inlined_kernel
 def _stand_in(rules, out, kind, spaced):  # type: ignore[no-untyped-def]
     """Write what stands in for a number or between two rows, with a space if wanted or needed; or
     end the document there.
@@ -209,7 +209,7 @@ def _stand_in(rules, out, kind, spaced):  # type: ignore[no-untyped-def]
         _note(out, kind, 1 + np.int64(spaced))
 
 
-@merged_kernel
+@inlined_kernel
 def _append(given, rules, out, first, last):  # type: ignore[no-untyped-def]
     """Append a chunk of the given text."""
     text, counters = given.text, out.counters
@@ -251,7 +251,7 @@ def _leave_out(given, rules, out, begin, unsafe, end):  # type: ignore[no-untype
     return last
 
 
-@merged_kernel
+@inlined_kernel
 def _is_cut(text, at, begin, classes):  # type: ignore[no-untyped-def]
     """Whether there is a space here, after a character that is not white."""
     return text[at] == SPACE and not class_before(text, at, begin, classes)[0] & WHITE

@@ -68,7 +68,7 @@ class EncodeReport:
         return EncodeReport(**{name: add(a, getattr(other, name)) for name, a in counts})
 
 
-class Taken(NamedTuple):
+class SelectedNumbers(NamedTuple):
     """The numbers that become tokens."""
 
     numbers: Numbers  # n of them, without their sign if it stays in the text
@@ -101,7 +101,7 @@ class NumberFinder:
         """
         return all(representation.carries_sign for representation in self.representations)
 
-    def find(self, rows: TextRows, parse_special: bool = False) -> Taken:
+    def find(self, rows: TextRows, parse_special: bool = False) -> SelectedNumbers:
         """The numbers that become tokens. RepresentationError for a number that a representation
         with ``overflow="error"`` cannot hold.
         """
@@ -118,8 +118,8 @@ class NumberFinder:
                 outside[outside] = keep
             numbers = numbers.leave_out(~keep)
         self._count_inexact(numbers, report)
-        memory.release_after(rows.nbytes)
-        return Taken(numbers, outside, report)
+        memory.trim_memory(rows.nbytes)
+        return SelectedNumbers(numbers, outside, report)
 
     def in_short_text(
         self, text: bytes, parse_special: bool = False
@@ -149,7 +149,7 @@ class NumberFinder:
     @functools.cached_property
     def _surely_held(self) -> tuple[int, int]:
         """Between which places all representations hold digits; (0, 0) if only they can tell."""
-        held = [one.surely_held for one in self.representations]
+        held = [one.exact_digit_range for one in self.representations]
         return max(one.start for one in held), min(one.stop for one in held)
 
     def numbers(self, rows: TextRows, parse_special: bool = False) -> Numbers:
@@ -189,7 +189,7 @@ class NumberFinder:
                 report.clipped[representation.name] = clipped
             if not isinstance(representation, SingleToken):
                 continue
-            if vanishing := int(np.count_nonzero(representation.vanishing(numbers))):
+            if vanishing := int(np.count_nonzero(representation.near_zero(numbers))):
                 report.vanishing[representation.name] = vanishing
 
 

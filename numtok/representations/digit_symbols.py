@@ -34,14 +34,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.arrays.kernels import allocating_kernel, inner_kernel, merged_kernel
+from numtok.arrays.kernels import allocating_kernel, inlined_kernel, inner_kernel
 from numtok.arrays.unicode_classes import DIGIT, character_classes
 from numtok.arrays.utf8 import class_at
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.to_text import marks_of
 from numtok.representations.base import AddedTokens, Mask, Spelled, SpelledOut, Symbols
-from numtok.representations.continuation import EXPONENT_DIGITS, Continuation, Decimals
+from numtok.representations.symbol_grammar import EXPONENT_DIGITS, Continuation, Decimals
 
 LIMIT = 32767  # of the index of a place
 MARKS = tuple("-+.eE,_'")
@@ -131,7 +131,9 @@ def places_fit(numbers: Numbers, limit: int = LIMIT) -> Mask:
     )
 
 
-def spell(numbers: Numbers, group: int = 1, left: bool = False, places: bool = True) -> Spelled:
+def to_symbols(
+    numbers: Numbers, group: int = 1, left: bool = False, places: bool = True
+) -> Spelled:
     """The symbols of each number, and with ``places`` the index of each one's place, int16, within
     ±32767.
 
@@ -151,8 +153,8 @@ def spell(numbers: Numbers, group: int = 1, left: bool = False, places: bool = T
     return Spelled(symbols, offsets, indices if places else None)
 
 
-def spell_one(written: bytes, decimal: str, group: int = 1, left: bool = False) -> Symbols:
-    """:func:`spell` for one number, without places: its text alone, with that decimal mark."""
+def one_to_symbols(written: bytes, decimal: str, group: int = 1, left: bool = False) -> Symbols:
+    """:func:`to_symbols` for one number, without places: its text alone, with that decimal mark."""
     if group == 1 and written.isascii():  # ten times as fast for one
         return np.frombuffer(written.translate(_bytes_of(decimal), b")"), np.uint8).astype(
             np.uint16
@@ -164,7 +166,7 @@ def spell_one(written: bytes, decimal: str, group: int = 1, left: bool = False) 
     return symbols
 
 
-def text_of(
+def from_symbols(
     symbols: Symbols, offsets: npt.NDArray[np.int64], group: int = 1
 ) -> pa.LargeStringArray:
     """The inverse: each number as text."""
@@ -276,7 +278,7 @@ def _spell(surfaces, classes, symbol_of, group, left, with_places):  # type: ign
     return symbols[:filled], out, places[:filled]
 
 
-@merged_kernel
+@inlined_kernel
 def _further(in_run, group, from_left):  # type: ignore[no-untyped-def]
     """How many digits follow the first of a group, where so many are left of the run."""
     if from_left:
@@ -285,7 +287,7 @@ def _further(in_run, group, from_left):  # type: ignore[no-untyped-def]
     return (in_run - 1) % 3 if group == 3 else (in_run - 1) % 2
 
 
-@merged_kernel
+@inlined_kernel
 def _group(text, at, end, classes, symbol, further):  # type: ignore[no-untyped-def]
     """(the symbol of a group that begins with the digit ``symbol``, where it ends)."""
     for _ in range(further):

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from numtok import Grammar, extract
-from numtok.numbers.neighbours import NUMBER, OTHER_TEXT, STATES, around, may_begin
+from numtok.numbers.text_boundaries import NUMBER, OTHER_TEXT, STATES, around, may_begin
 
 GRAMMARS = {
     "prose": Grammar(),

@@ -7,7 +7,7 @@ trained.
 
 **One decimal, however it was computed.** Float32 sums depend on their order, so a cache, padding or
 other rows in a batch move a real number by 1e-7 to 1e-5. So it is rounded to :data:`DIGITS`
-significant digits; and where noise may decide which way (:func:`doubtful`), it is read once more
+significant digits; and where noise may decide which way (:func:`needs_reread`), it is read once more
 from its own text alone. Digits (``FoNEHead``) and bits (``BitsHead``) are chosen among few, as
 tokens are, and taken as they are. What remains: noise beyond its bounds, and a token,
 digit or bit whose two best are closer than the noise, some 1 in 10**6 each in float32. In bfloat16
@@ -29,8 +29,8 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.numbers.to_text import in_marks_of
-from numtok.representations import END_NUM, Representation, SingleToken, SpelledOut, own_token
-from numtok.representations.as_written import LONGEST_GROUP, groups
+from numtok.representations import END_NUM, Representation, SingleToken, SpelledOut, symbol_token
+from numtok.representations.digit_symbols import LONGEST_GROUP, groups
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer.decode import canonical
 from numtok.tokenizer.token_texts import beside_others, is_lossless
@@ -58,7 +58,7 @@ class Reading(NamedTuple):
     bounds: Floats | None = None
 
 
-def decided(
+def finalize(
     tokenizer: Tokenizer, reading: Reading, alone: Callable[[int], float], name: str = "the head"
 ) -> tuple[list[str], Streams]:
     """The texts of n numbers, and every number stream (n, ...), as the model is shown them;
@@ -66,7 +66,7 @@ def decided(
     without cache, padding or other rows: where float noise decides how a number is rounded.
     """
     values = reading.values.copy()
-    for at in np.flatnonzero(doubtful(reading)).tolist():
+    for at in np.flatnonzero(needs_reread(reading)).tolist():
         values[at] = alone(at)
     numbers = _decimals(tokenizer, reading._replace(values=values), name)
     return [str(text) for text in numbers.format().to_pylist()], streams_of(tokenizer, numbers)
@@ -78,7 +78,7 @@ def rounded(values: Floats) -> Floats:
     return np.array(flat, np.float64).reshape(values.shape)
 
 
-def doubtful(reading: Reading) -> npt.NDArray[np.bool_]:
+def needs_reread(reading: Reading) -> npt.NDArray[np.bool_]:
     """Bool (n,): whether float noise decides how a number is rounded."""
     if reading.bounds is None:
         return np.zeros(len(reading.values), np.bool_)
@@ -90,7 +90,7 @@ def _decimals(tokenizer: Tokenizer, reading: Reading, name: str) -> Numbers:
     """The numbers as decimals that all representations of the tokenizer hold; magnitudes where one
     of them does not carry the sign.
     """
-    read = (one.decode_chosen(reading.streams) for one in _single(tokenizer.representations))
+    read = (one.decode_prediction(reading.streams) for one in _single(tokenizer.representations))
     numbers = next((numbers for numbers in read if numbers is not None), None)
     if numbers is None:  # infinities as the largest double
         finite = np.nan_to_num(reading.values, nan=np.nan)
@@ -105,7 +105,7 @@ def held(representations: Sequence[Representation], numbers: Numbers) -> Numbers
     # what one of them makes of a number may be more than another can hold
     for _ in representations:
         for representation in _single(representations):
-            numbers = representation.nearest(numbers)
+            numbers = representation.clip_to_representable(numbers)
     return numbers
 
 
@@ -196,7 +196,9 @@ class PlaceTracker:
         def ids(contents: Iterable[str]) -> list[int]:
             return [vocabulary[one] for one in contents if one in vocabulary]
 
-        forms = {form: len(one) for one in groups(LONGEST_GROUP) for form in (one, own_token(one))}
+        forms = {
+            form: len(one) for one in groups(LONGEST_GROUP) for form in (one, symbol_token(one))
+        }
         wider = [[one for one in forms if forms[one] > k] for k in range(LONGEST_GROUP)]
         self._widths = [ids(some) for some in wider]  # tokens of more than 0, 1, 2 digits
         inner = {*"-+.,_'"} - {point}
