@@ -283,17 +283,25 @@ def _check_config(backbone: Any, vocab_size: int) -> None:
     """
     try:
         with torch.device("meta"):
-            described = type(backbone)(copy.deepcopy(backbone.config)).state_dict()
+            described = _shapes(type(backbone)(copy.deepcopy(backbone.config)))
     except Exception:  # there are models that cannot be made without memory
         return
-    for name, parameter in backbone.state_dict().items():
-        other = described.get(name, parameter)
-        if other.shape != parameter.shape:
+    for name, shape in _shapes(backbone).items():
+        by_config = described.get(name, shape)
+        if by_config != shape:
             raise ModelError(
                 f"transformers cannot give {type(backbone).__name__} more rows: {name} is"
-                f" {tuple(parameter.shape)}, by its config {tuple(other.shape)}; make the backbone"
+                f" {shape}, by its config {by_config}; make the backbone"
                 f" with a vocabulary of {vocab_size} in its config, as by vocab_size={vocab_size}"
             )
+
+
+def _shapes(model: Any) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each parameter; of those that DeepSpeed has cut up (ZeRO 3), the whole."""
+    return {
+        name: tuple(getattr(parameter, "ds_shape", parameter.shape))
+        for name, parameter in model.named_parameters()
+    }
 
 
 def check_rows(backbone: Any, tokens: int, found: str = "the tokenizer has") -> None:
