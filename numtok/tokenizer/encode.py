@@ -37,7 +37,7 @@ _process = os.getpid()
 
 
 class Encoding:
-    """One encoded text: a record batch of one row.
+    """An encoded text: a record batch of one row.
 
     ``encoding["number_scaled"]`` is that column as numpy, ``input_ids`` and the like are
     attributes.
@@ -70,8 +70,9 @@ class Encoding:
 
 
 class TextEngines:
-    """What encodes the text between numbers, without and with special tokens in it parsed, and the
-    complete tokenizer; each made when it is first needed.
+    """The engines of a tokenizer: one that reads special tokens in the text as ordinary text, one
+    that parses them, and the complete tokenizer with its number tokens. Each is created on first
+    use.
     """
 
     def __init__(
@@ -88,7 +89,9 @@ class TextEngines:
         return TextEngines, (self._config, self._tokens, self._choice, self._given_warnings)
 
     def between(self, parse_special: bool) -> Engine:
-        """What encodes the text between numbers."""
+        """Return the engine for the text between numbers; it parses special tokens in the text if
+        asked to.
+        """
         return self._parsing if parse_special else self._plain
 
     @functools.cached_property
@@ -115,7 +118,7 @@ class TextEngines:
 
 
 class NumberTokensInText(NamedTuple):
-    """What stands for n numbers."""
+    """Tokens and column values of n numbers."""
 
     columns: Columns  # one value per number each
     slots: Slots  # the places in the text, and the tokens that are put there
@@ -133,7 +136,7 @@ def number_tokens(
     spelling: Spelling | None,
     tokens: NumtokTokens,
 ) -> NumberTokensInText:
-    """What stands for the numbers in the text and beside it."""
+    """Return the tokens and the column values of numbers, in each of the representations."""
     first = representations[0]
     if first.stays_text:
         return NumberTokensInText({}, no_slots(numbers), None)
@@ -237,8 +240,8 @@ def _positions_in_document(positions, offsets, document, out):  # type: ignore[n
 
 
 def cores() -> int:
-    """How many this process may use; 1 in a worker of :mod:`multiprocessing` or a fork, beside
-    which there are others.
+    """Return the number of processors that this process may use. In a worker of
+    :mod:`multiprocessing` and in a fork it is 1, as the other workers use the rest.
     """
     if os.getpid() != _process or multiprocessing.parent_process() is not None:
         return 1
@@ -266,7 +269,7 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
 
 
 def encode_parts(encode: Callable[[TextRows], Reported], rows: TextRows, threads: int) -> Reported:
-    """What ``encode(rows)`` returns, by several threads. NumtokError as ``encode(rows)`` does."""
+    """Return ``encode(rows)``, computed by several threads. An error names the row among all rows."""
     parts = min(threads, len(rows), rows.nbytes // LEAST)
     if parts < 2:
         return encode(rows)

@@ -45,7 +45,7 @@ from numtok.tokenizer.vocabulary import NumberVocabulary, Spelling, ids_of_one, 
 
 
 class EncodeOptions(TypedDict, total=False):
-    """Of :meth:`Tokenizer.encode_batch`."""
+    """Keyword options of :meth:`Tokenizer.encode_batch`."""
 
     keep_text: bool
     add_special_tokens: bool
@@ -146,8 +146,8 @@ class Tokenizer:
         return cls(config, numbers, *rules, settings.get("tokens", ()), engine_later=True)
 
     def with_options(self, representations: Sequence[Representation]) -> Tokenizer:
-        """The same tokenizer with other options of the same representations, such as a fitted
-        scale. The tokens stay the same.
+        """Return a copy of the tokenizer whose representations have other options, such as a fitted
+        scale. Its tokens and ids stay the same.
 
         Raises:
             TokenizerError: if these need other tokens.
@@ -203,7 +203,7 @@ class Tokenizer:
         return self.representations[0].stays_text and not self.own_tokens
 
     def saved_settings(self) -> dict[str, Any]:
-        """What ``numtok.json`` holds: all but the tokenizer.json."""
+        """Return the content of ``numtok.json``: all settings but the tokenizer.json."""
         return saving.settings(
             self.representations, self.grammar, self.leading_space, self.own_tokens
         )
@@ -252,7 +252,7 @@ class Tokenizer:
 
     @functools.cached_property
     def vocab_size(self) -> int:
-        """One more than the largest id: the number of rows an embedding needs."""
+        """Number of rows an embedding needs: the largest id plus one."""
         return self._vocabulary.size
 
     @property
@@ -276,12 +276,14 @@ class Tokenizer:
 
     @property
     def engine(self) -> Engine:
-        """What encodes the text between numbers; ``engine.name`` says which it is."""
+        """Engine that encodes the text between numbers; ``engine.name`` is ``"gigatoken"`` or
+        ``"tokenizers"``.
+        """
         return self.engine_for(parse_special=False)
 
     def engine_for(self, parse_special: bool) -> Engine:
-        """Likewise, with or without special tokens in the text parsed; made when it is first
-        needed.
+        """Return the engine that parses special tokens in the text, or the one that does not.
+        Engines are created on first use.
         """
         return self._engines.between(parse_special)
 
