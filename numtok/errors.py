@@ -90,8 +90,8 @@ class InputError(NumtokError, ValueError):
 
 
 class MissingInputError(InputError):
-    """What must be there before any row is read: the file, access to it, the column asked for. No
-    row is to blame, so ``on_error="skip"`` leaves nothing out for it.
+    """An input that must be there before any row is read is missing: the file, access to it, the
+    column asked for. No row is to blame, so ``on_error="skip"`` does not skip it.
     """
 
 

@@ -128,7 +128,7 @@ def _is_special(path: Path) -> bool:
 
 
 def _prefix(target: Path) -> str:
-    """What the temporary names for this target on this machine begin with."""
+    """Return the prefix of the temporary names for this target on this machine."""
     name = target.name
     if len(os.fsencode(name)) > _LONGEST_NAME:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()[:32]

@@ -146,7 +146,9 @@ def _refusal(url: str, error: Exception, doing: str) -> NumtokError:
 
 
 def _root(error: BaseException) -> BaseException:
-    """What went wrong: whatever HTTP has to say, fsspec calls it missing."""
+    """Return the cause of an error of fsspec, which reports every failure of HTTP as a missing
+    file.
+    """
     cause = error.__cause__
     hidden = cause is not None and type(cause).__module__.startswith("aiohttp")
     return cause if cause and hidden and isinstance(error, FileNotFoundError) else error
@@ -167,7 +169,7 @@ def _is_missing(error: BaseException) -> bool:
 
 
 def changed(url: str) -> MissingInputError:
-    """What is told of an object that is no longer the one that was opened."""
+    """Return the error for an object that was replaced after it was opened."""
     return MissingInputError(
         "changed while it was read; put it back, or begin anew once it stays as it is", url
     )
@@ -178,8 +180,8 @@ def changed(url: str) -> MissingInputError:
 
 
 class Status(NamedTuple):
-    """What is known of a place: bytes, if the store knows; a tag that changes with the content;
-    whether it is a folder.
+    """State of a path: its size in bytes, or None if the store does not say; a tag that changes
+    with the content; whether it is a folder.
     """
 
     size: int | None
@@ -207,7 +209,7 @@ def _info(system: Any, path: str) -> Status:
 
 
 def status(path: str | Path) -> Status | None:
-    """What there is now; None if there is nothing."""
+    """Return the state of a path; None if nothing is there."""
     if is_url(path):
         return _if_there(str(path), _info)
     try:
@@ -236,7 +238,9 @@ def size(path: str | Path) -> int | None:
 
 
 def names(folder: str | Path) -> list[str]:
-    """What is right below a folder, sorted; nothing if it is not there."""
+    """Return the sorted names of the files and folders in a folder; empty if there is no such
+    folder.
+    """
     if not is_url(folder):
         with contextlib.suppress(FileNotFoundError):
             return sorted(os.listdir(folder))
@@ -334,7 +338,7 @@ def open_file(path: str | Path, block: int | None = None) -> BinaryIO:
 
 
 def for_arrow(path: str | Path, block: int | None = None) -> Any:
-    """What Arrow opens: the path, or an open object."""
+    """Return what Arrow can open: a local path as it is, a URL as an open file."""
     if not is_url(path):
         return path
     import pyarrow as pa
@@ -363,7 +367,9 @@ def fetched(folder: str, wanted: Sequence[str]) -> Iterator[Path]:
 
 
 def _writable(url: str) -> tuple[Any, str]:
-    """As ``_system``; OutputError for a store that is for reading only."""
+    """Return the file system and the path of a URL, as ``_system`` does. OutputError for a
+    read-only store.
+    """
     if _scheme(url) in ("http", "https"):
         raise OutputError(
             f"cannot write {url}: {_scheme(url)}:// is for reading; write to a path, or to a"

@@ -1,5 +1,5 @@
-"""What a representation of numbers has to hold to, for those of numtok and for anybody's own:
-:func:`check_representation`, and the strategies of Hypothesis that it draws from.
+"""Check a representation of numbers, one of numtok or a user's own: :func:`check_representation`,
+and the strategies of Hypothesis that it draws from.
 
 In: a representation. Out: nothing, or an ``AssertionError`` with the smallest example that fails.
 Needs Hypothesis: ``pip install 'numtok[testing]'``.
@@ -48,7 +48,7 @@ BETWEEN = (" ", ", ", " km", "\n", "é ", " [NUM] ", "[/NUM]", "-", "(", "x", ".
 
 
 def literals() -> st.SearchStrategy[str]:
-    """One number as written: ``-60.2``, ``1e-9``, ``007``; often an edge of a range."""
+    """Draw a number as written: ``-60.2``, ``1e-9``, ``007``; often an edge of a range."""
     written = st.builds(
         lambda sign, digits, point, power: (
             sign + digits[:point] + ("." if point < len(digits) else "") + digits[point:] + power
@@ -175,7 +175,7 @@ def _check_columns(representation: SingleToken, held: Numbers, surfaces: Sequenc
 
 
 def _check_spelling(representation: SpelledOut, held: Numbers, surfaces: Sequence[str]) -> None:
-    """What is read from symbols is spelled in the same way."""
+    """Check that numbers decoded from symbols are encoded to the same symbols again."""
     spelled = representation.encode(held)
     assert len(spelled.offsets) == len(held) + 1
     assert spelled.stream is None or len(spelled.stream) == len(spelled.symbols)

@@ -110,7 +110,9 @@ def _source(module: str) -> tuple[str, list[str]]:
 
 
 def read(path: Path) -> bytes | None:
-    """What :func:`write` put there, if it is whole, and nobody else can write to it or its folder."""
+    """Return the content that :func:`write` stored, or None. None also for a damaged file, and for
+    one that other users can write to, or whose folder they can write to.
+    """
     folder = trusted(path.parent)
     if folder is None:
         return None
@@ -143,8 +145,8 @@ def write(path: Path, content: bytes) -> None:
 
 
 def cached(kind: str, given: list[str], find: Callable[[], str]) -> str:
-    """What ``find()`` returns, cached for the next run with the same ``given``, which must hold all
-    that it depends on beside the source of its module.
+    """Return ``find()``, cached between runs. ``given`` must hold everything the result depends on,
+    except the source of the function's module, which is part of the key anyway.
     """
     folder = user_folder()
     if folder is None:

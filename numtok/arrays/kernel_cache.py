@@ -1,5 +1,5 @@
-"""What Numba compiled, cached between runs: a file for each kernel and the types that it is called
-with, in the user's cache folder, or in the one that ``NUMBA_CACHE_DIR`` names.
+"""Cache compiled Numba kernels between runs: a file for each kernel and argument types, in the
+user's cache folder, or in the folder that ``NUMBA_CACHE_DIR`` names.
 
 **No kernel is ever stale.** Numba's own cache goes by the times of the file that defines a
 function, and does not see a change in a module from which that file takes another kernel or a
@@ -54,7 +54,7 @@ def kernel_folder() -> Path:
 
 
 def compiled_in(folder: Path) -> int:
-    """How many compiled functions lie there."""
+    """Return the number of compiled functions in the folder."""
     return sum(1 for _ in folder.glob(f"*{SUFFIX}"))
 
 

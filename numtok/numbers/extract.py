@@ -225,7 +225,11 @@ def _is_address(surface: str) -> bool:
 
 
 def _literal(numeral: str, grammar: Grammar) -> str:
-    """As ``Decimal`` reads it: without what groups digits, with a point."""
+    """Return the numeral as ``Decimal`` reads it: ungrouped digits, a point as the decimal mark.
+
+    >>> _literal("1.234,5", Grammar.european())
+    '1234.5'
+    """
     plain = numeral.translate(dict.fromkeys(map(ord, separators_of(grammar))))
     for mark, other in ((grammar.decimal, "."), (ARABIC_POINT, "."), ("\u2212", "-")):
         plain = plain.replace(mark, other)

@@ -1,4 +1,4 @@
-"""What counts as a number in text: an immutable grammar, and the rules in words.
+"""The grammar of numbers in text: immutable options, and the rules in words.
 
 The rules are lexical: no dictionary, no language model. A *digit* is ASCII 0-9 or any Unicode
 decimal digit (general category Nd); a *letter* is a Unicode letter, mark or letter number or ``_``,
@@ -206,7 +206,7 @@ class Grammar:
         return cls(grouping=grouping, pattern=pattern)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready options; :meth:`from_dict` is the inverse."""
+        """Return JSON-ready options; :meth:`from_dict` is the inverse."""
         options = dataclasses.asdict(self)
         usual = {name: getattr(Grammar, name) for name in LATER_OPTIONS}
         return {name: one for name, one in options.items() if usual.get(name, ...) != one}

@@ -1,4 +1,4 @@
-"""One number of one text, as a plain Python value."""
+"""A number in a text as a plain Python value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from decimal import Decimal
 
 @dataclass(frozen=True)
 class Number:
-    """One number in one text.
+    """A number in a text, as :func:`numtok.extract` returns it.
 
     Attributes:
         text: the number as written.

@@ -66,7 +66,8 @@ class Numbers:
         self, which: slice | Sequence[int] | Sequence[bool] | npt.NDArray[Any]
     ) -> Numbers: ...
     def __getitem__(self, which: Any) -> Number | Numbers:
-        """One number for an integer; for a slice, integers or a bool[n] mask, those numbers.
+        """Return a :class:`Number` for an integer. A slice, integers or a bool[n] mask select
+        several and return :class:`Numbers`.
 
         Raises:
             IndexError: for an index that is out of range, or a mask of another length.
@@ -253,8 +254,8 @@ class Numbers:
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(out))
 
     def to_arrow(self) -> pa.RecordBatch:
-        """One row per number: ``document`` int32; ``start``, ``stop`` int64, in bytes; ``text``, as
-        written; ``canonical``, exact; ``float64``.
+        """Return a record batch with a row per number: ``document`` int32; ``start``, ``stop``
+        int64, in bytes; ``text``, as written; ``canonical``, exact; ``float64``.
         """
         columns = {
             "document": self.document,

@@ -23,9 +23,9 @@ POINT, COMMA, SPACE = 0x2E, 0x2C, 0x20
 
 
 class Notation(NamedTuple):
-    """How numerals are written: the code points that group digits, int32; the decimal mark; whether
-    by two before the last three; exponents with no letter (0), with e (1), or with e and d (2);
-    whether the codes of currencies may stand before them.
+    """Form of numerals: the code points that group digits, int32; the decimal mark; whether groups
+    before the last three digits have two; exponents with no letter (0), with e (1), or with e and d
+    (2); whether codes of currencies may stand before numerals.
     """
 
     separators: npt.NDArray[np.int32]

@@ -113,8 +113,9 @@ _found = _Found()
 
 
 def scan_short(text: bytes, rules: tuple[npt.NDArray[Any], ...]) -> list[list[int]]:
-    """Of each number in one text of valid UTF-8, at most ``SHORT`` bytes: start, stop, the place of
-    its last digit, the place above its first. ``rules`` are the grammar's :func:`rule_arrays`.
+    """Return a list for each number in a text of valid UTF-8, at most ``SHORT`` bytes: start, stop,
+    the power of ten of its last digit, the power of ten above its first. ``rules`` are the
+    grammar's :func:`rule_arrays`.
     """
     found = _found.rows
     count = _scan_short.compiled(np.frombuffer(text, np.uint8), found, *rules, EDGES, ONE_ROW)
@@ -132,7 +133,9 @@ def rule_arrays(grammar: Grammar) -> tuple[npt.NDArray[Any], ...]:
 
 @allocating_kernel
 def _scan_short(text, found, classes, neighbours, separators, switches, edges, valid):  # type: ignore[no-untyped-def]
-    """How much of ``found`` is filled. It makes its own arrays: to hand them over takes longer."""
+    """Fill ``found`` and return the number of rows filled. The buffers are allocated here, which is
+    faster than passing them in.
+    """
     size = text.size
     flags, marks = np.empty(size + 64, np.uint8), np.empty(size // 64 + 2, np.uint64)
     mark(

@@ -1,4 +1,4 @@
-"""What text may stand beside a number so that it reads as that number: rules A to D of
+"""Text that may stand beside a number so that the number reads the same: rules A to D of
 :mod:`numtok.numbers.grammar` as an automaton, for text that is made piece by piece.
 
 A state is how the text ends, named by a text that ends so: ``N`` is a number, ``0`` other digits,
@@ -144,7 +144,7 @@ def may_begin(grammar: Grammar, carries_sign: bool = True) -> Begins:
 
 
 def around(grammar: Grammar, texts: Sequence[str]) -> Around:
-    """What follows these texts, after each state."""
+    """Return the states after each of the texts, from every state."""
     points = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32)
     kinds = _kinds(grammar)[points].tobytes().decode("ascii")
     ends = np.cumsum([len(text) for text in texts]).tolist()
@@ -173,7 +173,7 @@ def _walk(state: str, kinds: str, decimal: str) -> tuple[str, bool]:
 
 @functools.lru_cache(maxsize=10_000)
 def _shortened(kinds: str) -> str:
-    """The same for every state: what is repeated, or within a word, says nothing new."""
+    """Drop characters that change no state: repeated ones, and those within a word."""
     return re.sub(f"[{LETTERS}]{{2,}}", _shortened_word, re.sub(r"([ 0)])\1+", r"\1", kinds))
 
 

@@ -50,7 +50,9 @@ def powers_of_five() -> npt.NDArray[np.uint64]:
 
 
 class Floats(NamedTuple):
-    """Of n numbers, read-only; neither width is rounded through the other."""
+    """float64 and float32 values of n numbers, read-only. Each is rounded once, directly from the
+    decimal digits.
+    """
 
     doubles: npt.NDArray[np.float64]
     singles: npt.NDArray[np.float32]
@@ -58,7 +60,9 @@ class Floats(NamedTuple):
     held: npt.NDArray[np.bool_]
 
     def take(self, runs: Runs, in_place: bool = False) -> Floats:
-        """Those of the runs, as :func:`~numtok.numbers.columns.take` takes them."""
+        """Return the floats of the runs, as :func:`~numtok.numbers.columns.take` does for one
+        array.
+        """
         return Floats(*(take(one, runs, in_place) for one in self)).read_only()
 
     def read_only(self) -> Floats:
@@ -218,7 +222,7 @@ def _multiply(a, b):  # type: ignore[no-untyped-def]
 
 @inlined_kernel
 def _leading_zeros(word):  # type: ignore[no-untyped-def]
-    """How many of the 64 bits are zero before the first that is set."""
+    """Count the leading zero bits of a 64-bit word."""
     count, step = ZERO, _HALF
     while step != ZERO:
         if word >> (np.uint64(64) - step) == ZERO:

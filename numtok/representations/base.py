@@ -1,4 +1,4 @@
-"""What a representation of numbers is: tokens in the text, and tensors beside it.
+"""Base classes of representations of numbers: tokens in the text, and tensors beside it.
 
 In: :class:`numtok.numbers.Numbers`. Out: for a :class:`SingleToken`, one ``[NUM]`` per number and
     Arrow arrays with one value per number; for a :class:`SpelledOut`, a short sequence of symbols
@@ -52,7 +52,7 @@ def symbol_token(symbol: str) -> str:
 
 
 class Representation(ABC):
-    """One way to show numbers to a model.
+    """A way to show numbers to a model: as tokens, as tensors, or both.
 
     There are two kinds. A :class:`SingleToken` shows a number as one ``[NUM]``, with its value in
     columns; several of them can be combined. A :class:`SpelledOut` shows it as a sequence of
@@ -156,19 +156,21 @@ class Representation(ABC):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready options; :func:`numtok.representations.from_dict` is the inverse."""
+        """Return JSON-ready options; :func:`numtok.representations.from_dict` is the inverse."""
         return {"name": self.name, **dataclasses.asdict(self)}  # type: ignore[call-overload]
 
     def identity(self) -> dict[str, Any]:
-        """What fingerprints are made of: :meth:`to_dict` with the first name that it had, so that
-        data written under that one stay the same data; the form of columns changes no id.
+        """Return the options that fingerprints are made of: :meth:`to_dict` with the
+        representation's first name, so that data written under that name keep their fingerprint,
+        and without the form of columns, which changes no id.
         """
         options = self.to_dict() | {"name": (*self.aliases, self.name)[0]}
         return options | ({"compact": False} if "compact" in options else {})
 
 
 class SingleToken(Representation):
-    """One ``[NUM]`` per number, and per number one value in one or more Arrow columns.
+    """A representation with one token ``[NUM]`` per number, and its value in one or more Arrow
+    columns.
 
     Attributes:
         exact: whether :meth:`decode` gives decimals exactly, so that text is written from it rather
@@ -195,7 +197,9 @@ class SingleToken(Representation):
         return AddedTokens((NUM, f" {NUM}") if two_forms else (NUM,))
 
     def expand(self, columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
-        """Those of its columns that are there, by name; each in compact form in its dense one."""
+        """Return the representation's columns among ``columns``, by name, with compact ones in
+        their dense form.
+        """
         return {name: columns[name] for name in self.columns() if name in columns}
 
     def decode_prediction(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
@@ -325,8 +329,8 @@ class SpelledOut(Representation):
 
     @property
     def symbol_values(self) -> tuple[tuple[str, float] | None, ...]:
-        """Of each symbol, in the order of :attr:`token_strings`, which symbols it is compared with,
-        and its value among them; None for one that has none.
+        """Return for each symbol, in the order of :attr:`token_strings`, the kind of symbols it is
+        compared with and its value among them; None for a symbol without a value.
 
         Empty if the tokens are those of the text, whose values their own strings say.
         """

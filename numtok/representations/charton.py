@@ -77,12 +77,12 @@ class Scientific(SpelledOut):
     @property
     @abstractmethod
     def fields(self) -> tuple[str, ...]:
-        """What each symbol of a number holds; fields of one kind have the same symbols."""
+        """Kinds of the symbols of a number, in order. Fields of one kind have the same symbols."""
 
     @property
     @abstractmethod
     def sizes(self) -> dict[str, int]:
-        """How many symbols each kind of field has, in the order of the alphabet."""
+        """Number of symbols of each kind of field, in the order of the alphabet."""
 
     @property
     @abstractmethod
@@ -96,7 +96,7 @@ class Scientific(SpelledOut):
 
     @property
     def power_of_zero(self) -> int:
-        """That of the first digit of zero, or the nearest that there is."""
+        """Power of the first digit that zero is written with, or the nearest power that there is."""
         return 0
 
     @abstractmethod
@@ -119,7 +119,7 @@ class Scientific(SpelledOut):
 
     @property
     def n_symbols(self) -> int:
-        """How many symbols the alphabet has."""
+        """Number of symbols of the alphabet."""
         return sum(self.sizes.values())
 
     @property
@@ -127,7 +127,7 @@ class Scientific(SpelledOut):
         return self._symbols(self.fields[0])
 
     def _symbols(self, field: str) -> range:
-        """Those of a kind of field."""
+        """Return the symbols of a kind of field."""
         kinds = list(self.sizes)
         first = sum(self.sizes[kind] for kind in kinds[: kinds.index(field)])
         return range(first, first + self.sizes[field])
@@ -200,8 +200,9 @@ class Scientific(SpelledOut):
         return Numbers.from_digits(minus == 1, *digits)
 
     def continuation(self, grammar: Grammar) -> Continuation:
-        """As :meth:`encode` spells: a mantissa that is not zero has no leading zeros, and zero has
-        one exponent. Without negative numbers where the grammar reads no signs.
+        """Return the automaton of the sequences that :meth:`encode` writes: a nonzero mantissa has
+        no leading zeros, and zero has one exponent. Negative numbers are left out where the grammar
+        reads no signs.
         """
         language, known = Language(), [*map(self._symbols, self.fields)]
         zeros = self.encode(Numbers.parse(["0", "-0"])).symbols.reshape(2, -1).tolist()
@@ -220,7 +221,7 @@ class Scientific(SpelledOut):
 
 @dataclass(frozen=True)
 class Charton(Scientific):
-    """What the four have in common; for the options see :class:`P10`."""
+    """Base of P10, P1000, B1999 and FP15. Their options are described at :class:`P10`."""
 
     digits: int = 3
     decades: tuple[int, int] = (-7, 8)
@@ -259,7 +260,7 @@ class Charton(Scientific):
 
     @property
     def n_exponents(self) -> int:
-        """How many powers of ten there are."""
+        """Number of powers of ten."""
         return self.decades[1] - self.decades[0] + 1
 
     @property
@@ -379,7 +380,7 @@ class FP15(Charton):
 
 @functools.lru_cache(maxsize=16)
 def _first_symbols(encoding: Scientific) -> tuple[int, ...]:
-    """Of each field, the first one of its kind."""
+    """Return the first symbol of each field's kind."""
     return tuple(encoding._symbols(field).start for field in encoding.fields)
 
 

@@ -1,5 +1,6 @@
-"""How many numbers a fitted scale of xVal would clip, in all and by column of a table, and the error
-that stops an encoding which would lose them: ``numtok encode`` and ``numtok stats`` use it.
+"""Count the numbers that a fitted scale of xVal would clip, in all and by column of a table, and
+raise the error that stops an encoding which would lose them: for ``numtok encode`` and ``numtok
+stats``.
 
 In: magnitudes as :mod:`numtok.representations.magnitudes` counts them. Out: a sentence, or none.
 """

@@ -23,7 +23,8 @@ Encoding = Literal["plain", "dictionary", "delta", "split"]
 
 @dataclass(frozen=True)
 class Column:
-    """One column.
+    """Declaration of a column: its name, its types in a file and in a batch, and what a batch holds
+    where there is no number.
 
     Attributes:
         name: in files, in the drop-in, in torch and in the arguments of ``NumberModel.forward``.
@@ -52,25 +53,25 @@ class Column:
 
     @property
     def type(self) -> pa.DataType:
-        """Of one value in a file: a tensor if it has axes."""
+        """Arrow type of a value in a file: a tensor if it has axes."""
         if not self.shape:
             return self.value_type
         return pa.fixed_shape_tensor(self.value_type, list(self.shape))
 
     def shaped(self, *shape: int) -> Column:
-        """The same with the shape that the options give it."""
+        """Return the column with this shape, which depends on the options of the representation."""
         return dataclasses.replace(self, shape=shape)
 
     def along_tokens(self) -> Column:
-        """The same where every column of numbers has one value per token: in token layout."""
+        """Return the column in token layout, where each column of numbers has one value per token."""
         if self == NUMBER_INDEX:
             return NUMBER_MASK
         return dataclasses.replace(self, per="token") if self.per == "number" else self
 
 
 def form(forms: Sequence[Column], axes: int) -> Column:
-    """Of the forms of one column, dense and compact, that whose values have so many axes; the first
-    if none has.
+    """Return the column, dense or compact, whose values have so many axes; the first column if none
+    has.
     """
     return next((column for column in forms if len(column.shape) == axes), forms[0])
 

@@ -280,7 +280,9 @@ def _spell(surfaces, classes, symbol_of, group, left, with_places):  # type: ign
 
 @inlined_kernel
 def _further(in_run, group, from_left):  # type: ignore[no-untyped-def]
-    """How many digits follow the first of a group, where so many are left of the run."""
+    """Return the number of digits that follow the first digit of a group, where ``in_run`` digits
+    are left of the run.
+    """
     if from_left:
         return min(group - 1, in_run - 1)
     # by constants: no division
@@ -300,7 +302,7 @@ def _group(text, at, end, classes, symbol, further):  # type: ignore[no-untyped-
 
 @inner_kernel
 def _run(text, at, end, classes):  # type: ignore[no-untyped-def]
-    """How many digits there are from the one that ends at ``at`` on, up to another character."""
+    """Count the digits from the one that ends at ``at`` up to another character."""
     count = 1
     kind, width = class_at(text, at, end, classes)
     while kind >= DIGIT:

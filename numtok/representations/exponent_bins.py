@@ -35,7 +35,7 @@ MAX_BINS = 2**15 - 1
 
 @dataclass(frozen=True)
 class ExponentBins(SingleToken):
-    """One bin per number, by its magnitude.
+    """The baseline of bins on a logarithmic scale: one bin per number, by its magnitude.
 
     Attributes:
         n: how many bins there are, besides that of zero.

@@ -42,7 +42,9 @@ def _dense(*fields: int) -> Column:
 
 
 def _compact(kind: pa.DataType, width: int) -> Column:
-    """As int64 of the same bits in a batch: torch has little for unsigned integers."""
+    """Declare a column of bits. A batch has them as int64 of the same bits, as torch does little
+    with unsigned integers.
+    """
     return Column("number_bits", kind, np.int64, bit_fields=FIELDS[width], encoding="split")
 
 

@@ -117,7 +117,9 @@ class FloatDigits(Scientific):
         return [[range(2), *exponent, *mantissa] for exponent in signed]
 
     def rounded(self, numbers: Numbers) -> tuple[Ints, Ints]:
-        """As for ten; beyond the powers there are, some power beyond them."""
+        """Round to mantissa and power, as base ten does. A number beyond all powers gets some power
+        beyond them.
+        """
         if self.base == 10:
             return super().rounded(numbers)
         digits = [self._digits(_DIGITS.plus(one.copy_abs())) for one in numbers.to_decimal()]

@@ -113,7 +113,7 @@ class FoNE(SingleToken):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one number's features: (features, 2), or (chunks, features of a chunk, 2)."""
+        """Shape of a number's features: (features, 2), or (chunks, features of a chunk, 2)."""
         features = len(self.periods)
         return (features, 2) if self.chunk is None else (self._chunks, features, 2)
 

@@ -116,7 +116,7 @@ def _with_counts(symbols, offsets):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _width(count):  # type: ignore[no-untyped-def]
-    """How many digits a count has."""
+    """Return the number of decimal digits of a count."""
     width = 1
     while count >= 10:
         count //= 10

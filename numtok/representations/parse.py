@@ -112,8 +112,12 @@ def _is_integer(text: str) -> bool:
 
 
 def name_of(representation: Representation) -> str:
-    """What :func:`parse` reads: ``xval:log``, ``fone:6,4``, ``bits``; options that can only be
-    given in Python are not in it.
+    """Return the text that :func:`parse` reads: ``xval:log``, ``fone:6,4``, ``bits``. Options that
+    can only be given in Python are not in it.
+
+    >>> from numtok import FoNE
+    >>> name_of(FoNE(6, 4))
+    'fone:6,4'
     """
     kind, options = type(representation), vars(representation).items()
     values = [getattr(representation, name) for name in representation.positional]
@@ -223,8 +227,9 @@ def choose(
 def for_files(
     numbers: Representations, overflow: str | None = None, dense: bool = False
 ) -> tuple[Representation, ...]:
-    """The same as files hold them: compact, unless they are to be ``dense``. RepresentationError
-    also if none of them has a dense form beside a compact one.
+    """Choose representations as :func:`choose` does, in the form for files: compact unless
+    ``dense``. RepresentationError also for ``dense`` if none of them has a dense form beside a
+    compact one.
     """
     chosen = choose(numbers, overflow, compact=not dense)
     if dense and not any(_has(representation, "compact") for representation in chosen):

@@ -27,7 +27,7 @@ LETTERS = r"\p{L}\p{M}\p{Nl}_"
 
 
 class PlainForm(NamedTuple):
-    """What a tokenizer.json has to hold."""
+    """Rows and splits of a tokenizer.json that tokenizes numbers without numtok."""
 
     rows: tuple[str, ...] = ()  # that the vocabulary needs
     # regular expressions; each cuts the pieces of the one before it, and every match is a piece.

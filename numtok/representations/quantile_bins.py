@@ -87,8 +87,9 @@ class QuantileBins(SingleToken):
         return not self.edges
 
     def fit_to(self, values: Floats, counts: npt.NDArray[np.float64] | None = None) -> QuantileBins:
-        """The same with edges from float64[n], each of which occurs once or ``counts`` times; from
-        0 to 1 if there is none, and from 0 if there is one value only.
+        """Return a copy whose edges are fitted to ``values``, float64[n], each of which occurs once
+        or ``counts`` times. The edges are 0 and 1 if there are no values, and begin at 0 if there
+        is one value only.
 
         As in ``compute_bins``: quantiles lie between neighbours in proportion, and equal ones are
         one. Where there are ``counts``, each is one of the values.

@@ -24,7 +24,7 @@ Part = Callable[[int], int]  # from the state after it to the state before it
 
 @dataclass(frozen=True, eq=False)
 class Continuation:
-    """What may follow what in a number."""
+    """Automaton of the symbols of a spelled-out number."""
 
     # int16[states, symbols], the state after each symbol, ``NEVER`` where it may not follow.
     # Numbers begin in state 0.
@@ -61,23 +61,23 @@ class Language:
         self._known: dict[Hashable, int] = {}
 
     def one(self, symbols: range | tuple[int, ...]) -> Part:
-        """One of these symbols."""
+        """Accept one of these symbols."""
         return lambda after: self._state(symbols, {after} if symbols else set())
 
     def either(self, *parts: Part) -> Part:
-        """One of the parts."""
+        """Accept one of the parts."""
         return lambda after: self._state(None, {part(after) for part in parts})
 
     def maybe(self, *parts: Part) -> Part:
-        """The parts, one after the other, or nothing."""
+        """Accept the parts, one after the other, or nothing."""
         return self.either(self.then(*parts), lambda after: after)
 
     def then(self, *parts: Part) -> Part:
-        """The parts, one after the other."""
+        """Accept the parts, one after the other."""
         return lambda after: functools.reduce(lambda state, part: part(state), parts[::-1], after)
 
     def many(self, part: Part) -> Part:
-        """The part any number of times."""
+        """Accept the part any number of times."""
 
         def before(after: int) -> int:
             if after == self.NOTHING:
@@ -90,7 +90,9 @@ class Language:
         return before
 
     def _state(self, symbols: Any, onward: set[int]) -> int:
-        """One from which the symbols lead onward; the same for the same."""
+        """Return the state from which these symbols lead to the states ``onward``. Equal arguments
+        give the same state.
+        """
         if not (onward := onward - {self.NOTHING}):
             return self.NOTHING
         key = symbols, tuple(sorted(onward))
@@ -100,7 +102,7 @@ class Language:
         return self._known[key]
 
     def continuation(self, part: Part, symbols: int) -> Continuation:
-        """What may follow what in sequences of this part, for an alphabet of so many symbols."""
+        """Build the automaton of sequences of this part, for an alphabet of so many symbols."""
         reached = functools.cache(self._reached)
         begin = reached(part(self.END))
         # symbols that nothing tells apart have one column
@@ -186,7 +188,7 @@ class Decimals(Language):
         return self._number([self._mantissa(integer, self._fraction(fraction))], nothing)
 
     def mark(self, marks: str) -> Part:
-        """One of these characters."""
+        """Accept one of these characters."""
         return self.one(tuple(map(self._alphabet.index, marks)))
 
     def _number(

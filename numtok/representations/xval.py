@@ -46,7 +46,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class XVal(SingleToken):
-    """One scaled float32 per number.
+    """The number embedding of xVal: one scaled float32 per number.
 
     With ``log`` it holds zero and, at scale 1, magnitudes from 1.7e-45 to 1.8e308. The relative
     error is at most 2^-24 · (1 + 1/abs(x)) · ln(1 + abs(x)), to first order: 6e-8 near zero, 8e-7
@@ -216,7 +216,7 @@ class XVal(SingleToken):
         return {"number_scaled": memory.to_arrow(scaled)}
 
     def _within(self, scaled: npt.NDArray[np.float32], numbers: Numbers) -> npt.NDArray[np.float32]:
-        """What is infinite, replaced by the largest that is held, and zeros that stand for other
+        """Replace infinities by the largest float that is held, and zeros that stand for other
         numbers by the smallest.
         """
         if self.log:
@@ -240,8 +240,8 @@ class XVal(SingleToken):
         )
 
     def _rounded(self, values: Floats) -> Numbers:
-        """As the shortest decimals of float32, which is how precise they are; what a scale brings
-        into the range of float32 may itself lie beyond it.
+        """Return the floats as the shortest decimals of float32, which is their precision. Values
+        that the scale brings into the range of float32 may themselves lie beyond it.
         """
         narrow = values.astype(np.float32)
         beyond = np.isfinite(values) & (np.isinf(narrow) | ((narrow == 0) & (values != 0)))
@@ -255,8 +255,8 @@ class XVal(SingleToken):
 
 
 def _largest_kept(magnitude: Floats, below: npt.NDArray[np.int64], target: float) -> float:
-    """Of sorted magnitudes the one that, scaled to the target, loses the fewest: above it clipped,
-    far below it vanishing. Of several, the largest.
+    """Return the magnitude that loses the fewest numbers when it is scaled to the target: larger
+    ones are clipped, far smaller ones come out near zero. Of several such magnitudes, the largest.
 
     ``below`` says how many numbers the first k magnitudes are, int64[n + 1].
     """

@@ -1,5 +1,5 @@
-"""The same scoring inside other people's harnesses: lm-evaluation-harness, inspect_ai, and the
-trainers of TRL. Each function imports its harness when it is called.
+"""Adapters of scoring for other harnesses: lm-evaluation-harness, inspect_ai, and the trainers of
+TRL. Each function imports its harness when it is called.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ def answer_of(given: Value, policy: Policy) -> Answer | None:
 
 
 def digits_right(prediction: Answer, target: Answer) -> float:
-    """How many leading digits are right: minus log10 of the relative error (McCullough 1998, "log
-    relative error"), at least 0; infinite if the two are equal.
+    """Return the number of correct leading digits: minus log10 of the relative error (McCullough
+    1998, "log relative error"), at least 0; infinite if the two are equal.
     """
     return leading_digits_right(prediction.value, target.value)
 
@@ -157,7 +157,9 @@ def _close(one: Exact, other: Exact, relative: Fraction, fixed: Fraction) -> boo
 
 
 def _exactly(value: Exact | int) -> Fraction:
-    """As a fraction, of at most ``_FAR`` digits: more would take long, and no fraction has them."""
+    """Convert to a fraction of at most ``_FAR`` digits. More digits take long, and only decimals
+    have them.
+    """
     return Fraction(_SHORT.plus(value) if isinstance(value, Decimal) else value)
 
 
@@ -179,5 +181,5 @@ def _tolerance(given: float | str | Decimal) -> Fraction:
 
 
 def _log10(value: Fraction) -> float:
-    """Of any size of numerator and denominator."""
+    """Return log10 of a fraction, whose numerator and denominator may be of any size."""
     return math.log10(value.numerator) - math.log10(value.denominator)

@@ -1,4 +1,6 @@
-"""What counts as the answer, and what may differ: named policies, each a few options."""
+"""Policies of scoring: what counts as the answer, and how far it may differ. Each policy is a name
+for a few options.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _CHOICES = {
 
 @dataclass(frozen=True)
 class Policy:
-    """How answers are read and compared.
+    """Options of reading and comparing answers.
 
     Attributes:
         answer: where the final number stands. ``last``: the last number of the text; ``boxed``: in

@@ -32,7 +32,7 @@ _LONGEST = 200
 
 @dataclass
 class Report:
-    """How many answers of a model are right, and how near the others are.
+    """Score of a model's answers: the number that are right, and how near the others are.
 
     Attributes:
         total: pairs with a target that is a number.

@@ -104,7 +104,7 @@ class Frequent:
 
     @classmethod
     def of(cls, counts: Mapping[str, int], capacity: int, missed: int = 0) -> Frequent:
-        """Of things, as many as there are."""
+        """Build a counter from exact counts, keeping the ``capacity`` most frequent."""
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         least = ordered[capacity][1] if len(ordered) > capacity else 0
         kept = {name: count - least for name, count in ordered if count > least}

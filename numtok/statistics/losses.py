@@ -1,5 +1,5 @@
-"""What each representation would make of a corpus's numbers. Each is tried on the examples of every
-shape, which count for all numbers of their shape, and, where it scales, on the magnitudes.
+"""Measure how each representation would change a corpus's numbers. Each is tried on the examples of
+every shape, which count for all numbers of their shape, and, where it scales, on the magnitudes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ _EXACT = Context(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 @dataclass(frozen=True)
 class Loss:
-    """What becomes of the numbers in one representation. The first four counts are all numbers."""
+    """Losses of a representation on the numbers of a corpus. The first four counts add up to all
+    numbers.
+    """
 
     representation: Representation
     exact: int  # read back as the same decimal

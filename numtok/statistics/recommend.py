@@ -40,7 +40,7 @@ ALTERNATIVES = 3  # that hold as many numbers exactly, and are named
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to encode a corpus with."""
+    """Recommended options for encoding a corpus, with the reasons."""
 
     numbers: str  # the name of the representation, as :func:`numtok.encode_files` takes it
     # for that call, by name
@@ -151,7 +151,9 @@ def _against(advice: Advice, chosen: Loss, compared: Sequence[Loss]) -> Iterator
 
 
 def _kept(chosen: Loss) -> str:
-    """What becomes of the numbers in the one that is chosen."""
+    """Return a sentence that says how many numbers the representation keeps exactly, rounds, clips
+    and leaves as text.
+    """
     counts = (
         (chosen.exact, "of the numbers are read back exactly"),
         (chosen.rounded, f"are rounded by at most {chosen.worst_error:.1g} of their value"),
@@ -164,7 +166,7 @@ def _kept(chosen: Loss) -> str:
 
 
 def _remarks(of: Statistics, chosen: Loss) -> Iterator[str]:
-    """What looks odd."""
+    """Yield sentences about numbers that look misread or need attention."""
     zeros = of.counts.labelled("marks").get("leading zeros", 0)
     if zeros > TOLD * of.written:
         yield (

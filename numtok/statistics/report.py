@@ -39,7 +39,7 @@ LOSS_HEADINGS = (
 
 @dataclass(frozen=True)
 class Report:
-    """What there is to tell about a corpus."""
+    """Report on a corpus: its statistics, the loss of each representation, and a recommendation."""
 
     statistics: Statistics
     losses: tuple[Loss, ...]  # of the representations that were asked for
@@ -203,7 +203,7 @@ def _charts(of: Statistics) -> Iterator[dict[str, Any]]:
 
 
 def _lists(of: Statistics) -> Iterator[dict[str, Any]]:
-    """How numbers are written, the most frequent values, and what stands after them."""
+    """Yield the tables of written forms, most frequent values, and units."""
     units = {unit: n for unit, n in of.units.counts.items() if unit.lower() not in FUNCTION_WORDS}
     forms = _most(of.counts.labelled("forms")) + _most(of.counts.labelled("marks"))
     told = "each number has one form, and any of the marks"

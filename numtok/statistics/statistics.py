@@ -74,7 +74,7 @@ class Statistics:
     def of_batch(
         cls, texts: Texts, grammar: Grammar | str | None = None, tokenizer: Tokenizer | None = None
     ) -> Statistics:
-        """Of some texts.
+        """Compute the statistics of texts.
 
         Args:
             texts: as for :func:`numtok.scan`; a null row is a document without text.
@@ -95,7 +95,7 @@ class Statistics:
 
     @classmethod
     def of_numbers(cls, numbers: Numbers) -> Statistics:
-        """Of numbers as :func:`numtok.scan` finds them, in their texts."""
+        """Compute the statistics of numbers in their texts, as :func:`numtok.scan` returns them."""
         rows = numbers.rows
         nulls = int(np.count_nonzero(~rows.valid))
         return dataclasses.replace(
@@ -114,7 +114,9 @@ class Statistics:
         without_text: int = 0,
         written: bool = False,
     ) -> Statistics:
-        """Of numbers without their texts; ``written``: their own text is as it was."""
+        """Compute the statistics of numbers whose texts are gone. ``written``: each number's own
+        text is as it was in the corpus.
+        """
         values, counts = count_values(numbers)
         if written:
             counts |= count_surfaces(numbers)
@@ -141,7 +143,9 @@ class Statistics:
         return int(self.counts["negative_decades"].sum() + self.counts["zeros"][1])
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
-        """Of the magnitudes other than zero, of which there must be some; 3% too low at most."""
+        """Return quantiles of the nonzero magnitudes, at most 3% too low. There must be such
+        numbers.
+        """
         values, counts = magnitudes.lower_ends(self.counts["magnitudes"])
         below = np.cumsum(counts)
         return [float(values[int(np.searchsorted(below, share * below[-1]))]) for share in shares]
@@ -168,7 +172,7 @@ class Statistics:
     __hash__ = None  # type: ignore[assignment]  # as for arrays
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON-ready dict of at most some 60 kB: histograms without their empty bins.
+        """Return a JSON-ready dict of at most some 60 kB: histograms without their empty bins.
 
         :meth:`from_json` is the inverse.
         """
@@ -221,7 +225,9 @@ def _end(choose: Any, *ends: float | None) -> float | None:
 
 
 def _most_frequent(values: Values) -> Frequent:
-    """Of distinct values; those that cannot be among them get no text."""
+    """Return the most frequent of distinct values. Only values that can be among them are
+    formatted.
+    """
     top = values.chosen(np.argsort(values.times)[-VALUES - 1 :])
     rows = zip(*(column.tolist() for column in top[1:]), strict=True)
     return Frequent.of({written(mantissa, power): n for mantissa, power, n in rows}, VALUES)

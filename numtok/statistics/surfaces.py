@@ -1,8 +1,9 @@
-"""How numbers are written: their form, four-digit years, and numbers that stand side by side as if
-another country's grammar had written one: ``12 345`` and ``12'345``, one to three digits before
-exactly three; in running text also ``3,14``, and three and more that are grouped as ``12,34,567``
-is. *Running text* has a space or a character that is not ASCII before them, and after them neither
-the end of the line, a tab, a bracket nor a quote, as lists, tuples and rows of tables have.
+"""Count how numbers are written: their form, four-digit years, and numbers that stand side by side
+as if another country's grammar had written one: ``12 345`` and ``12'345``, one to three digits
+before exactly three; in running text also ``3,14``, and three and more that are grouped as
+``12,34,567`` is. *Running text* has a space or a character that is not ASCII before them, and after
+them neither the end of the line, a tab, a bracket nor a quote, as lists, tuples and rows of tables
+have.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _IN_WORDS = np.isin(np.arange(256), [*_LETTERS_AND_DIGITS, *range(0x80, 0x100)])
 
 
 class _Shape(NamedTuple):
-    """How one number is written: places among ``FORMS`` and ``MARKS``, the decade of a year or -1,
-    and its digits before the point: of a plain number how many, at most 9; -1 - digits of another
-    without exponent, else -128.
+    """Shape of a written number: indices into ``FORMS`` and ``MARKS``, the decade of a year or -1,
+    and its digits before the point: for a plain number their count, at most 9; -1 - count for
+    another number without exponent, else -128.
     """
 
     form: int

@@ -1,4 +1,4 @@
-"""What numbers cost in tokens: before, by the source tokenizer alone, and spelled out by each
+"""Count the tokens of numbers: by the source tokenizer alone, and spelled out by each
 representation that does so.
 """
 
@@ -34,7 +34,7 @@ class TokenCosts:
 
     @classmethod
     def of(cls, texts: Texts, tokenizer: Tokenizer) -> TokenCosts:
-        """Of some texts, by what the tokenizer was made from, and with its grammar."""
+        """Count the tokens of texts, by the tokenizer's source and with its grammar."""
         rows = TextRows.of(texts)
         numbers = scan(rows, tokenizer.grammar)
         tokens = len(tokenizer.engine.encode(rows, no_slots(numbers)).ids)

@@ -34,7 +34,7 @@ _ENDS = np.array(
 
 
 def count_units(numbers: Numbers) -> dict[str, int]:
-    """How often each stands after a number."""
+    """Return how often each unit stands after a number."""
     import pyarrow.compute as pc
 
     behind = pc.value_counts(_behind(numbers))

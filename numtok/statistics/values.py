@@ -110,18 +110,18 @@ class Examples:
 
     @classmethod
     def none(cls) -> Examples:
-        """Of no numbers."""
+        """Return the examples of an empty corpus."""
         return cls(np.zeros(_SHAPES, np.int64), Values(*(np.empty(0, np.int64),) * 4))
 
     @classmethod
     def of(cls, values: Values) -> Examples:
-        """Of distinct values."""
+        """Choose examples among distinct values."""
         counts = np.bincount(values.shape, values.times, _SHAPES).astype(np.int64)
         return cls._kept(counts, values._replace(mantissa=np.abs(values.mantissa)))
 
     @classmethod
     def _kept(cls, shapes: Ints, values: Values) -> Examples:
-        """Of values that may be there more than once, those that are kept."""
+        """Choose examples among values that may repeat, ``PER_SHAPE`` of each shape."""
         values = values.distinct()
         values = values.chosen(np.lexsort((_hashes(values), values.shape)))
         begin = np.searchsorted(values.shape, values.shape)
