@@ -1,5 +1,5 @@
-"""What is printed to people: progress, tables, warnings and errors. Nothing in it acts upon a
-terminal, and it speaks of options as the command line has them.
+"""Print to people: progress, tables, warnings and errors, without characters that act upon a
+terminal, and with options named as the command line has them.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ def echo(line: str, err: bool = False, nl: bool = True) -> None:
 
 
 def discard(descriptor: int) -> None:
-    """What is still in the buffer goes nowhere, or Python would complain once more at the end."""
+    """Discard what is still in the buffer, or Python would complain once more at the end."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)
 
 
 def flush_or_discard() -> None:
-    """What is still in the buffer of standard output goes there, or nowhere."""
+    """Flush the buffer of standard output; discard it if that fails."""
     try:
         if sys.stdout is not None and not sys.stdout.closed:
             sys.stdout.flush()

@@ -132,7 +132,9 @@ def _of_file(
     tokenizer: str | None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Of an encoded one what is stored, of a corpus a document."""
+    """Return what is shown of a row of a file: the stored row of an encoded file, else a document
+    of a corpus.
+    """
     from numtok.corpus import row_viewer
 
     path = row_viewer.first_file(path, input_format)
@@ -187,7 +189,7 @@ def _from_stdin() -> str:
 
 
 def of_text(inspection: Inspection) -> dict[str, Any]:
-    """What is shown of a text."""
+    """Return what is shown of an inspected text."""
     numbers = []
     for one in inspection.numbers:
         place = f"{one.start}–{one.stop}"
@@ -214,7 +216,7 @@ def of_text(inspection: Inspection) -> dict[str, Any]:
 
 
 def of_row(row: StoredRow) -> dict[str, Any]:
-    """What is shown of a row of an encoded file."""
+    """Return what is shown of a row of an encoded file."""
     numbers = [{"text": text, "cells": [f"{first:,}"]} for text, first in row.numbers]
     where = f"row {row.row:,} of {shown(row.path)}"
     return {
@@ -265,7 +267,9 @@ def _view(
 
 
 def _value(name: str, value: Any) -> dict[str, Any]:
-    """One number's value in the column ``name`` as text; bits by field and phases as pairs besides."""
+    """Format a number's value in the column ``name`` as text, bits also by field, phases also as
+    pairs.
+    """
     import numpy as np
 
     array = np.asarray(value)
@@ -371,7 +375,7 @@ def _token_lines(tokens: Sequence[Sequence[Any]], colour: bool, width: int) -> l
 
 
 def _columns_of(text: str) -> int:
-    """How many columns of a terminal the text takes."""
+    """Return the number of terminal columns that the text takes."""
     return sum(
         (unicodedata.east_asian_width(c) in "WF") + (not unicodedata.combining(c)) for c in text
     )

@@ -104,7 +104,7 @@ def _told(error: Exception) -> str:
 
 
 def _other_failures(error: Exception) -> list[str]:
-    """What is wrong with shards of a job other than the first that failed."""
+    """Return the errors of the job's failed shards, without the first, which is reported in full."""
     failures: dict[int, str] = getattr(error, "failures", {})
     return [f"shard {shard}: {failures[shard]}" for shard in sorted(failures)[1:FAILURES_TOLD]]
 

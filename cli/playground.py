@@ -176,7 +176,7 @@ _one_at_a_time = threading.Lock()
 
 
 def answer(asked: dict[str, Any]) -> dict[str, Any]:
-    """What ``numtok inspect`` shows of a text, and the command that does."""
+    """Return what ``numtok inspect`` shows of a text, and the command that does so."""
     from numtok.errors import RepresentationError
     from numtok.tokenizer.inspect import inspect_text
 

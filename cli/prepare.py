@@ -1,5 +1,5 @@
-"""What is done once, beforehand: ``numtok train``, a byte-level BPE tokenizer that has seen no digit;
-and ``numtok warm-up``, what a first run does for later ones.
+"""Prepare before encoding: ``numtok train``, a byte-level BPE tokenizer that has seen no digit; and
+``numtok warm-up``, what a first run does for later ones.
 """
 
 from __future__ import annotations

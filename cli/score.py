@@ -98,7 +98,7 @@ def _decimal(literal: str) -> Decimal | str:
 
 
 def _field(row: Any, path: str, file: str, number: int) -> Any:
-    """What lies at ``a.0.b``; text or a number."""
+    """Return the value at ``a.0.b``, a text or a number."""
     from numtok.errors import InputError
 
     value = row

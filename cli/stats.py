@@ -90,7 +90,7 @@ def stats(
 
 
 def shown_report(report: Report, source: str) -> dict[str, Any]:
-    """What the page and the terminal show."""
+    """Return what the page and the terminal show of a report."""
     of, told = report.statistics, report.to_text()
     told |= {
         "kind": "stats",

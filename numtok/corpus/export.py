@@ -37,7 +37,7 @@ SMALL_VOCABULARY = 65500  # both programs take uint16 for fewer tokens
 
 @dataclass
 class Exported:
-    """What was written.
+    """Files and counts of an export.
 
     Attributes:
         files: the prefix of the two files of each column; ``input_ids`` is the first.

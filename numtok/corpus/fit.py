@@ -34,7 +34,9 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class ScaleFit:
-    """How to fit xVal's scale, and whatever is needs_fit yet, such as the edges of quantile bins."""
+    """Options of fitting xVal's scale and other parameters of representations, such as the edges of
+    quantile bins.
+    """
 
     quantile: float | None = None  # of the magnitudes, is scaled to 5; None: the fewest are lost
     clip: float | None = None  # the largest magnitude after scaling; None for 5
@@ -80,7 +82,7 @@ class ScaleFit:
 
 @dataclass(frozen=True)
 class Fit:
-    """What was fitted, and to how many documents and numbers."""
+    """Fitted representations, and the number of documents and numbers they were fitted to."""
 
     fitted: tuple[Representation, ...]
     documents: int

@@ -50,7 +50,7 @@ class FileRows:
 
 
 class TokenLayoutRows(FileRows):
-    """One value per token in every column: :mod:`numtok.tokenizer.layout`."""
+    """Rows with one value per token in every column: :mod:`numtok.tokenizer.layout`."""
 
     def __init__(self, encoded: pa.Schema) -> None:
         super().__init__(token_schema(encoded))

@@ -30,7 +30,7 @@ PROBE = "\ufb01\u200bA"  # NFKC, NMT, case
 
 @dataclass
 class BackendState:
-    """What numtok makes of one state of a backend."""
+    """The numtok tokenizer made from a backend, valid until the backend changes."""
 
     numtok: Tokenizer  # the tokenizer; its engine is made when it is first needed
     post_processor: Any  # its state at that time
@@ -65,7 +65,7 @@ class BackendState:
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
-        """What begins the names of numtok's tokens, and symbols that the vocabulary lacked, such as
+        """Prefixes of the names of numtok's tokens, and symbols that the vocabulary lacked, such as
         ``E`` where text is made lower case.
         """
         begins = "[NUM", "[/NUM"
@@ -85,13 +85,13 @@ def source_ids(backend: Any, texts: list[str]) -> list[list[int]]:
 
 
 def state_of(part: Any) -> Any:
-    """What a part of a ``tokenizers.Tokenizer`` does, to be compared."""
+    """Return the state of a part of a ``tokenizers.Tokenizer``, to compare parts by."""
     return None if part is None else part.__getstate__()
 
 
 def _normalizer_state(normalizer: Any) -> Any:
-    """Likewise of a normalizer: the tables of SentencePiece take half a millisecond to write out, so
-    what they make of some characters stands for them.
+    """Return the state of a normalizer. The tables of SentencePiece take half a millisecond to
+    write out, so the normalized form of some characters stands for them.
     """
     kinds = library().normalizers
     if type(normalizer) is kinds.Precompiled:
@@ -152,7 +152,9 @@ class NumberTokenizerBase(PreTrainedTokenizerFast):
         return vars(self) | {"cache": {}}
 
     def _add_tokens(self, new_tokens: Any, special_tokens: bool = False) -> int:
-        """As of the base class; numtok's own tokens are there already, and stay what they are."""
+        """Add tokens as the base class does. numtok's own tokens are there already and stay as they
+        are.
+        """
         if self._number_settings is not None:
             own = self.backend_state().numtok.own_tokens
             new_tokens = [token for token in new_tokens if str(token) not in own]
@@ -176,7 +178,7 @@ class NumberTokenizerBase(PreTrainedTokenizerFast):
         return made
 
     def backend_state(self) -> BackendState:
-        """What depends on the backend.
+        """Return the state that depends on the backend.
 
         A change to that, also one made on ``backend_tokenizer`` directly, makes a new one.
         """

@@ -180,7 +180,7 @@ def encode_flat(
 
 
 def _threads() -> int:
-    """As many as there are cores, unless ``TOKENIZERS_PARALLELISM`` says one."""
+    """Return the number of threads: one per core, or 1 if ``TOKENIZERS_PARALLELISM`` forbids more."""
     parallel = os.environ.get("TOKENIZERS_PARALLELISM", "true").lower()
     return 1 if parallel in ("", "off", "false", "f", "no", "n", "0") else cores()
 
@@ -199,7 +199,9 @@ def _worth_while(state: BackendState, texts: list[str]) -> bool:
 def _special_tokens(
     tokenizer: PreTrainedTokenizerFast, state: BackendState
 ) -> SpecialTokens | None:
-    """What the post-processor of this moment puts around a text; None if it does something else."""
+    """Return the special tokens that the post-processor puts around a text at this moment; None if
+    it does something else.
+    """
     processor = tokenizer.backend_tokenizer.post_processor
     if processor is None:
         return NO_SPECIAL
@@ -213,7 +215,9 @@ def _special_tokens(
 
 
 def _room(options: Mapping[str, Any], special: int) -> int | None:
-    """How many tokens of a text fit; None for no limit, negative for the general way."""
+    """Return the number of tokens of a text that fit; None for no limit, negative for the general
+    way.
+    """
     strategy = options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE)
     most = options.get("max_length")
     if strategy == TruncationStrategy.DO_NOT_TRUNCATE or most is None:
@@ -258,7 +262,7 @@ def _columns(
     special: SpecialTokens,
     options: Mapping[str, Any],
 ) -> dict[str, Array]:
-    """What the base class returns, in its order."""
+    """Return the columns that the base class returns, in its order."""
 
     def filled(padding: int, values: Any, before: list[int], after: list[int]) -> Array:
         flat = np.full(layout.size, padding, np.int64)

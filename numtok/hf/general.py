@@ -42,7 +42,7 @@ class Call(NamedTuple):
 
 
 def encode_generally(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> Any:
-    """What the base class returns for the call, of text with numbers."""
+    """Encode the call as the base class does, with numbers as tokens."""
     backend = NumberBackend(state, tokenizer.backend_tokenizer, call.with_streams)
     out: Any = encode_as_base(with_backend(tokenizer, backend), call)
     if backend.found and not call.with_streams:
@@ -76,7 +76,9 @@ def with_backend(tokenizer: PreTrainedTokenizerFast, backend: Any) -> PreTrained
 
 
 def set_truncation_and_padding(tokenizer: PreTrainedTokenizerFast, options: Any) -> None:
-    """As the base class does for a call, whose settings the backend keeps."""
+    """Set truncation and padding of the backend as the base class does for a call. The backend
+    keeps them.
+    """
     tokenizer.set_truncation_and_padding(
         padding_strategy=options.get("padding_strategy", PaddingStrategy.DO_NOT_PAD),
         truncation_strategy=options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE),
@@ -224,7 +226,7 @@ class LazyBatchEncoding(BatchEncoding[Any]):
     def of(
         cls, data: dict[str, Any], n_sequences: int, make: Callable[[], list[Any]]
     ) -> LazyBatchEncoding:
-        """One that takes ``data`` as they are, where the constructor copies them name by name."""
+        """Make an encoding that takes ``data`` as it is; the constructor copies it name by name."""
         made = cls.__new__(cls)
         vars(made).update(data=data, _n_sequences=n_sequences, _make=make)
         return made
@@ -245,10 +247,10 @@ class LazyBatchEncoding(BatchEncoding[Any]):
 
 
 class NumberEncoding:
-    """What :class:`transformers.BatchEncoding` is filled from: the lists of a
-    ``tokenizers.Encoding``, for a text with numbers. What is not said here is as ``marked`` says,
-    the encoding of the marked text; of each of the ``sequences`` (two for a pair) there is its only
-    text, or one per word if it was ``split``.
+    """The encoding of a text with numbers, with the attributes of ``tokenizers.Encoding`` that
+    :class:`transformers.BatchEncoding` is filled from. Other attributes are those of ``marked``,
+    the encoding of the marked text. Each of the ``sequences`` (two for a pair) has one text, or one
+    per word if it was ``split``.
     """
 
     def __init__(
@@ -275,7 +277,7 @@ class NumberEncoding:
         return made
 
     def _state(self) -> dict[str, Any]:
-        """As ``tokenizers`` writes an encoding into a pickle."""
+        """Return the state that ``tokenizers`` would pickle for this encoding."""
         state: dict[str, Any] = json.loads(self.marked.__getstate__())
         return state | {
             "ids": self.ids,
@@ -359,8 +361,8 @@ def _or_none(places: list[int | None]) -> Ints:
 def _first_tokens(
     text: MarkedText, where: Ints, starts: Ints, stops: Ints
 ) -> tuple[Ints, Ints, Ints]:
-    """Likewise where numbers stay text: the token in which each number begins, if it was not cut
-    off; the first number of several.
+    """Return the tokens of numbers that stay text: the token in which each number begins, if it was
+    not cut off, and the first number that begins there.
     """
     if not len(where):
         return where, where, where

@@ -1,5 +1,5 @@
-"""What a drop-in tokenizer is made from: a source of transformers, and settings as JSON, those of
-``numtok.json``, and ``return_numbers``.
+"""Load a drop-in tokenizer: from a source of transformers and settings as JSON, those of
+``numtok.json`` and ``return_numbers``.
 """
 
 from __future__ import annotations

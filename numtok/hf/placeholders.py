@@ -31,7 +31,7 @@ MOST_REMEMBERED = 1 << 14  # numbers of short texts, and what stands between two
 
 
 class Piece(NamedTuple):
-    """What stands for a number in a short text."""
+    """Placeholders of a number in a short text."""
 
     first: bytes  # its first mark; the number itself if it stays
     others: list[int]  # the ids of its other marks
@@ -85,7 +85,7 @@ class Marks:
         return ["".join(marks[first:last]) for first, last in edges]
 
     def piece(self, ids: list[int]) -> Piece:
-        """What stands for a number of these tokens."""
+        """Return the placeholders of a number with these token ids."""
         return Piece(self.written(ids[:1]), ids[1:])
 
     def written(self, ids: list[int]) -> bytes:
@@ -115,7 +115,7 @@ class Marks:
         return known
 
     def source_ids(self, ids: list[int]) -> list[int]:
-        """What the source has for ids of the copy."""
+        """Return the ids of the source tokenizer for ids of the copy with placeholders."""
         return [self.renamed.get(id, id) for id in ids] if self.renamed else ids
 
     def texts_between(self, text: str, count: int) -> list[str] | None:
@@ -176,7 +176,7 @@ def marks_for(cached: list[Marks], numtok: Tokenizer, texts: Sequence[str]) -> M
 
 @dataclass(frozen=True, eq=False)
 class MarkedText:
-    """One marked text, with n numbers."""
+    """A text in which placeholders replace n numbers."""
 
     text: str  # with marks
     first: int  # the call's number of its first number

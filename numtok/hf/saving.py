@@ -1,6 +1,6 @@
-"""What transformers writes into a folder, each file in one step (``numtok.files``); and beside it
-``numtok.json``, and one line of Python with which AutoTokenizer finds the class. And a tokenizer
-without its number tokens, to be exported or trained anew.
+"""Save a drop-in tokenizer: the files of transformers, each in one step (``numtok.files``),
+``numtok.json``, and one line of Python with which AutoTokenizer finds the class. Also remove the
+number tokens of a tokenizer that is to be exported or trained anew.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def seal(file: str) -> None:
 
 
 def write_own_files(folder: str | os.PathLike[str], settings: Any) -> tuple[str, str]:
-    """What transformers does not write; returns the names."""
+    """Write the files that transformers does not write, and return their names."""
     made, shim = Path(folder, SETTINGS_FILE), Path(folder, f"{SHIM}.py")
     write_json(made, settings)
     shim.write_text("from numtok.hf import NumberTokenizer as NumberTokenizer\n", "utf-8")
@@ -86,7 +86,7 @@ def without_number_tokens(
 
 
 def between_numbers(batches: Iterable[Any], numtok: Tokenizer) -> Iterator[list[str]]:
-    """What stands between the numbers of each batch's texts."""
+    """Yield the pieces of text between the numbers of each batch."""
     for batch in batches:
         texts = [batch] if isinstance(batch, str) else list(batch)
         pieces = []

@@ -92,7 +92,9 @@ def _data(
     others: list[list[int]],
     options: Any,
 ) -> dict[str, list[int]]:
-    """What the base class returns, in its order, with the ``others`` of each number behind its mark."""
+    """Return the lists that the base class returns, in its order, with the ids of ``others`` after
+    each placeholder.
+    """
     marked: list[int] = encoding.ids
     ids = _with_others(marks, marked, others) if others else marks.source_ids(marked)
     tokenizer._eventual_warn_about_too_long_sequence(
@@ -121,7 +123,7 @@ def _with_others(marks: Marks, ids: list[int], others: list[list[int]]) -> list[
 
 
 def _widened(marks: Marks, row: list[int], ids: list[int], others: list[list[int]]) -> list[int]:
-    """What ``row`` has for each of the ids, and for a mark as often as it has others again."""
+    """Repeat the value of each placeholder in ``row`` for each of its other ids."""
     if row.count(row[0]) == len(row):
         return row[:1] * (len(row) + sum(map(len, others)))
     left = iter(others)
@@ -187,7 +189,7 @@ def _learnt(
 def _all_learnt(
     state: BackendState, marks: Marks, text: bytes, found: list[tuple[int, int, bool]]
 ) -> dict[bytes, Piece]:
-    """Likewise of each number of the text."""
+    """Return the placeholders of each number in the text, keyed by the number's bytes."""
     known = marks.room_for_pieces()
     for start, stop, _ in found:  # what some representation does not hold stays text
         known[text[start:stop]] = Piece(text[start:stop], [])

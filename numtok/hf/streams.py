@@ -143,7 +143,7 @@ def pad_stream(column: Column, values: Array, length: int, side: str) -> Array:
 
 
 def _array(forms: Sequence[Column], values: Any) -> Array:
-    """One row of a stream, from lists, arrays or tensors, as the dtype that it is declared with."""
+    """Convert a row of a stream, lists, an array or a tensor, to an array of the declared dtype."""
     array = as_array(values.cpu() if hasattr(values, "cpu") else values, forms)
     return array.astype(form(forms, array.ndim - 1).dtype, copy=False)
 

@@ -150,7 +150,7 @@ class NumberTokenizer(NumberTokenizerBase):
     def save_pretrained(
         self, save_directory: Any, *args: Any, push_to_hub: bool = False, **kwargs: Any
     ) -> tuple[str, ...]:
-        """As in the base class, but every file appears whole or not at all.
+        """Save as the base class does, but every file appears whole or not at all.
 
         Raises:
             OutputError: if the system refuses; files that were there already stay as they were.
@@ -226,7 +226,8 @@ class NumberTokenizer(NumberTokenizerBase):
     def train_new_from_iterator(
         self, text_iterator: Any, vocab_size: int, *args: Any, **kwargs: Any
     ) -> NumberTokenizer:
-        """As of the base class, on the text between numbers: they take no part in the vocabulary.
+        """Train a tokenizer as the base class does, on the text between numbers: they take no part
+        in the vocabulary.
 
         The result has the same settings.
         """
@@ -240,8 +241,8 @@ class NumberTokenizer(NumberTokenizerBase):
     # Padding
 
     def pad(self, encoded_inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """As of the base class; number streams among the inputs are padded too, with their neutral
-        values.
+        """Pad as the base class does. Number streams among the inputs are padded too, with their
+        neutral values.
         """
         rest, streams = pop_streams(encoded_inputs)
         out = super().pad(rest, *args, **kwargs)
@@ -260,7 +261,7 @@ class NumberTokenizer(NumberTokenizerBase):
         number_value: Any = None,
         **kwargs: Any,
     ) -> Any:
-        """As of the base class, with the numbers put in.
+        """Decode as the base class does, with the numbers put in.
 
         Args:
             token_ids: ids, or a batch of them.

@@ -1,7 +1,6 @@
-"""What may follow what in a number that is spelled out: :class:`Continuation`, a table of states and
-symbols; :class:`Language`, from which one is made; and :class:`Decimals`, the numbers that a
-grammar reads (rule A of :mod:`numtok.numbers.grammar`), character by character or in groups of
-digits.
+"""Automata of spelled-out numbers: :class:`Continuation`, a table of states and symbols;
+:class:`Language`, which builds one; and :class:`Decimals`, the numbers that a grammar reads (rule A
+of :mod:`numtok.numbers.grammar`), character by character or in groups of digits.
 """
 
 from __future__ import annotations

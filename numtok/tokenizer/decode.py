@@ -82,7 +82,7 @@ def token_bytes(config: dict[str, Any], symbols: Mapping[int, str] | None = None
 
 
 class AsNumpy(Protocol):
-    """What numpy takes as an array: a tensor, for one."""
+    """A value that numpy converts to an array, such as a tensor."""
 
     def __array__(self) -> npt.NDArray[Any]: ...
 

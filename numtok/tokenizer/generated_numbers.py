@@ -1,5 +1,5 @@
-"""What a model wrote: each number that a head predicted as one decimal, from which its text and its
-streams follow; and token ids as text.
+"""Turn what a model generated into numbers and text: a number that a head predicted becomes one
+decimal, from which its text and its streams follow; token ids become text.
 
 In: a head's reading of n numbers, token ids. Out: texts, and the streams (n, ...) that the model is
 shown: those that the tokenizer gives for the text, so that a model reads what it wrote as it was
@@ -48,7 +48,7 @@ Streams = dict[str, npt.NDArray[Any]]
 
 
 class Reading(NamedTuple):
-    """What a head reads for n numbers."""
+    """Values of n numbers as a head predicts them."""
 
     values: Floats  # float64 (n,)
     # exact ones (n, ...), such as ``number_digits``, where the head predicts them
@@ -150,7 +150,11 @@ def spelled(
 
 
 def value_of(surface: str, grammar: Grammar) -> float:
-    """Of the text of a number, as the grammar reads it; NaN if it is none."""
+    """Return the value of a number's text, as the grammar reads it; NaN if the text is no number.
+
+    >>> value_of("1,234.5", Grammar())
+    1234.5
+    """
     numbers = scan([surface], grammar)
     whole = numbers.text().to_pylist() == [surface]
     return float(numbers.to_float64()[0]) if whole else float("nan")
@@ -210,7 +214,7 @@ class PlaceTracker:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> PlaceTracker | None:
-        """That of a tokenizer whose numbers have places; else None."""
+        """Return the tracker for a tokenizer whose numbers have places, None for another one."""
         first = tokenizer.representations[0]
         if not isinstance(first, SpelledOut) or first.order is None or first.token_column is None:
             return None
@@ -307,7 +311,7 @@ class DecodeStream:
         return text[len(given) :]
 
     def _text(self, tokenizer: Any, count: int) -> str:
-        """Of the first ids."""
+        """Return the text of the first ``count`` ids."""
         ids, values = self._ids[:count], None
         if self._has_values:
             numbers = _value_ids(getattr(tokenizer, "numtok", tokenizer))

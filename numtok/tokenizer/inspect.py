@@ -41,8 +41,8 @@ class NumberInText:
 
 @dataclass(frozen=True)
 class Token:
-    """One token: id, text (a part of a character as ``\\xe2``), the number it belongs to (None:
-    text), place value.
+    """A token of an inspected text: id, text (a part of a character as ``\\xe2``), index of the
+    number it belongs to (None: text), place value.
     """
 
     id: int
@@ -53,7 +53,7 @@ class Token:
 
 @dataclass(frozen=True)
 class View:
-    """What one tokenizer makes of the text."""
+    """Tokens and columns of the inspected text, by one tokenizer."""
 
     names: tuple[str, ...]  # of its representations, with their options, as ``parse`` takes them
     tokens: tuple[Token, ...]  # all of them, in order
@@ -176,8 +176,8 @@ def tokens_of(
 
 
 def _token_texts(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
-    """What each token stands for: its characters for byte-level tokenizers, else the token as it is
-    in the vocabulary.
+    """Return the text of each token: its characters for byte-level tokenizers, else the token as it
+    is in the vocabulary.
     """
     if is_lossless(tokenizer.config):
         contents = contents_of(tokenizer.config, set(ids))

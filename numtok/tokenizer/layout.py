@@ -188,7 +188,7 @@ def to_number_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _number_columns(schema: pa.Schema) -> dict[str, Column]:
-    """Those with one value per number in number layout, but for ``number_index``."""
+    """Return the columns that have one value per number in number layout, without ``number_index``."""
     numbers = [from_dict(options) for options in read_metadata(schema)["numbers"]]
     known = columns_of(numbers, keep_text=True)
     return {

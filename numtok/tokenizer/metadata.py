@@ -1,5 +1,5 @@
-"""What the ``numtok`` key of a schema's metadata holds, checked once, where it is read.
-``FORMAT.md`` is the normative text.
+"""Read the ``numtok`` key of a schema's metadata and check it once. ``FORMAT.md`` is the normative
+text.
 
 In: the bytes of the key, which anybody may have written. Out: a dictionary whose every value has
     the type and the range that readers rely on, with all options of the representations and the

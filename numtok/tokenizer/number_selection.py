@@ -30,7 +30,8 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass
 class EncodeReport:
-    """What became of the numbers. Reports add up with ``+``.
+    """Counts of an encoding: texts, tokens, numbers, and numbers that were not encoded exactly.
+    Reports add up with ``+``.
 
     Attributes:
         documents: texts that were encoded.
@@ -153,7 +154,9 @@ class NumberFinder:
         return max(one.start for one in held), min(one.stop for one in held)
 
     def numbers(self, rows: TextRows, parse_special: bool = False) -> Numbers:
-        """Those of :meth:`find` alone, which costs half as much for a short text."""
+        """Return the numbers that :meth:`find` returns, without its report: half the time for a
+        short text.
+        """
         numbers, keep = self.held(rows, parse_special)
         return numbers if keep.all() else numbers.select(keep)
 

@@ -95,7 +95,7 @@ def write_json(path: str | Path, content: Any) -> None:
 
 
 def options(representations: Sequence[Representation], grammar: Grammar) -> dict[str, Any]:
-    """What becomes of numbers, as JSON."""
+    """Return the options of representations and grammar as JSON."""
     return {
         "grammar": grammar.to_dict(),
         "numbers": [representation.to_dict() for representation in representations],
@@ -129,19 +129,21 @@ def settings(
     leading_space: str,
     own_tokens: Collection[str],
 ) -> dict[str, Any]:
-    """What ``numtok.json`` holds: all but the tokenizer.json."""
+    """Return the content of ``numtok.json``: all settings but the tokenizer.json."""
     own = [content for content in own_tokens if not OWN_SYMBOL.fullmatch(content)]
     told = {"format": SAVED_VERSION, **options(representations, grammar)}
     return told | {"leading_space": leading_space, "tokens": own}
 
 
 def saved_representations(settings: Mapping[str, Any]) -> list[Representation]:
-    """Those that settings tell."""
+    """Return the representations that saved settings describe."""
     return [from_dict(options) for options in settings["numbers"]]
 
 
 class Chosen(NamedTuple):
-    """What becomes of numbers, every option filled in; ``tokens`` names numtok's own."""
+    """Settings of a tokenizer with every option filled in. ``tokens`` are the names of numtok's own
+    tokens.
+    """
 
     representations: Representations
     grammar: Grammar

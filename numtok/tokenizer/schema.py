@@ -164,7 +164,7 @@ def column(batch: pa.RecordBatch, name: str) -> pa.Array:
 
 
 class _Declared(NamedTuple):
-    """What rows rely on of the metadata."""
+    """Facts of the metadata that checks of rows need."""
 
     columns: Mapping[str, Column]  # that numtok may have written
     per_number: bool  # whether numbers have columns of their own
@@ -183,7 +183,7 @@ def _declared_by(described: bytes) -> _Declared:
 
 
 def _declared(schema: pa.Schema, where: str = "") -> _Declared:
-    """That of a schema; it is parsed once, however many batches have it."""
+    """Return the facts of a schema. Its metadata are parsed once for all batches that have it."""
     described = (schema.metadata or {}).get(METADATA_KEY)
     try:
         return _declared_by(described or b"")
@@ -193,8 +193,8 @@ def _declared(schema: pa.Schema, where: str = "") -> _Declared:
 
 
 def declared_columns(schema: pa.Schema, where: str = "") -> Mapping[str, Column]:
-    """What numtok may have written of the data, by the representations in its metadata; all else
-    are somebody's own columns.
+    """Return the columns that numtok may have written, by the representations in the metadata. All
+    others are a user's own columns.
     """
     return _declared(schema, where).columns
 

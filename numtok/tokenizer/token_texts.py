@@ -48,7 +48,9 @@ def token_texts(config: dict[str, Any]) -> list[str]:
 
 
 def _contents(config: dict[str, Any]) -> dict[int, bytes]:
-    """Those of WordPiece, of SentencePiece, and of words that end in a mark."""
+    """Return the text of each token of WordPiece, of SentencePiece, or of BPE whose words end in a
+    suffix.
+    """
     decoder = config.get("decoder") or {}
     contents = {}
     for token, number in vocabulary_of(config).items():

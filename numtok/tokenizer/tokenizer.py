@@ -276,9 +276,7 @@ class Tokenizer:
 
     @property
     def engine(self) -> Engine:
-        """Engine that encodes the text between numbers; ``engine.name`` is ``"gigatoken"`` or
-        ``"tokenizers"``.
-        """
+        """Engine for the text between numbers; its ``name`` is ``gigatoken`` or ``tokenizers``."""
         return self.engine_for(parse_special=False)
 
     def engine_for(self, parse_special: bool) -> Engine:

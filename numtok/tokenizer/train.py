@@ -121,8 +121,8 @@ def _batches(texts: Iterable[Any]) -> Iterator[Any]:
 
 
 def between_numbers(rows: TextRows, grammar: Grammar) -> list[str]:
-    """What is left of the texts without numbers, the one space before each, and other ASCII digits;
-    pieces that are empty are left out.
+    """Return the pieces of the texts between numbers, without the space before a number and without
+    ASCII digits. Empty pieces are left out.
     """
     numbers = scan(rows, grammar)
     first, last = int(rows.offsets[0]), int(rows.offsets[-1])

@@ -76,8 +76,8 @@ class Spelling(NamedTuple):
         return self.brackets[0] >= 0
 
     def runs(self, own: Set[int]) -> dict[str, list[list[int]]]:
-        """Those of the ids that are numtok's ``own``, as the schema's metadata tell them: ids that
-        follow one another as [first, count].
+        """Return the ids among ``own``, those of numtok, as the schema's metadata hold them:
+        consecutive ids as [first, count].
         """
         return {"plain": _runs(self.ids[np.isin(self.ids, [*own])]), "spaced": _runs(self.spaced)}
 
@@ -230,7 +230,7 @@ def _read_longest(symbols, starts, limits, following, ends):  # type: ignore[no-
 
 @dataclass(frozen=True, eq=False)
 class NumberVocabulary:
-    """See the module."""
+    """A tokenizer.json with the tokens of numbers added, and the ids of these tokens."""
 
     config: dict[str, Any]  # the tokenizer.json with the number tokens added, as a dict
     tokens: dict[str, int]  # the id of every token that numtok uses for numbers
@@ -267,7 +267,9 @@ class NumberVocabulary:
         return _size(self.config)
 
     def described(self) -> dict[str, Any]:
-        """As the schema's metadata tell it: the ids of number tokens, and of symbols in runs."""
+        """Return the entries of the schema's metadata: the ids of number tokens, and of symbols as
+        runs.
+        """
         symbols = {number for one, number in self.tokens.items() if OWN_SYMBOL.fullmatch(one)}
         tokens = {one: number for one, number in self.tokens.items() if number not in symbols}
         told: dict[str, Any] = {"tokens": tokens, "vocab_size": self.size}

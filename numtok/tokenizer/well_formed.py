@@ -45,7 +45,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class NumberRules:
-    """See the module."""
+    """Automaton of the tokens that a model may write next, so that its numbers are well formed."""
 
     column: Ints  # int64[ids + 1], the column of each token; that of ids beyond stands last
     after: Ints  # int64[states, columns], the state after a token
@@ -60,7 +60,7 @@ class NumberRules:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> NumberRules | None:
-        """Those of a tokenizer; None where anything may follow."""
+        """Return the rules of a tokenizer; None where every token may follow every other."""
         return _rules_of(tokenizer)
 
     def allowed(
@@ -162,7 +162,7 @@ def numbers_touch(tokenizer: Tokenizer) -> bool:
 
 
 def _in_brackets(inside: Continuation) -> Continuation:
-    """Of numbers with two symbols more around them."""
+    """Return the automaton of numbers between two further symbols, the brackets."""
     states, symbols = inside.following.shape
     opening, closing, end = symbols, symbols + 1, states + 1
     following = np.full((states + 2, symbols + 2), NEVER, np.int16)

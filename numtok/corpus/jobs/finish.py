@@ -166,7 +166,7 @@ def summarize(folder: Folder, plan: Plan, receipts: Sequence[Receipt]) -> Summar
 
 @dataclass(frozen=True)
 class JobStatus:
-    """How far a job is.
+    """Progress of a job: its shards, and those that are done.
 
     Attributes:
         shards: how many there are.

@@ -1,5 +1,5 @@
-"""What the readers hand out, ``TextBatch``, and what they share: picking the text column, checking
-it, and cutting columns into batches of about ``batch_bytes`` without copying.
+"""Batches of texts that the readers return, ``TextBatch``, and the code they share: picking the
+text column, checking it, and cutting columns into batches of about ``batch_bytes`` without copying.
 """
 
 from __future__ import annotations
@@ -106,10 +106,10 @@ def joined(batches: Sequence[TextBatch]) -> TextBatch:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What to read and how: see :class:`numtok.corpus.settings.EncodeOptions`. A row without the text
-    column, or with null in it, is a null document; ``"skip"`` also leaves out what lies after
-    damage. Without ``kept_types`` a JSON column has the type that its first rows suggest, which may
-    differ from file to file.
+    """Options of reading, explained in :class:`numtok.corpus.settings.EncodeOptions`. A row without
+    the text column, or with null in it, is a null document; ``"skip"`` also leaves out what lies
+    after damage. Without ``kept_types`` a JSON column has the type that its first rows suggest,
+    which may differ from file to file.
     """
 
     text_column: str | None = None

@@ -78,7 +78,7 @@ def read_blocks(stream: ByteStream, size: int, longest: int = LONGEST_ROW) -> It
 
 
 class BadRow(Exception):
-    """One row that cannot be used; says why, and where in the line if known."""
+    """A row cannot be used; says why, and where in the line if known."""
 
     def __init__(self, reason: str, column: int | None = None) -> None:
         super().__init__(reason)

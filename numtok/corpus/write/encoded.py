@@ -103,7 +103,9 @@ class BatchWriter:
 
 
 class _Counted(io.RawIOBase):
-    """What a sink writes to: all bytes or an error, counted; closing is for ``open_writer``."""
+    """A file that a sink writes to: it writes all bytes or raises an error, and counts them.
+    ``open_writer`` closes it.
+    """
 
     def __init__(self, file: BinaryIO, to_stdout: bool) -> None:
         self._file, self.bytes_written = file, 0
