@@ -1,5 +1,5 @@
-"""Declare options as ``--help`` shows them, in a text that click's options are built from; check
-their values and read them from files.
+"""How options are declared: as ``--help`` shows them, in a text from which click's are made; and
+how they are checked and read from files.
 
 Two spaces end what is given: ``-o/--output FILE!  Help.`` is required, ``--keep-column NAME...``
 may be repeated, ``--row N = 1`` has a default, ``--layout number|token`` choices, ``--dense`` is a
@@ -48,9 +48,9 @@ SHARED = """
 
 
 class Command(click.Command):
-    """Base of all commands. An option given twice is refused unless it is repeatable. ``--grammar``
-    and ``--pattern`` become one grammar. A command with ``--quiet`` gets a ``progress`` callback in
-    its place, and the rows and the title that it returns are printed as a table.
+    """What all commands do: options that are given twice are refused, unless they are repeatable;
+    ``--grammar`` and ``--pattern`` become one grammar; a command with ``--quiet`` gets a
+    ``progress`` in its place, and what it returns, rows and their title, is printed.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

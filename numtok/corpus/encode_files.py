@@ -95,7 +95,7 @@ def encode_files(  # noqa: D417  # the reference has a table of the others
 
 
 class _Scaling(NamedTuple):
-    """Options of xVal's scale."""
+    """What was said of xVal's scale."""
 
     scale: float | None
     clip: float | None

@@ -75,8 +75,8 @@ class EncodeOptions(TypedDict, total=False):
 
 
 class FileOptions(EncodeOptions, total=False):
-    """Options that a ``--config`` file may hold: those of :class:`EncodeOptions` and the other
-    arguments of :func:`numtok.encode_files`, with values as written on the command line.
+    """What a ``--config`` file may hold: those, and what else ``numtok encode`` takes, by the names
+    of :func:`numtok.encode_files`, as written on the command line.
     """
 
     inputs: str | list[str]
@@ -117,8 +117,8 @@ _WHOLE = (  # (name, least, most)
 
 @dataclass(frozen=True)
 class EncodeSettings:
-    """The options of :class:`EncodeOptions` with their defaults. Unknown names raise TypeError,
-    wrong values InputError.
+    """The same with the defaults; TypeError for a name that is none of them, InputError for a value
+    that is none of those there are.
     """
 
     text_column: str | None = None
