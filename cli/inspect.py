@@ -231,7 +231,9 @@ def of_row(row: StoredRow) -> dict[str, Any]:
 
 
 def _periods(names: Sequence[str]) -> list[str]:
-    """The periods of FoNE's clocks, ``10⁻³`` to ``10⁶`` for ``fone:6,4``; none for other bases."""
+    """Return the periods of FoNE's clocks, ``10⁻³`` to ``10⁶`` for ``fone:6,4``; none for other
+    bases.
+    """
     from numtok.representations.parse import parse
 
     fone: Any = next((one for one in parse(",".join(names)) if one.name == "fone"), None)
@@ -287,8 +289,8 @@ def _value(name: str, value: Any) -> dict[str, Any]:
 
 
 def _bit_fields(name: str, value: Any) -> list[str]:
-    """The bits of a value in the column ``name``, an array or a scalar of numpy, by field: sign,
-    exponent and mantissa of a float, or of several; none if they are no bits.
+    """Return the bits of a value in the column ``name``, an array or a scalar of numpy, by field:
+    sign, exponent and mantissa of a float, or of several; none if they are no bits.
     """
     from numtok.representations import streams
 
@@ -302,13 +304,13 @@ def _bit_fields(name: str, value: Any) -> list[str]:
 
 
 def _short(text: str, most: int = 32) -> str:
-    """The text on one line of at most so many characters, with its length if it is cut."""
+    """Return the text on one line of at most so many characters, with its length if it is cut."""
     text = shown(text)
     return text if len(text) <= most else f"{text[: most - 12]}…({len(text):,})"
 
 
 def _float(value: Any) -> str:
-    """The shortest decimal that reads back as the same float; ``12`` rather than ``12.0``."""
+    """Return the shortest decimal that reads back as the same float; ``12`` rather than ``12.0``."""
     return str(value).removesuffix(".0")
 
 
@@ -317,7 +319,9 @@ def _float(value: Any) -> str:
 
 
 def print_inspection(data: dict[str, Any], limit: int, colour: bool, width: int) -> None:
-    """Numbers first, then one block per representation; of a stored row also the file and the text."""
+    """Print numbers first, then one block per representation; of a stored row also the file and the
+    text.
+    """
     lines, numbers = [click.style(data["title"], bold=True)], data["numbers"]
     if "facts" in data:
         lines += [
@@ -346,7 +350,7 @@ def print_inspection(data: dict[str, Any], limit: int, colour: bool, width: int)
 
 
 def _aligned(rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """A table whose first line is a dim heading; its last column is cut where the line ends."""
+    """Return a table whose first line is a dim heading; its last column is cut where the line ends."""
     widths = [max(map(_columns_of, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
@@ -357,7 +361,7 @@ def _aligned(rows: Sequence[Sequence[str]], width: int) -> list[str]:
 
 
 def _token_lines(tokens: Sequence[Sequence[Any]], colour: bool, width: int) -> list[str]:
-    """Tokens as chips, or ended by bars without colour, wrapped; below them their places."""
+    """Yield tokens as chips, or ended by bars without colour, wrapped; below them their places."""
     has_places = any(place for *_, place in tokens)
     lines, upper, lower, used, shade = [], "", "", 0, 0
     for token, _, number, place in [*tokens, ("", 0, None, None)]:

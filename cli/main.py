@@ -89,7 +89,7 @@ def _is_of_stdout(error: Exception) -> bool:
 
 
 def _told(error: Exception) -> str:
-    """The message for people."""
+    """Return the message for people."""
     from numtok import NumtokError
 
     if isinstance(error, NumtokError):
@@ -157,7 +157,7 @@ def _end(number: int, _: Any) -> None:
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script."""
     open_streams()
     for sent in ENDING:
         with contextlib.suppress(ValueError):  # not in the main thread

@@ -84,7 +84,7 @@ def _texts(
     delimiter: str | None,
     text_column: str | None,
 ) -> Iterator[Any]:
-    """The texts of all inputs, with progress while they are read."""
+    """Yield the texts of all inputs, with progress while they are read."""
     from numtok.corpus.read.find import find_inputs
     from numtok.corpus.settings import EncodeSettings
     from numtok.corpus.summary import Run

@@ -62,7 +62,7 @@ def score(
 
 
 def _rows(file: str, *fields: str) -> Iterator[list[Any]]:
-    """The fields of each row."""
+    """Yield the fields of each row."""
     from numtok.errors import InputError
 
     rows: Iterable[tuple[int, Any]]

@@ -62,7 +62,7 @@ def normalized(path: str | Path) -> str:
 
 
 def join(folder: str | Path, name: str) -> str:
-    """A place in a folder."""
+    """Return the path or URL of a name in a folder."""
     return f"{str(folder).rstrip('/')}/{name}" if is_url(folder) else os.path.join(folder, name)
 
 
@@ -80,7 +80,7 @@ def _scheme(url: str) -> str:
 
 
 def _system(url: str) -> tuple[Any, str]:
-    """(what speaks with the store, the path in it); one for all threads of a process."""
+    """Return (what speaks with the store, the path in it); one for all threads of a process."""
     try:
         import fsspec
     except ImportError as error:
@@ -114,7 +114,9 @@ def _system(url: str) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def _told(url: str, doing: str = "read") -> Iterator[None]:
-    """InputError, OutputError naming the URL, what is wrong, and the way out."""
+    """Turn errors of a store into InputError or OutputError, with the URL, what is wrong, and the
+    way out.
+    """
     try:
         yield
     except NumtokError:
@@ -155,7 +157,7 @@ def _root(error: BaseException) -> BaseException:
 
 
 def _answer(error: BaseException) -> int:
-    """The status that HTTP answered with, whatever the package calls it; 0 if unknown."""
+    """Return the status that HTTP answered with, whatever the package calls it; 0 if unknown."""
     for holder in (error, getattr(error, "response", None)):
         for name in ("status", "status_code", "code"):
             if isinstance(value := getattr(holder, name, None), int):
@@ -190,7 +192,7 @@ class Status(NamedTuple):
 
 
 def _if_there(url: str, ask: Callable[[Any, str], Answer]) -> Answer | None:
-    """The answer; None if there is nothing, and not if the store cannot be asked."""
+    """Return the answer; None if there is nothing, and not if the store cannot be asked."""
     system, path = _system(url)
     with _told(url):
         system.invalidate_cache()
@@ -232,7 +234,7 @@ def is_folder(path: str | Path) -> bool:
 
 
 def size(path: str | Path) -> int | None:
-    """Bytes of a file; None if it is not there."""
+    """Return the bytes of a file; None if it is not there."""
     found = status(path)
     return None if found is None else found.size
 
@@ -254,7 +256,7 @@ def names(folder: str | Path) -> list[str]:
 
 
 def files_below(url: str, pattern: bool = False) -> dict[str, int | None]:
-    """The URLs of all files below a folder, or of a pattern, sorted, with their bytes."""
+    """Return the URLs of all files below a folder, or of a pattern, sorted, with their bytes."""
     root = re.split(r"[*?\[]", url)[0].rpartition("/")[0] if pattern else url.rstrip("/")
     inner = len(_system(root)[1].rstrip("/"))
 
@@ -277,7 +279,7 @@ def same_file(path: str | Path, other: str | Path) -> bool:
 
 
 def each(ask: Callable[[Item], Answer], items: Iterable[Item], remotely: bool) -> list[Answer]:
-    """The answer about each item; about those of a store several at once."""
+    """Yield the answer about each item; a store is asked about several items at once."""
     if not remotely:
         return list(map(ask, items))
     with ThreadPoolExecutor(AT_ONCE, "numtok-store") as pool:
@@ -331,7 +333,9 @@ class RemoteFile(io.RawIOBase):
 
 
 def open_file(path: str | Path, block: int | None = None) -> BinaryIO:
-    """Opened for reading; ``block`` bytes of an object are read at once, if that is given."""
+    """Open a file or an object for reading; ``block`` bytes of an object are read at once, if that
+    is given.
+    """
     if is_url(path):
         return RemoteFile(str(path), block)  # type: ignore[return-value]  # a raw file is enough
     return open(path, "rb")
@@ -347,13 +351,13 @@ def for_arrow(path: str | Path, block: int | None = None) -> Any:
 
 
 def read_object(url: str) -> bytes | None:
-    """All of a small object; None if there is none."""
+    """Return all of a small object; None if there is none."""
     return _if_there(url, lambda system, path: bytes(system.cat_file(path)))
 
 
 @contextlib.contextmanager
 def fetched(folder: str, wanted: Sequence[str]) -> Iterator[Path]:
-    """A folder of this machine with copies of those of the files that there are."""
+    """Yield a local folder with copies of those of the files that exist."""
     with tempfile.TemporaryDirectory(prefix="numtok-") as local:
         for name in wanted:
             if is_file(join(folder, name)):
@@ -379,7 +383,7 @@ def _writable(url: str) -> tuple[Any, str]:
 
 
 def check_writable(url: str) -> None:
-    """OutputError for a store that is for reading only."""
+    """Raise OutputError for a read-only store."""
     _writable(url)
 
 
@@ -392,9 +396,9 @@ def write_object(url: str, content: bytes) -> None:
 
 @contextlib.contextmanager
 def new_object(url: str, overwrite: bool) -> Iterator[BinaryIO]:
-    """A nameless file of this machine, gone with the process at the latest, which is put under the
-    URL as a whole when the context ends well. OutputError if there is an object and ``overwrite``
-    is not set, or the store refuses.
+    """Open a nameless local file, gone with the process at the latest, whose content is put under
+    the URL as a whole when the context ends well. OutputError if there is an object and
+    ``overwrite`` is not set, or the store refuses.
     """
     system, path = _writable(url)
     _refuse_existing(url, overwrite)
@@ -422,7 +426,7 @@ def _refuse_existing(url: str, overwrite: bool) -> None:
 
 
 def _upload(system: Any, path: str, content: BinaryIO) -> None:
-    """In parts, one of which is in memory; what was begun is abandoned if it fails."""
+    """Upload in parts, one of which is in memory. What was begun is abandoned if it fails."""
     target = system.open(path, "wb", block_size=PART)
     try:
         shutil.copyfileobj(content, target, PART)

@@ -27,7 +27,7 @@ _IMPORT = re.compile(r"^ *(?:from|import)\s+([\w.]+)", re.MULTILINE)
 
 
 def user_folder() -> Path | None:
-    """The folder of this user, which may not be there yet; None if it cannot be trusted."""
+    """Return the cache folder of this user, which may not exist yet; None if it cannot be trusted."""
     chosen = os.environ.get("NUMTOK_CACHE")
     if chosen == "0":
         return None
@@ -40,8 +40,8 @@ def user_folder() -> Path | None:
 
 
 def trusted(folder: Path) -> Path | None:
-    """The folder, free of symbolic links, if it is there, this user or the system owns it and all
-    above it, and nobody else can write to any of them (but to a sticky one, such as /tmp).
+    """Return the folder, free of symbolic links, if it is there, this user or the system owns it
+    and all above it, and nobody else can write to any of them (but to a sticky one, such as /tmp).
     """
     try:
         real = folder.resolve(strict=True)
@@ -84,9 +84,9 @@ def make_private(folder: Path) -> Path:
 
 @functools.cache
 def source_key(module: str) -> str:
-    """A digest of the source of a module and of all that it imports of its package and of numtok,
-    directly or not: it changes with them, whatever the times of the files. OSError if there are no
-    files of it.
+    """Return a digest of the source of a module and of all that it imports of its package and of
+    numtok, directly or not: it changes with them, whatever the times of the files. OSError if there
+    are no files of it.
     """
     roots = {module.partition(".")[0], __name__.partition(".")[0]}
     ahead, digests = [module], {}
@@ -100,7 +100,7 @@ def source_key(module: str) -> str:
 
 @functools.cache
 def _source(module: str) -> tuple[str, list[str]]:
-    """(a digest of its source, the modules that it imports); of a package, of all its files."""
+    """Return (a digest of its source, the modules that it imports); of a package, of all its files."""
     name, *parts = module.split(".")
     root = sys.modules[name]
     path = Path(next(iter(getattr(root, "__path__", [root.__file__ or ""]))), *parts)

@@ -45,7 +45,9 @@ _told: set[str] = set()
 
 
 def kernel_folder() -> Path:
-    """Where compiled functions are cached, made and private; OSError if that cannot be."""
+    """Create the private folder where compiled functions are cached, and return it; OSError if that
+    fails.
+    """
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         return file_cache.make_private(Path(chosen).absolute() / "numtok" / "kernels")
     if (user := file_cache.user_folder()) is None:
@@ -70,7 +72,7 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
         self._source = file_cache.source_key(function.__module__)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled function for these types, or None.
+        """Return the compiled function for these types, or None.
 
         Numba's own way prepares for compiling first, which takes longer than a whole start.
         """

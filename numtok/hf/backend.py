@@ -75,12 +75,12 @@ class BackendState:
         )
 
     def marks_for(self, texts: Sequence[str]) -> Marks:
-        """Marks that do not occur in the texts."""
+        """Return placeholders that do not occur in the texts."""
         return marks_for(self.marks, self.numtok, texts)
 
 
 def source_ids(backend: Any, texts: list[str]) -> list[list[int]]:
-    """The ids of texts, without special tokens."""
+    """Return the ids of texts, without special tokens."""
     return [one.ids for one in backend.encode_batch(texts, add_special_tokens=False)]
 
 
@@ -102,8 +102,8 @@ def _normalizer_state(normalizer: Any) -> Any:
 
 
 def key_of(backend: Any) -> tuple[Any, ...]:
-    """Equal as long as nothing has changed that ids depend on, but for the vocabulary and the
-    post-processor.
+    """Return a key that is equal as long as nothing changes that ids depend on, except the
+    vocabulary and the post-processor.
     """
     parts = state_of(backend.pre_tokenizer), state_of(backend.decoder)
     return (_normalizer_state(backend.normalizer), *parts)
@@ -148,7 +148,7 @@ class NumberTokenizerBase(PreTrainedTokenizerFast):
         return {**(self._number_settings or {}), "return_numbers": self.return_numbers}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is made on demand."""
+        """Return the state without what is made on demand."""
         return vars(self) | {"cache": {}}
 
     def _add_tokens(self, new_tokens: Any, special_tokens: bool = False) -> int:
@@ -162,7 +162,9 @@ class NumberTokenizerBase(PreTrainedTokenizerFast):
         return int(super()._add_tokens(new_tokens, special_tokens))
 
     def _switch_to_input_mode(self) -> None:
-        """Nothing. The base class asks for it at every call, and is long in finding none."""
+        """Do nothing. The base class calls it each time, and is long in finding that nothing is to
+        be done.
+        """
 
     @property
     def numtok(self) -> Tokenizer:

@@ -59,7 +59,9 @@ def save_whole(
 
 
 def _named(save: Callable[[], Any], folder: str | os.PathLike[str]) -> Any:
-    """The result, or an ``OutputError`` in place of the bare ``Exception`` of ``tokenizers``."""
+    """Return the result, or an ``OutputError`` in place of the bare ``Exception`` of
+    ``tokenizers``.
+    """
     try:
         return save()
     except NumtokError:
@@ -75,7 +77,7 @@ def _named(save: Callable[[], Any], folder: str | os.PathLike[str]) -> Any:
 def without_number_tokens(
     tokenizer: PreTrainedTokenizerFast, numtok: Tokenizer
 ) -> PreTrainedTokenizerFast:
-    """A stock tokenizer, the same but for the number tokens and settings."""
+    """Return a stock tokenizer, the same except for the number tokens and settings."""
     config = json.loads(tokenizer.backend_tokenizer.to_str())
     added = config["added_tokens"]
     config["added_tokens"] = [one for one in added if one["content"] not in numtok.own_tokens]

@@ -125,7 +125,7 @@ class NumberTokenizer(NumberTokenizerBase):
         leading_space: str | None = None,
         return_numbers: bool | None = None,
     ) -> NumberTokenizer:
-        """A copy of a fast transformers tokenizer, with numbers. Options as for
+        """Return a copy of a fast transformers tokenizer, with numbers. Options as for
         :meth:`from_pretrained`.
 
         Raises:
@@ -136,7 +136,7 @@ class NumberTokenizer(NumberTokenizerBase):
 
     @classmethod
     def _with_numbers(cls, tokenizer: Any, settings: dict[str, Any]) -> NumberTokenizer:
-        """A copy with these settings; those that are not given are its own."""
+        """Return a copy with these settings; those that are not given are its own."""
         loading.check_is_fast(tokenizer, NumberTokenizer)
         made = cls.__new__(cls)
         state = {name: value for name, value in vars(tokenizer).items() if name != "cache"}
@@ -188,7 +188,7 @@ class NumberTokenizer(NumberTokenizerBase):
 
     @classmethod
     def register_for_auto_class(cls, auto_class: Any = "AutoTokenizer") -> None:
-        """Does nothing: a saved folder imports the class and needs no copy of its code."""
+        """Do nothing: a saved folder imports the class and needs no copy of its code."""
 
     @classmethod
     def convert_to_native_format(
@@ -290,7 +290,7 @@ class NumberTokenizer(NumberTokenizerBase):
         number_value: Any = None,
         **kwargs: Any,
     ) -> list[str]:
-        """:meth:`decode` of a batch."""
+        """Decode a batch by :meth:`decode`."""
         result = self.decode(sequences, skip_special_tokens, number_value, **kwargs)
         return [result] if isinstance(result, str) else result
 

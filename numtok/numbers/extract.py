@@ -82,7 +82,9 @@ def _is_unicode(text: str) -> bool:
 
 
 def read(text: str, grammar: Grammar) -> Iterator[Number]:
-    """The numbers of one text by the regular expression, for a grammar without a user's pattern."""
+    """Yield the numbers of one text by the regular expression, for a grammar without a user's
+    pattern.
+    """
     numerals, uuid = _patterns(grammar)
     kinds = text if text.isascii() else text.translate(_stand_ins(grammar.unicode_digits))
     uuids = [match.span() for match in uuid.finditer(kinds)]
@@ -98,7 +100,7 @@ def read(text: str, grammar: Grammar) -> Iterator[Number]:
 
 
 def _numbers_of(match: Any, text: str, grammar: Grammar) -> Iterator[Number]:
-    """The numerals of one run; none if one of them cannot be held or is an address (D)."""
+    """Yield the numerals of one run; none if one of them cannot be held or is an address (D)."""
     spans = match.spans("number")
     literals = [_literal(match.string[start:stop], grammar) for start, stop in spans]
     if any(_is_too_large(literal) for literal in literals):
@@ -145,7 +147,7 @@ _stand_ins = functools.cache(_StandIns)
 
 @functools.cache
 def _patterns(grammar: Grammar) -> tuple[Any, Any]:
-    """(one run of joined numerals with what is glued to it, a UUID), for text of stand-ins."""
+    """Return (one run of joined numerals with what is glued to it, a UUID), for text of stand-ins."""
     import regex
 
     mark = rf"[{regex.escape(grammar.decimal)}{ARABIC_POINT}]"
@@ -199,7 +201,7 @@ def _patterns(grammar: Grammar) -> tuple[Any, Any]:
 
 
 def _grouped(separator: str, grammar: Grammar, in_word: str) -> str:
-    """Digits that this separator groups, as part of a verbose expression."""
+    """Return the expression of digits that this separator groups, as part of a verbose expression."""
     group = rf"\U{ord(separator):08x}"
 
     def of(size: int) -> str:

@@ -154,43 +154,45 @@ class Grammar:
 
     @classmethod
     def prose(cls) -> Grammar:
-        """The default: commas group digits by three."""
+        """Return the default grammar: commas group digits by three."""
         return cls()
 
     @classmethod
     def data(cls) -> Grammar:
-        """For JSON, CSV and code: a comma never groups, ``[100,200,300]`` is three numbers."""
+        """Return the grammar for JSON, CSV and code: a comma never groups, ``[100,200,300]`` is
+        three numbers.
+        """
         return cls(grouping=None)
 
     @classmethod
     def european(cls) -> Grammar:
-        """1.234,56 and 1 234,56: a comma is the decimal mark; points and spaces group, no-break and
-        thin ones too.
+        """Return the grammar of 1.234,56 and 1 234,56: a comma is the decimal mark; points and
+        spaces group, no-break and thin ones too.
         """
         return cls(grouping=". \u00a0\u2009\u202f", decimal=",")
 
     @classmethod
     def indian(cls) -> Grammar:
-        """12,34,567.89: commas group by two before the last three digits; or by three, as in the
-        default.
+        """Return the grammar of 12,34,567.89: commas group by two before the last three digits; or
+        by three, as in the default.
         """
         return cls(lakhs=True)
 
     @classmethod
     def swiss(cls) -> Grammar:
-        """1'234.56: apostrophes group, straight or U+2019."""
+        """Return the grammar of 1'234.56: apostrophes group, straight or U+2019."""
         return cls(grouping="'\u2019")
 
     @classmethod
     def finance(cls) -> Grammar:
-        """For accounts and news of markets: ``(1,234)`` is -1234, and the code of a currency does not
-        hide the number behind it, ``USD1,700``, ``EUR50m``, ``Rs164``.
+        """Return the grammar for accounts and news of markets: ``(1,234)`` is -1234, and the code
+        of a currency does not hide the number behind it, ``USD1,700``, ``EUR50m``, ``Rs164``.
         """
         return cls(accounting=True, currency_codes=True)
 
     @classmethod
     def from_pattern(cls, pattern: str, grouping: str | None = ",") -> Grammar:
-        """A grammar given by a regular expression in the syntax of the ``regex`` package.
+        """Make a grammar of a regular expression in the syntax of the ``regex`` package.
 
         Every match is a number. If the expression has a group named ``number``, that group is the
         number and the rest is context. The number must read as an optional sign, digits with
@@ -213,7 +215,9 @@ class Grammar:
 
     @classmethod
     def from_dict(cls, options: dict[str, Any]) -> Grammar:
-        """The inverse of :meth:`to_dict`; unknown options are an error."""
+        """Make a grammar of the options that :meth:`to_dict` returned; unknown options are an
+        error.
+        """
         if not isinstance(options, dict):
             raise GrammarError(f"the options of a grammar are a dict, not {type(options).__name__}")
         known = {field.name for field in dataclasses.fields(cls)}
@@ -226,7 +230,7 @@ class Grammar:
 
 
 def separators_of(grammar: Grammar) -> str:
-    """The characters that group digits: the grammar's, and if there are any, the Arabic one."""
+    """Return the characters that group digits: the grammar's, and if there are any, the Arabic one."""
     return grammar.grouping + ARABIC_COMMA if grammar.grouping else ""
 
 
@@ -236,7 +240,9 @@ def _all_differ(characters: str) -> bool:
 
 
 def check_grammar(grammar: Any) -> Grammar:
-    """``grammar``, the one with that name, or the default for None; anything else is an error."""
+    """Return ``grammar``, the grammar with that name, or the default for None. Anything else is an
+    error.
+    """
     if isinstance(grammar, str) and grammar in NAMES:
         made: Grammar = getattr(Grammar, grammar)()
         return made
@@ -248,7 +254,7 @@ def check_grammar(grammar: Any) -> Grammar:
 
 
 def compile_pattern(pattern: str) -> Any:
-    """The compiled user pattern, checked."""
+    """Compile and check a user's pattern."""
     import regex
 
     try:

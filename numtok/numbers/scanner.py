@@ -97,7 +97,7 @@ class Rules(NamedTuple):
 
 
 def scan_columns(rows: TextRows, grammar: Grammar) -> Columns:
-    """The columns of all numbers in the rows."""
+    """Return the columns of all numbers in the rows."""
     text = rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]
     return _columns(text, rows.offsets - rows.offsets[0], rows.valid, rules_of(grammar))
 
@@ -124,7 +124,9 @@ def scan_short(text: bytes, rules: tuple[npt.NDArray[Any], ...]) -> list[list[in
 
 
 def rule_arrays(grammar: Grammar) -> tuple[npt.NDArray[Any], ...]:
-    """The rules in arrays alone, which are handed over several times as fast as tuples of them."""
+    """Return the rules as arrays alone, which are passed to a kernel several times as fast as
+    tuples of them.
+    """
     rules = rules_of(grammar)
     separators, *notation = rules.notation
     switches = [*notation, rules.signs, rules.leading, rules.accounting]
@@ -179,7 +181,7 @@ def _columns(
 
 
 def whole_rows(columns: Columns, rows: TextRows) -> npt.NDArray[np.bool_]:
-    """bool[rows]: which of the rows are one number, from end to end."""
+    """Return bool[rows]: which of the rows are one number, from end to end."""
     whole = np.zeros(len(rows), np.bool_)
     lengths = np.diff(rows.offsets)[columns.document]
     whole[columns.document[(columns.start == 0) & (columns.stop == lengths)]] = True
@@ -188,7 +190,7 @@ def whole_rows(columns: Columns, rows: TextRows) -> npt.NDArray[np.bool_]:
 
 @functools.lru_cache(maxsize=64)
 def rules_of(grammar: Grammar) -> Rules:
-    """The grammar for the compiled functions."""
+    """Return the grammar for the compiled functions."""
     decimal = np.uint8(ord(grammar.decimal))
     separators = np.array([*map(ord, separators_of(grammar))], np.int32)
     exponents = np.uint8(len(grammar.exponents) // 2 if grammar.exponent else 0)
@@ -203,7 +205,7 @@ def rules_of(grammar: Grammar) -> Rules:
 
 
 def _neighbours(grammar: Grammar) -> npt.NDArray[np.uint8]:
-    """uint8[65536]: what each character beside a number tells."""
+    """Return uint8[65536]: what each character beside a number tells."""
     classes = character_classes(grammar.unicode_digits)[: 1 << 16]
     table = np.zeros(1 << 16, np.uint8)
     table[(classes == OTHER) | (classes == BLOCKER)] = BEGINS | ENDS | NO_DIGIT
@@ -224,7 +226,7 @@ def _neighbours(grammar: Grammar) -> npt.NDArray[np.uint8]:
 
 @kernel
 def _scan(rows, rules, columns):  # type: ignore[no-untyped-def]
-    """(numbers, digits): how much of ``columns`` is filled."""
+    """Fill ``columns``, and return (numbers, digits), the counts that are filled."""
     text, classes = rows.text, rules.classes
     columns.digit_offsets[0] = 0
     count, filled = ZERO, ZERO  # unsigned, as places are: else they would be compared as floats
@@ -262,8 +264,8 @@ def _scan(rows, rules, columns):  # type: ignore[no-untyped-def]
 
 @inlined_kernel
 def _plain_number(rows, rules, at, start, stop, digits, filled):  # type: ignore[no-untyped-def]
-    """(end, digits, fraction digits, sign?) of the number whose first digit is at ``at``; the end
-    is 0 if it is at an edge of its document or its neighbours do not settle it.
+    """Return (end, digits, fraction digits, sign?) of the number whose first digit is at ``at``;
+    the end is 0 if it is at an edge of its document or its neighbours do not settle it.
 
     Sixteen digits are written, whatever their number: nobody could predict it.
     """
@@ -306,7 +308,7 @@ def _plain_number(rows, rules, at, start, stop, digits, filled):  # type: ignore
 
 @inlined_kernel
 def _told_before(rules, text, at):  # type: ignore[no-untyped-def]
-    """Flags of the character that ends at ``at``."""
+    """Return the flags of the character that ends at ``at``."""
     at -= ONE
     while text[at] & 0xC0 == 0x80:
         at -= ONE
@@ -315,7 +317,7 @@ def _told_before(rules, text, at):  # type: ignore[no-untyped-def]
 
 @inlined_kernel
 def _told_at(rules, text, at):  # type: ignore[no-untyped-def]
-    """Flags of the character at ``at``."""
+    """Return the flags of the character at ``at``."""
     if text[at] < 0x80:
         return rules.neighbours[text[at]]
     code, _ = decode(text, np.int64(at))
@@ -324,7 +326,7 @@ def _told_at(rules, text, at):  # type: ignore[no-untyped-def]
 
 @inlined_kernel
 def _copy_eight(text, at, digits, filled):  # type: ignore[no-untyped-def]
-    """Eight bytes of text as digits, in one load and one store."""
+    """Copy eight bytes of text as digits, in one load and one store."""
     word = eight_bytes(text, at) ^ np.uint64(0x3030303030303030)
     for k in range(EIGHT):
         digits[filled + k] = np.uint8(word >> (EIGHT * k))

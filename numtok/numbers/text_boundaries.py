@@ -160,7 +160,7 @@ def around(grammar: Grammar, texts: Sequence[str]) -> Around:
 
 
 def _walk(state: str, kinds: str, decimal: str) -> tuple[str, bool]:
-    """(the state after these characters, whether each number before them stays what it is)."""
+    """Return (the state after these characters, whether each number before them stays what it is)."""
     stays = True
     for kind in kinds:
         following = AFTER[state].get(kind, USUAL[kind])
@@ -178,9 +178,9 @@ def _shortened(kinds: str) -> str:
 
 
 def _shortened_word(run: re.Match[str]) -> str:
-    """Two letters that have the effect of the run: the first says whether an exponent or an escape
-    begins, the others whether they are hexadecimal, and whether all are ASCII. Up to three capitals
-    stay as many.
+    """Return two letters that have the effect of the run: the first says whether an exponent or an
+    escape begins, the other whether the rest are hexadecimal, and whether all are ASCII. Up to
+    three capitals stay as many.
     """
     first, others = run[0][0], run[0][1:]
     if len(others) < 3 and set(run[0]) <= set(CAPITALS):
@@ -192,7 +192,7 @@ def _shortened_word(run: re.Match[str]) -> str:
 
 @functools.lru_cache(maxsize=4)
 def _kinds(grammar: Grammar) -> npt.NDArray[np.uint8]:
-    """uint8[0x110000], the kind of each character, as its code in ASCII."""
+    """Return uint8[0x110000], the kind of each character, as its code in ASCII."""
     table = np.full(CODE_POINTS, ord(" "), np.uint8)
     if grammar.pattern is not None:
         return table

@@ -47,7 +47,7 @@ class AddedTokens(NamedTuple):
 
 
 def symbol_token(symbol: str) -> str:
-    """The token of a symbol that is no word of any vocabulary: ``[NUM:602]``."""
+    """Return the token of a symbol that is no word of any vocabulary: ``[NUM:602]``."""
     return f"[NUM:{symbol}]"
 
 
@@ -101,11 +101,13 @@ class Representation(ABC):
                 raise self.refused(f"{option}={value} must be from {low} to {high}")
 
     def refused(self, why: str) -> RepresentationError:
-        """An error of this representation."""
+        """Return the error for a wrong option of this representation."""
         return RepresentationError(f"{self.name}: {why}")
 
     def columns(self) -> dict[str, Column]:
-        """The columns that it writes with these options, by name, with their shapes."""
+        """Return the columns that the representation writes with these options, by name, with their
+        shapes.
+        """
         return {column.name: column for column in self.declared}
 
     @property
@@ -131,20 +133,21 @@ class Representation(ABC):
 
     @abstractmethod
     def fits(self, numbers: Numbers) -> Mask:
-        """bool[n]: which numbers it can hold, exactly or within its documented precision."""
+        """Return bool[n]: which numbers it can hold, exactly or within its documented precision."""
 
     def clipped(self, numbers: Numbers) -> Mask:
-        """bool[n]: which numbers ``encode`` replaces by the nearest it can hold."""
+        """Return bool[n]: which numbers ``encode`` replaces by the nearest it can hold."""
         return ~self.fits(numbers) if self.overflow == "clip" else np.zeros(len(numbers), np.bool_)
 
     def added_tokens(self, two_forms: bool) -> AddedTokens:
-        """The tokens that stand for numbers; with ``two_forms``, those that begin a number also
-        with a space before them.
+        """Return the tokens that stand for numbers; with ``two_forms``, those that begin a number
+        also with a space before them.
         """
         return AddedTokens()
 
     def plain_form(self, grammar: Grammar) -> PlainForm:
-        """Numbers as any program cuts them that reads a tokenizer.json.
+        """Return the form in which a program without numtok tokenizes numbers, from a
+        tokenizer.json.
 
         Raises:
             RepresentationError: if no such file can say it.
@@ -181,16 +184,16 @@ class SingleToken(Representation):
 
     @abstractmethod
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
-        """The columns, each of length n."""
+        """Encode numbers to columns, each of length n."""
 
     @abstractmethod
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
-        """The inverse of :meth:`encode`, as far as the representation holds the numbers."""
+        """Decode columns to numbers: the inverse of :meth:`encode`, as far as the representation
+        holds the numbers.
+        """
 
     def near_zero(self, numbers: Numbers) -> Mask:
-        """bool[n]: which numbers come out so near to zero, without being zero, that a model can
-        hardly tell.
-        """
+        """Return bool[n]: nonzero numbers whose encoding a model can hardly tell from that of zero."""
         return np.zeros(len(numbers), np.bool_)
 
     def added_tokens(self, two_forms: bool) -> AddedTokens:
@@ -203,8 +206,8 @@ class SingleToken(Representation):
         return {name: columns[name] for name in self.columns() if name in columns}
 
     def decode_prediction(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
-        """The numbers that digits or bits say, as a model chose them: arrays [n, ...] by the name
-        of their column.
+        """Return the numbers of predicted digits or bits: arrays [n, ...] by the name of their
+        column.
 
         None if there are none that say it to the last digit, so that only the model's float64 is
         left.
@@ -212,7 +215,7 @@ class SingleToken(Representation):
         return None
 
     def clip_to_representable(self, numbers: Numbers) -> Numbers:
-        """The numbers, each that it cannot hold replaced by the nearest that it can."""
+        """Return the numbers, each that cannot be held replaced by the nearest that can."""
         fits = self.fits(numbers)
         if fits.all():
             return numbers
@@ -271,28 +274,30 @@ class SpelledOut(Representation):
 
     @abstractmethod
     def encode(self, numbers: Numbers) -> Spelled:
-        """The symbols of each number, the brackets not included."""
+        """Encode each number to symbols, without the brackets."""
 
     @abstractmethod
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
-        """The inverse: each number as text; what is no number, as its symbols."""
+        """Decode symbols to the text of each number. Symbols that are no number are returned as
+        their strings.
+        """
 
     def encode_one(self, written: bytes, decimal: str) -> Symbols | None:
-        """:meth:`encode` for one number that is surely held, from how it is written alone; None if
-        that is not enough.
+        """Encode one number that is surely held, from its text alone; None if the text is not
+        enough.
         """
         return None
 
     def continuation(self, grammar: Grammar) -> Continuation | None:
-        """Which symbols may follow which, the brackets not included, in numbers that ``grammar``
-        reads; None if nothing is known of it.
+        """Return the automaton of the symbols of numbers that ``grammar`` reads, without the
+        brackets; None if nothing is known of it.
         """
         return None
 
     def reading(self, grammar: Grammar) -> Continuation | None:
-        """Which symbols a number has that begins at a known token, where nothing else tells its
-        end: unlike :meth:`continuation`, exponents may be of any length. None if
-        :attr:`marks_begin`.
+        """Return the automaton of the symbols of a number that begins at a known token, where
+        nothing else tells its end: unlike :meth:`continuation`, exponents may be of any length.
+        None if :attr:`marks_begin`.
         """
         return None
 
@@ -309,8 +314,8 @@ class SpelledOut(Representation):
         return self.alphabet if self.shares_vocabulary else tuple(map(symbol_token, self.alphabet))
 
     def token_strings_in(self, grammar: Grammar) -> tuple[str, ...]:
-        """:attr:`token_strings` in text of this grammar: its own marks, where numbers are tokens of
-        the text.
+        """Return :attr:`token_strings` in text of this grammar, with its own marks where numbers
+        are tokens of the text.
         """
         return self.token_strings
 
@@ -351,5 +356,5 @@ class SpelledOut(Representation):
         )
 
     def token_counts(self, numbers: Numbers) -> npt.NDArray[np.int64]:
-        """int64[n]: how many tokens each number becomes, the brackets included."""
+        """Return int64[n]: the tokens of each number, with the brackets."""
         return np.diff(self.encode(numbers).offsets) + 2 * self.bracketed

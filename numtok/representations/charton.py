@@ -101,17 +101,17 @@ class Scientific(SpelledOut):
 
     @abstractmethod
     def forms(self) -> list[list[range]]:
-        """The values that each field has in numbers other than zero; several such for one that
-        depends on another.
+        """Return the values that each field has in nonzero numbers; several such lists where one
+        field depends on another.
         """
 
     @abstractmethod
     def pack(self, minus: IntOrInts, mantissa: IntOrInts, power: IntOrInts) -> list[IntOrInts]:
-        """int64[n] each, or one number's, to the values of the fields, likewise."""
+        """Return the values of the fields: of n numbers, int64[n] each, or of one number."""
 
     @abstractmethod
     def unpack(self, values: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
-        """The inverse of :meth:`pack`."""
+        """Return sign, mantissa and power of the values of the fields: the inverse of :meth:`pack`."""
 
     @property
     def length(self) -> int:
@@ -155,7 +155,7 @@ class Scientific(SpelledOut):
         return range(low, high if self.base == 10 else low)  # to round may add to the power
 
     def encode_one(self, written: bytes, decimal: str) -> Symbols | None:
-        """By Python's decimals: ten times as fast for one."""
+        """Encode one number with Python's decimals, ten times as fast as :meth:`encode`."""
         if not written.isascii():
             return None
         plain = written.translate(None, BESIDE_DIGITS.replace(decimal.encode(), b""))
@@ -167,8 +167,8 @@ class Scientific(SpelledOut):
         return np.array([*map(operator.add, _first_symbols(self), values)], np.uint16)
 
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
-        """Each number as text; symbols that are no number, such as a mantissa alone, as they are,
-        one after the other.
+        """Decode symbols to the text of each number. Symbols that are no number, such as a mantissa
+        alone, are returned as their strings, one after the other.
         """
         whole = np.diff(spelled.offsets) == self.length
         places = spelled.offsets[:-1][whole][:, None] + np.arange(self.length)
@@ -191,11 +191,11 @@ class Scientific(SpelledOut):
         )
 
     def rounded(self, numbers: Numbers) -> tuple[Ints, Ints]:
-        """(mantissa of ``precision`` digits, or 0; power of its first digit), int64[n] each."""
+        """Return (mantissa of ``precision`` digits, or 0; power of its first digit), int64[n] each."""
         return decimals.rounded(numbers, self.precision)
 
     def numbers(self, minus: Ints, mantissa: Ints, power: Ints) -> Numbers:
-        """The numbers of a sign, a mantissa and the power of its first digit."""
+        """Return the numbers of a sign, a mantissa and the power of its first digit."""
         digits = decimals.split(mantissa, power - self.precision + 1)
         return Numbers.from_digits(minus == 1, *digits)
 
@@ -289,17 +289,17 @@ class Charton(Scientific):
         return tuple(map(_value, self.alphabet))
 
     def forms(self) -> list[list[range]]:
-        """All from those of the smallest number on."""
+        """Return all values, from those of the smallest number on."""
         smallest = self.pack(*np.array([[0], [10 ** (self.digits - 1)], [self.decades[0]]]))
         sizes = [self.sizes[field] for field in self.fields]
         return [[range(int(one[0]), size) for one, size in zip(smallest, sizes, strict=True)]]
 
     def rank(self, mantissa: IntOrInts) -> IntOrInts:
-        """0 for zero, 1 for the smallest other mantissa."""
+        """Return the rank of a mantissa: 0 for zero, 1 for the smallest other mantissa."""
         return (mantissa > 0) * (mantissa - self.n_mantissas // 9 + 1)
 
     def mantissa(self, rank: Ints) -> Ints:
-        """The inverse of :meth:`rank`."""
+        """Return the mantissa of a rank: the inverse of :meth:`rank`."""
         return np.where(rank > 0, rank + self.n_mantissas // 9 - 1, 0)
 
 
@@ -386,23 +386,23 @@ def _first_symbols(encoding: Scientific) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=16)
 def _rounding(digits: int) -> Context:
-    """To so many significant digits, halves to even."""
+    """Return a decimal context that rounds to so many significant digits, halves to even."""
     return Context(digits, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX)
 
 
 def in_base(values: IntOrInts, base: int, width: int) -> list[IntOrInts]:
-    """The last ``width`` digits of int64[n], or of one number, likewise, most significant first."""
+    """Return the last ``width`` digits of int64[n] or of one number, most significant first."""
     return [values // base**k % base for k in reversed(range(width))]
 
 
 def from_base(digits: Sequence[Ints], base: int) -> Ints:
-    """The inverse of :func:`in_base`."""
+    """Return the integers of digits: the inverse of :func:`in_base`."""
     return functools.reduce(lambda value, digit: value * base + digit, digits)
 
 
 @functools.lru_cache(maxsize=16)
 def _alphabet(encoding: Charton) -> tuple[str, ...]:
-    """The symbols, field by field."""
+    """Return the symbols, field by field."""
     count, decimal = encoding.digits, encoding.form == "decimal"
     written = () if DIGIT in encoding.fields else (0, *range(10 ** (count - 1), 10**count))
     mantissas = [f"{m:0{count}d}" for m in written]
@@ -427,7 +427,8 @@ def _alphabet(encoding: Charton) -> tuple[str, ...]:
 
 
 def _value(symbol: str) -> tuple[str, float] | None:
-    """Mantissas are compared with mantissas, exponents with exponents; a sign alone with nothing.
+    """Return the kind and the value of a symbol: mantissas are compared with mantissas, exponents
+    with exponents; a sign alone with nothing.
 
     ``-602E-1`` as a whole is a mantissa.
     """

@@ -77,13 +77,12 @@ def form(forms: Sequence[Column], axes: int) -> Column:
 
 
 def neutral(column: Column, length: int, like: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """[length, ...] of the fill, otherwise like ``like``, [n, ...]."""
+    """Return an array [length, ...] of the fill, otherwise like ``like``, [n, ...]."""
     return np.full((length, *like.shape[1:]), column.fill, like.dtype)
 
 
 def as_array(values: Any, forms: Sequence[Column]) -> npt.NDArray[Any]:
-    """Values of a stream in any form, lists or an array, as an array in which integers stay
-    integers.
+    """Convert values of a stream, lists or an array, to an array in which integers stay integers.
 
     NumPy makes floats of Python's integers where some are beyond int64, and of uint64 beside int64;
     a float has 53 of their bits. So integers of 64 bits without a sign, which a file may hold,

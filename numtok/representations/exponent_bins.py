@@ -110,7 +110,7 @@ class ExponentBins(SingleToken):
 
 @functools.lru_cache(maxsize=32)
 def _on_log_scale(n: int, low: float, high: float, centres: int) -> npt.NDArray[np.float64]:
-    """The edges, or 0 and the centres: low * (high / low)**(k / n) for k = 0 ..
+    """Return the edges, or 0 and the centres: low * (high / low)**(k / n) for k = 0 ..
 
     n, or for the halves between.
     """

@@ -87,7 +87,7 @@ class FloatBits(SingleToken):
             raise self.refused("reciprocal=True is for float64; take width=64 with it")
 
     def to_dict(self) -> dict[str, Any]:
-        """The options, ready for JSON; the later ones only if they are set, so that the fingerprint
+        """Return JSON-ready options; the later ones only if they are set, so that the fingerprint
         of data written before they existed stays the same.
         """
         return {
@@ -141,7 +141,7 @@ class FloatBits(SingleToken):
         return None if (bits := arrays.get("number_bits")) is None else self._numbers(bits)
 
     def _numbers(self, bits: npt.NDArray[Any]) -> Numbers:
-        """From words [n], or from bits [n, ...], which may be those of another width."""
+        """Return numbers of words [n], or of bits [n, ...], which may be those of another width."""
         if bits.ndim == 1:
             words = bits.astype(f"u{self.width // 8}", copy=False)
         else:
@@ -150,7 +150,7 @@ class FloatBits(SingleToken):
 
 
 def reciprocals(values: Floats) -> Floats:
-    """1/x, divided once: of ±0, and of what is too small, ±infinity."""
+    """Return 1/x, divided once; ±infinity for ±0 and for numbers that are too small."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.reciprocal(values)
 
@@ -160,12 +160,12 @@ def _words(values: Floats) -> Words:
 
 
 def to_bits(words: Words) -> npt.NDArray[np.uint8]:
-    """uint32[n] to uint8[n, 32], or uint64[n] to uint8[n, 64], most significant bit first."""
+    """Convert uint32[n] to uint8[n, 32], or uint64[n] to uint8[n, 64], most significant bit first."""
     octets = words.astype(f">u{words.itemsize}").view(np.uint8)
     return np.unpackbits(octets).reshape(len(words), 8 * words.itemsize)
 
 
 def from_bits(bits: npt.NDArray[np.uint8]) -> Words:
-    """The inverse of :func:`to_bits`."""
+    """Return the words of bits: the inverse of :func:`to_bits`."""
     octets = bits.shape[1] // 8
     return np.packbits(bits.reshape(-1)).view(f">u{octets}").astype(f"u{octets}")

@@ -108,7 +108,7 @@ class FloatDigits(Scientific):
         return minus, mantissa, np.where(below == 1, -power, power)
 
     def forms(self) -> list[list[range]]:
-        """No exponent is ``- 0``."""
+        """Return the values of the fields; the exponent of none is ``- 0``."""
         zero, other, any_digit = range(1), range(1, self.base), range(self.base)
         mantissa = [other, *[any_digit] * (self.mantissa_digits - 1)]
         last = self.exponent_digits - 1
@@ -127,7 +127,7 @@ class FloatDigits(Scientific):
         return mantissa, power
 
     def _digits(self, value: Decimal) -> tuple[int, int]:
-        """(mantissa, power of its first digit) of one number that is not negative."""
+        """Return (mantissa, power of its first digit) of one number that is not negative."""
         if not value:
             return 0, 0
         power = int(np.floor(value.adjusted() / np.log10(self.base)))

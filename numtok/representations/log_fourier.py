@@ -112,8 +112,8 @@ class LogFourier(SingleToken):
 
 
 def _logarithms(numbers: Numbers) -> tuple[Floats, Ints, Mask]:
-    """log10 of each magnitude as fraction, float64[n] in [0, 1], and decade, int64[n], both 0 for
-    zero; and whether it is zero, bool[n].
+    """Return log10 of each magnitude as fraction, float64[n] in [0, 1], and decade, int64[n], both
+    0 for zero; and whether it is zero, bool[n].
     """
     mantissa, decade = decimals.rounded(numbers, 18, down=True)
     zero = mantissa == 0

@@ -75,13 +75,13 @@ class NumeroLogic(SpelledOut):
         return digit_symbols.from_symbols(behind, memory.offsets_of(offsets[1:] - start))
 
     def continuation(self, grammar: Grammar) -> Continuation:
-        """Counts of at most :data:`MOST_WRITTEN`, and then so many digits."""
+        """Return the automaton of counts of at most :data:`MOST_WRITTEN`, and then so many digits."""
         return _continuation(grammar)
 
 
 @allocating_kernel
 def _with_counts(symbols, offsets):  # type: ignore[no-untyped-def]
-    """(symbols, offsets) with the counts and a colon in front of each number."""
+    """Return (symbols, offsets) with the counts and a colon in front of each number."""
     numbers = offsets.size - 1
     counts = np.zeros((numbers, 2), np.int64)  # before the point, and behind it
     pointed = np.zeros(numbers, np.int64)

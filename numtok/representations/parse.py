@@ -25,7 +25,9 @@ Representations: TypeAlias = (
 
 
 def from_dict(options: dict[str, Any]) -> Representation:
-    """The inverse of ``Representation.to_dict``; unknown names and options are an error."""
+    """Make the representation whose ``to_dict`` returned these options; unknown names and options
+    are an error.
+    """
     if not isinstance(options, dict):
         raise RepresentationError(
             "the options of a representation are a dict with a 'name', not"
@@ -43,7 +45,7 @@ def from_dict(options: dict[str, Any]) -> Representation:
 
 
 def parse(text: str, **options: Any) -> tuple[Representation, ...]:
-    """Representations from a list such as ``xval,fone:6,4,bits``, as the command line takes it.
+    """Parse a list of representations such as ``xval,fone:6,4,bits``, as the command line takes it.
 
     Args:
         text: names, each perhaps with integers after a colon, in the order of its ``positional``
@@ -85,7 +87,9 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
 def _parsed(
     kind: type[Representation], arguments: list[str], options: Mapping[str, Any]
 ) -> Representation:
-    """With what stands after its colon, and those of the options that it has."""
+    """Return the representation with the options after its colon, and with those of ``options``
+    that it has.
+    """
     meant: dict[str, Any] = {}
     positional = iter(kind.positional)
     for argument in arguments:
@@ -133,8 +137,8 @@ def needs_options(kind: type[Representation]) -> bool:
 
 
 def default_instances(kind: type[Representation]) -> list[Representation]:
-    """The one of a kind with no options, and its variants; none if it needs options, or numbers that
-    it is fitted to.
+    """Return the instance of a kind without options, and its variants; none if it needs options, or
+    numbers to be fitted to.
     """
     if needs_options(kind):
         return []
@@ -142,7 +146,7 @@ def default_instances(kind: type[Representation]) -> list[Representation]:
 
 
 def _options(kind: type[Representation]) -> dict[str, Any]:
-    """Names of the options, and whether each has to be given."""
+    """Return the names of the options, and whether each has to be given."""
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # every concrete one is a dataclass
     return {one.name: one.default is one.default_factory is dataclasses.MISSING for one in fields}
 
@@ -155,9 +159,9 @@ def _make(kind: type[Representation], options: dict[str, Any]) -> Representation
 
 
 def representations_of(numbers: Any) -> tuple[Representation, ...]:
-    """The representations that a user means by :data:`Representations`: some, one, names as on the
-    command line, or classes that need no options. RepresentationError for anything else, and for
-    representations that cannot be combined.
+    """Return the representations that a user means by :data:`Representations`: several, one, names
+    as on the command line, or classes that need no options. RepresentationError for anything else,
+    and for representations that cannot be combined.
     """
     if isinstance(numbers, str | Representation) or inspect.isclass(numbers):
         numbers = [numbers]
@@ -184,7 +188,9 @@ def _meant(given: Any) -> tuple[Representation, ...]:
 
 
 def check_combination(chosen: tuple[Representation, ...]) -> None:
-    """Representations that share ``[NUM]`` go together, once each; the others stand alone."""
+    """Check that representations can be combined: those that share ``[NUM]`` go together, once
+    each; the others stand alone.
+    """
     if not chosen:
         raise RepresentationError(
             f"no representation given; choose from {', '.join(REPRESENTATIONS)}"
@@ -208,8 +214,8 @@ def check_combination(chosen: tuple[Representation, ...]) -> None:
 def choose(
     numbers: Representations, overflow: str | None = None, compact: bool | None = None
 ) -> tuple[Representation, ...]:
-    """The representations, with ``overflow`` and ``compact`` for all of them that have such an
-    option. RepresentationError if they are none, cannot be combined, or hold every number while
+    """Return the representations, with ``overflow`` and ``compact`` for all of them that have such
+    an option. RepresentationError if they are none, cannot be combined, or hold every number while
     ``overflow`` is given.
     """
     chosen = representations_of(numbers)

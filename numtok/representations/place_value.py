@@ -128,8 +128,8 @@ class PlaceValue(AsWritten):
 
 @allocating_kernel
 def _mantissas_backwards(symbols, offsets):  # type: ignore[no-untyped-def]
-    """int64[symbols]: their order with each number's mantissa reversed, which is what stands after
-    the sign and before the exponent.
+    """Return int64[symbols]: their order with each number's mantissa reversed, which is what stands
+    after the sign and before the exponent.
     """
     order = np.arange(symbols.size)
     for i in range(offsets.size - 1):

@@ -79,7 +79,7 @@ class QuantileBins(SingleToken):
     def fit(
         cls, numbers: Numbers, n: int = 64, soft: bool = False, overflow: str = "text"
     ) -> QuantileBins:
-        """Bins whose edges are the quantiles 0, 1/n, … 1 of the numbers, equal ones once."""
+        """Return a copy whose edges are the quantiles 0, 1/n, … 1 of the numbers, equal ones once."""
         return cls(n, soft, (), overflow).fit_to(numbers.to_float64())
 
     @property
@@ -137,7 +137,7 @@ class QuantileBins(SingleToken):
         return numbers_from_floats(np.minimum(values, edges[bins + 1]), self.name)
 
     def _edges(self) -> Floats:
-        """float64[m + 1]."""
+        """Return float64[m + 1]."""
         if self.needs_fit:
             raise RepresentationError(
                 f"{self.name} has no edges yet: numtok.encode_files fits them to its input, and"

@@ -127,7 +127,9 @@ class Language:
         return Continuation(np.array(following, np.int16)[:, kind.reshape(-1)], ends)
 
     def _reached(self, state: int) -> frozenset[int]:
-        """The states in which it is at once: those that wait for a symbol, and the end."""
+        """Return the states that this state leads to without a symbol: those that wait for a
+        symbol, and the end.
+        """
         symbols, onward = self._states[state]
         if symbols is not None or state == self.END:
             return frozenset([state])
@@ -167,7 +169,7 @@ class Decimals(Language):
         self._separators = tuple(dict.fromkeys(marks))
 
     def number(self, exponent_digits: int | None = EXPONENT_DIGITS) -> Part:
-        """Any number; None: with any number of digits in its exponent."""
+        """Accept any number; with None, one with any number of digits in its exponent."""
         integer, fraction = self._integer(None), self._fraction(None)
         mantissas = [integer, self._mantissa(integer, fraction)]
         if self._grammar.leading_dot:
@@ -176,7 +178,7 @@ class Decimals(Language):
         return self._number(mantissas, before_exponent, exponent_digits)
 
     def counted(self, whole: int, fraction: int | None) -> Part:
-        """A number that has so many digits before its point, and behind it; None: no point."""
+        """Accept a number that has so many digits before its point, and behind it; None: no point."""
         integer, nothing = self._integer(whole), self.either()
         if fraction is None:
             return self._number([integer], nothing)
@@ -196,7 +198,9 @@ class Decimals(Language):
         before_exponent: Part,
         exponent_digits: int | None = EXPONENT_DIGITS,
     ) -> Part:
-        """With sign and exponent; of some mantissas only with an exponent."""
+        """Accept a number with sign and exponent; ``before_exponent`` is a mantissa that needs an
+        exponent.
+        """
         sign = self.maybe(self.mark("+-"))
         lengths = [None] if exponent_digits is None else range(1, exponent_digits + 1)
         powers = (self._run(length, self._left) for length in lengths)
@@ -214,7 +218,7 @@ class Decimals(Language):
         return self._mantissa(self.mark("."), self._run(count, left=True))
 
     def _integer(self, count: int | None) -> Part:
-        """So many digits, None for any number of them, with and without separators."""
+        """Accept so many digits, None for any number of them, with and without separators."""
         forms = [self._run(count, self._left)] if count != 0 else []
         for mark in self._separators:
             forms += self._separated(mark, count, 3, 0, 1 if self._points else None)
@@ -225,7 +229,9 @@ class Decimals(Language):
     def _separated(
         self, mark: str, count: int | None, size: int, least: int, most: int | None
     ) -> Iterator[Part]:
-        """Up to ``size`` digits, ``least`` to ``most`` times as many again, and three at the end."""
+        """Accept up to ``size`` digits, ``least`` to ``most`` times as many again, and three at the
+        end.
+        """
         separator = self.mark(mark)
         again = self._mantissa(separator, self._run(size, self._left))
         last = self._mantissa(separator, self._run(3, self._left))
@@ -241,7 +247,7 @@ class Decimals(Language):
             yield self._mantissa(begin, *[again] * low, *further, last)
 
     def _run(self, count: int | None, left: bool, nonzero: bool = False) -> Part:
-        """So many digits, None for any number of them, cut in groups from one side."""
+        """Accept so many digits, None for any number of them, cut in groups from one side."""
         size = self._group
         if count is None:
             full, last = self.many(self._digits(size)), range(1, size + 1)
@@ -253,7 +259,9 @@ class Decimals(Language):
         return self._mantissa(self._digits(sizes[0], nonzero), *map(self._digits, sizes[1:]))
 
     def _digits(self, count: int, nonzero: bool = False) -> Part:
-        """A symbol of so many digits, the first of which is not 0 if it is to be ``nonzero``."""
+        """Accept a symbol of so many digits, the first of which is not 0 if it is to be
+        ``nonzero``.
+        """
         return self.one(
             tuple(
                 symbol

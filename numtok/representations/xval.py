@@ -82,7 +82,7 @@ class XVal(SingleToken):
             raise self.refused(f"clip={self.clip} must be positive, or None for no clipping")
 
     def to_dict(self) -> dict[str, Any]:
-        """The options, ready for JSON; ``log`` only if it is set, so that the fingerprint of data
+        """Return JSON-ready options; ``log`` only if it is set, so that the fingerprint of data
         written before it existed stays the same.
         """
         options = super().to_dict()
@@ -125,7 +125,9 @@ class XVal(SingleToken):
         log: bool = False,
         counts: npt.NDArray[np.int64] | None = None,
     ) -> XVal:
-        """:meth:`fit` for float64[n], each of which occurs once or ``counts`` times, int64[n]."""
+        """Return a copy fitted to float64[n], each of which occurs once or ``counts`` times,
+        int64[n]: :meth:`fit` without numbers.
+        """
         if not (np.isfinite(target) and target > 0):
             raise RepresentationError(f"xval: target={target} must be a positive, finite number")
         if quantile is not None and not 0 < quantile <= 1:
@@ -163,11 +165,11 @@ class XVal(SingleToken):
         return min(math.expm1(min(largest * LN10, 709.7)), LARGEST) if self.log else largest
 
     def _logarithms(self, values: Floats) -> Floats:
-        """Sign · log10(1 + abs), float64[n]."""
+        """Return sign · log10(1 + abs), float64[n]."""
         return np.asarray(np.copysign(np.log1p(np.abs(values)) / LN10, values))
 
     def _scaled(self, numbers: Numbers) -> npt.NDArray[np.float32]:
-        """float32[n], not clipped; at scale 1 rounded once, from the decimal."""
+        """Return float32[n], not clipped; at scale 1 rounded once, from the decimal."""
         if self.scale == 1.0 and not self.log:
             return numbers.to_float32()
         values = numbers.to_float64()
@@ -201,8 +203,8 @@ class XVal(SingleToken):
         return np.asarray(beyond | (np.abs(self._scaled(numbers)) > np.float32(self.clip)))
 
     def near_zero(self, numbers: Numbers) -> Mask:
-        """bool[n]: which numbers are not zero, but after scaling so near to it that a model can
-        hardly tell: below ``VANISHING``.
+        """Return bool[n]: nonzero numbers that are below ``VANISHING`` after scaling, so that a
+        model can hardly tell them from zero.
         """
         small = np.abs(self._scaled(numbers)) < np.float32(VANISHING)
         return np.asarray(small & (numbers.to_float64() != 0))
@@ -267,5 +269,5 @@ def _largest_kept(magnitude: Floats, below: npt.NDArray[np.int64], target: float
 
 
 def _rounded_down(scale: float) -> float:
-    """To ``SCALE_DIGITS`` significant digits."""
+    """Round down to ``SCALE_DIGITS`` significant digits."""
     return float(Context(prec=SCALE_DIGITS, rounding=ROUND_DOWN).create_decimal(repr(scale)))

@@ -38,7 +38,7 @@ def register_lm_eval() -> None:
             self.policy = policy_named(policy)
 
         def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[Any]) -> list[list[str]]:
-            """(responses of a document) for each document."""
+            """Return (responses of a document) for each document."""
             return [[as_digits(one, self.policy) for one in responses] for responses in resps]
 
     def number_metric(

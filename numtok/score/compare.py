@@ -56,7 +56,7 @@ def equal(
 
 
 def answer_of(given: Value, policy: Policy) -> Answer | None:
-    """A text's final number, or a number as an answer.
+    """Read a text's final number as an answer, or take a number as one.
 
     Raises:
         NumtokError: for what is neither.
@@ -97,7 +97,7 @@ def leading_digits_right(value: Exact, wanted: Exact) -> float:
 
 
 def magnitude(value: Exact) -> tuple[int, int]:
-    """(sign, power of ten) of the first digit."""
+    """Return (sign, power of ten) of the first digit."""
     if not value:
         return 0, 0
     if isinstance(value, Decimal):
@@ -129,7 +129,7 @@ def value_pairs(found: Answer, wanted: Answer, policy: Policy) -> list[tuple[Exa
 
 
 def _readings(answer: Answer, policy: Policy) -> list[Exact]:
-    """The values that an answer may have."""
+    """Return the values that an answer may have."""
     if not answer.percent or policy.percent in ("ignore", "match"):
         return [answer.value]
     value = answer.value

@@ -105,7 +105,7 @@ POLICIES = MappingProxyType(
 
 
 def policy_named(policy: Policy | str) -> Policy:
-    """The policy, or the one of that name.
+    """Return the policy itself, or the policy of that name.
 
     Raises:
         NumtokError: if there is none.

@@ -161,7 +161,7 @@ class Statistics:
 
     @classmethod
     def merge(cls, parts: Iterable[Statistics]) -> Statistics:
-        """The sum of any number of them; of none, the statistics of no text."""
+        """Add up any number of statistics; without any, return the statistics of no text."""
         return functools.reduce(lambda one, other: one + other, parts, cls())
 
     def __eq__(self, other: object) -> bool:
@@ -191,7 +191,7 @@ class Statistics:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Statistics:
-        """The inverse of :meth:`to_json`.
+        """Read what :meth:`to_json` returned.
 
         Raises:
             InputError: for what :meth:`to_json` did not give.

@@ -44,7 +44,7 @@ class _Shape(NamedTuple):
 
 
 def count_surfaces(numbers: Numbers) -> dict[str, Ints]:
-    """The histograms of forms, marks and years, and of numbers that stand side by side."""
+    """Return the histograms of forms, marks and years, and of numbers that stand side by side."""
     told = numbers.text().dictionary_encode()
     which = memory.from_arrow(told.indices)
     shapes = [_shape(surface, numbers.decimal) for surface in told.dictionary.to_pylist()]
@@ -105,7 +105,7 @@ def _count_minus_after_word(numbers: Numbers) -> int:
 
 
 def _count_pairs(numbers: Numbers, digits: Any, side_by_side: Any) -> None:
-    """Numbers of one document with a space or an apostrophe between them, as in grouped ones."""
+    """Count numbers of one document with a space or an apostrophe between them, as in grouped ones."""
     there = np.where(digits >= 0, digits, -1 - digits)[1:]
     gap = numbers.start[1:] - numbers.stop[:-1]
     near = _same_document(numbers) & (gap >= 1) & (gap <= _WIDEST) & (there == 3)
@@ -118,7 +118,7 @@ def _count_pairs(numbers: Numbers, digits: Any, side_by_side: Any) -> None:
 
 
 def _count_joined(numbers: Numbers, digits: Any, side_by_side: Any) -> None:
-    """Numbers of one document with a comma between them, in running text."""
+    """Count numbers of one document with a comma between them, in running text."""
     text, offsets = numbers.rows.text, numbers.rows.offsets
     begin, end = offsets[numbers.document] + numbers.start, offsets[numbers.document] + numbers.stop
     comma = _same_document(numbers) & (numbers.start[1:] - numbers.stop[:-1] == 1)
@@ -140,5 +140,5 @@ def _count_joined(numbers: Numbers, digits: Any, side_by_side: Any) -> None:
 
 
 def _same_document(numbers: Numbers) -> npt.NDArray[np.bool_]:
-    """bool[n - 1]: whether the next number is in the same document."""
+    """Return bool[n - 1]: whether the next number is in the same document."""
     return np.asarray(numbers.document[1:] == numbers.document[:-1])

@@ -126,7 +126,7 @@ class NumberTokensInText(NamedTuple):
 
 
 def no_slots(numbers: Numbers) -> Slots:
-    """None of the numbers gets tokens of its own: their documents are encoded as they are."""
+    """Return slots that leave all numbers as text: their documents are encoded as they are."""
     return Slots.none(len(numbers.rows))
 
 
@@ -157,7 +157,9 @@ def number_tokens(
 def encode_between(
     engine: Engine, numbers: Numbers, in_text: NumberTokensInText, first: Representation
 ) -> tuple[Encoded, Columns]:
-    """(ids of the documents with the numbers in them, all columns of the representations)."""
+    """Encode the text between numbers: return (ids of the documents with the numbers in them, all
+    columns of the representations).
+    """
     encoded = engine.encode(numbers.rows, in_text.slots)
     if first.stays_text:
         return encoded._replace(positions=engine.first_tokens(encoded, numbers)), {}
@@ -172,7 +174,7 @@ def add_frame(
     frame: tuple[list[int], list[int]],
     per_token: Collection[str],
 ) -> tuple[Encoded, Columns]:
-    """With the special tokens of ``frame`` before and after each valid document; 0 there in the
+    """Add the special tokens of ``frame`` before and after each valid document; 0 there in the
     columns with one value per token.
     """
     before, after = frame
@@ -200,7 +202,7 @@ def assemble(
     described: pa.Schema,
     per_token: Collection[str],
 ) -> pa.RecordBatch:
-    """The record batch of a schema, all but its column ``text``."""
+    """Build the record batch of a schema, without its column ``text``."""
     if "text" in described.names:
         described = described.remove(described.get_field_index("text"))
     index = memory.empty(len(numbers), np.int32)
@@ -220,7 +222,7 @@ def assemble(
 def with_text(
     batch: pa.RecordBatch, texts: pa.Array, decoded: pa.Array, field: pa.Field
 ) -> pa.RecordBatch:
-    """With the texts that ids and number surfaces do not give back, because the source tokenizer
+    """Add the texts that ids and number surfaces do not give back, because the source tokenizer
     normalises; null for the others.
     """
     import pyarrow.compute as pc
@@ -249,7 +251,7 @@ def cores() -> int:
 
 
 def checked(threads: Any) -> int:
-    """The number of threads that is meant; ``None`` for as many as there are cores. InputError for
+    """Return the number of threads; ``None`` stands for as many as there are cores. InputError for
     anything else but a positive integer.
     """
     if threads is None:
@@ -264,7 +266,7 @@ def checked(threads: Any) -> int:
 
 @functools.lru_cache(maxsize=1)
 def _pool(process: int, threads: int) -> ThreadPoolExecutor:
-    """Threads that stay, with the memory they have touched; a fork has none of its parent's."""
+    """Return threads that stay, with the memory they have touched; a fork has none of its parent's."""
     return ThreadPoolExecutor(threads, f"numtok-encode-{process}")
 
 

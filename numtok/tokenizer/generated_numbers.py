@@ -61,7 +61,7 @@ class Reading(NamedTuple):
 def finalize(
     tokenizer: Tokenizer, reading: Reading, alone: Callable[[int], float], name: str = "the head"
 ) -> tuple[list[str], Streams]:
-    """The texts of n numbers, and every number stream (n, ...), as the model is shown them;
+    """Return the texts of n numbers, and every number stream (n, ...), as the model is shown them;
     RepresentationError for NaN. ``alone`` reads the value of number k once more, from its text
     without cache, padding or other rows: where float noise decides how a number is rounded.
     """
@@ -73,13 +73,13 @@ def finalize(
 
 
 def rounded(values: Floats) -> Floats:
-    """float64 (...) to :data:`DIGITS` significant digits; infinities and NaN stay."""
+    """Round float64 (...) to :data:`DIGITS` significant digits; infinities and NaN stay."""
     flat = [float(f"{value:.{DIGITS - 1}e}") for value in values.ravel()]
     return np.array(flat, np.float64).reshape(values.shape)
 
 
 def needs_reread(reading: Reading) -> npt.NDArray[np.bool_]:
-    """Bool (n,): whether float noise decides how a number is rounded."""
+    """Return bool (n,): whether float noise decides how a number is rounded."""
     if reading.bounds is None:
         return np.zeros(len(reading.values), np.bool_)
     low, high = rounded(reading.bounds).T  # (n,) each
@@ -87,8 +87,8 @@ def needs_reread(reading: Reading) -> npt.NDArray[np.bool_]:
 
 
 def _decimals(tokenizer: Tokenizer, reading: Reading, name: str) -> Numbers:
-    """The numbers as decimals that all representations of the tokenizer hold; magnitudes where one
-    of them does not carry the sign.
+    """Return the numbers as decimals that all representations of the tokenizer hold; magnitudes
+    where one of them does not carry the sign.
     """
     read = (one.decode_prediction(reading.streams) for one in _single(tokenizer.representations))
     numbers = next((numbers for numbers in read if numbers is not None), None)
@@ -101,7 +101,7 @@ def _decimals(tokenizer: Tokenizer, reading: Reading, name: str) -> Numbers:
 
 
 def held(representations: Sequence[Representation], numbers: Numbers) -> Numbers:
-    """The numbers, each replaced by one near it that all of the representations hold."""
+    """Return the numbers, each replaced by one near it that all of the representations hold."""
     # what one of them makes of a number may be more than another can hold
     for _ in representations:
         for representation in _single(representations):
@@ -114,7 +114,7 @@ def _single(representations: Sequence[Representation]) -> list[SingleToken]:
 
 
 def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> Streams:
-    """Every number stream (n, ...) of the tokenizer, as it gives them for the text."""
+    """Return every number stream (n, ...) of the tokenizer, as it gives them for the text."""
     streams: Streams = {"number_value": numbers.to_float64()}
     for representation in _single(tokenizer.representations):
         columns = representation.columns()
@@ -126,7 +126,9 @@ def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> Streams:
 
 
 def number_ids(tokenizer: Tokenizer) -> list[int]:
-    """The tokens that stand for a number or begin one; none if numbers are tokens of the text."""
+    """Return the tokens that stand for a number or begin one; none if numbers are tokens of the
+    text.
+    """
     plain, spaced = first_ids(tokenizer.tokens, tokenizer.spelling)
     return [*plain.tolist(), *spaced.tolist()]
 
@@ -134,9 +136,9 @@ def number_ids(tokenizer: Tokenizer) -> list[int]:
 def spelled(
     tokenizer: Tokenizer, ids: npt.NDArray[np.int64], before: Sequence[int] = ()
 ) -> dict[int, str]:
-    """The text of the numbers that are spelled out in int64[n] ids, by the place at which each
-    begins, in the marks of the grammar; what is no number, as its symbols. ``before`` are the ids
-    that they follow.
+    """Return the text of the numbers that are spelled out in int64[n] ids, by the place at which
+    each begins, in the marks of the grammar; what is no number, as its symbols. ``before`` are the
+    ids that they follow.
     """
     if tokenizer.spelling is None:
         return {}
@@ -163,8 +165,8 @@ def value_of(surface: str, grammar: Grammar) -> float:
 def continuation(
     tokenizer: Tokenizer, prompt: list[int], ids: list[int], surfaces: list[str]
 ) -> str:
-    """The text of the new ids; where decoders put spaces as they see fit, what they add to the
-    prompt.
+    """Return the text of the new ids; where decoders put spaces as they see fit, what they add to
+    the prompt.
     """
     given = surfaces if isinstance(tokenizer.representations[0], SingleToken) else None
     alone = tokenizer.decode(ids, given)
@@ -224,7 +226,7 @@ class PlaceTracker:
         return cls(tokenizer.tokens, first.order, rules, point)
 
     def step(self, ids: npt.ArrayLike) -> Ints:
-        """The places, int64 (rows,), of the tokens (rows,) just written."""
+        """Return the places, int64 (rows,), of the tokens (rows,) just written."""
         ids = np.asarray(ids)
         opens, point, inner, power = (np.isin(ids, one) for one in self._kinds)
         width = sum((np.isin(ids, one).astype(np.int64) for one in self._widths), 0 * ids)
@@ -272,7 +274,7 @@ class DecodeStream:
         self._words: tuple[set[int], set[int]] | None = None
 
     def step(self, tokenizer: Any, id: int | Sequence[int], number_value: Any = None) -> str | None:
-        """The text that is settled by one more id, or several; None if there is none.
+        """Return the text that is settled by one more id, or several; None if there is none.
 
         ``number_value`` is that of a number that is one token: a float, a ``Decimal`` or its text.
         Without values ``[NUM]`` shows as itself.
@@ -297,7 +299,7 @@ class DecodeStream:
         return self._settled(tokenizer, UNFINISHED)
 
     def finish(self, tokenizer: Any) -> str | None:
-        """The rest, if the last number or character is not whole; None if there is none."""
+        """Return the rest, if the last number or character is not whole; None if there is none."""
         return self._settled(tokenizer, None)
 
     def _settled(self, tokenizer: Any, unfinished: str | None) -> str | None:
@@ -361,7 +363,7 @@ class DecodeStream:
 
 
 def _value_ids(tokenizer: Tokenizer) -> set[int]:
-    """The ids of numbers that are one token."""
+    """Return the ids of numbers that are one token."""
     single = isinstance(tokenizer.representations[0], SingleToken)
     return set(number_ids(tokenizer)) if single else set()
 

@@ -103,8 +103,8 @@ class NumberFinder:
         return all(representation.carries_sign for representation in self.representations)
 
     def find(self, rows: TextRows, parse_special: bool = False) -> SelectedNumbers:
-        """The numbers that become tokens. RepresentationError for a number that a representation
-        with ``overflow="error"`` cannot hold.
+        """Return the numbers that become tokens. RepresentationError for a number that a
+        representation with ``overflow="error"`` cannot hold.
         """
         numbers, outside = self._written(rows, parse_special)
         report = EncodeReport(
@@ -125,7 +125,7 @@ class NumberFinder:
     def in_short_text(
         self, text: bytes, parse_special: bool = False
     ) -> list[tuple[int, int, bool]] | None:
-        """The numbers of :meth:`find` in one short text of valid UTF-8, and those that a
+        """Return the numbers of :meth:`find` in one short text of valid UTF-8, and those that a
         representation may not hold: (start, stop, whether all surely hold it) of each, without a
         sign that stays in the text; None if only :meth:`find` can tell.
         """
@@ -161,19 +161,23 @@ class NumberFinder:
         return numbers if keep.all() else numbers.select(keep)
 
     def held(self, rows: TextRows, parse_special: bool = False) -> tuple[Numbers, Mask]:
-        """The n numbers of the texts, and bool[n], which of them become tokens."""
+        """Return the n numbers of the texts, and bool[n], which of them become tokens."""
         numbers, _ = self._written(rows, parse_special)
         return numbers, self._held(numbers, EncodeReport())
 
     def _written(self, rows: TextRows, parse_special: bool) -> tuple[Numbers, Mask]:
-        """(the numbers outside of added tokens, which of those that ``scan`` finds they are)."""
+        """Return (the numbers outside of added tokens, which of those that ``scan`` finds they
+        are).
+        """
         scanned = scan(rows, self.grammar)
         outside = self._with_digits[parse_special].outside(scanned)
         numbers = scanned if outside.all() else scanned.select(outside)
         return numbers if self.carries_sign else numbers.without_sign(), outside
 
     def _held(self, numbers: Numbers, report: EncodeReport) -> Mask:
-        """bool[n]: which numbers all representations take; the others are counted, or an error."""
+        """Return bool[n]: which numbers all representations take; the others are counted, or an
+        error.
+        """
         keep = np.ones(len(numbers), np.bool_)
         for representation in self.representations:
             fits = representation.fits(numbers)
@@ -197,7 +201,7 @@ class NumberFinder:
 
 
 def _without_sign(text: bytes, start: int, stop: int) -> tuple[int, int]:
-    """:meth:`Numbers.without_sign` for one number: (start, stop)."""
+    """Return (start, stop) of one number as :meth:`Numbers.without_sign` does."""
     first = text[start]
     width = 1 if first in b"+-(" else 3 if first == 0xE2 else 0
     return start + width, stop - (first == 0x28)

@@ -45,7 +45,9 @@ def save(
 
 
 def _name_stock_class(folder: str | Path) -> None:
-    """For ``AutoTokenizer``. What transformers wrote before, such as a chat template, stays."""
+    """Name the class for ``AutoTokenizer``. What transformers wrote before, such as a chat
+    template, stays.
+    """
     path = Path(folder, CONFIG_FILE)
     before = {} if storage.is_url(folder) or not path.is_file() else read_json(path)
     stale = ("number_settings", "added_tokens_decoder")
@@ -72,8 +74,8 @@ def refuse_to_replace(folder: str | Path, overwrite: bool) -> None:
 
 @contextlib.contextmanager
 def fetched(source: Any) -> Iterator[Any]:
-    """The source, or, of what was saved to a URL, a copy on this machine: of the tokenizer.json,
-    and of what lies beside it.
+    """Yield the source, or a local copy of what was saved to a URL: the tokenizer.json, and what
+    lies beside it.
     """
     if not storage.is_url(source):
         yield source
@@ -109,8 +111,9 @@ def fingerprint_of(
     leading_space: str,
     with_form: bool = False,
 ) -> str:
-    """Equal for tokenizers that give equal ids, whatever a representation was called when they were
-    saved, and but for ``with_form``, be its columns dense or compact.
+    """Return a fingerprint that is equal for tokenizers that give equal ids, whatever a
+    representation was called when they were saved, and, unless ``with_form``, whether its columns
+    are dense or compact.
     """
     numbers = [one.identity() for one in representations]
     for told, one in zip(numbers, representations, strict=True):
@@ -157,7 +160,7 @@ def chosen(
     grammar: Grammar | str | None,
     leading_space: str | None,
 ) -> Chosen:
-    """The options that were given, else those of the saved source, else the defaults."""
+    """Return the options that were given, else those of the saved source, else the defaults."""
     saved = read_settings(source) or {}
     if numbers is None:
         numbers = saved_representations(saved) if saved else [XVal()]
@@ -169,7 +172,7 @@ def chosen(
 
 
 def read_settings(source: Any) -> dict[str, Any] | None:
-    """The numtok.json beside a saved tokenizer, or None; TokenizerError if damaged."""
+    """Return the numtok.json beside a saved tokenizer, or None; TokenizerError if damaged."""
     if not isinstance(source, str | Path):
         return None
     path = Path(source)
@@ -187,8 +190,8 @@ class _Settings(TypedDict):
 
 
 def check_settings(settings: Any, where: Any) -> dict[str, Any]:
-    """``settings``, if they are what :meth:`Tokenizer.saved_settings` makes; ``where`` they are
-    from is for the message.
+    """Return ``settings``, if they are what :meth:`Tokenizer.saved_settings` makes; ``where`` they
+    are from is for the message.
     """
     version = settings.get("format") if isinstance(settings, Mapping) else None
     if type(version) is int and version != SAVED_VERSION:

@@ -263,7 +263,7 @@ def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | No
 
 
 def _same(left: pa.Array, right: pa.Array) -> bool:
-    """Equal, not-a-number being equal to itself."""
+    """Whether two values are equal, not-a-number being equal to itself."""
     if not pa.types.is_floating(left.type):
         return bool(left.equals(right))
     import pyarrow.compute as pc
@@ -353,7 +353,7 @@ def _decoded_type(kind: pa.DataType) -> pa.DataType | None:
 
 
 def _decoded_bytes(column: pa.Array) -> npt.NDArray[np.int64]:
-    """int64[rows]: the bytes of the values that each row refers to."""
+    """Return int64[rows]: the bytes of the values that each row refers to."""
     values = column.values if is_list(column.type) else column
     lengths = np.append(_value_lengths(values.dictionary), 0)  # at least one, where all are null
     each = lengths[values.indices.fill_null(0).to_numpy(zero_copy_only=False)]
@@ -368,7 +368,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def _value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:
-    """int64[n]: the bytes of each value; 0 for values that are short anyway."""
+    """Return int64[n]: the bytes of each value; 0 for values that are short anyway."""
     if not is_bytes(values.type):
         return np.zeros(len(values), np.int64)
     if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
@@ -392,7 +392,7 @@ def too_long(what: str, longest: int, source: Source, line: int | None = None) -
 
 
 def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
-    """Slices of at most about ``batch_bytes`` of text; a longer document stays whole."""
+    """Yield slices of at most about ``batch_bytes`` of text. A longer document stays whole."""
     rows = len(batch.texts)
     if rows <= 1 or batch.texts.nbytes <= 2 * batch_bytes:
         yield batch

@@ -44,7 +44,8 @@ class Cells(NamedTuple):
     def column_of(
         self, document: npt.NDArray[np.integer[Any]], stop: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """int64[n]: in which of the k spans n numbers end; -1 for text that the template has itself.
+        """Return int64[n]: in which of the k spans n numbers end; -1 for text that the template has
+        itself.
 
         ``document``, ``stop``: the rows of the numbers, and where they end there.
         """

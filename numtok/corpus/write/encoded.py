@@ -83,7 +83,9 @@ class BatchWriter:
 
     @contextlib.contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """Refusals of the system as ``OutputError``, and the file in those of the sink."""
+        """Turn refusals of the system into ``OutputError``, and name the file in errors of the
+        sink.
+        """
         try:
             yield
         except BrokenPipeError:
