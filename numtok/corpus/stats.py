@@ -86,6 +86,11 @@ def corpus_stats(
 
     Raises:
         NumtokError: naming the file and row.
+
+    Example:
+        >>> import numtok
+        >>> numtok.corpus_stats("sample.jsonl").numbers
+        183
     """
     sources = find_inputs(inputs, input_format)
     check_formats(sources, text_unit, delimiter)

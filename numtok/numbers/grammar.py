@@ -111,6 +111,12 @@ class Grammar:
 
     Raises:
         GrammarError: for an option that cannot be used.
+
+    Example:
+        >>> import numtok
+        >>> grammar = numtok.Grammar(grouping="_")
+        >>> [number.text for number in numtok.extract("1,234 and 1_000", grammar)]
+        ['1', '234', '1_000']
     """
 
     grouping: str | None = ","
@@ -161,6 +167,11 @@ class Grammar:
     def data(cls) -> Grammar:
         """Return the grammar for JSON, CSV and code: a comma never groups, ``[100,200,300]`` is
         three numbers.
+
+        Example:
+            >>> import numtok
+            >>> [number.text for number in numtok.extract("[100,200]", numtok.Grammar.data())]
+            ['100', '200']
         """
         return cls(grouping=None)
 
@@ -168,6 +179,11 @@ class Grammar:
     def european(cls) -> Grammar:
         """Return the grammar of 1.234,56 and 1 234,56: a comma is the decimal mark; points and
         spaces group, no-break and thin ones too.
+
+        Example:
+            >>> import numtok
+            >>> numtok.extract("1.234,5 km", numtok.Grammar.european())[0].value
+            Decimal('1234.5')
         """
         return cls(grouping=". \u00a0\u2009\u202f", decimal=",")
 
@@ -187,6 +203,12 @@ class Grammar:
     def finance(cls) -> Grammar:
         """Return the grammar for accounts and news of markets: ``(1,234)`` is -1234, and the code
         of a currency does not hide the number behind it, ``USD1,700``, ``EUR50m``, ``Rs164``.
+
+        Example:
+            >>> import numtok
+            >>> numbers = numtok.extract("USD1,700 (12)", numtok.Grammar.finance())
+            >>> [str(number.value) for number in numbers]
+            ['1700', '-12']
         """
         return cls(accounting=True, currency_codes=True)
 
@@ -204,6 +226,12 @@ class Grammar:
 
         Raises:
             GrammarError: if the expression does not compile or matches the empty string.
+
+        Example:
+            >>> import numtok
+            >>> grammar = numtok.Grammar.from_pattern("[0-9]+[.][0-9]+")
+            >>> [number.text for number in numtok.extract("room 7 at 7.5 m", grammar)]
+            ['7.5']
         """
         return cls(grouping=grouping, pattern=pattern)
 

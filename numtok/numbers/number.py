@@ -14,6 +14,11 @@ class Number:
         text: the number as written.
         start, stop: its place in the text, in characters; ``stop`` is exclusive.
         value: the exact value.
+
+    Example:
+        >>> import numtok
+        >>> numtok.extract("pH 7.4")[0]
+        Number(text='7.4', start=3, stop=6, value=Decimal('7.4'))
     """
 
     text: str

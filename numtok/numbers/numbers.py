@@ -44,6 +44,16 @@ class Numbers:
         exponent: int64[n]; value = ±digits × 10**exponent.
         rows: the text they were found in.
         decimal: the decimal mark of that text, ``.`` or ``,``.
+
+    Example:
+        >>> import numtok
+        >>> numbers = numtok.scan(["1,234.50 of 2e3", "-7"])
+        >>> numbers.format().to_pylist()
+        ['1234.50', '2000', '-7']
+        >>> numbers.to_float64().tolist()
+        [1234.5, 2000.0, -7.0]
+        >>> numbers.document.tolist()
+        [0, 0, 1]
     """
 
     document: npt.NDArray[np.int32]

@@ -46,6 +46,11 @@ def scan(texts: Texts, grammar: Grammar | str | None = None) -> Numbers:
         InputError: for texts of another type or not valid UTF-8.
         GrammarError: if a user's pattern matches something that does not read as a decimal number,
             or takes longer for a text than any sensible one.
+
+    Example:
+        >>> import numtok
+        >>> numtok.scan(["from 5 to 10 km", "-3.20"]).text().to_pylist()
+        ['5', '10', '-3.20']
     """
     grammar = check_grammar(grammar)
     rows = TextRows.of(texts)

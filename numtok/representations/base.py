@@ -47,7 +47,12 @@ class AddedTokens(NamedTuple):
 
 
 def symbol_token(symbol: str) -> str:
-    """Return the token of a symbol that is no word of any vocabulary: ``[NUM:602]``."""
+    """Return the token of a symbol that is no word of any vocabulary: ``[NUM:602]``.
+
+    Example:
+        >>> symbol_token("602")
+        '[NUM:602]'
+    """
     return f"[NUM:{symbol}]"
 
 
@@ -229,7 +234,14 @@ class SingleToken(Representation):
 
 @dataclass(frozen=True, eq=False)
 class Spelled:
-    """n numbers as symbols."""
+    """n numbers as symbols.
+
+    Example:
+        >>> import numtok
+        >>> spelled = numtok.P10().encode(numtok.Numbers.parse(["1", "-2"]))
+        >>> spelled.offsets.tolist()
+        [0, 5, 10]
+    """
 
     symbols: Symbols  # uint16[total], indices into the representation's ``alphabet``
     offsets: npt.NDArray[np.int64]  # int64[n + 1]

@@ -313,6 +313,13 @@ class P10(Charton):
             and 1e-7 <= abs(x) < 1e9.
         form: ``"integer"``, −602 and E-1, or ``"decimal"``, −6.02 and e+1.
         overflow: for numbers outside the decades.
+
+    Example:
+        >>> import numtok
+        >>> p10 = numtok.P10()
+        >>> encoded = p10.encode(numtok.Numbers.parse(["-60.2"]))
+        >>> [p10.alphabet[symbol] for symbol in encoded.symbols]
+        ['-', '6', '0', '2', 'E-1']
     """
 
     name: ClassVar[str] = "p10"
@@ -331,7 +338,15 @@ class P10(Charton):
 
 @dataclass(frozen=True)
 class P1000(Charton):
-    """``- 602 E-1``: sign, mantissa, exponent. Options as of :class:`numtok.P10`."""
+    """``- 602 E-1``: sign, mantissa, exponent. Options as of :class:`numtok.P10`.
+
+    Example:
+        >>> import numtok
+        >>> p1000 = numtok.P1000()
+        >>> encoded = p1000.encode(numtok.Numbers.parse(["-60.2"]))
+        >>> [p1000.alphabet[symbol] for symbol in encoded.symbols]
+        ['-', '602', 'E-1']
+    """
 
     name: ClassVar[str] = "p1000"
     fields = (SIGN, MANTISSA, EXPONENT)
@@ -346,7 +361,15 @@ class P1000(Charton):
 
 @dataclass(frozen=True)
 class B1999(Charton):
-    """``-602 E-1``: signed mantissa, exponent. Options as of :class:`numtok.P10`."""
+    """``-602 E-1``: signed mantissa, exponent. Options as of :class:`numtok.P10`.
+
+    Example:
+        >>> import numtok
+        >>> b1999 = numtok.B1999()
+        >>> encoded = b1999.encode(numtok.Numbers.parse(["-60.2"]))
+        >>> [b1999.alphabet[symbol] for symbol in encoded.symbols]
+        ['-602', 'E-1']
+    """
 
     name: ClassVar[str] = "b1999"
     fields = (SIGNED, EXPONENT)
@@ -361,7 +384,15 @@ class B1999(Charton):
 
 @dataclass(frozen=True)
 class FP15(Charton):
-    """``-602E-1``: the whole number in one token. Options as of :class:`numtok.P10`."""
+    """``-602E-1``: the whole number in one token. Options as of :class:`numtok.P10`.
+
+    Example:
+        >>> import numtok
+        >>> fp15 = numtok.FP15()
+        >>> encoded = fp15.encode(numtok.Numbers.parse(["-60.2"]))
+        >>> [fp15.alphabet[symbol] for symbol in encoded.symbols]
+        ['-602E-1']
+    """
 
     name: ClassVar[str] = "fp15"
     fields = (WHOLE,)

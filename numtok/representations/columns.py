@@ -40,6 +40,11 @@ class Column:
             ``"dictionary"``, of the distinct values, which Parquet gives up by itself where there
             are many; ``"delta"``, differences, for what rises; ``"split"``, first bytes, second
             bytes and so on, for values alike in some.
+
+    Example:
+        >>> column = Column("number_bits", pa.uint8(), np.uint8, shape=(32,))
+        >>> str(column.type)
+        'extension<arrow.fixed_shape_tensor[value_type=uint8, shape=[32]]>'
     """
 
     name: str

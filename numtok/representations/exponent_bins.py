@@ -42,6 +42,12 @@ class ExponentBins(SingleToken):
         low, high: the range of magnitudes.
         overflow: for magnitudes outside the range, zero excepted (``"clip"``: the first or the last
             bin).
+
+    Example:
+        >>> import numtok
+        >>> numbers = numtok.Numbers.parse(["0", "0.001", "-1000"])
+        >>> numtok.ExponentBins().encode(numbers)["number_bin"].to_pylist()
+        [0, 21, 141]
     """
 
     n: int = 200

@@ -61,6 +61,13 @@ class FloatBits(SingleToken):
         reciprocal: put the 64 bits of 1/x after those of x, only with width 64. It is the quotient
             of the float64; for ±0, and magnitudes below 5.6e-309, it is ±infinity. The compact form
             stores x alone, from which the layer computes it.
+
+    Example:
+        >>> import numtok
+        >>> numbers = numtok.Numbers.parse(["-28.5"])
+        >>> bits = numtok.FloatBits().encode(numbers)["number_bits"].to_numpy_ndarray()
+        >>> "".join(map(str, bits[0]))
+        '11000001111001000000000000000000'
     """
 
     compact: bool = False

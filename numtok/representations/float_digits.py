@@ -50,6 +50,13 @@ class FloatDigits(Scientific):
         exponent_digits: E; exponents reach from -(b^E - 1) to b^E - 1.
         mantissa_digits: M, to which numbers are rounded, halves to even.
         overflow: for numbers beyond these exponents.
+
+    Example:
+        >>> import numtok
+        >>> floats = numtok.FloatDigits()
+        >>> encoded = floats.encode(numtok.Numbers.parse(["-60.2"]))
+        >>> [floats.alphabet[symbol] for symbol in encoded.symbols]
+        ['-', 'E+', '1', '6', '0', '2', '0']
     """
 
     base: int = 10

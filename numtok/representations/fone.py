@@ -69,6 +69,15 @@ class FoNE(SingleToken):
         overflow: for numbers with more digits (``"clip"``: the nearest with m and n digits; halves
             go to the even digit).
         chunk: the digits per chunk, or None for one tensor of all digits.
+
+    Example:
+        >>> import numtok
+        >>> numbers = numtok.Numbers.parse(["60.2"])
+        >>> numtok.FoNE(3, 2).encode(numbers)["number_fourier"].to_numpy_ndarray().shape
+        (1, 5, 2)
+        >>> digits = numtok.FoNE(3, 2, compact=True).encode(numbers)["number_digits"]
+        >>> digits.to_numpy_ndarray().tolist()
+        [[0, 2, 0, 6, 0]]
     """
 
     int_digits: int

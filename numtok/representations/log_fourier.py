@@ -48,6 +48,13 @@ class LogFourier(SingleToken):
             is decoded.
         overflow: for numbers below 1e-499, other than zero, or from 1e499 on (``"clip"``: the
             nearest magnitude that is held).
+
+    Example:
+        >>> import numtok
+        >>> numbers = numtok.Numbers.parse(["-60.2"])
+        >>> features = numtok.LogFourier(n_frequencies=8).encode(numbers)["number_log_fourier"]
+        >>> features.to_numpy_ndarray().shape
+        (1, 9, 2)
     """
 
     n_frequencies: int = 8

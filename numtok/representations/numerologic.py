@@ -44,7 +44,15 @@ COLON = len(digit_symbols.alphabet(1))
 
 @dataclass(frozen=True)
 class NumeroLogic(SpelledOut):
-    """``2 : 7 1``: the count of the digits, then the digits."""
+    """``2 : 7 1``: the count of the digits, then the digits.
+
+    Example:
+        >>> import numtok
+        >>> logic = numtok.NumeroLogic()
+        >>> encoded = logic.encode(numtok.Numbers.parse(["71"]))
+        >>> [logic.alphabet[symbol] for symbol in encoded.symbols]
+        ['2', ':', '7', '1']
+    """
 
     name: ClassVar[str] = "numerologic"
     order = "msd"

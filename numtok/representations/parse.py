@@ -27,6 +27,10 @@ Representations: TypeAlias = (
 def from_dict(options: dict[str, Any]) -> Representation:
     """Make the representation whose ``to_dict`` returned these options; unknown names and options
     are an error.
+
+    Example:
+        >>> from_dict({"name": "digits", "group": 2}).group
+        2
     """
     if not isinstance(options, dict):
         raise RepresentationError(
@@ -56,6 +60,10 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
     Raises:
         RepresentationError: for an unknown name or option, or representations that cannot be
             combined.
+
+    Example:
+        >>> [representation.name for representation in parse("fone:6,4,bits", overflow="clip")]
+        ['fone', 'bits']
     """
     if not isinstance(text, str):
         raise RepresentationError(
@@ -162,6 +170,10 @@ def representations_of(numbers: Any) -> tuple[Representation, ...]:
     """Return the representations that a user means by :data:`Representations`: several, one, names
     as on the command line, or classes that need no options. RepresentationError for anything else,
     and for representations that cannot be combined.
+
+    Example:
+        >>> [representation.name for representation in representations_of("xval,bits")]
+        ['xval', 'bits']
     """
     if isinstance(numbers, str | Representation) or inspect.isclass(numbers):
         numbers = [numbers]
@@ -190,6 +202,14 @@ def _meant(given: Any) -> tuple[Representation, ...]:
 def check_combination(chosen: tuple[Representation, ...]) -> None:
     """Check that representations can be combined: those that share ``[NUM]`` go together, once
     each; the others stand alone.
+
+    Example:
+        >>> import numtok
+        >>> check_combination((numtok.XVal(), numtok.FloatBits()))
+        >>> check_combination((numtok.XVal(), numtok.P10()))
+        Traceback (most recent call last):
+            ...
+        numtok.errors.RepresentationError: p10 stands alone; it cannot be combined with xval
     """
     if not chosen:
         raise RepresentationError(

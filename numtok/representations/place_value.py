@@ -60,6 +60,15 @@ class PlaceValue(AsWritten):
         seed: of the offsets, 0 to 2**63 - 1.
         brackets: whether ``[NUM]`` and ``[/NUM]`` stand around each number; without them, ``order``
             has to be ``"msd"``, as nothing tells such digits from those of the text.
+
+    Example:
+        >>> import numtok
+        >>> place = numtok.PlaceValue()
+        >>> encoded = place.encode(numtok.Numbers.parse(["-60.2"]))
+        >>> [place.alphabet[symbol] for symbol in encoded.symbols]
+        ['-', '6', '0', '.', '2']
+        >>> encoded.stream.tolist()
+        [0, 2, 1, 0, -1]
     """
 
     overflow: str = "text"

@@ -49,6 +49,12 @@ class QuantileBins(SingleToken):
         edges: the edges of the bins, rising, 2 to n + 1 of them; empty until ``numtok encode`` or
             :meth:`fit` has fitted them.
         overflow: for numbers below the first edge or above the last (``"clip"``: that edge).
+
+    Example:
+        >>> import numtok
+        >>> numbers = numtok.Numbers.parse(["1", "2", "3", "40", "50"])
+        >>> numtok.QuantileBins.fit(numbers, n=2).edges
+        (1.0, 3.0, 50.0)
     """
 
     n: int = 64
@@ -79,7 +85,7 @@ class QuantileBins(SingleToken):
     def fit(
         cls, numbers: Numbers, n: int = 64, soft: bool = False, overflow: str = "text"
     ) -> QuantileBins:
-        """Return a copy whose edges are the quantiles 0, 1/n, … 1 of the numbers, equal ones once."""
+        """Return bins whose edges are the quantiles 0, 1/n, … 1 of the numbers, equal ones once."""
         return cls(n, soft, (), overflow).fit_to(numbers.to_float64())
 
     @property

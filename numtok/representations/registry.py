@@ -157,6 +157,10 @@ def streams(per: str | None = None) -> dict[str, tuple[Column, ...]]:
 
     Args:
         per: only those with one value per ``"number"``, or per ``"token"``.
+
+    Example:
+        >>> sorted(streams("token"))
+        ['place_value']
     """
     return dict(_forms(tuple(REPRESENTATIONS.values()), per))
 

@@ -61,6 +61,12 @@ class XVal(SingleToken):
         log: take sign(x) · log10(1 + abs(x)) for the value.
         overflow: for values that are infinite as float32 (with ``log``, as float64), or not zero
             but zero as float32 (``"clip"``: the nearest that is held).
+
+    Example:
+        >>> import numtok
+        >>> numbers = numtok.Numbers.parse(["-60.5", "8"])
+        >>> numtok.XVal(scale=0.25).encode(numbers)["number_scaled"].to_pylist()
+        [-15.125, 2.0]
     """
 
     scale: float = 1.0
@@ -125,8 +131,8 @@ class XVal(SingleToken):
         log: bool = False,
         counts: npt.NDArray[np.int64] | None = None,
     ) -> XVal:
-        """Return a copy fitted to float64[n], each of which occurs once or ``counts`` times,
-        int64[n]: :meth:`fit` without numbers.
+        """Fit scale and clip to float64[n], each of which occurs once or ``counts`` times,
+        int64[n], as :meth:`fit` does for numbers.
         """
         if not (np.isfinite(target) and target > 0):
             raise RepresentationError(f"xval: target={target} must be a positive, finite number")

@@ -45,6 +45,12 @@ def equal(
 
     Raises:
         NumtokError: for a tolerance below 0 or a policy that does not exist.
+
+    Example:
+        >>> equal("The answer is 1,072 clips.", "1072")
+        True
+        >>> equal("about 3.14", "3.14159", tolerance=0.01)
+        True
     """
     chosen = policy_named(policy)
     found, wanted = answer_of(prediction, chosen), answer_of(target, policy_named(target_policy))
@@ -81,6 +87,10 @@ def answer_of(given: Value, policy: Policy) -> Answer | None:
 def digits_right(prediction: Answer, target: Answer) -> float:
     """Return the number of correct leading digits: minus log10 of the relative error (McCullough
     1998, "log relative error"), at least 0; infinite if the two are equal.
+
+    Example:
+        >>> round(digits_right(final_number("3.14"), final_number("3.14159")), 1)
+        3.3
     """
     return leading_digits_right(prediction.value, target.value)
 

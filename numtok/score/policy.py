@@ -54,6 +54,11 @@ class Policy:
 
     Raises:
         NumtokError: for a value that an option does not have.
+
+    Example:
+        >>> from numtok.score import final_number
+        >>> final_number("1.234,5 Euro", Policy(thousands="point")).value
+        Decimal('1234.5')
     """
 
     answer: str = "auto"

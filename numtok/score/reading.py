@@ -68,6 +68,11 @@ class Answer:
         percent: whether it is a percentage.
         currency: the currency as written, or an empty string.
         unit: the word after the number, or an empty string.
+
+    Example:
+        >>> answer = read_numbers("It rose by 2.5%.")[0]
+        >>> answer.value, answer.percent
+        (Decimal('2.5'), True)
     """
 
     value: Decimal | Fraction

@@ -52,6 +52,12 @@ class Statistics:
         tokens: what numbers cost, on a part of the texts.
         smallest, largest: the ends of the finite values, as float64; None without numbers.
         columns: magnitudes in each column, where a template made the texts of columns.
+
+    Example:
+        >>> import numtok
+        >>> statistics = numtok.Statistics.of_batch(["5 km and 10 km", "no number"])
+        >>> statistics.documents, statistics.numbers, statistics.units.counts
+        (2, 2, {'km': 2})
     """
 
     documents: int = 0
@@ -161,7 +167,14 @@ class Statistics:
 
     @classmethod
     def merge(cls, parts: Iterable[Statistics]) -> Statistics:
-        """Add up any number of statistics; without any, return the statistics of no text."""
+        """Add up any number of statistics; without any, return the statistics of no text.
+
+        Example:
+            >>> import numtok
+            >>> halves = [numtok.Statistics.of_batch([text]) for text in ("1 and 2", "3")]
+            >>> numtok.Statistics.merge(halves).numbers
+            3
+        """
         return functools.reduce(lambda one, other: one + other, parts, cls())
 
     def __eq__(self, other: object) -> bool:

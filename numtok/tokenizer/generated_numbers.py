@@ -258,6 +258,13 @@ class DecodeStream:
     Args:
         ids: a prompt, whose text is not given.
         skip_special_tokens: leave out special tokens; ``[NUM]`` is none.
+
+    Example:
+        >>> import numtok
+        >>> tokenizer = numtok.Tokenizer.from_pretrained(numbers="p10")
+        >>> stream = numtok.DecodeStream()
+        >>> [stream.step(tokenizer, int(token)) for token in tokenizer.encode("is 7 m").input_ids]
+        ['is', None, None, None, None, ' 7', ' m']
     """
 
     def __init__(self, ids: Sequence[int] | None = None, skip_special_tokens: bool = False) -> None:

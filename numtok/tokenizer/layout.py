@@ -234,6 +234,15 @@ def expand(batch: Batch) -> Batch:
 
     Raises:
         SchemaError: without numtok's metadata, or if a column is not of its type.
+
+    Example:
+        >>> import numtok
+        >>> tokenizer = numtok.Tokenizer.from_pretrained(numbers=numtok.FloatBits(compact=True))
+        >>> batch = tokenizer.encode_batch(["-28.5"])
+        >>> str(batch.schema.field("number_bits").type)
+        'list<item: uint32>'
+        >>> str(numtok.expand(batch).schema.field("number_bits").type)
+        'list<item: extension<arrow.fixed_shape_tensor[value_type=uint8, shape=[32]]>>'
     """
     if isinstance(batch, pa.Table):
         schema = expand(no_rows(batch.schema)).schema

@@ -46,6 +46,13 @@ class EncodeReport:
             by representation.
         numbers_by_column, left_by_column: of texts that a template made of columns: numbers that
             stand in the values of each column, and those of them that stay ordinary text.
+
+    Example:
+        >>> import numtok
+        >>> tokenizer = numtok.Tokenizer.from_pretrained(numbers=numtok.FoNE(3, 2))
+        >>> _, report = tokenizer.encode_with_report(["1 to 12345"])
+        >>> report.numbers, report.left_as_text
+        (2, {'fone': 1})
     """
 
     documents: int = 0
