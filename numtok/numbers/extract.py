@@ -1,8 +1,14 @@
 """Find the numbers of one text: ``extract``, and the grammar as one regular expression.
 
 A short text is read by that expression, so that nothing has to be compiled and Numba and Arrow need
-not be loaded. It is also what the fast scanner is tested against: written from the rules in
-:mod:`numtok.numbers.grammar`, whose letters A to D are used here, it knows nothing of bytes.
+not be loaded. It is the readable reference of the rules in :mod:`numtok.numbers.grammar`, whose
+letters A to D are used here, and knows nothing of bytes. The fast scanner is tested against it.
+
+The rules stand in four more places, each of which says why: compiled, in :mod:`numtok.numbers.rules`
+and the short way of :mod:`numtok.numbers.scanner`; for text and numbers that a model writes token by
+token, in :mod:`numtok.numbers.text_boundaries` and :mod:`numtok.representations.symbol_grammar`.
+``tests/support/grammar_examples.py`` has examples that all of them are held to, and says where they
+differ.
 """
 
 from __future__ import annotations

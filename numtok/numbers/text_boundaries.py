@@ -1,10 +1,28 @@
 """Text that may stand beside a number so that the number reads the same: rules A to D of
 :mod:`numtok.numbers.grammar` as an automaton, for text that is made piece by piece.
 
+The rules are said again here because a model writes text token by token: before a token is chosen,
+the automaton tells whether every number before it stays what it is, and whether a number may
+follow. :func:`numtok.extract` needs the whole text.
+
 A state is how the text ends, named by a text that ends so: ``N`` is a number, ``0`` other digits,
 ``a`` a letter. ``-`` is a sign and ``.`` a decimal mark that a number would begin with; in ``a-``
 and ``a.`` it would not. ``\\ab`` is a LaTeX command, ``\\u`` what may become an escape, ``$A`` a
 capital after a currency sign.
+
+The automaton, without what ``AFTER`` says of rarer characters; every state that has no arrow for a
+blank leads to the first one with it::
+
+    blank --number--> N --e-------> Ne --- - --> Ne-     text with digits may follow none of the N,
+      |               |-- . ------> N. --e-----> Ne      another number only N, and Nx
+      |               |-- , ------> N, --number--> N     (1,234 is one number: digits decide)
+      |               |-- ' ------> N'
+      |               |-- x ------> Nx --number--> N     10x6
+      |               +--letter---> Na --letter--> Na    5km
+      |--letter--> a --digit--> 0 --e--> 0e --- - --> 0e-    B2B: no number may follow these
+      |-- \\ --> \\ --letter--> \\a --letter--> \\ab --number--> N    \\pm5
+      |-- $ --> $ --capital--> $A --number--> N          $US5
+      +-- - or . --number--> N                           -5, .5; a- and a. are these after a letter
 
 Characters are of these kinds:
 

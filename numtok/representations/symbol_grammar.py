@@ -1,6 +1,24 @@
 """Automata of spelled-out numbers: :class:`Continuation`, a table of states and symbols;
 :class:`Language`, which builds one; and :class:`Decimals`, the numbers that a grammar reads (rule A
 of :mod:`numtok.numbers.grammar`), character by character or in groups of digits.
+
+The rule is said again here because a model writes numbers symbol by symbol: before a symbol is
+chosen, the automaton tells which ones lead to a number. :func:`numtok.extract` needs all of it. The
+numbers of the default grammar; in brackets the states in which a number may end::
+
+                   .                              0-9
+       +----------------------> (leading) -------------------+
+       |                                                     v
+    (begin) --0-9--> [integer] --- . ---> (point) --0-9--> [fraction]
+                        | , and             ^
+                        | 3 digits          | .
+                        v                   |
+                    [grouped] --------------+
+
+    [integer], [grouped], (point), [fraction] --- e or E ---> (exponent) --0-9--> [power]
+
+A sign may stand at (begin) and at (exponent), once. A comma may follow [integer] if that has at most
+three digits and is not 0, and [grouped] again; [power] has at most three digits.
 """
 
 from __future__ import annotations
