@@ -61,9 +61,10 @@ next: ## the core's tests on tokenizers 1.0, in .venv-next
 fuzz: $(DEV) ## mutate hostile inputs, TIME seconds for each kind (ARGS: kinds, --seed N); finds go to build/fuzz
 	$(BIN)/python tests/support/fuzz.py --time $(TIME) $(ARGS)
 
-check: $(DEV) ## lint, formatting and types
+check: $(DEV) ## lint, formatting, docstrings and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tests/support/docstrings.py
 	$(BIN)/mypy
 
 format: $(DEV) ## mend what the linter and the formatter can mend

@@ -1,5 +1,5 @@
-"""What is printed to people: progress, tables, warnings and errors. Nothing in it acts upon a
-terminal, and it speaks of options as the command line has them.
+"""Print to people: progress, tables, warnings and errors, without characters that act upon a
+terminal, and with options named as the command line has them.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ Row = tuple[str, str, str]  # label, figure, remark
 
 
 def shown(text: str) -> str:
-    """``text`` for a terminal, on one line: control characters as pictures (``␛``), what else acts
-    upon a terminal as ``\\u202e``.
+    """Escape ``text`` for a terminal, on one line: control characters as pictures (``␛``), what
+    else acts upon a terminal as ``\\u202e``.
     """
     return _ACTING.sub(lambda match: ascii(match[0])[1:-1], text.translate(_PICTURES))
 
 
 def all_shown(data: Any) -> Any:
-    """Data for JSON, with each text in it as :func:`shown`."""
+    """Return data for JSON, with each text in it as :func:`shown`."""
     if isinstance(data, dict):
         return {name: all_shown(value) for name, value in data.items()}
     if isinstance(data, list | tuple):
@@ -48,7 +48,7 @@ def all_shown(data: Any) -> Any:
 
 
 def in_options(message: str) -> str:
-    """A sentence of numtok with its ``overflow='text'`` as ``--overflow text``."""
+    """Rewrite a sentence of numtok with its ``overflow='text'`` as ``--overflow text``."""
 
     def option(found: re.Match[str]) -> str:
         value = "" if found[2] in ("True", "...") else f" {_for_a_shell(found[2])}"
@@ -58,13 +58,15 @@ def in_options(message: str) -> str:
 
 
 def _for_a_shell(value: str) -> str:
-    """A value as it is typed: in quotes where a shell would act upon it."""
+    """Return a value as it is typed: in quotes where a shell would act upon it."""
     bare = value.strip("'")
     return bare if re.fullmatch(r"[\w.,:=/+%-]*", bare) or bare == value else value
 
 
 def use_colour(stream: Any) -> bool:
-    """A terminal, unless NO_COLOR is set (https://no-color.org); FORCE_COLOR wins."""
+    """Whether to print in colour: on a terminal, unless NO_COLOR is set (https://no-color.org);
+    FORCE_COLOR wins.
+    """
     wanted = stream.isatty() and not os.environ.get("NO_COLOR")
     return bool(wanted or os.environ.get("FORCE_COLOR"))
 
@@ -81,14 +83,14 @@ def echo(line: str, err: bool = False, nl: bool = True) -> None:
 
 
 def discard(descriptor: int) -> None:
-    """What is still in the buffer goes nowhere, or Python would complain once more at the end."""
+    """Discard what is still in the buffer, or Python would complain once more at the end."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)
 
 
 def flush_or_discard() -> None:
-    """What is still in the buffer of standard output goes there, or nowhere."""
+    """Flush the buffer of standard output; discard it if that fails."""
     try:
         if sys.stdout is not None and not sys.stdout.closed:
             sys.stdout.flush()
@@ -97,12 +99,12 @@ def flush_or_discard() -> None:
 
 
 def print_error(message: str) -> None:
-    """``numtok: error: ...`` in red on stderr."""
+    """Print ``numtok: error: ...`` in red on stderr."""
     echo(click.style("numtok: error: ", fg="red", bold=True) + shown(message), err=True)
 
 
 def print_warning(message: str) -> None:
-    """``numtok: warning: ...`` in yellow on stderr, on one line."""
+    """Print ``numtok: warning: ...`` in yellow on stderr, on one line."""
     told = shown(in_options(" ".join(message.split())))
     echo(click.style("numtok: warning: ", fg="yellow", bold=True) + told, err=True)
 
@@ -148,7 +150,7 @@ def _figures(progress: Progress) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes in decimal units: ``87.6 MB``."""
+    """Format bytes in decimal units: ``87.6 MB``."""
     unit = 0
     while count >= 999.5 and unit < 3:
         count, unit = count / 1000, unit + 1
@@ -157,7 +159,7 @@ def size(count: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """``12 s``, ``3:05`` or ``2:03:05``."""
+    """Format seconds: ``12 s``, ``3:05`` or ``2:03:05``."""
     if seconds < 59.5:
         return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -166,17 +168,17 @@ def duration(seconds: float) -> str:
 
 
 def rate(count: float, seconds: float) -> str:
-    """``3.2 s, 87.6 MB/s``."""
+    """Format a duration and a speed: ``3.2 s, 87.6 MB/s``."""
     return f"{duration(seconds)}, {size(count / max(seconds, 1e-9))}/s"
 
 
 def counted(number: int, name: str) -> str:
-    """``1 number``, ``1,234 numbers``."""
+    """Format a count: ``1 number``, ``1,234 numbers``."""
     return f"{number:,} {name}{'s' * (number != 1)}"
 
 
 def print_table(rows: Sequence[Row], title: str, err: bool = False) -> None:
-    """Figures right-aligned between their labels and remarks."""
+    """Print figures right-aligned between their labels and remarks."""
     rows = all_shown(rows)
     labels, figures = max(len(row[0]) for row in rows), max(len(row[1]) for row in rows)
     echo(click.style(shown(title), bold=True), err)

@@ -1,5 +1,5 @@
-"""What encoded files become: ``numtok decode`` gives their text back; ``numtok export`` writes them,
-or a tokenizer, for programs without numtok.
+"""Convert encoded files: ``numtok decode`` gives their text back; ``numtok export`` writes them, or
+a tokenizer, for programs without numtok.
 """
 
 from __future__ import annotations

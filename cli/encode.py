@@ -265,7 +265,9 @@ def _warn_of_no_numbers(summary: Summary) -> None:
 
 
 def _summary(summary: Summary, numbers: Any, pack: int | None = None) -> Iterator[Row]:
-    """What it came to; ``numbers`` as asked for, ``pack`` the length of packed rows."""
+    """Yield the rows of the table printed at the end. ``numbers`` is the option as the user gave
+    it, ``pack`` the length of packed rows.
+    """
     if not isinstance(numbers, str):
         numbers = ",".join(representation.name for representation in summary.representations)
     skipped = f"{summary.skipped:,} left out, see {summary.quarantine}" if summary.skipped else ""
@@ -313,7 +315,9 @@ def _lost(summary: Summary) -> Iterator[Row]:
 
 
 def _fitted(fit: Fit) -> Iterator[Row]:
-    """What was fitted, what to, and how to encode other files with the same scale."""
+    """Yield a row for each fitted representation, with the options that give other files the same
+    scale.
+    """
     to = f"({fit.numbers:,} numbers of {fit.documents:,} documents)"
     if xval := fit.xval:
         effect = "there is no number but zero to fit it to"
@@ -325,7 +329,9 @@ def _fitted(fit: Fit) -> Iterator[Row]:
 
 
 def _time_taken(summary: Summary) -> str:
-    """How long it took, and how fast that was, if all of it was done now."""
+    """Return the duration of the run and its speed. A resumed run has no speed, as parts were done
+    before.
+    """
     if summary.resumed or not summary.seconds:
         return duration(summary.seconds) if summary.seconds else ""
     return f"{rate(summary.bytes, summary.seconds)}, without start-up"

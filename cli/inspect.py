@@ -132,7 +132,9 @@ def _of_file(
     tokenizer: str | None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Of an encoded one what is stored, of a corpus a document."""
+    """Return what is shown of a row of a file: the stored row of an encoded file, else a document
+    of a corpus.
+    """
     from numtok.corpus import row_viewer
 
     path = row_viewer.first_file(path, input_format)
@@ -187,7 +189,7 @@ def _from_stdin() -> str:
 
 
 def of_text(inspection: Inspection) -> dict[str, Any]:
-    """What is shown of a text."""
+    """Return what is shown of an inspected text."""
     numbers = []
     for one in inspection.numbers:
         place = f"{one.start}–{one.stop}"
@@ -214,7 +216,7 @@ def of_text(inspection: Inspection) -> dict[str, Any]:
 
 
 def of_row(row: StoredRow) -> dict[str, Any]:
-    """What is shown of a row of an encoded file."""
+    """Return what is shown of a row of an encoded file."""
     numbers = [{"text": text, "cells": [f"{first:,}"]} for text, first in row.numbers]
     where = f"row {row.row:,} of {shown(row.path)}"
     return {
@@ -229,7 +231,9 @@ def of_row(row: StoredRow) -> dict[str, Any]:
 
 
 def _periods(names: Sequence[str]) -> list[str]:
-    """The periods of FoNE's clocks, ``10⁻³`` to ``10⁶`` for ``fone:6,4``; none for other bases."""
+    """Return the periods of FoNE's clocks, ``10⁻³`` to ``10⁶`` for ``fone:6,4``; none for other
+    bases.
+    """
     from numtok.representations.parse import parse
 
     fone: Any = next((one for one in parse(",".join(names)) if one.name == "fone"), None)
@@ -265,7 +269,9 @@ def _view(
 
 
 def _value(name: str, value: Any) -> dict[str, Any]:
-    """One number's value in the column ``name`` as text; bits by field and phases as pairs besides."""
+    """Format a number's value in the column ``name`` as text, bits also by field, phases also as
+    pairs.
+    """
     import numpy as np
 
     array = np.asarray(value)
@@ -283,8 +289,8 @@ def _value(name: str, value: Any) -> dict[str, Any]:
 
 
 def _bit_fields(name: str, value: Any) -> list[str]:
-    """The bits of a value in the column ``name``, an array or a scalar of numpy, by field: sign,
-    exponent and mantissa of a float, or of several; none if they are no bits.
+    """Return the bits of a value in the column ``name``, an array or a scalar of numpy, by field:
+    sign, exponent and mantissa of a float, or of several; none if they are no bits.
     """
     from numtok.representations import streams
 
@@ -298,13 +304,13 @@ def _bit_fields(name: str, value: Any) -> list[str]:
 
 
 def _short(text: str, most: int = 32) -> str:
-    """The text on one line of at most so many characters, with its length if it is cut."""
+    """Return the text on one line of at most so many characters, with its length if it is cut."""
     text = shown(text)
     return text if len(text) <= most else f"{text[: most - 12]}…({len(text):,})"
 
 
 def _float(value: Any) -> str:
-    """The shortest decimal that reads back as the same float; ``12`` rather than ``12.0``."""
+    """Return the shortest decimal that reads back as the same float; ``12`` rather than ``12.0``."""
     return str(value).removesuffix(".0")
 
 
@@ -313,7 +319,9 @@ def _float(value: Any) -> str:
 
 
 def print_inspection(data: dict[str, Any], limit: int, colour: bool, width: int) -> None:
-    """Numbers first, then one block per representation; of a stored row also the file and the text."""
+    """Print numbers first, then one block per representation; of a stored row also the file and the
+    text.
+    """
     lines, numbers = [click.style(data["title"], bold=True)], data["numbers"]
     if "facts" in data:
         lines += [
@@ -342,7 +350,7 @@ def print_inspection(data: dict[str, Any], limit: int, colour: bool, width: int)
 
 
 def _aligned(rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """A table whose first line is a dim heading; its last column is cut where the line ends."""
+    """Return a table whose first line is a dim heading; its last column is cut where the line ends."""
     widths = [max(map(_columns_of, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
@@ -353,7 +361,7 @@ def _aligned(rows: Sequence[Sequence[str]], width: int) -> list[str]:
 
 
 def _token_lines(tokens: Sequence[Sequence[Any]], colour: bool, width: int) -> list[str]:
-    """Tokens as chips, or ended by bars without colour, wrapped; below them their places."""
+    """Yield tokens as chips, or ended by bars without colour, wrapped; below them their places."""
     has_places = any(place for *_, place in tokens)
     lines, upper, lower, used, shade = [], "", "", 0, 0
     for token, _, number, place in [*tokens, ("", 0, None, None)]:
@@ -371,7 +379,7 @@ def _token_lines(tokens: Sequence[Sequence[Any]], colour: bool, width: int) -> l
 
 
 def _columns_of(text: str) -> int:
-    """How many columns of a terminal the text takes."""
+    """Return the number of terminal columns that the text takes."""
     return sum(
         (unicodedata.east_asian_width(c) in "WF") + (not unicodedata.combining(c)) for c in text
     )

@@ -89,7 +89,7 @@ def _is_of_stdout(error: Exception) -> bool:
 
 
 def _told(error: Exception) -> str:
-    """The message for people."""
+    """Return the message for people."""
     from numtok import NumtokError
 
     if isinstance(error, NumtokError):
@@ -104,7 +104,7 @@ def _told(error: Exception) -> str:
 
 
 def _other_failures(error: Exception) -> list[str]:
-    """What is wrong with shards of a job other than the first that failed."""
+    """Return the errors of the job's failed shards, without the first, which is reported in full."""
     failures: dict[int, str] = getattr(error, "failures", {})
     return [f"shard {shard}: {failures[shard]}" for shard in sorted(failures)[1:FAILURES_TOLD]]
 
@@ -157,7 +157,7 @@ def _end(number: int, _: Any) -> None:
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script."""
     open_streams()
     for sent in ENDING:
         with contextlib.suppress(ValueError):  # not in the main thread

@@ -29,7 +29,9 @@ def write_page(data: dict[str, Any], path: str) -> None:
 
 
 def page(data: dict[str, Any], part: str = "") -> str:
-    """The page, with ``part`` at its end; nothing in the data can end the script that holds it."""
+    """Return the page, with ``part`` at its end; nothing in the data can end the script that holds
+    it.
+    """
     held = json.dumps(data)
     for character in "<>&":
         held = held.replace(character, f"\\u{ord(character):04x}")

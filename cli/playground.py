@@ -66,7 +66,9 @@ def playground(tokenizer: str | None, port: int, no_browser: bool) -> None:
 
 
 def server(port: int, tokenizer: str | None = None) -> ThreadingHTTPServer:
-    """The server of the page, which listens already; a tokenizer that cannot be used is an error."""
+    """Return the server of the page, which listens already; a tokenizer that cannot be used is an
+    error.
+    """
     from http.server import ThreadingHTTPServer
 
     from numtok.errors import OutputError
@@ -105,7 +107,9 @@ def _handler(html: str, policy: str) -> type[BaseHTTPRequestHandler]:
                 self._send(status, json.dumps(told), "application/json")
 
         def _is_for_us(self) -> bool:
-            """Not of a page from elsewhere, which could also give its own name our address."""
+            """Whether the request is from our page, not of a page from elsewhere, which could also
+            give its own name our address.
+            """
             host = self.headers.get("Host", "")
             ours = f"http://{host}"
             return bool(HOST.fullmatch(host)) and self.headers.get("Origin", ours) == ours
@@ -135,7 +139,7 @@ def _handler(html: str, policy: str) -> type[BaseHTTPRequestHandler]:
 
 
 def _page(tokenizer: str | None) -> tuple[str, str]:
-    """The page, and its policy: these scripts, and questions to this server."""
+    """Return the page, and its policy: these scripts, and questions to this server."""
     from numtok.numbers.grammar import NAMES
     from numtok.representations import REPRESENTATIONS
 
@@ -159,7 +163,7 @@ def _page(tokenizer: str | None) -> tuple[str, str]:
 
 
 def _told(body: bytes) -> tuple[int, dict[str, Any]]:
-    """Status and answer to a question; what is wrong with it as a sentence."""
+    """Return status and answer to a question; what is wrong with it as a sentence."""
     from numtok import NumtokError
 
     try:
@@ -176,7 +180,7 @@ _one_at_a_time = threading.Lock()
 
 
 def answer(asked: dict[str, Any]) -> dict[str, Any]:
-    """What ``numtok inspect`` shows of a text, and the command that does."""
+    """Return what ``numtok inspect`` shows of a text, and the command that does so."""
     from numtok.errors import RepresentationError
     from numtok.tokenizer.inspect import inspect_text
 
@@ -207,8 +211,8 @@ def command_of(
     grammar: str | None,
     overflow: str | None,
 ) -> str:
-    """A line for a shell that inspects the same. Characters that act upon a terminal when they are
-    pasted are written as numbers, for printf.
+    """Return a line for a shell that inspects the same. Characters that act upon a terminal when
+    they are pasted are written as numbers, for printf.
     """
     given = {"--tokenizer": tokenizer, "--grammar": grammar, "--overflow": overflow}
     options = [("--numbers", names) for names in numbers]

@@ -1,5 +1,5 @@
-"""What is done once, beforehand: ``numtok train``, a byte-level BPE tokenizer that has seen no digit;
-and ``numtok warm-up``, what a first run does for later ones.
+"""Prepare before encoding: ``numtok train``, a byte-level BPE tokenizer that has seen no digit; and
+``numtok warm-up``, what a first run does for later ones.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _texts(
     delimiter: str | None,
     text_column: str | None,
 ) -> Iterator[Any]:
-    """The texts of all inputs, with progress while they are read."""
+    """Yield the texts of all inputs, with progress while they are read."""
     from numtok.corpus.read.find import find_inputs
     from numtok.corpus.settings import EncodeSettings
     from numtok.corpus.summary import Run

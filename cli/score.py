@@ -62,7 +62,7 @@ def score(
 
 
 def _rows(file: str, *fields: str) -> Iterator[list[Any]]:
-    """The fields of each row."""
+    """Yield the fields of each row."""
     from numtok.errors import InputError
 
     rows: Iterable[tuple[int, Any]]
@@ -98,7 +98,7 @@ def _decimal(literal: str) -> Decimal | str:
 
 
 def _field(row: Any, path: str, file: str, number: int) -> Any:
-    """What lies at ``a.0.b``; text or a number."""
+    """Return the value at ``a.0.b``, a text or a number."""
     from numtok.errors import InputError
 
     value = row

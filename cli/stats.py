@@ -90,7 +90,7 @@ def stats(
 
 
 def shown_report(report: Report, source: str) -> dict[str, Any]:
-    """What the page and the terminal show."""
+    """Return what the page and the terminal show of a report."""
     of, told = report.statistics, report.to_text()
     told |= {
         "kind": "stats",
@@ -109,7 +109,9 @@ def shown_report(report: Report, source: str) -> dict[str, Any]:
 
 
 def print_report(data: dict[str, Any]) -> None:
-    """All sections, the recommendation at the end; before all, that another grammar is wanted."""
+    """Print all sections, the recommendation at the end; before all, that another grammar is
+    wanted.
+    """
     charts = {table["name"]: table for table in data["charts"]}
     if data["grammar"]:
         _title("another grammar")
@@ -143,7 +145,7 @@ def _print_wrapped(text: str) -> None:
 
 
 def _print_bars(table: dict[str, Any]) -> None:
-    """A bar per row that holds something, its second count light."""
+    """Return a bar per row that holds something, its second count light."""
     rows = [row for row in table["rows"] if sum(row[1:])]
     most, labels = max(sum(row[1:]) for row in rows), max(len(row[0]) for row in rows)
     _title(f"{table['name'].lower()}, {table['label']}")
@@ -156,7 +158,7 @@ def _print_bars(table: dict[str, Any]) -> None:
 
 
 def _print_losses(rows: list[list[str]]) -> None:
-    """The names on the left, the figures right-aligned below their headings."""
+    """Return the names on the left, the figures right-aligned below their headings."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     _title("representations: what becomes of the numbers; tokens and bytes per number")
     for place, (name, *cells) in enumerate(rows):

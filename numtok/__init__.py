@@ -75,7 +75,7 @@ __all__ = sorted(_FOUND_IN)
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, from where it is, or the version."""
+    """Return a public name, from where it is, or the version."""
     if name == "__version__":
         return _version()
     if name not in _FOUND_IN:

@@ -22,6 +22,14 @@ class NumtokError(Exception):
         row: of the file, counted as the message says.
         document: 0-based, among the texts or rows that the call was given.
         byte, character: 0-based, in the document.
+
+    Example:
+        >>> import numtok
+        >>> try:
+        ...     numtok.FoNE(0, 0)
+        ... except numtok.NumtokError as error:
+        ...     print(error)
+        fone: int_digits=0, frac_digits=0 must not be negative, nor both 0, nor above 4096 together
     """
 
     def __init__(
@@ -90,8 +98,8 @@ class InputError(NumtokError, ValueError):
 
 
 class MissingInputError(InputError):
-    """What must be there before any row is read: the file, access to it, the column asked for. No
-    row is to blame, so ``on_error="skip"`` leaves nothing out for it.
+    """An input that must be there before any row is read is missing: the file, access to it, the
+    column asked for. No row is to blame, so ``on_error="skip"`` does not skip it.
     """
 
 

@@ -31,8 +31,8 @@ _LONGEST_NAME = 180  # bytes; file systems allow 255, and host, number and rando
 
 @contextlib.contextmanager
 def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
-    """An unbuffered file under a temporary name: it gets its own, or goes to its URL, when the
-    context ends well, else it is removed.
+    """Open an unbuffered file under a temporary name. When the context ends well it gets its own
+    name, or goes to its URL; else it is removed.
 
     Forcing what is written to the disk is left to the writer. A link is followed: the file it names
     is replaced. OutputError if there is no folder for it; the file exists and ``overwrite`` is not
@@ -128,7 +128,7 @@ def _is_special(path: Path) -> bool:
 
 
 def _prefix(target: Path) -> str:
-    """What the temporary names for this target on this machine begin with."""
+    """Return the prefix of the temporary names for this target on this machine."""
     name = target.name
     if len(os.fsencode(name)) > _LONGEST_NAME:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
@@ -140,7 +140,7 @@ def _host() -> str:
 
 
 def _create(target: Path) -> tuple[Path, int]:
-    """A new temporary file and its descriptor, which holds the lock until it is closed."""
+    """Return a new temporary file and its descriptor, which holds the lock until it is closed."""
     while True:
         name = f"{_prefix(target)}{os.getpid()}-{secrets.token_hex(6)}.tmp"
         temporary = target.with_name(name)

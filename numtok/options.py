@@ -47,9 +47,9 @@ def _plain(value: Any) -> Any:
 
 
 def conform(content: Any, kind: type[Kind], where: str, error: type[Exception]) -> Kind:
-    """What was read from a file, as the dataclass or ``TypedDict`` that declares its fields and
-    their types; a ``ValueError`` of the class's own check is told in the same way. error that names
-    the file, the field, and what it should be.
+    """Convert what was read from a file to ``kind``, a dataclass or ``TypedDict`` that declares the
+    fields and their types. Raises ``error`` with the file, the field and what it should be; a
+    ``ValueError`` that the dataclass itself raises becomes such an error too.
     """
     import msgspec
 

@@ -62,7 +62,7 @@ def normalized(path: str | Path) -> str:
 
 
 def join(folder: str | Path, name: str) -> str:
-    """A place in a folder."""
+    """Return the path or URL of a name in a folder."""
     return f"{str(folder).rstrip('/')}/{name}" if is_url(folder) else os.path.join(folder, name)
 
 
@@ -80,7 +80,7 @@ def _scheme(url: str) -> str:
 
 
 def _system(url: str) -> tuple[Any, str]:
-    """(what speaks with the store, the path in it); one for all threads of a process."""
+    """Return (what speaks with the store, the path in it); one for all threads of a process."""
     try:
         import fsspec
     except ImportError as error:
@@ -114,7 +114,9 @@ def _system(url: str) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def _told(url: str, doing: str = "read") -> Iterator[None]:
-    """InputError, OutputError naming the URL, what is wrong, and the way out."""
+    """Turn errors of a store into InputError or OutputError, with the URL, what is wrong, and the
+    way out.
+    """
     try:
         yield
     except NumtokError:
@@ -146,14 +148,16 @@ def _refusal(url: str, error: Exception, doing: str) -> NumtokError:
 
 
 def _root(error: BaseException) -> BaseException:
-    """What went wrong: whatever HTTP has to say, fsspec calls it missing."""
+    """Return the cause of an error of fsspec, which reports every failure of HTTP as a missing
+    file.
+    """
     cause = error.__cause__
     hidden = cause is not None and type(cause).__module__.startswith("aiohttp")
     return cause if cause and hidden and isinstance(error, FileNotFoundError) else error
 
 
 def _answer(error: BaseException) -> int:
-    """The status that HTTP answered with, whatever the package calls it; 0 if unknown."""
+    """Return the status that HTTP answered with, whatever the package calls it; 0 if unknown."""
     for holder in (error, getattr(error, "response", None)):
         for name in ("status", "status_code", "code"):
             if isinstance(value := getattr(holder, name, None), int):
@@ -167,7 +171,7 @@ def _is_missing(error: BaseException) -> bool:
 
 
 def changed(url: str) -> MissingInputError:
-    """What is told of an object that is no longer the one that was opened."""
+    """Return the error for an object that was replaced after it was opened."""
     return MissingInputError(
         "changed while it was read; put it back, or begin anew once it stays as it is", url
     )
@@ -178,8 +182,8 @@ def changed(url: str) -> MissingInputError:
 
 
 class Status(NamedTuple):
-    """What is known of a place: bytes, if the store knows; a tag that changes with the content;
-    whether it is a folder.
+    """State of a path: its size in bytes, or None if the store does not say; a tag that changes
+    with the content; whether it is a folder.
     """
 
     size: int | None
@@ -188,7 +192,7 @@ class Status(NamedTuple):
 
 
 def _if_there(url: str, ask: Callable[[Any, str], Answer]) -> Answer | None:
-    """The answer; None if there is nothing, and not if the store cannot be asked."""
+    """Return the answer; None if there is nothing, and not if the store cannot be asked."""
     system, path = _system(url)
     with _told(url):
         system.invalidate_cache()
@@ -207,7 +211,7 @@ def _info(system: Any, path: str) -> Status:
 
 
 def status(path: str | Path) -> Status | None:
-    """What there is now; None if there is nothing."""
+    """Return the state of a path; None if nothing is there."""
     if is_url(path):
         return _if_there(str(path), _info)
     try:
@@ -230,13 +234,15 @@ def is_folder(path: str | Path) -> bool:
 
 
 def size(path: str | Path) -> int | None:
-    """Bytes of a file; None if it is not there."""
+    """Return the bytes of a file; None if it is not there."""
     found = status(path)
     return None if found is None else found.size
 
 
 def names(folder: str | Path) -> list[str]:
-    """What is right below a folder, sorted; nothing if it is not there."""
+    """Return the sorted names of the files and folders in a folder; empty if there is no such
+    folder.
+    """
     if not is_url(folder):
         with contextlib.suppress(FileNotFoundError):
             return sorted(os.listdir(folder))
@@ -250,7 +256,7 @@ def names(folder: str | Path) -> list[str]:
 
 
 def files_below(url: str, pattern: bool = False) -> dict[str, int | None]:
-    """The URLs of all files below a folder, or of a pattern, sorted, with their bytes."""
+    """Return the URLs of all files below a folder, or of a pattern, sorted, with their bytes."""
     root = re.split(r"[*?\[]", url)[0].rpartition("/")[0] if pattern else url.rstrip("/")
     inner = len(_system(root)[1].rstrip("/"))
 
@@ -273,7 +279,7 @@ def same_file(path: str | Path, other: str | Path) -> bool:
 
 
 def each(ask: Callable[[Item], Answer], items: Iterable[Item], remotely: bool) -> list[Answer]:
-    """The answer about each item; about those of a store several at once."""
+    """Yield the answer about each item; a store is asked about several items at once."""
     if not remotely:
         return list(map(ask, items))
     with ThreadPoolExecutor(AT_ONCE, "numtok-store") as pool:
@@ -327,14 +333,16 @@ class RemoteFile(io.RawIOBase):
 
 
 def open_file(path: str | Path, block: int | None = None) -> BinaryIO:
-    """Opened for reading; ``block`` bytes of an object are read at once, if that is given."""
+    """Open a file or an object for reading; ``block`` bytes of an object are read at once, if that
+    is given.
+    """
     if is_url(path):
         return RemoteFile(str(path), block)  # type: ignore[return-value]  # a raw file is enough
     return open(path, "rb")
 
 
 def for_arrow(path: str | Path, block: int | None = None) -> Any:
-    """What Arrow opens: the path, or an open object."""
+    """Return what Arrow can open: a local path as it is, a URL as an open file."""
     if not is_url(path):
         return path
     import pyarrow as pa
@@ -343,13 +351,13 @@ def for_arrow(path: str | Path, block: int | None = None) -> Any:
 
 
 def read_object(url: str) -> bytes | None:
-    """All of a small object; None if there is none."""
+    """Return all of a small object; None if there is none."""
     return _if_there(url, lambda system, path: bytes(system.cat_file(path)))
 
 
 @contextlib.contextmanager
 def fetched(folder: str, wanted: Sequence[str]) -> Iterator[Path]:
-    """A folder of this machine with copies of those of the files that there are."""
+    """Yield a local folder with copies of those of the files that exist."""
     with tempfile.TemporaryDirectory(prefix="numtok-") as local:
         for name in wanted:
             if is_file(join(folder, name)):
@@ -363,7 +371,9 @@ def fetched(folder: str, wanted: Sequence[str]) -> Iterator[Path]:
 
 
 def _writable(url: str) -> tuple[Any, str]:
-    """As ``_system``; OutputError for a store that is for reading only."""
+    """Return the file system and the path of a URL, as ``_system`` does. OutputError for a
+    read-only store.
+    """
     if _scheme(url) in ("http", "https"):
         raise OutputError(
             f"cannot write {url}: {_scheme(url)}:// is for reading; write to a path, or to a"
@@ -373,7 +383,7 @@ def _writable(url: str) -> tuple[Any, str]:
 
 
 def check_writable(url: str) -> None:
-    """OutputError for a store that is for reading only."""
+    """Raise OutputError for a read-only store."""
     _writable(url)
 
 
@@ -386,9 +396,9 @@ def write_object(url: str, content: bytes) -> None:
 
 @contextlib.contextmanager
 def new_object(url: str, overwrite: bool) -> Iterator[BinaryIO]:
-    """A nameless file of this machine, gone with the process at the latest, which is put under the
-    URL as a whole when the context ends well. OutputError if there is an object and ``overwrite``
-    is not set, or the store refuses.
+    """Open a nameless local file, gone with the process at the latest, whose content is put under
+    the URL as a whole when the context ends well. OutputError if there is an object and
+    ``overwrite`` is not set, or the store refuses.
     """
     system, path = _writable(url)
     _refuse_existing(url, overwrite)
@@ -416,7 +426,7 @@ def _refuse_existing(url: str, overwrite: bool) -> None:
 
 
 def _upload(system: Any, path: str, content: BinaryIO) -> None:
-    """In parts, one of which is in memory; what was begun is abandoned if it fails."""
+    """Upload in parts, one of which is in memory. What was begun is abandoned if it fails."""
     target = system.open(path, "wb", block_size=PART)
     try:
         shutil.copyfileobj(content, target, PART)

@@ -1,5 +1,5 @@
-"""What a representation of numbers has to hold to, for those of numtok and for anybody's own:
-:func:`check_representation`, and the strategies of Hypothesis that it draws from.
+"""Check a representation of numbers, one of numtok or a user's own: :func:`check_representation`,
+and the strategies of Hypothesis that it draws from.
 
 In: a representation. Out: nothing, or an ``AssertionError`` with the smallest example that fails.
 Needs Hypothesis: ``pip install 'numtok[testing]'``.
@@ -48,7 +48,7 @@ BETWEEN = (" ", ", ", " km", "\n", "é ", " [NUM] ", "[/NUM]", "-", "(", "x", ".
 
 
 def literals() -> st.SearchStrategy[str]:
-    """One number as written: ``-60.2``, ``1e-9``, ``007``; often an edge of a range."""
+    """Draw a number as written: ``-60.2``, ``1e-9``, ``007``; often an edge of a range."""
     written = st.builds(
         lambda sign, digits, point, power: (
             sign + digits[:point] + ("." if point < len(digits) else "") + digits[point:] + power
@@ -62,23 +62,23 @@ def literals() -> st.SearchStrategy[str]:
 
 
 def numbers(max_size: int = 8) -> st.SearchStrategy[Numbers]:
-    """Exact numbers, as they are found in a text."""
+    """Draw exact numbers, as they are found in a text."""
     return st.lists(literals(), max_size=max_size).map(Numbers.parse)
 
 
 def texts() -> st.SearchStrategy[str]:
-    """Texts with numbers in them, between words, marks, literal ``[NUM]`` and other scripts."""
+    """Draw texts with numbers in them, between words, marks, literal ``[NUM]`` and other scripts."""
     parts = st.one_of(literals(), st.sampled_from(BETWEEN), st.text(max_size=4))
     return st.lists(parts, max_size=8).map("".join)
 
 
 def batches(max_size: int = 4) -> st.SearchStrategy[list[str]]:
-    """Texts of one batch; some are empty."""
+    """Draw the texts of a batch; some are empty."""
     return st.lists(texts(), max_size=max_size)
 
 
 def grammars() -> st.SearchStrategy[Grammar]:
-    """The presets."""
+    """Draw a preset of the grammar."""
     presets = (
         Grammar.prose,
         Grammar.data,
@@ -129,7 +129,7 @@ def check_representation(representation: Representation, examples: int = 50) -> 
 
 
 def check_options(representation: Representation) -> None:
-    """Options through JSON, and the columns in the registry."""
+    """Check options through JSON, and the columns in the registry."""
     options = json.loads(json.dumps(representation.to_dict()))
     assert from_dict(options) == representation
     assert hash(from_dict(options)) == hash(representation)
@@ -144,7 +144,7 @@ def check_options(representation: Representation) -> None:
 
 
 def check_numbers(representation: Representation, drawn: Numbers) -> None:
-    """Encoding, decoding and ranges, for the numbers that it holds."""
+    """Check encoding, decoding and ranges, for the numbers that are held."""
     fits, clipped = representation.fits(drawn), representation.clipped(drawn)
     assert fits.dtype == clipped.dtype == np.bool_
     assert len(fits) == len(clipped) == len(drawn)
@@ -175,7 +175,7 @@ def _check_columns(representation: SingleToken, held: Numbers, surfaces: Sequenc
 
 
 def _check_spelling(representation: SpelledOut, held: Numbers, surfaces: Sequence[str]) -> None:
-    """What is read from symbols is spelled in the same way."""
+    """Check that numbers decoded from symbols are encoded to the same symbols again."""
     spelled = representation.encode(held)
     assert len(spelled.offsets) == len(held) + 1
     assert spelled.stream is None or len(spelled.stream) == len(spelled.symbols)
@@ -209,7 +209,7 @@ def accepts(rules: Continuation, symbols: Iterable[int]) -> bool:
 
 
 def check_continuation(representation: SpelledOut, grammar: Grammar, data: st.DataObject) -> None:
-    """A walk through what may follow what, every way to go on as likely as the next, is a number."""
+    """Check that a random walk through the automaton of symbols is a number."""
     if (rules := _rules(representation, grammar)) is None:
         return
     assert (rules.to_end < len(rules.ends)).all()  # every beginning can be ended
@@ -243,7 +243,7 @@ def _same_decimals(found: pa.Array, surfaces: Sequence[str], sign: bool = True) 
 
 
 def check_texts(tokenizer: Tokenizer, drawn: list[str]) -> None:
-    """Text to ids and columns and back, in a batch as alone."""
+    """Check that texts become ids and columns and texts again, in a batch as alone."""
     try:
         batch = tokenizer.encode_batch(drawn, keep_text=True)
     except RepresentationError:  # of what it cannot hold
@@ -264,8 +264,8 @@ def check_texts(tokenizer: Tokenizer, drawn: list[str]) -> None:
 
 
 def _check_ids(tokenizer: Tokenizer, ids: npt.NDArray[np.int32], places: list[int]) -> None:
-    """Numbers that nothing but their tokens tell; where they are tokens of the text, those that
-    stayed text are read too.
+    """Check numbers that nothing but their tokens tell; where they are tokens of the text, those
+    that stayed text are read too.
     """
     found = tokenizer.numbers_in(ids)
     first = tokenizer.representations[0]

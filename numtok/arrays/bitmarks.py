@@ -22,12 +22,12 @@ _GATHER = np.uint64(0x0102040810204080)  # the product's highest byte has the lo
 
 
 def byte_ranges(*ranges: tuple[int, int]) -> Any:
-    """Up to three ranges of bytes, both ends included, as :func:`mark` takes them."""
+    """Return up to three ranges of bytes, both ends included, as :func:`mark` takes them."""
     return tuple((np.uint8(low), np.uint8(high - low)) for low, high in (ranges * 3)[:3])
 
 
 def marks_of(text: npt.NDArray[np.uint8], ranges: Any) -> npt.NDArray[np.uint64]:
-    """The marks of all bytes in the ranges."""
+    """Return the marks of all bytes in the ranges."""
     marks = memory.empty(len(text) // 64 + 2, np.uint64)
     flags = np.empty(min(len(text) // 64 * 64 + 64, _CHUNK), np.uint8)
     mark(text, ranges, flags, flags.view(np.uint64), marks.view(np.uint8))
@@ -36,8 +36,9 @@ def marks_of(text: npt.NDArray[np.uint8], ranges: Any) -> npt.NDArray[np.uint64]
 
 @kernel
 def mark(text, ranges, flags, words, marks):  # type: ignore[no-untyped-def]
-    """Two loops that LLVM makes vector instructions of: a flag for each byte, and a bit for each
-    flag. ``words``: the flags, eight at a time. ``marks``: the bits, eight at a time.
+    """Set a flag for each byte in the ranges, and a bit for each flag: two loops that LLVM makes
+    vector instructions of. ``words``: the flags, eight at a time. ``marks``: the bits, eight at a
+    time.
     """
     (low, width), (other_low, other_width), (third_low, third_width) = ranges
     size, filled = np.uint64(text.size), ZERO
@@ -59,7 +60,9 @@ def mark(text, ranges, flags, words, marks):  # type: ignore[no-untyped-def]
 
 @inlined_kernel
 def set_bits(bits):  # type: ignore[no-untyped-def]
-    """uint64: how many bits are set. LLVM knows these steps for the processor's own instruction."""
+    """Count the bits that are set in a uint64. LLVM knows these steps for the processor's own
+    instruction.
+    """
     bits -= (bits >> ONE) & np.uint64(0x5555555555555555)
     bits = (bits & np.uint64(0x3333333333333333)) + (
         (bits >> np.uint64(2)) & np.uint64(0x3333333333333333)
@@ -70,7 +73,7 @@ def set_bits(bits):  # type: ignore[no-untyped-def]
 
 @kernel
 def count_marks(marks):  # type: ignore[no-untyped-def]
-    """(marks, runs of them), a run over the edge of a word counted twice."""
+    """Return (marks, runs of marks). A run over the edge of a word is counted twice."""
     count, runs = ZERO, ZERO
     for k in range(marks.size):
         count += set_bits(marks[k])
@@ -80,13 +83,15 @@ def count_marks(marks):  # type: ignore[no-untyped-def]
 
 @inlined_kernel
 def lowest_bit(bits):  # type: ignore[no-untyped-def]
-    """uint64: the number of the lowest bit that is set; 64 for none."""
+    """Return the number of the lowest bit that is set in a uint64; 64 for none."""
     return set_bits(~bits & (bits - ONE))
 
 
 @inlined_kernel
 def next_mark(marks, at, stop):  # type: ignore[no-untyped-def]
-    """Position of the first marked byte in [at, stop), or some position from ``stop`` on."""
+    """Return the position of the first marked byte in [at, stop), or some position from ``stop``
+    on.
+    """
     if at >= stop:
         return at
     block = at >> SIX
@@ -102,7 +107,7 @@ def next_mark(marks, at, stop):  # type: ignore[no-untyped-def]
 
 @inlined_kernel
 def eight_bytes(text, at):  # type: ignore[no-untyped-def]
-    """uint64: eight bytes of text, the first lowest. LLVM makes one load of it."""
+    """Load eight bytes of text as a uint64, the first byte lowest. LLVM makes one load of it."""
     word = ZERO
     for k in range(EIGHT):
         word |= np.uint64(text[at + k]) << (EIGHT * k)

@@ -27,7 +27,7 @@ _IMPORT = re.compile(r"^ *(?:from|import)\s+([\w.]+)", re.MULTILINE)
 
 
 def user_folder() -> Path | None:
-    """The folder of this user, which may not be there yet; None if it cannot be trusted."""
+    """Return the cache folder of this user, which may not exist yet; None if it cannot be trusted."""
     chosen = os.environ.get("NUMTOK_CACHE")
     if chosen == "0":
         return None
@@ -40,8 +40,8 @@ def user_folder() -> Path | None:
 
 
 def trusted(folder: Path) -> Path | None:
-    """The folder, free of symbolic links, if it is there, this user or the system owns it and all
-    above it, and nobody else can write to any of them (but to a sticky one, such as /tmp).
+    """Return the folder, free of symbolic links, if it is there, this user or the system owns it
+    and all above it, and nobody else can write to any of them (but to a sticky one, such as /tmp).
     """
     try:
         real = folder.resolve(strict=True)
@@ -84,9 +84,9 @@ def make_private(folder: Path) -> Path:
 
 @functools.cache
 def source_key(module: str) -> str:
-    """A digest of the source of a module and of all that it imports of its package and of numtok,
-    directly or not: it changes with them, whatever the times of the files. OSError if there are no
-    files of it.
+    """Return a digest of the source of a module and of all that it imports of its package and of
+    numtok, directly or not: it changes with them, whatever the times of the files. OSError if there
+    are no files of it.
     """
     roots = {module.partition(".")[0], __name__.partition(".")[0]}
     ahead, digests = [module], {}
@@ -100,7 +100,7 @@ def source_key(module: str) -> str:
 
 @functools.cache
 def _source(module: str) -> tuple[str, list[str]]:
-    """(a digest of its source, the modules that it imports); of a package, of all its files."""
+    """Return (a digest of its source, the modules that it imports); of a package, of all its files."""
     name, *parts = module.split(".")
     root = sys.modules[name]
     path = Path(next(iter(getattr(root, "__path__", [root.__file__ or ""]))), *parts)
@@ -110,7 +110,9 @@ def _source(module: str) -> tuple[str, list[str]]:
 
 
 def read(path: Path) -> bytes | None:
-    """What :func:`write` put there, if it is whole, and nobody else can write to it or its folder."""
+    """Return the content that :func:`write` stored, or None. None also for a damaged file, and for
+    one that other users can write to, or whose folder they can write to.
+    """
     folder = trusted(path.parent)
     if folder is None:
         return None
@@ -143,8 +145,8 @@ def write(path: Path, content: bytes) -> None:
 
 
 def cached(kind: str, given: list[str], find: Callable[[], str]) -> str:
-    """What ``find()`` returns, cached for the next run with the same ``given``, which must hold all
-    that it depends on beside the source of its module.
+    """Return ``find()``, cached between runs. ``given`` must hold everything the result depends on,
+    except the source of the function's module, which is part of the key anyway.
     """
     folder = user_folder()
     if folder is None:

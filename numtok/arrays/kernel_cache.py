@@ -1,5 +1,5 @@
-"""What Numba compiled, cached between runs: a file for each kernel and the types that it is called
-with, in the user's cache folder, or in the one that ``NUMBA_CACHE_DIR`` names.
+"""Cache compiled Numba kernels between runs: a file for each kernel and argument types, in the
+user's cache folder, or in the folder that ``NUMBA_CACHE_DIR`` names.
 
 **No kernel is ever stale.** Numba's own cache goes by the times of the file that defines a
 function, and does not see a change in a module from which that file takes another kernel or a
@@ -45,7 +45,9 @@ _told: set[str] = set()
 
 
 def kernel_folder() -> Path:
-    """Where compiled functions are cached, made and private; OSError if that cannot be."""
+    """Create the private folder where compiled functions are cached, and return it; OSError if that
+    fails.
+    """
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         return file_cache.make_private(Path(chosen).absolute() / "numtok" / "kernels")
     if (user := file_cache.user_folder()) is None:
@@ -54,7 +56,7 @@ def kernel_folder() -> Path:
 
 
 def compiled_in(folder: Path) -> int:
-    """How many compiled functions lie there."""
+    """Return the number of compiled functions in the folder."""
     return sum(1 for _ in folder.glob(f"*{SUFFIX}"))
 
 
@@ -70,7 +72,7 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
         self._source = file_cache.source_key(function.__module__)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled function for these types, or None.
+        """Return the compiled function for these types, or None.
 
         Numba's own way prepares for compiling first, which takes longer than a whole start.
         """

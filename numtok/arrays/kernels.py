@@ -1,4 +1,4 @@
-"""How the compiled functions are compiled: when they are first called, without the interpreter's
+"""Decorators that compile functions with Numba: at their first call, without the interpreter's
 lock, mostly without reference counts.
 
 With reference counts (``_nrt``) Numba counts every array up and down inside the loops, which can

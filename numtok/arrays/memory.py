@@ -25,7 +25,7 @@ LONG = 1 << 26
 
 
 def empty(count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Like ``numpy.empty``."""
+    """Allocate an array, like ``numpy.empty``."""
     kind = np.dtype(kind)
     if count * kind.itemsize < SMALL:
         return np.empty(count, kind)
@@ -53,7 +53,7 @@ def resident() -> int | None:
 
 
 def trim_memory(nbytes: int) -> None:
-    """:func:`release`, where so many bytes of text were worked on that it matters: a batch is that
+    """Call :func:`release` if so many bytes of text were worked on that it matters: a batch is that
     large if it is a long document.
     """
     if nbytes > LONG:
@@ -61,7 +61,8 @@ def trim_memory(nbytes: int) -> None:
 
 
 def to_arrow(values: npt.NDArray[Any]) -> pa.Array:
-    """``pa.array`` of a vector of numbers or booleans, without a copy of numbers.
+    """Convert a vector of numbers or booleans to Arrow, like ``pa.array``, without a copy of
+    numbers.
 
     That function imports pandas, which takes longer than all of numtok.
     """
@@ -76,7 +77,9 @@ def to_arrow(values: npt.NDArray[Any]) -> pa.Array:
 
 
 def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
-    """NumPy's type for integers, floats or truths; Arrow's own way needs pandas before version 26."""
+    """Return NumPy's type for integers, floats or truths. Arrow's own way needs pandas before
+    version 26.
+    """
     if pa.types.is_boolean(kind):
         return np.dtype(np.bool_)
     letter = (
@@ -86,7 +89,8 @@ def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
 
 
 def from_arrow(array: pa.Array) -> npt.NDArray[Any]:
-    """``np.asarray``, without a copy and read-only where there are numbers and no nulls.
+    """Convert to NumPy, like ``np.asarray``, without a copy and read-only where there are numbers
+    and no nulls.
 
     Arrow's own way imports pandas here too.
     """
@@ -116,7 +120,9 @@ class Scratch(threading.local):
         self._kept: dict[str, npt.NDArray[np.uint8]] = {}
 
     def empty(self, name: str, count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Like ``numpy.empty``; what was returned under this name before is overwritten."""
+        """Allocate an array, like ``numpy.empty``. It overwrites the array returned before under
+        this name.
+        """
         size = int(count) * np.dtype(kind).itemsize
         if size > MOST_KEPT:
             return empty(count, kind)
@@ -127,14 +133,14 @@ class Scratch(threading.local):
 
 
 def full(count: int, value: Any, kind: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Like ``numpy.full``."""
+    """Allocate a filled array, like ``numpy.full``."""
     array = empty(count, kind)
     array.fill(value)
     return array
 
 
 def offsets_of(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """int64[n + 1]: 0 and the running sum of the lengths."""
+    """Return int64[n + 1]: 0 and the running sum of the lengths."""
     offsets = empty(len(lengths) + 1, np.int64)
     offsets[0] = 0
     np.cumsum(lengths, out=offsets[1:])

@@ -94,7 +94,7 @@ class TextRows:
         return cls(text, where, valid, array)
 
     def part(self, first: int, last: int) -> TextRows:
-        """Rows ``first`` to ``last``, without a copy."""
+        """Return rows ``first`` to ``last``, without a copy."""
         return TextRows(
             self.text,
             self.offsets[first : last + 1],
@@ -107,7 +107,7 @@ Texts: TypeAlias = Iterable[str | None] | ArrowArray | ArrowStream | TextRows
 
 
 def _as_string_array(texts: Any) -> pa.Array:
-    """``texts`` as a string or large_string array."""
+    """Convert ``texts`` to a string or large_string array."""
     if isinstance(texts, str):
         raise InputError("expected many texts, got one str; wrap it in a list: [text]")
     if isinstance(texts, pa.ChunkedArray):
@@ -152,8 +152,8 @@ def _as_string_array(texts: Any) -> pa.Array:
 
 
 def _of_other_library(texts: Any) -> pa.Array | pa.ChunkedArray | None:
-    """An Arrow column of another library as pyarrow's; None for what is none, or holds not text
-    alone: its values are then looked at one by one.
+    """Return an Arrow column of another library as pyarrow's; None for what is none, or holds not
+    text alone: its values are then looked at one by one.
     """
     if not hasattr(texts, "__arrow_c_array__") and not hasattr(texts, "__arrow_c_stream__"):
         return None
@@ -194,8 +194,8 @@ def _from_strings(texts: list[Any]) -> pa.Array:
 
 
 def _large_strings(texts: list[str | None]) -> pa.Array:
-    """``pa.array(texts, pa.large_string())``, which imports pandas to make an array of a list:
-    longer than all of numtok, so not for a few texts.
+    """Convert a few texts to large strings. ``pa.array(texts, pa.large_string())`` imports pandas
+    to make an array of a list, which takes longer than all of numtok.
     """
     if "pandas" in sys.modules or sum(map(len, filter(None, texts))) > FEW:
         return pa.array(texts, pa.large_string())
@@ -215,8 +215,8 @@ def _large_strings(texts: list[str | None]) -> pa.Array:
 
 
 def _undamaged(array: pa.Array) -> pa.Array:
-    """``array``, once it is sure that its offsets fit its data: Arrow's kernels read outside the
-    data of one where they do not.
+    """Return ``array`` once its offsets are known to fit its data: Arrow's kernels read outside the
+    data where they do not.
     """
     binary = {
         pa.string(): pa.binary(),
@@ -231,7 +231,7 @@ def _undamaged(array: pa.Array) -> pa.Array:
 
 
 def _not_utf8(array: pa.Array) -> InputError:
-    """The error that names the first row that is not valid UTF-8."""
+    """Return the error that names the first row that is not valid UTF-8."""
     raw = _undamaged(array).cast(pa.large_binary())
     for number, value in enumerate(raw):
         try:

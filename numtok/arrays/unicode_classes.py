@@ -40,7 +40,7 @@ Table = npt.NDArray[np.uint8]
 
 @functools.cache
 def ranges() -> dict[str, list[tuple[int, int]]]:
-    """The half-open code point ranges per class.
+    """Return the half-open code point ranges per class.
 
     The classes are ``letter``, ``digit``, ``number`` (category N), ``space``, ``nfc_unsafe`` (NFC
     may change text that holds it), ``nfc_newer``, those of the latter that the older Unicode data
@@ -56,7 +56,7 @@ def ranges() -> dict[str, list[tuple[int, int]]]:
 
 @functools.cache
 def character_classes(unicode_digits: bool = True) -> Table:
-    """uint8[0x110000] of the classes above.
+    """Return uint8[0x110000] of the classes above.
 
     Without ``unicode_digits`` every non-ASCII digit is a letter.
     """
@@ -75,7 +75,7 @@ def character_classes(unicode_digits: bool = True) -> Table:
 
 @functools.cache
 def flags(*names: str) -> Table:
-    """uint8[0x110000] of 0 and 1: membership in one of these classes of :func:`ranges`."""
+    """Return uint8[0x110000] of 0 and 1: membership in one of these classes of :func:`ranges`."""
     table = np.zeros(CODE_POINTS, np.uint8)
     for name in names:
         for first, last in ranges()[name]:

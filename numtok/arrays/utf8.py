@@ -13,7 +13,7 @@ from numtok.arrays.unicode_classes import OTHER
 
 @inner_kernel
 def decode(text, at):  # type: ignore[no-untyped-def]
-    """(code point, width) of the non-ASCII character at ``at``."""
+    """Return (code point, width) of the non-ASCII character at ``at``."""
     lead = np.int64(text[at])
     if lead < 0xE0:
         return (lead & 0x1F) << 6 | np.int64(text[at + 1]) & 0x3F, 2
@@ -27,7 +27,7 @@ def decode(text, at):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def class_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
-    """(class, width) of the character at ``at``; (OTHER, 0) at the end."""
+    """Return (class, width) of the character at ``at``; (OTHER, 0) at the end."""
     if at >= stop:
         return np.int64(OTHER), 0
     if text[at] < 0x80:
@@ -38,7 +38,7 @@ def class_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def class_before(text, at, start, classes):  # type: ignore[no-untyped-def]
-    """(class, width) of the character that ends at ``at``; (OTHER, 0) at the start."""
+    """Return (class, width) of the character that ends at ``at``; (OTHER, 0) at the start."""
     if at <= start:
         return np.int64(OTHER), 0
     at -= 1

@@ -25,7 +25,7 @@ _MODULES = {"decode_files": "decode", "encode_corpus": "encode", "tokenizer_of":
 
 
 def __getattr__(name: str) -> Any:
-    """Each is loaded when it is first asked for, with what it alone takes."""
+    """Load a public name when it is first asked for, with the modules that it alone needs."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"numtok.corpus.{_MODULES[name]}"), name)

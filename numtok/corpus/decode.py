@@ -69,6 +69,12 @@ def decode_files(
     Raises:
         NumtokError: if the files do not belong to the tokenizer, or cannot be read or written; no
             output is left then.
+
+    Example:
+        >>> import numtok
+        >>> _ = numtok.encode_files("sample.jsonl", "encoded.parquet", keep_text=True)
+        >>> numtok.decode_files("encoded.parquet", "decoded.jsonl").documents
+        31
     """
     sources = find_inputs(inputs)
     refuse_input_as_output(sources, output)

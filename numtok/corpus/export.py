@@ -37,7 +37,7 @@ SMALL_VOCABULARY = 65500  # both programs take uint16 for fewer tokens
 
 @dataclass
 class Exported:
-    """What was written.
+    """Files and counts of an export.
 
     Attributes:
         files: the prefix of the two files of each column; ``input_ids`` is the first.
@@ -86,6 +86,12 @@ def export_files(
     Raises:
         NumtokError: if files do not belong together, or cannot be read or written; nothing new is
             left then.
+
+    Example:
+        >>> import numtok
+        >>> _ = numtok.encode_files("sample.jsonl", "corpus.parquet")
+        >>> sorted(numtok.export_files("corpus.parquet", "corpus", end_token="<|endoftext|>").files)
+        ['input_ids', 'number_mask', 'number_scaled', 'number_value']
     """
     check_choice("to", to, tuple(CODES))
     sources = find_inputs(inputs)

@@ -34,7 +34,9 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class ScaleFit:
-    """How to fit xVal's scale, and whatever is needs_fit yet, such as the edges of quantile bins."""
+    """Options of fitting xVal's scale and other parameters of representations, such as the edges of
+    quantile bins.
+    """
 
     quantile: float | None = None  # of the magnitudes, is scaled to 5; None: the fewest are lost
     clip: float | None = None  # the largest magnitude after scaling; None for 5
@@ -46,10 +48,9 @@ class ScaleFit:
         grammar: Grammar,
         batches: Iterable[TextBatch],
     ) -> tuple[list[Representation], Fit]:
-        """``representations`` fitted to the texts, and what that was found on; RepresentationError
-        if there is no xVal whose scale to find, or if the scale would clip more than
-        :mod:`numtok.representations.clipping` lets pass and no option says that it is meant. With
-        no number but zero, the scale is 1.
+        """Return ``representations`` fitted to the texts, and the counts of what they were fitted
+        to. RepresentationError if there is no xVal whose scale to find, or if the scale would clip
+        more than :mod:`numtok.representations.clipping` lets pass and ``clip`` was not given.
         """
         place = xval_place(representations) if self.scale else None
         needs_fit = [one for one in representations if one.needs_fit]
@@ -80,7 +81,7 @@ class ScaleFit:
 
 @dataclass(frozen=True)
 class Fit:
-    """What was fitted, and to how many documents and numbers."""
+    """Fitted representations, and the number of documents and numbers they were fitted to."""
 
     fitted: tuple[Representation, ...]
     documents: int
@@ -140,8 +141,8 @@ def _held(
 
 
 def sample_files(sources: Sequence[Source], how: ReadOptions) -> Iterator[TextBatch]:
-    """Texts of about ``FIT_BYTES``: from the front of each file, or of ``FIT_FILES`` of them at
-    even distances if there are more; all are read again afterwards.
+    """Yield texts of about ``FIT_BYTES``: from the front of each file, or of ``FIT_FILES`` of them
+    at even distances if there are more. All files are read again afterwards.
     """
     count = min(len(sources), FIT_FILES)
     chosen = [sources[k * (len(sources) - 1) // max(count - 1, 1)] for k in range(count)]
@@ -173,7 +174,7 @@ def sample_stream(
 
 
 def _released(items: list[Item]) -> Iterator[Item]:
-    """Each item, and no reference to it afterwards."""
+    """Yield each item, and keep no reference to it afterwards."""
     items.reverse()
     while items:
         yield items.pop()

@@ -42,7 +42,7 @@ class _Writer(Generic[Result]):
             raise
 
     def stop(self) -> None:
-        """Once it returns, the sink is no longer in use."""
+        """Stop the writer; the sink is no longer in use when this returns."""
         self._stopped.set()
         self._thread.shutdown(cancel_futures=True)
 

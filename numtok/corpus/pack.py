@@ -50,7 +50,7 @@ class FileRows:
 
 
 class TokenLayoutRows(FileRows):
-    """One value per token in every column: :mod:`numtok.tokenizer.layout`."""
+    """Rows with one value per token in every column: :mod:`numtok.tokenizer.layout`."""
 
     def __init__(self, encoded: pa.Schema) -> None:
         super().__init__(token_schema(encoded))
@@ -178,7 +178,7 @@ class PackedRows(FileRows):
         )
 
     def _open(self, waiting: pa.RecordBatch, laid: FlatRows, pieces: _Pieces) -> pa.RecordBatch:
-        """Pieces as rows that wait for more."""
+        """Add pieces as rows that wait for more."""
         rows = laid.take(pieces.starts, pieces.stops, pieces.rows)
         for column, values in zip(
             self._per_row, self._of_documents(waiting, laid, pieces), strict=True
@@ -226,7 +226,7 @@ class PackedRows(FileRows):
 
 
 def _bytes_per_token(column: Column) -> int:
-    """At least 1; of texts, that of their places."""
+    """Return the bytes of a token in a file, at least 1."""
     bits = 32 if pa.types.is_string(column.value_type) else column.value_type.bit_width
     return -(-bits * math.prod(column.shape) // 8)
 

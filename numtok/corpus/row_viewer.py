@@ -1,5 +1,5 @@
-"""One row of a file: the text of a document, or what ``numtok encode`` stored for it, read from the
-columns as they are in the file: nothing is encoded again.
+"""Show a row of a file: the text of a document, or the tokens and columns that ``numtok encode``
+stored for it, read as they are in the file without encoding again.
 """
 
 from __future__ import annotations

@@ -86,6 +86,11 @@ def corpus_stats(
 
     Raises:
         NumtokError: naming the file and row.
+
+    Example:
+        >>> import numtok
+        >>> numtok.corpus_stats("sample.jsonl").numbers
+        183
     """
     sources = find_inputs(inputs, input_format)
     check_formats(sources, text_unit, delimiter)
@@ -229,7 +234,7 @@ def statistics_of_encoded(batch: pa.RecordBatch, path: str = "") -> Statistics:
 
 
 def _of_floats(values: npt.NDArray[np.float64]) -> Numbers:
-    """Infinite ones as a number that is beyond float64."""
+    """Return the numbers of floats, infinite ones as a number that is beyond float64."""
     finite = np.isfinite(values)
     numbers = numbers_from_floats(np.where(finite, values, 0.0), "number_value")
     if finite.all():

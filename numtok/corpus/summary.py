@@ -1,4 +1,4 @@
-"""What the pipelines tell: ``Progress`` while they run, ``Summary`` at the end."""
+"""Reports of the pipelines: ``Progress`` while they run, ``Summary`` at the end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHARD_BATCH_BYTES = 2 << 20
 
 
 class Progress(NamedTuple):
-    """How far a pipeline is.
+    """Progress of a pipeline, as a callback gets it.
 
     Attributes:
         read: bytes of the input files, as stored, whose rows are written.
@@ -52,8 +52,8 @@ class Progress(NamedTuple):
 
 @dataclass
 class Summary(EncodeReport):
-    """What :func:`numtok.encode_files` and the like return: what :class:`numtok.EncodeReport`
-    counts, and more.
+    """Result of :func:`numtok.encode_files` and similar functions: the counts of
+    :class:`numtok.EncodeReport`, and more.
 
     Attributes:
         skipped: rows that could not be read and were left out, and files from some place on.
@@ -115,7 +115,7 @@ class Summary(EncodeReport):
 
 @dataclass
 class Run:
-    """How far one run is, and its clock; the writer's thread fills it in."""
+    """State and clock of a run, updated by the writer's thread."""
 
     sources: Sequence[Source]
     output: str | Path

@@ -91,7 +91,7 @@ class Reader:
 
 @contextmanager
 def located(batch: TextBatch) -> Iterator[None]:
-    """Errors about a document of a batch name its file and row instead."""
+    """Let errors about a document of a batch name its file and row instead."""
     try:
         yield
     except NumtokError as error:

@@ -157,7 +157,9 @@ class Unpacker:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _check(self, documents: Ints, lengths: Ints, remaining: Ints) -> None:
-        """After each piece comes what it says remains, and documents have numbers of their own."""
+        """Check that each piece is followed by what it says remains, and that documents have
+        numbers of their own.
+        """
         same = documents[1:] == documents[:-1]
         wrong = np.append(
             same & (remaining[:-1] != remaining[1:] + lengths[1:]) | ~same & (remaining[:-1] > 0),

@@ -30,7 +30,7 @@ PROBE = "\ufb01\u200bA"  # NFKC, NMT, case
 
 @dataclass
 class BackendState:
-    """What numtok makes of one state of a backend."""
+    """The numtok tokenizer made from a backend, valid until the backend changes."""
 
     numtok: Tokenizer  # the tokenizer; its engine is made when it is first needed
     post_processor: Any  # its state at that time
@@ -65,7 +65,7 @@ class BackendState:
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
-        """What begins the names of numtok's tokens, and symbols that the vocabulary lacked, such as
+        """Prefixes of the names of numtok's tokens, and symbols that the vocabulary lacked, such as
         ``E`` where text is made lower case.
         """
         begins = "[NUM", "[/NUM"
@@ -75,23 +75,23 @@ class BackendState:
         )
 
     def marks_for(self, texts: Sequence[str]) -> Marks:
-        """Marks that do not occur in the texts."""
+        """Return placeholders that do not occur in the texts."""
         return marks_for(self.marks, self.numtok, texts)
 
 
 def source_ids(backend: Any, texts: list[str]) -> list[list[int]]:
-    """The ids of texts, without special tokens."""
+    """Return the ids of texts, without special tokens."""
     return [one.ids for one in backend.encode_batch(texts, add_special_tokens=False)]
 
 
 def state_of(part: Any) -> Any:
-    """What a part of a ``tokenizers.Tokenizer`` does, to be compared."""
+    """Return the state of a part of a ``tokenizers.Tokenizer``, to compare parts by."""
     return None if part is None else part.__getstate__()
 
 
 def _normalizer_state(normalizer: Any) -> Any:
-    """Likewise of a normalizer: the tables of SentencePiece take half a millisecond to write out, so
-    what they make of some characters stands for them.
+    """Return the state of a normalizer. The tables of SentencePiece take half a millisecond to
+    write out, so the normalized form of some characters stands for them.
     """
     kinds = library().normalizers
     if type(normalizer) is kinds.Precompiled:
@@ -102,8 +102,8 @@ def _normalizer_state(normalizer: Any) -> Any:
 
 
 def key_of(backend: Any) -> tuple[Any, ...]:
-    """Equal as long as nothing has changed that ids depend on, but for the vocabulary and the
-    post-processor.
+    """Return a key that is equal as long as nothing changes that ids depend on, except the
+    vocabulary and the post-processor.
     """
     parts = state_of(backend.pre_tokenizer), state_of(backend.decoder)
     return (_normalizer_state(backend.normalizer), *parts)
@@ -148,11 +148,13 @@ class NumberTokenizerBase(PreTrainedTokenizerFast):
         return {**(self._number_settings or {}), "return_numbers": self.return_numbers}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is made on demand."""
+        """Return the state without what is made on demand."""
         return vars(self) | {"cache": {}}
 
     def _add_tokens(self, new_tokens: Any, special_tokens: bool = False) -> int:
-        """As of the base class; numtok's own tokens are there already, and stay what they are."""
+        """Add tokens as the base class does. numtok's own tokens are there already and stay as they
+        are.
+        """
         if self._number_settings is not None:
             own = self.backend_state().numtok.own_tokens
             new_tokens = [token for token in new_tokens if str(token) not in own]
@@ -160,7 +162,9 @@ class NumberTokenizerBase(PreTrainedTokenizerFast):
         return int(super()._add_tokens(new_tokens, special_tokens))
 
     def _switch_to_input_mode(self) -> None:
-        """Nothing. The base class asks for it at every call, and is long in finding none."""
+        """Do nothing. The base class calls it each time, and is long in finding that nothing is to
+        be done.
+        """
 
     @property
     def numtok(self) -> Tokenizer:
@@ -176,7 +180,7 @@ class NumberTokenizerBase(PreTrainedTokenizerFast):
         return made
 
     def backend_state(self) -> BackendState:
-        """What depends on the backend.
+        """Return the state that depends on the backend.
 
         A change to that, also one made on ``backend_tokenizer`` directly, makes a new one.
         """

@@ -86,7 +86,7 @@ class Flat(NamedTuple):
 def encode_quickly(
     tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call
 ) -> BatchEncoding | None:
-    """The batch, or None if it takes the general way."""
+    """Encode a batch by numtok's engine; None if it takes the general way."""
     text, options = call.text, call.options
     single = isinstance(text, str)
     if single and len(text) < SMALL:  # at once, for the short way
@@ -119,7 +119,7 @@ def encode_quickly(
 def _batch_encoding(
     flat: Flat, tensors: Any, with_length: bool, encodings: Callable[[], list[Any]]
 ) -> BatchEncoding:
-    """The rows as transformers returns them: lists, or tensors."""
+    """Return the rows as transformers returns them: lists, or tensors."""
     data = {
         name: _lists(flat, values) if tensors is None else np.stack(flat.rows(values))
         for name, values in flat.columns.items()
@@ -134,7 +134,7 @@ def _batch_encoding(
 
 
 def _lists(flat: Flat, values: Array) -> list[Any]:
-    """Rows of values, or of tuples of them, as lists."""
+    """Convert rows of values, or of tuples of them, to lists."""
     if values.ndim == 1:
         return [row.tolist() for row in flat.rows(values)]
     return flat.rows(list(zip(*values.T.tolist(), strict=True)))
@@ -147,7 +147,7 @@ def encode_flat(
     with_streams: bool,
     options: Mapping[str, Any],
 ) -> Flat | None:
-    """Texts by numtok's engine; None if rows would not fit, or are not text."""
+    """Encode texts by numtok's engine; None if rows would not fit, or are not text."""
     special: SpecialTokens | None = NO_SPECIAL
     if options.get("add_special_tokens", True):
         special = _special_tokens(tokenizer, state)
@@ -180,7 +180,7 @@ def encode_flat(
 
 
 def _threads() -> int:
-    """As many as there are cores, unless ``TOKENIZERS_PARALLELISM`` says one."""
+    """Return the number of threads: one per core, or 1 if ``TOKENIZERS_PARALLELISM`` forbids more."""
     parallel = os.environ.get("TOKENIZERS_PARALLELISM", "true").lower()
     return 1 if parallel in ("", "off", "false", "f", "no", "n", "0") else cores()
 
@@ -199,7 +199,9 @@ def _worth_while(state: BackendState, texts: list[str]) -> bool:
 def _special_tokens(
     tokenizer: PreTrainedTokenizerFast, state: BackendState
 ) -> SpecialTokens | None:
-    """What the post-processor of this moment puts around a text; None if it does something else."""
+    """Return the special tokens that the post-processor puts around a text at this moment; None if
+    it does something else.
+    """
     processor = tokenizer.backend_tokenizer.post_processor
     if processor is None:
         return NO_SPECIAL
@@ -213,7 +215,9 @@ def _special_tokens(
 
 
 def _room(options: Mapping[str, Any], special: int) -> int | None:
-    """How many tokens of a text fit; None for no limit, negative for the general way."""
+    """Return the number of tokens of a text that fit; None for no limit, negative for the general
+    way.
+    """
     strategy = options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE)
     most = options.get("max_length")
     if strategy == TruncationStrategy.DO_NOT_TRUNCATE or most is None:
@@ -229,7 +233,7 @@ def _layout(
     options: Mapping[str, Any],
     padding_side: str,
 ) -> Places | None:
-    """Where everything goes; None if rows would be longer than their padding."""
+    """Return where everything goes; None if rows would be longer than their padding."""
     lengths = np.diff(offsets)
     kept = lengths if room is None else np.minimum(lengths, room)
     before, after = len(special.before), len(special.after)
@@ -258,7 +262,7 @@ def _columns(
     special: SpecialTokens,
     options: Mapping[str, Any],
 ) -> dict[str, Array]:
-    """What the base class returns, in its order."""
+    """Return the columns that the base class returns, in its order."""
 
     def filled(padding: int, values: Any, before: list[int], after: list[int]) -> Array:
         flat = np.full(layout.size, padding, np.int64)
@@ -292,7 +296,7 @@ def _columns(
 def _streams(
     numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, layout: Places
 ) -> dict[str, Array]:
-    """The streams."""
+    """Return the streams."""
     _, _, places = schema.number_places(batch)
     place = np.full(int(offsets[-1] - offsets[0]) + 1, -1)  # of every token; -1 if it was cut off
     place[layout.source] = layout.target
@@ -332,7 +336,9 @@ def trims_spaces(post_processor: dict[str, Any] | None) -> bool | None:
 def offset_mapping(
     tokenizer: PreTrainedTokenizerFast, state: BackendState, texts: list[str], batch: pa.RecordBatch
 ) -> Ints | None:
-    """int64[t, 2] of all tokens of the texts; None if the general way must tell."""
+    """Return int64[t, 2], the offsets of all tokens of the texts; None if the general way must
+    tell.
+    """
     now = state_of(tokenizer.backend_tokenizer.post_processor)
     trims = trims_spaces(None if now is None else json.loads(now))
     # the engine's spans are those of the post-processor that it was made with

@@ -23,9 +23,9 @@ def decode_row(
     values: Any,
     options: dict[str, Any],
 ) -> str:
-    """The text of one row of ids; ``values`` as :meth:`numtok.hf.NumberTokenizer.decode` takes
-    them, ``options`` those of the base class. InputError if there are neither as many values as ids
-    nor as many as numbers.
+    """Decode one row of ids. ``values`` are as :meth:`numtok.hf.NumberTokenizer.decode` takes them,
+    ``options`` those of the base class. InputError if there are neither as many values as ids nor
+    as many as numbers.
     """
     ids = token_ids["input_ids"] if isinstance(token_ids, dict) else token_ids
     ids = [ids] if isinstance(ids, int) else ids
@@ -47,8 +47,8 @@ def decode_row(
 
 
 def rows_of(token_ids: Any, values: Any) -> list[tuple[Any, Any]] | None:
-    """(ids, values) of each row of a batch; None if it is one row. InputError if there are not as
-    many rows of each.
+    """Return (ids, values) of each row of a batch; None if it is one row. InputError if there are
+    not as many rows of each.
     """
     if not token_ids or not isinstance(token_ids[0], list):
         return None
@@ -63,9 +63,10 @@ def rows_of(token_ids: Any, values: Any) -> list[tuple[Any, Any]] | None:
 def find_in_ids(
     numtok: Tokenizer, ids: Sequence[int], values: Sequence[float] | None
 ) -> tuple[list[int], list[str]] | None:
-    """(ids in which each number is one token, the text of every token in them that has a mark) of
-    ids that a model may have made; None if there is none. -1 stands for a number that has no token
-    of its own. InputError if there are neither as many values as ids nor as many as numbers.
+    """Find the numbers in ids that a model may have made, and return (ids in which each number is
+    one token, the text of every token in them that has a placeholder); None if there is no number.
+    -1 stands for a number that has no token of its own. InputError if there are neither as many
+    values as ids nor as many as numbers.
     """
     size = numtok.vocab_size
     flat = np.array([number if 0 <= number < size else -1 for number in ids], np.int32)

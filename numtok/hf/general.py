@@ -42,7 +42,7 @@ class Call(NamedTuple):
 
 
 def encode_generally(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> Any:
-    """What the base class returns for the call, of text with numbers."""
+    """Encode the call as the base class does, with numbers as tokens."""
     backend = NumberBackend(state, tokenizer.backend_tokenizer, call.with_streams)
     out: Any = encode_as_base(with_backend(tokenizer, backend), call)
     if backend.found and not call.with_streams:
@@ -62,21 +62,23 @@ def encode_generally(tokenizer: PreTrainedTokenizerFast, state: BackendState, ca
 
 
 def encode_as_base(tokenizer: PreTrainedTokenizerFast, call: Call) -> Any:
-    """The call as it is."""
+    """Make the call as it is."""
     return PreTrainedTokenizerFast._encode_plus(
         tokenizer, text=call.text, text_pair=call.pair, **call.options
     )
 
 
 def with_backend(tokenizer: PreTrainedTokenizerFast, backend: Any) -> PreTrainedTokenizerFast:
-    """A stock tokenizer that is the same but for the backend."""
+    """Return a stock tokenizer that is the same except for the backend."""
     made = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
     vars(made).update(vars(tokenizer), _tokenizer=backend)
     return made
 
 
 def set_truncation_and_padding(tokenizer: PreTrainedTokenizerFast, options: Any) -> None:
-    """As the base class does for a call, whose settings the backend keeps."""
+    """Set truncation and padding of the backend as the base class does for a call. The backend
+    keeps them.
+    """
     tokenizer.set_truncation_and_padding(
         padding_strategy=options.get("padding_strategy", PaddingStrategy.DO_NOT_PAD),
         truncation_strategy=options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE),
@@ -90,7 +92,7 @@ def set_truncation_and_padding(tokenizer: PreTrainedTokenizerFast, options: Any)
 def encodings_later(
     tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call
 ) -> Callable[[], list[Any]]:
-    """A function that encodes the texts with everything as it is now."""
+    """Return a function that encodes the texts with everything as it is now."""
     settings, processor = vars(tokenizer).copy(), tokenizer.backend_tokenizer.post_processor
 
     def make() -> list[Any]:
@@ -127,7 +129,7 @@ class NumberBackend:
     def encode_batch(
         self, batch: Sequence[Any], add_special_tokens: bool, is_pretokenized: bool
     ) -> Any:
-        """The encodings of the batch: of the original texts, but with the ids of numbers."""
+        """Encode a batch: return the encodings of the original texts, but with the ids of numbers."""
         options = {"add_special_tokens": add_special_tokens, "is_pretokenized": is_pretokenized}
         try:
             rows = [_sequences(row, is_pretokenized) for row in batch]
@@ -146,7 +148,7 @@ class NumberBackend:
         return [NumberEncoding(one, row, marks, is_pretokenized) for one, row in encodings]
 
     def _numbers(self, texts: list[str]) -> Numbers | None:
-        """The numbers of the texts; None if the texts are to be encoded as they are."""
+        """Return the numbers of the texts; None if the texts are to be encoded as they are."""
         state, named = self._state, self._state.contains_reserved_token(texts)
         if not (self._with_streams or named or state.may_hold_number(texts)):
             return None
@@ -157,7 +159,7 @@ class NumberBackend:
         return None if nothing_to_mark and not (self._with_streams or named) else numbers
 
     def _marked(self, texts: list[str], numbers: Numbers, marks: Marks) -> list[MarkedText]:
-        """The texts with marks; makes the streams, if they are wanted."""
+        """Return the texts with marks; makes the streams, if they are wanted."""
         state = self._state
         if state.numbers_stay:
             if self._with_streams:
@@ -187,7 +189,9 @@ def take_settings(marked: Any, backend: Any) -> None:
 
 
 def _sequences(row: Any, split: bool) -> list[list[str]]:
-    """The one or two sequences of a row: its text, or words. InputError if something is not a text."""
+    """Return the one or two sequences of a row: its text, or words. InputError if something is not
+    a text.
+    """
     many = row if isinstance(row, list | tuple) else []
     if isinstance(row, str) and not split:
         return [[row]]
@@ -201,7 +205,7 @@ def _sequences(row: Any, split: bool) -> list[list[str]]:
 
 
 def _input(row: list[list[MarkedText]], split: bool) -> Any:
-    """The inverse, with marks: as ``tokenizers`` takes it."""
+    """Invert :func:`_sequences`, with placeholders: return the row as ``tokenizers`` takes it."""
     parts = [[text.text for text in sequence] if split else sequence[0].text for sequence in row]
     return parts[0] if len(parts) == 1 else tuple(parts)
 
@@ -224,7 +228,7 @@ class LazyBatchEncoding(BatchEncoding[Any]):
     def of(
         cls, data: dict[str, Any], n_sequences: int, make: Callable[[], list[Any]]
     ) -> LazyBatchEncoding:
-        """One that takes ``data`` as they are, where the constructor copies them name by name."""
+        """Make an encoding that takes ``data`` as it is; the constructor copies it name by name."""
         made = cls.__new__(cls)
         vars(made).update(data=data, _n_sequences=n_sequences, _make=make)
         return made
@@ -245,10 +249,10 @@ class LazyBatchEncoding(BatchEncoding[Any]):
 
 
 class NumberEncoding:
-    """What :class:`transformers.BatchEncoding` is filled from: the lists of a
-    ``tokenizers.Encoding``, for a text with numbers. What is not said here is as ``marked`` says,
-    the encoding of the marked text; of each of the ``sequences`` (two for a pair) there is its only
-    text, or one per word if it was ``split``.
+    """The encoding of a text with numbers, with the attributes of ``tokenizers.Encoding`` that
+    :class:`transformers.BatchEncoding` is filled from. Other attributes are those of ``marked``,
+    the encoding of the marked text. Each of the ``sequences`` (two for a pair) has one text, or one
+    per word if it was ``split``.
     """
 
     def __init__(
@@ -267,7 +271,7 @@ class NumberEncoding:
         return len(self.marked)
 
     def restored(self) -> Any:
-        """The encoding of the original text."""
+        """Return the encoding of the original text."""
         if not any(len(text) for texts in self.sequences for text in texts):
             return self.marked
         made = library().Encoding()
@@ -275,7 +279,7 @@ class NumberEncoding:
         return made
 
     def _state(self) -> dict[str, Any]:
-        """As ``tokenizers`` writes an encoding into a pickle."""
+        """Return the state that ``tokenizers`` would pickle for this encoding."""
         state: dict[str, Any] = json.loads(self.marked.__getstate__())
         return state | {
             "ids": self.ids,
@@ -359,8 +363,8 @@ def _or_none(places: list[int | None]) -> Ints:
 def _first_tokens(
     text: MarkedText, where: Ints, starts: Ints, stops: Ints
 ) -> tuple[Ints, Ints, Ints]:
-    """Likewise where numbers stay text: the token in which each number begins, if it was not cut
-    off; the first number of several.
+    """Return the tokens of numbers that stay text: the token in which each number begins, if it was
+    not cut off, and the first number that begins there.
     """
     if not len(where):
         return where, where, where

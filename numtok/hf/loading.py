@@ -1,5 +1,5 @@
-"""What a drop-in tokenizer is made from: a source of transformers, and settings as JSON, those of
-``numtok.json``, and ``return_numbers``.
+"""Load a drop-in tokenizer: from a source of transformers and settings as JSON, those of
+``numtok.json`` and ``return_numbers``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def given_settings(
     leading_space: str | None,
     return_numbers: bool | None,
 ) -> dict[str, Any]:
-    """The settings that were given."""
+    """Return the settings that were given."""
     given: dict[str, Any] = {"leading_space": leading_space, "return_numbers": return_numbers}
     if numbers is not None:
         given["numbers"] = [one.to_dict() for one in representations_of(numbers)]
@@ -47,7 +47,7 @@ def given_settings(
 
 
 def complete_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings with the defaults for what is not given."""
+    """Return settings with the defaults for what is not given."""
     defaults = {
         "numbers": [XVal().to_dict()],
         "grammar": Grammar().to_dict(),
@@ -58,8 +58,8 @@ def complete_settings(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse_misspelt(given: Iterable[str], own: Sequence[str], where: str) -> None:
-    """Transformers takes any option and says nothing of those that it does not know: refuse what
-    was meant to be one of ours. InputError that names the option.
+    """Refuse options that look like a misspelt one of ours. Transformers takes any option and says
+    nothing of those that it does not know. InputError that names the option.
     """
     for name in given:
         if meant := difflib.get_close_matches(name, own, 1, 0.8):
@@ -68,7 +68,7 @@ def refuse_misspelt(given: Iterable[str], own: Sequence[str], where: str) -> Non
 
 @contextlib.contextmanager
 def checked(path: Any) -> Iterator[None]:
-    """While transformers loads ``path``: what is wrong with it is said in words."""
+    """Say in words what is wrong with ``path`` while transformers loads it."""
     check_exists(path)
     file = Path(path) / TOKENIZER_FILE if Path(path).is_dir() else Path(path)
     if not file.is_file():
@@ -80,7 +80,7 @@ def checked(path: Any) -> Iterator[None]:
 
 
 def saved_settings(path: Any, options: dict[str, Any]) -> dict[str, Any] | None:
-    """The settings in a folder that was saved with numbers; None for any other source.
+    """Return the settings in a folder that was saved with numbers; None for any other source.
 
     ``options`` as for AutoTokenizer.
     """
@@ -93,7 +93,7 @@ def saved_settings(path: Any, options: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def load_stock(path: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    """The tokenizer of transformers from any other source."""
+    """Return the tokenizer of transformers from any other source."""
     if Path(path).is_file():
         backend = load(load_source(path))
         return PreTrainedTokenizerFast(tokenizer_object=backend, **options)

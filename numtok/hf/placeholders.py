@@ -31,7 +31,7 @@ MOST_REMEMBERED = 1 << 14  # numbers of short texts, and what stands between two
 
 
 class Piece(NamedTuple):
-    """What stands for a number in a short text."""
+    """Placeholders of a number in a short text."""
 
     first: bytes  # its first mark; the number itself if it stays
     others: list[int]  # the ids of its other marks
@@ -79,28 +79,28 @@ class Marks:
         self.mark_ids = frozenset(id for id in forms if id is not None)
 
     def spell(self, slots: Slots) -> list[str]:
-        """The marks of each number."""
+        """Return the placeholders of each number."""
         marks = [self._by_id[id] for id in slots.plain.tolist()]
         edges = itertools.pairwise(slots.offsets.tolist())
         return ["".join(marks[first:last]) for first, last in edges]
 
     def piece(self, ids: list[int]) -> Piece:
-        """What stands for a number of these tokens."""
+        """Return the placeholders of a number with these token ids."""
         return Piece(self.written(ids[:1]), ids[1:])
 
     def written(self, ids: list[int]) -> bytes:
-        """The marks of these tokens."""
+        """Return the placeholders of these tokens."""
         return "".join([self._by_id[id] for id in ids]).encode()
 
     def room_for_pieces(self) -> dict[bytes, Piece]:
-        """:attr:`pieces`, emptied if they are too many."""
+        """Return :attr:`pieces`, emptied if they are too many."""
         if len(self.pieces) > MOST_REMEMBERED:
             self.pieces = {}
         return self.pieces
 
     def ids_after_mark(self, text: bytes) -> list[int] | None:
-        """The source's ids of a short text that ends in a number's first mark, behind another; None
-        if a call at the same time has it cut or padded.
+        """Return the source's ids of a short text that ends in a number's first mark, behind
+        another; None if a call at the same time has it cut or padded.
         """
         known = self._after_mark.get(text)
         if known is None:
@@ -115,7 +115,7 @@ class Marks:
         return known
 
     def source_ids(self, ids: list[int]) -> list[int]:
-        """What the source has for ids of the copy."""
+        """Return the ids of the source tokenizer for ids of the copy with placeholders."""
         return [self.renamed.get(id, id) for id in ids] if self.renamed else ids
 
     def texts_between(self, text: str, count: int) -> list[str] | None:
@@ -137,7 +137,7 @@ class Marks:
 
 
 def _spaced(numtok: Tokenizer) -> set[str]:
-    """The second forms, with a space, of numtok's own tokens."""
+    """Return the second forms, with a space, of numtok's own tokens."""
     own = numtok.own_tokens
     return {one for one in own if one[:1] == " " and one[1:] in own and one in numtok.tokens}
 
@@ -145,8 +145,8 @@ def _spaced(numtok: Tokenizer) -> set[str]:
 def _entries(
     numtok: Tokenizer, mark_of: dict[str, str], symbols: dict[str, int]
 ) -> list[dict[str, Any]]:
-    """``added_tokens`` with marks: the contents of numtok's own tokens are replaced, the symbols
-    that are words of the vocabulary come after.
+    """Return ``added_tokens`` with placeholders: the contents of numtok's own tokens are replaced,
+    the symbols that are words of the vocabulary come after.
     """
     own, spaced = numtok.own_tokens, _spaced(numtok)
     entries = []
@@ -163,8 +163,8 @@ def _entries(
 
 
 def marks_for(cached: list[Marks], numtok: Tokenizer, texts: Sequence[str]) -> Marks:
-    """Marks that do not occur in the texts; ``cached`` keeps the last ones made. InputError if the
-    texts use nearly every private-use character.
+    """Return placeholders that do not occur in the texts; ``cached`` keeps the last ones made.
+    InputError if the texts use nearly every private-use character.
     """
     for marks in cached:
         if not marks.occur_in(texts):
@@ -176,7 +176,7 @@ def marks_for(cached: list[Marks], numtok: Tokenizer, texts: Sequence[str]) -> M
 
 @dataclass(frozen=True, eq=False)
 class MarkedText:
-    """One marked text, with n numbers."""
+    """A text in which placeholders replace n numbers."""
 
     text: str  # with marks
     first: int  # the call's number of its first number
@@ -196,7 +196,9 @@ class MarkedText:
         return self.mark_starts is self.starts
 
     def numbers_at(self, characters: Ints) -> Ints:
-        """int64[k]: of which number each character of the marked text is a mark, or -1."""
+        """Return int64[k]: the number of which each character of the marked text is a placeholder,
+        or -1.
+        """
         if not len(self):
             return np.full(len(characters), -1)
         nearest = np.searchsorted(self.mark_starts, characters, "right") - 1
@@ -204,7 +206,9 @@ class MarkedText:
         return np.where(inside, nearest, -1)
 
     def original(self, starts: Ints, stops: Ints) -> tuple[Ints, Ints]:
-        """Spans of the marked text in the original one; a mark's is that of the whole number."""
+        """Return spans of the marked text in the original text. The span of a placeholder is that
+        of the whole number.
+        """
         if self.numbers_stay or not len(self):
             return starts, stops
         return self._moved(starts, 0, self.starts), self._moved(stops, 1, self.stops)
@@ -217,7 +221,7 @@ class MarkedText:
 
 
 def with_numbers_in_place(texts: Sequence[str], numbers: Numbers) -> list[MarkedText]:
-    """``texts`` with the numbers left in place."""
+    """Return ``texts`` with the numbers left in place."""
     starts, stops = _characters(texts, numbers)
     edges = itertools.pairwise(numbers.per_document().tolist())
     made = []
@@ -230,7 +234,7 @@ def with_numbers_in_place(texts: Sequence[str], numbers: Numbers) -> list[Marked
 def with_numbers_marked(
     texts: Sequence[str], numbers: Numbers, spelled: Sequence[str]
 ) -> list[MarkedText]:
-    """``texts`` with each number replaced by its marks."""
+    """Return ``texts`` with each number replaced by its placeholders."""
     starts, stops = _characters(texts, numbers)
     shorter = stops - starts - np.fromiter(map(len, spelled), np.int64, len(spelled))
     edges = itertools.pairwise(numbers.per_document().tolist())
@@ -251,7 +255,7 @@ def with_numbers_marked(
 
 
 def _characters(texts: Sequence[str], numbers: Numbers) -> tuple[Ints, Ints]:
-    """Starts and stops as characters within each row, not bytes."""
+    """Convert starts and stops in bytes to characters within each row."""
     if not len(numbers) or all(map(str.isascii, texts)):
         return numbers.start, numbers.stop
     rows = numbers.rows

@@ -1,6 +1,6 @@
-"""What transformers writes into a folder, each file in one step (``numtok.files``); and beside it
-``numtok.json``, and one line of Python with which AutoTokenizer finds the class. And a tokenizer
-without its number tokens, to be exported or trained anew.
+"""Save a drop-in tokenizer: the files of transformers, each in one step (``numtok.files``),
+``numtok.json``, and one line of Python with which AutoTokenizer finds the class. Also remove the
+number tokens of a tokenizer that is to be exported or trained anew.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def seal(file: str) -> None:
 
 
 def write_own_files(folder: str | os.PathLike[str], settings: Any) -> tuple[str, str]:
-    """What transformers does not write; returns the names."""
+    """Write the files that transformers does not write, and return their names."""
     made, shim = Path(folder, SETTINGS_FILE), Path(folder, f"{SHIM}.py")
     write_json(made, settings)
     shim.write_text("from numtok.hf import NumberTokenizer as NumberTokenizer\n", "utf-8")
@@ -59,7 +59,9 @@ def save_whole(
 
 
 def _named(save: Callable[[], Any], folder: str | os.PathLike[str]) -> Any:
-    """The result, or an ``OutputError`` in place of the bare ``Exception`` of ``tokenizers``."""
+    """Return the result, or an ``OutputError`` in place of the bare ``Exception`` of
+    ``tokenizers``.
+    """
     try:
         return save()
     except NumtokError:
@@ -75,7 +77,7 @@ def _named(save: Callable[[], Any], folder: str | os.PathLike[str]) -> Any:
 def without_number_tokens(
     tokenizer: PreTrainedTokenizerFast, numtok: Tokenizer
 ) -> PreTrainedTokenizerFast:
-    """A stock tokenizer, the same but for the number tokens and settings."""
+    """Return a stock tokenizer, the same except for the number tokens and settings."""
     config = json.loads(tokenizer.backend_tokenizer.to_str())
     added = config["added_tokens"]
     config["added_tokens"] = [one for one in added if one["content"] not in numtok.own_tokens]
@@ -86,7 +88,7 @@ def without_number_tokens(
 
 
 def between_numbers(batches: Iterable[Any], numtok: Tokenizer) -> Iterator[list[str]]:
-    """What stands between the numbers of each batch's texts."""
+    """Yield the pieces of text between the numbers of each batch."""
     for batch in batches:
         texts = [batch] if isinstance(batch, str) else list(batch)
         pieces = []

@@ -42,7 +42,7 @@ KINDS = (
 
 
 def encode_shortly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> Any:
-    """The text, or None if it takes the general way."""
+    """Encode a short text; None if it takes the general way."""
     text, pair, options = call.text, call.pair, call.options
     texts = (text,) if pair is None else (text, pair)
     if call.with_streams or tokenizer.split_special_tokens or any(map(options.get, NOT_HERE)):
@@ -92,7 +92,9 @@ def _data(
     others: list[list[int]],
     options: Any,
 ) -> dict[str, list[int]]:
-    """What the base class returns, in its order, with the ``others`` of each number behind its mark."""
+    """Return the lists that the base class returns, in its order, with the ids of ``others`` after
+    each placeholder.
+    """
     marked: list[int] = encoding.ids
     ids = _with_others(marks, marked, others) if others else marks.source_ids(marked)
     tokenizer._eventual_warn_about_too_long_sequence(
@@ -110,7 +112,7 @@ def _data(
 
 
 def _with_others(marks: Marks, ids: list[int], others: list[list[int]]) -> list[int]:
-    """The source's ids, and behind each mark the others of its number."""
+    """Return the source's ids, and behind each mark the others of its number."""
     out: list[int] = []
     left = iter(others)
     for id in ids:
@@ -121,7 +123,7 @@ def _with_others(marks: Marks, ids: list[int], others: list[list[int]]) -> list[
 
 
 def _widened(marks: Marks, row: list[int], ids: list[int], others: list[list[int]]) -> list[int]:
-    """What ``row`` has for each of the ids, and for a mark as often as it has others again."""
+    """Repeat the value of each placeholder in ``row`` for each of its other ids."""
     if row.count(row[0]) == len(row):
         return row[:1] * (len(row) + sum(map(len, others)))
     left = iter(others)
@@ -132,9 +134,9 @@ def _widened(marks: Marks, row: list[int], ids: list[int], others: list[list[int
 def _marked(
     state: BackendState, marks: Marks, text: str, others: list[list[int]] | None
 ) -> str | None:
-    """The text with marks in place of its numbers; None if only the general way can tell. With
-    ``others``, each number is one mark, or a few that stand close together are, and all ids behind
-    the first go there.
+    """Return the text with marks in place of its numbers; None if only the general way can tell.
+    With ``others``, each number is one mark, or a few that stand close together are, and all ids
+    behind the first go there.
     """
     try:
         data = text.encode()
@@ -175,7 +177,9 @@ def _marked(
 def _learnt(
     state: BackendState, marks: Marks, number: bytes, sure: bool
 ) -> dict[bytes, Piece] | None:
-    """``marks.pieces``, with what stands for the number; None if its text does not tell."""
+    """Add the placeholders of the number to ``marks.pieces``, and return these; None if its text
+    does not tell.
+    """
     ids = state.numtok.one_to_symbols(number) if sure else None
     if ids is None:
         return None
@@ -187,7 +191,7 @@ def _learnt(
 def _all_learnt(
     state: BackendState, marks: Marks, text: bytes, found: list[tuple[int, int, bool]]
 ) -> dict[bytes, Piece]:
-    """Likewise of each number of the text."""
+    """Return the placeholders of each number in the text, keyed by the number's bytes."""
     known = marks.room_for_pieces()
     for start, stop, _ in found:  # what some representation does not hold stays text
         known[text[start:stop]] = Piece(text[start:stop], [])

@@ -56,8 +56,8 @@ class NumberStreams:
         self.per_symbol = per_symbol
 
     def spread(self, length: int, tokens: Ints, numbers: Ints, symbols: Ints) -> dict[str, Array]:
-        """The streams of a text of ``length`` tokens; token ``tokens[k]`` is the ``symbols[k]``-th
-        of number ``numbers[k]``.
+        """Return the streams of a text of ``length`` tokens; token ``tokens[k]`` is the
+        ``symbols[k]``-th of number ``numbers[k]``.
         """
         begin = symbols == 0
         first, which = tokens[begin], numbers[begin]
@@ -78,7 +78,7 @@ class NumberStreams:
 def stream_of_symbols(
     numtok: Tokenizer, slots: Slots, spelled: Spelled | None
 ) -> tuple[str, Array, Ints] | None:
-    """The ``per_symbol`` of :class:`NumberStreams`, if there is one: 0 for brackets."""
+    """Return the ``per_symbol`` of :class:`NumberStreams`, if there is one: 0 for brackets."""
     first, begins = numtok.representations[0], slots.offsets[:-1]
     stream = symbol_stream(first, spelled, begins, len(slots.plain))
     return None if stream is None else (stream[0], stream[1].astype(np.int64), slots.offsets)
@@ -103,8 +103,8 @@ def add_to_encoding(
 
 
 def pop_streams(inputs: Any) -> tuple[Any, dict[str, Any]]:
-    """(inputs to ``pad`` without their number streams, the streams); a list of rows becomes one
-    mapping, as in transformers.
+    """Return (inputs to ``pad`` without their number streams, the streams); a list of rows becomes
+    one mapping, as in transformers.
     """
     rows = isinstance(inputs, list | tuple) and len(inputs) > 0 and isinstance(inputs[0], Mapping)
     names = inputs[0].keys() if rows else inputs.keys() if isinstance(inputs, Mapping) else ()
@@ -134,7 +134,7 @@ def pad_streams(out: Any, given: Mapping[str, Any], leading: str, side: str) -> 
 
 
 def pad_stream(column: Column, values: Array, length: int, side: str) -> Array:
-    """``values`` with the column's fill on one side, up to ``length``."""
+    """Pad ``values`` with the column's fill on one side, up to ``length``."""
     missing = length - len(values)
     if missing <= 0:
         return values
@@ -143,13 +143,15 @@ def pad_stream(column: Column, values: Array, length: int, side: str) -> Array:
 
 
 def _array(forms: Sequence[Column], values: Any) -> Array:
-    """One row of a stream, from lists, arrays or tensors, as the dtype that it is declared with."""
+    """Convert a row of a stream, lists, an array or a tensor, to an array of the declared dtype."""
     array = as_array(values.cpu() if hasattr(values, "cpu") else values, forms)
     return array.astype(form(forms, array.ndim - 1).dtype, copy=False)
 
 
 def as_numpy(column: pa.Array) -> Array:
-    """The values of a column; integers that are indices or codes as int64, which torch has too."""
+    """Return the values of a column; integers that are indices or codes as int64, which torch has
+    too.
+    """
     if isinstance(column, pa.ExtensionArray):
         return np.asarray(column.to_numpy_ndarray())
     values: Array = column.to_numpy(zero_copy_only=False)
@@ -157,9 +159,9 @@ def as_numpy(column: pa.Array) -> Array:
 
 
 def warn_missing_streams(told: dict[str, bool], numtok: Tokenizer) -> None:
-    """Numbers were encoded, and no streams were asked for: say so once for a tokenizer, if nothing
-    else holds their values. ``told`` is its ``deprecation_warnings``, which fingerprints of
-    ``datasets`` leave out; ``TRANSFORMERS_NO_ADVISORY_WARNINGS=1`` silences it.
+    """Warn once for a tokenizer if numbers were encoded without streams and nothing else holds
+    their values. ``told`` is its ``deprecation_warnings``, which fingerprints of ``datasets`` leave
+    out; ``TRANSFORMERS_NO_ADVISORY_WARNINGS=1`` silences it.
     """
     first = numtok.representations[0]
     if not isinstance(first, SingleToken) or told.get(ADVICE):

@@ -125,7 +125,7 @@ class NumberTokenizer(NumberTokenizerBase):
         leading_space: str | None = None,
         return_numbers: bool | None = None,
     ) -> NumberTokenizer:
-        """A copy of a fast transformers tokenizer, with numbers. Options as for
+        """Return a copy of a fast transformers tokenizer, with numbers. Options as for
         :meth:`from_pretrained`.
 
         Raises:
@@ -136,7 +136,7 @@ class NumberTokenizer(NumberTokenizerBase):
 
     @classmethod
     def _with_numbers(cls, tokenizer: Any, settings: dict[str, Any]) -> NumberTokenizer:
-        """A copy with these settings; those that are not given are its own."""
+        """Return a copy with these settings; those that are not given are its own."""
         loading.check_is_fast(tokenizer, NumberTokenizer)
         made = cls.__new__(cls)
         state = {name: value for name, value in vars(tokenizer).items() if name != "cache"}
@@ -150,7 +150,7 @@ class NumberTokenizer(NumberTokenizerBase):
     def save_pretrained(
         self, save_directory: Any, *args: Any, push_to_hub: bool = False, **kwargs: Any
     ) -> tuple[str, ...]:
-        """As in the base class, but every file appears whole or not at all.
+        """Save as the base class does, but every file appears whole or not at all.
 
         Raises:
             OutputError: if the system refuses; files that were there already stay as they were.
@@ -188,7 +188,7 @@ class NumberTokenizer(NumberTokenizerBase):
 
     @classmethod
     def register_for_auto_class(cls, auto_class: Any = "AutoTokenizer") -> None:
-        """Does nothing: a saved folder imports the class and needs no copy of its code."""
+        """Do nothing: a saved folder imports the class and needs no copy of its code."""
 
     @classmethod
     def convert_to_native_format(
@@ -226,7 +226,8 @@ class NumberTokenizer(NumberTokenizerBase):
     def train_new_from_iterator(
         self, text_iterator: Any, vocab_size: int, *args: Any, **kwargs: Any
     ) -> NumberTokenizer:
-        """As of the base class, on the text between numbers: they take no part in the vocabulary.
+        """Train a tokenizer as the base class does, on the text between numbers: they take no part
+        in the vocabulary.
 
         The result has the same settings.
         """
@@ -240,8 +241,8 @@ class NumberTokenizer(NumberTokenizerBase):
     # Padding
 
     def pad(self, encoded_inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """As of the base class; number streams among the inputs are padded too, with their neutral
-        values.
+        """Pad as the base class does. Number streams among the inputs are padded too, with their
+        neutral values.
         """
         rest, streams = pop_streams(encoded_inputs)
         out = super().pad(rest, *args, **kwargs)
@@ -260,7 +261,7 @@ class NumberTokenizer(NumberTokenizerBase):
         number_value: Any = None,
         **kwargs: Any,
     ) -> Any:
-        """As of the base class, with the numbers put in.
+        """Decode as the base class does, with the numbers put in.
 
         Args:
             token_ids: ids, or a batch of them.
@@ -289,7 +290,7 @@ class NumberTokenizer(NumberTokenizerBase):
         number_value: Any = None,
         **kwargs: Any,
     ) -> list[str]:
-        """:meth:`decode` of a batch."""
+        """Decode a batch by :meth:`decode`."""
         result = self.decode(sequences, skip_special_tokens, number_value, **kwargs)
         return [result] if isinstance(result, str) else result
 

@@ -28,14 +28,14 @@ class Columns(NamedTuple):
     exponent: npt.NDArray[np.int64]
 
     def first(self, count: int) -> Columns:
-        """The first ``count`` numbers, in the same memory."""
+        """Return the first ``count`` numbers, in the same memory."""
         document, start, stop, negative, digits, digit_offsets, exponent = self
         places = document[:count], start[:count], stop[:count], negative[:count]
         digits = digits[: digit_offsets[count]]
         return Columns(*places, digits, digit_offsets[: count + 1], exponent[:count])
 
     def take(self, runs: Runs, in_place: bool = False) -> Columns:
-        """The numbers of the runs, as :func:`take` takes them."""
+        """Return the numbers of the runs, as :func:`take` takes them."""
         digits, offsets = self.digits, self.digit_offsets
         if not in_place:
             count = int((offsets[runs[:, 1]] - offsets[runs[:, 0]]).sum())
@@ -53,14 +53,14 @@ class Columns(NamedTuple):
         )
 
     def is_zero(self) -> npt.NDArray[np.bool_]:
-        """bool[n]: every digit is 0."""
+        """Return bool[n]: whether every digit is 0."""
         zero = memory.empty(len(self.exponent), np.bool_)
         _is_zero(self.digits, self.digit_offsets, zero)
         return zero
 
 
 def empty_columns(numbers: int, digits: int) -> Columns:
-    """Room for so many numbers and digits."""
+    """Allocate columns for so many numbers and digits."""
     return Columns(
         memory.empty(numbers, np.int32),
         memory.empty(numbers, np.int64),
@@ -73,7 +73,7 @@ def empty_columns(numbers: int, digits: int) -> Columns:
 
 
 def runs_of(which: npt.NDArray[Any], count: int) -> Runs:
-    """The runs of values at the indices, or where the mask is True, out of ``count``.
+    """Return the runs of values at the indices, or where the mask is True, out of ``count``.
 
     Raises:
         IndexError: for an index that is out of range, or a mask of another length.
@@ -88,7 +88,7 @@ def runs_of(which: npt.NDArray[Any], count: int) -> Runs:
 
 
 def take(values: npt.NDArray[Any], runs: Runs, in_place: bool = False) -> npt.NDArray[Any]:
-    """``values[begin:end]`` of all runs, one after the other.
+    """Return ``values[begin:end]`` of all runs, one after the other.
 
     ``in_place``: in their own memory, of ascending runs, which is several times as fast; the values
     are then not to be used any more.
@@ -113,7 +113,7 @@ def _take(values, runs, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def _take_digits(digits, offsets, runs, out, out_offsets):  # type: ignore[no-untyped-def]
-    """The count of the numbers."""
+    """Copy the digits of the runs, and return the count of numbers."""
     to, filled = ZERO, ZERO
     out_offsets[0] = 0
     for run in range(runs.shape[0]):

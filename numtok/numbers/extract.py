@@ -1,8 +1,14 @@
 """Find the numbers of one text: ``extract``, and the grammar as one regular expression.
 
 A short text is read by that expression, so that nothing has to be compiled and Numba and Arrow need
-not be loaded. It is also what the fast scanner is tested against: written from the rules in
-:mod:`numtok.numbers.grammar`, whose letters A to D are used here, it knows nothing of bytes.
+not be loaded. It is the readable reference of the rules in :mod:`numtok.numbers.grammar`, whose
+letters A to D are used here, and knows nothing of bytes. The fast scanner is tested against it.
+
+The rules stand in four more places, each of which says why: compiled, in :mod:`numtok.numbers.rules`
+and the short way of :mod:`numtok.numbers.scanner`; for text and numbers that a model writes token by
+token, in :mod:`numtok.numbers.text_boundaries` and :mod:`numtok.representations.symbol_grammar`.
+``tests/support/grammar_examples.py`` has examples that all of them are held to, and says where they
+differ.
 """
 
 from __future__ import annotations
@@ -82,7 +88,9 @@ def _is_unicode(text: str) -> bool:
 
 
 def read(text: str, grammar: Grammar) -> Iterator[Number]:
-    """The numbers of one text by the regular expression, for a grammar without a user's pattern."""
+    """Yield the numbers of one text by the regular expression, for a grammar without a user's
+    pattern.
+    """
     numerals, uuid = _patterns(grammar)
     kinds = text if text.isascii() else text.translate(_stand_ins(grammar.unicode_digits))
     uuids = [match.span() for match in uuid.finditer(kinds)]
@@ -98,7 +106,7 @@ def read(text: str, grammar: Grammar) -> Iterator[Number]:
 
 
 def _numbers_of(match: Any, text: str, grammar: Grammar) -> Iterator[Number]:
-    """The numerals of one run; none if one of them cannot be held or is an address (D)."""
+    """Yield the numerals of one run; none if one of them cannot be held or is an address (D)."""
     spans = match.spans("number")
     literals = [_literal(match.string[start:stop], grammar) for start, stop in spans]
     if any(_is_too_large(literal) for literal in literals):
@@ -145,7 +153,7 @@ _stand_ins = functools.cache(_StandIns)
 
 @functools.cache
 def _patterns(grammar: Grammar) -> tuple[Any, Any]:
-    """(one run of joined numerals with what is glued to it, a UUID), for text of stand-ins."""
+    """Return (one run of joined numerals with what is glued to it, a UUID), for text of stand-ins."""
     import regex
 
     mark = rf"[{regex.escape(grammar.decimal)}{ARABIC_POINT}]"
@@ -199,7 +207,7 @@ def _patterns(grammar: Grammar) -> tuple[Any, Any]:
 
 
 def _grouped(separator: str, grammar: Grammar, in_word: str) -> str:
-    """Digits that this separator groups, as part of a verbose expression."""
+    """Return the expression of digits that this separator groups, as part of a verbose expression."""
     group = rf"\U{ord(separator):08x}"
 
     def of(size: int) -> str:
@@ -225,7 +233,11 @@ def _is_address(surface: str) -> bool:
 
 
 def _literal(numeral: str, grammar: Grammar) -> str:
-    """As ``Decimal`` reads it: without what groups digits, with a point."""
+    """Return the numeral as ``Decimal`` reads it: ungrouped digits, a point as the decimal mark.
+
+    >>> _literal("1.234,5", Grammar.european())
+    '1234.5'
+    """
     plain = numeral.translate(dict.fromkeys(map(ord, separators_of(grammar))))
     for mark, other in ((grammar.decimal, "."), (ARABIC_POINT, "."), ("\u2212", "-")):
         plain = plain.replace(mark, other)

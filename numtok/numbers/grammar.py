@@ -1,4 +1,4 @@
-"""What counts as a number in text: an immutable grammar, and the rules in words.
+"""The grammar of numbers in text: immutable options, and the rules in words.
 
 The rules are lexical: no dictionary, no language model. A *digit* is ASCII 0-9 or any Unicode
 decimal digit (general category Nd); a *letter* is a Unicode letter, mark or letter number or ``_``,
@@ -111,6 +111,12 @@ class Grammar:
 
     Raises:
         GrammarError: for an option that cannot be used.
+
+    Example:
+        >>> import numtok
+        >>> grammar = numtok.Grammar(grouping="_")
+        >>> [number.text for number in numtok.extract("1,234 and 1_000", grammar)]
+        ['1', '234', '1_000']
     """
 
     grouping: str | None = ","
@@ -154,43 +160,61 @@ class Grammar:
 
     @classmethod
     def prose(cls) -> Grammar:
-        """The default: commas group digits by three."""
+        """Return the default grammar: commas group digits by three."""
         return cls()
 
     @classmethod
     def data(cls) -> Grammar:
-        """For JSON, CSV and code: a comma never groups, ``[100,200,300]`` is three numbers."""
+        """Return the grammar for JSON, CSV and code: a comma never groups, ``[100,200,300]`` is
+        three numbers.
+
+        Example:
+            >>> import numtok
+            >>> [number.text for number in numtok.extract("[100,200]", numtok.Grammar.data())]
+            ['100', '200']
+        """
         return cls(grouping=None)
 
     @classmethod
     def european(cls) -> Grammar:
-        """1.234,56 and 1 234,56: a comma is the decimal mark; points and spaces group, no-break and
-        thin ones too.
+        """Return the grammar of 1.234,56 and 1 234,56: a comma is the decimal mark; points and
+        spaces group, no-break and thin ones too.
+
+        Example:
+            >>> import numtok
+            >>> numtok.extract("1.234,5 km", numtok.Grammar.european())[0].value
+            Decimal('1234.5')
         """
         return cls(grouping=". \u00a0\u2009\u202f", decimal=",")
 
     @classmethod
     def indian(cls) -> Grammar:
-        """12,34,567.89: commas group by two before the last three digits; or by three, as in the
-        default.
+        """Return the grammar of 12,34,567.89: commas group by two before the last three digits; or
+        by three, as in the default.
         """
         return cls(lakhs=True)
 
     @classmethod
     def swiss(cls) -> Grammar:
-        """1'234.56: apostrophes group, straight or U+2019."""
+        """Return the grammar of 1'234.56: apostrophes group, straight or U+2019."""
         return cls(grouping="'\u2019")
 
     @classmethod
     def finance(cls) -> Grammar:
-        """For accounts and news of markets: ``(1,234)`` is -1234, and the code of a currency does not
-        hide the number behind it, ``USD1,700``, ``EUR50m``, ``Rs164``.
+        """Return the grammar for accounts and news of markets: ``(1,234)`` is -1234, and the code
+        of a currency does not hide the number behind it, ``USD1,700``, ``EUR50m``, ``Rs164``.
+
+        Example:
+            >>> import numtok
+            >>> numbers = numtok.extract("USD1,700 (12)", numtok.Grammar.finance())
+            >>> [str(number.value) for number in numbers]
+            ['1700', '-12']
         """
         return cls(accounting=True, currency_codes=True)
 
     @classmethod
     def from_pattern(cls, pattern: str, grouping: str | None = ",") -> Grammar:
-        """A grammar given by a regular expression in the syntax of the ``regex`` package.
+        """Make a grammar of a regular expression in the syntax of the ``regex`` package.
 
         Every match is a number. If the expression has a group named ``number``, that group is the
         number and the rest is context. The number must read as an optional sign, digits with
@@ -202,18 +226,26 @@ class Grammar:
 
         Raises:
             GrammarError: if the expression does not compile or matches the empty string.
+
+        Example:
+            >>> import numtok
+            >>> grammar = numtok.Grammar.from_pattern("[0-9]+[.][0-9]+")
+            >>> [number.text for number in numtok.extract("room 7 at 7.5 m", grammar)]
+            ['7.5']
         """
         return cls(grouping=grouping, pattern=pattern)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready options; :meth:`from_dict` is the inverse."""
+        """Return JSON-ready options; :meth:`from_dict` is the inverse."""
         options = dataclasses.asdict(self)
         usual = {name: getattr(Grammar, name) for name in LATER_OPTIONS}
         return {name: one for name, one in options.items() if usual.get(name, ...) != one}
 
     @classmethod
     def from_dict(cls, options: dict[str, Any]) -> Grammar:
-        """The inverse of :meth:`to_dict`; unknown options are an error."""
+        """Make a grammar of the options that :meth:`to_dict` returned; unknown options are an
+        error.
+        """
         if not isinstance(options, dict):
             raise GrammarError(f"the options of a grammar are a dict, not {type(options).__name__}")
         known = {field.name for field in dataclasses.fields(cls)}
@@ -226,7 +258,7 @@ class Grammar:
 
 
 def separators_of(grammar: Grammar) -> str:
-    """The characters that group digits: the grammar's, and if there are any, the Arabic one."""
+    """Return the characters that group digits: the grammar's, and if there are any, the Arabic one."""
     return grammar.grouping + ARABIC_COMMA if grammar.grouping else ""
 
 
@@ -236,7 +268,9 @@ def _all_differ(characters: str) -> bool:
 
 
 def check_grammar(grammar: Any) -> Grammar:
-    """``grammar``, the one with that name, or the default for None; anything else is an error."""
+    """Return ``grammar``, the grammar with that name, or the default for None. Anything else is an
+    error.
+    """
     if isinstance(grammar, str) and grammar in NAMES:
         made: Grammar = getattr(Grammar, grammar)()
         return made
@@ -248,7 +282,7 @@ def check_grammar(grammar: Any) -> Grammar:
 
 
 def compile_pattern(pattern: str) -> Any:
-    """The compiled user pattern, checked."""
+    """Compile and check a user's pattern."""
     import regex
 
     try:

@@ -1,4 +1,4 @@
-"""One number of one text, as a plain Python value."""
+"""A number in a text as a plain Python value."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from decimal import Decimal
 
 @dataclass(frozen=True)
 class Number:
-    """One number in one text.
+    """A number in a text, as :func:`numtok.extract` returns it.
 
     Attributes:
         text: the number as written.
         start, stop: its place in the text, in characters; ``stop`` is exclusive.
         value: the exact value.
+
+    Example:
+        >>> import numtok
+        >>> numtok.extract("pH 7.4")[0]
+        Number(text='7.4', start=3, stop=6, value=Decimal('7.4'))
     """
 
     text: str

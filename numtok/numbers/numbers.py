@@ -44,6 +44,16 @@ class Numbers:
         exponent: int64[n]; value = ±digits × 10**exponent.
         rows: the text they were found in.
         decimal: the decimal mark of that text, ``.`` or ``,``.
+
+    Example:
+        >>> import numtok
+        >>> numbers = numtok.scan(["1,234.50 of 2e3", "-7"])
+        >>> numbers.format().to_pylist()
+        ['1234.50', '2000', '-7']
+        >>> numbers.to_float64().tolist()
+        [1234.5, 2000.0, -7.0]
+        >>> numbers.document.tolist()
+        [0, 0, 1]
     """
 
     document: npt.NDArray[np.int32]
@@ -66,7 +76,8 @@ class Numbers:
         self, which: slice | Sequence[int] | Sequence[bool] | npt.NDArray[Any]
     ) -> Numbers: ...
     def __getitem__(self, which: Any) -> Number | Numbers:
-        """One number for an integer; for a slice, integers or a bool[n] mask, those numbers.
+        """Return a :class:`Number` for an integer. A slice, integers or a bool[n] mask select
+        several and return :class:`Numbers`.
 
         Raises:
             IndexError: for an index that is out of range, or a mask of another length.
@@ -141,8 +152,8 @@ class Numbers:
         digit_offsets: npt.NDArray[np.int64],
         exponent: npt.NDArray[np.int64],
     ) -> Numbers:
-        """Numbers given by their digits, as in the attributes of the same names; row i of their
-        text is :meth:`format` of number i.
+        """Make numbers of their digits, as in the attributes of the same names; row i of their text
+        is :meth:`format` of number i.
 
         Raises:
             InputError: for an exponent that the grammar cannot read: above 10**17 - 1, or as far
@@ -170,7 +181,7 @@ class Numbers:
         return dataclasses.replace(bare, stop=np.diff(rows.offsets), rows=rows)
 
     def select(self, which: npt.NDArray[Any]) -> Numbers:
-        """The numbers at the given indices, or where the bool[n] mask is True.
+        """Return the numbers at the given indices, or where the bool[n] mask is True.
 
         Raises:
             IndexError: for an index that is out of range, or a mask of another length.
@@ -178,8 +189,8 @@ class Numbers:
         return self._of_runs(runs_of(which, len(self)))
 
     def leave_out(self, mask: npt.NDArray[np.bool_]) -> Numbers:
-        """The numbers where the bool[n] mask is False, in the memory of these, which are not to be
-        used any more: several times as fast as :meth:`select`.
+        """Return the numbers where the bool[n] mask is False, in the memory of these, which are not
+        to be used any more: several times as fast as :meth:`select`.
         """
         return self._of_runs(runs_of(~mask, len(self)), in_place=True)
 
@@ -190,7 +201,7 @@ class Numbers:
         return chosen
 
     def without_sign(self) -> Numbers:
-        """The magnitudes, with each sign left to the text around: ``start`` is after it, and
+        """Return the magnitudes, with each sign left to the text around: ``start`` is after it, and
         ``negative`` is False.
 
         A sign is ``-``, ``+`` or U+2212; the parentheses of ``(1,234)`` in accounts stay in the
@@ -206,21 +217,25 @@ class Numbers:
         return Columns(*(getattr(self, name) for name in Columns._fields))
 
     def is_zero(self) -> npt.NDArray[np.bool_]:
-        """bool[n]: every digit is 0."""
+        """Return bool[n]: whether every digit is 0."""
         return self.columns.is_zero()
 
     def to_float64(self) -> npt.NDArray[np.float64]:
-        """float64[n], read-only, correctly rounded from the decimal; infinite beyond the range."""
+        """Return float64[n], read-only, correctly rounded from the decimal; infinite beyond the
+        range.
+        """
         return self._floats.doubles
 
     def to_float32(self) -> npt.NDArray[np.float32]:
-        """float32[n], read-only, correctly rounded from the decimal in one step (not through
+        """Return float32[n], read-only, correctly rounded from the decimal in one step (not through
         float64); infinite beyond the range.
         """
         return self._floats.singles
 
     def fit_float32(self) -> npt.NDArray[np.bool_]:
-        """bool[n], read-only: neither infinite as float32 nor rounded to zero without being zero."""
+        """Return bool[n], read-only: neither infinite as float32 nor rounded to zero without being
+        zero.
+        """
         return self._floats.held
 
     @functools.cached_property
@@ -228,7 +243,9 @@ class Numbers:
         return to_floats(self.columns)
 
     def to_decimal(self) -> list[Decimal]:
-        """The exact values as ``decimal.Decimal``, whatever the precision of the current context."""
+        """Return the exact values as ``decimal.Decimal``, whatever the precision of the current
+        context.
+        """
         text = (self.digits + 48).tobytes().decode("ascii")
         ends = self.digit_offsets.tolist()
         signs = ["-" if minus else "" for minus in self.negative.tolist()]
@@ -240,21 +257,21 @@ class Numbers:
         ]
 
     def format(self) -> pa.LargeStringArray:
-        """Canonical text: ``0.5``, not ``.5`` or ``+0.5``; trailing zeros as held; ``d.ddde±x``
-        where many zeros would have to be filled in.
+        """Return canonical text: ``0.5``, not ``.5`` or ``+0.5``; trailing zeros as held;
+        ``d.ddde±x`` where many zeros would have to be filled in.
         """
         return to_text(self.columns)
 
     def text(self) -> pa.LargeStringArray:
-        """The surfaces, as written."""
+        """Return the surfaces, as written."""
         begins = self.rows.offsets[self.document]
         out = take(self.rows.text, np.stack([begins + self.start, begins + self.stop], 1))
         offsets = memory.offsets_of(self.stop - self.start)
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(out))
 
     def to_arrow(self) -> pa.RecordBatch:
-        """One row per number: ``document`` int32; ``start``, ``stop`` int64, in bytes; ``text``, as
-        written; ``canonical``, exact; ``float64``.
+        """Return a record batch with a row per number: ``document`` int32; ``start``, ``stop``
+        int64, in bytes; ``text``, as written; ``canonical``, exact; ``float64``.
         """
         columns = {
             "document": self.document,
@@ -266,7 +283,7 @@ class Numbers:
         return pa.record_batch({**columns, "float64": self.to_float64()})
 
     def to_pandas(self) -> Any:
-        """:meth:`to_arrow` as a ``pandas.DataFrame``.
+        """Return :meth:`to_arrow` as a ``pandas.DataFrame``.
 
         Raises:
             MissingDependencyError: without pandas.
@@ -280,7 +297,7 @@ class Numbers:
         return self.to_arrow().to_pandas()
 
     def per_document(self) -> npt.NDArray[np.int64]:
-        """int64[documents + 1], read-only: offsets of each document's numbers."""
+        """Return int64[documents + 1], read-only: offsets of each document's numbers."""
         return self._per_document
 
     @functools.cached_property

@@ -1,6 +1,7 @@
 """The rules of the grammar, one function each, on UTF-8 bytes in a buffer.
 
-The letters A to D in the comments are those of :mod:`numtok.numbers.grammar`. Positions are byte
+They say again what the expression of :mod:`numtok.numbers.extract` says, because they are compiled
+and read a corpus many times as fast. The letters A to D in the comments are those of :mod:`numtok.numbers.grammar`. Positions are byte
 offsets into the buffer, ``start`` and ``stop`` the document's edges, which nothing looks beyond;
 ``classes`` is the table of :mod:`numtok.arrays.unicode_classes`. Everything is compiled by Numba
 and linear in time.
@@ -23,9 +24,9 @@ POINT, COMMA, SPACE = 0x2E, 0x2C, 0x20
 
 
 class Notation(NamedTuple):
-    """How numerals are written: the code points that group digits, int32; the decimal mark; whether
-    by two before the last three; exponents with no letter (0), with e (1), or with e and d (2);
-    whether the codes of currencies may stand before them.
+    """Form of numerals: the code points that group digits, int32; the decimal mark; whether groups
+    before the last three digits have two; exponents with no letter (0), with e (1), or with e and d
+    (2); whether codes of currencies may stand before numerals.
     """
 
     separators: npt.NDArray[np.int32]
@@ -37,7 +38,7 @@ class Notation(NamedTuple):
 
 @inner_kernel
 def _skip_digits(text, at, stop, classes):  # type: ignore[no-untyped-def]
-    """(end, count) of the run of digits at ``at``."""
+    """Return (end, count) of the run of digits at ``at``."""
     count = 0
     while at < stop:
         if text[at] < 0x80:
@@ -62,7 +63,7 @@ def digit_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _mark_at(text, at, stop, decimal):  # type: ignore[no-untyped-def]
-    """Width of the decimal mark at ``at``, ``decimal`` or U+066B; 0 if there is none."""
+    """Return the width of the decimal mark at ``at``, ``decimal`` or U+066B; 0 if there is none."""
     if at >= stop:
         return 0
     if text[at] == decimal:
@@ -72,7 +73,7 @@ def _mark_at(text, at, stop, decimal):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _separator_at(text, at, stop, separators):  # type: ignore[no-untyped-def]
-    """(code point, width) of the character at ``at`` if it may group digits, else (0, 0)."""
+    """Return (code point, width) of the character at ``at`` if it may group digits, else (0, 0)."""
     if at >= stop:
         return np.int64(0), 0
     code, width = np.int64(text[at]), 1
@@ -86,8 +87,8 @@ def _separator_at(text, at, stop, separators):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _grouped_end(text, at, first, count, start, stop, classes, notation):  # type: ignore[no-untyped-def]
-    """(end of the grouped integer whose first group of ``count`` digits is [first, at), whether it
-    is an address).
+    """Return (end of the grouped integer whose first group of ``count`` digits is [first, at),
+    whether it is an address).
 
     The end is ``at`` itself if the separators only separate (A).
     """
@@ -154,7 +155,7 @@ def _is_address(text, first, end):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _exponent_at(text, at, stop, classes, exponents):  # type: ignore[no-untyped-def]
-    """(end, value, fits) of the exponent at ``at``; end is ``at`` if there is none."""
+    """Return (end, value, fits) of the exponent at ``at``; end is ``at`` if there is none."""
     letter = text[at] | 0x20 if at < stop else 0
     if not ((letter == 0x65 and exponents > 0) or (letter == 0x64 and exponents > 1)):  # e, d
         return at, np.int64(0), True
@@ -215,7 +216,7 @@ def numeral(text, at, start, stop, dot, classes, notation):  # type: ignore[no-u
 
 @inner_kernel
 def _point_and_digit(text, at, stop, classes, decimal):  # type: ignore[no-untyped-def]
-    """Width of the dot or decimal mark at ``at`` if a digit follows; else 0."""
+    """Return the width of the dot or decimal mark at ``at`` if a digit follows; else 0."""
     width = 1 if at < stop and text[at] == POINT else _mark_at(text, at, stop, decimal)
     return width if width > 0 and digit_at(text, at + width, stop, classes) else 0
 
@@ -313,8 +314,8 @@ def uuid_end(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def look_back(text, at, start, classes, signs, leading):  # type: ignore[no-untyped-def]
-    """(first byte, leading mark?, minus?) of the numeral whose first digit is at ``at`` (A, B);
-    ``leading`` is the decimal mark, or 0xFF, a byte that no text has, if it cannot lead.
+    """Return (first byte, leading mark?, minus?) of the numeral whose first digit is at ``at`` (A,
+    B); ``leading`` is the decimal mark, or 0xFF, a byte that no text has, if it cannot lead.
     """
     first, dot, minus = at, False, False
     mark = at

@@ -46,6 +46,11 @@ def scan(texts: Texts, grammar: Grammar | str | None = None) -> Numbers:
         InputError: for texts of another type or not valid UTF-8.
         GrammarError: if a user's pattern matches something that does not read as a decimal number,
             or takes longer for a text than any sensible one.
+
+    Example:
+        >>> import numtok
+        >>> numtok.scan(["from 5 to 10 km", "-3.20"]).text().to_pylist()
+        ['5', '10', '-3.20']
     """
     grammar = check_grammar(grammar)
     rows = TextRows.of(texts)
@@ -55,7 +60,7 @@ def scan(texts: Texts, grammar: Grammar | str | None = None) -> Numbers:
 
 
 def _scan_pattern(rows: TextRows, grammar: Grammar) -> Numbers:
-    """For a grammar made by ``Grammar.from_pattern``: a loop over documents."""
+    """Scan by a grammar made by ``Grammar.from_pattern``: a loop over documents."""
     pattern = compile_pattern(str(grammar.pattern))
     group = "number" if "number" in pattern.groupindex else 0
     places: list[tuple[int, int, int]] = []
@@ -84,7 +89,7 @@ def _scan_pattern(rows: TextRows, grammar: Grammar) -> Numbers:
 
 
 def _matches(pattern: Any, row: int, text: str) -> Iterator[Any]:
-    """The matches in one text."""
+    """Yield the matches in one text."""
     limit = SECONDS + SECONDS_PER_CHARACTER * len(text)
     try:
         yield from pattern.finditer(text, timeout=limit)
@@ -98,7 +103,9 @@ def _matches(pattern: Any, row: int, text: str) -> Iterator[Any]:
 
 
 def _read(surfaces: list[str], places: list[tuple[int, int, int]], grammar: Grammar) -> Columns:
-    """The values, by the built-in rules, once what groups digits is taken out."""
+    """Return the values of numerals, read by the built-in rules after their group separators are
+    removed.
+    """
     import regex
 
     grouping = f"[{regex.escape(separators_of(grammar))}]" if grammar.grouping else "(?!)"

@@ -1,10 +1,28 @@
-"""What text may stand beside a number so that it reads as that number: rules A to D of
+"""Text that may stand beside a number so that the number reads the same: rules A to D of
 :mod:`numtok.numbers.grammar` as an automaton, for text that is made piece by piece.
+
+The rules are said again here because a model writes text token by token: before a token is chosen,
+the automaton tells whether every number before it stays what it is, and whether a number may
+follow. :func:`numtok.extract` needs the whole text.
 
 A state is how the text ends, named by a text that ends so: ``N`` is a number, ``0`` other digits,
 ``a`` a letter. ``-`` is a sign and ``.`` a decimal mark that a number would begin with; in ``a-``
 and ``a.`` it would not. ``\\ab`` is a LaTeX command, ``\\u`` what may become an escape, ``$A`` a
 capital after a currency sign.
+
+The automaton, without what ``AFTER`` says of rarer characters; every state that has no arrow for a
+blank leads to the first one with it::
+
+    blank --number--> N --e-------> Ne --- - --> Ne-     text with digits may follow none of the N,
+      |               |-- . ------> N. --e-----> Ne      another number only N, and Nx
+      |               |-- , ------> N, --number--> N     (1,234 is one number: digits decide)
+      |               |-- ' ------> N'
+      |               |-- x ------> Nx --number--> N     10x6
+      |               +--letter---> Na --letter--> Na    5km
+      |--letter--> a --digit--> 0 --e--> 0e --- - --> 0e-    B2B: no number may follow these
+      |-- \\ --> \\ --letter--> \\a --letter--> \\ab --number--> N    \\pm5
+      |-- $ --> $ --capital--> $A --number--> N          $US5
+      +-- - or . --number--> N                           -5, .5; a- and a. are these after a letter
 
 Characters are of these kinds:
 
@@ -144,7 +162,7 @@ def may_begin(grammar: Grammar, carries_sign: bool = True) -> Begins:
 
 
 def around(grammar: Grammar, texts: Sequence[str]) -> Around:
-    """What follows these texts, after each state."""
+    """Return the states after each of the texts, from every state."""
     points = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32)
     kinds = _kinds(grammar)[points].tobytes().decode("ascii")
     ends = np.cumsum([len(text) for text in texts]).tolist()
@@ -160,7 +178,7 @@ def around(grammar: Grammar, texts: Sequence[str]) -> Around:
 
 
 def _walk(state: str, kinds: str, decimal: str) -> tuple[str, bool]:
-    """(the state after these characters, whether each number before them stays what it is)."""
+    """Return (the state after these characters, whether each number before them stays what it is)."""
     stays = True
     for kind in kinds:
         following = AFTER[state].get(kind, USUAL[kind])
@@ -173,14 +191,14 @@ def _walk(state: str, kinds: str, decimal: str) -> tuple[str, bool]:
 
 @functools.lru_cache(maxsize=10_000)
 def _shortened(kinds: str) -> str:
-    """The same for every state: what is repeated, or within a word, says nothing new."""
+    """Drop characters that change no state: repeated ones, and those within a word."""
     return re.sub(f"[{LETTERS}]{{2,}}", _shortened_word, re.sub(r"([ 0)])\1+", r"\1", kinds))
 
 
 def _shortened_word(run: re.Match[str]) -> str:
-    """Two letters that have the effect of the run: the first says whether an exponent or an escape
-    begins, the others whether they are hexadecimal, and whether all are ASCII. Up to three capitals
-    stay as many.
+    """Return two letters that have the effect of the run: the first says whether an exponent or an
+    escape begins, the other whether the rest are hexadecimal, and whether all are ASCII. Up to
+    three capitals stay as many.
     """
     first, others = run[0][0], run[0][1:]
     if len(others) < 3 and set(run[0]) <= set(CAPITALS):
@@ -192,7 +210,7 @@ def _shortened_word(run: re.Match[str]) -> str:
 
 @functools.lru_cache(maxsize=4)
 def _kinds(grammar: Grammar) -> npt.NDArray[np.uint8]:
-    """uint8[0x110000], the kind of each character, as its code in ASCII."""
+    """Return uint8[0x110000], the kind of each character, as its code in ASCII."""
     table = np.full(CODE_POINTS, ord(" "), np.uint8)
     if grammar.pattern is not None:
         return table

@@ -32,8 +32,8 @@ _TEN, _MOST = np.uint64(10), np.uint64((2**64 - 10) // 10)  # ten times it, and 
 
 @functools.cache
 def powers_of_five() -> npt.NDArray[np.uint64]:
-    """uint64[257, 2]: 5**q for q from -128 to 128 as the first 128 bits of its binary digits, high
-    and low; rounded up where 5**-q has at most 64 bits.
+    """Return uint64[257, 2]: 5**q for q from -128 to 128 as the first 128 bits of its binary
+    digits, high and low; rounded up where 5**-q has at most 64 bits.
     """
     table = np.empty((2 * LARGEST_POWER + 1, 2), np.uint64)
     for q in range(-LARGEST_POWER, LARGEST_POWER + 1):
@@ -50,7 +50,9 @@ def powers_of_five() -> npt.NDArray[np.uint64]:
 
 
 class Floats(NamedTuple):
-    """Of n numbers, read-only; neither width is rounded through the other."""
+    """float64 and float32 values of n numbers, read-only. Each is rounded once, directly from the
+    decimal digits.
+    """
 
     doubles: npt.NDArray[np.float64]
     singles: npt.NDArray[np.float32]
@@ -58,18 +60,20 @@ class Floats(NamedTuple):
     held: npt.NDArray[np.bool_]
 
     def take(self, runs: Runs, in_place: bool = False) -> Floats:
-        """Those of the runs, as :func:`~numtok.numbers.columns.take` takes them."""
+        """Return the floats of the runs, as :func:`~numtok.numbers.columns.take` does for one
+        array.
+        """
         return Floats(*(take(one, runs, in_place) for one in self)).read_only()
 
     def read_only(self) -> Floats:
-        """The same, from now on."""
+        """Make the arrays read-only, and return the floats."""
         for one in self:
             one.flags.writeable = False
         return self
 
 
 def to_floats(columns: Columns) -> Floats:
-    """The floats of all numbers."""
+    """Return the floats of all numbers."""
     count = len(columns.exponent)
     floats = Floats(*(memory.empty(count, kind) for kind in (np.float64, np.float32, np.bool_)))
     left = memory.empty(count, np.int64)
@@ -118,7 +122,7 @@ def _to_floats(columns, powers, fives, out, left):  # type: ignore[no-untyped-de
 
 @inlined_kernel
 def _whole(digits, first, last):  # type: ignore[no-untyped-def]
-    """(the digits as an integer, whether they are at most 2**53)."""
+    """Return (the digits as an integer, whether they are at most 2**53)."""
     count, whole = last - first, ZERO
     if count <= EIGHT and first + EIGHT <= np.uint64(digits.size):
         # Eight digits at once, whatever their count: those too many are shifted out, and zeros in
@@ -151,7 +155,7 @@ def _is_unsure(magnitude, power):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _eisel_lemire(digits, first, last, power, fives):  # type: ignore[no-untyped-def]
-    """The bits of the double nearest to the digits times that power of ten, or _UNKNOWN.
+    """Return the bits of the double nearest to the digits times that power of ten, or _UNKNOWN.
 
     Of more than 19 digits the first ones are taken, and the next larger number: if both have the
     same nearest double, so has what lies between (section 11).
@@ -173,7 +177,7 @@ def _eisel_lemire(digits, first, last, power, fives):  # type: ignore[no-untyped
 
 @inner_kernel
 def _nearest(whole, power, fives, beside):  # type: ignore[no-untyped-def]
-    """The bits of the double nearest to ``whole``, which is not 0, times that power of ten;
+    """Return the bits of the double nearest to ``whole``, which is not 0, times that power of ten;
     _UNKNOWN if this does not tell, or if it is infinite or subnormal.
 
     ``beside``: 1 or -1 if what is meant is a little more, or less, which matters half-way between
@@ -208,7 +212,7 @@ def _nearest(whole, power, fives, beside):  # type: ignore[no-untyped-def]
 
 @inlined_kernel
 def _multiply(a, b):  # type: ignore[no-untyped-def]
-    """(high, low) 64 bits of the product of two of 64 bits."""
+    """Return (high, low) 64 bits of the product of two of 64 bits."""
     a_high, a_low, b_high, b_low = a >> _HALF, a & _LOW, b >> _HALF, b & _LOW
     low, high, first, second = a_low * b_low, a_high * b_high, a_high * b_low, a_low * b_high
     middle = (low >> _HALF) + (first & _LOW) + (second & _LOW)
@@ -218,7 +222,7 @@ def _multiply(a, b):  # type: ignore[no-untyped-def]
 
 @inlined_kernel
 def _leading_zeros(word):  # type: ignore[no-untyped-def]
-    """How many of the 64 bits are zero before the first that is set."""
+    """Count the leading zero bits of a 64-bit word."""
     count, step = ZERO, _HALF
     while step != ZERO:
         if word >> (np.uint64(64) - step) == ZERO:

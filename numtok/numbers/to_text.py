@@ -25,7 +25,7 @@ _SCIENTIFIC = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)[eE][-+]?\d{1,4}")
 
 
 def to_text(columns: Columns) -> pa.LargeStringArray:
-    """``0.5``, not ``.5``; trailing zeros as held.
+    """Write numbers canonically: ``0.5``, not ``.5``; trailing zeros as held.
 
     Plain notation, unless zeros would have to be filled in up to more than 21 integer digits or
     more than 6 places after the point: then ``d.ddde±x``. An exponent has at most 17 digits, as the
@@ -49,8 +49,9 @@ def marks_of(grammar: Grammar) -> dict[str, str]:
 
 
 def in_marks_of(grammar: Grammar, texts: pa.LargeStringArray) -> pa.LargeStringArray:
-    """Numbers in the default's marks as the grammar writes and reads them (:func:`marks_of`),
-    1.234,56 for 1,234.56; without an exponent, 0.0000005 for 5e-7, if the grammar reads none.
+    """Rewrite numbers in the default's marks as the grammar writes and reads them
+    (:func:`marks_of`), 1.234,56 for 1,234.56; without an exponent, 0.0000005 for 5e-7, if the
+    grammar reads none.
     """
     if grammar.pattern is None and not grammar.exponent:
         texts = _without_exponents(texts)
@@ -83,8 +84,8 @@ def _in_plain_notation(text: str) -> str:
 
 @inner_kernel
 def _layout(columns, i):  # type: ignore[no-untyped-def]
-    """(first significant digit, count, digits before the point, exponent) for canonical notation;
-    zero keeps one digit and its places.
+    """Return (first significant digit, count, digits before the point, exponent) for canonical
+    notation; zero keeps one digit and its places.
 
     The digits before the point are those that are written, and may be none or fewer; in plain
     notation the exponent is 0.

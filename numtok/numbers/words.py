@@ -20,7 +20,7 @@ LONGEST_CODE, LONGEST_SIGN = 3, 3  # capitals after a currency sign
 
 
 def _number_of(word: bytes) -> int:
-    """The bytes of a word of at most four as one integer, the last one lowest."""
+    """Return the bytes of a word of at most four as one integer, the last one lowest."""
     return int.from_bytes(word, "big")
 
 
@@ -50,7 +50,7 @@ def _within(code, ranges):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _first_letter(text, at, start):  # type: ignore[no-untyped-def]
-    """Where the run of ASCII letters that ends at ``at`` begins."""
+    """Return where the run of ASCII letters that ends at ``at`` begins."""
     while at > start and _is_ascii_letter(text[at - 1]):
         at -= 1
     return at

@@ -1,4 +1,4 @@
-"""What a representation of numbers is: tokens in the text, and tensors beside it.
+"""Base classes of representations of numbers: tokens in the text, and tensors beside it.
 
 In: :class:`numtok.numbers.Numbers`. Out: for a :class:`SingleToken`, one ``[NUM]`` per number and
     Arrow arrays with one value per number; for a :class:`SpelledOut`, a short sequence of symbols
@@ -47,12 +47,17 @@ class AddedTokens(NamedTuple):
 
 
 def symbol_token(symbol: str) -> str:
-    """The token of a symbol that is no word of any vocabulary: ``[NUM:602]``."""
+    """Return the token of a symbol that is no word of any vocabulary: ``[NUM:602]``.
+
+    Example:
+        >>> symbol_token("602")
+        '[NUM:602]'
+    """
     return f"[NUM:{symbol}]"
 
 
 class Representation(ABC):
-    """One way to show numbers to a model.
+    """A way to show numbers to a model: as tokens, as tensors, or both.
 
     There are two kinds. A :class:`SingleToken` shows a number as one ``[NUM]``, with its value in
     columns; several of them can be combined. A :class:`SpelledOut` shows it as a sequence of
@@ -101,11 +106,13 @@ class Representation(ABC):
                 raise self.refused(f"{option}={value} must be from {low} to {high}")
 
     def refused(self, why: str) -> RepresentationError:
-        """An error of this representation."""
+        """Return the error for a wrong option of this representation."""
         return RepresentationError(f"{self.name}: {why}")
 
     def columns(self) -> dict[str, Column]:
-        """The columns that it writes with these options, by name, with their shapes."""
+        """Return the columns that the representation writes with these options, by name, with their
+        shapes.
+        """
         return {column.name: column for column in self.declared}
 
     @property
@@ -131,20 +138,21 @@ class Representation(ABC):
 
     @abstractmethod
     def fits(self, numbers: Numbers) -> Mask:
-        """bool[n]: which numbers it can hold, exactly or within its documented precision."""
+        """Return bool[n]: which numbers it can hold, exactly or within its documented precision."""
 
     def clipped(self, numbers: Numbers) -> Mask:
-        """bool[n]: which numbers ``encode`` replaces by the nearest it can hold."""
+        """Return bool[n]: which numbers ``encode`` replaces by the nearest it can hold."""
         return ~self.fits(numbers) if self.overflow == "clip" else np.zeros(len(numbers), np.bool_)
 
     def added_tokens(self, two_forms: bool) -> AddedTokens:
-        """The tokens that stand for numbers; with ``two_forms``, those that begin a number also
-        with a space before them.
+        """Return the tokens that stand for numbers; with ``two_forms``, those that begin a number
+        also with a space before them.
         """
         return AddedTokens()
 
     def plain_form(self, grammar: Grammar) -> PlainForm:
-        """Numbers as any program cuts them that reads a tokenizer.json.
+        """Return the form in which a program without numtok tokenizes numbers, from a
+        tokenizer.json.
 
         Raises:
             RepresentationError: if no such file can say it.
@@ -156,19 +164,21 @@ class Representation(ABC):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready options; :func:`numtok.representations.from_dict` is the inverse."""
+        """Return JSON-ready options; :func:`numtok.representations.from_dict` is the inverse."""
         return {"name": self.name, **dataclasses.asdict(self)}  # type: ignore[call-overload]
 
     def identity(self) -> dict[str, Any]:
-        """What fingerprints are made of: :meth:`to_dict` with the first name that it had, so that
-        data written under that one stay the same data; the form of columns changes no id.
+        """Return the options that fingerprints are made of: :meth:`to_dict` with the
+        representation's first name, so that data written under that name keep their fingerprint,
+        and without the form of columns, which changes no id.
         """
         options = self.to_dict() | {"name": (*self.aliases, self.name)[0]}
         return options | ({"compact": False} if "compact" in options else {})
 
 
 class SingleToken(Representation):
-    """One ``[NUM]`` per number, and per number one value in one or more Arrow columns.
+    """A representation with one token ``[NUM]`` per number, and its value in one or more Arrow
+    columns.
 
     Attributes:
         exact: whether :meth:`decode` gives decimals exactly, so that text is written from it rather
@@ -179,28 +189,30 @@ class SingleToken(Representation):
 
     @abstractmethod
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
-        """The columns, each of length n."""
+        """Encode numbers to columns, each of length n."""
 
     @abstractmethod
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
-        """The inverse of :meth:`encode`, as far as the representation holds the numbers."""
+        """Decode columns to numbers: the inverse of :meth:`encode`, as far as the representation
+        holds the numbers.
+        """
 
     def near_zero(self, numbers: Numbers) -> Mask:
-        """bool[n]: which numbers come out so near to zero, without being zero, that a model can
-        hardly tell.
-        """
+        """Return bool[n]: nonzero numbers whose encoding a model can hardly tell from that of zero."""
         return np.zeros(len(numbers), np.bool_)
 
     def added_tokens(self, two_forms: bool) -> AddedTokens:
         return AddedTokens((NUM, f" {NUM}") if two_forms else (NUM,))
 
     def expand(self, columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
-        """Those of its columns that are there, by name; each in compact form in its dense one."""
+        """Return the representation's columns among ``columns``, by name, with compact ones in
+        their dense form.
+        """
         return {name: columns[name] for name in self.columns() if name in columns}
 
     def decode_prediction(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
-        """The numbers that digits or bits say, as a model chose them: arrays [n, ...] by the name
-        of their column.
+        """Return the numbers of predicted digits or bits: arrays [n, ...] by the name of their
+        column.
 
         None if there are none that say it to the last digit, so that only the model's float64 is
         left.
@@ -208,7 +220,7 @@ class SingleToken(Representation):
         return None
 
     def clip_to_representable(self, numbers: Numbers) -> Numbers:
-        """The numbers, each that it cannot hold replaced by the nearest that it can."""
+        """Return the numbers, each that cannot be held replaced by the nearest that can."""
         fits = self.fits(numbers)
         if fits.all():
             return numbers
@@ -222,7 +234,14 @@ class SingleToken(Representation):
 
 @dataclass(frozen=True, eq=False)
 class Spelled:
-    """n numbers as symbols."""
+    """n numbers as symbols.
+
+    Example:
+        >>> import numtok
+        >>> spelled = numtok.P10().encode(numtok.Numbers.parse(["1", "-2"]))
+        >>> spelled.offsets.tolist()
+        [0, 5, 10]
+    """
 
     symbols: Symbols  # uint16[total], indices into the representation's ``alphabet``
     offsets: npt.NDArray[np.int64]  # int64[n + 1]
@@ -267,28 +286,30 @@ class SpelledOut(Representation):
 
     @abstractmethod
     def encode(self, numbers: Numbers) -> Spelled:
-        """The symbols of each number, the brackets not included."""
+        """Encode each number to symbols, without the brackets."""
 
     @abstractmethod
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
-        """The inverse: each number as text; what is no number, as its symbols."""
+        """Decode symbols to the text of each number. Symbols that are no number are returned as
+        their strings.
+        """
 
     def encode_one(self, written: bytes, decimal: str) -> Symbols | None:
-        """:meth:`encode` for one number that is surely held, from how it is written alone; None if
-        that is not enough.
+        """Encode one number that is surely held, from its text alone; None if the text is not
+        enough.
         """
         return None
 
     def continuation(self, grammar: Grammar) -> Continuation | None:
-        """Which symbols may follow which, the brackets not included, in numbers that ``grammar``
-        reads; None if nothing is known of it.
+        """Return the automaton of the symbols of numbers that ``grammar`` reads, without the
+        brackets; None if nothing is known of it.
         """
         return None
 
     def reading(self, grammar: Grammar) -> Continuation | None:
-        """Which symbols a number has that begins at a known token, where nothing else tells its
-        end: unlike :meth:`continuation`, exponents may be of any length. None if
-        :attr:`marks_begin`.
+        """Return the automaton of the symbols of a number that begins at a known token, where
+        nothing else tells its end: unlike :meth:`continuation`, exponents may be of any length.
+        None if :attr:`marks_begin`.
         """
         return None
 
@@ -305,8 +326,8 @@ class SpelledOut(Representation):
         return self.alphabet if self.shares_vocabulary else tuple(map(symbol_token, self.alphabet))
 
     def token_strings_in(self, grammar: Grammar) -> tuple[str, ...]:
-        """:attr:`token_strings` in text of this grammar: its own marks, where numbers are tokens of
-        the text.
+        """Return :attr:`token_strings` in text of this grammar, with its own marks where numbers
+        are tokens of the text.
         """
         return self.token_strings
 
@@ -325,8 +346,8 @@ class SpelledOut(Representation):
 
     @property
     def symbol_values(self) -> tuple[tuple[str, float] | None, ...]:
-        """Of each symbol, in the order of :attr:`token_strings`, which symbols it is compared with,
-        and its value among them; None for one that has none.
+        """Return for each symbol, in the order of :attr:`token_strings`, the kind of symbols it is
+        compared with and its value among them; None for a symbol without a value.
 
         Empty if the tokens are those of the text, whose values their own strings say.
         """
@@ -347,5 +368,5 @@ class SpelledOut(Representation):
         )
 
     def token_counts(self, numbers: Numbers) -> npt.NDArray[np.int64]:
-        """int64[n]: how many tokens each number becomes, the brackets included."""
+        """Return int64[n]: the tokens of each number, with the brackets."""
         return np.diff(self.encode(numbers).offsets) + 2 * self.bracketed

@@ -77,12 +77,12 @@ class Scientific(SpelledOut):
     @property
     @abstractmethod
     def fields(self) -> tuple[str, ...]:
-        """What each symbol of a number holds; fields of one kind have the same symbols."""
+        """Kinds of the symbols of a number, in order. Fields of one kind have the same symbols."""
 
     @property
     @abstractmethod
     def sizes(self) -> dict[str, int]:
-        """How many symbols each kind of field has, in the order of the alphabet."""
+        """Number of symbols of each kind of field, in the order of the alphabet."""
 
     @property
     @abstractmethod
@@ -96,22 +96,22 @@ class Scientific(SpelledOut):
 
     @property
     def power_of_zero(self) -> int:
-        """That of the first digit of zero, or the nearest that there is."""
+        """Power of the first digit that zero is written with, or the nearest power that there is."""
         return 0
 
     @abstractmethod
     def forms(self) -> list[list[range]]:
-        """The values that each field has in numbers other than zero; several such for one that
-        depends on another.
+        """Return the values that each field has in nonzero numbers; several such lists where one
+        field depends on another.
         """
 
     @abstractmethod
     def pack(self, minus: IntOrInts, mantissa: IntOrInts, power: IntOrInts) -> list[IntOrInts]:
-        """int64[n] each, or one number's, to the values of the fields, likewise."""
+        """Return the values of the fields: of n numbers, int64[n] each, or of one number."""
 
     @abstractmethod
     def unpack(self, values: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
-        """The inverse of :meth:`pack`."""
+        """Return sign, mantissa and power of the values of the fields: the inverse of :meth:`pack`."""
 
     @property
     def length(self) -> int:
@@ -119,7 +119,7 @@ class Scientific(SpelledOut):
 
     @property
     def n_symbols(self) -> int:
-        """How many symbols the alphabet has."""
+        """Number of symbols of the alphabet."""
         return sum(self.sizes.values())
 
     @property
@@ -127,7 +127,7 @@ class Scientific(SpelledOut):
         return self._symbols(self.fields[0])
 
     def _symbols(self, field: str) -> range:
-        """Those of a kind of field."""
+        """Return the symbols of a kind of field."""
         kinds = list(self.sizes)
         first = sum(self.sizes[kind] for kind in kinds[: kinds.index(field)])
         return range(first, first + self.sizes[field])
@@ -155,7 +155,7 @@ class Scientific(SpelledOut):
         return range(low, high if self.base == 10 else low)  # to round may add to the power
 
     def encode_one(self, written: bytes, decimal: str) -> Symbols | None:
-        """By Python's decimals: ten times as fast for one."""
+        """Encode one number with Python's decimals, ten times as fast as :meth:`encode`."""
         if not written.isascii():
             return None
         plain = written.translate(None, BESIDE_DIGITS.replace(decimal.encode(), b""))
@@ -167,8 +167,8 @@ class Scientific(SpelledOut):
         return np.array([*map(operator.add, _first_symbols(self), values)], np.uint16)
 
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
-        """Each number as text; symbols that are no number, such as a mantissa alone, as they are,
-        one after the other.
+        """Decode symbols to the text of each number. Symbols that are no number, such as a mantissa
+        alone, are returned as their strings, one after the other.
         """
         whole = np.diff(spelled.offsets) == self.length
         places = spelled.offsets[:-1][whole][:, None] + np.arange(self.length)
@@ -191,17 +191,18 @@ class Scientific(SpelledOut):
         )
 
     def rounded(self, numbers: Numbers) -> tuple[Ints, Ints]:
-        """(mantissa of ``precision`` digits, or 0; power of its first digit), int64[n] each."""
+        """Return (mantissa of ``precision`` digits, or 0; power of its first digit), int64[n] each."""
         return decimals.rounded(numbers, self.precision)
 
     def numbers(self, minus: Ints, mantissa: Ints, power: Ints) -> Numbers:
-        """The numbers of a sign, a mantissa and the power of its first digit."""
+        """Return the numbers of a sign, a mantissa and the power of its first digit."""
         digits = decimals.split(mantissa, power - self.precision + 1)
         return Numbers.from_digits(minus == 1, *digits)
 
     def continuation(self, grammar: Grammar) -> Continuation:
-        """As :meth:`encode` spells: a mantissa that is not zero has no leading zeros, and zero has
-        one exponent. Without negative numbers where the grammar reads no signs.
+        """Return the automaton of the sequences that :meth:`encode` writes: a nonzero mantissa has
+        no leading zeros, and zero has one exponent. Negative numbers are left out where the grammar
+        reads no signs.
         """
         language, known = Language(), [*map(self._symbols, self.fields)]
         zeros = self.encode(Numbers.parse(["0", "-0"])).symbols.reshape(2, -1).tolist()
@@ -220,7 +221,7 @@ class Scientific(SpelledOut):
 
 @dataclass(frozen=True)
 class Charton(Scientific):
-    """What the four have in common; for the options see :class:`P10`."""
+    """Base of P10, P1000, B1999 and FP15. Their options are described at :class:`P10`."""
 
     digits: int = 3
     decades: tuple[int, int] = (-7, 8)
@@ -259,7 +260,7 @@ class Charton(Scientific):
 
     @property
     def n_exponents(self) -> int:
-        """How many powers of ten there are."""
+        """Number of powers of ten."""
         return self.decades[1] - self.decades[0] + 1
 
     @property
@@ -288,17 +289,17 @@ class Charton(Scientific):
         return tuple(map(_value, self.alphabet))
 
     def forms(self) -> list[list[range]]:
-        """All from those of the smallest number on."""
+        """Return all values, from those of the smallest number on."""
         smallest = self.pack(*np.array([[0], [10 ** (self.digits - 1)], [self.decades[0]]]))
         sizes = [self.sizes[field] for field in self.fields]
         return [[range(int(one[0]), size) for one, size in zip(smallest, sizes, strict=True)]]
 
     def rank(self, mantissa: IntOrInts) -> IntOrInts:
-        """0 for zero, 1 for the smallest other mantissa."""
+        """Return the rank of a mantissa: 0 for zero, 1 for the smallest other mantissa."""
         return (mantissa > 0) * (mantissa - self.n_mantissas // 9 + 1)
 
     def mantissa(self, rank: Ints) -> Ints:
-        """The inverse of :meth:`rank`."""
+        """Return the mantissa of a rank: the inverse of :meth:`rank`."""
         return np.where(rank > 0, rank + self.n_mantissas // 9 - 1, 0)
 
 
@@ -312,6 +313,13 @@ class P10(Charton):
             and 1e-7 <= abs(x) < 1e9.
         form: ``"integer"``, −602 and E-1, or ``"decimal"``, −6.02 and e+1.
         overflow: for numbers outside the decades.
+
+    Example:
+        >>> import numtok
+        >>> p10 = numtok.P10()
+        >>> encoded = p10.encode(numtok.Numbers.parse(["-60.2"]))
+        >>> [p10.alphabet[symbol] for symbol in encoded.symbols]
+        ['-', '6', '0', '2', 'E-1']
     """
 
     name: ClassVar[str] = "p10"
@@ -330,7 +338,15 @@ class P10(Charton):
 
 @dataclass(frozen=True)
 class P1000(Charton):
-    """``- 602 E-1``: sign, mantissa, exponent. Options as of :class:`numtok.P10`."""
+    """``- 602 E-1``: sign, mantissa, exponent. Options as of :class:`numtok.P10`.
+
+    Example:
+        >>> import numtok
+        >>> p1000 = numtok.P1000()
+        >>> encoded = p1000.encode(numtok.Numbers.parse(["-60.2"]))
+        >>> [p1000.alphabet[symbol] for symbol in encoded.symbols]
+        ['-', '602', 'E-1']
+    """
 
     name: ClassVar[str] = "p1000"
     fields = (SIGN, MANTISSA, EXPONENT)
@@ -345,7 +361,15 @@ class P1000(Charton):
 
 @dataclass(frozen=True)
 class B1999(Charton):
-    """``-602 E-1``: signed mantissa, exponent. Options as of :class:`numtok.P10`."""
+    """``-602 E-1``: signed mantissa, exponent. Options as of :class:`numtok.P10`.
+
+    Example:
+        >>> import numtok
+        >>> b1999 = numtok.B1999()
+        >>> encoded = b1999.encode(numtok.Numbers.parse(["-60.2"]))
+        >>> [b1999.alphabet[symbol] for symbol in encoded.symbols]
+        ['-602', 'E-1']
+    """
 
     name: ClassVar[str] = "b1999"
     fields = (SIGNED, EXPONENT)
@@ -360,7 +384,15 @@ class B1999(Charton):
 
 @dataclass(frozen=True)
 class FP15(Charton):
-    """``-602E-1``: the whole number in one token. Options as of :class:`numtok.P10`."""
+    """``-602E-1``: the whole number in one token. Options as of :class:`numtok.P10`.
+
+    Example:
+        >>> import numtok
+        >>> fp15 = numtok.FP15()
+        >>> encoded = fp15.encode(numtok.Numbers.parse(["-60.2"]))
+        >>> [fp15.alphabet[symbol] for symbol in encoded.symbols]
+        ['-602E-1']
+    """
 
     name: ClassVar[str] = "fp15"
     fields = (WHOLE,)
@@ -379,29 +411,29 @@ class FP15(Charton):
 
 @functools.lru_cache(maxsize=16)
 def _first_symbols(encoding: Scientific) -> tuple[int, ...]:
-    """Of each field, the first one of its kind."""
+    """Return the first symbol of each field's kind."""
     return tuple(encoding._symbols(field).start for field in encoding.fields)
 
 
 @functools.lru_cache(maxsize=16)
 def _rounding(digits: int) -> Context:
-    """To so many significant digits, halves to even."""
+    """Return a decimal context that rounds to so many significant digits, halves to even."""
     return Context(digits, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX)
 
 
 def in_base(values: IntOrInts, base: int, width: int) -> list[IntOrInts]:
-    """The last ``width`` digits of int64[n], or of one number, likewise, most significant first."""
+    """Return the last ``width`` digits of int64[n] or of one number, most significant first."""
     return [values // base**k % base for k in reversed(range(width))]
 
 
 def from_base(digits: Sequence[Ints], base: int) -> Ints:
-    """The inverse of :func:`in_base`."""
+    """Return the integers of digits: the inverse of :func:`in_base`."""
     return functools.reduce(lambda value, digit: value * base + digit, digits)
 
 
 @functools.lru_cache(maxsize=16)
 def _alphabet(encoding: Charton) -> tuple[str, ...]:
-    """The symbols, field by field."""
+    """Return the symbols, field by field."""
     count, decimal = encoding.digits, encoding.form == "decimal"
     written = () if DIGIT in encoding.fields else (0, *range(10 ** (count - 1), 10**count))
     mantissas = [f"{m:0{count}d}" for m in written]
@@ -426,7 +458,8 @@ def _alphabet(encoding: Charton) -> tuple[str, ...]:
 
 
 def _value(symbol: str) -> tuple[str, float] | None:
-    """Mantissas are compared with mantissas, exponents with exponents; a sign alone with nothing.
+    """Return the kind and the value of a symbol: mantissas are compared with mantissas, exponents
+    with exponents; a sign alone with nothing.
 
     ``-602E-1`` as a whole is a mantissa.
     """

@@ -1,5 +1,6 @@
-"""How many numbers a fitted scale of xVal would clip, in all and by column of a table, and the error
-that stops an encoding which would lose them: ``numtok encode`` and ``numtok stats`` use it.
+"""Count the numbers that a fitted scale of xVal would clip, in all and by column of a table, and
+raise the error that stops an encoding which would lose them: for ``numtok encode`` and ``numtok
+stats``.
 
 In: magnitudes as :mod:`numtok.representations.magnitudes` counts them. Out: a sentence, or none.
 """
@@ -59,7 +60,7 @@ class ColumnMagnitudes:
         )
 
     def clipped(self, xval: XVal) -> dict[str, tuple[int, int]]:
-        """(numbers that the scale clips, all numbers) of each column."""
+        """Return (numbers that the scale clips, all numbers) of each column."""
         found = {}
         for name, counts in self.counts.items():
             bins = np.array([one for one in counts if one != OTHER], np.int64)
@@ -69,7 +70,7 @@ class ColumnMagnitudes:
         return found
 
     def to_json(self) -> dict[str, dict[str, int]]:
-        """By column and bin."""
+        """Return the counts by column and bin."""
         return {
             name: {str(one): times for one, times in sorted(counts.items())}
             for name, counts in sorted(self.counts.items())
@@ -77,7 +78,7 @@ class ColumnMagnitudes:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Mapping[str, Any]]) -> ColumnMagnitudes:
-        """The inverse of :meth:`to_json`; ValueError for a bin that there is not."""
+        """Read what :meth:`to_json` returned; ValueError for a bin that does not exist."""
         counts = {
             str(name): Counter({int(one): int(times) for one, times in bins.items()})
             for name, bins in data.items()
@@ -115,7 +116,7 @@ def clipping(
 
 
 def _clipped(xval: XVal, begin: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """bool[n]: which bins of magnitudes lie beyond the scale."""
+    """Return bool[n]: which bins of magnitudes lie beyond the scale."""
     return xval.clipped(Numbers.parse(begin.tolist()))
 
 

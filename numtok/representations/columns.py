@@ -23,7 +23,8 @@ Encoding = Literal["plain", "dictionary", "delta", "split"]
 
 @dataclass(frozen=True)
 class Column:
-    """One column.
+    """Declaration of a column: its name, its types in a file and in a batch, and what a batch holds
+    where there is no number.
 
     Attributes:
         name: in files, in the drop-in, in torch and in the arguments of ``NumberModel.forward``.
@@ -39,6 +40,11 @@ class Column:
             ``"dictionary"``, of the distinct values, which Parquet gives up by itself where there
             are many; ``"delta"``, differences, for what rises; ``"split"``, first bytes, second
             bytes and so on, for values alike in some.
+
+    Example:
+        >>> column = Column("number_bits", pa.uint8(), np.uint8, shape=(32,))
+        >>> str(column.type)
+        'extension<arrow.fixed_shape_tensor[value_type=uint8, shape=[32]]>'
     """
 
     name: str
@@ -52,37 +58,36 @@ class Column:
 
     @property
     def type(self) -> pa.DataType:
-        """Of one value in a file: a tensor if it has axes."""
+        """Arrow type of a value in a file: a tensor if it has axes."""
         if not self.shape:
             return self.value_type
         return pa.fixed_shape_tensor(self.value_type, list(self.shape))
 
     def shaped(self, *shape: int) -> Column:
-        """The same with the shape that the options give it."""
+        """Return the column with this shape, which depends on the options of the representation."""
         return dataclasses.replace(self, shape=shape)
 
     def along_tokens(self) -> Column:
-        """The same where every column of numbers has one value per token: in token layout."""
+        """Return the column in token layout, where each column of numbers has one value per token."""
         if self == NUMBER_INDEX:
             return NUMBER_MASK
         return dataclasses.replace(self, per="token") if self.per == "number" else self
 
 
 def form(forms: Sequence[Column], axes: int) -> Column:
-    """Of the forms of one column, dense and compact, that whose values have so many axes; the first
-    if none has.
+    """Return the column, dense or compact, whose values have so many axes; the first column if none
+    has.
     """
     return next((column for column in forms if len(column.shape) == axes), forms[0])
 
 
 def neutral(column: Column, length: int, like: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """[length, ...] of the fill, otherwise like ``like``, [n, ...]."""
+    """Return an array [length, ...] of the fill, otherwise like ``like``, [n, ...]."""
     return np.full((length, *like.shape[1:]), column.fill, like.dtype)
 
 
 def as_array(values: Any, forms: Sequence[Column]) -> npt.NDArray[Any]:
-    """Values of a stream in any form, lists or an array, as an array in which integers stay
-    integers.
+    """Convert values of a stream, lists or an array, to an array in which integers stay integers.
 
     NumPy makes floats of Python's integers where some are beyond int64, and of uint64 beside int64;
     a float has 53 of their bits. So integers of 64 bits without a sign, which a file may hold,

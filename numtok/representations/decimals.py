@@ -19,7 +19,7 @@ Digits = npt.NDArray[np.uint8]
 
 
 def fit(numbers: Numbers, before: int, after: int) -> npt.NDArray[np.bool_]:
-    """bool[n]: which numbers have at most so many digits before and after the point, without
+    """Return bool[n]: which numbers have at most so many digits before and after the point, without
     leading and trailing zeros.
     """
     out = memory.empty(len(numbers), np.bool_)
@@ -28,8 +28,8 @@ def fit(numbers: Numbers, before: int, after: int) -> npt.NDArray[np.bool_]:
 
 
 def in_slots(numbers: Numbers, before: int, after: int) -> npt.NDArray[np.uint8]:
-    """uint8[n, before + after]: the digits, slot k that of 10**(k - after), of the nearest number
-    that has as many.
+    """Return uint8[n, before + after]: the digits, slot k that of 10**(k - after), of the nearest
+    number that has as many.
     """
     out = memory.full(len(numbers) * (before + after), 0, np.uint8)
     _in_slots(numbers.digits, numbers.digit_offsets, numbers.exponent, before, after, out)
@@ -37,8 +37,8 @@ def in_slots(numbers: Numbers, before: int, after: int) -> npt.NDArray[np.uint8]
 
 
 def rounded(numbers: Numbers, count: int, down: bool = False) -> tuple[Ints, Ints]:
-    """(``count`` significant digits, or 0, rounded to nearest, halves to even, or cut off; the power
-    of ten of the first), int64[n] each.
+    """Return (``count`` significant digits, or 0, rounded to nearest, halves to even, or cut off;
+    the power of ten of the first), int64[n] each.
     """
     mantissa, decade = (memory.empty(len(numbers), np.int64) for _ in range(2))
     digits = numbers.digits, numbers.digit_offsets, numbers.exponent
@@ -63,7 +63,7 @@ def _fit(digits, offsets, exponent, before, after, out):  # type: ignore[no-unty
 
 @allocating_kernel
 def _in_slots(digits, offsets, exponent, before, after, out):  # type: ignore[no-untyped-def]
-    """``out`` holds zeros."""
+    """Write digits into ``out``, which holds zeros."""
     width = before + after
     for i in range(exponent.size):
         row = i * width
@@ -109,8 +109,8 @@ def _increment(out, first, last):  # type: ignore[no-untyped-def]
 
 @allocating_kernel
 def without_zeros(slots, width, after):  # type: ignore[no-untyped-def]
-    """(digits, offsets, exponent) of each row of slots, without leading zeros, and without trailing
-    ones after the point.
+    """Return (digits, offsets, exponent) of each row of slots, without leading zeros, and without
+    trailing ones after the point.
     """
     count = slots.size // width
     digits = np.empty(slots.size, np.uint8)
@@ -134,8 +134,8 @@ def without_zeros(slots, width, after):  # type: ignore[no-untyped-def]
 
 
 def divide(digits: Digits, base: int) -> Digits:
-    """Each row of digits X = base * J + r, uint8[n, width], as r, then the digits of J: uint8[n,
-    width + 1].
+    """Divide each row of digits X = base * J + r, uint8[n, width]: return r, then the digits of J,
+    uint8[n, width + 1].
     """
     out = np.empty((len(digits), digits.shape[1] + 1), np.uint8)
     rest = np.zeros(len(digits), np.uint8)
@@ -146,7 +146,7 @@ def divide(digits: Digits, base: int) -> Digits:
 
 
 def multiply(slots: Digits, base: int) -> Digits:
-    """The inverse of :func:`divide`."""
+    """Return base * J + r for each row of r, J: the inverse of :func:`divide`."""
     out, carry = np.empty_like(slots[:, 1:]), slots[:, 0]
     for k in range(out.shape[1]):
         carry, out[:, k] = np.divmod(carry + base * slots[:, k + 1], 10)
@@ -180,7 +180,7 @@ def _round(digits, offsets, exponent, count, down, mantissa, decade):  # type: i
 
 @allocating_kernel
 def split(mantissa, exponent):  # type: ignore[no-untyped-def]
-    """(digits, offsets, exponent) of mantissa * 10**exponent, without trailing zeros."""
+    """Return (digits, offsets, exponent) of mantissa * 10**exponent, without trailing zeros."""
     digits = np.empty(mantissa.size * 19, np.uint8)
     offsets, powers = np.zeros(mantissa.size + 1, np.int64), exponent.copy()
     filled = 0

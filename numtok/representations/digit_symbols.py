@@ -56,7 +56,7 @@ _ZERO, _FIRST_ROW = np.zeros(1, np.int64), np.zeros(1, np.int32)
 
 @functools.lru_cache(maxsize=LONGEST_GROUP)
 def groups(longest: int) -> tuple[str, ...]:
-    """All groups of one to so many digits, the shorter ones first: ``0`` to ``9``, ``00`` to
+    """Return all groups of one to so many digits, the shorter ones first: ``0`` to ``9``, ``00`` to
     ``99``, ``000`` to ``999``.
     """
     return tuple(
@@ -66,7 +66,7 @@ def groups(longest: int) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=LONGEST_GROUP)
 def alphabet(longest: int) -> tuple[str, ...]:
-    """The symbols for groups of at most so many digits, in order."""
+    """Return the symbols for groups of at most so many digits, in order."""
     return (*groups(1), *MARKS, *groups(longest)[10:])
 
 
@@ -91,7 +91,7 @@ class AsWritten(SpelledOut):
         return bare
 
     def to_dict(self) -> dict[str, Any]:
-        """The options, ready for JSON; ``brackets`` only if there are none, so that the fingerprint
+        """Return JSON-ready options; ``brackets`` only if there are none, so that the fingerprint
         of data written before the option existed stays the same.
         """
         options = super().to_dict()
@@ -101,7 +101,7 @@ class AsWritten(SpelledOut):
 
     @abstractmethod
     def decimals(self, grammar: Grammar) -> Decimals:
-        """The numbers of the grammar, in the symbols of this representation."""
+        """Return the automaton of the grammar's numbers, in the symbols of this representation."""
 
     def continuation(self, grammar: Grammar) -> Continuation:
         return self._rules(grammar, EXPONENT_DIGITS)
@@ -125,7 +125,7 @@ class AsWritten(SpelledOut):
 
 
 def places_fit(numbers: Numbers, limit: int = LIMIT) -> Mask:
-    """bool[n]: whether all places of each number are within ±``limit``."""
+    """Return bool[n]: whether all places of each number are within ±``limit``."""
     return (np.diff(numbers.digit_offsets) + numbers.exponent <= limit) & (
         numbers.exponent >= -limit
     )
@@ -134,8 +134,8 @@ def places_fit(numbers: Numbers, limit: int = LIMIT) -> Mask:
 def to_symbols(
     numbers: Numbers, group: int = 1, left: bool = False, places: bool = True
 ) -> Spelled:
-    """The symbols of each number, and with ``places`` the index of each one's place, int16, within
-    ±32767.
+    """Return the symbols of each number, and with ``places`` the index of each one's place, int16,
+    within ±32767.
 
     Args:
         numbers: with their text.
@@ -154,7 +154,9 @@ def to_symbols(
 
 
 def one_to_symbols(written: bytes, decimal: str, group: int = 1, left: bool = False) -> Symbols:
-    """:func:`to_symbols` for one number, without places: its text alone, with that decimal mark."""
+    """Convert one number to symbols as :func:`to_symbols` does, without places: its text alone,
+    with that decimal mark.
+    """
     if group == 1 and written.isascii():  # ten times as fast for one
         return np.frombuffer(written.translate(_bytes_of(decimal), b")"), np.uint8).astype(
             np.uint16
@@ -169,7 +171,7 @@ def one_to_symbols(written: bytes, decimal: str, group: int = 1, left: bool = Fa
 def from_symbols(
     symbols: Symbols, offsets: npt.NDArray[np.int64], group: int = 1
 ) -> pa.LargeStringArray:
-    """The inverse: each number as text."""
+    """Convert symbols back to the text of each number: the inverse of :func:`to_symbols`."""
     characters, widths = _characters()
     if group == 1:
         written, ends = characters[:, 0][symbols], np.ascontiguousarray(offsets, np.int64)
@@ -182,7 +184,7 @@ def from_symbols(
 
 @functools.cache
 def _symbol_of(decimal: str) -> Symbols:
-    """uint16[128]: the symbol of each ASCII character that is no digit."""
+    """Return uint16[128]: the symbol of each ASCII character that is no digit."""
     table = np.full(128, _NONE, np.uint16)
     table[[ord(mark) for mark in MARKS]] = np.arange(10, 10 + len(MARKS))
     table[[ord(" "), ord(".")]] = COMMA
@@ -193,7 +195,7 @@ def _symbol_of(decimal: str) -> Symbols:
 
 @functools.cache
 def _bytes_of(decimal: str) -> bytes:
-    """256 symbols: those of ASCII's digits and of what :func:`_mark` writes."""
+    """Return 256 symbols: those of ASCII's digits and of what :func:`_mark` writes."""
     table = _symbol_of(decimal).copy()
     table[ord("0") : ord("9") + 1] = range(10)
     table[ord("(")] = MINUS
@@ -202,7 +204,9 @@ def _bytes_of(decimal: str) -> bytes:
 
 @functools.cache
 def _characters() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-    """(uint8[symbols, 3], uint8[symbols]): the characters of each symbol, and how many it has."""
+    """Return (uint8[symbols, 3], uint8[symbols]): the characters of each symbol, and how many it
+    has.
+    """
     known = alphabet(LONGEST_GROUP)
     characters = np.frombuffer(
         "".join(symbol.ljust(LONGEST_GROUP) for symbol in known).encode(), np.uint8
@@ -230,7 +234,7 @@ class _Surfaces(NamedTuple):
 
 @allocating_kernel
 def _spell(surfaces, classes, symbol_of, group, left, with_places):  # type: ignore[no-untyped-def]
-    """(symbols, offsets, places) of the surfaces; no places if they are not wanted."""
+    """Return (symbols, offsets, places) of the surfaces; no places if they are not wanted."""
     text, count, size = surfaces.text, surfaces.start.size, 0
     for i in range(count):
         size += surfaces.stop[i] - surfaces.start[i]
@@ -280,7 +284,9 @@ def _spell(surfaces, classes, symbol_of, group, left, with_places):  # type: ign
 
 @inlined_kernel
 def _further(in_run, group, from_left):  # type: ignore[no-untyped-def]
-    """How many digits follow the first of a group, where so many are left of the run."""
+    """Return the number of digits that follow the first digit of a group, where ``in_run`` digits
+    are left of the run.
+    """
     if from_left:
         return min(group - 1, in_run - 1)
     # by constants: no division
@@ -289,7 +295,7 @@ def _further(in_run, group, from_left):  # type: ignore[no-untyped-def]
 
 @inlined_kernel
 def _group(text, at, end, classes, symbol, further):  # type: ignore[no-untyped-def]
-    """(the symbol of a group that begins with the digit ``symbol``, where it ends)."""
+    """Return (the symbol of a group that begins with the digit ``symbol``, where it ends)."""
     for _ in range(further):
         kind, width = class_at(text, at, end, classes)
         symbol = symbol * 10 + kind - DIGIT
@@ -300,7 +306,7 @@ def _group(text, at, end, classes, symbol, further):  # type: ignore[no-untyped-
 
 @inner_kernel
 def _run(text, at, end, classes):  # type: ignore[no-untyped-def]
-    """How many digits there are from the one that ends at ``at`` on, up to another character."""
+    """Count the digits from the one that ends at ``at`` up to another character."""
     count = 1
     kind, width = class_at(text, at, end, classes)
     while kind >= DIGIT:
@@ -312,7 +318,7 @@ def _run(text, at, end, classes):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _mark(text, at, symbol_of):  # type: ignore[no-untyped-def]
-    """The symbol of the mark at ``at``; ``_NONE`` for one that is not written."""
+    """Return the symbol of the mark at ``at``; ``_NONE`` for one that is not written."""
     if text[at] == 0x28:  # (1,234) in accounts
         return np.int64(MINUS)
     if text[at] == 0x29:
@@ -326,7 +332,9 @@ def _mark(text, at, symbol_of):  # type: ignore[no-untyped-def]
 
 @allocating_kernel
 def _write(symbols, offsets, characters, widths):  # type: ignore[no-untyped-def]
-    """(characters, where each number's end): the characters of the symbols, one after the other."""
+    """Return (characters, where each number's end): the characters of the symbols, one after the
+    other.
+    """
     size = 0
     for symbol in symbols:
         size += widths[symbol]

@@ -64,6 +64,13 @@ class Digits(AsWritten):
         overflow: for numbers with an index beyond ±32767 (``"clip"``: those indices are clipped).
             Without ``places``, every number is held.
         brackets: whether ``[NUM]`` and ``[/NUM]`` stand around each number.
+
+    Example:
+        >>> import numtok
+        >>> digits = numtok.Digits(group=3)
+        >>> encoded = digits.encode(numtok.Numbers.parse(["-12345.6"]))
+        >>> [digits.alphabet[symbol] for symbol in encoded.symbols]
+        ['-', '12', '345', '.', '6']
     """
 
     group: int = 3

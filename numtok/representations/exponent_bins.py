@@ -35,13 +35,19 @@ MAX_BINS = 2**15 - 1
 
 @dataclass(frozen=True)
 class ExponentBins(SingleToken):
-    """One bin per number, by its magnitude.
+    """The baseline of bins on a logarithmic scale: one bin per number, by its magnitude.
 
     Attributes:
         n: how many bins there are, besides that of zero.
         low, high: the range of magnitudes.
         overflow: for magnitudes outside the range, zero excepted (``"clip"``: the first or the last
             bin).
+
+    Example:
+        >>> import numtok
+        >>> numbers = numtok.Numbers.parse(["0", "0.001", "-1000"])
+        >>> numtok.ExponentBins().encode(numbers)["number_bin"].to_pylist()
+        [0, 21, 141]
     """
 
     n: int = 200
@@ -110,7 +116,7 @@ class ExponentBins(SingleToken):
 
 @functools.lru_cache(maxsize=32)
 def _on_log_scale(n: int, low: float, high: float, centres: int) -> npt.NDArray[np.float64]:
-    """The edges, or 0 and the centres: low * (high / low)**(k / n) for k = 0 ..
+    """Return the edges, or 0 and the centres: low * (high / low)**(k / n) for k = 0 ..
 
     n, or for the halves between.
     """

@@ -42,7 +42,9 @@ def _dense(*fields: int) -> Column:
 
 
 def _compact(kind: pa.DataType, width: int) -> Column:
-    """As int64 of the same bits in a batch: torch has little for unsigned integers."""
+    """Declare a column of bits. A batch has them as int64 of the same bits, as torch does little
+    with unsigned integers.
+    """
     return Column("number_bits", kind, np.int64, bit_fields=FIELDS[width], encoding="split")
 
 
@@ -59,6 +61,13 @@ class FloatBits(SingleToken):
         reciprocal: put the 64 bits of 1/x after those of x, only with width 64. It is the quotient
             of the float64; for ±0, and magnitudes below 5.6e-309, it is ±infinity. The compact form
             stores x alone, from which the layer computes it.
+
+    Example:
+        >>> import numtok
+        >>> numbers = numtok.Numbers.parse(["-28.5"])
+        >>> bits = numtok.FloatBits().encode(numbers)["number_bits"].to_numpy_ndarray()
+        >>> "".join(map(str, bits[0]))
+        '11000001111001000000000000000000'
     """
 
     compact: bool = False
@@ -85,7 +94,7 @@ class FloatBits(SingleToken):
             raise self.refused("reciprocal=True is for float64; take width=64 with it")
 
     def to_dict(self) -> dict[str, Any]:
-        """The options, ready for JSON; the later ones only if they are set, so that the fingerprint
+        """Return JSON-ready options; the later ones only if they are set, so that the fingerprint
         of data written before they existed stays the same.
         """
         return {
@@ -139,7 +148,7 @@ class FloatBits(SingleToken):
         return None if (bits := arrays.get("number_bits")) is None else self._numbers(bits)
 
     def _numbers(self, bits: npt.NDArray[Any]) -> Numbers:
-        """From words [n], or from bits [n, ...], which may be those of another width."""
+        """Return numbers of words [n], or of bits [n, ...], which may be those of another width."""
         if bits.ndim == 1:
             words = bits.astype(f"u{self.width // 8}", copy=False)
         else:
@@ -148,7 +157,7 @@ class FloatBits(SingleToken):
 
 
 def reciprocals(values: Floats) -> Floats:
-    """1/x, divided once: of ±0, and of what is too small, ±infinity."""
+    """Return 1/x, divided once; ±infinity for ±0 and for numbers that are too small."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.reciprocal(values)
 
@@ -158,12 +167,12 @@ def _words(values: Floats) -> Words:
 
 
 def to_bits(words: Words) -> npt.NDArray[np.uint8]:
-    """uint32[n] to uint8[n, 32], or uint64[n] to uint8[n, 64], most significant bit first."""
+    """Convert uint32[n] to uint8[n, 32], or uint64[n] to uint8[n, 64], most significant bit first."""
     octets = words.astype(f">u{words.itemsize}").view(np.uint8)
     return np.unpackbits(octets).reshape(len(words), 8 * words.itemsize)
 
 
 def from_bits(bits: npt.NDArray[np.uint8]) -> Words:
-    """The inverse of :func:`to_bits`."""
+    """Return the words of bits: the inverse of :func:`to_bits`."""
     octets = bits.shape[1] // 8
     return np.packbits(bits.reshape(-1)).view(f">u{octets}").astype(f"u{octets}")

@@ -50,6 +50,13 @@ class FloatDigits(Scientific):
         exponent_digits: E; exponents reach from -(b^E - 1) to b^E - 1.
         mantissa_digits: M, to which numbers are rounded, halves to even.
         overflow: for numbers beyond these exponents.
+
+    Example:
+        >>> import numtok
+        >>> floats = numtok.FloatDigits()
+        >>> encoded = floats.encode(numtok.Numbers.parse(["-60.2"]))
+        >>> [floats.alphabet[symbol] for symbol in encoded.symbols]
+        ['-', 'E+', '1', '6', '0', '2', '0']
     """
 
     base: int = 10
@@ -108,7 +115,7 @@ class FloatDigits(Scientific):
         return minus, mantissa, np.where(below == 1, -power, power)
 
     def forms(self) -> list[list[range]]:
-        """No exponent is ``- 0``."""
+        """Return the values of the fields; the exponent of none is ``- 0``."""
         zero, other, any_digit = range(1), range(1, self.base), range(self.base)
         mantissa = [other, *[any_digit] * (self.mantissa_digits - 1)]
         last = self.exponent_digits - 1
@@ -117,7 +124,9 @@ class FloatDigits(Scientific):
         return [[range(2), *exponent, *mantissa] for exponent in signed]
 
     def rounded(self, numbers: Numbers) -> tuple[Ints, Ints]:
-        """As for ten; beyond the powers there are, some power beyond them."""
+        """Round to mantissa and power, as base ten does. A number beyond all powers gets some power
+        beyond them.
+        """
         if self.base == 10:
             return super().rounded(numbers)
         digits = [self._digits(_DIGITS.plus(one.copy_abs())) for one in numbers.to_decimal()]
@@ -125,7 +134,7 @@ class FloatDigits(Scientific):
         return mantissa, power
 
     def _digits(self, value: Decimal) -> tuple[int, int]:
-        """(mantissa, power of its first digit) of one number that is not negative."""
+        """Return (mantissa, power of its first digit) of one number that is not negative."""
         if not value:
             return 0, 0
         power = int(np.floor(value.adjusted() / np.log10(self.base)))

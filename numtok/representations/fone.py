@@ -69,6 +69,15 @@ class FoNE(SingleToken):
         overflow: for numbers with more digits (``"clip"``: the nearest with m and n digits; halves
             go to the even digit).
         chunk: the digits per chunk, or None for one tensor of all digits.
+
+    Example:
+        >>> import numtok
+        >>> numbers = numtok.Numbers.parse(["60.2"])
+        >>> numtok.FoNE(3, 2).encode(numbers)["number_fourier"].to_numpy_ndarray().shape
+        (1, 5, 2)
+        >>> digits = numtok.FoNE(3, 2, compact=True).encode(numbers)["number_digits"]
+        >>> digits.to_numpy_ndarray().tolist()
+        [[0, 2, 0, 6, 0]]
     """
 
     int_digits: int
@@ -113,7 +122,7 @@ class FoNE(SingleToken):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one number's features: (features, 2), or (chunks, features of a chunk, 2)."""
+        """Shape of a number's features: (features, 2), or (chunks, features of a chunk, 2)."""
         features = len(self.periods)
         return (features, 2) if self.chunk is None else (self._chunks, features, 2)
 
@@ -168,7 +177,7 @@ class FoNE(SingleToken):
         return {column.name: tensor_array(features, column.type)}
 
     def _stored_digits(self, column: pa.Array) -> Digits:
-        """uint8[n, m + n] of the compact column."""
+        """Return uint8[n, m + n] of the compact column."""
         digits = tensor_values(column).reshape(-1, self._chunks * (self.chunk or self.n_digits))
         if digits.size and digits.max() > 9:
             raise self.refused(f"number_digits holds {digits.max()}, which is not a digit")
@@ -179,17 +188,19 @@ class FoNE(SingleToken):
         return self.numbers(arrays["number_digits"]) if "number_digits" in arrays else None
 
     def digits(self, numbers: Numbers) -> Digits:
-        """uint8[n, m + n], least significant first: of the nearest number that is held."""
+        """Return uint8[n, m + n], the digits of the nearest number that is held, least significant
+        first.
+        """
         return decimals.in_slots(numbers, self.int_digits, self.frac_digits)
 
     def numbers(self, digits: Digits) -> Numbers:
-        """The inverse of :meth:`digits`."""
+        """Return the numbers of digits: the inverse of :meth:`digits`."""
         flat = np.ascontiguousarray(digits).reshape(-1)
         values, offsets, exponent = decimals.without_zeros(flat, self.n_digits, self.frac_digits)
         return Numbers.from_digits(np.zeros(len(digits), np.bool_), values, offsets, exponent)
 
     def features(self, digits: Digits) -> Features:
-        """uint8[n, m + n] to float32[n, *shape]."""
+        """Convert digits, uint8[n, m + n], to features, float32[n, *shape]."""
         groups = self._by_chunk(digits)
         width = groups.shape[-1]
         flat = np.ascontiguousarray(groups).reshape(-1, width)  # [n * chunks, width]
@@ -201,7 +212,7 @@ class FoNE(SingleToken):
         return out.reshape(-1, *self.shape)
 
     def decode_digits(self, features: npt.NDArray[Any], rule: str = "exact") -> Digits:
-        """Digits of features that a model gives.
+        """Return the digits of features that a model predicted.
 
         Args:
             features: any float[n, *shape].
@@ -234,7 +245,9 @@ class FoNE(SingleToken):
         return slots.reshape(-1, self._chunks * width)[:, : self.n_digits]
 
     def _by_chunk(self, digits: Digits) -> Digits:
-        """uint8[n, m + n] to uint8[n, chunks, chunk], filled up with zeros, if there are any."""
+        """Convert uint8[n, m + n] to uint8[n, chunks, chunk], filled up with zeros, if there are
+        any.
+        """
         if self.chunk is None:
             return digits
         filled = memory.full(len(digits) * self._chunks * self.chunk, 0, np.uint8)
@@ -243,8 +256,8 @@ class FoNE(SingleToken):
 
 
 def inverse_digits(features: Features, width: int, bases: tuple[int, ...] = (10,)) -> Digits:
-    """float32[n, features, 2] to uint8[n, width], least significant first: the inverse of the
-    encoder, by its largest base.
+    """Convert features, float32[n, features, 2], to digits, uint8[n, width], least significant
+    first: the inverse of the encoder, by its largest base.
 
     Digit by digit, the digits found so far say how far they turn the next phase; what is left is a
     multiple of a tenth of a turn. Every phase may be off by up to a twentieth of a turn.
@@ -258,8 +271,8 @@ def inverse_digits(features: Features, width: int, bases: tuple[int, ...] = (10,
 
 
 def nearest_phase(features: Features, width: int, bases: tuple[int, ...] = (10,)) -> Digits:
-    """float32[n, features, 2] to uint8[n, width]: the paper's head, digit k the j that maximises Σ
-    over bases of feature k · φ(j, base).
+    """Convert features, float32[n, features, 2], to digits, uint8[n, width], by the paper's head:
+    digit k is the j that maximises Σ over bases of feature k · φ(j, base).
     """
     turns = np.arange(10)[:, None] / np.array(bases)  # [10, bases]
     table = np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], -1)  # [10, bases, 2]
@@ -299,7 +312,7 @@ class _Stride(NamedTuple):
 
 @allocating_kernel
 def _features(slots, base, stride, turns, out):  # type: ignore[no-untyped-def]
-    """Cosine and sine of every slot's phase."""
+    """Return cosine and sine of every slot's phase."""
     radix, width = float(base), stride.width
     for i in range(slots.size // width):
         # in [0, 1): correct to some units in the last place of a double, as each error is divided
@@ -322,7 +335,7 @@ def _features(slots, base, stride, turns, out):  # type: ignore[no-untyped-def]
 
 @allocating_kernel
 def _inverse(features, base, stride, out):  # type: ignore[no-untyped-def]
-    """The inverse of :func:`_features`, slot by slot."""
+    """Invert :func:`_features`, slot by slot."""
     width = stride.width
     for i in range(out.size // width):
         below = 0.0

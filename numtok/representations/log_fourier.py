@@ -48,6 +48,13 @@ class LogFourier(SingleToken):
             is decoded.
         overflow: for numbers below 1e-499, other than zero, or from 1e499 on (``"clip"``: the
             nearest magnitude that is held).
+
+    Example:
+        >>> import numtok
+        >>> numbers = numtok.Numbers.parse(["-60.2"])
+        >>> features = numtok.LogFourier(n_frequencies=8).encode(numbers)["number_log_fourier"]
+        >>> features.to_numpy_ndarray().shape
+        (1, 9, 2)
     """
 
     n_frequencies: int = 8
@@ -112,8 +119,8 @@ class LogFourier(SingleToken):
 
 
 def _logarithms(numbers: Numbers) -> tuple[Floats, Ints, Mask]:
-    """log10 of each magnitude as fraction, float64[n] in [0, 1], and decade, int64[n], both 0 for
-    zero; and whether it is zero, bool[n].
+    """Return log10 of each magnitude as fraction, float64[n] in [0, 1], and decade, int64[n], both
+    0 for zero; and whether it is zero, bool[n].
     """
     mantissa, decade = decimals.rounded(numbers, 18, down=True)
     zero = mantissa == 0

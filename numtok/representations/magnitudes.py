@@ -20,26 +20,26 @@ Ints = npt.NDArray[np.int64]
 
 
 def bins_of(values: npt.NDArray[np.float64]) -> Ints:
-    """int64[n]: the bin of each value's magnitude; -1 for zero and what is infinite."""
+    """Return int64[n]: the bin of each value's magnitude; -1 for zero and what is infinite."""
     magnitude = np.abs(values)
     bins = (magnitude.view(np.uint64) >> np.uint64(SHIFT)).astype(np.int64)
     return np.where((magnitude > 0) & (magnitude < np.inf), bins, -1)
 
 
 def counted(values: npt.NDArray[np.float64]) -> Ints:
-    """The counts of the values' magnitudes."""
+    """Return the counts of the values' magnitudes."""
     bins = bins_of(values)
     return np.bincount(bins[bins >= 0], minlength=BINS)
 
 
 def lower_ends(counts: Ints) -> tuple[npt.NDArray[np.float64], Ints]:
-    """(where the bins that hold something begin, their counts), ascending."""
+    """Return (where the bins that hold something begin, their counts), ascending."""
     filled = np.flatnonzero(counts)
     return begin_of(filled), counts[filled]
 
 
 def begin_of(bins: Ints) -> npt.NDArray[np.float64]:
-    """float64[n]: where bins begin."""
+    """Return float64[n]: where bins begin."""
     begin = (bins.astype(np.uint64) << np.uint64(SHIFT)).view(np.float64)
     return np.maximum(begin, np.finfo(np.float64).smallest_subnormal)
 
@@ -47,8 +47,8 @@ def begin_of(bins: Ints) -> npt.NDArray[np.float64]:
 def fitted_xval(
     counts: Ints, quantile: float | None = None, log: bool = False, overflow: str = "text"
 ) -> XVal:
-    """:meth:`XVal.fit` to the lower ends, with room for what lies above them in their bins; scale 1
-    where there is nothing.
+    """Return :class:`XVal` fitted to the lower ends of bins, with room for what lies above them in
+    their bins; scale 1 where there is nothing.
     """
     values, times = lower_ends(counts)
     if not len(values):

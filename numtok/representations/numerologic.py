@@ -44,7 +44,15 @@ COLON = len(digit_symbols.alphabet(1))
 
 @dataclass(frozen=True)
 class NumeroLogic(SpelledOut):
-    """``2 : 7 1``: the count of the digits, then the digits."""
+    """``2 : 7 1``: the count of the digits, then the digits.
+
+    Example:
+        >>> import numtok
+        >>> logic = numtok.NumeroLogic()
+        >>> encoded = logic.encode(numtok.Numbers.parse(["71"]))
+        >>> [logic.alphabet[symbol] for symbol in encoded.symbols]
+        ['2', ':', '7', '1']
+    """
 
     name: ClassVar[str] = "numerologic"
     order = "msd"
@@ -75,13 +83,13 @@ class NumeroLogic(SpelledOut):
         return digit_symbols.from_symbols(behind, memory.offsets_of(offsets[1:] - start))
 
     def continuation(self, grammar: Grammar) -> Continuation:
-        """Counts of at most :data:`MOST_WRITTEN`, and then so many digits."""
+        """Return the automaton of counts of at most :data:`MOST_WRITTEN`, and then so many digits."""
         return _continuation(grammar)
 
 
 @allocating_kernel
 def _with_counts(symbols, offsets):  # type: ignore[no-untyped-def]
-    """(symbols, offsets) with the counts and a colon in front of each number."""
+    """Return (symbols, offsets) with the counts and a colon in front of each number."""
     numbers = offsets.size - 1
     counts = np.zeros((numbers, 2), np.int64)  # before the point, and behind it
     pointed = np.zeros(numbers, np.int64)
@@ -116,7 +124,7 @@ def _with_counts(symbols, offsets):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _width(count):  # type: ignore[no-untyped-def]
-    """How many digits a count has."""
+    """Return the number of decimal digits of a count."""
     width = 1
     while count >= 10:
         count //= 10

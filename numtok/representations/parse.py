@@ -25,7 +25,13 @@ Representations: TypeAlias = (
 
 
 def from_dict(options: dict[str, Any]) -> Representation:
-    """The inverse of ``Representation.to_dict``; unknown names and options are an error."""
+    """Make the representation whose ``to_dict`` returned these options; unknown names and options
+    are an error.
+
+    Example:
+        >>> from_dict({"name": "digits", "group": 2}).group
+        2
+    """
     if not isinstance(options, dict):
         raise RepresentationError(
             "the options of a representation are a dict with a 'name', not"
@@ -43,7 +49,7 @@ def from_dict(options: dict[str, Any]) -> Representation:
 
 
 def parse(text: str, **options: Any) -> tuple[Representation, ...]:
-    """Representations from a list such as ``xval,fone:6,4,bits``, as the command line takes it.
+    """Parse a list of representations such as ``xval,fone:6,4,bits``, as the command line takes it.
 
     Args:
         text: names, each perhaps with integers after a colon, in the order of its ``positional``
@@ -54,6 +60,10 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
     Raises:
         RepresentationError: for an unknown name or option, or representations that cannot be
             combined.
+
+    Example:
+        >>> [representation.name for representation in parse("fone:6,4,bits", overflow="clip")]
+        ['fone', 'bits']
     """
     if not isinstance(text, str):
         raise RepresentationError(
@@ -85,7 +95,9 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
 def _parsed(
     kind: type[Representation], arguments: list[str], options: Mapping[str, Any]
 ) -> Representation:
-    """With what stands after its colon, and those of the options that it has."""
+    """Return the representation with the options after its colon, and with those of ``options``
+    that it has.
+    """
     meant: dict[str, Any] = {}
     positional = iter(kind.positional)
     for argument in arguments:
@@ -112,8 +124,12 @@ def _is_integer(text: str) -> bool:
 
 
 def name_of(representation: Representation) -> str:
-    """What :func:`parse` reads: ``xval:log``, ``fone:6,4``, ``bits``; options that can only be
-    given in Python are not in it.
+    """Return the text that :func:`parse` reads: ``xval:log``, ``fone:6,4``, ``bits``. Options that
+    can only be given in Python are not in it.
+
+    >>> from numtok import FoNE
+    >>> name_of(FoNE(6, 4))
+    'fone:6,4'
     """
     kind, options = type(representation), vars(representation).items()
     values = [getattr(representation, name) for name in representation.positional]
@@ -129,8 +145,8 @@ def needs_options(kind: type[Representation]) -> bool:
 
 
 def default_instances(kind: type[Representation]) -> list[Representation]:
-    """The one of a kind with no options, and its variants; none if it needs options, or numbers that
-    it is fitted to.
+    """Return the instance of a kind without options, and its variants; none if it needs options, or
+    numbers to be fitted to.
     """
     if needs_options(kind):
         return []
@@ -138,7 +154,7 @@ def default_instances(kind: type[Representation]) -> list[Representation]:
 
 
 def _options(kind: type[Representation]) -> dict[str, Any]:
-    """Names of the options, and whether each has to be given."""
+    """Return the names of the options, and whether each has to be given."""
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # every concrete one is a dataclass
     return {one.name: one.default is one.default_factory is dataclasses.MISSING for one in fields}
 
@@ -151,9 +167,13 @@ def _make(kind: type[Representation], options: dict[str, Any]) -> Representation
 
 
 def representations_of(numbers: Any) -> tuple[Representation, ...]:
-    """The representations that a user means by :data:`Representations`: some, one, names as on the
-    command line, or classes that need no options. RepresentationError for anything else, and for
-    representations that cannot be combined.
+    """Return the representations that a user means by :data:`Representations`: several, one, names
+    as on the command line, or classes that need no options. RepresentationError for anything else,
+    and for representations that cannot be combined.
+
+    Example:
+        >>> [representation.name for representation in representations_of("xval,bits")]
+        ['xval', 'bits']
     """
     if isinstance(numbers, str | Representation) or inspect.isclass(numbers):
         numbers = [numbers]
@@ -180,7 +200,17 @@ def _meant(given: Any) -> tuple[Representation, ...]:
 
 
 def check_combination(chosen: tuple[Representation, ...]) -> None:
-    """Representations that share ``[NUM]`` go together, once each; the others stand alone."""
+    """Check that representations can be combined: those that share ``[NUM]`` go together, once
+    each; the others stand alone.
+
+    Example:
+        >>> import numtok
+        >>> check_combination((numtok.XVal(), numtok.FloatBits()))
+        >>> check_combination((numtok.XVal(), numtok.P10()))
+        Traceback (most recent call last):
+            ...
+        numtok.errors.RepresentationError: p10 stands alone; it cannot be combined with xval
+    """
     if not chosen:
         raise RepresentationError(
             f"no representation given; choose from {', '.join(REPRESENTATIONS)}"
@@ -204,8 +234,8 @@ def check_combination(chosen: tuple[Representation, ...]) -> None:
 def choose(
     numbers: Representations, overflow: str | None = None, compact: bool | None = None
 ) -> tuple[Representation, ...]:
-    """The representations, with ``overflow`` and ``compact`` for all of them that have such an
-    option. RepresentationError if they are none, cannot be combined, or hold every number while
+    """Return the representations, with ``overflow`` and ``compact`` for all of them that have such
+    an option. RepresentationError if they are none, cannot be combined, or hold every number while
     ``overflow`` is given.
     """
     chosen = representations_of(numbers)
@@ -223,8 +253,9 @@ def choose(
 def for_files(
     numbers: Representations, overflow: str | None = None, dense: bool = False
 ) -> tuple[Representation, ...]:
-    """The same as files hold them: compact, unless they are to be ``dense``. RepresentationError
-    also if none of them has a dense form beside a compact one.
+    """Choose representations as :func:`choose` does, in the form for files: compact unless
+    ``dense``. RepresentationError also for ``dense`` if none of them has a dense form beside a
+    compact one.
     """
     chosen = choose(numbers, overflow, compact=not dense)
     if dense and not any(_has(representation, "compact") for representation in chosen):

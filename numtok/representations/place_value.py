@@ -60,6 +60,15 @@ class PlaceValue(AsWritten):
         seed: of the offsets, 0 to 2**63 - 1.
         brackets: whether ``[NUM]`` and ``[/NUM]`` stand around each number; without them, ``order``
             has to be ``"msd"``, as nothing tells such digits from those of the text.
+
+    Example:
+        >>> import numtok
+        >>> place = numtok.PlaceValue()
+        >>> encoded = place.encode(numtok.Numbers.parse(["-60.2"]))
+        >>> [place.alphabet[symbol] for symbol in encoded.symbols]
+        ['-', '6', '0', '.', '2']
+        >>> encoded.stream.tolist()
+        [0, 2, 1, 0, -1]
     """
 
     overflow: str = "text"
@@ -128,8 +137,8 @@ class PlaceValue(AsWritten):
 
 @allocating_kernel
 def _mantissas_backwards(symbols, offsets):  # type: ignore[no-untyped-def]
-    """int64[symbols]: their order with each number's mantissa reversed, which is what stands after
-    the sign and before the exponent.
+    """Return int64[symbols]: their order with each number's mantissa reversed, which is what stands
+    after the sign and before the exponent.
     """
     order = np.arange(symbols.size)
     for i in range(offsets.size - 1):

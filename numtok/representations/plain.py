@@ -27,7 +27,7 @@ LETTERS = r"\p{L}\p{M}\p{Nl}_"
 
 
 class PlainForm(NamedTuple):
-    """What a tokenizer.json has to hold."""
+    """Rows and splits of a tokenizer.json that tokenizes numbers without numtok."""
 
     rows: tuple[str, ...] = ()  # that the vocabulary needs
     # regular expressions; each cuts the pieces of the one before it, and every match is a piece.
@@ -36,8 +36,8 @@ class PlainForm(NamedTuple):
 
 
 def digit_splits(group: int, from_right: bool, grammar: Grammar) -> tuple[str, ...]:
-    """The expressions that cut digits in groups of at most so many, of integers from the right or
-    from the left.
+    """Return the expressions that cut digits in groups of at most so many, of integers from the
+    right or from the left.
     """
     groups, marks = f"[0-9]{{1,{group}}}", _marks(grammar)
     if group == 1 or not from_right:
@@ -51,7 +51,7 @@ def digit_splits(group: int, from_right: bool, grammar: Grammar) -> tuple[str, .
 
 
 def _marks(grammar: Grammar) -> list[str]:
-    """The expressions for the signs, leading marks and exponents that the grammar reads."""
+    """Return the expressions for the signs, leading marks and exponents that the grammar reads."""
     mark, found = re.escape(grammar.decimal), []
     if grammar.signs:
         found.append(rf"(?<![{LETTERS}\p{{Nd}})\]}}%.+\u2212\-]){SIGNS}(?={mark}?[0-9])")

@@ -49,6 +49,12 @@ class QuantileBins(SingleToken):
         edges: the edges of the bins, rising, 2 to n + 1 of them; empty until ``numtok encode`` or
             :meth:`fit` has fitted them.
         overflow: for numbers below the first edge or above the last (``"clip"``: that edge).
+
+    Example:
+        >>> import numtok
+        >>> numbers = numtok.Numbers.parse(["1", "2", "3", "40", "50"])
+        >>> numtok.QuantileBins.fit(numbers, n=2).edges
+        (1.0, 3.0, 50.0)
     """
 
     n: int = 64
@@ -79,7 +85,7 @@ class QuantileBins(SingleToken):
     def fit(
         cls, numbers: Numbers, n: int = 64, soft: bool = False, overflow: str = "text"
     ) -> QuantileBins:
-        """Bins whose edges are the quantiles 0, 1/n, … 1 of the numbers, equal ones once."""
+        """Return bins whose edges are the quantiles 0, 1/n, … 1 of the numbers, equal ones once."""
         return cls(n, soft, (), overflow).fit_to(numbers.to_float64())
 
     @property
@@ -87,8 +93,9 @@ class QuantileBins(SingleToken):
         return not self.edges
 
     def fit_to(self, values: Floats, counts: npt.NDArray[np.float64] | None = None) -> QuantileBins:
-        """The same with edges from float64[n], each of which occurs once or ``counts`` times; from
-        0 to 1 if there is none, and from 0 if there is one value only.
+        """Return a copy whose edges are fitted to ``values``, float64[n], each of which occurs once
+        or ``counts`` times. The edges are 0 and 1 if there are no values, and begin at 0 if there
+        is one value only.
 
         As in ``compute_bins``: quantiles lie between neighbours in proportion, and equal ones are
         one. Where there are ``counts``, each is one of the values.
@@ -136,7 +143,7 @@ class QuantileBins(SingleToken):
         return numbers_from_floats(np.minimum(values, edges[bins + 1]), self.name)
 
     def _edges(self) -> Floats:
-        """float64[m + 1]."""
+        """Return float64[m + 1]."""
         if self.needs_fit:
             raise RepresentationError(
                 f"{self.name} has no edges yet: numtok.encode_files fits them to its input, and"

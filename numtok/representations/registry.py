@@ -79,7 +79,7 @@ def register(kind: Any = None, *, embedding: Layer = None, head: Layer = None) -
 
 
 def layer_of(name: str, part: str) -> Any:
-    """The class of a representation's ``"embedding"`` or ``"head"``; None if it has none.
+    """Return the class of a representation's ``"embedding"`` or ``"head"``; None if it has none.
     RepresentationError if it cannot be imported.
     """
     found = LAYERS.get(name, {}).get(part)
@@ -120,8 +120,8 @@ def _check(kind: type[Representation]) -> None:
 
 
 def named(name: str) -> type[Representation]:
-    """The representation of a name, or of a name that it had before, or that an installed package
-    brings; ``RepresentationError`` lists those there are.
+    """Return the representation of a name, or of a name that it had before, or that an installed
+    package brings; ``RepresentationError`` lists those there are.
     """
     if (kind := _by_name().get(name) or _brought(name)) is None:
         raise RepresentationError(
@@ -131,7 +131,7 @@ def named(name: str) -> type[Representation]:
 
 
 def _brought(name: str) -> type[Representation] | None:
-    """The representation that another package's entry point brings."""
+    """Return the representation that another package's entry point brings."""
     import importlib.metadata
 
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS, name=str(name)):
@@ -152,11 +152,15 @@ def _by_name() -> dict[str, type[Representation]]:
 
 
 def streams(per: str | None = None) -> dict[str, tuple[Column, ...]]:
-    """The columns that run along with the tokens of a batch, name to forms: ``number_value``, and
-    what the representations declare.
+    """Return the columns that run along with the tokens of a batch, name to forms:
+    ``number_value``, and what the representations declare.
 
     Args:
         per: only those with one value per ``"number"``, or per ``"token"``.
+
+    Example:
+        >>> sorted(streams("token"))
+        ['place_value']
     """
     return dict(_forms(tuple(REPRESENTATIONS.values()), per))
 
@@ -165,7 +169,7 @@ def streams(per: str | None = None) -> dict[str, tuple[Column, ...]]:
 def _forms(
     kinds: tuple[type[Representation], ...], per: str | None
 ) -> dict[str, tuple[Column, ...]]:
-    """The streams of these representations, asked for several times a batch."""
+    """Return the streams of these representations, asked for several times a batch."""
     forms: dict[str, tuple[Column, ...]] = {}
     for column in (NUMBER_VALUE, *(column for kind in kinds for column in kind.declared)):
         if per in (None, column.per) and column not in forms.get(column.name, ()):

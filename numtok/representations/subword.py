@@ -19,7 +19,14 @@ from numtok.representations.plain import PlainForm
 
 @dataclass(frozen=True)
 class Subword(Representation):
-    """Numbers as the tokenizer itself cuts them: no token is added, and no column."""
+    """Numbers as the tokenizer itself cuts them: no token is added, and no column.
+
+    Example:
+        >>> import numtok
+        >>> tokenizer = numtok.Tokenizer.from_pretrained(numbers=numtok.Subword())
+        >>> tokenizer.decode(tokenizer.encode("2 km").input_ids)
+        '2 km'
+    """
 
     name: ClassVar[str] = "subword"
     stays_text: ClassVar[bool] = True

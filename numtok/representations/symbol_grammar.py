@@ -1,7 +1,24 @@
-"""What may follow what in a number that is spelled out: :class:`Continuation`, a table of states and
-symbols; :class:`Language`, from which one is made; and :class:`Decimals`, the numbers that a
-grammar reads (rule A of :mod:`numtok.numbers.grammar`), character by character or in groups of
-digits.
+"""Automata of spelled-out numbers: :class:`Continuation`, a table of states and symbols;
+:class:`Language`, which builds one; and :class:`Decimals`, the numbers that a grammar reads (rule A
+of :mod:`numtok.numbers.grammar`), character by character or in groups of digits.
+
+The rule is said again here because a model writes numbers symbol by symbol: before a symbol is
+chosen, the automaton tells which ones lead to a number. :func:`numtok.extract` needs all of it. The
+numbers of the default grammar; in brackets the states in which a number may end::
+
+                   .                              0-9
+       +----------------------> (leading) -------------------+
+       |                                                     v
+    (begin) --0-9--> [integer] --- . ---> (point) --0-9--> [fraction]
+                        | , and             ^
+                        | 3 digits          | .
+                        v                   |
+                    [grouped] --------------+
+
+    [integer], [grouped], (point), [fraction] --- e or E ---> (exponent) --0-9--> [power]
+
+A sign may stand at (begin) and at (exponent), once. A comma may follow [integer] if that has at most
+three digits and is not 0, and [grouped] again; [power] has at most three digits.
 """
 
 from __future__ import annotations
@@ -24,7 +41,7 @@ Part = Callable[[int], int]  # from the state after it to the state before it
 
 @dataclass(frozen=True, eq=False)
 class Continuation:
-    """What may follow what in a number."""
+    """Automaton of the symbols of a spelled-out number."""
 
     # int16[states, symbols], the state after each symbol, ``NEVER`` where it may not follow.
     # Numbers begin in state 0.
@@ -61,23 +78,23 @@ class Language:
         self._known: dict[Hashable, int] = {}
 
     def one(self, symbols: range | tuple[int, ...]) -> Part:
-        """One of these symbols."""
+        """Accept one of these symbols."""
         return lambda after: self._state(symbols, {after} if symbols else set())
 
     def either(self, *parts: Part) -> Part:
-        """One of the parts."""
+        """Accept one of the parts."""
         return lambda after: self._state(None, {part(after) for part in parts})
 
     def maybe(self, *parts: Part) -> Part:
-        """The parts, one after the other, or nothing."""
+        """Accept the parts, one after the other, or nothing."""
         return self.either(self.then(*parts), lambda after: after)
 
     def then(self, *parts: Part) -> Part:
-        """The parts, one after the other."""
+        """Accept the parts, one after the other."""
         return lambda after: functools.reduce(lambda state, part: part(state), parts[::-1], after)
 
     def many(self, part: Part) -> Part:
-        """The part any number of times."""
+        """Accept the part any number of times."""
 
         def before(after: int) -> int:
             if after == self.NOTHING:
@@ -90,7 +107,9 @@ class Language:
         return before
 
     def _state(self, symbols: Any, onward: set[int]) -> int:
-        """One from which the symbols lead onward; the same for the same."""
+        """Return the state from which these symbols lead to the states ``onward``. Equal arguments
+        give the same state.
+        """
         if not (onward := onward - {self.NOTHING}):
             return self.NOTHING
         key = symbols, tuple(sorted(onward))
@@ -100,7 +119,7 @@ class Language:
         return self._known[key]
 
     def continuation(self, part: Part, symbols: int) -> Continuation:
-        """What may follow what in sequences of this part, for an alphabet of so many symbols."""
+        """Build the automaton of sequences of this part, for an alphabet of so many symbols."""
         reached = functools.cache(self._reached)
         begin = reached(part(self.END))
         # symbols that nothing tells apart have one column
@@ -126,7 +145,9 @@ class Language:
         return Continuation(np.array(following, np.int16)[:, kind.reshape(-1)], ends)
 
     def _reached(self, state: int) -> frozenset[int]:
-        """The states in which it is at once: those that wait for a symbol, and the end."""
+        """Return the states that this state leads to without a symbol: those that wait for a
+        symbol, and the end.
+        """
         symbols, onward = self._states[state]
         if symbols is not None or state == self.END:
             return frozenset([state])
@@ -166,7 +187,7 @@ class Decimals(Language):
         self._separators = tuple(dict.fromkeys(marks))
 
     def number(self, exponent_digits: int | None = EXPONENT_DIGITS) -> Part:
-        """Any number; None: with any number of digits in its exponent."""
+        """Accept any number; with None, one with any number of digits in its exponent."""
         integer, fraction = self._integer(None), self._fraction(None)
         mantissas = [integer, self._mantissa(integer, fraction)]
         if self._grammar.leading_dot:
@@ -175,7 +196,7 @@ class Decimals(Language):
         return self._number(mantissas, before_exponent, exponent_digits)
 
     def counted(self, whole: int, fraction: int | None) -> Part:
-        """A number that has so many digits before its point, and behind it; None: no point."""
+        """Accept a number that has so many digits before its point, and behind it; None: no point."""
         integer, nothing = self._integer(whole), self.either()
         if fraction is None:
             return self._number([integer], nothing)
@@ -186,7 +207,7 @@ class Decimals(Language):
         return self._number([self._mantissa(integer, self._fraction(fraction))], nothing)
 
     def mark(self, marks: str) -> Part:
-        """One of these characters."""
+        """Accept one of these characters."""
         return self.one(tuple(map(self._alphabet.index, marks)))
 
     def _number(
@@ -195,7 +216,9 @@ class Decimals(Language):
         before_exponent: Part,
         exponent_digits: int | None = EXPONENT_DIGITS,
     ) -> Part:
-        """With sign and exponent; of some mantissas only with an exponent."""
+        """Accept a number with sign and exponent; ``before_exponent`` is a mantissa that needs an
+        exponent.
+        """
         sign = self.maybe(self.mark("+-"))
         lengths = [None] if exponent_digits is None else range(1, exponent_digits + 1)
         powers = (self._run(length, self._left) for length in lengths)
@@ -213,7 +236,7 @@ class Decimals(Language):
         return self._mantissa(self.mark("."), self._run(count, left=True))
 
     def _integer(self, count: int | None) -> Part:
-        """So many digits, None for any number of them, with and without separators."""
+        """Accept so many digits, None for any number of them, with and without separators."""
         forms = [self._run(count, self._left)] if count != 0 else []
         for mark in self._separators:
             forms += self._separated(mark, count, 3, 0, 1 if self._points else None)
@@ -224,7 +247,9 @@ class Decimals(Language):
     def _separated(
         self, mark: str, count: int | None, size: int, least: int, most: int | None
     ) -> Iterator[Part]:
-        """Up to ``size`` digits, ``least`` to ``most`` times as many again, and three at the end."""
+        """Accept up to ``size`` digits, ``least`` to ``most`` times as many again, and three at the
+        end.
+        """
         separator = self.mark(mark)
         again = self._mantissa(separator, self._run(size, self._left))
         last = self._mantissa(separator, self._run(3, self._left))
@@ -240,7 +265,7 @@ class Decimals(Language):
             yield self._mantissa(begin, *[again] * low, *further, last)
 
     def _run(self, count: int | None, left: bool, nonzero: bool = False) -> Part:
-        """So many digits, None for any number of them, cut in groups from one side."""
+        """Accept so many digits, None for any number of them, cut in groups from one side."""
         size = self._group
         if count is None:
             full, last = self.many(self._digits(size)), range(1, size + 1)
@@ -252,7 +277,9 @@ class Decimals(Language):
         return self._mantissa(self._digits(sizes[0], nonzero), *map(self._digits, sizes[1:]))
 
     def _digits(self, count: int, nonzero: bool = False) -> Part:
-        """A symbol of so many digits, the first of which is not 0 if it is to be ``nonzero``."""
+        """Accept a symbol of so many digits, the first of which is not 0 if it is to be
+        ``nonzero``.
+        """
         return self.one(
             tuple(
                 symbol

@@ -21,15 +21,15 @@ Width = TypeVar("Width", bound=np.floating[Any])
 
 
 def finite(values: npt.NDArray[np.floating[Any]], numbers: Numbers) -> Mask:
-    """bool[n]: neither infinite as a float nor rounded to zero without being zero."""
+    """Return bool[n]: neither infinite as a float nor rounded to zero without being zero."""
     good: Mask = np.isfinite(values)
     vanished = values == 0
     return good & ~(vanished & ~numbers.is_zero()) if vanished.any() else good
 
 
 def clip_to_finite(values: npt.NDArray[Width], numbers: Numbers) -> npt.NDArray[Width]:
-    """``values`` with infinities replaced by the largest finite float of their width, and zeros
-    that stand for other numbers by the smallest.
+    """Replace infinities in ``values`` by the largest finite float of their width, and zeros that
+    stand for other numbers by the smallest.
     """
     wrong = ~finite(values, numbers)
     if not wrong.any():
@@ -43,7 +43,7 @@ def clip_to_finite(values: npt.NDArray[Width], numbers: Numbers) -> npt.NDArray[
 
 
 def tensor_array(values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
-    """[n, ...] as an Arrow array of tensors, without a copy if it is contiguous."""
+    """Convert an array [n, ...] to an Arrow array of tensors, without a copy if it is contiguous."""
     flat = memory.to_arrow(np.ascontiguousarray(values).reshape(-1))
     return pa.ExtensionArray.from_storage(
         kind, pa.FixedSizeListArray.from_arrays(flat, type=kind.storage_type)
@@ -51,15 +51,15 @@ def tensor_array(values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
 
 
 def tensor_values(column: pa.Array) -> npt.NDArray[Any]:
-    """The inverse of :func:`tensor_array`."""
+    """Return the array [n, ...] of an Arrow array of tensors: the inverse of :func:`tensor_array`."""
     if not len(column):  # which Arrow refuses where there are no buffers
         return np.empty((0, *column.type.shape), memory.dtype_of(column.type.value_type))
     return np.asarray(column.to_numpy_ndarray())
 
 
 def numbers_from_floats(values: npt.NDArray[Any], name: str) -> Numbers:
-    """Floats as the shortest decimals that read back as the same float. RepresentationError for an
-    infinite value or NaN, naming its place.
+    """Convert floats to the shortest decimals that read back as the same float. RepresentationError
+    for an infinite value or NaN, naming its place.
     """
     finite = np.isfinite(values)
     if not finite.all():

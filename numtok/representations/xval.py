@@ -46,7 +46,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class XVal(SingleToken):
-    """One scaled float32 per number.
+    """The number embedding of xVal: one scaled float32 per number.
 
     With ``log`` it holds zero and, at scale 1, magnitudes from 1.7e-45 to 1.8e308. The relative
     error is at most 2^-24 · (1 + 1/abs(x)) · ln(1 + abs(x)), to first order: 6e-8 near zero, 8e-7
@@ -61,6 +61,12 @@ class XVal(SingleToken):
         log: take sign(x) · log10(1 + abs(x)) for the value.
         overflow: for values that are infinite as float32 (with ``log``, as float64), or not zero
             but zero as float32 (``"clip"``: the nearest that is held).
+
+    Example:
+        >>> import numtok
+        >>> numbers = numtok.Numbers.parse(["-60.5", "8"])
+        >>> numtok.XVal(scale=0.25).encode(numbers)["number_scaled"].to_pylist()
+        [-15.125, 2.0]
     """
 
     scale: float = 1.0
@@ -82,7 +88,7 @@ class XVal(SingleToken):
             raise self.refused(f"clip={self.clip} must be positive, or None for no clipping")
 
     def to_dict(self) -> dict[str, Any]:
-        """The options, ready for JSON; ``log`` only if it is set, so that the fingerprint of data
+        """Return JSON-ready options; ``log`` only if it is set, so that the fingerprint of data
         written before it existed stays the same.
         """
         options = super().to_dict()
@@ -125,7 +131,9 @@ class XVal(SingleToken):
         log: bool = False,
         counts: npt.NDArray[np.int64] | None = None,
     ) -> XVal:
-        """:meth:`fit` for float64[n], each of which occurs once or ``counts`` times, int64[n]."""
+        """Fit scale and clip to float64[n], each of which occurs once or ``counts`` times,
+        int64[n], as :meth:`fit` does for numbers.
+        """
         if not (np.isfinite(target) and target > 0):
             raise RepresentationError(f"xval: target={target} must be a positive, finite number")
         if quantile is not None and not 0 < quantile <= 1:
@@ -163,11 +171,11 @@ class XVal(SingleToken):
         return min(math.expm1(min(largest * LN10, 709.7)), LARGEST) if self.log else largest
 
     def _logarithms(self, values: Floats) -> Floats:
-        """Sign · log10(1 + abs), float64[n]."""
+        """Return sign · log10(1 + abs), float64[n]."""
         return np.asarray(np.copysign(np.log1p(np.abs(values)) / LN10, values))
 
     def _scaled(self, numbers: Numbers) -> npt.NDArray[np.float32]:
-        """float32[n], not clipped; at scale 1 rounded once, from the decimal."""
+        """Return float32[n], not clipped; at scale 1 rounded once, from the decimal."""
         if self.scale == 1.0 and not self.log:
             return numbers.to_float32()
         values = numbers.to_float64()
@@ -201,8 +209,8 @@ class XVal(SingleToken):
         return np.asarray(beyond | (np.abs(self._scaled(numbers)) > np.float32(self.clip)))
 
     def near_zero(self, numbers: Numbers) -> Mask:
-        """bool[n]: which numbers are not zero, but after scaling so near to it that a model can
-        hardly tell: below ``VANISHING``.
+        """Return bool[n]: nonzero numbers that are below ``VANISHING`` after scaling, so that a
+        model can hardly tell them from zero.
         """
         small = np.abs(self._scaled(numbers)) < np.float32(VANISHING)
         return np.asarray(small & (numbers.to_float64() != 0))
@@ -216,7 +224,7 @@ class XVal(SingleToken):
         return {"number_scaled": memory.to_arrow(scaled)}
 
     def _within(self, scaled: npt.NDArray[np.float32], numbers: Numbers) -> npt.NDArray[np.float32]:
-        """What is infinite, replaced by the largest that is held, and zeros that stand for other
+        """Replace infinities by the largest float that is held, and zeros that stand for other
         numbers by the smallest.
         """
         if self.log:
@@ -240,8 +248,8 @@ class XVal(SingleToken):
         )
 
     def _rounded(self, values: Floats) -> Numbers:
-        """As the shortest decimals of float32, which is how precise they are; what a scale brings
-        into the range of float32 may itself lie beyond it.
+        """Return the floats as the shortest decimals of float32, which is their precision. Values
+        that the scale brings into the range of float32 may themselves lie beyond it.
         """
         narrow = values.astype(np.float32)
         beyond = np.isfinite(values) & (np.isinf(narrow) | ((narrow == 0) & (values != 0)))
@@ -255,8 +263,8 @@ class XVal(SingleToken):
 
 
 def _largest_kept(magnitude: Floats, below: npt.NDArray[np.int64], target: float) -> float:
-    """Of sorted magnitudes the one that, scaled to the target, loses the fewest: above it clipped,
-    far below it vanishing. Of several, the largest.
+    """Return the magnitude that loses the fewest numbers when it is scaled to the target: larger
+    ones are clipped, far smaller ones come out near zero. Of several such magnitudes, the largest.
 
     ``below`` says how many numbers the first k magnitudes are, int64[n + 1].
     """
@@ -267,5 +275,5 @@ def _largest_kept(magnitude: Floats, below: npt.NDArray[np.int64], target: float
 
 
 def _rounded_down(scale: float) -> float:
-    """To ``SCALE_DIGITS`` significant digits."""
+    """Round down to ``SCALE_DIGITS`` significant digits."""
     return float(Context(prec=SCALE_DIGITS, rounding=ROUND_DOWN).create_decimal(repr(scale)))

@@ -1,5 +1,5 @@
-"""The same scoring inside other people's harnesses: lm-evaluation-harness, inspect_ai, and the
-trainers of TRL. Each function imports its harness when it is called.
+"""Adapters of scoring for other harnesses: lm-evaluation-harness, inspect_ai, and the trainers of
+TRL. Each function imports its harness when it is called.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def register_lm_eval() -> None:
             self.policy = policy_named(policy)
 
         def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[Any]) -> list[list[str]]:
-            """(responses of a document) for each document."""
+            """Return (responses of a document) for each document."""
             return [[as_digits(one, self.policy) for one in responses] for responses in resps]
 
     def number_metric(

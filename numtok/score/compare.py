@@ -45,6 +45,12 @@ def equal(
 
     Raises:
         NumtokError: for a tolerance below 0 or a policy that does not exist.
+
+    Example:
+        >>> equal("The answer is 1,072 clips.", "1072")
+        True
+        >>> equal("about 3.14", "3.14159", tolerance=0.01)
+        True
     """
     chosen = policy_named(policy)
     found, wanted = answer_of(prediction, chosen), answer_of(target, policy_named(target_policy))
@@ -56,7 +62,7 @@ def equal(
 
 
 def answer_of(given: Value, policy: Policy) -> Answer | None:
-    """A text's final number, or a number as an answer.
+    """Read a text's final number as an answer, or take a number as one.
 
     Raises:
         NumtokError: for what is neither.
@@ -79,8 +85,12 @@ def answer_of(given: Value, policy: Policy) -> Answer | None:
 
 
 def digits_right(prediction: Answer, target: Answer) -> float:
-    """How many leading digits are right: minus log10 of the relative error (McCullough 1998, "log
-    relative error"), at least 0; infinite if the two are equal.
+    """Return the number of correct leading digits: minus log10 of the relative error (McCullough
+    1998, "log relative error"), at least 0; infinite if the two are equal.
+
+    Example:
+        >>> round(digits_right(final_number("3.14"), final_number("3.14159")), 1)
+        3.3
     """
     return leading_digits_right(prediction.value, target.value)
 
@@ -97,7 +107,7 @@ def leading_digits_right(value: Exact, wanted: Exact) -> float:
 
 
 def magnitude(value: Exact) -> tuple[int, int]:
-    """(sign, power of ten) of the first digit."""
+    """Return (sign, power of ten) of the first digit."""
     if not value:
         return 0, 0
     if isinstance(value, Decimal):
@@ -129,7 +139,7 @@ def value_pairs(found: Answer, wanted: Answer, policy: Policy) -> list[tuple[Exa
 
 
 def _readings(answer: Answer, policy: Policy) -> list[Exact]:
-    """The values that an answer may have."""
+    """Return the values that an answer may have."""
     if not answer.percent or policy.percent in ("ignore", "match"):
         return [answer.value]
     value = answer.value
@@ -157,7 +167,9 @@ def _close(one: Exact, other: Exact, relative: Fraction, fixed: Fraction) -> boo
 
 
 def _exactly(value: Exact | int) -> Fraction:
-    """As a fraction, of at most ``_FAR`` digits: more would take long, and no fraction has them."""
+    """Convert to a fraction of at most ``_FAR`` digits. More digits take long, and only decimals
+    have them.
+    """
     return Fraction(_SHORT.plus(value) if isinstance(value, Decimal) else value)
 
 
@@ -179,5 +191,5 @@ def _tolerance(given: float | str | Decimal) -> Fraction:
 
 
 def _log10(value: Fraction) -> float:
-    """Of any size of numerator and denominator."""
+    """Return log10 of a fraction, whose numerator and denominator may be of any size."""
     return math.log10(value.numerator) - math.log10(value.denominator)

@@ -1,4 +1,4 @@
-"""How far estimates are from their targets: mean absolute error, median relative error, R²."""
+"""Errors of estimates: mean absolute error, median relative error, R²."""
 
 from __future__ import annotations
 

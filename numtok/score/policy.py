@@ -1,4 +1,6 @@
-"""What counts as the answer, and what may differ: named policies, each a few options."""
+"""Policies of scoring: what counts as the answer, and how far it may differ. Each policy is a name
+for a few options.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _CHOICES = {
 
 @dataclass(frozen=True)
 class Policy:
-    """How answers are read and compared.
+    """Options of reading and comparing answers.
 
     Attributes:
         answer: where the final number stands. ``last``: the last number of the text; ``boxed``: in
@@ -52,6 +54,11 @@ class Policy:
 
     Raises:
         NumtokError: for a value that an option does not have.
+
+    Example:
+        >>> from numtok.score import final_number
+        >>> final_number("1.234,5 Euro", Policy(thousands="point")).value
+        Decimal('1234.5')
     """
 
     answer: str = "auto"
@@ -103,7 +110,7 @@ POLICIES = MappingProxyType(
 
 
 def policy_named(policy: Policy | str) -> Policy:
-    """The policy, or the one of that name.
+    """Return the policy itself, or the policy of that name.
 
     Raises:
         NumtokError: if there is none.

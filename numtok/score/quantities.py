@@ -223,7 +223,7 @@ class _Phrase:
         self.operand_stop, self.words, self.link, self.spoils, self.labels = stop, 0, "", 0, False
 
     def _formula(self, start: int, stop: int, token: str) -> None:
-        """A variable, a command, a digit of what is no number: it joins what it stands beside."""
+        """Read a variable, a command, a digit of what is no number: it joins what it stands beside."""
         if self.has_number and self.link in ("and", "comma") and not self.depth:
             alone = self.link == "and" and not self.boxed
             self.listed, self.open = (self.open if alone else _Open.SPOILT), _Open.FORMULA
@@ -285,7 +285,7 @@ class _Phrase:
         self.words, self.link = 0, ""
 
     def _named_operand(self) -> None:
-        """A word after an operator: 5 + tax; but 5/day and 5 - that is all are numbers."""
+        """Read a word after an operator: 5 + tax; but 5/day and 5 - that is all are numbers."""
         if self.link == "times":
             self.open = _Open.SPOILT
             self.link = ""
@@ -321,7 +321,7 @@ class _Phrase:
         return glued and len(first) < 4 and first.isascii() and first.lower() not in _UNITS
 
     def _function(self, word: str, reach: int) -> None:
-        """A word that makes another number of the next one, within so many words."""
+        """Read a word that makes another number of the next one, within so many words."""
         if self.has_number and (word == "mod" or (word in _FACTORS and not self.words)):
             self.open = _Open.SPOILT
         elif self.has_number:
@@ -329,7 +329,7 @@ class _Phrase:
         self.spoils = reach
 
     def _join(self, word: str, stop: int) -> None:
-        """A word that joins two numbers: and, or, to, plus."""
+        """Read a word that joins two numbers: and, or, to, plus."""
         if self.has_number and word == "to" and _POWER.match(self.text, stop):
             self.open, self.spoils = _Open.SPOILT, 3
         elif self.has_number and word == "and" and _HALF.match(self.text, stop):
@@ -379,7 +379,7 @@ class _Phrase:
             self.link = "times"
 
     def _raised(self, start: int, stop: int, token: str) -> None:
-        """A power of a unit; of a number it would have been read with it."""
+        """Read a power of a unit; of a number it would have been read with it."""
         if self.open is not _Open.NOTHING and not self.words:
             self._formula(start, stop, token)
 
@@ -397,14 +397,14 @@ class _Phrase:
             self.link = "comma"
 
     def _dots(self, start: int, stop: int, token: str) -> None:
-        """0.333... goes on for ever."""
+        """Read the dots after a number: 0.333... goes on for ever."""
         if isinstance(self.open, Answer) and start == self.operand_stop and "." in self.open.text:
             self.open = _Open.SPOILT
         else:
             self._stop(start, stop, token)
 
     def _dot(self, start: int, stop: int, token: str) -> None:
-        """A full stop, but not in 0.\\overline{3}."""
+        """Read a full stop, but not in 0.\\overline{3}."""
         after = self.text[stop : min(stop + 2, self.stop)]
         part = re.match(r"[^\W_]|\\[A-Za-z]|\{", after)
         if part and start == self.operand_stop:
@@ -413,7 +413,7 @@ class _Phrase:
             self._stop(start, stop, token)
 
     def _bang(self, start: int, stop: int, token: str) -> None:
-        """A factorial directly after a number, else the end of a sentence."""
+        """Read a factorial directly after a number, else the end of a sentence."""
         before = self.text[start - 1 : start]
         if self.has_number and (start == self.operand_stop or (before == ")" and not self.words)):
             self.open = _Open.SPOILT
@@ -421,7 +421,7 @@ class _Phrase:
             self._stop(start, stop, token)
 
     def _colon(self, start: int, stop: int, token: str) -> None:
-        """A time or a ratio between two numbers, else the end of what it introduces."""
+        """Read a time or a ratio between two numbers, else the end of what it introduces."""
         before, after = self.text[max(start - 1, self.start) : start], self.text[stop : stop + 1]
         glued = start == self.operand_stop and after.isdigit()
         if self.labelled or self.open is _Open.NOTHING:
@@ -432,7 +432,7 @@ class _Phrase:
             self._stop(start, stop, token)
 
     def _opening(self, start: int, stop: int, token: str) -> None:
-        """A bracket; a product directly after a number, a function directly after a word."""
+        """Read a bracket; a product directly after a number, a function directly after a word."""
         if token == "{":
             return
         self.depth += 1

@@ -2,10 +2,11 @@
 and what may stand around one: signs, currency, per cent, fractions, powers of ten and scale words,
 in plain text and in LaTeX.
 
-The numerals are those of the policy's grammar, found by its own expression, so that a numeral is
-the same here and in :func:`numtok.extract`. They are replaced by characters that stand for their
-digits (the *skeleton* of the text, as long as the text), and one regular expression says how they
-join.
+No rule of numerals is said again here: they are found by the expression of the policy's grammar,
+so that a numeral is the same here and in :func:`numtok.extract`. Answers write more than numerals,
+``2 1/2`` and ``$3.5 million``, and this module joins them to such numbers. The numerals are
+replaced by characters that stand for their digits (the *skeleton* of the text, as long as the
+text), and one regular expression says how they join.
 """
 
 from __future__ import annotations
@@ -68,6 +69,11 @@ class Answer:
         percent: whether it is a percentage.
         currency: the currency as written, or an empty string.
         unit: the word after the number, or an empty string.
+
+    Example:
+        >>> answer = read_numbers("It rose by 2.5%.")[0]
+        >>> answer.value, answer.percent
+        (Decimal('2.5'), True)
     """
 
     value: Decimal | Fraction

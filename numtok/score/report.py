@@ -32,7 +32,7 @@ _LONGEST = 200
 
 @dataclass
 class Report:
-    """How many answers of a model are right, and how near the others are.
+    """Score of a model's answers: the number that are right, and how near the others are.
 
     Attributes:
         total: pairs with a target that is a number.
@@ -55,6 +55,10 @@ class Report:
         cut_examples: (index, end of the prediction) of the first that look cut and have a number.
         target_examples: (index, target) of the first targets without a number.
         mistakes: (index, number read, target) of the first that are not exact.
+
+    Example:
+        >>> Report(total=4, exact=3).accuracy
+        0.75
     """
 
     total: int = 0
@@ -143,6 +147,11 @@ def report(
 
     Raises:
         NumtokError: if there are more of one than of the other.
+
+    Example:
+        >>> scored = report(["It is 12.", "None."], ["12", "7"])
+        >>> scored.total, scored.exact, scored.unparseable
+        (2, 1, 1)
     """
     counting = _Counting(policy_named(policy), policy_named(target_policy))
     try:

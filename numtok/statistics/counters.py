@@ -61,17 +61,17 @@ class Histograms(dict[str, Ints]):
         return Histograms({name: self[name] + other[name] for name in LABELS})
 
     def labelled(self, name: str) -> dict[str, int]:
-        """The counts of one by label, without those that are 0."""
+        """Return the counts of a histogram by label, without those that are 0."""
         counts = self[name]
         return {str(LABELS[name][k]): int(counts[k]) for k in np.flatnonzero(counts).tolist()}
 
     def to_json(self) -> dict[str, dict[str, int]]:
-        """By name and label, without empty bins."""
+        """Return the counts by name and label, without empty bins."""
         return {name: self.labelled(name) for name in LABELS}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Histograms:
-        """The inverse of :meth:`to_json`; ValueError for a label that there is not."""
+        """Read what :meth:`to_json` returned; ValueError for a label that does not exist."""
         made = cls({})
         for name, labels in LABELS.items():
             for label, count in data[name].items():
@@ -80,7 +80,7 @@ class Histograms(dict[str, Ints]):
 
 
 def binned(name: str, values: Ints) -> Ints:
-    """A histogram whose labels are a range of numbers; what is beyond it is in the last bin."""
+    """Return a histogram whose labels are a range of numbers; what is beyond it is in the last bin."""
     labels = LABELS[name]
     first, last = int(labels[0]), int(labels[-1])
     return np.bincount(np.clip(values, first, last) - first, minlength=len(labels))
@@ -104,7 +104,7 @@ class Frequent:
 
     @classmethod
     def of(cls, counts: Mapping[str, int], capacity: int, missed: int = 0) -> Frequent:
-        """Of things, as many as there are."""
+        """Build a counter from exact counts, keeping the ``capacity`` most frequent."""
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         least = ordered[capacity][1] if len(ordered) > capacity else 0
         kept = {name: count - least for name, count in ordered if count > least}
@@ -115,11 +115,11 @@ class Frequent:
         return Frequent.of(both, self.capacity, self.missed + other.missed)
 
     def to_json(self) -> dict[str, Any]:
-        """``{"missed": 0, "counts": {"2019": 17, ...}}``."""
+        """Return ``{"missed": 0, "counts": {"2019": 17, ...}}``."""
         return {"missed": self.missed, "counts": dict(self.counts)}
 
     @classmethod
     def from_json(cls, data: dict[str, Any], capacity: int) -> Frequent:
-        """The inverse of :meth:`to_json`."""
+        """Read what :meth:`to_json` returned."""
         counts = {str(name): int(count) for name, count in data["counts"].items()}
         return cls.of(counts, capacity, int(data["missed"]))

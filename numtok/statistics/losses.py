@@ -1,5 +1,5 @@
-"""What each representation would make of a corpus's numbers. Each is tried on the examples of every
-shape, which count for all numbers of their shape, and, where it scales, on the magnitudes.
+"""Measure how each representation would change a corpus's numbers. Each is tried on the examples of
+every shape, which count for all numbers of their shape, and, where it scales, on the magnitudes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ _EXACT = Context(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 @dataclass(frozen=True)
 class Loss:
-    """What becomes of the numbers in one representation. The first four counts are all numbers."""
+    """Losses of a representation on the numbers of a corpus. The first four counts add up to all
+    numbers.
+    """
 
     representation: Representation
     exact: int  # read back as the same decimal
@@ -59,14 +61,14 @@ class Loss:
         return self.exact + self.rounded + self.clipped + self.left_as_text
 
     def to_json(self) -> dict[str, Any]:
-        """The attributes by name, the representation with its options."""
+        """Return the attributes by name, the representation with its options."""
         rest = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)[1:]}
         return {"name": self.name, "options": self.representation.to_dict(), **rest}
 
 
 def candidates(statistics: Statistics) -> list[Representation]:
-    """All that are registered, with their variants, but those that need options of their own; xVal
-    plain and with ``log``, FoNE, and the bins of quantiles, fitted to the numbers.
+    """Return all registered representations with their variants, except those that need options of
+    their own; xVal plain and with ``log``, FoNE, and the bins of quantiles, fitted to the numbers.
     """
     fitted: dict[str, list[Representation]] = {
         "xval": [fitted_xval(statistics), fitted_xval(statistics, log=True)],
@@ -78,12 +80,12 @@ def candidates(statistics: Statistics) -> list[Representation]:
 
 
 def fitted_xval(statistics: Statistics, log: bool = False) -> XVal:
-    """With the scale that ``numtok encode`` fits to these numbers."""
+    """Return xVal with the scale that ``numtok encode`` fits to these numbers."""
     return magnitudes.fitted_xval(statistics.counts["magnitudes"], log=log)
 
 
 def fitted_fone(statistics: Statistics) -> FoNE:
-    """With as many digits before and after the point as 99% of the numbers have."""
+    """Return FoNE with as many digits before and after the point as 99% of the numbers have."""
 
     def covering(counts: npt.NDArray[np.int64]) -> int:
         few = int(np.searchsorted(np.cumsum(counts), COVERED * counts.sum()))
@@ -94,8 +96,8 @@ def fitted_fone(statistics: Statistics) -> FoNE:
 
 
 def fitted_bins(statistics: Statistics) -> list[Representation]:
-    """64 hard bins, and the 32 soft ones that are advised for columns, with the quantiles of the
-    examples, each of which stands for its shape.
+    """Return 64 hard bins, and the 32 soft ones that are advised for columns, with the quantiles of
+    the examples, each of which stands for its shape.
     """
     values, weights = statistics.examples.numbers().to_float64(), statistics.examples.weights()
     kinds = QuantileBins(), QuantileBins(32, soft=True)
@@ -145,7 +147,7 @@ def _loss(
 
 
 def _whole(parts: list[float], total: int) -> list[int]:
-    """The parts rounded, so that they are the total: what is over goes to the largest."""
+    """Return the parts rounded, so that they are the total: what is over goes to the largest."""
     whole = [round(float(part)) for part in parts]
     whole[int(np.argmax(parts))] += total - sum(whole)
     return whole
@@ -154,7 +156,7 @@ def _whole(parts: list[float], total: int) -> list[int]:
 def _read_back(
     representation: Representation, numbers: Numbers
 ) -> tuple[npt.NDArray[np.bool_], float]:
-    """bool[n], which come back as the same decimal, and the largest error of the others."""
+    """Return bool[n], which come back as the same decimal, and the largest error of the others."""
     found = numbers
     if len(numbers) and isinstance(representation, SpelledOut):
         found = Numbers.parse(representation.decode(representation.encode(numbers)))
@@ -166,14 +168,16 @@ def _read_back(
 
 
 def _relative_error(was: Decimal, now: Decimal) -> float | None:
-    """None if they are the same."""
+    """Return the relative error of a number; None if the two are the same."""
     if was == now:
         return None
     return float(_EXACT.divide(_EXACT.subtract(now, was).copy_abs(), was)) if was else math.inf
 
 
 def _tokens(representation: Representation, statistics: Statistics, left: float) -> float | None:
-    """Per number; what stays text costs what it did before, and a sign that stays one token."""
+    """Return the tokens per number. What stays text costs what it did before, and a sign that stays
+    costs one token.
+    """
     costs = statistics.tokens
     before = costs.before / costs.numbers if costs.numbers else None
     if representation.stays_text:
@@ -189,7 +193,7 @@ def _tokens(representation: Representation, statistics: Statistics, left: float)
 
 
 def _bytes(representation: Any, tokens: float | None) -> float | None:
-    """Per number, of a representation that has one in its compact form."""
+    """Return the bytes per number of the columns, in their compact form."""
     if any(field.name == "compact" for field in dataclasses.fields(representation)):
         representation = dataclasses.replace(representation, compact=True)
     columns = representation.columns().values()

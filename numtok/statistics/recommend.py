@@ -40,7 +40,7 @@ ALTERNATIVES = 3  # that hold as many numbers exactly, and are named
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to encode a corpus with."""
+    """Recommended options for encoding a corpus, with the reasons."""
 
     numbers: str  # the name of the representation, as :func:`numtok.encode_files` takes it
     # for that call, by name
@@ -87,7 +87,7 @@ def recommend(
 
 
 def _for_task(task: str, of: Statistics, compared: Sequence[Loss]) -> tuple[Advice, Loss, str]:
-    """(the advice for a task, the representation with options for these numbers, why these)."""
+    """Return (the advice for a task, the representation with options for these numbers, why these)."""
     advice, by_name = BY_TASK[task], {loss.name: loss for loss in compared}
     if task == "exact":
         fone = next(loss for loss in compared if loss.representation.name == "fone")
@@ -151,7 +151,9 @@ def _against(advice: Advice, chosen: Loss, compared: Sequence[Loss]) -> Iterator
 
 
 def _kept(chosen: Loss) -> str:
-    """What becomes of the numbers in the one that is chosen."""
+    """Return a sentence that says how many numbers the representation keeps exactly, rounds, clips
+    and leaves as text.
+    """
     counts = (
         (chosen.exact, "of the numbers are read back exactly"),
         (chosen.rounded, f"are rounded by at most {chosen.worst_error:.1g} of their value"),
@@ -164,7 +166,7 @@ def _kept(chosen: Loss) -> str:
 
 
 def _remarks(of: Statistics, chosen: Loss) -> Iterator[str]:
-    """What looks odd."""
+    """Yield sentences about numbers that look misread or need attention."""
     zeros = of.counts.labelled("marks").get("leading zeros", 0)
     if zeros > TOLD * of.written:
         yield (
@@ -193,8 +195,8 @@ def _remarks(of: Statistics, chosen: Loss) -> Iterator[str]:
 
 
 def wanted_grammar(of: Statistics) -> str | None:
-    """The name of the grammar that the written forms ask for in place of the one that was used; None
-    if none does.
+    """Return the name of the grammar that the written forms ask for in place of the one that was
+    used; None if none does.
 
     The most frequent kind of numbers side by side decides, of those that make more than 1% of all
     numbers, or 0.1% for lakhs, as nothing else looks like them in running text. The decimal comma
@@ -206,7 +208,7 @@ def wanted_grammar(of: Statistics) -> str | None:
 
 
 def _hints(of: Statistics) -> dict[str, int]:
-    """The kinds of numbers side by side that are frequent enough to tell."""
+    """Return the kinds of numbers side by side that are frequent enough to tell."""
     counts, fraction = of.counts.labelled("side_by_side"), of.counts["fraction_digits"]
     if counts.get("decimal comma", 0) <= int(fraction.sum() - fraction[0] - fraction[3]):
         counts.pop("decimal comma", None)
@@ -217,7 +219,7 @@ def _hints(of: Statistics) -> dict[str, int]:
 
 
 def _percent(share: float) -> str:
-    """``12%``, ``0.3%``; ``less than 0.1%`` rather than 0."""
+    """Format a share: ``12%``, ``0.3%``; ``less than 0.1%`` rather than 0."""
     if 0 < share < 0.001:
         return "less than 0.1%"
     return f"{100 * share:.1f}".removesuffix(".0") + "%"

@@ -39,7 +39,7 @@ LOSS_HEADINGS = (
 
 @dataclass(frozen=True)
 class Report:
-    """What there is to tell about a corpus."""
+    """Report on a corpus: its statistics, the loss of each representation, and a recommendation."""
 
     statistics: Statistics
     losses: tuple[Loss, ...]  # of the representations that were asked for
@@ -70,7 +70,7 @@ class Report:
         return cls(statistics, tuple(compared), advice, xval, clipping(xval, *counts))
 
     def to_json(self) -> dict[str, Any]:
-        """``statistics`` as :meth:`Statistics.from_json` takes them, ``representations``,
+        """Return ``statistics`` as :meth:`Statistics.from_json` takes them, ``representations``,
         ``recommendation``, the ``scale`` and ``clip`` of xVal, and ``clipping``: why ``numtok
         encode`` would stop with these, or None.
         """
@@ -84,8 +84,9 @@ class Report:
         }
 
     def to_text(self) -> dict[str, Any]:
-        """All that is shown, as text and counts: ``tiles`` (label, figure, remark), ``losses``
-        below ``headings``, ``charts`` and ``lists`` of rows, and the sentences of the advice.
+        """Return all that is shown, as text and counts: ``tiles`` (label, figure, remark),
+        ``losses`` below ``headings``, ``charts`` and ``lists`` of rows, and the sentences of the
+        advice.
         """
         of, advice = self.statistics, self.recommendation
         return {
@@ -113,13 +114,13 @@ def _of_grammar(wanted: str | None) -> str:
 
 
 def percent(count: float, total: float) -> str:
-    """``12.3%``; ``<0.1%`` rather than 0 for what is there."""
+    """Format a share: ``12.3%``; ``<0.1%`` rather than 0 for what is there."""
     share = count / total if total else 0.0
     return "<0.1%" if 0 < share < 0.001 else f"{100 * share:.1f}%"
 
 
 def _loss(loss: Loss, taken: str) -> dict[str, Any]:
-    """A row below ``LOSS_HEADINGS``, with ``-`` for nothing, and its four counts."""
+    """Return a row below ``LOSS_HEADINGS``, with ``-`` for nothing, and its four counts."""
 
     def count(value: int) -> str:
         return percent(value, loss.numbers) if value else "-"
@@ -138,7 +139,7 @@ def _loss(loss: Loss, taken: str) -> dict[str, Any]:
 
 
 def _overview(of: Statistics) -> Iterator[tuple[str, str, str]]:
-    """(what, figure, remark) of the corpus as a whole."""
+    """Yield (what, figure, remark) of the corpus as a whole."""
     counts, total = of.counts, of.numbers
     without = f"{of.without_text:,} of them without text" if of.without_text else ""
     each = f"{total / of.documents:.1f} per document" if of.documents else ""
@@ -167,7 +168,9 @@ def _overview(of: Statistics) -> Iterator[tuple[str, str, str]]:
 def _table(
     name: str, remark: str, label: str, columns: Sequence[str], rows: Sequence[Any], total: int = 0
 ) -> dict[str, Any]:
-    """Rows of a label and a count for each column; the first count also as a share of the total."""
+    """Return rows of a label and a count for each column; the first count also as a share of the
+    total.
+    """
     shares = [percent(row[1], total) for row in rows]
     return {
         "name": name, "remark": remark, "label": label, "columns": columns, "rows": rows,
@@ -176,7 +179,7 @@ def _table(
 
 
 def _charts(of: Statistics) -> Iterator[dict[str, Any]]:
-    """Magnitudes, first digits, digits, years, and numbers per document."""
+    """Yield the charts of magnitudes, first digits, digits, years, and numbers per document."""
     counts, first = of.counts, of.counts["first_digits"]
     powers = [power_of_ten(n) for n in range(-LARGEST_DECADE, LARGEST_DECADE + 1)]
     decades = np.stack([counts["positive_decades"], counts["negative_decades"]])
@@ -203,7 +206,7 @@ def _charts(of: Statistics) -> Iterator[dict[str, Any]]:
 
 
 def _lists(of: Statistics) -> Iterator[dict[str, Any]]:
-    """How numbers are written, the most frequent values, and what stands after them."""
+    """Yield the tables of written forms, most frequent values, and units."""
     units = {unit: n for unit, n in of.units.counts.items() if unit.lower() not in FUNCTION_WORDS}
     forms = _most(of.counts.labelled("forms")) + _most(of.counts.labelled("marks"))
     told = "each number has one form, and any of the marks"
@@ -215,14 +218,14 @@ def _lists(of: Statistics) -> Iterator[dict[str, Any]]:
 
 
 def power_of_ten(decade: int) -> str:
-    """``0.01``, ``1``, ``1000``, ``1e5``."""
+    """Format a power of ten: ``0.01``, ``1``, ``1000``, ``1e5``."""
     if abs(decade) == LARGEST_DECADE:
         return f"1e{decade} and {'more' if decade > 0 else 'less'}"
     return f"{10.0**decade:.{max(0, -decade)}f}" if -4 <= decade <= 4 else f"1e{decade}"
 
 
 def _remarks(report: Report) -> Iterator[str]:
-    """Sentences about what looks odd, what could not be seen, and the scale of xVal."""
+    """Return sentences about what looks odd, what could not be seen, and the scale of xVal."""
     of = report.statistics
     yield from report.recommendation.remarks
     if of.in_text < of.numbers:
@@ -250,8 +253,8 @@ def _remarks(report: Report) -> Iterator[str]:
 
 
 def _axis(counts: Any, labels: Sequence[str], fold: bool = True) -> list[tuple[Any, ...]]:
-    """Rows for int64[columns, n], from the first that holds something to the last; with ``fold``,
-    what is far out, up to ``TAIL`` at either end, as one row.
+    """Return rows for int64[columns, n], from the first that holds something to the last; with
+    ``fold``, what is far out, up to ``TAIL`` at either end, as one row.
     """
     total = counts.sum(0)
     there = np.flatnonzero(total)

@@ -52,6 +52,12 @@ class Statistics:
         tokens: what numbers cost, on a part of the texts.
         smallest, largest: the ends of the finite values, as float64; None without numbers.
         columns: magnitudes in each column, where a template made the texts of columns.
+
+    Example:
+        >>> import numtok
+        >>> statistics = numtok.Statistics.of_batch(["5 km and 10 km", "no number"])
+        >>> statistics.documents, statistics.numbers, statistics.units.counts
+        (2, 2, {'km': 2})
     """
 
     documents: int = 0
@@ -74,7 +80,7 @@ class Statistics:
     def of_batch(
         cls, texts: Texts, grammar: Grammar | str | None = None, tokenizer: Tokenizer | None = None
     ) -> Statistics:
-        """Of some texts.
+        """Compute the statistics of texts.
 
         Args:
             texts: as for :func:`numtok.scan`; a null row is a document without text.
@@ -95,7 +101,7 @@ class Statistics:
 
     @classmethod
     def of_numbers(cls, numbers: Numbers) -> Statistics:
-        """Of numbers as :func:`numtok.scan` finds them, in their texts."""
+        """Compute the statistics of numbers in their texts, as :func:`numtok.scan` returns them."""
         rows = numbers.rows
         nulls = int(np.count_nonzero(~rows.valid))
         return dataclasses.replace(
@@ -114,7 +120,9 @@ class Statistics:
         without_text: int = 0,
         written: bool = False,
     ) -> Statistics:
-        """Of numbers without their texts; ``written``: their own text is as it was."""
+        """Compute the statistics of numbers whose texts are gone. ``written``: each number's own
+        text is as it was in the corpus.
+        """
         values, counts = count_values(numbers)
         if written:
             counts |= count_surfaces(numbers)
@@ -141,7 +149,9 @@ class Statistics:
         return int(self.counts["negative_decades"].sum() + self.counts["zeros"][1])
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
-        """Of the magnitudes other than zero, of which there must be some; 3% too low at most."""
+        """Return quantiles of the nonzero magnitudes, at most 3% too low. There must be such
+        numbers.
+        """
         values, counts = magnitudes.lower_ends(self.counts["magnitudes"])
         below = np.cumsum(counts)
         return [float(values[int(np.searchsorted(below, share * below[-1]))]) for share in shares]
@@ -157,7 +167,14 @@ class Statistics:
 
     @classmethod
     def merge(cls, parts: Iterable[Statistics]) -> Statistics:
-        """The sum of any number of them; of none, the statistics of no text."""
+        """Add up any number of statistics; without any, return the statistics of no text.
+
+        Example:
+            >>> import numtok
+            >>> halves = [numtok.Statistics.of_batch([text]) for text in ("1 and 2", "3")]
+            >>> numtok.Statistics.merge(halves).numbers
+            3
+        """
         return functools.reduce(lambda one, other: one + other, parts, cls())
 
     def __eq__(self, other: object) -> bool:
@@ -168,7 +185,7 @@ class Statistics:
     __hash__ = None  # type: ignore[assignment]  # as for arrays
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON-ready dict of at most some 60 kB: histograms without their empty bins.
+        """Return a JSON-ready dict of at most some 60 kB: histograms without their empty bins.
 
         :meth:`from_json` is the inverse.
         """
@@ -187,7 +204,7 @@ class Statistics:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Statistics:
-        """The inverse of :meth:`to_json`.
+        """Read what :meth:`to_json` returned.
 
         Raises:
             InputError: for what :meth:`to_json` did not give.
@@ -221,7 +238,9 @@ def _end(choose: Any, *ends: float | None) -> float | None:
 
 
 def _most_frequent(values: Values) -> Frequent:
-    """Of distinct values; those that cannot be among them get no text."""
+    """Return the most frequent of distinct values. Only values that can be among them are
+    formatted.
+    """
     top = values.chosen(np.argsort(values.times)[-VALUES - 1 :])
     rows = zip(*(column.tolist() for column in top[1:]), strict=True)
     return Frequent.of({written(mantissa, power): n for mantissa, power, n in rows}, VALUES)

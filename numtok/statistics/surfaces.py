@@ -1,8 +1,9 @@
-"""How numbers are written: their form, four-digit years, and numbers that stand side by side as if
-another country's grammar had written one: ``12 345`` and ``12'345``, one to three digits before
-exactly three; in running text also ``3,14``, and three and more that are grouped as ``12,34,567``
-is. *Running text* has a space or a character that is not ASCII before them, and after them neither
-the end of the line, a tab, a bracket nor a quote, as lists, tuples and rows of tables have.
+"""Count how numbers are written: their form, four-digit years, and numbers that stand side by side
+as if another country's grammar had written one: ``12 345`` and ``12'345``, one to three digits
+before exactly three; in running text also ``3,14``, and three and more that are grouped as
+``12,34,567`` is. *Running text* has a space or a character that is not ASCII before them, and after
+them neither the end of the line, a tab, a bracket nor a quote, as lists, tuples and rows of tables
+have.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _IN_WORDS = np.isin(np.arange(256), [*_LETTERS_AND_DIGITS, *range(0x80, 0x100)])
 
 
 class _Shape(NamedTuple):
-    """How one number is written: places among ``FORMS`` and ``MARKS``, the decade of a year or -1,
-    and its digits before the point: of a plain number how many, at most 9; -1 - digits of another
-    without exponent, else -128.
+    """Shape of a written number: indices into ``FORMS`` and ``MARKS``, the decade of a year or -1,
+    and its digits before the point: for a plain number their count, at most 9; -1 - count for
+    another number without exponent, else -128.
     """
 
     form: int
@@ -43,7 +44,7 @@ class _Shape(NamedTuple):
 
 
 def count_surfaces(numbers: Numbers) -> dict[str, Ints]:
-    """The histograms of forms, marks and years, and of numbers that stand side by side."""
+    """Return the histograms of forms, marks and years, and of numbers that stand side by side."""
     told = numbers.text().dictionary_encode()
     which = memory.from_arrow(told.indices)
     shapes = [_shape(surface, numbers.decimal) for surface in told.dictionary.to_pylist()]
@@ -104,7 +105,7 @@ def _count_minus_after_word(numbers: Numbers) -> int:
 
 
 def _count_pairs(numbers: Numbers, digits: Any, side_by_side: Any) -> None:
-    """Numbers of one document with a space or an apostrophe between them, as in grouped ones."""
+    """Count numbers of one document with a space or an apostrophe between them, as in grouped ones."""
     there = np.where(digits >= 0, digits, -1 - digits)[1:]
     gap = numbers.start[1:] - numbers.stop[:-1]
     near = _same_document(numbers) & (gap >= 1) & (gap <= _WIDEST) & (there == 3)
@@ -117,7 +118,7 @@ def _count_pairs(numbers: Numbers, digits: Any, side_by_side: Any) -> None:
 
 
 def _count_joined(numbers: Numbers, digits: Any, side_by_side: Any) -> None:
-    """Numbers of one document with a comma between them, in running text."""
+    """Count numbers of one document with a comma between them, in running text."""
     text, offsets = numbers.rows.text, numbers.rows.offsets
     begin, end = offsets[numbers.document] + numbers.start, offsets[numbers.document] + numbers.stop
     comma = _same_document(numbers) & (numbers.start[1:] - numbers.stop[:-1] == 1)
@@ -139,5 +140,5 @@ def _count_joined(numbers: Numbers, digits: Any, side_by_side: Any) -> None:
 
 
 def _same_document(numbers: Numbers) -> npt.NDArray[np.bool_]:
-    """bool[n - 1]: whether the next number is in the same document."""
+    """Return bool[n - 1]: whether the next number is in the same document."""
     return np.asarray(numbers.document[1:] == numbers.document[:-1])

@@ -1,4 +1,4 @@
-"""What numbers cost in tokens: before, by the source tokenizer alone, and spelled out by each
+"""Count the tokens of numbers: by the source tokenizer alone, and spelled out by each
 representation that does so.
 """
 
@@ -34,7 +34,7 @@ class TokenCosts:
 
     @classmethod
     def of(cls, texts: Texts, tokenizer: Tokenizer) -> TokenCosts:
-        """Of some texts, by what the tokenizer was made from, and with its grammar."""
+        """Count the tokens of texts, by the tokenizer's source and with its grammar."""
         rows = TextRows.of(texts)
         numbers = scan(rows, tokenizer.grammar)
         tokens = len(tokenizer.engine.encode(rows, no_slots(numbers)).ids)
@@ -65,7 +65,9 @@ class TokenCosts:
 
 @functools.lru_cache(maxsize=1)
 def source_fingerprint(tokenizer: Tokenizer) -> str:
-    """Equal for tokenizers that were made from the same one, whatever they make of numbers."""
+    """Return a fingerprint that is equal for tokenizers made from the same source, whatever their
+    numbers become.
+    """
     own, added = set(tokenizer.own_tokens.values()), tokenizer.config["added_tokens"]
     theirs = [token for token in added if token["id"] not in own]
     source = tokenizer.config | {"added_tokens": theirs}
@@ -73,6 +75,6 @@ def source_fingerprint(tokenizer: Tokenizer) -> str:
 
 
 def spelling_ones() -> list[SpelledOut]:
-    """The representations that spell numbers out and need no options, with their variants."""
+    """Return the representations that spell numbers out and need no options, with their variants."""
     made = (one for kind in REPRESENTATIONS.values() for one in default_instances(kind))
     return [one for one in made if isinstance(one, SpelledOut)]

@@ -34,7 +34,7 @@ _ENDS = np.array(
 
 
 def count_units(numbers: Numbers) -> dict[str, int]:
-    """How often each stands after a number."""
+    """Return how often each unit stands after a number."""
     import pyarrow.compute as pc
 
     behind = pc.value_counts(_behind(numbers))
@@ -50,7 +50,7 @@ def count_units(numbers: Numbers) -> dict[str, int]:
 
 
 def _behind(numbers: Numbers) -> pa.LargeStringArray:
-    """The text after each number, up to the end of a word."""
+    """Return the text after each number, up to the end of a word."""
     rows, lengths = numbers.rows, memory.empty(len(numbers), np.int64)
     first = rows.offsets[numbers.document] + numbers.stop
     _to_the_end(rows.text, first, rows.offsets[numbers.document + 1], _ENDS, lengths)

@@ -41,15 +41,15 @@ class Values(NamedTuple):
     times: Ints
 
     def chosen(self, which: npt.NDArray[Any]) -> Values:
-        """Some of them."""
+        """Return the values at these indices."""
         return Values(*(column[which] for column in self))
 
     def is_cut(self) -> npt.NDArray[np.bool_]:
-        """bool[m]: of more digits than a mantissa holds."""
+        """Return bool[m]: whether a value has more digits than a mantissa holds."""
         return np.asarray(self.shape >= LONG * DECADES)
 
     def distinct(self) -> Values:
-        """Equal ones as one."""
+        """Merge equal values."""
         names = list(self._fields)
         table = pa.table({name: pa.array(one) for name, one in zip(names, self, strict=True)})
         summed = table.group_by(names[:3], use_threads=False).aggregate([("times", "sum")])
@@ -58,7 +58,7 @@ class Values(NamedTuple):
 
 
 def count_values(numbers: Numbers) -> tuple[Values, dict[str, Ints]]:
-    """The distinct values, with their signs; and the histograms of digits and magnitudes."""
+    """Return the distinct values, with their signs; and the histograms of digits and magnitudes."""
     digits, nonzero = numbers.digits, np.flatnonzero(numbers.digits)
     begin, end = numbers.digit_offsets[:-1], numbers.digit_offsets[1:]
     ends = np.searchsorted(nonzero, end)
@@ -110,18 +110,18 @@ class Examples:
 
     @classmethod
     def none(cls) -> Examples:
-        """Of no numbers."""
+        """Return the examples of an empty corpus."""
         return cls(np.zeros(_SHAPES, np.int64), Values(*(np.empty(0, np.int64),) * 4))
 
     @classmethod
     def of(cls, values: Values) -> Examples:
-        """Of distinct values."""
+        """Choose examples among distinct values."""
         counts = np.bincount(values.shape, values.times, _SHAPES).astype(np.int64)
         return cls._kept(counts, values._replace(mantissa=np.abs(values.mantissa)))
 
     @classmethod
     def _kept(cls, shapes: Ints, values: Values) -> Examples:
-        """Of values that may be there more than once, those that are kept."""
+        """Choose examples among values that may repeat, ``PER_SHAPE`` of each shape."""
         values = values.distinct()
         values = values.chosen(np.lexsort((_hashes(values), values.shape)))
         begin = np.searchsorted(values.shape, values.shape)
@@ -133,7 +133,7 @@ class Examples:
         return Examples._kept(self.shapes + other.shapes, values)
 
     def numbers(self) -> Numbers:
-        """The examples, all of them positive."""
+        """Return the examples, all of them positive."""
         literals = []
         columns = (self.values.is_cut(), self.values.mantissa, self.values.power)
         for is_cut, mantissa, power in zip(*(one.tolist() for one in columns), strict=True):
@@ -143,15 +143,15 @@ class Examples:
         return Numbers.parse(literals)
 
     def weights(self) -> npt.NDArray[np.float64]:
-        """float64[m]: how many numbers each example stands for: those of a shape share its numbers
-        as they occur among themselves.
+        """Return float64[m]: how many numbers each example stands for: those of a shape share its
+        numbers as they occur among themselves.
         """
         shape = self.values.shape
         among = np.bincount(shape, self.values.times, _SHAPES)
         return np.asarray(self.values.times * self.shapes[shape] / among[shape])
 
     def to_json(self) -> list[Any]:
-        """A row per shape: digits, decade, count, and the count of each example, as text."""
+        """Return a row per shape: digits, decade, count, and the count of each example, as text."""
         rows: dict[int, dict[str, int]] = {}
         for shape, mantissa, power, times in zip(*(v.tolist() for v in self.values), strict=True):
             rows.setdefault(shape, {})[written(mantissa, power)] = times
@@ -162,7 +162,7 @@ class Examples:
 
     @classmethod
     def from_json(cls, data: list[Any]) -> Examples:
-        """The inverse of :meth:`to_json`; ValueError for what it did not give."""
+        """Read what :meth:`to_json` returned; ValueError for anything else."""
         shapes, rows = np.zeros(_SHAPES, np.int64), []
         for significant, decade, count, values in data:
             shape = significant * DECADES + decade + LARGEST_DECADE
@@ -175,7 +175,7 @@ class Examples:
 
 
 def _hashes(values: Values) -> npt.NDArray[np.uint64]:
-    """uint64[m], the finish of splitmix64."""
+    """Return uint64[m], the finish of splitmix64."""
     with np.errstate(over="ignore"):
         mixed = values.mantissa.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         mixed += values.power.astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -185,7 +185,7 @@ def _hashes(values: Values) -> npt.NDArray[np.uint64]:
 
 
 def written(mantissa: int, power: int) -> str:
-    """A value as short text: ``0.25``, ``-1500``, ``6.02214076e+23``."""
+    """Write a value as short text: ``0.25``, ``-1500``, ``6.02214076e+23``."""
     value = Decimal(mantissa).scaleb(power) if abs(power) < 1000 else None
     if value is not None and -7 <= value.adjusted() < 16:
         return f"{value:f}"
@@ -195,7 +195,7 @@ def written(mantissa: int, power: int) -> str:
 
 
 def read(text: str) -> tuple[int, int]:
-    """The inverse of :func:`written`: mantissa and power."""
+    """Read what :func:`written` wrote: return mantissa and power."""
     sign, digits, power = Decimal(text).normalize(_EXACT).as_tuple()
     mantissa = int("".join(map(str, digits)))
     return (-mantissa if sign else mantissa), int(power)

@@ -70,8 +70,8 @@ class NumberSpans(NamedTuple):
 
 
 def token_bytes(config: dict[str, Any], symbols: Mapping[int, str] | None = None) -> TokenBytes:
-    """The bytes of every token of a byte-level tokenizer; ids without a token are empty. Those of
-    ``symbols`` have this text.
+    """Return the bytes of every token of a byte-level tokenizer; ids without a token are empty.
+    Those of ``symbols`` have this text.
     """
     contents = contents_of(config) | {k: one.encode() for k, one in (symbols or {}).items()}
     lengths = np.zeros(max(contents) + 2, np.int64)
@@ -82,7 +82,7 @@ def token_bytes(config: dict[str, Any], symbols: Mapping[int, str] | None = None
 
 
 class AsNumpy(Protocol):
-    """What numpy takes as an array: a tensor, for one."""
+    """A value that numpy converts to an array, such as a tensor."""
 
     def __array__(self) -> npt.NDArray[Any]: ...
 
@@ -92,8 +92,8 @@ Join: TypeAlias = Callable[[Sequence[str], Sequence[str]], str]  # texts, and nu
 
 
 def given_ids(ids: TokenIds) -> Ids:
-    """int32[n] of token ids as a user gives them: a list, an array, a tensor; -1 for what is beyond
-    32 bits, which is no token. InputError for anything else.
+    """Return int32[n] of token ids as a user gives them: a list, an array, a tensor; -1 for what is
+    beyond 32 bits, which is no token. InputError for anything else.
     """
     try:
         array = np.asarray(ids if hasattr(ids, "__array__") else list(ids))
@@ -109,7 +109,7 @@ def given_ids(ids: TokenIds) -> Ids:
 def byte_level(
     table: TokenBytes, rows: TokenRows, spans: NumberSpans, surfaces: pa.LargeStringArray
 ) -> pa.LargeStringArray:
-    """Texts of byte-level ids, with the surfaces of the numbers.
+    """Decode byte-level ids to texts, with the surfaces of the numbers.
 
     Bytes that are not UTF-8, which only ids out of order can give, become U+FFFD.
     """
@@ -140,7 +140,7 @@ def by_tokenizers(
     surfaces: pa.LargeStringArray,
     join: Join,
 ) -> pa.LargeStringArray:
-    """Texts of any tokenizer's ids: with stand-ins decoded, and numbers put in by ``join``."""
+    """Decode any tokenizer's ids to texts: with stand-ins decoded, and numbers put in by ``join``."""
     texts = []
     stand_ins = np.where(spans.spaced, engine.tokens.spaced, engine.tokens.plain).tolist()
     ids, offsets, spoken, first = rows.ids, rows.offsets.tolist(), surfaces.to_pylist(), 0
@@ -166,7 +166,7 @@ def joined(texts: Sequence[str], numbers: Sequence[str]) -> str:
 
 @allocating_kernel
 def _byte_level(table, rows, spans, surfaces):  # type: ignore[no-untyped-def]
-    """(bytes, offsets) of the texts. Two passes over the tokens: sizes, then bytes."""
+    """Return (bytes, offsets) of the texts. Two passes over the tokens: sizes, then bytes."""
     out_offsets = np.zeros(rows.offsets.size, np.int64)
     out = np.empty(0, np.uint8)
     for writing in range(2):
@@ -227,7 +227,7 @@ class Decoder:
             self._reader = TextReader(config, self._symbols, grammar)
 
     def batch(self, batch: pa.RecordBatch) -> pa.Array:
-        """The texts of a batch that this tokenizer encoded."""
+        """Return the texts of a batch that this tokenizer encoded."""
         metadata = schema.read_metadata(batch.schema)
         batch = conform(batch)
         schema.check_rows(batch)
@@ -243,7 +243,7 @@ class Decoder:
         return _restored(batch, texts)
 
     def ids(self, given: TokenIds, values: Sequence[Any] | None) -> str:
-        """The text of token ids, with the values of their ``[NUM]`` tokens in order."""
+        """Return the text of token ids, with the values of their ``[NUM]`` tokens in order."""
         ids = given_ids(given)
         if self._reader is not None:
             return self._text_of_reading(ids, self._reader)
@@ -267,7 +267,7 @@ class Decoder:
         return str(self._text(ids, np.array([0, len(ids)]), positions, number_texts)[0].as_py())
 
     def numbers_in(self, ids: Ids, values: Sequence[Any] | None) -> list[tuple[int, int, str]]:
-        """The numbers in ids that a model may have made: (first token, end, text) of each."""
+        """Return the numbers in ids that a model may have made: (first token, end, text) of each."""
         if self._reader is not None:
             numbers = self._reader.numbers(ids)
             texts = map(str, numbers.texts.to_pylist())
@@ -292,8 +292,8 @@ class Decoder:
         return [(at, at + 1, text) for at, text in zip(positions.tolist(), texts, strict=True)]
 
     def read_spelled(self, ids: Ids, positions: Ints) -> pa.LargeStringArray:
-        """The text of the spelled-out numbers that begin at the positions, in the marks of the
-        default grammar; what is no number, as its symbols.
+        """Return the text of the spelled-out numbers that begin at the positions, in the marks of
+        the default grammar; what is no number, as its symbols.
         """
         first = self._representations[0]
         if self._spelling is None or not isinstance(first, SpelledOut):
@@ -311,7 +311,7 @@ class Decoder:
         return list(zip(*ends, map(str, found.texts.to_pylist()), strict=True))
 
     def _text_of_reading(self, ids: Ids, reader: TextReader) -> str:
-        """The text of ids whose numbers are tokens of the text."""
+        """Return the text of ids whose numbers are tokens of the text."""
         offsets = np.array([0, len(ids)])
         if self._is_lossless:
             return str(self._text(ids, offsets, NO_PLACES, None)[0].as_py())
@@ -333,7 +333,7 @@ class Decoder:
     def _number_texts(
         self, batch: pa.RecordBatch, ids: Ids, positions: Ints
     ) -> pa.LargeStringArray | None:
-        """The text of every number of a batch; None if the numbers are ordinary tokens."""
+        """Return the text of every number of a batch; None if the numbers are ordinary tokens."""
         if self._representations[0].stays_text:
             return None
         if "number_text" in batch.schema.names:
@@ -345,9 +345,9 @@ class Decoder:
         return in_marks_of(self._grammar, self._texts_of_values(batch))
 
     def _texts_of_values(self, batch: pa.RecordBatch) -> pa.LargeStringArray:
-        """The text of single-token numbers: the digits of a representation that has all of them,
-        where they are those of ``number_value``; else that; where it is infinite, what the first
-        representation holds.
+        """Return the text of single-token numbers: the digits of a representation that has all of
+        them, where they are those of ``number_value``; else that; where it is infinite, what the
+        first representation holds.
         """
         import pyarrow.compute as pc
 
@@ -375,8 +375,8 @@ class Decoder:
     def _off_half_way(
         self, text: pa.LargeStringArray, values: Floats, column: Callable[[str], pa.Array]
     ) -> pa.LargeStringArray:
-        """The texts, but where a double lies half-way between two singles and a column holds the
-        other one than its text would give: there a text on that side of it.
+        """Return the texts, but where a double lies half-way between two singles and a column holds
+        the other one than its text would give: there a text on that side of it.
         """
         places = memory.to_arrow(half_way(values))
         if not len(places):
@@ -403,7 +403,9 @@ class Decoder:
         frame: tuple[int, int] = (0, 0),
         join: Join | None = None,
     ) -> pa.LargeStringArray:
-        """Token ids to text, with numbers at their positions, without the frame of each row."""
+        """Decode token ids to text, with numbers at their positions, without the special tokens
+        around each row.
+        """
         if number_texts is None:
             positions, number_texts = NO_PLACES, pa.nulls(0, pa.large_string())
         stops = number_stops(ids, positions, self._spelling)
@@ -435,7 +437,7 @@ class Decoder:
 
 
 def half_way(values: Floats) -> Ints:
-    """Places in float64[n] of the finite ones that lie half-way between two float32."""
+    """Return the indices of finite values in float64[n] that lie half-way between two float32."""
     with np.errstate(over="ignore", invalid="ignore"):
         single = values.astype(np.float32)
         other = np.nextafter(single, np.where(values > single, np.inf, -np.inf).astype(np.float32))
@@ -445,7 +447,7 @@ def half_way(values: Floats) -> Ints:
 
 
 def _towards(value: float, single: float) -> str:
-    """A decimal between both that reads back as the same double."""
+    """Return a decimal between both that reads back as the same double."""
     exact = Decimal(value)
     step = Decimal((0, (1,), min(int(exact.as_tuple().exponent), exact.adjusted() - 20)))
     with localcontext() as context:
@@ -470,7 +472,7 @@ def canonical(values: Sequence[Any]) -> pa.LargeStringArray:
 
 
 def _restored(batch: pa.RecordBatch, texts: pa.LargeStringArray) -> pa.Array:
-    """With null rows null again, and what ids do not give back from the column ``text``."""
+    """Make null rows null again, and take what ids do not give back from the column ``text``."""
     import pyarrow.compute as pc
 
     if batch.column("input_ids").null_count:

@@ -37,7 +37,7 @@ _process = os.getpid()
 
 
 class Encoding:
-    """One encoded text: a record batch of one row.
+    """An encoded text: a record batch of one row.
 
     ``encoding["number_scaled"]`` is that column as numpy, ``input_ids`` and the like are
     attributes.
@@ -70,8 +70,9 @@ class Encoding:
 
 
 class TextEngines:
-    """What encodes the text between numbers, without and with special tokens in it parsed, and the
-    complete tokenizer; each made when it is first needed.
+    """The engines of a tokenizer: one that reads special tokens in the text as ordinary text, one
+    that parses them, and the complete tokenizer with its number tokens. Each is created on first
+    use.
     """
 
     def __init__(
@@ -88,7 +89,9 @@ class TextEngines:
         return TextEngines, (self._config, self._tokens, self._choice, self._given_warnings)
 
     def between(self, parse_special: bool) -> Engine:
-        """What encodes the text between numbers."""
+        """Return the engine for the text between numbers; it parses special tokens in the text if
+        asked to.
+        """
         return self._parsing if parse_special else self._plain
 
     @functools.cached_property
@@ -115,7 +118,7 @@ class TextEngines:
 
 
 class NumberTokensInText(NamedTuple):
-    """What stands for n numbers."""
+    """Tokens and column values of n numbers."""
 
     columns: Columns  # one value per number each
     slots: Slots  # the places in the text, and the tokens that are put there
@@ -123,7 +126,7 @@ class NumberTokensInText(NamedTuple):
 
 
 def no_slots(numbers: Numbers) -> Slots:
-    """None of the numbers gets tokens of its own: their documents are encoded as they are."""
+    """Return slots that leave all numbers as text: their documents are encoded as they are."""
     return Slots.none(len(numbers.rows))
 
 
@@ -133,7 +136,7 @@ def number_tokens(
     spelling: Spelling | None,
     tokens: NumtokTokens,
 ) -> NumberTokensInText:
-    """What stands for the numbers in the text and beside it."""
+    """Return the tokens and the column values of numbers, in each of the representations."""
     first = representations[0]
     if first.stays_text:
         return NumberTokensInText({}, no_slots(numbers), None)
@@ -154,7 +157,9 @@ def number_tokens(
 def encode_between(
     engine: Engine, numbers: Numbers, in_text: NumberTokensInText, first: Representation
 ) -> tuple[Encoded, Columns]:
-    """(ids of the documents with the numbers in them, all columns of the representations)."""
+    """Encode the text between numbers: return (ids of the documents with the numbers in them, all
+    columns of the representations).
+    """
     encoded = engine.encode(numbers.rows, in_text.slots)
     if first.stays_text:
         return encoded._replace(positions=engine.first_tokens(encoded, numbers)), {}
@@ -169,7 +174,7 @@ def add_frame(
     frame: tuple[list[int], list[int]],
     per_token: Collection[str],
 ) -> tuple[Encoded, Columns]:
-    """With the special tokens of ``frame`` before and after each valid document; 0 there in the
+    """Add the special tokens of ``frame`` before and after each valid document; 0 there in the
     columns with one value per token.
     """
     before, after = frame
@@ -197,7 +202,7 @@ def assemble(
     described: pa.Schema,
     per_token: Collection[str],
 ) -> pa.RecordBatch:
-    """The record batch of a schema, all but its column ``text``."""
+    """Build the record batch of a schema, without its column ``text``."""
     if "text" in described.names:
         described = described.remove(described.get_field_index("text"))
     index = memory.empty(len(numbers), np.int32)
@@ -217,7 +222,7 @@ def assemble(
 def with_text(
     batch: pa.RecordBatch, texts: pa.Array, decoded: pa.Array, field: pa.Field
 ) -> pa.RecordBatch:
-    """With the texts that ids and number surfaces do not give back, because the source tokenizer
+    """Add the texts that ids and number surfaces do not give back, because the source tokenizer
     normalises; null for the others.
     """
     import pyarrow.compute as pc
@@ -237,8 +242,8 @@ def _positions_in_document(positions, offsets, document, out):  # type: ignore[n
 
 
 def cores() -> int:
-    """How many this process may use; 1 in a worker of :mod:`multiprocessing` or a fork, beside
-    which there are others.
+    """Return the number of processors that this process may use. In a worker of
+    :mod:`multiprocessing` and in a fork it is 1, as the other workers use the rest.
     """
     if os.getpid() != _process or multiprocessing.parent_process() is not None:
         return 1
@@ -246,7 +251,7 @@ def cores() -> int:
 
 
 def checked(threads: Any) -> int:
-    """The number of threads that is meant; ``None`` for as many as there are cores. InputError for
+    """Return the number of threads; ``None`` stands for as many as there are cores. InputError for
     anything else but a positive integer.
     """
     if threads is None:
@@ -261,12 +266,12 @@ def checked(threads: Any) -> int:
 
 @functools.lru_cache(maxsize=1)
 def _pool(process: int, threads: int) -> ThreadPoolExecutor:
-    """Threads that stay, with the memory they have touched; a fork has none of its parent's."""
+    """Return threads that stay, with the memory they have touched; a fork has none of its parent's."""
     return ThreadPoolExecutor(threads, f"numtok-encode-{process}")
 
 
 def encode_parts(encode: Callable[[TextRows], Reported], rows: TextRows, threads: int) -> Reported:
-    """What ``encode(rows)`` returns, by several threads. NumtokError as ``encode(rows)`` does."""
+    """Return ``encode(rows)``, computed by several threads. An error names the row among all rows."""
     parts = min(threads, len(rows), rows.nbytes // LEAST)
     if parts < 2:
         return encode(rows)

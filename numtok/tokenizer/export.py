@@ -23,8 +23,8 @@ class Plain(NamedTuple):
 
 
 def plain_config(config: Config, own: Collection[str], form: PlainForm) -> Plain:
-    """``config`` without numtok's ``own`` tokens, with numbers in this form. TokenizerError if the
-    source's model or pre-tokenizer lets no groups of digits be rows.
+    """Return ``config`` without numtok's ``own`` tokens, with numbers in this form. TokenizerError
+    if the source's model or pre-tokenizer lets no groups of digits be rows.
     """
     kept = [token for token in config["added_tokens"] if token["content"] not in own]
     source = config | {"added_tokens": kept, "truncation": None, "padding": None}
@@ -45,7 +45,7 @@ def plain_config(config: Config, own: Collection[str], form: PlainForm) -> Plain
 
 
 def _with_rows(source: Config, rows: Sequence[str], added: Sequence[str]) -> Model:
-    """The source's model with every row as one token of its own; ids stay."""
+    """Return the source's model with every row as one token of its own; ids stay."""
     model = with_vocabulary(source, added)
     if isinstance(model["vocab"], list):
         return _likelier(model, rows)
@@ -53,7 +53,9 @@ def _with_rows(source: Config, rows: Sequence[str], added: Sequence[str]) -> Mod
 
 
 def _merged(model: dict[str, Any], rows: Sequence[str]) -> Model:
-    """BPE with merges, the last of all, that make each row of what the others make of it."""
+    """Return BPE with further merges, the last of all, that make each row of what the others make
+    of it.
+    """
     if model.get("continuing_subword_prefix") or model.get("end_of_word_suffix"):
         raise rows_refused("its BPE marks where words begin or end")
     as_text = any(isinstance(pair, str) for pair in model["merges"])
@@ -66,8 +68,8 @@ def _merged(model: dict[str, Any], rows: Sequence[str]) -> Model:
 
 
 def _likelier(model: dict[str, Any], rows: Sequence[str]) -> Model:
-    """A Unigram model in which a group is likelier than its digits, which are below 0: no other
-    piece of text has digits, so nothing else changes.
+    """Return a Unigram model in which a group is likelier than its digits, which are below 0: no
+    other piece of text has digits, so nothing else changes.
     """
     groups = {row for row in rows if len(row) > 1}
     model["vocab"] = [[one, 0.0 if one in groups else score] for one, score in model["vocab"]]
@@ -75,7 +77,7 @@ def _likelier(model: dict[str, Any], rows: Sequence[str]) -> Model:
 
 
 def _pieces(model: dict[str, Any], texts: Sequence[str]) -> list[list[str]]:
-    """The tokens of texts by the model alone."""
+    """Return the tokens of texts by the model alone."""
     alone = {"version": "1.0", "added_tokens": [], "model": model}
     with tokenizer_errors("the vocabulary cannot be given rows for digits"):
         bare = load(alone)
@@ -83,7 +85,7 @@ def _pieces(model: dict[str, Any], texts: Sequence[str]) -> list[list[str]]:
 
 
 def _check(config: Config, rows: Sequence[str]) -> None:
-    """Every row is one token, after the space that some tokenizers begin with."""
+    """Check that every row is one token, after the space that some tokenizers begin with."""
     with tokenizer_errors("the exported tokenizer.json does not load"):
         made = load(config)
         ids = [one.ids for one in made.encode_batch(list(rows), add_special_tokens=False)]

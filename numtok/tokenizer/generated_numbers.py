@@ -1,5 +1,5 @@
-"""What a model wrote: each number that a head predicted as one decimal, from which its text and its
-streams follow; and token ids as text.
+"""Turn what a model generated into numbers and text: a number that a head predicted becomes one
+decimal, from which its text and its streams follow; token ids become text.
 
 In: a head's reading of n numbers, token ids. Out: texts, and the streams (n, ...) that the model is
 shown: those that the tokenizer gives for the text, so that a model reads what it wrote as it was
@@ -48,7 +48,7 @@ Streams = dict[str, npt.NDArray[Any]]
 
 
 class Reading(NamedTuple):
-    """What a head reads for n numbers."""
+    """Values of n numbers as a head predicts them."""
 
     values: Floats  # float64 (n,)
     # exact ones (n, ...), such as ``number_digits``, where the head predicts them
@@ -61,7 +61,7 @@ class Reading(NamedTuple):
 def finalize(
     tokenizer: Tokenizer, reading: Reading, alone: Callable[[int], float], name: str = "the head"
 ) -> tuple[list[str], Streams]:
-    """The texts of n numbers, and every number stream (n, ...), as the model is shown them;
+    """Return the texts of n numbers, and every number stream (n, ...), as the model is shown them;
     RepresentationError for NaN. ``alone`` reads the value of number k once more, from its text
     without cache, padding or other rows: where float noise decides how a number is rounded.
     """
@@ -73,13 +73,13 @@ def finalize(
 
 
 def rounded(values: Floats) -> Floats:
-    """float64 (...) to :data:`DIGITS` significant digits; infinities and NaN stay."""
+    """Round float64 (...) to :data:`DIGITS` significant digits; infinities and NaN stay."""
     flat = [float(f"{value:.{DIGITS - 1}e}") for value in values.ravel()]
     return np.array(flat, np.float64).reshape(values.shape)
 
 
 def needs_reread(reading: Reading) -> npt.NDArray[np.bool_]:
-    """Bool (n,): whether float noise decides how a number is rounded."""
+    """Return bool (n,): whether float noise decides how a number is rounded."""
     if reading.bounds is None:
         return np.zeros(len(reading.values), np.bool_)
     low, high = rounded(reading.bounds).T  # (n,) each
@@ -87,8 +87,8 @@ def needs_reread(reading: Reading) -> npt.NDArray[np.bool_]:
 
 
 def _decimals(tokenizer: Tokenizer, reading: Reading, name: str) -> Numbers:
-    """The numbers as decimals that all representations of the tokenizer hold; magnitudes where one
-    of them does not carry the sign.
+    """Return the numbers as decimals that all representations of the tokenizer hold; magnitudes
+    where one of them does not carry the sign.
     """
     read = (one.decode_prediction(reading.streams) for one in _single(tokenizer.representations))
     numbers = next((numbers for numbers in read if numbers is not None), None)
@@ -101,7 +101,7 @@ def _decimals(tokenizer: Tokenizer, reading: Reading, name: str) -> Numbers:
 
 
 def held(representations: Sequence[Representation], numbers: Numbers) -> Numbers:
-    """The numbers, each replaced by one near it that all of the representations hold."""
+    """Return the numbers, each replaced by one near it that all of the representations hold."""
     # what one of them makes of a number may be more than another can hold
     for _ in representations:
         for representation in _single(representations):
@@ -114,7 +114,7 @@ def _single(representations: Sequence[Representation]) -> list[SingleToken]:
 
 
 def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> Streams:
-    """Every number stream (n, ...) of the tokenizer, as it gives them for the text."""
+    """Return every number stream (n, ...) of the tokenizer, as it gives them for the text."""
     streams: Streams = {"number_value": numbers.to_float64()}
     for representation in _single(tokenizer.representations):
         columns = representation.columns()
@@ -126,7 +126,9 @@ def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> Streams:
 
 
 def number_ids(tokenizer: Tokenizer) -> list[int]:
-    """The tokens that stand for a number or begin one; none if numbers are tokens of the text."""
+    """Return the tokens that stand for a number or begin one; none if numbers are tokens of the
+    text.
+    """
     plain, spaced = first_ids(tokenizer.tokens, tokenizer.spelling)
     return [*plain.tolist(), *spaced.tolist()]
 
@@ -134,9 +136,9 @@ def number_ids(tokenizer: Tokenizer) -> list[int]:
 def spelled(
     tokenizer: Tokenizer, ids: npt.NDArray[np.int64], before: Sequence[int] = ()
 ) -> dict[int, str]:
-    """The text of the numbers that are spelled out in int64[n] ids, by the place at which each
-    begins, in the marks of the grammar; what is no number, as its symbols. ``before`` are the ids
-    that they follow.
+    """Return the text of the numbers that are spelled out in int64[n] ids, by the place at which
+    each begins, in the marks of the grammar; what is no number, as its symbols. ``before`` are the
+    ids that they follow.
     """
     if tokenizer.spelling is None:
         return {}
@@ -150,7 +152,11 @@ def spelled(
 
 
 def value_of(surface: str, grammar: Grammar) -> float:
-    """Of the text of a number, as the grammar reads it; NaN if it is none."""
+    """Return the value of a number's text, as the grammar reads it; NaN if the text is no number.
+
+    >>> value_of("1,234.5", Grammar())
+    1234.5
+    """
     numbers = scan([surface], grammar)
     whole = numbers.text().to_pylist() == [surface]
     return float(numbers.to_float64()[0]) if whole else float("nan")
@@ -159,8 +165,8 @@ def value_of(surface: str, grammar: Grammar) -> float:
 def continuation(
     tokenizer: Tokenizer, prompt: list[int], ids: list[int], surfaces: list[str]
 ) -> str:
-    """The text of the new ids; where decoders put spaces as they see fit, what they add to the
-    prompt.
+    """Return the text of the new ids; where decoders put spaces as they see fit, what they add to
+    the prompt.
     """
     given = surfaces if isinstance(tokenizer.representations[0], SingleToken) else None
     alone = tokenizer.decode(ids, given)
@@ -210,7 +216,7 @@ class PlaceTracker:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> PlaceTracker | None:
-        """That of a tokenizer whose numbers have places; else None."""
+        """Return the tracker for a tokenizer whose numbers have places, None for another one."""
         first = tokenizer.representations[0]
         if not isinstance(first, SpelledOut) or first.order is None or first.token_column is None:
             return None
@@ -220,7 +226,7 @@ class PlaceTracker:
         return cls(tokenizer.tokens, first.order, rules, point)
 
     def step(self, ids: npt.ArrayLike) -> Ints:
-        """The places, int64 (rows,), of the tokens (rows,) just written."""
+        """Return the places, int64 (rows,), of the tokens (rows,) just written."""
         ids = np.asarray(ids)
         opens, point, inner, power = (np.isin(ids, one) for one in self._kinds)
         width = sum((np.isin(ids, one).astype(np.int64) for one in self._widths), 0 * ids)
@@ -252,6 +258,13 @@ class DecodeStream:
     Args:
         ids: a prompt, whose text is not given.
         skip_special_tokens: leave out special tokens; ``[NUM]`` is none.
+
+    Example:
+        >>> import numtok
+        >>> tokenizer = numtok.Tokenizer.from_pretrained(numbers="p10")
+        >>> stream = numtok.DecodeStream()
+        >>> [stream.step(tokenizer, int(token)) for token in tokenizer.encode("is 7 m").input_ids]
+        ['is', None, None, None, None, ' 7', ' m']
     """
 
     def __init__(self, ids: Sequence[int] | None = None, skip_special_tokens: bool = False) -> None:
@@ -268,7 +281,7 @@ class DecodeStream:
         self._words: tuple[set[int], set[int]] | None = None
 
     def step(self, tokenizer: Any, id: int | Sequence[int], number_value: Any = None) -> str | None:
-        """The text that is settled by one more id, or several; None if there is none.
+        """Return the text that is settled by one more id, or several; None if there is none.
 
         ``number_value`` is that of a number that is one token: a float, a ``Decimal`` or its text.
         Without values ``[NUM]`` shows as itself.
@@ -293,7 +306,7 @@ class DecodeStream:
         return self._settled(tokenizer, UNFINISHED)
 
     def finish(self, tokenizer: Any) -> str | None:
-        """The rest, if the last number or character is not whole; None if there is none."""
+        """Return the rest, if the last number or character is not whole; None if there is none."""
         return self._settled(tokenizer, None)
 
     def _settled(self, tokenizer: Any, unfinished: str | None) -> str | None:
@@ -307,7 +320,7 @@ class DecodeStream:
         return text[len(given) :]
 
     def _text(self, tokenizer: Any, count: int) -> str:
-        """Of the first ids."""
+        """Return the text of the first ``count`` ids."""
         ids, values = self._ids[:count], None
         if self._has_values:
             numbers = _value_ids(getattr(tokenizer, "numtok", tokenizer))
@@ -357,7 +370,7 @@ class DecodeStream:
 
 
 def _value_ids(tokenizer: Tokenizer) -> set[int]:
-    """The ids of numbers that are one token."""
+    """Return the ids of numbers that are one token."""
     single = isinstance(tokenizer.representations[0], SingleToken)
     return set(number_ids(tokenizer)) if single else set()
 

@@ -41,8 +41,8 @@ class NumberInText:
 
 @dataclass(frozen=True)
 class Token:
-    """One token: id, text (a part of a character as ``\\xe2``), the number it belongs to (None:
-    text), place value.
+    """A token of an inspected text: id, text (a part of a character as ``\\xe2``), index of the
+    number it belongs to (None: text), place value.
     """
 
     id: int
@@ -53,7 +53,7 @@ class Token:
 
 @dataclass(frozen=True)
 class View:
-    """What one tokenizer makes of the text."""
+    """Tokens and columns of the inspected text, by one tokenizer."""
 
     names: tuple[str, ...]  # of its representations, with their options, as ``parse`` takes them
     tokens: tuple[Token, ...]  # all of them, in order
@@ -96,8 +96,8 @@ def inspect_text(text: str, tokenizers: Sequence[Tokenizer]) -> Inspection:
 def subword_spans(
     tokenizer: Tokenizer, numbers: Numbers
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """(first, last) token that overlaps each number, among the ids that the source tokenizer alone
-    gives to ``numbers.rows``.
+    """Return (first, last) token that overlaps each number, among the ids that the source tokenizer
+    alone gives to ``numbers.rows``.
     """
     encoded = tokenizer.engine.encode(numbers.rows, no_slots(numbers))
     ends = dataclasses.replace(numbers, start=_last_characters(numbers))
@@ -106,7 +106,7 @@ def subword_spans(
 
 
 def _last_characters(numbers: Numbers) -> npt.NDArray[np.int64]:
-    """int64[n]: where the last character of each number begins."""
+    """Return int64[n]: where the last character of each number begins."""
     base = numbers.rows.offsets[numbers.document]
     start = numbers.stop - 1
     for _ in range(3):  # a character has up to three bytes after its first
@@ -115,7 +115,7 @@ def _last_characters(numbers: Numbers) -> npt.NDArray[np.int64]:
 
 
 def token_counts(tokenizer: Tokenizer, numbers: Numbers) -> npt.NDArray[np.int64]:
-    """int64[n]: how many tokens each number becomes, for numbers that are taken."""
+    """Return int64[n]: how many tokens each number becomes, for numbers that are taken."""
     first = tokenizer.representations[0]
     if isinstance(first, SpelledOut):
         return first.token_counts(numbers)
@@ -126,7 +126,7 @@ def token_counts(tokenizer: Tokenizer, numbers: Numbers) -> npt.NDArray[np.int64
 
 
 def _fitted(text: str, tokenizer: Tokenizer) -> Tokenizer:
-    """The tokenizer, with what is needs_fit fitted to the numbers of the text."""
+    """Return the tokenizer, with what is needs_fit fitted to the numbers of the text."""
     numbers = scan([text], tokenizer.grammar)
     if not tokenizer.finder.carries_sign:
         numbers = numbers.without_sign()
@@ -153,7 +153,7 @@ def _view(text: str, tokenizer: Tokenizer) -> View:
 
 
 def _columns(encoding: Encoding, tokenizer: Tokenizer) -> dict[str, npt.NDArray[Any]]:
-    """The representations' own tensors, one value per number."""
+    """Return the representations' own tensors, one value per number."""
     columns = (column for one in tokenizer.representations for column in one.columns().values())
     return {column.name: encoding[column.name] for column in columns if column.per == "number"}
 
@@ -164,7 +164,7 @@ def tokens_of(
     places: list[int] | None,
     spans: Iterable[tuple[int, int, int]],
 ) -> tuple[Token, ...]:
-    """Tokens, with place values if there are any, and the numbers whose spans hold them."""
+    """Return tokens, with place values if there are any, and the numbers whose spans hold them."""
     owner: dict[int, int] = {}
     for number, begin, stop in spans:
         owner |= dict.fromkeys(range(begin, stop), number)
@@ -176,8 +176,8 @@ def tokens_of(
 
 
 def _token_texts(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
-    """What each token stands for: its characters for byte-level tokenizers, else the token as it is
-    in the vocabulary.
+    """Return the text of each token: its characters for byte-level tokenizers, else the token as it
+    is in the vocabulary.
     """
     if is_lossless(tokenizer.config):
         contents = contents_of(tokenizer.config, set(ids))

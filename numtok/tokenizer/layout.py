@@ -40,12 +40,12 @@ Batch = TypeVar("Batch", pa.RecordBatch, pa.Table)
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with lists of tensors as lists of ``fixed_size_list``."""
+    """Return the schema with lists of tensors as lists of ``fixed_size_list``."""
     return plain(no_rows(schema)).schema
 
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with the types of :func:`plain_schema`, without a copy."""
+    """Return the batch with the types of :func:`plain_schema`, without a copy."""
     metadata = batch.schema.metadata or {}
     shapes = read_metadata(batch.schema)["shapes"] if METADATA_KEY in metadata else {}
     columns = [
@@ -60,12 +60,12 @@ def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def conform_schema(schema: pa.Schema, where: str = "") -> pa.Schema:
-    """The schema with numtok's columns in the types of ``FORMAT.md``."""
+    """Return the schema with numtok's columns in the types of ``FORMAT.md``."""
     return conform(no_rows(schema), where).schema
 
 
 def conform(batch: pa.RecordBatch, where: str = "") -> pa.RecordBatch:
-    """The batch with the types of :func:`conform_schema`; lists below null rows are empty.
+    """Return the batch with the types of :func:`conform_schema`; lists below null rows are empty.
     SchemaError if a column is of a type that cannot be read as its own.
     """
     own, columns, fields = declared_columns(batch.schema, where), [], []
@@ -109,7 +109,7 @@ def _like(kind: pa.DataType, values: pa.DataType) -> pa.DataType:
 
 
 def _with_values(column: pa.Array, values: pa.Array) -> pa.Array:
-    """The lists of ``column``, holding other values, without a copy."""
+    """Return the lists of ``column``, holding other values, without a copy."""
     kind = _like(column.type, values.type)
     return pa.Array.from_buffers(
         kind, len(column), column.buffers()[:2], column.null_count, column.offset, children=[values]
@@ -117,7 +117,7 @@ def _with_values(column: pa.Array, values: pa.Array) -> pa.Array:
 
 
 def with_metadata(schema: pa.Schema, changes: Mapping[str, Any]) -> pa.Schema:
-    """The schema whose metadata say these things too, or instead; None takes a key away."""
+    """Return the schema whose metadata say these things too, or instead; None takes a key away."""
     described = json.loads(schema.metadata[METADATA_KEY])
     described = {key: value for key, value in (described | changes).items() if value is not None}
     text = json.dumps(described, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
@@ -125,12 +125,14 @@ def with_metadata(schema: pa.Schema, changes: Mapping[str, Any]) -> pa.Schema:
 
 
 def token_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema of :func:`to_token_layout`'s batches; columns that are not numtok's stay."""
+    """Return the schema of :func:`to_token_layout`'s batches; columns that are not numtok's stay."""
     return _with_places(schema, NUMBER_INDEX, NUMBER_MASK, {"layout": "token"})
 
 
 def number_schema(schema: pa.Schema) -> pa.Schema:
-    """The inverse of :func:`token_schema`."""
+    """Return the schema in number layout of a schema in token layout: the inverse of
+    :func:`token_schema`.
+    """
     return _with_places(schema, NUMBER_MASK, NUMBER_INDEX, {"layout": None, "pack": None})
 
 
@@ -144,7 +146,9 @@ def _with_places(
 
 
 def to_token_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows, which hold together (:func:`numtok.tokenizer.schema.check_rows`), in token layout."""
+    """Return the rows, which hold together (:func:`numtok.tokenizer.schema.check_rows`), in token
+    layout.
+    """
     if read_metadata(batch.schema)["layout"] == "token":
         return batch
     described, own = token_schema(batch.schema), _number_columns(batch.schema)
@@ -166,7 +170,9 @@ def to_token_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def to_number_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The inverse of :func:`to_token_layout`; rows in number layout as they are."""
+    """Convert rows in token layout to number layout: the inverse of :func:`to_token_layout`. Rows
+    in number layout stay as they are.
+    """
     if read_metadata(batch.schema)["layout"] == "number":
         return batch
     described, own = number_schema(batch.schema), _number_columns(batch.schema)
@@ -188,7 +194,7 @@ def to_number_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _number_columns(schema: pa.Schema) -> dict[str, Column]:
-    """Those with one value per number in number layout, but for ``number_index``."""
+    """Return the columns that have one value per number in number layout, without ``number_index``."""
     numbers = [from_dict(options) for options in read_metadata(schema)["numbers"]]
     known = columns_of(numbers, keep_text=True)
     return {
@@ -201,7 +207,7 @@ def _number_columns(schema: pa.Schema) -> dict[str, Column]:
 def _spread(
     values: pa.Array, places: Ints, first: npt.NDArray[np.bool_], total: int, column: Column
 ) -> pa.Array:
-    """(tokens, ...): the values at their places, what says nothing elsewhere."""
+    """Return (tokens, ...): the values at their places, what says nothing elsewhere."""
     if not first.all():
         values, places = values.filter(memory.to_arrow(first)), places[first]
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
@@ -228,6 +234,15 @@ def expand(batch: Batch) -> Batch:
 
     Raises:
         SchemaError: without numtok's metadata, or if a column is not of its type.
+
+    Example:
+        >>> import numtok
+        >>> tokenizer = numtok.Tokenizer.from_pretrained(numbers=numtok.FloatBits(compact=True))
+        >>> batch = tokenizer.encode_batch(["-28.5"])
+        >>> str(batch.schema.field("number_bits").type)
+        'list<item: uint32>'
+        >>> str(numtok.expand(batch).schema.field("number_bits").type)
+        'list<item: extension<arrow.fixed_shape_tensor[value_type=uint8, shape=[32]]>>'
     """
     if isinstance(batch, pa.Table):
         schema = expand(no_rows(batch.schema)).schema
@@ -256,7 +271,7 @@ def expand(batch: Batch) -> Batch:
 
 
 def _filled(tensors: pa.Array, fill: float, batch: pa.RecordBatch, described: Any) -> pa.Array:
-    """With the fill at tokens that are no numbers, where values run along with tokens."""
+    """Put the fill at tokens that are no numbers, where values run along with tokens."""
     if described["layout"] == "number":
         return tensors
     mask = memory.from_arrow(flat(batch.column(NUMBER_MASK.name))[0])

@@ -1,5 +1,5 @@
-"""What the ``numtok`` key of a schema's metadata holds, checked once, where it is read.
-``FORMAT.md`` is the normative text.
+"""Read the ``numtok`` key of a schema's metadata and check it once. ``FORMAT.md`` is the normative
+text.
 
 In: the bytes of the key, which anybody may have written. Out: a dictionary whose every value has
     the type and the range that readers rely on, with all options of the representations and the
@@ -37,7 +37,7 @@ LARGEST_ROW = 1 << 30  # tokens of a packed row
 
 
 def parse_metadata(described: bytes) -> dict[str, Any]:
-    """The metadata as a dictionary; SchemaError if damaged, or of another format."""
+    """Return the metadata as a dictionary; SchemaError if damaged, or of another format."""
     try:
         parsed = _parse(described)
     except RecursionError:
@@ -48,8 +48,8 @@ def parse_metadata(described: bytes) -> dict[str, Any]:
 
 
 def describe_tokenizer(metadata: dict[str, Any]) -> str:
-    """The source tokenizer of what was encoded, as a reader may know it; of files of a former
-    version the fingerprint alone.
+    """Return the source tokenizer of what was encoded, as a reader may know it; of files of a
+    former version the fingerprint alone.
     """
     kind, fingerprint = metadata.get("tokenizer_kind"), f"fingerprint {metadata['tokenizer']}"
     return f"{kind[:80]}, {fingerprint}" if isinstance(kind, str) else fingerprint
@@ -108,7 +108,7 @@ def _damaged(what: str) -> SchemaError:
 
 
 def _shown(value: Any) -> str:
-    """A value in a message, which may be anything, of any size."""
+    """Return a value in a message, which may be anything, of any size."""
     try:
         shown = repr(value)
     except (ValueError, RecursionError):  # an integer of many thousand digits; lists within lists
@@ -161,7 +161,9 @@ def _grammar(value: Any) -> dict[str, Any]:
 
 
 def _check_ids(metadata: dict[str, Any], numbers: Sequence[Representation]) -> None:
-    """Every id is one of the vocabulary, and every token that the representations need is named."""
+    """Check that every id is one of the vocabulary, and that every token that the representations
+    need is named.
+    """
     size, tokens, first = metadata["vocab_size"], metadata["tokens"], numbers[0]
     for key, ids in (("tokens", tokens.values()), *(("frame", side) for side in metadata["frame"])):
         if wrong := [one for one in ids if not 0 <= one < size]:
@@ -193,6 +195,6 @@ def _check_ids(metadata: dict[str, Any], numbers: Sequence[Representation]) -> N
 
 
 def tensor_shapes(numbers: Sequence[Representation]) -> dict[str, list[int]]:
-    """Column to the shape of one number's tensor, for the columns that hold tensors."""
+    """Return the shape of one number's tensor for each column that holds tensors."""
     columns = (column for representation in numbers for column in representation.columns().values())
     return {column.name: list(column.shape) for column in columns if column.shape}

@@ -57,9 +57,9 @@ class TextReader:
         self.own = {id: one for id, one in symbols.items() if added.get(id) == symbol_token(one)}
 
     def apart(self, ids: Ids) -> ReadNumbers:
-        """The tokens that stand for other text than they are decoded to: :attr:`own`, and, where
-        a decoder puts spaces between digits, as that of WordPiece does, each number that has tokens
-        of its own.
+        """Return the tokens that stand for other text than they are decoded to: :attr:`own`, and,
+        where a decoder puts spaces between digits, as that of WordPiece does, each number that has
+        tokens of its own.
         """
         positions, stops, texts, whole = self.numbers(ids)
         whole &= self._stand_apart
@@ -75,7 +75,7 @@ class TextReader:
         return ReadNumbers(places[order], ends[order], ordered, np.ones(len(order), np.bool_))
 
     def numbers(self, ids: Ids) -> ReadNumbers:
-        """The numbers in int32[n] ids; an id that is no token has no text."""
+        """Return the numbers in int32[n] ids; an id that is no token has no text."""
         text, starts, stops = self._text(ids.tolist())
         numbers = scan([text], self._grammar)
         first = np.searchsorted(stops, numbers.start, side="right")
@@ -85,8 +85,8 @@ class TextReader:
         return ReadNumbers(first, last + 1, texts, whole)
 
     def _text(self, ids: list[int]) -> tuple[str, Ints, Ints]:
-        """(the text, in which ``?`` stands for a byte that is not UTF-8, and the bytes at which each
-        token starts and stops in it).
+        """Return (the text, in which ``?`` stands for a byte that is not UTF-8, and the bytes at
+        which each token starts and stops in it).
         """
         pieces, widths, spaces = [], [], []
         within = False  # whether the token in front is a symbol

@@ -51,7 +51,9 @@ class NumberTokens:
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any]) -> NumberTokens:
-        """From the ``numtok`` metadata of a schema (``numtok.tokenizer.schema.read_metadata``)."""
+        """Read number tokens from the ``numtok`` metadata of a schema
+        (``numtok.tokenizer.schema.read_metadata``).
+        """
         tokens: dict[str, int] = metadata.get("tokens", {})
         runs = [run for form in metadata.get("symbols", {}).values() for run in form]
         symbols = [number for first, count in runs for number in range(first, first + count)]
@@ -71,11 +73,11 @@ class NumberTokens:
 
     @classmethod
     def from_schema(cls, schema: pa.Schema) -> NumberTokens:
-        """From a schema that numtok wrote; ``SchemaError`` for any other."""
+        """Read number tokens from a schema that numtok wrote; ``SchemaError`` for any other."""
         return cls.from_metadata(read_metadata(schema))
 
     def stops(self, ids: Ints, positions: Ints, row_stops: Ints) -> Ints:
-        """int64[numbers]: where each number's tokens end, exclusive.
+        """Return int64[numbers]: where each number's tokens end, exclusive.
 
         A number in brackets ends after its ``[/NUM]``; one that lacks it (the ids were cut by
         another program) before the next number, or with the row. One that is tokens of the text ends
@@ -106,8 +108,8 @@ class RowEnds(NamedTuple):
 
 
 def row_ends(sections: Ints, begins: Ints, stops: Ints, size: int) -> RowEnds:
-    """The ends of rows of ``size`` tokens that lie within stretches of tokens, each cut from its
-    own beginning.
+    """Return the ends of rows of ``size`` tokens that lie within stretches of tokens, each cut from
+    its own beginning.
 
     A row ends after ``size`` tokens, but never inside a number: one that fits into a row begins the
     next, and the row before is shorter by less than the number's tokens. A number longer than a row
@@ -149,8 +151,8 @@ def _row_ends(sections, begins, stops, size, ends):  # type: ignore[no-untyped-d
 
 
 def end_token(tokenizer: Tokenizer, given: str | int | None = None) -> int:
-    """The id of the end token that is given, or of the first of the usual ones that the tokenizer has
-    as an added token. TokenizerError if there is none, or it is part of numbers.
+    """Return the id of the end token that is given, or of the first of the usual ones that the
+    tokenizer has as an added token. TokenizerError if there is none, or it is part of numbers.
     """
     added = {token["content"]: int(token["id"]) for token in tokenizer.config["added_tokens"]}
     if given is None:
@@ -176,7 +178,7 @@ def end_token(tokenizer: Tokenizer, given: str | int | None = None) -> int:
 
 
 def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """The rows of batches of one schema, one after the other, as one batch."""
+    """Return the rows of batches of one schema, one after the other, as one batch."""
     if len(batches) == 1:
         return batches[0]
     filled = [batch for batch in batches if batch.num_rows] or batches[:1]
@@ -184,8 +186,8 @@ def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def with_ends(batch: pa.RecordBatch, end: int | None) -> pa.RecordBatch:
-    """The columns per token and per number, with the end token after each row that is not null, if
-    there is one; null rows become empty.
+    """Return the columns per token and per number, with the end token after each row that is not
+    null, if there is one; null rows become empty.
     """
     ids, known = batch.column("input_ids"), declared_columns(batch.schema)
     offsets = flat(ids)[1]
@@ -224,15 +226,16 @@ class FlatRows:
         self.offsets, self._number_offsets, self.places = number_places(batch)
 
     def number_stops(self, tokens: NumberTokens) -> Ints:
-        """int64[numbers]: where the tokens of each number end."""
+        """Return int64[numbers]: where the tokens of each number end."""
         row_stops = np.repeat(self.offsets[1:], np.diff(self._number_offsets))
         return tokens.stops(self.ids, self.places, row_stops)
 
     def take(
         self, starts: Ints, stops: Ints, rows: Ints, valid: npt.NDArray[np.bool_] | None = None
     ) -> pa.RecordBatch:
-        """New rows of pieces that begin and end at int64[pieces] tokens: row r is made of the pieces
-        ``rows[r]`` up to ``rows[r + 1]``. One that is not ``valid``, bool[new rows], is null.
+        """Return new rows of pieces that begin and end at int64[pieces] tokens: row r is made of
+        the pieces ``rows[r]`` up to ``rows[r + 1]``. One that is not ``valid``, bool[new rows], is
+        null.
         """
         edges = memory.offsets_of(stops - starts)
         low, high = np.searchsorted(self.places, starts), np.searchsorted(self.places, stops)

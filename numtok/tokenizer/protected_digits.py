@@ -20,8 +20,8 @@ from numtok.numbers.numbers import Numbers
 
 
 class TokensWithDigits:
-    """Those of the added tokens that the text may contain which hold a digit. They may be found in
-    the text as the normalizer leaves it: ``<9A>`` in ``<9a>``.
+    """The added tokens with a digit that the text may contain. They are also found as the
+    normalizer leaves them: ``<9A>`` in ``<9a>``.
     """
 
     def __init__(

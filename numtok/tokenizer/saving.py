@@ -45,7 +45,9 @@ def save(
 
 
 def _name_stock_class(folder: str | Path) -> None:
-    """For ``AutoTokenizer``. What transformers wrote before, such as a chat template, stays."""
+    """Name the class for ``AutoTokenizer``. What transformers wrote before, such as a chat
+    template, stays.
+    """
     path = Path(folder, CONFIG_FILE)
     before = {} if storage.is_url(folder) or not path.is_file() else read_json(path)
     stale = ("number_settings", "added_tokens_decoder")
@@ -72,8 +74,8 @@ def refuse_to_replace(folder: str | Path, overwrite: bool) -> None:
 
 @contextlib.contextmanager
 def fetched(source: Any) -> Iterator[Any]:
-    """The source, or, of what was saved to a URL, a copy on this machine: of the tokenizer.json,
-    and of what lies beside it.
+    """Yield the source, or a local copy of what was saved to a URL: the tokenizer.json, and what
+    lies beside it.
     """
     if not storage.is_url(source):
         yield source
@@ -95,7 +97,7 @@ def write_json(path: str | Path, content: Any) -> None:
 
 
 def options(representations: Sequence[Representation], grammar: Grammar) -> dict[str, Any]:
-    """What becomes of numbers, as JSON."""
+    """Return the options of representations and grammar as JSON."""
     return {
         "grammar": grammar.to_dict(),
         "numbers": [representation.to_dict() for representation in representations],
@@ -109,8 +111,9 @@ def fingerprint_of(
     leading_space: str,
     with_form: bool = False,
 ) -> str:
-    """Equal for tokenizers that give equal ids, whatever a representation was called when they were
-    saved, and but for ``with_form``, be its columns dense or compact.
+    """Return a fingerprint that is equal for tokenizers that give equal ids, whatever a
+    representation was called when they were saved, and, unless ``with_form``, whether its columns
+    are dense or compact.
     """
     numbers = [one.identity() for one in representations]
     for told, one in zip(numbers, representations, strict=True):
@@ -129,19 +132,21 @@ def settings(
     leading_space: str,
     own_tokens: Collection[str],
 ) -> dict[str, Any]:
-    """What ``numtok.json`` holds: all but the tokenizer.json."""
+    """Return the content of ``numtok.json``: all settings but the tokenizer.json."""
     own = [content for content in own_tokens if not OWN_SYMBOL.fullmatch(content)]
     told = {"format": SAVED_VERSION, **options(representations, grammar)}
     return told | {"leading_space": leading_space, "tokens": own}
 
 
 def saved_representations(settings: Mapping[str, Any]) -> list[Representation]:
-    """Those that settings tell."""
+    """Return the representations that saved settings describe."""
     return [from_dict(options) for options in settings["numbers"]]
 
 
 class Chosen(NamedTuple):
-    """What becomes of numbers, every option filled in; ``tokens`` names numtok's own."""
+    """Settings of a tokenizer with every option filled in. ``tokens`` are the names of numtok's own
+    tokens.
+    """
 
     representations: Representations
     grammar: Grammar
@@ -155,7 +160,7 @@ def chosen(
     grammar: Grammar | str | None,
     leading_space: str | None,
 ) -> Chosen:
-    """The options that were given, else those of the saved source, else the defaults."""
+    """Return the options that were given, else those of the saved source, else the defaults."""
     saved = read_settings(source) or {}
     if numbers is None:
         numbers = saved_representations(saved) if saved else [XVal()]
@@ -167,7 +172,7 @@ def chosen(
 
 
 def read_settings(source: Any) -> dict[str, Any] | None:
-    """The numtok.json beside a saved tokenizer, or None; TokenizerError if damaged."""
+    """Return the numtok.json beside a saved tokenizer, or None; TokenizerError if damaged."""
     if not isinstance(source, str | Path):
         return None
     path = Path(source)
@@ -185,8 +190,8 @@ class _Settings(TypedDict):
 
 
 def check_settings(settings: Any, where: Any) -> dict[str, Any]:
-    """``settings``, if they are what :meth:`Tokenizer.saved_settings` makes; ``where`` they are
-    from is for the message.
+    """Return ``settings``, if they are what :meth:`Tokenizer.saved_settings` makes; ``where`` they
+    are from is for the message.
     """
     version = settings.get("format") if isinstance(settings, Mapping) else None
     if type(version) is int and version != SAVED_VERSION:

@@ -44,8 +44,8 @@ def columns_of(
     layout: str = "number",
     packed: bool = False,
 ) -> dict[str, Column]:
-    """The columns of encoded text by name, in order; packed rows have token layout, and know the
-    pieces of documents in them.
+    """Return the columns of encoded text by name, in order; packed rows have token layout, and know
+    the pieces of documents in them.
     """
     own = (
         column for representation in representations for column in representation.columns().values()
@@ -66,7 +66,7 @@ def build_schema(
     metadata: dict[str, Any],
     large: bool = False,
 ) -> pa.Schema:
-    """The schema of encoded batches."""
+    """Return the schema of encoded batches."""
     text, rows = (pa.large_string(), pa.large_list) if large else (pa.string(), pa.list_)
     fields = [
         pa.field(column.name, text if column.per == "row" else rows(column.type))
@@ -83,8 +83,9 @@ def build_schema(
 
 
 def read_metadata(schema: pa.Schema, where: str = "") -> dict[str, Any]:
-    """The metadata that :func:`build_schema` wrote, checked: see :mod:`numtok.tokenizer.metadata`.
-    SchemaError if the data is not numtok's, or of a newer format, or the metadata are damaged.
+    """Return the metadata that :func:`build_schema` wrote, checked: see
+    :mod:`numtok.tokenizer.metadata`. SchemaError if the data is not numtok's, or of a newer format,
+    or the metadata are damaged.
     """
     described = (schema.metadata or {}).get(METADATA_KEY)
     try:
@@ -99,7 +100,7 @@ def read_metadata(schema: pa.Schema, where: str = "") -> dict[str, Any]:
 
 
 def as_record_batch(batch: ArrowArray) -> pa.RecordBatch:
-    """A record batch of any Arrow library as pyarrow's; InputError for others."""
+    """Return a record batch of any Arrow library as pyarrow's; InputError for others."""
     if isinstance(batch, pa.RecordBatch):
         return batch
     if hasattr(batch, "__arrow_c_array__"):
@@ -112,8 +113,8 @@ def as_record_batch(batch: ArrowArray) -> pa.RecordBatch:
 
 
 def no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    """A batch without rows; ``pa.array([], ...)`` and ``empty_table`` cannot make extension types
-    inside lists, ``nulls`` can.
+    """Return a batch without rows; ``pa.array([], ...)`` and ``empty_table`` cannot make extension
+    types inside lists, ``nulls`` can.
     """
     return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
@@ -121,7 +122,7 @@ def no_rows(schema: pa.Schema) -> pa.RecordBatch:
 def list_array(
     values: Any, offsets: Ints, kind: pa.DataType, valid: Mask | None = None
 ) -> pa.Array:
-    """Rows ``values[offsets[r]:offsets[r + 1]]`` as lists; those not valid are null."""
+    """Return rows ``values[offsets[r]:offsets[r + 1]]`` as lists; those not valid are null."""
     if not isinstance(values, pa.Array):
         values = memory.to_arrow(values)
         values = values if values.type.equals(kind.value_type) else values.cast(kind.value_type)
@@ -133,14 +134,14 @@ def list_array(
 
 
 def flat(column: pa.Array) -> tuple[pa.Array, Ints]:
-    """(values, offsets from 0) of a list column or a slice; inverse of :func:`list_array`."""
+    """Return (values, offsets from 0) of a list column or a slice; inverse of :func:`list_array`."""
     offsets = memory.from_arrow(column.offsets).astype(np.int64)
     return column.values.slice(offsets[0], offsets[-1] - offsets[0]), offsets - offsets[0]
 
 
 def number_places(batch: pa.RecordBatch) -> tuple[Ints, Ints, Ints]:
-    """(where the ids of each row begin, where its numbers do, the first token of each number) of a
-    batch in number layout, all rows end to end.
+    """Return (where the ids of each row begin, where its numbers do, the first token of each
+    number) of a batch in number layout, all rows end to end.
     """
     _, offsets = flat(column(batch, "input_ids"))
     index, numbers = flat(column(batch, "number_index"))
@@ -148,14 +149,14 @@ def number_places(batch: pa.RecordBatch) -> tuple[Ints, Ints, Ints]:
 
 
 def valid_rows(column: pa.Array) -> Mask:
-    """bool[rows]: which are not null."""
+    """Return bool[rows]: which are not null."""
     if not column.null_count:
         return np.ones(len(column), np.bool_)
     return memory.from_arrow(column.is_valid())
 
 
 def column(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """A column of a batch, or a SchemaError that lists those there are."""
+    """Return a column of a batch, or a SchemaError that lists those there are."""
     if name not in batch.schema.names:
         raise SchemaError(
             f"the batch has no column {name!r}; it has {', '.join(batch.schema.names)}"
@@ -164,7 +165,7 @@ def column(batch: pa.RecordBatch, name: str) -> pa.Array:
 
 
 class _Declared(NamedTuple):
-    """What rows rely on of the metadata."""
+    """Facts of the metadata that checks of rows need."""
 
     columns: Mapping[str, Column]  # that numtok may have written
     per_number: bool  # whether numbers have columns of their own
@@ -183,7 +184,7 @@ def _declared_by(described: bytes) -> _Declared:
 
 
 def _declared(schema: pa.Schema, where: str = "") -> _Declared:
-    """That of a schema; it is parsed once, however many batches have it."""
+    """Return the facts of a schema. Its metadata are parsed once for all batches that have it."""
     described = (schema.metadata or {}).get(METADATA_KEY)
     try:
         return _declared_by(described or b"")
@@ -193,8 +194,8 @@ def _declared(schema: pa.Schema, where: str = "") -> _Declared:
 
 
 def declared_columns(schema: pa.Schema, where: str = "") -> Mapping[str, Column]:
-    """What numtok may have written of the data, by the representations in its metadata; all else
-    are somebody's own columns.
+    """Return the columns that numtok may have written, by the representations in the metadata. All
+    others are a user's own columns.
     """
     return _declared(schema, where).columns
 
@@ -216,8 +217,8 @@ def check_rows(batch: pa.RecordBatch, where: str = "", first_row: int = 0) -> No
 
 
 def _checks(batch: pa.RecordBatch, declared: _Declared) -> Iterator[tuple[Any, ...]]:
-    """(bool[rows], which are wrong; what is said of one; columns that fill its gaps) of each check,
-    which relies on those before it.
+    """Yield (bool[rows], which are wrong; what is said of one; columns that fill its gaps) of each
+    check, which relies on those before it.
     """
     for needed in ("input_ids", "number_index" if declared.per_number else "number_mask"):
         column(batch, needed)  # is there
@@ -272,5 +273,5 @@ def _checks(batch: pa.RecordBatch, declared: _Declared) -> Iterator[tuple[Any, .
 
 
 def _rows_with(chosen: Mask, edges: Ints) -> Mask:
-    """bool[rows]: which hold one of the chosen values."""
+    """Return bool[rows]: which hold one of the chosen values."""
     return np.asarray(np.diff(memory.offsets_of(chosen)[edges]) > 0)

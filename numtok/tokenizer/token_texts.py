@@ -19,7 +19,7 @@ def is_lossless(config: dict[str, Any]) -> bool:
 
 
 def contents_of(config: dict[str, Any], wanted: Collection[int] | None = None) -> dict[int, bytes]:
-    """The bytes of the tokens of a byte-level tokenizer by id: of all, or those wanted."""
+    """Return the bytes of the tokens of a byte-level tokenizer by id: of all, or those wanted."""
     table = byte_of_character()
     contents = {
         number: bytes(map(table.__getitem__, token))
@@ -30,15 +30,15 @@ def contents_of(config: dict[str, Any], wanted: Collection[int] | None = None) -
 
 
 def beside_others(config: dict[str, Any]) -> dict[int, bytes]:
-    """The bytes that each token of any tokenizer stands for beside others, by id; a character that
-    is cut between tokens in parts.
+    """Return the bytes that each token of any tokenizer stands for beside others, by id; a
+    character that is cut between tokens in parts.
     """
     return contents_of(config) if is_lossless(config) else _contents(config)
 
 
 def token_texts(config: dict[str, Any]) -> list[str]:
-    """By id. Of a character that is cut between tokens, its first part stands for it: for a letter
-    if it is one of two bytes, which most of those are.
+    """Return the text of each token by id. Of a character that is cut between tokens, its first
+    part stands for it: for a letter if it is one of two bytes, which most of those are.
     """
     contents = beside_others(config)
     texts = [""] * (max(contents) + 1)
@@ -48,7 +48,9 @@ def token_texts(config: dict[str, Any]) -> list[str]:
 
 
 def _contents(config: dict[str, Any]) -> dict[int, bytes]:
-    """Those of WordPiece, of SentencePiece, and of words that end in a mark."""
+    """Return the text of each token of WordPiece, of SentencePiece, or of BPE whose words end in a
+    suffix.
+    """
     decoder = config.get("decoder") or {}
     contents = {}
     for token, number in vocabulary_of(config).items():

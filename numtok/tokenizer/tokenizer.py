@@ -45,7 +45,7 @@ from numtok.tokenizer.vocabulary import NumberVocabulary, Spelling, ids_of_one, 
 
 
 class EncodeOptions(TypedDict, total=False):
-    """Of :meth:`Tokenizer.encode_batch`."""
+    """Keyword options of :meth:`Tokenizer.encode_batch`."""
 
     keep_text: bool
     add_special_tokens: bool
@@ -137,7 +137,7 @@ class Tokenizer:
     def from_settings(
         cls, config: dict[str, Any], settings: Mapping[str, Any], engine: str = "auto"
     ) -> Tokenizer:
-        """The inverse of :meth:`saved_settings`, for the tokenizer.json ``config``.
+        """Make a tokenizer of :meth:`saved_settings` and the tokenizer.json ``config``.
 
         The engine is made when it is first needed.
         """
@@ -146,8 +146,8 @@ class Tokenizer:
         return cls(config, numbers, *rules, settings.get("tokens", ()), engine_later=True)
 
     def with_options(self, representations: Sequence[Representation]) -> Tokenizer:
-        """The same tokenizer with other options of the same representations, such as a fitted
-        scale. The tokens stay the same.
+        """Return a copy of the tokenizer whose representations have other options, such as a fitted
+        scale. Its tokens and ids stay the same.
 
         Raises:
             TokenizerError: if these need other tokens.
@@ -203,13 +203,13 @@ class Tokenizer:
         return self.representations[0].stays_text and not self.own_tokens
 
     def saved_settings(self) -> dict[str, Any]:
-        """What ``numtok.json`` holds: all but the tokenizer.json."""
+        """Return the content of ``numtok.json``: all settings but the tokenizer.json."""
         return saving.settings(
             self.representations, self.grammar, self.leading_space, self.own_tokens
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is made on demand."""
+        """Return the state without what is made on demand."""
         kind = type(self)
         made = {k for k, v in vars(kind).items() if isinstance(v, functools.cached_property)}
         return {name: value for name, value in vars(self).items() if name not in made}
@@ -252,7 +252,7 @@ class Tokenizer:
 
     @functools.cached_property
     def vocab_size(self) -> int:
-        """One more than the largest id: the number of rows an embedding needs."""
+        """Number of rows an embedding needs: the largest id plus one."""
         return self._vocabulary.size
 
     @property
@@ -276,12 +276,12 @@ class Tokenizer:
 
     @property
     def engine(self) -> Engine:
-        """What encodes the text between numbers; ``engine.name`` says which it is."""
+        """Engine for the text between numbers; its ``name`` is ``gigatoken`` or ``tokenizers``."""
         return self.engine_for(parse_special=False)
 
     def engine_for(self, parse_special: bool) -> Engine:
-        """Likewise, with or without special tokens in the text parsed; made when it is first
-        needed.
+        """Return the engine that parses special tokens in the text, or the one that does not.
+        Engines are created on first use.
         """
         return self._engines.between(parse_special)
 
@@ -292,7 +292,7 @@ class Tokenizer:
         return self.engine_for(parse_special).is_fast
 
     def source_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids that the source tokenizer alone gives to texts, without special tokens."""
+        """Return the ids that the source tokenizer alone gives to texts, without special tokens."""
         rows = TextRows.of(list(texts))
         encoded = self.engine.encode(rows, Slots.none(len(rows)))
         return [one.tolist() for one in np.split(encoded.ids, encoded.offsets[1:-1])]
@@ -323,11 +323,11 @@ class Tokenizer:
     def __call__(self, text: Texts, **options: Unpack[EncodeOptions]) -> pa.RecordBatch: ...
 
     def __call__(self, text: Any, **options: Unpack[EncodeOptions]) -> Any:
-        """:meth:`encode` for one text, :meth:`encode_batch` for many."""
+        """Call :meth:`encode` for one text, :meth:`encode_batch` for many."""
         return (self.encode if isinstance(text, str) else self.encode_batch)(text, **options)
 
     def encode(self, text: str, **options: Unpack[EncodeOptions]) -> Encoding:
-        """:meth:`encode_batch` for one text, with its options."""
+        """Encode one text, with the options of :meth:`encode_batch`."""
         if not isinstance(text, str):
             raise InputError(
                 f"expected one str, got {type(text).__name__}; encode_batch takes many texts"
@@ -371,7 +371,7 @@ class Tokenizer:
     def encode_with_report(
         self, texts: Texts, threads: int | None = 1, **options: Unpack[EncodeOptions]
     ) -> tuple[pa.RecordBatch, EncodeReport]:
-        """:meth:`encode_batch`, and what became of the numbers."""
+        """Encode texts by :meth:`encode_batch`, and report what became of the numbers."""
         encode = functools.partial(self._encode_rows, **options)
         return encode_parts(encode, TextRows.of(texts), checked(threads))
 
@@ -398,12 +398,12 @@ class Tokenizer:
         return batch, report
 
     def encode_numbers(self, numbers: Numbers) -> NumberTokensInText:
-        """The tokens and the columns of numbers that become tokens."""
+        """Return the tokens and the columns of numbers that become tokens."""
         return number_tokens(numbers, self.representations, self.spelling, self._vocabulary.in_text)
 
     def one_to_symbols(self, written: bytes) -> list[int] | None:
-        """The ids of one number that is surely held, from how it is written alone, without the
-        space before it; None if that is not enough.
+        """Return the ids of one number that is surely held, from how it is written alone, without
+        the space before it; None if that is not enough.
         """
         first, spelling = self.representations[0], self.spelling
         if not isinstance(first, SpelledOut) or spelling is None:
@@ -414,7 +414,7 @@ class Tokenizer:
     def batch_schema(
         self, keep_text: bool = False, add_special_tokens: bool = False, large: bool = False
     ) -> pa.Schema:
-        """The schema of the batches that :meth:`encode_batch` returns."""
+        """Return the schema of the batches that :meth:`encode_batch` returns."""
         options = (keep_text, add_special_tokens, large)
         if options not in self._schemas:
             described = {
@@ -433,8 +433,8 @@ class Tokenizer:
         return {}
 
     def decode(self, encoding: Encoding | TokenIds, numbers: Sequence[Any] | None = None) -> str:
-        """The text of one :class:`Encoding`, or of token ids with the values of their ``[NUM]``
-        tokens in order.
+        """Return the text of one :class:`Encoding`, or of token ids with the values of their
+        ``[NUM]`` tokens in order.
 
         Raises:
             SchemaError: if there are not as many values as number tokens. InputError: for what are
@@ -446,8 +446,8 @@ class Tokenizer:
         return self._decoder.ids(encoding, numbers)
 
     def decode_batch(self, batch: ArrowArray) -> pa.Array:
-        """The texts of a batch (``pyarrow`` or another Arrow library) that this tokenizer encoded;
-        the inverse of :meth:`encode_batch`.
+        """Return the texts of a batch (``pyarrow`` or another Arrow library) that this tokenizer
+        encoded; the inverse of :meth:`encode_batch`.
 
         Raises:
             SchemaError: if the batch comes from another tokenizer, lacks a column, or has rows
@@ -465,8 +465,8 @@ class Tokenizer:
     def numbers_in(
         self, ids: npt.NDArray[np.int32], values: Sequence[Any] | None = None
     ) -> list[tuple[int, int, str]]:
-        """The numbers in ids that a model may have made: (first token, end, text) of each. What
-        cannot be read as a number is left out.
+        """Return the numbers in ids that a model may have made: (first token, end, text) of each.
+        What cannot be read as a number is left out.
 
         Args:
             ids: int32[n]; -1 for what is no token.
@@ -494,7 +494,7 @@ class Tokenizer:
     def read_spelled(
         self, ids: npt.NDArray[np.int32], positions: npt.NDArray[np.int64]
     ) -> pa.LargeStringArray:
-        """The text of the spelled-out numbers that begin at the positions in int32[n] ids; what is
-        no number, as its symbols.
+        """Return the text of the spelled-out numbers that begin at the positions in int32[n] ids;
+        what is no number, as its symbols.
         """
         return self._decoder.read_spelled(ids, positions)

@@ -45,7 +45,7 @@ def train_tokenizer(
     min_frequency: int = 2,
     progress: bool = False,
 ) -> dict[str, Any]:
-    """A tokenizer.json, ready for :meth:`numtok.Tokenizer.from_pretrained` once saved, or for
+    """Train a tokenizer.json, ready for :meth:`numtok.Tokenizer.from_pretrained` once saved, or for
     ``tokenizers.Tokenizer.from_str``.
 
     Args:
@@ -106,7 +106,7 @@ def save_tokenizer(config: dict[str, Any], folder: str | Path, overwrite: bool =
 
 
 def _batches(texts: Iterable[Any]) -> Iterator[Any]:
-    """Arrow arrays as they are; single texts in lists."""
+    """Yield Arrow arrays as they are, single texts in lists."""
     pending: list[str] = []
     for item in texts:
         if isinstance(item, pa.Array | pa.ChunkedArray):
@@ -121,8 +121,8 @@ def _batches(texts: Iterable[Any]) -> Iterator[Any]:
 
 
 def between_numbers(rows: TextRows, grammar: Grammar) -> list[str]:
-    """What is left of the texts without numbers, the one space before each, and other ASCII digits;
-    pieces that are empty are left out.
+    """Return the pieces of the texts between numbers, without the space before a number and without
+    ASCII digits. Empty pieces are left out.
     """
     numbers = scan(rows, grammar)
     first, last = int(rows.offsets[0]), int(rows.offsets[-1])
@@ -140,8 +140,8 @@ def between_numbers(rows: TextRows, grammar: Grammar) -> list[str]:
 
 
 def _compact(config: dict[str, Any]) -> dict[str, Any]:
-    """Merges as ``"a b"``, a third smaller than pairs; no byte-level token contains a space, so
-    nothing is ambiguous.
+    """Write merges as ``"a b"``, a third smaller than pairs; no byte-level token contains a space,
+    so nothing is ambiguous.
     """
     model = config["model"]
     merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]]

@@ -76,14 +76,14 @@ class Spelling(NamedTuple):
         return self.brackets[0] >= 0
 
     def runs(self, own: Set[int]) -> dict[str, list[list[int]]]:
-        """Those of the ids that are numtok's ``own``, as the schema's metadata tell them: ids that
-        follow one another as [first, count].
+        """Return the ids among ``own``, those of numtok, as the schema's metadata hold them:
+        consecutive ids as [first, count].
         """
         return {"plain": _runs(self.ids[np.isin(self.ids, [*own])]), "spaced": _runs(self.spaced)}
 
 
 def first_ids(tokens: Mapping[str, int], spelling: Spelling | None) -> tuple[Ids, Ids]:
-    """The tokens with which numbers begin: without, and with the space before them."""
+    """Return the tokens with which numbers begin: without, and with the space before them."""
     if spelling is not None and not spelling.bracketed:
         return spelling.ids[spelling.first.start : spelling.first.stop], spelling.spaced
     plain, spaced = (
@@ -93,8 +93,8 @@ def first_ids(tokens: Mapping[str, int], spelling: Spelling | None) -> tuple[Ids
 
 
 def token_ids(spelled: Spelled, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
-    """(flat ids without space, with space, offsets) of spelled-out numbers; the forms differ in
-    each number's first id.
+    """Return (flat ids without space, with space, offsets) of spelled-out numbers; the forms differ
+    in each number's first id.
     """
     if not spelling.bracketed:
         flat = spelling.ids[spelled.symbols]
@@ -115,7 +115,7 @@ def token_ids(spelled: Spelled, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
 
 
 def ids_of_one(symbols: Symbols, spelling: Spelling) -> list[int]:
-    """The ids, without space, of one number."""
+    """Return the ids, without space, of one number."""
     ids: list[int] = spelling.ids[symbols].tolist()
     plain, _, end = spelling.brackets
     return [plain, *ids, end] if spelling.bracketed else ids
@@ -124,8 +124,8 @@ def ids_of_one(symbols: Symbols, spelling: Spelling) -> list[int]:
 def symbol_stream(
     representation: Representation, spelled: Spelled | None, positions: Ints, length: int
 ) -> tuple[str, npt.NDArray[Any]] | None:
-    """The column with one value per token, (name, [length]), where the tokens of the numbers begin
-    at the positions: 0 but at symbols; None if the representation has none.
+    """Return the column with one value per token, (name, [length]), where the tokens of the numbers
+    begin at the positions: 0 but at symbols; None if the representation has none.
     """
     if not isinstance(representation, SpelledOut) or spelled is None or spelled.stream is None:
         return None
@@ -137,14 +137,14 @@ def symbol_stream(
 
 
 def _symbol_places(spelled: Spelled, positions: Ints) -> Ints:
-    """int64[symbols]: the place of each, where those of the numbers begin at the positions."""
+    """Return int64[symbols]: the place of each, where those of the numbers begin at the positions."""
     begins = positions - spelled.offsets[:-1]
     return np.asarray(np.repeat(begins, np.diff(spelled.offsets)) + np.arange(len(spelled.symbols)))
 
 
 def read_symbols(ids: Ids, positions: Ints, spelling: Spelling) -> Spelled:
-    """The inverse of :func:`token_ids`: the symbols at each position, up to the first token that
-    does not belong to the number.
+    """Read the symbols at each position, up to the first token that does not belong to the number:
+    the inverse of :func:`token_ids`.
     """
     # a model may give any id; the table ends here
     beyond = int(max(spelling.ids.max(initial=-1), spelling.spaced.max(initial=-1))) + 1
@@ -163,7 +163,9 @@ def read_symbols(ids: Ids, positions: Ints, spelling: Spelling) -> Spelled:
 
 
 def number_stops(ids: Ids, positions: Ints, spelling: Spelling | None) -> Ints:
-    """Where each number's tokens end: after its one token, or after its symbols and ``[/NUM]``."""
+    """Return where each number's tokens end: after its one token, or after its symbols and
+    ``[/NUM]``.
+    """
     if spelling is None:
         return positions + 1
     stops = positions + spelling.bracketed + np.diff(read_symbols(ids, positions, spelling).offsets)
@@ -173,8 +175,8 @@ def number_stops(ids: Ids, positions: Ints, spelling: Spelling | None) -> Ints:
 
 
 def _runs(ids: Ids) -> list[list[int]]:
-    """Ids that follow one another, as [first, count] each; tens of thousands are one run, unless
-    they were added in several turns.
+    """Return ids that follow one another as [first, count] each; tens of thousands are one run,
+    unless they were added in several turns.
     """
     starts = np.flatnonzero(np.diff(ids, prepend=-2) != 1)
     runs: list[list[int]] = np.stack([ids[starts], np.diff(starts, append=len(ids))], 1).tolist()
@@ -183,7 +185,7 @@ def _runs(ids: Ids) -> list[list[int]]:
 
 @allocating_kernel
 def _read_symbols(ids, starts, symbol_of, most, first, last):  # type: ignore[no-untyped-def]
-    """Two passes: sizes, then symbols.
+    """Read symbols in two passes: sizes, then symbols.
 
     A symbol from ``first`` up to ``last`` begins the next number.
     """
@@ -208,7 +210,9 @@ def _read_symbols(ids, starts, symbol_of, most, first, last):  # type: ignore[no
 
 @allocating_kernel
 def _read_longest(symbols, starts, limits, following, ends):  # type: ignore[no-untyped-def]
-    """The longest number that begins at each start, before its limit; where none does, all symbols."""
+    """Read the longest number that begins at each start, before its limit; where none does, all
+    symbols.
+    """
     offsets = np.zeros(starts.size + 1, np.int64)
     for i in range(starts.size):
         at, state, stop = starts[i], 0, starts[i]
@@ -230,7 +234,7 @@ def _read_longest(symbols, starts, limits, following, ends):  # type: ignore[no-
 
 @dataclass(frozen=True, eq=False)
 class NumberVocabulary:
-    """See the module."""
+    """A tokenizer.json with the tokens of numbers added, and the ids of these tokens."""
 
     config: dict[str, Any]  # the tokenizer.json with the number tokens added, as a dict
     tokens: dict[str, int]  # the id of every token that numtok uses for numbers
@@ -267,7 +271,9 @@ class NumberVocabulary:
         return _size(self.config)
 
     def described(self) -> dict[str, Any]:
-        """As the schema's metadata tell it: the ids of number tokens, and of symbols in runs."""
+        """Return the entries of the schema's metadata: the ids of number tokens, and of symbols as
+        runs.
+        """
         symbols = {number for one, number in self.tokens.items() if OWN_SYMBOL.fullmatch(one)}
         tokens = {one: number for one, number in self.tokens.items() if number not in symbols}
         told: dict[str, Any] = {"tokens": tokens, "vocab_size": self.size}

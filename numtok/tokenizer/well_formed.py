@@ -45,7 +45,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class NumberRules:
-    """See the module."""
+    """Automaton of the tokens that a model may write next, so that its numbers are well formed."""
 
     column: Ints  # int64[ids + 1], the column of each token; that of ids beyond stands last
     after: Ints  # int64[states, columns], the state after a token
@@ -60,14 +60,14 @@ class NumberRules:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> NumberRules | None:
-        """Those of a tokenizer; None where anything may follow."""
+        """Return the rules of a tokenizer; None where every token may follow every other."""
         return _rules_of(tokenizer)
 
     def allowed(
         self, ids: Ints, width: int, longest: int = LONGEST, max_length: Any = None
     ) -> Mask:
-        """bool[rows, width]: which tokens may follow int64[rows, seq] ids. A token beyond those of
-        the tokenizer is text.
+        """Return bool[rows, width]: which tokens may follow int64[rows, seq] ids. A token beyond
+        those of the tokenizer is text.
 
         Args:
             ids: the prompt, padded or not, and what was written.
@@ -92,8 +92,8 @@ class NumberRules:
         return rows[:, columns]
 
     def step(self, state: Ints, ids: Ints) -> tuple[Ints, Mask, Mask]:
-        """(the states after one more token each, which tokens begin a number, and which belong to
-        one), of int64[rows] states, 0 at first, and ids.
+        """Return (the states after one more token each, which tokens begin a number, and which
+        belong to one), of int64[rows] states, 0 at first, and ids.
         """
         column = self.column[np.minimum(ids, len(self.column) - 1)]
         after, goes_on = self.after[state, column], self.goes_on[state, column]
@@ -106,7 +106,7 @@ class NumberRules:
         return np.where(self.allowed_next, 1 + self.to_text[self.after], FAR + 1)
 
     def _state(self, columns: Ints) -> tuple[Ints, Ints]:
-        """(state, how many tokens of its number are there), int64[rows] each."""
+        """Return (state, how many tokens of its number are there), int64[rows] each."""
         seq = columns.shape[1]
         places = np.arange(seq)
         start = np.where(self.settles[columns], places, 0).max(-1, initial=0)  # (rows,)
@@ -162,7 +162,7 @@ def numbers_touch(tokenizer: Tokenizer) -> bool:
 
 
 def _in_brackets(inside: Continuation) -> Continuation:
-    """Of numbers with two symbols more around them."""
+    """Return the automaton of numbers between two further symbols, the brackets."""
     states, symbols = inside.following.shape
     opening, closing, end = symbols, symbols + 1, states + 1
     following = np.full((states + 2, symbols + 2), NEVER, np.int16)
@@ -261,7 +261,7 @@ class _TextRules:
         self.known: dict[tuple[int, ...], int] = {(OTHER_TEXT,): 0}
 
     def _holds_number(self, tokenizer: Tokenizer, texts: Sequence[str]) -> Mask:
-        """bool[states, kinds]: whether a number begins within such a text after each state."""
+        """Return bool[states, kinds]: whether a number begins within such a text after each state."""
         held = np.zeros((self.outside, self.kinds), np.bool_)
         _, examples = np.unique(self.text.which, return_index=True)
         begins = [
@@ -275,7 +275,7 @@ class _TextRules:
         return held
 
     def rules(self) -> NumberRules:
-        """A table of all states that can be reached."""
+        """Build the table of all states that can be reached."""
         # symbols that nothing tells apart
         alike = np.concatenate([self.inside.following, self.like[None]])
         _, symbols, which = np.unique(alike, axis=1, return_index=True, return_inverse=True)
@@ -301,8 +301,9 @@ class _TextRules:
     def _step(
         self, readings: tuple[int, ...], column: int, order: list[tuple[int, ...]]
     ) -> tuple[int, bool, bool, bool]:
-        """(the state after a token, whether it may follow, whether it goes on with the number that
-        began first, and whether it cannot be text then); new states are added to ``order``.
+        """Return (the state after a token, whether it may follow, whether it goes on with the
+        number that began first, and whether it cannot be text then); new states are added to
+        ``order``.
         """
         numbers: list[int] = []
         texts: list[int] = []
@@ -328,6 +329,6 @@ class _TextRules:
         return self.known[made], bool(found), goes_on, goes_on and not texts
 
     def _onward(self, state: int, symbol: int) -> int:
-        """The reading after a symbol of a number in this state of ``inside``, or NEVER."""
+        """Return the reading after a symbol of a number in this state of ``inside``, or NEVER."""
         following = int(self.inside.following[state, symbol])
         return NEVER if following == NEVER else self.outside + following

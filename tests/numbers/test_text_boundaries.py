@@ -82,28 +82,6 @@ def test_numbers_beside_text_are_read(name, pieces, which):
     assert spans <= {(number.start, number.stop) for number in extract(text, grammar)}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "5kg or 5 kg, 10x6, (5), [1,2,3], 10-20, 3/4, $5. 7% 8",
-        "-5, 1920x1080x3 and wait...5 F.2 B2B x_3 v1.2 5e, 2.5em; 6.k",
-        "2020年5月 é(4) -x-3 a-5 5:30 {4}-{5} 2**3 5--3",
-        r"3\cdot2 \pm0.5 \approx11 $US160 -$A7 \le3 $29$",
-    ],
-)
-def test_what_texts_have_beside_numbers_may_stand(text):
-    grammar, state, at = Grammar(), OTHER_TEXT, 0
-    read = extract(text, grammar)
-    assert len(read) >= 5
-    for number in read:
-        found = around(grammar, [text[at : number.start]])
-        assert found.allowed[state, 0], text[: number.start]
-        state, at = found.after[state, 0], number.stop
-        assert may_begin(grammar).digit[state], (text[: number.start], STATES[state])
-        state = NUMBER
-    assert around(grammar, [text[at:]]).allowed[state, 0]
-
-
 def test_signs_and_marks_that_are_not_of_the_number_may_stand_before_it():
     """With magnitudes, where the sign stays in the text; and in grammars without them."""
     sign, point = STATES.index("-"), STATES.index(".")
@@ -129,14 +107,6 @@ def test_signs_and_marks_that_are_not_of_the_number_may_stand_before_it():
 def test_what_a_number_may_begin_with_hangs_on_the_text_before_it(before, digit, mark, sign):
     state = around(Grammar(), [before]).after[OTHER_TEXT, 0]
     assert [one[state] for one in may_begin(Grammar())] == [digit, mark, sign]
-
-
-def test_a_space_between_numbers_may_group_them():
-    """In Europe: 2 544 would be one number. Two spaces, or a comma and a space, keep them apart."""
-    for grammar, alone in ((Grammar(), True), (Grammar.european(), False)):
-        found = around(grammar, [" ", "  ", "; "])
-        after = found.after[NUMBER, found.which]
-        assert may_begin(grammar).digit[after].tolist() == [alone, True, True]
 
 
 def test_beside_a_users_pattern_everything_may_stand():

@@ -2,9 +2,10 @@
 
 import doctest
 import importlib
+import shutil
 
 import pytest
-from places import ROOT
+from places import ROOT, SAMPLE
 
 MODULES = sorted(
     path.relative_to(ROOT).with_suffix("")
@@ -15,9 +16,11 @@ MODULES = sorted(
 
 
 @pytest.mark.parametrize("module", MODULES, ids=str)
-def test_examples_in_docstrings(module):
+def test_examples_in_docstrings(module, tmp_path, monkeypatch):
     if module.parts[0] == "numtok_torch":
         pytest.importorskip("torch")
+    shutil.copy(SAMPLE, tmp_path / "sample.jsonl")
+    monkeypatch.chdir(tmp_path)
     name = ".".join(module.parts).removesuffix(".__init__")
     found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert found.attempted and not found.failed

@@ -6,6 +6,7 @@ import ast
 import functools
 import graphlib
 
+import docstrings
 import pytest
 from places import ROOT
 
@@ -158,3 +159,9 @@ def test_one_module_imports_tokenizers():
 def test_each_module_says_what_it_holds_and_is_short_enough_to_read(module):
     text = MODULES[module].read_text("utf-8")
     assert ast.get_docstring(ast.parse(text)) and text.count("\n") <= LINES
+
+
+def test_docstrings_say_what_a_thing_does_or_is(capsys):
+    assert docstrings.main() == 0, capsys.readouterr().out
+    source = 'class A:\n    """As b."""\n    def f():\n        """Seek."""\n    def g():\n        """Of c\nd."""'
+    assert list(docstrings.refused_in(source)) == [(1, "As b."), (5, "Of c")]

@@ -80,29 +80,6 @@ def test_what_passes_is_one_number_and_encodes_to_the_same(grammar, data):
     check_continuation(PlaceValue(), GRAMMARS[grammar], data)
 
 
-@pytest.mark.parametrize("order", ["msd", "lsd"])
-def test_what_is_no_number_does_not_pass(order):
-    """What the texts of few characters above do not have."""
-    rules = PlaceValue(order=order).continuation(Grammar())
-
-    def passes(text):
-        return accepts(rules, [PlaceValue.alphabet.index(one) for one in text])
-
-    wrong = ["", "-", "--1", "1-", "1e5.5", "1e5e5", "1_234", "1e1234"]
-    wrong += ["321,.4", "1234,5"] if order == "lsd" else ["1,23", "1234,567"]
-    assert not [text for text in wrong if passes(text)]
-    if order == "lsd":
-        assert all(map(passes, ("654,321", "-56.4", "5.", "65.432,1e-7")))
-
-
-def test_points_that_separate_are_at_most_two():
-    """192.168.100.200 is an address, and 0.123 no 123."""
-    rules = PlaceValue().continuation(Grammar.european())
-    texts = ["1,234,567.5", "192,168,100,200", "0,123", "12,345"]
-    passing = [accepts(rules, map(PlaceValue.alphabet.index, text)) for text in texts]
-    assert passing == [True, False, False, True]
-
-
 @pytest.mark.parametrize(
     ("digits", "good", "bad"),
     [

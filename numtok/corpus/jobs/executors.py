@@ -261,7 +261,7 @@ def _not_started(address: str, error: Exception) -> JobError:
 
 @contextlib.contextmanager
 def _connected(address: str) -> Iterator[Any]:
-    """Ray, connected to the cluster; a program that is connected already stays so."""
+    """Connect Ray to the cluster, and yield it; a program that is connected already stays so."""
     try:
         ray = importlib.import_module("ray")
     except ImportError as error:

@@ -41,6 +41,12 @@ def finish_job(output: str | Path, *, check: bool = False) -> Summary:
 
     Raises:
         JobError: if shards are missing or damaged, or another run is at work.
+
+    Example:
+        >>> import numtok
+        >>> _ = numtok.encode_files("sample.jsonl", "folder/", shards=2)
+        >>> numtok.finish_job("folder/").shards_done
+        2
     """
     folder, plan = _job_in(output)
     with run_lock(folder):
@@ -166,7 +172,7 @@ def summarize(folder: Folder, plan: Plan, receipts: Sequence[Receipt]) -> Summar
 
 @dataclass(frozen=True)
 class JobStatus:
-    """How far a job is.
+    """Progress of a job: its shards, and those that are done.
 
     Attributes:
         shards: how many there are.
@@ -184,6 +190,12 @@ def job_status(output: str | Path) -> JobStatus:
 
     Raises:
         JobError: if the folder holds no job.
+
+    Example:
+        >>> import numtok
+        >>> _ = numtok.encode_files("sample.jsonl", "shards/", shards=2)
+        >>> numtok.job_status("shards/")
+        JobStatus(shards=2, finished=True, done=[0, 1])
     """
     folder, plan = _job_in(output)
     names = set(folder.names(OWN))

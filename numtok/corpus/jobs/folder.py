@@ -55,7 +55,7 @@ class Folder:
         return storage.join(self.path, name)
 
     def refuse_links(self, *names: str) -> None:
-        """JobError if one of the files or folders is a link."""
+        """Raise JobError if one of the files or folders is a link."""
         for path in map(self.file, names):
             if not self.remote and os.path.islink(path):
                 raise _strange(path)
@@ -168,7 +168,7 @@ def _strange(path: str, why: str = "") -> JobError:
 
 
 def digest(content: Any) -> str:
-    """SHA-256 of JSON-ready content, written in one form."""
+    """Return the SHA-256 of JSON-ready content, written in one form."""
     return hashlib.sha256(
         json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
     ).hexdigest()

@@ -105,7 +105,7 @@ class Plan:
     format: Literal[3] = 3
 
     def __post_init__(self) -> None:
-        """ValueError for options that no call of numtok has."""
+        """Raise ValueError for options that no call of numtok has."""
         try:
             self.settings()
             self.numbers()
@@ -351,7 +351,9 @@ def _reader(request: Request) -> Reader:
 
 
 def check_tiling(plan: Plan) -> None:
-    """JobError unless the parts of each input follow one another from its first byte to its last."""
+    """Raise JobError unless the parts of each input follow one another from its first byte to its
+    last.
+    """
     parts: dict[str, list[Part]] = defaultdict(list)
     for shard in plan.shards:
         for part in shard.parts:

@@ -29,7 +29,7 @@ _NOT_PLANNED = ("workers", "overwrite", "on_error")
 
 
 class Sharding(NamedTuple):
-    """How a corpus is cut, and whose share this is."""
+    """Options that say how a corpus is cut into shards, and which of them this run encodes."""
 
     shards: int | None = None  # how many there should be
     shard_size: int | None = None  # or how many bytes of input in each

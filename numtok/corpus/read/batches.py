@@ -1,5 +1,5 @@
-"""What the readers hand out, ``TextBatch``, and what they share: picking the text column, checking
-it, and cutting columns into batches of about ``batch_bytes`` without copying.
+"""Batches of texts that the readers return, ``TextBatch``, and the code they share: picking the
+text column, checking it, and cutting columns into batches of about ``batch_bytes`` without copying.
 """
 
 from __future__ import annotations
@@ -106,10 +106,10 @@ def joined(batches: Sequence[TextBatch]) -> TextBatch:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What to read and how: see :class:`numtok.corpus.settings.EncodeOptions`. A row without the text
-    column, or with null in it, is a null document; ``"skip"`` also leaves out what lies after
-    damage. Without ``kept_types`` a JSON column has the type that its first rows suggest, which may
-    differ from file to file.
+    """Options of reading, explained in :class:`numtok.corpus.settings.EncodeOptions`. A row without
+    the text column, or with null in it, is a null document; ``"skip"`` also leaves out what lies
+    after damage. Without ``kept_types`` a JSON column has the type that its first rows suggest,
+    which may differ from file to file.
     """
 
     text_column: str | None = None
@@ -263,7 +263,7 @@ def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | No
 
 
 def _same(left: pa.Array, right: pa.Array) -> bool:
-    """Equal, not-a-number being equal to itself."""
+    """Whether two values are equal, not-a-number being equal to itself."""
     if not pa.types.is_floating(left.type):
         return bool(left.equals(right))
     import pyarrow.compute as pc
@@ -353,7 +353,7 @@ def _decoded_type(kind: pa.DataType) -> pa.DataType | None:
 
 
 def _decoded_bytes(column: pa.Array) -> npt.NDArray[np.int64]:
-    """int64[rows]: the bytes of the values that each row refers to."""
+    """Return int64[rows]: the bytes of the values that each row refers to."""
     values = column.values if is_list(column.type) else column
     lengths = np.append(_value_lengths(values.dictionary), 0)  # at least one, where all are null
     each = lengths[values.indices.fill_null(0).to_numpy(zero_copy_only=False)]
@@ -368,7 +368,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def _value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:
-    """int64[n]: the bytes of each value; 0 for values that are short anyway."""
+    """Return int64[n]: the bytes of each value; 0 for values that are short anyway."""
     if not is_bytes(values.type):
         return np.zeros(len(values), np.int64)
     if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
@@ -392,7 +392,7 @@ def too_long(what: str, longest: int, source: Source, line: int | None = None) -
 
 
 def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
-    """Slices of at most about ``batch_bytes`` of text; a longer document stays whole."""
+    """Yield slices of at most about ``batch_bytes`` of text. A longer document stays whole."""
     rows = len(batch.texts)
     if rows <= 1 or batch.texts.nbytes <= 2 * batch_bytes:
         yield batch

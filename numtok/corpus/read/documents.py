@@ -86,7 +86,7 @@ def group_sizes(source: Source) -> list[int]:
 
 
 def rows_before(source: Source) -> int:
-    """Rows of the file in front of the part: blank lines are none of JSON lines."""
+    """Count the rows of the file in front of the part. Blank lines are no rows of JSON lines."""
     if not source.start:
         return 0
     if FORMATS[source.format].cut == "row groups":

@@ -67,7 +67,7 @@ def _refuse_twice(sources: Sequence[Source]) -> None:
 
 
 def _identity(path: str) -> object:
-    """Equal for two names of one file."""
+    """Return a key that is equal for two names of one file."""
     if path == "-" or is_url(path):
         return path
     status = os.stat(path)

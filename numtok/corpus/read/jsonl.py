@@ -81,8 +81,8 @@ class Columns:
     def arrays(
         self, rows: Sequence[list[Any]]
     ) -> tuple[pa.Array, dict[str, pa.Array], Cells | None]:
-        """Rows as Arrow columns: the texts, the kept ones by name, and where the columns of a
-        template stand in the texts.
+        """Return rows as Arrow columns: the texts, the kept columns by name, and where the columns
+        of a template stand in the texts.
         """
         texts, *kept = zip(*rows, strict=True) if rows else [()] * (1 + len(self.kept))
         columns = {

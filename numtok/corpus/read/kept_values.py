@@ -110,7 +110,7 @@ class _NoFields(Exception):
 
 
 def _plain(value: Any) -> Any:
-    """Numbers that no column can hold as zero; their row will be refused when it is read."""
+    """Replace numbers that no column can hold by zero; their row will be refused when it is read."""
     if isinstance(value, list):
         return [_plain(inner) for inner in value]
     if isinstance(value, dict):

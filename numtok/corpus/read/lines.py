@@ -47,8 +47,8 @@ class Block:
 
 
 def read_blocks(stream: ByteStream, size: int, longest: int = LONGEST_ROW) -> Iterator[Block]:
-    """Blocks of about ``size`` bytes, longer only for a longer line; a byte order mark at the start
-    is left out. ``InputError`` at a line longer than ``longest`` bytes.
+    """Yield blocks of about ``size`` bytes, longer only for a longer line. A byte order mark at the
+    start is left out. ``InputError`` at a line longer than ``longest`` bytes.
     """
     # of a line that is not complete yet; joined once, so that a long line costs linear time
     waiting: list[bytes] = []
@@ -78,7 +78,7 @@ def read_blocks(stream: ByteStream, size: int, longest: int = LONGEST_ROW) -> It
 
 
 class BadRow(Exception):
-    """One row that cannot be used; says why, and where in the line if known."""
+    """A row cannot be used; says why, and where in the line if known."""
 
     def __init__(self, reason: str, column: int | None = None) -> None:
         super().__init__(reason)
@@ -147,7 +147,7 @@ def not_utf8(error: UnicodeDecodeError, offset: int, source: Source, line: int) 
 
 
 def read_text(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
-    """Documents of a text file: its lines without their ``\\n`` or ``\\r\\n``, or
+    """Yield the documents of a text file: its lines without their ``\\n`` or ``\\r\\n``, or
     (``text_unit="file"``) the whole of it.
     """
     if options.keep_columns or options.text_column is not None or options.template is not None:

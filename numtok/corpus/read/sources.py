@@ -1,5 +1,5 @@
-"""One input and its bytes: ``Source`` says what it is, ``ByteStream`` gives its decompressed bytes.
-Every failure to open, read or decompress is an ``InputError`` that names the file.
+"""Inputs and their bytes: ``Source`` describes an input, ``ByteStream`` returns its decompressed
+bytes. Every failure to open, read or decompress is an ``InputError`` that names the file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _INPUT = 1 << 18  # stored bytes that are given to a decompressor at once
 
 @dataclass(frozen=True)
 class Source:
-    """One input, or a part of one."""
+    """An input, or a part of one."""
 
     path: str  # or a URL; ``-`` is standard input
     format: str

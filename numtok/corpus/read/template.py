@@ -44,7 +44,8 @@ class Cells(NamedTuple):
     def column_of(
         self, document: npt.NDArray[np.integer[Any]], stop: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """int64[n]: in which of the k spans n numbers end; -1 for text that the template has itself.
+        """Return int64[n]: in which of the k spans n numbers end; -1 for text that the template has
+        itself.
 
         ``document``, ``stop``: the rows of the numbers, and where they end there.
         """
@@ -91,9 +92,9 @@ class Cells(NamedTuple):
 
 
 class Template:
-    """How a row becomes a text: ``columns`` in braces, which are doubled where they are meant, with
-    ``\\n`` and ``\\t`` for a line break and a tab; or ``row``, which needs none, a line
-    ``column: value`` for each value. InputError if it names no column, or a brace is alone.
+    """A template that makes a text of a row: ``columns`` in braces, literal braces doubled, with
+    ``\\n`` and ``\\t`` for a line break and a tab; or ``row``, a line ``column: value`` for each
+    value. InputError if the template names no column, or a brace is alone.
     """
 
     def __init__(self, text: str) -> None:

@@ -1,3 +1,4 @@
-"""What is written: ``sinks`` has the table of output formats, ``encoded`` the files that appear when
-they are whole, and standard output; ``streams`` has the formats of other people's trainers.
+"""Writers of encoded files: ``sinks`` has the table of output formats, ``encoded`` the files that
+appear when they are whole, and standard output; ``streams`` has the formats of other people's
+trainers.
 """

@@ -83,7 +83,9 @@ class BatchWriter:
 
     @contextlib.contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """Refusals of the system as ``OutputError``, and the file in those of the sink."""
+        """Turn refusals of the system into ``OutputError``, and name the file in errors of the
+        sink.
+        """
         try:
             yield
         except BrokenPipeError:
@@ -103,7 +105,9 @@ class BatchWriter:
 
 
 class _Counted(io.RawIOBase):
-    """What a sink writes to: all bytes or an error, counted; closing is for ``open_writer``."""
+    """A file that a sink writes to: it writes all bytes or raises an error, and counts them.
+    ``open_writer`` closes it.
+    """
 
     def __init__(self, file: BinaryIO, to_stdout: bool) -> None:
         self._file, self.bytes_written = file, 0

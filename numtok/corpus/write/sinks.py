@@ -35,7 +35,7 @@ _INFINITE = {float("inf"): "1e999", float("-inf"): "-1e999"}  # which read back 
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """How to write."""
+    """Options of writing."""
 
     compression: str = "zstd"
     row_group_bytes: int = ROW_GROUP_BYTES  # about how much Arrow data makes a row group of Parquet
