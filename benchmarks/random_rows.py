@@ -9,11 +9,9 @@ is open, or of one that is opened with an empty cache.
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -54,22 +52,11 @@ def run(corpus: Corpus) -> Section:
 
     datasets.disable_progress_bars()
     section.notes.append(f"datasets {version('datasets')}")
-    with tempfile.TemporaryDirectory() as name, kept_in(Path(name) / "kept"):
+    with tempfile.TemporaryDirectory() as name:
+        datasets.config.HF_DATASETS_CACHE = str(Path(name, "kept"))
         for case, (representation, column) in CASES.items():
             measure(case, representation, column, corpus, Path(name), section)
     return section
-
-
-@contextmanager
-def kept_in(folder: Path) -> Iterator[None]:
-    """Keep rows there, whatever the user has set."""
-    before = os.environ.get("NUMTOK_CACHE")
-    os.environ["NUMTOK_CACHE"] = str(folder)
-    try:
-        yield
-    finally:
-        os.environ.pop("NUMTOK_CACHE")
-        os.environ.update({} if before is None else {"NUMTOK_CACHE": before})
 
 
 def measure(

@@ -24,6 +24,7 @@ if (
 ):
     os.environ["NUMTOK_CACHE"] = tempfile.mkdtemp(prefix="numtok-tests-")
     atexit.register(shutil.rmtree, os.environ["NUMTOK_CACHE"], ignore_errors=True)
+os.environ.setdefault("HF_DATASETS_CACHE", os.path.join(os.environ["NUMTOK_CACHE"], "datasets"))
 # what is compiled is good for the next run too, as long as its source is the same
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "compiled"))
 # two processes share two cores, and torch would take both for each

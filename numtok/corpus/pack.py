@@ -73,7 +73,7 @@ class PackedRows(FileRows):
     null comes the token ``end``, unless its frame ends with it already.
     """
 
-    def __init__(self, encoded: pa.Schema, length: int, mode: str, end: int) -> None:
+    def __init__(self, encoded: pa.Schema, length: int, mode: str, end: int | None) -> None:
         super().__init__(encoded)
         metadata = read_metadata(encoded)
         before, after = metadata["frame"]
