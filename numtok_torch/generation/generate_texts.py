@@ -39,7 +39,7 @@ from numtok_torch.generation.estimate import Estimate, options_of_samples
 from numtok_torch.generation.state import TextStream, Writing, encoded, encoded_alone, writer
 from numtok_torch.generation.well_formed import NumberLogitsProcessor, numtok_tokenizer
 from numtok_torch.model.backbone import (
-    OWN_MASKS,
+    UNSUPPORTED,
     ModelError,
     check_own_tokenizer,
     check_rows,
@@ -157,7 +157,7 @@ def _checked(
             " model.module"
         )
     can = is_pretrained(model.transformer) and model.transformer.can_generate()
-    can = can and model.transformer.config.model_type not in OWN_MASKS
+    can = can and model.transformer.config.model_type not in UNSUPPORTED
     if not can or not (model.causal or model.decodes):
         raise ModelError(
             f"{type(model.transformer).__name__} cannot generate text; wrap a Hugging Face model"

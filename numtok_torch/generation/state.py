@@ -270,29 +270,20 @@ def encoded_alone(model: NumberModel, prompt: dict[str, Tensor], number: int) ->
 
 
 def writer(model: NumberModel, writing: Writing) -> Any:
-    """A copy of the backbone, sharing all modules, that can ``generate`` with numbers."""
-    copied = copy.copy(model.transformer)
-    copied.__dict__.pop("forward", None)  # what accelerate puts there; the backbone keeps it
-    kind: Any = type(model.transformer)
-    copied.__class__ = _writer_class(kind)
-    copied.__dict__["_writing"] = writing
+    """Return a copy of the backbone, sharing all modules, whose ``generate`` puts numbers in: its
+    ``forward`` is that of ``writing``, which sees all ids before each step.
+    """
+    backbone: Any = model.transformer
+
+    @functools.wraps(backbone.forward)  # generate reads the signatures
+    def forward(input_ids: Tensor | None = None, **inputs: Any) -> Any:
+        return writing.forward(inputs.pop("decoder_input_ids", input_ids), **inputs)
+
+    @functools.wraps(backbone.prepare_inputs_for_generation)
+    def prepare_inputs(input_ids: Tensor, *arguments: Any, **inputs: Any) -> Any:
+        writing.see(input_ids)
+        return backbone.prepare_inputs_for_generation(input_ids, *arguments, **inputs)
+
+    copied = copy.copy(backbone)
+    copied.__dict__ |= {"forward": forward, "prepare_inputs_for_generation": prepare_inputs}
     return copied
-
-
-@functools.lru_cache(maxsize=32)
-def _writer_class(base: Any) -> Any:
-    """A class like ``base`` whose instances see numbers."""
-
-    class Writer(base):  # type: ignore[misc]
-        @functools.wraps(base.forward)  # generate reads the signature
-        def forward(self, input_ids: Tensor | None = None, **kwargs: Any) -> Any:
-            return self._writing.forward(kwargs.pop("decoder_input_ids", input_ids), **kwargs)
-
-        def prepare_inputs_for_generation(
-            self, input_ids: Tensor, *args: Any, **kwargs: Any
-        ) -> Any:
-            self._writing.see(input_ids)
-            return super().prepare_inputs_for_generation(input_ids, *args, **kwargs)
-
-    Writer.__name__ = base.__name__  # generate takes the kind of cache by it, of Mamba and MiniMax
-    return Writer

@@ -21,7 +21,7 @@ SAMPLED = 4096  # word vectors whose length is looked at
 # kinds of peft that lie in layers, and change nothing else
 ADAPTERS = ("LORA", "IA3", "LOHA", "LOKR", "OFT", "TRAINABLE_TOKENS")
 # which see all, or as their config says, and write with tokens of their own after the text
-OWN_MASKS = ("xlnet", "xlm", "flaubert")
+UNSUPPORTED = ("xlnet", "xlm", "flaubert")
 
 
 class ModelError(NumtokError, ValueError):
@@ -101,6 +101,14 @@ def check_backbone(backbone: Any) -> None:
     if "inputs_embeds" not in parameters_of(backbone):
         raise ModelError(
             f"{name}.forward takes no inputs_embeds, so numbers cannot be put into its word vectors"
+        )
+    text = backbone.config.get_text_config() if is_pretrained(backbone) else None
+    if getattr(text, "hidden_size_per_layer_input", 0) or "hash_moe" in (
+        getattr(text, "mlp_layer_types", None) or ()
+    ):
+        raise ModelError(
+            f"{name} is not supported: its layers look up the ids of tokens too, beside their word"
+            " vectors; take another model"
         )
     if name.startswith("Reformer"):
         raise ModelError(
@@ -202,7 +210,7 @@ def _is_causal_kind(backbone: Any) -> bool | None:
     if has_decoder(backbone) or getattr(config, "is_causal", None) is False:
         # the encoder sees all, and the decoder is given labels that are shifted already
         return False
-    if kind in OWN_MASKS:
+    if kind in UNSUPPORTED:
         return bool(getattr(config, "causal", False))
     if generates and kind in masked and getattr(config, "is_decoder", None) is False:
         raise ModelError(
@@ -233,14 +241,6 @@ def check_sizes(backbone: Any, embedding: Any, head: Any) -> None:
             f"the head was made for d_model={head.d_model}, the backbone's hidden states have"
             f" {hidden}"
         )
-
-
-def inner_models(backbone: Any) -> list[nn.Module]:
-    """What may lie in front of its head. Those that run end with the same hidden states: OPT's runs
-    the decoder inside it, Llama 4's has no name but ``model``.
-    """
-    inner: Any = (backbone.base_model, getattr(backbone, "model", None), backbone.get_decoder())
-    return [part for part in inner if part is not backbone and is_pretrained(part)]
 
 
 def rows_of(backbone: Any) -> int:
@@ -330,9 +330,8 @@ def freeze_trunk(backbone: Any) -> None:
     """No gradient but for what lies after the trunk: the word head, whose weights are untied from
     the frozen word vectors. ModelError if there is no word head after the trunk.
     """
-    layer = output_layer(backbone)
-    trunk = next(iter(inner_models(backbone)), None) if is_pretrained(backbone) else None
-    if layer is None or trunk is None:
+    layer, trunk = output_layer(backbone), getattr(backbone, "base_model", backbone)
+    if layer is None or trunk is backbone:
         raise ModelError(
             f"{type(backbone).__name__} has no word head to train behind a frozen trunk; take a"
             " ...ForMaskedLM or ...ForCausalLM"

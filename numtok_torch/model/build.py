@@ -66,6 +66,8 @@ def chosen_collator(model: Any, schema: Any, tokenizer: Any) -> NumberCollator:
     options: dict[str, Any] = {"objective": "causal" if model.causal else "masked"}
     if model.task is not None or output_layer(model.transformer) is None:
         options["objective"] = None
+    if model.task == "texts" and model.causal:
+        options["padding_side"] = "left"  # by its last token it classifies a text
     if options["objective"] == "masked":
         options["mask_token_id"] = _mask_token(tokenizer)
     return NumberCollator.from_schema(schema, pad_token_id=padding or 0, **options)

@@ -4,24 +4,21 @@ row are for it, and which of them see each other.
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from numtok_torch.embeddings.base import readable
 from numtok_torch.model.backbone import (
     ModelError,
     classification,
     has_decoder,
-    inner_models,
     is_causal,
     is_pretrained,
     output_layer,
     parameters_of,
-    word_embedding,
 )
 
 
@@ -33,73 +30,52 @@ def run_backbone(
     inputs: dict[str, Any],
     decoding: bool,
 ) -> tuple[Any, Tensor, Tensor | None]:
-    """The backbone's own output (None for a plain module), hidden states (batch, seq, d_hidden), of
-    a decoder if there is one, and logits (batch, seq, vocab) if it has any; for ``input_ids``
-    (batch, seq) with the word ``vectors`` (batch, seq, d). ``decoding``: both are those of the
-    decoder, which is all that runs.
+    """Return the backbone's own output (None for a plain module), hidden states (batch, seq,
+    d_hidden), of a decoder if there is one, and logits (batch, seq, vocab) if it has any; for
+    ``input_ids`` (batch, seq) with the word ``vectors`` (batch, seq, d). ``decoding``: both are
+    those of the decoder, which is all that runs.
     """
     inputs = _placed(backbone, causal, input_ids, vectors, inputs)
     if not is_pretrained(backbone):
         hidden: Tensor = backbone(inputs_embeds=vectors, **inputs)
         layer = output_layer(backbone)
         return None, hidden, None if layer is None else layer(hidden)
-    states: list[Tensor] = []
+    if classification(backbone) == "texts" and is_causal(backbone):
+        _check_padding(backbone, input_ids)
+    inputs["decoder_inputs_embeds" if decoding else "inputs_embeds"] = vectors
+    output = backbone(**{**inputs, "output_hidden_states": True, "return_dict": True})
+    return output, _last_hidden_state(backbone, output), getattr(output, "logits", None)
 
-    def keep(output: Any) -> None:
-        states.append(output if isinstance(output, Tensor) else output[0])
 
-    # not output_hidden_states: it keeps those of all layers, and not in every model normalised
-    with _hooked(inner_models(backbone), keep), contextlib.ExitStack() as hooks:
-        if _reads_ids(backbone):
-            _check_padding(backbone, input_ids)
-            hooks.enter_context(_hooked([word_embedding(backbone)], lambda looked_up: vectors))
-            inputs["input_ids"] = input_ids
-        else:
-            inputs["decoder_inputs_embeds" if decoding else "inputs_embeds"] = vectors
-        output = backbone(**{**inputs, "return_dict": True})
+def _last_hidden_state(backbone: Any, output: Any) -> Tensor:
     last: Tensor | None = getattr(output, "last_hidden_state", None)
-    return output, states[-1] if last is None else last, getattr(output, "logits", None)
-
-
-def _reads_ids(backbone: Any) -> bool:
-    """Whether it needs the ids beside the vectors, which then take the place of those that it looks
-    up: to find where a text ends that it classifies; to look them up in each layer, as Gemma 3n and
-    4 do; or to choose experts by them.
-    """
-    text = backbone.config.get_text_config()
-    return (
-        classification(backbone) is not None
-        or bool(getattr(text, "hidden_size_per_layer_input", 0))
-        or "hash_moe" in (getattr(text, "mlp_layer_types", None) or ())
-    )
+    if last is not None:
+        return last
+    states = getattr(output, "decoder_hidden_states" if has_decoder(backbone) else "hidden_states")
+    if not states:
+        raise ModelError(
+            f"{type(backbone).__name__} gives no hidden states with output_hidden_states=True, from"
+            " which numbers are read; take another model"
+        )
+    hidden: Tensor = states[-1]
+    return hidden
 
 
 def _check_padding(backbone: Any, input_ids: Tensor) -> None:
-    """Refuse a batch of texts whose ends a causal classifier cannot find."""
-    if len(input_ids) == 1 or backbone.config.pad_token_id is not None:
-        return
-    if classification(backbone) == "texts" and is_causal(backbone):
+    """Refuse texts that do not end where a causal classifier, which is given vectors, takes the end
+    to be.
+    """
+    name, padding = type(backbone).__name__, backbone.config.pad_token_id
+    if padding is None and len(input_ids) > 1:
         raise ModelError(
-            f"{type(backbone).__name__} finds the end of a text by its padding, and has no"
-            " pad_token_id; set backbone.config.pad_token_id to the collator's"
+            f"{name} finds the end of a text by its padding, and has no pad_token_id; set"
+            " backbone.config.pad_token_id to the collator's"
         )
-
-
-@contextlib.contextmanager
-def _hooked(modules: list[nn.Module], hook: Callable[[Any], Any]) -> Iterator[None]:
-    """Show ``hook`` what the modules give in this thread; what it returns takes its place."""
-    # a graph that is compiled is one thread's, and cannot trace the question whose
-    thread = None if torch.compiler.is_compiling() else threading.get_ident()
-
-    def show(module: nn.Module, arguments: Any, output: Any) -> Any:
-        return hook(output) if thread is None or thread == threading.get_ident() else None
-
-    handles = [module.register_forward_hook(show) for module in modules]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+    if padding is not None and readable(input_ids) and bool((input_ids[:, -1] == padding).any()):
+        raise ModelError(
+            f"{name} classifies a text by its last token, and here that is padding; pad on the"
+            " left, with NumberCollator(..., padding_side='left')"
+        )
 
 
 def _placed(

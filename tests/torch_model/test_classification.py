@@ -38,6 +38,8 @@ def test_texts(kind, left, right):
     """
     if kind in ("bert", "roberta") and left:
         return  # the stock models do not take padding on the left into account
+    if kind in ("gpt2", "llama") and right:
+        return  # refused: see below
     given = tiny.padded(tiny.batch(labels=False), left, right)
     stock = backbone(kind, num_labels=3)
     made = NumberModel(copy.deepcopy(stock), tiny.embedding("fone")).eval()
@@ -113,7 +115,9 @@ def test_trainer(kind, tmp_path):
         answers = np.asarray(found.predictions).argmax(-1)
         return {"right": float((answers == found.label_ids).mean())}
 
-    collator = NumberCollator(tiny.PAD, objective=None)
+    collator = NumberCollator(
+        tiny.PAD, objective=None, padding_side="right" if kind == "bert" else "left"
+    )
     data = {"train_dataset": rows, "eval_dataset": rows, "data_collator": collator}
     trainer = transformers.Trainer(made, arguments, **data, compute_metrics=right)
     trainer.train()
@@ -141,6 +145,9 @@ def test_what_is_refused(name, expected):
 
 
 def test_the_end_of_a_text_is_found_by_its_padding():
+    made = NumberModel(backbone("llama", num_labels=3), None)
+    with pytest.raises(ModelError, match=r"pad on the left.*padding_side='left'"):
+        made(**tiny.padded(tiny.batch(labels=False), 0, 2) | {"labels": CLASSES})
     nameless = NumberModel(backbone("gpt2", num_labels=2), tiny.embedding("fone"))
     nameless.config.pad_token_id = None
     with pytest.raises(ModelError, match="has no pad_token_id"):
