@@ -30,6 +30,8 @@ from numtok_torch.embeddings.fone_rows import start_as_fone
 from numtok_torch.embeddings.log_fourier import LogFourierEmbedding
 from numtok_torch.embeddings.place_values import PlaceValueEmbedding
 from numtok_torch.embeddings.xval import XValEmbedding
+from numtok_torch.export.onnx import to_onnx
+from numtok_torch.export.xval_gpt2 import XVAL_MASKING, xval_gpt2
 from numtok_torch.generation.estimate import Estimate
 from numtok_torch.generation.generate_texts import Generated, generate
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
@@ -51,8 +53,6 @@ from numtok_torch.model.model import NumberModel
 from numtok_torch.model.number_rows import add_number_rows
 from numtok_torch.model.objective import NumberModelOutput
 from numtok_torch.model.seq2seq import Seq2SeqNumberCollator
-from numtok_torch.model.xval_gpt2 import XVAL_MASKING, xval_gpt2
-from numtok_torch.onnx import to_onnx
 
 __all__ = [
     "XVAL_MASKING",

@@ -1,4 +1,4 @@
-"""The ten tasks of ``numtok_torch.tasks``, which are those of BitTokens, at the lowest level.
+"""The ten tasks of ``numtok.score.tasks``, which are those of BitTokens, at the lowest level.
 
 One model for each representation learns all tasks at once. No set of numbers that is asked about
 stands in the training, in any order or task, with any signs, or with all of them ten times as
@@ -26,8 +26,8 @@ from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
 from benchmarks.evidence.plots import dots, learning_curves, shown
 from benchmarks.evidence.store import Result, Settings, Store
+from numtok.score.tasks import TASKS, Tasks, is_right
 from numtok_torch import NumberModel
-from numtok_torch.tasks import TASKS, Tasks, is_right
 
 NAME = "numeracy"
 GUESSES = "guesses"

@@ -1,6 +1,6 @@
 """``python -m benchmarks.evidence tasks``: questions of arithmetic as JSON lines, for any model.
 
-Out: ``{"task", "level", "prompt", "answer"}`` a line, of those tasks of ``numtok_torch.tasks`` whose
+Out: ``{"task", "level", "prompt", "answer"}`` a line, of those tasks of ``numtok.score.tasks`` whose
     answer is one number, so that ``numtok score --target answer`` reads the model's answers.
 """
 
@@ -10,9 +10,9 @@ import json
 from collections.abc import Sequence
 from typing import TextIO
 
-from numtok_torch.tasks import TASKS, Tasks
+from numtok.score.tasks import TASKS, Tasks
 
-NOT_A_NUMBER = ("sort", "interval")  # are judged by numtok_torch.tasks.is_right
+NOT_A_NUMBER = ("sort", "interval")  # are judged by numtok.score.tasks.is_right
 ONE_NUMBER = tuple(task for task in TASKS if task not in NOT_A_NUMBER)
 
 

@@ -24,7 +24,6 @@ from numtok_torch.embeddings.base import NumberEmbedding, NumberLayer, option_na
 from numtok_torch.heads.base import NumberHead
 from numtok_torch.model import adapters, delta
 from numtok_torch.model.backbone import ModelError, is_pretrained, unwrapped
-from numtok_torch.model.xval_gpt2 import xval_class
 
 Model = TypeVar("Model", bound=nn.Module)
 FORMAT_VERSION = 1
@@ -54,6 +53,7 @@ FOR_TRANSFORMERS = {
     "transformers_weights": "numtok reads them: pip install 'numtok[torch]', then"
     " transformers.AutoModel.from_pretrained(folder, trust_remote_code=True)",
 }
+MADE_HERE: dict[str, Callable[[], Any]] = {}  # classes that transformers has not, by their names
 FLAGS = ("number_weight", "token_weight", "number_loss_per", "causal", "freeze_backbone")
 # Of a backbone's config: what would make transformers fetch or run code from elsewhere, and what is
 # not the model's.
@@ -331,7 +331,7 @@ def class_and_config(described: Mapping[str, Any]) -> tuple[Any, Any]:
     import transformers
 
     name = described["class"]
-    kind: Any = xval_class() if name == "XValGPT2" else getattr(transformers, name, None)
+    kind: Any = MADE_HERE[name]() if name in MADE_HERE else getattr(transformers, name, None)
     if not isinstance(kind, type) or not issubclass(kind, transformers.PreTrainedModel):
         raise ModelError(
             f"transformers {transformers.__version__} has no model {name!r}; make one and give it:"

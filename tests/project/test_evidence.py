@@ -36,7 +36,7 @@ from benchmarks.evidence.experiments import EXPERIMENTS
 from benchmarks.evidence.expressions import ANSWERS, BEYOND, GAP, LARGEST, expressions
 from benchmarks.evidence.fone_lengths import sums
 from benchmarks.evidence.store import Store, reported
-from numtok_torch import tasks
+from numtok.score import tasks
 
 # names, and the picture that compares them
 SHOWN = re.compile(r"!\[[^]]*?: ([^]]*)\]\(images/([^)]*)\)")

@@ -20,7 +20,7 @@ LINES = 500
 ROOMS = {
     "numtok": ["errors", "storage", "arrays", "numbers", "score", "representations", "engines",
                "tokenizer", "statistics", "corpus", "hf", "testing"],
-    "numtok_torch": ["data", "embeddings", "heads", "model", "generation", "metrics"],
+    "numtok_torch": ["data", "embeddings", "heads", "model", "generation", "export", "metrics"],
 }  # fmt: skip
 MODULES = {}  # paths by dotted names
 for package, folder in PACKAGES.items():

@@ -13,7 +13,8 @@ import transformers
 from torch_models import same
 
 from numtok_torch import ModelError, NumberModel, xval_gpt2
-from numtok_torch.auto import PreTrainedNumberModel, fitting
+from numtok_torch.auto import PreTrainedNumberModel
+from numtok_torch.export.auto import fitting
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:fan_in_fan_out is set:UserWarning"),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok.errors import InputError
-from numtok_torch.tasks import TASKS, Tasks, is_right
+from numtok.score.tasks import TASKS, Tasks, is_right
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 

@@ -14,6 +14,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from numtok_torch.model.backbone import ModelError
+from numtok_torch.model.saving import MADE_HERE
 
 # Options of NumberCollator. Section B.4: "Changing the masking probability to 10% or 30% (default
 # is 20%)"; section 2.1: "if the token being masked is a [NUM] token, we replace the corresponding
@@ -68,6 +69,9 @@ def xval_class() -> Any:
                     module.is_causal = config.is_causal  # type: ignore[assignment,unused-ignore]
 
     return XValGPT2
+
+
+MADE_HERE["XValGPT2"] = xval_class
 
 
 def xval_gpt2(
