@@ -25,7 +25,7 @@ from numtok_torch.model import saving
 from numtok_torch.model.backbone import ModelError, is_pretrained, output_layer
 from numtok_torch.model.delta import base_of
 from numtok_torch.model.model import NumberModel
-from numtok_torch.model.streams import pop_streams
+from numtok_torch.model.objective import pop_streams
 
 try:
     from transformers import GenerationMixin, PreTrainedModel, TextGenerationPipeline

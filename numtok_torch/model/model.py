@@ -39,19 +39,22 @@ from numtok_torch.model.build import (
     identity_for,
     make_room,
 )
-from numtok_torch.model.finite import check_finite
 from numtok_torch.model.objective import (
+    LABELS,
+    LABELS_MASK,
     NumberModelOutput,
     Step,
+    check_finite,
     check_logits,
+    name_streams,
     number_targets,
     numbers_to_predict,
     placed,
+    pop_streams,
     predictable,
     token_loss,
 )
 from numtok_torch.model.run import check_positions, room, run_backbone
-from numtok_torch.model.streams import LABELS, LABELS_MASK, name_streams, pop_streams
 
 # what evaluation loops need not collect
 NOT_GATHERED = ("past_key_values", "hidden", "token_loss", "number_loss")
@@ -258,7 +261,7 @@ class NumberModel(nn.Module):
             kwargs: ``number_mask``, True at each number's first token, and the streams of the
                 representations by the names of their columns
                 (:func:`numtok.representations.streams`); the signature names them all
-                (:mod:`numtok_torch.model.streams`). Also ``number_labels_mask`` and ``S_labels``
+                (:mod:`numtok_torch.model.objective`). Also ``number_labels_mask`` and ``S_labels``
                 for a stream S, and what a Trainer adds
                 (:class:`numtok_torch.model.objective.Step`). Everything else goes to the backbone.
 
@@ -279,9 +282,10 @@ class NumberModel(nn.Module):
             reads = self.embedding is not None or self.head is not None
             ids, written = seq2seq.decoder_side(self.transformer, streams, reads)
             inputs["decoder_inputs_embeds"] = self.embed(ids, written, decoder=True)
-        output, hidden, logits = self.run(input_ids, streams, **inputs)
-        targets = seq2seq.targets_of(streams) if self.decodes else streams
-        result = self._output(output, hidden, logits, targets, step)
+        vectors = self.embed(input_ids, streams)  # (batch, seq, d_model)
+        output, hidden, logits = self._run(input_ids, vectors, False, inputs)  # (batch, seq, ...)
+        numbers = seq2seq.targets_of(streams) if self.decodes else streams
+        result = self._losses(output, hidden, logits, numbers, step)
         check_finite(self, result, streams, self.embedding.streams if self.embedding else ())
         return result
 
@@ -310,8 +314,13 @@ class NumberModel(nn.Module):
         runs.
         """
         decoding = self.decodes and inputs.get("encoder_outputs") is not None
-        self._check_width(input_ids, inputs, decoding)
         vectors = self.embed(input_ids, streams, decoding)
+        return self._run(input_ids, vectors, decoding, inputs)
+
+    def _run(
+        self, input_ids: Tensor, vectors: Tensor, decoding: bool, inputs: dict[str, Any]
+    ) -> tuple[Any, Tensor, Tensor | None]:
+        self._check_width(input_ids, inputs, decoding)
         backbone = self.transformer
         return run_backbone(backbone, self.causal, input_ids, vectors, inputs, decoding)
 
@@ -340,7 +349,7 @@ class NumberModel(nn.Module):
         where = numbers_to_predict(batch, self.causal)
         return 0 if self.head is None or where is None else int(where.sum())
 
-    def _output(
+    def _losses(
         self,
         output: Any,
         hidden: Tensor,

@@ -1,4 +1,11 @@
-"""What a number model is trained on: which hidden state predicts which number, and the two losses.
+"""What a number model is trained on: the streams that it takes, which hidden state predicts which
+number, and the two losses.
+
+**Streams** are all that the representations declare, so that a new one needs no edit. A Trainer
+drops the columns of a data set that the signature of ``forward`` does not name, before the collator
+sees them. So the signature names every stream, and ``number_index``, without which the collator
+cannot tell whose the values in the rows of a file are. It names no ``S_labels``: the Trainer would
+ask for all of them when it evaluates.
 
 **Which hidden state predicts which number.** Causal: the one before the number, so hidden state t -
 1 is held to the number at t, as logits are to labels. Else: the one at the number. Where
@@ -11,11 +18,17 @@ is nothing before, or padding, or another text in the same line (a token at posi
 with gradients of 0 for every parameter, so that data parallel training does not wait for them.
 Where a step has several batches, each gives its share of the mean over all (:class:`Step`). A
 Trainer of transformers counts tokens only: ``number_loss_per="token"`` divides numbers by them too.
+
+**Losses that are not finite** are errors, before they make a model one of NaN. On an accelerator the
+host waits for the losses, as a Trainer does for its log. Infinite *gradients* are no error: under
+float16 a ``GradScaler`` expects them. In a graph that ``torch.compile`` makes nothing is checked;
+compile the backbone rather than the whole model to keep this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +36,61 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import SchemaError
-from numtok.representations.columns import NUMBER_MASK
+from numtok.representations import streams as declared_streams
+from numtok.representations.columns import NUMBER_INDEX, NUMBER_MASK, SEQ_LENGTHS
 from numtok_torch.data.masking import IGNORED
+from numtok_torch.embeddings.base import readable
+from numtok_torch.embeddings.xval import FAR_BEYOND, WAY_OUT
 from numtok_torch.heads.base import NumberHead
 from numtok_torch.model.backbone import ModelError
-from numtok_torch.model.streams import LABELS, LABELS_MASK
+
+LABELS, LABELS_MASK = "_labels", "number_labels_mask"
+# which the collator needs
+_OF_FILES = {NUMBER_INDEX.name: "number", SEQ_LENGTHS.name: "piece of a document"}
+LOSSES = ("token_loss", "number_loss", "loss")
+
+
+def name_streams(forward: Callable[..., Any]) -> None:
+    """Name the streams there are by now in the signature of ``forward``."""
+    *own, rest = inspect.signature(inspect.unwrap(forward)).parameters.values()
+    kind = inspect.Parameter.KEYWORD_ONLY
+    named = [
+        inspect.Parameter(name, kind, default=None, annotation="Tensor | None")
+        for name in (NUMBER_MASK.name, *declared_streams(), *_OF_FILES)
+    ]
+    own = [parameter for parameter in own if parameter.kind is not kind]  # named before
+    forward.__signature__ = inspect.Signature([*own, *named, rest])  # type: ignore[attr-defined]  # what inspect looks for
+
+
+def pop_streams(kwargs: dict[str, Any]) -> dict[str, Tensor | None]:
+    """Take the streams, and the labels of streams, out of the arguments. ModelError for rows of a
+    file that nobody made a batch of.
+    """
+    for name, counted in _OF_FILES.items():
+        if kwargs.pop(name, None) is not None:
+            raise ModelError(
+                f"{name} is a column of a file, which has one value per {counted}; batch its rows"
+                " with NumberCollator"
+            )
+    known = {NUMBER_MASK.name, LABELS_MASK, *declared_streams()}
+    taken = [name for name in kwargs if name in known or name.endswith(LABELS)]
+    return {name: kwargs.pop(name) for name in taken}
+
+
+def fills() -> dict[str, float]:
+    """What stands in each stream where it has nothing to say."""
+    declared = {name: forms[0].fill for name, forms in declared_streams().items()}
+    return {NUMBER_MASK.name: NUMBER_MASK.fill, **declared}
+
+
+def filled(stream: Tensor, fill: float) -> Tensor:
+    """One column of the filler, (batch, 1, ...), like the stream (batch, seq, ...)."""
+    return stream.new_full((len(stream), 1, *stream.shape[2:]), fill)
+
+
+def shifted(stream: Tensor, fill: float) -> Tensor:
+    """A stream (batch, seq, ...) one place to the right, with the filler in front."""
+    return torch.cat([filled(stream, fill), stream], 1)[:, : stream.shape[1]]
 
 
 @dataclass(frozen=True)
@@ -187,3 +250,61 @@ def placed(where: Tensor, values: Tensor) -> Tensor:
     """Values (n,) at the n places of ``where``, bool (batch, seq), NaN elsewhere: float64."""
     empty = torch.full(where.shape, torch.nan, dtype=torch.float64, device=where.device)
     return empty.masked_scatter(where, values.to(torch.float64))
+
+
+def check_finite(
+    model: nn.Module, output: Mapping[str, Any], streams: Mapping[str, Tensor], reads: Sequence[str]
+) -> None:
+    """Refuse an output with a loss that is not finite, or a number that is not in a stream that the
+    layers read: ModelError names the first cause that shows, and what to do. Without a loss nothing
+    is checked.
+    """
+    losses = {name: output[name].detach() for name in LOSSES if output.get(name) is not None}
+    if not losses or not all(readable(one) for one in losses.values()):
+        return
+    inputs = {name: streams[name].detach() for name in reads if name in streams}
+    inputs = {name: stream for name, stream in inputs.items() if stream.is_floating_point()}
+    if (mask := streams.get(NUMBER_MASK.name)) is not None:
+        inputs = {name: one[mask.to(torch.bool)] for name, one in inputs.items()}  # (numbers, ...)
+    device = next(iter(losses.values())).device
+    each = [torch.isfinite(one).all().to(device) for one in (*losses.values(), *inputs.values())]
+    if bool(torch.stack(each).all()):
+        return
+    findings = [f"{name} is {float(one):g}" for name, one in losses.items() if not one.isfinite()]
+    wrong = {name: n for name, one in inputs.items() if (n := int((~one.isfinite()).sum()))}
+    findings += [f"{name} is not finite at {n} places" for name, n in wrong.items()]
+    causes = _causes(model, inputs, bool(wrong), output.get("logits"))
+    raise ModelError(f"{', '.join(findings)}: {'; '.join(causes)}")
+
+
+def _causes(
+    model: nn.Module, inputs: Mapping[str, Tensor], wrong: bool, logits: Tensor | None
+) -> list[str]:
+    """What may have made the losses so, and the way out; ``wrong``: one of the inputs is."""
+    if wrong:
+        return [
+            "such numbers cannot be trained on; encode the text again, numtok leaves as text what a"
+            " representation cannot hold"
+        ]
+    causes, scaled = [], inputs.get("number_scaled", torch.zeros(0))
+    if scaled.numel() and (largest := float(scaled.abs().max())) > FAR_BEYOND:
+        causes.append(
+            f"number_scaled reaches {largest:.3g}, and xVal is made for values within about 5:"
+            f" {WAY_OUT}"
+        )
+    parameters = dict(model.named_parameters())
+    if lost := [name for name, one in parameters.items() if not torch.isfinite(one).all()]:
+        causes.append(
+            f"{len(lost)} of {len(parameters)} parameters are not finite, {lost[0]} for one, so an"
+            " earlier step went wrong: go back to a checkpoint, and train with a lower learning"
+            " rate, clipped gradients, or bfloat16 in place of float16"
+        )
+    elif not causes and logits is not None and not torch.isfinite(logits).all():
+        causes.append(
+            "the logits are not finite although all parameters are: the backbone overflows in"
+            f" {logits.dtype}; train it in a wider one"
+        )
+    return causes or [
+        "the targets are too far from what the model predicts: scale them, or lower the learning"
+        " rate"
+    ]

@@ -22,7 +22,7 @@ from numtok.representations.columns import NUMBER_MASK
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.masking import IGNORED
 from numtok_torch.model.backbone import ModelError
-from numtok_torch.model.streams import LABELS, LABELS_MASK, filled, fills, shifted
+from numtok_torch.model.objective import LABELS, LABELS_MASK, filled, fills, shifted
 
 
 @dataclass
