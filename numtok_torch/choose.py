@@ -65,8 +65,8 @@ MORE: dict[str, Sequence[Any]] = {
 
 
 def named(part: str, name: Any) -> Any:
-    """The class of an ``"embedding"`` or a ``"head"`` by its own name. RepresentationError if there
-    is none.
+    """Return the class of an ``"embedding"`` or a ``"head"`` by its own name. RepresentationError
+    if there is none.
     """
     kinds = [layer_of(one, part) for one in REPRESENTATIONS]
     known = {kind.name: kind for kind in (*kinds, *MORE[part]) if kind is not None}
@@ -76,7 +76,7 @@ def named(part: str, name: Any) -> Any:
 
 
 def embedding_from_config(config: dict[str, Any], d_model: int) -> NumberEmbedding:
-    """The inverse of :meth:`NumberEmbedding.config`; parameters start anew.
+    """Make an embedding from its :meth:`NumberEmbedding.config`; its parameters start anew.
 
     Raises:
         RepresentationError: for an unknown name or option.
@@ -88,7 +88,7 @@ def embedding_from_config(config: dict[str, Any], d_model: int) -> NumberEmbeddi
 
 
 def head_from_config(config: dict[str, Any], d_model: int) -> NumberHead:
-    """The inverse of :meth:`NumberHead.config`; parameters start anew.
+    """Make a head from its :meth:`NumberHead.config`; its parameters start anew.
 
     Raises:
         RepresentationError: for an unknown name or option.
@@ -98,8 +98,8 @@ def head_from_config(config: dict[str, Any], d_model: int) -> NumberHead:
 
 
 def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> NumberEmbedding:
-    """The layer for a file that numtok wrote: one for each of its representations, and their sum if
-    there are several.
+    """Make the embedding for a file that numtok wrote: one for each of its representations, and
+    their sum if there are several.
 
     Args:
         schema: with numtok's metadata; dense or compact.
@@ -140,7 +140,7 @@ def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> Nu
 def head_from_schema(
     schema: pa.Schema, d_model: int, head: str | None = None, **options: Any
 ) -> NumberHead:
-    """The head for a file that numtok wrote.
+    """Make the head for a file that numtok wrote.
 
     Args:
         schema: with numtok's metadata; dense or compact.
@@ -190,7 +190,7 @@ def _representations(schema: pa.Schema) -> list[Representation]:
 
 
 def _embedding_of(representation: Representation) -> type[NumberEmbedding]:
-    """The layer that reads a representation's columns; RepresentationError without one."""
+    """Return the layer that reads a representation's columns; RepresentationError without one."""
     kind: type[NumberEmbedding] | None = layer_of(representation.name, "embedding")
     if kind is None:
         raise RepresentationError(

@@ -49,8 +49,8 @@ _CONTEXT = decimal.Context(prec=40, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN
 
 
 def exact_match(predictions: Any, references: Any) -> float:
-    """The share of predictions that are the reference, without tolerance: 1/n · Σ [p_i = r_i]. FoNE
-    (Zhou et al. 2025) calls it number accuracy.
+    """Return the share of predictions that are the reference, without tolerance: 1/n · Σ [p_i =
+    r_i]. FoNE (Zhou et al. 2025) calls it number accuracy.
 
     Exact values are compared, so that ``1.50``, ``1.5``, ``15e-1`` and ``+1.5`` are one, and
     ``1,234`` is 1234; minus zero is zero. (The published code accepts a difference below
@@ -61,8 +61,8 @@ def exact_match(predictions: Any, references: Any) -> float:
 
 
 def digit_accuracy(predictions: Any, references: Any) -> float:
-    """The share of digits that are right, aligned at the decimal point: the mean over pairs of
-    1/|P| · Σ_{k in P} [digit_k(p) = digit_k(r)].
+    """Return the share of digits that are right, aligned at the decimal point: the mean over pairs
+    of 1/|P| · Σ_{k in P} [digit_k(p) = digit_k(r)].
 
     P, of one pair, are the powers of ten from the first digit of either number (at least the units)
     down to the last that the reference is written with (at most the units), and those below it
@@ -82,21 +82,23 @@ def digit_accuracy(predictions: Any, references: Any) -> float:
 
 
 def share_unparseable(predictions: Any) -> float:
-    """The share of predictions that are not one finite number: 1 - 1/n · Σ [p_i is a number]."""
+    """Return the share of predictions that are not one finite number: 1 - 1/n · Σ [p_i is a
+    number].
+    """
     predicted = _decimals(predictions, "predictions")
     _something(len(predicted))
     return float(np.mean([one is None for one in predicted]))
 
 
 def mean_absolute_error(predictions: Any, references: Any, invalid: str = "error") -> float:
-    """1/n · Σ |p_i - r_i|, in units of the values; infinite beyond the range of float64."""
+    """Return 1/n · Σ |p_i - r_i|, in units of the values; infinite beyond the range of float64."""
     difference = np.abs(_differences(*_values(predictions, references, invalid)))
     return float(np.sum(difference / len(difference)))  # a sum of all would overflow sooner
 
 
 def log_error(predictions: Any, references: Any, invalid: str = "error") -> float:
-    """1/n · Σ |log10 |p_i| - log10 |r_i||, in decades: 1 is off by a factor of ten. Signs do not
-    count.
+    """Return 1/n · Σ |log10 |p_i| - log10 |r_i||, in decades: 1 is off by a factor of ten. Signs do
+    not count.
 
     Two zeros differ by 0, zero and another number by infinity. Values beyond the range of float64
     have their true logarithm. The log-MAE of Berg-Kirkpatrick and Spokoyny (2020), section 5.
@@ -105,8 +107,8 @@ def log_error(predictions: Any, references: Any, invalid: str = "error") -> floa
 
 
 def median_log_error(predictions: Any, references: Any, invalid: str = "error") -> float:
-    """The median in place of the mean of :func:`log_error`, which one zero does not make infinite:
-    half of the predictions are off by no more decades than this.
+    """Return the median in place of the mean of :func:`log_error`, which one zero does not make
+    infinite: half of the predictions are off by no more decades than this.
     """
     return float(np.median(_log_errors(predictions, references, invalid)))
 
@@ -119,8 +121,8 @@ def _log_errors(predictions: Any, references: Any, invalid: str) -> list[float]:
 
 
 def r_squared(predictions: Any, references: Any, invalid: str = "error") -> float:
-    """The coefficient of determination, 1 - Σ (r_i - p_i)² / Σ (r_i - r̄)²; nan if all references
-    are equal (Draper and Smith 1998, section 1.3).
+    """Return the coefficient of determination, 1 - Σ (r_i - p_i)² / Σ (r_i - r̄)²; nan if all
+    references are equal (Draper and Smith 1998, section 1.3).
     """
     predicted, expected = _values(predictions, references, invalid)
     spread = _differences(expected, expected[:1] * len(expected))
@@ -141,7 +143,7 @@ def r_squared(predictions: Any, references: Any, invalid: str = "error") -> floa
 
 
 def number_metrics(evaluated: Any) -> dict[str, float]:
-    """How near a head's numbers are to the right ones, for a Trainer: ``Trainer(...,
+    """Measure how near a head's numbers are to the right ones, for a Trainer: ``Trainer(...,
     compute_metrics=number_metrics, preprocess_logits_for_metrics=numbers_only)``.
 
     Args:
@@ -168,9 +170,9 @@ def number_metrics(evaluated: Any) -> dict[str, float]:
 
 
 def numbers_only(outputs: Any, labels: Any) -> torch.Tensor:
-    """What :func:`number_metrics` needs of the outputs of a NumberModel, for a Trainer to collect
-    in place of all logits: (batch, seq, 3), the number predicted, the right one, and 1 where there
-    is a number.
+    """Reduce the outputs of a NumberModel to what :func:`number_metrics` needs, for a Trainer to
+    collect in place of all logits: (batch, seq, 3), the number predicted, the right one, and 1
+    where there is a number.
     """
     if not isinstance(outputs, tuple | list) or len(outputs) < 2:
         raise InputError("the model predicts no numbers: give it a head, and rows with numbers")
@@ -180,9 +182,9 @@ def numbers_only(outputs: Any, labels: Any) -> torch.Tensor:
 
 
 def _decimals(values: Any, name: str) -> list[Decimal | None]:
-    """Texts, ints, floats, ``Decimal``, a numpy array or a tensor, as exact decimals; None for what
-    is not one finite number. InputError if they are neither texts nor numbers, or have more than
-    one axis.
+    """Convert texts, ints, floats, ``Decimal``, a numpy array or a tensor, as exact decimals; None
+    for what is not one finite number. InputError if they are neither texts nor numbers, or have
+    more than one axis.
     """
     if isinstance(values, str | bytes):
         raise InputError(f"{name} is a single text; give a list of them")
@@ -224,7 +226,7 @@ def _text(value: Any, name: str, number: int) -> str:
 
 
 def _read(predictions: Any, references: Any) -> tuple[list[Decimal | None], list[Decimal]]:
-    """Both as decimals; every reference is one."""
+    """Return both as decimals; every reference is one."""
     predicted, expected = _equally_long(
         _decimals(predictions, "predictions"), _decimals(references, "references")
     )
@@ -236,7 +238,7 @@ def _read(predictions: Any, references: Any) -> tuple[list[Decimal | None], list
 
 
 def _values(predictions: Any, references: Any, invalid: str) -> tuple[list[Decimal], list[Decimal]]:
-    """Both as decimals, without the pairs that are left out."""
+    """Return both as decimals, without the pairs that are left out."""
     if invalid not in ("error", "skip"):
         raise InputError(f"invalid={invalid!r} is unknown; use 'error' or 'skip'")
     predicted, expected = _read(predictions, references)
@@ -267,7 +269,7 @@ def _something(count: int) -> None:
 
 
 def _digits(value: Decimal) -> tuple[dict[int, int], int, int]:
-    """({power of ten: digit, if not 0}, the first digit's power, the last one's)."""
+    """Return ({power of ten: digit, if not 0}, the first digit's power, the last one's)."""
     _, written, power = value.as_tuple()
     assert isinstance(power, int)  # it is finite
     digits = {power + place: digit for place, digit in enumerate(reversed(written)) if digit}
@@ -288,13 +290,15 @@ def _same_digits(prediction: Decimal, reference: Decimal) -> float:
 
 
 def _differences(minuends: Sequence[Decimal], subtrahends: Sequence[Decimal]) -> Floats:
-    """float64[n], rounded once; infinite beyond the range."""
+    """Return the differences, float64[n], rounded once; infinite beyond the range."""
     pairs = zip(minuends, subtrahends, strict=True)
     return np.array([float(_CONTEXT.subtract(a, b)) for a, b in pairs], np.float64)
 
 
 def _log10(value: Decimal) -> float:
-    """Of the magnitude: -inf for zero, finite for every other, however large."""
+    """Return the logarithm of the magnitude: -inf for zero, finite for every other value, however
+    large.
+    """
     if not value:
         return -math.inf
     leading = _CONTEXT.scaleb(_CONTEXT.plus(value), -value.adjusted())  # from 1 to 10

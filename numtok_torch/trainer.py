@@ -98,7 +98,7 @@ class NumberTrainer(Trainer):
     def get_batch_samples(
         self, epoch_iterator: Iterator[Any], num_batches: int, device: torch.device
     ) -> tuple[list[Any], Any]:
-        """The batches of a step. Each gets the count of numbers in all of them."""
+        """Return the batches of a step, each with the count of numbers in all of them."""
         batches, tokens = super().get_batch_samples(epoch_iterator, num_batches, device)
         if self.numbers.task is not None:
             return batches, tokens
@@ -134,7 +134,7 @@ class NumberTrainer(Trainer):
         return_outputs: bool = False,
         num_items_in_batch: Any = None,
     ) -> Any:
-        """That of the model, with smoothed labels."""
+        """Return the model's loss, with smoothed labels."""
         smoothing = {"smoothing": self.smoothing} if self.smoothing else {}
         given = {**inputs, **smoothing}
         loss, outputs = super().compute_loss(model, given, True, num_items_in_batch)

@@ -98,13 +98,13 @@ def is_right(question: dict[str, Any], answer: str, tolerance: str = "0") -> boo
 
 
 def _text(value: Decimal) -> str:
-    """Plain digits, without zeros at the end of a fraction."""
+    """Write plain digits, without zeros at the end of a fraction."""
     text = f"{value:f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text) if value else "0"
 
 
 def _number(drawn: random.Random, level: int) -> Decimal:
-    """±d.ddd × 10**e, with 1 to ``level`` digits, e as large as the level at most."""
+    """Draw ±d.ddd × 10**e, with 1 to ``level`` digits, e as large as the level at most."""
     digits = drawn.randint(1, level)
     mantissa = drawn.randrange(10 ** (digits - 1), 10**digits)
     widest = min(level, WIDEST)
@@ -113,7 +113,7 @@ def _number(drawn: random.Random, level: int) -> Decimal:
 
 
 def _list(drawn: random.Random, level: int) -> list[Decimal]:
-    """Two to five different numbers, which agree in some of their first digits."""
+    """Draw two to five different numbers, which agree in some of their first digits."""
     widest = min(level, WIDEST)
     exponent = drawn.randint(-widest, widest)
     unit = Decimal(1).scaleb(exponent - level, EXACT)
@@ -159,7 +159,7 @@ def _mean(values: list[Decimal]) -> Decimal:
 
 
 def _deviation(values: list[Decimal]) -> Decimal:
-    """sqrt(n Σx² - (Σx)²) / n."""
+    """Return sqrt(n Σx² - (Σx)²) / n."""
     total, count = _sum(values), Decimal(len(values))
     squares = EXACT.multiply(count, _sum(EXACT.multiply(value, value) for value in values))
     variance = EXACT.subtract(squares, EXACT.multiply(total, total))  # times count²

@@ -175,8 +175,8 @@ class NumberCollator:
 
     @classmethod
     def from_schema(cls, schema: pa.Schema, pad_token_id: int, **options: Any) -> NumberCollator:
-        """For the rows of a file or record batch that numtok wrote: its number tokens, vocabulary
-        size, frame and shapes.
+        """Make a collator for the rows of a file or record batch that numtok wrote: its number
+        tokens, vocabulary size, frame and shapes.
 
         The special tokens it knows of are the frame's; name others in ``special_token_ids``.
         """
@@ -198,8 +198,8 @@ class NumberCollator:
     def from_tokenizer(
         cls, tokenizer: Any, pad_token_id: int | str | None = None, **options: Any
     ) -> NumberCollator:
-        """For the rows of a ``numtok.Tokenizer`` or of a transformers tokenizer with numbers: its
-        number and special tokens.
+        """Make a collator for the rows of a ``numtok.Tokenizer`` or of a transformers tokenizer
+        with numbers: its number and special tokens.
 
         Args:
             tokenizer: either.
@@ -223,7 +223,7 @@ class NumberCollator:
         return cls(token_id(tokenizer, pad_token_id), **known | options)
 
     def __call__(self, features: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
-        """A batch of the rows, in their order (unless packed)."""
+        """Put the rows into a batch, in their order (unless packed)."""
         self._check_tokenizer(features)
         rows = read_rows(features, self.drop, self.shapes)
         if self.max_length is not None:
@@ -257,7 +257,7 @@ class NumberCollator:
                 check_tokenizer(self.tokenizer_identity, of_row, "the collator was made for")
 
     def _warn_of_cut(self, rows: Rows, max_length: int) -> None:
-        """Once, and with several workers in the first of them."""
+        """Warn once that rows are cut; of several workers, the first warns."""
         lost, worker = int((rows.lengths - max_length).clip(0).sum()), get_worker_info()
         if not lost or self._warned or (worker is not None and worker.id):
             return
@@ -285,7 +285,7 @@ class NumberCollator:
         return pad(rows.lengths, round_up(width, self.pad_to_multiple_of), self.padding_side)
 
     def _dense(self, rows: Rows, layout: Layout) -> dict[str, npt.NDArray[Any]]:
-        """Every stream in its rectangle."""
+        """Return every stream in its rectangle."""
         tokens = dict(rows.tokens)
         tokens.pop("special_tokens_mask", None)  # masking is done with it, and no model takes it
         if self.pack or "position_ids" in tokens:
@@ -313,8 +313,8 @@ class NumberCollator:
         return out | rows.whole
 
     def _keep_apart(self, tokens: dict[str, npt.NDArray[Any]], layout: Layout) -> None:
-        """Several rows in a line, or documents in a row: their places, no loss on what does not
-        follow from the one before, and no mask (see ``pack``).
+        """Give several rows in a line, or documents in a row, positions of their own, no loss on a
+        first token, which does not follow from the text before, and no mask (see ``pack``).
         """
         begins = layout.local == 0
         if "position_ids" in tokens:
@@ -328,7 +328,7 @@ class NumberCollator:
             tokens["attention_mask"] = np.ones(len(begins), np.int64)
 
     def _generator(self) -> np.random.Generator:
-        """Of this process; see ``seed``."""
+        """Return the random generator of this process; see ``seed``."""
         if self.seed is None:
             return np.random.default_rng(int(torch.randint(2**63 - 1, ())))
         if self._rng is None:
@@ -351,7 +351,7 @@ class FromWorker(dict[str, Any]):
 
 
 def _as_array(value: Any) -> Any:
-    """Of a tensor; what a collator around ours put in goes its own way."""
+    """Convert tensors to numpy arrays. Other values are passed through."""
     return value.numpy() if type(value) is torch.Tensor and not value.requires_grad else value
 
 

@@ -29,7 +29,8 @@ FORMAT = 1  # of the converted rows; raised when older ones must not be read
 
 @dataclass
 class ConversionConfig(datasets.BuilderConfig):  # type: ignore[misc]  # datasets is untyped
-    """What the converted rows depend on; ``datasets`` makes the name of a folder in its cache of it.
+    """Names all that the converted rows depend on; ``datasets`` makes the name of a folder in its
+    cache of it.
 
     ``states`` are those of the files, so that one that changed is converted anew.
     """

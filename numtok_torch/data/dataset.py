@@ -69,8 +69,8 @@ default_collate_fn_map[NumberRow] = _needs_collator
 
 
 class Encoded:
-    """What :class:`~numtok_torch.NumberDataset` and :class:`~numtok_torch.IterableNumberDataset`
-    say of their data.
+    """Describes encoded data: the attributes of :class:`~numtok_torch.NumberDataset` and
+    :class:`~numtok_torch.IterableNumberDataset`.
 
     Attributes:
         schema: the schema of the rows, with its metadata. It is what ``embedding_from_schema`` and

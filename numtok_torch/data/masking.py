@@ -47,7 +47,7 @@ class Units:
 
 
 def find_units(rows: Rows, tokens: NumberTokens) -> Units:
-    """The units of rows laid end to end."""
+    """Return the units of rows laid end to end."""
     count = len(rows.ids)
     positions = np.empty(0, np.int64) if rows.positions is None else rows.positions
     begins = np.ones(count, np.bool_)
@@ -68,8 +68,8 @@ def find_units(rows: Rows, tokens: NumberTokens) -> Units:
 
 @dataclass(frozen=True)
 class Masking:
-    """What is masked, and by what. If chance chooses nothing in a whole batch, one unit is chosen all
-    the same, as the mean loss over no token is not a number.
+    """Masks units of tokens, and labels them. If chance chooses nothing in a whole batch, one unit
+    is chosen all the same, as the mean loss over no token is not a number.
     """
 
     mask_token_id: int  # the id of ``[MASK]``
@@ -108,12 +108,12 @@ class Masking:
 
     @property
     def words(self) -> Ints:
-        """int64[words]: the ids that a random word can have."""
+        """Return int64[words]: the ids that a random word can have."""
         excluded = np.array([self.mask_token_id, *self.special_ids, *self.tokens.ids], np.int64)
         return np.setdiff1d(np.arange(self.vocab_size), excluded, assume_unique=False)
 
     def choose(self, rows: Rows, units: Units, rng: np.random.Generator) -> Mask:
-        """bool[units]: which units the model is to predict."""
+        """Draw the units that the model is to predict, bool[units]."""
         if not len(units.starts):
             return np.zeros(0, np.bool_)
         eligible = ~np.logical_or.reduceat(self._forbidden(rows), units.starts)
@@ -139,7 +139,7 @@ class Masking:
         return np.asarray(chosen)
 
     def _forbidden(self, rows: Rows) -> Mask:
-        """bool[tokens]: special tokens, and padding that the rows already have."""
+        """Return bool[tokens]: special tokens, and padding that the rows already have."""
         forbidden = np.isin(rows.ids, np.array(self.special_ids, np.int64))
         if "special_tokens_mask" in rows.tokens:
             forbidden |= rows.tokens["special_tokens_mask"] != 0
@@ -148,7 +148,7 @@ class Masking:
         return forbidden
 
     def __call__(self, rows: Rows, words: Ints, rng: np.random.Generator) -> Rows:
-        """Hide and label. ``words`` is :attr:`words`, which the caller keeps."""
+        """Hide and label units. ``words`` is :attr:`words`, which the caller keeps."""
         units = find_units(rows, self.tokens)
         chosen = self.choose(rows, units, rng)
         fate = rng.random(len(chosen))

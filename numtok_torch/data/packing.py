@@ -31,8 +31,8 @@ class Layout:
     def dense(
         self, values: npt.NDArray[Any], positions: Ints | None, fill: float, dtype: Any
     ) -> npt.NDArray[Any]:
-        """(batch, width, *inner): ``values`` (n, *inner) at tokens ``positions`` (all of them if
-        None), ``fill`` elsewhere.
+        """Return (batch, width, *inner): ``values`` (n, *inner) at tokens ``positions`` (all of
+        them if None), ``fill`` elsewhere.
         """
         inner = values.shape[1:]
         shape = (self.batch * self.width, *inner)
@@ -43,30 +43,32 @@ class Layout:
 
 
 def since(begins: Mask) -> Ints:
-    """int64[tokens]: how far each is from the last, up to itself, that begins something."""
+    """Return int64[tokens]: the distance of each token from the last one, up to itself, that begins
+    something.
+    """
     starts = np.flatnonzero(begins)
     return np.arange(len(begins)) - np.repeat(starts, np.diff(np.append(starts, len(begins))))
 
 
 def within(lengths: Ints) -> Ints:
-    """int64[tokens]: the place of each token in its own piece, by the pieces' lengths."""
+    """Return int64[tokens]: the place of each token in its own piece, by the pieces' lengths."""
     return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 def round_up(width: int, multiple: int | None) -> int:
-    """The next multiple, at least ``width``."""
+    """Return the next multiple, at least ``width``."""
     return width if multiple is None else -(-width // multiple) * multiple
 
 
 def pad(lengths: Ints, width: int, side: str) -> Layout:
-    """One row per line, at the left edge (``side="right"``) or at the right one."""
+    """Lay out one row per line, at the left edge (``side="right"``) or at the right one."""
     begins = np.arange(len(lengths)) * width + (0 if side == "right" else width - lengths)
     return _layout(lengths, begins, len(lengths), width)
 
 
 def pack(lengths: Ints, capacity: int, width: int, side: str) -> Layout:
-    """Several whole rows per line, at most ``capacity`` tokens: first fit, longest first (Johnson
-    1973), which needs at most 11/9 of the fewest lines.
+    """Lay out several whole rows per line, at most ``capacity`` tokens: first fit, longest first
+    (Johnson 1973), which needs at most 11/9 of the fewest lines.
 
     Rows without tokens take no place; if all are empty, there is one line of padding.
     """

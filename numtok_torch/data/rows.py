@@ -62,22 +62,22 @@ BATCH_ONLY = {  # per token too, but of no file
 
 
 def number_streams() -> dict[str, Forms]:
-    """Those with one value per number, by name."""
+    """Return the streams with one value per number, by name."""
     return streams("number")
 
 
 def token_streams() -> dict[str, Forms]:
-    """Those with one value per token, by name, besides ``input_ids``."""
+    """Return the streams with one value per token, by name, besides ``input_ids``."""
     return {**streams("token"), **BATCH_ONLY}
 
 
 def stored_columns() -> frozenset[str]:
-    """The columns of a file that hold tensors, or say how a packed row is to be read."""
+    """Return the columns of a file that hold tensors, or say how a packed row is to be read."""
     return frozenset({*NO_STREAMS, *streams()} - {SPANS})
 
 
 def inner_shapes(schema: pa.Schema) -> dict[str, tuple[int, ...]]:
-    """Stream to the shape of one number's value, for the number streams of a file: () for a scalar,
+    """Return the shape of one number's value, for the number streams of a file: () for a scalar,
     (32,) for bits that are not compact.
     """
     schema = conform_schema(schema)  # Parquet has tensors as plain lists
@@ -124,11 +124,11 @@ class Rows:
 
     @property
     def starts(self) -> Ints:
-        """int64[rows]: the first token of each row."""
+        """Return int64[rows]: the first token of each row."""
         return np.asarray(np.cumsum(self.lengths) - self.lengths)
 
     def number_stops(self, numbers: NumberTokens) -> Ints:
-        """int64[numbers]: where the tokens of each number end."""
+        """Return int64[numbers]: where the tokens of each number end."""
         positions = np.empty(0, np.int64) if self.positions is None else self.positions
         stops = np.cumsum(self.lengths)
         return numbers.stops(
@@ -207,7 +207,7 @@ def _check_known(wanted: Sequence[str], keys: Sequence[str]) -> None:
 
 
 def _end_to_end(features: Sequence[Row], name: str, forms: Forms = ()) -> tuple[Array, Ints]:
-    """The values of all rows one after the other, and how many each has; rows without do not
+    """Return the values of all rows one after the other, and how many each has; rows without do not
     settle the dtype or the shape. ``forms`` are those of a stream.
     """
     arrays = [
@@ -264,7 +264,7 @@ def _per_row(values: Sequence[Any]) -> Array:
 def _positions(
     features: Sequence[Row], keys: Sequence[str], rows: Rows
 ) -> tuple[Ints | None, Ints | None]:
-    """(the numbers' first tokens, the count of numbers per row, None if the rows are dense)."""
+    """Return (the numbers' first tokens, the count of numbers per row, None if the rows are dense)."""
     if "number_mask" in keys:
         return np.flatnonzero(_per_token(features, "number_mask", rows.lengths)), None
     if "number_index" not in keys:
@@ -286,7 +286,7 @@ def _positions(
 def _number_stream(
     key: str, features: Sequence[Row], rows: Rows, counts: Ints | None, shapes: Shapes
 ) -> Array:
-    """(numbers, *inner) in the dtype of the batch."""
+    """Return the values of a stream, (numbers, *inner), in the dtype of the batch."""
     forms = number_streams()[key]
     values, given = _end_to_end(features, key, forms)
     if counts is None:
@@ -307,8 +307,8 @@ def _number_stream(
 
 
 def _unseen(forms: Forms, values: Array) -> tuple[int, ...]:
-    """The shape of one value of a stream that is empty in all rows: an array of integers is the
-    compact form, an empty list could be anything.
+    """Return the shape of one value of a stream that is empty in all rows: an array of integers is
+    the compact form, an empty list could be anything.
     """
     tensors = [column for column in forms if column.shape]
     if tensors and (len(tensors) == len(forms) or values.dtype.kind == "f"):

@@ -41,8 +41,8 @@ NULLS = ("error", "skip")
 
 
 class RowSelection:
-    """Which rows of encoded batches become rows of a data set: one for each document, or for each
-    block of tokens.
+    """Makes the rows of a data set from encoded batches: one for each document, or for each block
+    of tokens.
 
     Attributes:
         schema: of the encoded batches, or of the packed ones that have the blocks.
@@ -69,7 +69,9 @@ class RowSelection:
 
     @property
     def cut_numbers(self) -> int:
-        """Numbers longer than a block, which were cut; their values stay with their first tokens."""
+        """Count the numbers longer than a block, which were cut; their values stay with their first
+        tokens.
+        """
         return 0 if self._packed is None else self._packed.cut_numbers
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

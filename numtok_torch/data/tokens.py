@@ -93,14 +93,14 @@ def numtok_of(tokenizer: Any) -> numtok.Tokenizer:
 
 
 def special_ids(tokenizer: Any) -> tuple[int, ...]:
-    """The ids of its special tokens."""
+    """Return the ids of a tokenizer's special tokens."""
     if isinstance(tokenizer, numtok.Tokenizer):
         return tuple(token["id"] for token in tokenizer.config["added_tokens"] if token["special"])
     return tuple(tokenizer.all_special_ids)
 
 
 def token_id(tokenizer: Any, token: int | str) -> int:
-    """The id of a token given as either."""
+    """Return the id of a token that is given as its id or its text."""
     if not isinstance(token, str):
         return int(token)
     if isinstance(tokenizer, numtok.Tokenizer):

@@ -21,8 +21,8 @@ Batch = Mapping[str, Tensor]
 
 
 class NumberLayer(nn.Module):
-    """What an embedding and a head have in common: they are made for vectors of one size, and their
-    options say all but the weights.
+    """Base of embeddings and heads: both are made for vectors of one size, and their options say
+    all but the weights.
 
     Attributes:
         name: in :meth:`config`.
@@ -42,8 +42,8 @@ class NumberLayer(nn.Module):
         self._options = options
 
     def config(self) -> dict[str, Any]:
-        """Name and options, for JSON; ``embedding_from_config`` and ``head_from_config`` are the
-        inverse.
+        """Return name and options, for JSON; ``embedding_from_config`` and ``head_from_config`` are
+        the inverse.
         """
         plain = {
             key: list(one) if isinstance(one, tuple) else one for key, one in self._options.items()
@@ -52,7 +52,7 @@ class NumberLayer(nn.Module):
 
     @classmethod
     def options_for(cls, representation: Any) -> dict[str, Any]:
-        """The options that a representation gives it: those that both have."""
+        """Return the options that a representation gives the layer: those that both have."""
         names = [name for name in option_names(cls) if hasattr(representation, name)]
         return {name: getattr(representation, name) for name in names}
 
@@ -83,7 +83,7 @@ class NumberEmbedding(NumberLayer):
 
     @property
     def amplitude(self) -> float:
-        """What its published start is multiplied by: 1.0 until :meth:`match_norm` finds another."""
+        """Return the factor of the published start: 1.0 until :meth:`match_norm` finds another."""
         given = self._options.get("amplitude")
         return 1.0 if given is None else float(given)
 
@@ -103,40 +103,42 @@ class NumberEmbedding(NumberLayer):
             self.set_amplitude(max(size / own, self.least))
 
     def set_amplitude(self, amplitude: float | None) -> None:
-        """Multiply the start by it, once; None leaves it to :meth:`match_norm`."""
+        """Multiply the start by the amplitude, once; None leaves it to :meth:`match_norm`."""
         self._options["amplitude"] = amplitude
         with torch.no_grad():
             for parameter in self.started():
                 parameter.mul_(self.amplitude)
 
     def load_amplitude(self, config: Mapping[str, Any]) -> None:
-        """That of the layer which the weights are of."""
+        """Take the amplitude of the layer that the weights are of."""
         if "amplitude" in self._options:
             self._options["amplitude"] = config["amplitude"]
 
     def started(self) -> list[Tensor]:
-        """The parameters that the amplitude multiplies; others multiply their features by it."""
+        """Return the parameters that the amplitude multiplies; others multiply their features by
+        it.
+        """
         return []
 
     def size(self) -> float:
-        """Root mean square of the entries of its vectors, before the amplitude."""
+        """Return the root mean square of the entries of the layer's vectors, before the amplitude."""
         return 0.0
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
-        """The vectors of n numbers, (n, d_model), from their word vectors, (n, d_model), and their
-        rows of the stream, (n, ...).
+        """Return the vectors of n numbers, (n, d_model), from their word vectors, (n, d_model), and
+        their rows of the stream, (n, ...).
         """
         raise NotImplementedError
 
     def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Where the layer puts vectors, bool (batch, seq), and the stream that it makes them from,
-        (batch, seq, ...).
+        """Return where the layer puts vectors, bool (batch, seq), and the stream that it makes them
+        from, (batch, seq, ...).
         """
         mask = self.read(inputs_embeds, batch, NUMBER_MASK.name).to(torch.bool)
         return mask, self.read(inputs_embeds, batch, *self.streams)
 
     def forward(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
-        """Word vectors with numbers, (batch, seq, d_model); the argument is not changed.
+        """Put the numbers into word vectors (batch, seq, d_model); the argument is not changed.
 
         Raises:
             SchemaError: if the batch lacks a stream, or has it in another shape.
@@ -154,7 +156,7 @@ class NumberEmbedding(NumberLayer):
         return changed.view_as(inputs_embeds)
 
     def read(self, inputs_embeds: Tensor, batch: Batch, *names: str) -> Tensor:
-        """The first of the streams that the batch has, checked to be (batch, seq, ...)."""
+        """Return the first of the streams that the batch has, checked to be (batch, seq, ...)."""
         if inputs_embeds.shape[-1] != self.d_model:
             raise SchemaError(
                 f"{type(self).__name__} was made for d_model={self.d_model}, the word vectors have"
@@ -181,7 +183,7 @@ class TableEmbedding(NumberEmbedding):
     """
 
     def make_table(self, rows: int, fixed: int | None = None) -> None:
-        """The vectors; the ``fixed`` one stays zero."""
+        """Make the vectors; the ``fixed`` one stays zero."""
         self.vectors = nn.Embedding(rows, self.d_model, padding_idx=fixed)
         nn.init.normal_(self.vectors.weight, std=0.0 if self._options["zero_init"] else 0.02)
         if fixed is not None:
@@ -210,7 +212,7 @@ class FeatureEmbedding(NumberEmbedding):
     projection: nn.Linear | None
 
     def make_projection(self, width: int, norm: float) -> None:
-        """The map of so many features, whose vector has this norm in the mean."""
+        """Make the map of ``width`` features, whose vector has the mean norm ``norm``."""
         name, options, self.norm = self.name, self._options, norm
         projection, zero_init = options.get("projection", "linear"), options["zero_init"]
         if projection is None:
@@ -246,7 +248,7 @@ class FeatureEmbedding(NumberEmbedding):
         return self.norm * root_mean_square(self.projection.weight)
 
     def project(self, features: Tensor) -> Tensor:
-        """Features (n, width) to vectors (n, d_model)."""
+        """Map features (n, width) to vectors (n, d_model)."""
         if self.projection is not None:
             return linear(features, self.projection)
         features = features if self.amplitude == 1 else features * self.amplitude
@@ -299,12 +301,12 @@ Layer = TypeVar("Layer", bound=NumberLayer)
 
 
 def option_names(kind: type[nn.Module]) -> list[str]:
-    """The names of a layer's, or a head's, options."""
+    """Return the names of a layer's, or a head's, options."""
     return [name for name in kind.__init__.__annotations__ if name not in ("d_model", "return")]
 
 
 def from_config(kind: type[Layer], config: Mapping[str, Any], d_model: int) -> Layer:
-    """The inverse of :meth:`NumberLayer.config`; RepresentationError for unknown options."""
+    """Make a layer from its :meth:`NumberLayer.config`; RepresentationError for unknown options."""
     options = {key: tuple(one) if isinstance(one, list) else one for key, one in config.items()}
     options.pop("name", None)
     names = option_names(kind)
@@ -324,13 +326,13 @@ def readable(tensor: Tensor) -> bool:
 
 
 def linear(features: Tensor, layer: nn.Linear) -> Tensor:
-    """``layer`` of features (..., in), which are cast to its dtype only now: (..., out)."""
+    """Return ``layer`` of features (..., in), which are cast to its dtype only now: (..., out)."""
     projected: Tensor = layer(features.to(layer.weight.dtype))
     return projected
 
 
 def root_mean_square(vectors: Tensor) -> float:
-    """Of all entries; 0 where they cannot be looked at."""
+    """Return the root mean square of all entries; 0 where they cannot be looked at."""
     if vectors.is_meta or not vectors.numel():
         return 0.0
     norm = torch.linalg.vector_norm(vectors.detach(), dtype=torch.float32)

@@ -140,12 +140,12 @@ class FloatBitsEmbedding(FeatureEmbedding):
         return vectors if self.gain is None else words + self.gain * vectors
 
     def _bits(self, rows: Tensor) -> Tensor:
-        """float32 (n, bits), 0 or -1 and 1."""
+        """Return float32 (n, bits): 0 and 1, or -1 and 1."""
         bits = as_bits(rows, *self._form).to(torch.float32)
         return 2 * bits - 1 if self.signed_bits else bits
 
     def _network(self, bits: Tensor) -> Tensor:
-        """R of the numbers' bits: (n, bits) to (n, d_model)."""
+        """Return R of the numbers' bits: (n, bits) to (n, d_model)."""
         first, *others = self.layers
         x1 = torch.relu(linear(bits, first))  # type: ignore[arg-type]  # (n, d_model)
         if not others:
@@ -158,19 +158,19 @@ class FloatBitsEmbedding(FeatureEmbedding):
 
 
 def bits_of_words(words: Tensor, width: int = 32) -> Tensor:
-    """Any integer (...) to uint8 (..., width)."""
+    """Convert any integer (...) to uint8 (..., width)."""
     shifts = torch.arange(width - 1, -1, -1, device=words.device)  # (width,)
     return ((words.to(torch.int64).unsqueeze(-1) >> shifts) & 1).to(torch.uint8)  # (..., width)
 
 
 def words_of_bits(bits: Tensor) -> Tensor:
-    """The inverse: uint8 (..., width) to int64 (...)."""
+    """Convert bits, uint8 (..., width), to words, int64 (...)."""
     shifts = torch.arange(bits.shape[-1] - 1, -1, -1, device=bits.device)  # (width,)
     return (bits.to(torch.int64) << shifts).sum(-1)  # (...)
 
 
 def values_of_words(words: Tensor, width: int = 32) -> Tensor:
-    """int64 (...) to the float32, or float64, (...) of these bits, NaN payloads included."""
+    """Convert int64 (...) to the float32, or float64, (...) of these bits, NaN payloads included."""
     if width == 64:
         return words.contiguous().view(torch.float64)
     # int32 has the same bits, read with a sign
@@ -179,8 +179,8 @@ def values_of_words(words: Tensor, width: int = 32) -> Tensor:
 
 
 def as_bits(stream: Tensor, width: int = 32, reciprocal: bool = False) -> Tensor:
-    """``number_bits`` of n numbers in either form, (n,) or (n, width), as uint8 (n, width); with
-    ``reciprocal``, (n, 128), those of 1/x after.
+    """Return ``number_bits`` of n numbers in either form, (n,) or (n, width), as uint8 (n, width);
+    with ``reciprocal``, (n, 128), those of 1/x after.
     """
     size = width * (1 + reciprocal)
     if stream.dim() == 1:

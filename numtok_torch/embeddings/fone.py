@@ -68,7 +68,7 @@ class FoNEEmbedding(FeatureEmbedding):
         self.make_projection(self._width, math.sqrt(self._width / 2))
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
-        """From digits (n, ...) or features (n, ..., 2)."""
+        """Return the vectors from digits (n, ...) or features (n, ..., 2)."""
         fone, features = self._representation, rows.flatten(1)  # (n, width)
         if not rows.is_floating_point():
             # chunks are filled up with zeros
@@ -155,7 +155,7 @@ class FoNEDigitEmbedding(FeatureEmbedding):
 def features_of_digits(
     digits: Tensor, bases: Sequence[int] = (10,), chunk: int | None = None
 ) -> Tensor:
-    """Digits (..., d) to features, float32 (..., f, 2) or (..., chunks, f, 2), as
+    """Convert digits (..., d) to features, float32 (..., f, 2) or (..., chunks, f, 2), as
     ``number_fourier`` has them, within 1e-6.
 
     There is no table of frequencies: ``.half()`` or FSDP would round it, and a float of the whole
@@ -174,15 +174,17 @@ def features_of_digits(
 
 
 def by_chunk(digits: Tensor, chunk: int) -> Tensor:
-    """Digits (..., d) to (..., chunks, chunk), from the least significant on, filled up with zeros."""
+    """Cut digits (..., d) into (..., chunks, chunk), from the least significant on, filled up with
+    zeros.
+    """
     chunks = -(-digits.shape[-1] // chunk)
     filled: Tensor = torch.nn.functional.pad(digits, (0, chunks * chunk - digits.shape[-1]))
     return filled.view(*filled.shape[:-1], chunks, chunk)
 
 
 def _turns(columns: Sequence[Tensor], base: int) -> list[Tensor]:
-    """The fraction of a turn, -0.5 to 0.5, after each slot: 0.d, then 0.ed, then 0.fed; errors of
-    one are divided by ten in the next.
+    """Return the fraction of a turn, -0.5 to 0.5, after each slot: 0.d, then 0.ed, then 0.fed;
+    errors of one are divided by ten in the next.
     """
     turn = torch.zeros_like(columns[0], dtype=torch.float32)
     turns, radix = [], float(base)
@@ -194,7 +196,7 @@ def _turns(columns: Sequence[Tensor], base: int) -> list[Tensor]:
 
 
 def _divided(columns: Sequence[Tensor], base: int) -> list[Tensor]:
-    """Digits of X = base * J + r as r, then the digits of J: one column more."""
+    """Convert digits of X = base * J + r as r, then the digits of J: one column more."""
     remainder = torch.zeros_like(columns[0])
     quotient = []
     for column in reversed(columns):
@@ -207,8 +209,8 @@ def _divided(columns: Sequence[Tensor], base: int) -> list[Tensor]:
 def digits_of_features(
     features: Tensor, n_digits: int, bases: Sequence[int] = (10,), chunk: int | None = None
 ) -> Tensor:
-    """Features, float (..., f, 2) or (..., chunks, f, 2), to digits, uint8 (..., n_digits): the
-    inverse, from the least significant up.
+    """Convert features, float (..., f, 2) or (..., chunks, f, 2), to digits, uint8 (..., n_digits):
+    the inverse, from the least significant up.
 
     Every phase may be off by up to a twentieth of a turn. The paper's head does not do this: it
     reads each digit by itself, which is wrong for features that the encoder made, as the digits
@@ -231,7 +233,7 @@ def digits_of_features(
 
 
 def _multiplied(slots: Sequence[Tensor], base: int) -> list[Tensor]:
-    """The inverse of :func:`_divided`."""
+    """Invert :func:`_divided`."""
     carry, digits = slots[0], []
     for slot in slots[1:]:
         carry = carry + base * slot
@@ -241,7 +243,7 @@ def _multiplied(slots: Sequence[Tensor], base: int) -> list[Tensor]:
 
 
 def digit_table(bases: Sequence[int], device: torch.device) -> Tensor:
-    """φ(j, b) for each digit j, float32 (10, 2 * bases): cosine and sine of 2πj/b.
+    """Return φ(j, b) for each digit j, float32 (10, 2 * bases): cosine and sine of 2πj/b.
 
     Made anew each time, so that nothing can round it.
     """
@@ -251,6 +253,6 @@ def digit_table(bases: Sequence[int], device: torch.device) -> Tensor:
 
 
 def features_per_number(n_digits: int, bases: Sequence[int], chunk: int | None) -> int:
-    """How many floats the features of one number are: 2 f, times the chunks."""
+    """Return the count of floats in the features of one number: 2 f, times the chunks."""
     width = chunk or n_digits
     return 2 * -(-n_digits // width) * sum(width + (base < 10) for base in bases)

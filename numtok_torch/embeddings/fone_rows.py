@@ -75,7 +75,7 @@ def start_as_fone(
 
 
 def _rows(tokenizer: Any, highest: int, spaced: bool) -> dict[int, int]:
-    """{id: number} of the whole numbers up to the highest that are tokens."""
+    """Return {id: number} of the whole numbers up to the highest that are tokens."""
     known: Mapping[str, int] = (
         tokenizer.tokens if isinstance(tokenizer, Tokenizer) else tokenizer.get_vocab()
     )
@@ -88,5 +88,5 @@ def _rows(tokenizer: Any, highest: int, spaced: bool) -> dict[int, int]:
 
 
 def _without(gradient: Tensor, ids: Tensor) -> Tensor:
-    """The gradient (rows, d_model) with zeros in some rows."""
+    """Return the gradient (rows, d_model) with zeros in some rows."""
     return gradient.index_fill(0, ids.to(gradient.device), 0)

@@ -131,8 +131,8 @@ class PlaceValueEmbedding(TableEmbedding):
 
 
 def places_when_written(place: Tensor, order: str) -> Tensor:
-    """True places, int64 (batch, seq), to those that are known while the digits are written in this
-    order; see the module.
+    """Convert true places, int64 (batch, seq), to those that are known while the digits are written
+    in this order; see the module.
     """
     if order == "msd":
         return place.clamp(max=0)

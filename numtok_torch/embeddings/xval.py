@@ -53,7 +53,7 @@ class XValEmbedding(NumberEmbedding):
         self._looks_left = LOOKS
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
-        """In float32 at least: values do not fit into float16."""
+        """Multiply in float32 at least: values do not fit into float16."""
         self._look(rows)
         wide = torch.promote_types(words.dtype, torch.float32)
         factor = rows.to(wide).unsqueeze(-1)  # (n, 1)

@@ -60,17 +60,21 @@ class NumberConfig(PreTrainedConfig):  # type: ignore[misc,unused-ignore]
     model_type = "numtok"
 
     def get_text_config(self, decoder: Any = None, encoder: Any = None) -> Any:
-        """The backbone's own config, which says its sizes."""
+        """Return the backbone's own config, which says its sizes."""
         described = getattr(self, "backbone", None)
         return self if described is None else saving.class_and_config(described)[1]
 
     def to_diff_dict(self) -> dict[str, Any]:
-        """What is saved: also what the reader that it came from has changed or left out."""
+        """Return the settings that are saved, also those that the reader of the file changed or
+        left out.
+        """
         return super().to_diff_dict() | saving.FOR_TRANSFORMERS
 
     @classmethod
     def register_for_auto_class(cls, auto_class: Any = "AutoConfig") -> None:
-        """Nothing: saved folders import the class from this package and hold no copy of its code."""
+        """Do nothing: saved folders import the class from this package and hold no copy of its
+        code.
+        """
 
 
 class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # type: ignore[misc,override,unused-ignore]
@@ -93,7 +97,8 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
     def from_pretrained(  # type: ignore[override,unused-ignore]
         cls, folder: Any, dtype: Any = None, config: Any = None, **options: Any
     ) -> Any:
-        """As :meth:`NumberModel.from_pretrained`, from a folder or the Hub.
+        """Load a model from a folder or the Hub, as :meth:`NumberModel.from_pretrained` does from a
+        folder.
 
         Args:
             folder: on disk, or a name on the Hub.
@@ -139,8 +144,9 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
         base: str | Path | bool | None = None,
         **options: Any,
     ) -> None:
-        """As :meth:`NumberModel.save_pretrained`, with the weights of ``state_dict`` if there is
-        one; ``push_to_hub`` uploads too, under ``repo_id`` or the folder's name.
+        """Save the model as :meth:`NumberModel.save_pretrained` does, with the weights of
+        ``state_dict`` if there is one; ``push_to_hub`` uploads too, under ``repo_id`` or the
+        folder's name.
         """
         saving.save(self, Path(save_directory), state_dict, base)
         if push_to_hub:
@@ -180,8 +186,9 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
         return_dict_in_generate: bool | None = None,
         **options: Any,
     ) -> Any:
-        """That of transformers, with numbers: those of the prompts are read from their streams,
-        those that are written are read from the head, and seen from then on.
+        """Continue ids as transformers' ``generate`` does, with numbers: those of the prompts are
+        read from their streams, those of the new text from the head, and the model sees them from
+        then on.
 
         Args:
             inputs: ids of the prompts, (batch, seq), padded on the left; ``input_ids`` is another
@@ -223,13 +230,13 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
         return output
 
     def _asks(self, options: dict[str, Any], name: str, given: Any = None) -> Any:
-        """An option as it is given, else as the generation config has it."""
+        """Return an option as it is given, else as the generation config has it."""
         if given is not None or (given := options.get(name)) is not None:
             return given
         return getattr(options.get("generation_config") or self.generation_config, name, None)
 
     def _lengths(self, options: dict[str, Any], inputs: Tensor) -> dict[str, Any]:
-        """The options with ``max_new_tokens`` and how many rows there will be."""
+        """Return the options with ``max_new_tokens`` and how many rows there will be."""
         if (new := self._asks(options, "max_new_tokens")) is None:
             longest = self._asks(options, "max_length")
             before = 1 if self.decodes else inputs.shape[1]
@@ -242,7 +249,7 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
 
 
 def _only(kind: str) -> Any:
-    """The class for one of transformers' Auto classes, which loads that kind of model only."""
+    """Return the class for one of transformers' Auto classes, which loads that kind of model only."""
     bases = (PreTrainedNumberModel, GenerationMixin)
     about = {"__module__": __name__, "__doc__": f"What ``AutoModelFor{kind}`` loads."}
     return type(f"NumberModelFor{kind}", bases, about)
@@ -256,7 +263,7 @@ NumberModelForTokenClassification = _only("TokenClassification")
 
 
 def fitting(model: NumberModel) -> str:
-    """The kind of such a model, as transformers' Auto classes are named; "" for bare ones."""
+    """Return the kind of such a model, as transformers' Auto classes are named; "" for bare ones."""
     if model.task is not None:
         return "ForSequenceClassification" if model.task == "texts" else "ForTokenClassification"
     if model.decodes:
@@ -267,7 +274,7 @@ def fitting(model: NumberModel) -> str:
 
 
 def beside(folder: str, where: Mapping[str, Any]) -> Tokenizer:
-    """The tokenizer that lies in the folder of a model, or on the Hub, in the same revision."""
+    """Load the tokenizer that lies in the folder of a model, or on the Hub, in the same revision."""
     options = {"_raise_exceptions_for_missing_entries": False, **where}
     names = (SETTINGS_FILE, TOKENIZER_FILE) if folder else ()
     files = [cached_file(folder, name, **options) for name in names]
@@ -282,7 +289,7 @@ def beside(folder: str, where: Mapping[str, Any]) -> Tokenizer:
 def values_of(
     call: Call, writing: Writing, sequences: Tensor, prompts: dict[str, Tensor]
 ) -> Tensor:
-    """The values of the numbers in ids (rows, seq), NaN elsewhere: float64 (rows, seq)."""
+    """Return the values of the numbers in ids (rows, seq), NaN elsewhere: float64 (rows, seq)."""
     values = torch.full(sequences.shape, torch.nan, dtype=torch.float64)
     if not call.model.decodes and {NUMBER_MASK.name, NUMBER_VALUE.name} <= prompts.keys():
         elsewhere = ~prompts[NUMBER_MASK.name].bool()

@@ -102,7 +102,8 @@ def _check(model: Any, tokenizer: Tokenizer) -> None:
 
 
 class _Graph(nn.Module):
-    """What is exported: everything by place, as ONNX has neither names nor caches.
+    """Module that is exported: all inputs and outputs by place, as ONNX has neither names nor
+    caches.
 
     Attributes:
         streams: those that the embedding reads.
@@ -119,7 +120,7 @@ class _Graph(nn.Module):
     def forward(
         self, ids: Tensor, mask: Tensor, at: Tensor, streams: list[Tensor], past: list[Tensor]
     ) -> list[Tensor]:
-        """See :func:`to_onnx`."""
+        """Compute the outputs that :func:`to_onnx` names."""
         from transformers import DynamicCache
 
         cache = DynamicCache(list(zip(past[::2], past[1::2], strict=True)))
@@ -142,7 +143,7 @@ class _Graph(nn.Module):
 
 
 def _present(output: Any) -> dict[str, Tensor]:
-    """The tensors of the cache in an output by name, (batch, heads, tokens, d) each."""
+    """Return the tensors of the cache in an output by name, (batch, heads, tokens, d) each."""
     layers = getattr(getattr(output, "past_key_values", None), "layers", ())
     if not layers or any(getattr(layer, "keys", None) is None for layer in layers):
         raise ModelError(
@@ -157,7 +158,7 @@ def _present(output: Any) -> dict[str, Tensor]:
 
 
 def _exported(model: NumberModel, tokenizer: Tokenizer) -> Any:
-    """The graph, made from what it does with two short texts and a cache."""
+    """Export the graph from what it does with two short texts and a cache."""
     batch = read_prompts(tokenizer, SAMPLE, 0, 0, False, model.device)
     graph = _Graph(model, batch).eval()
     ids, mask = batch[IDS], batch[MASK]
@@ -178,8 +179,8 @@ def _exported(model: NumberModel, tokenizer: Tokenizer) -> Any:
 
 
 def _needed(traced: Any) -> Any:
-    """Without what leads to no output, such as the values of digits that are given out; some of it
-    ONNX has no words for.
+    """Remove what leads to no output, such as the values of digits; ONNX has no operation for some
+    of it.
     """
     known = {  # which ONNX Runtime has not, or not in float64
         torch.ops.aten.sinh.default: lambda x: (x.exp() - (-x).exp()) / 2,
@@ -197,7 +198,7 @@ def _is_cache(name: str) -> bool:
 
 
 def _dynamic(streams: int, past: int) -> Any:
-    """Which axes vary, for the arguments of the graph."""
+    """Return which axes vary, for the arguments of the graph."""
     batch, seq, before, k = (torch.export.Dim(name) for name in ("batch", "seq", "past", "k"))
     row = {0: batch, 1: seq}
     mask = {0: batch, 1: torch.export.Dim.DYNAMIC}

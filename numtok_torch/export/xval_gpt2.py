@@ -40,14 +40,14 @@ class MLPTokenHead(nn.Linear):
         self.hidden = nn.Linear(d_model, d_model, bias=False)
 
     def forward(self, input: Tensor) -> Tensor:
-        """(..., d_model) to (..., vocab)."""
+        """Map (..., d_model) to (..., vocab)."""
         return super().forward(nn.functional.gelu(self.hidden(input)))
 
 
 @functools.cache
 def xval_class() -> Any:
-    """``GPT2LMHeadModel`` whose config also has ``is_causal`` and ``token_head``.
-    It takes transformers.
+    """Return a ``GPT2LMHeadModel`` whose config also has ``is_causal`` and ``token_head``. It takes
+    transformers.
     """
     from numtok.errors import MissingDependencyError
 
@@ -83,7 +83,7 @@ def xval_gpt2(
     token_head: str = "linear",
     **options: Any,
 ) -> nn.Module:
-    """A GPT-2 without biases, initialised as xVal does. The paper's models are
+    """Make a GPT-2 without biases, initialised as xVal does. The paper's models are
     ``bidirectional=True, token_head="mlp"``.
 
     Args:

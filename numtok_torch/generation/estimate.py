@@ -21,7 +21,7 @@ REDUCTIONS = ("median", "mean")
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the texts of one prompt say together.
+    """Summarises the numbers in the texts of one prompt.
 
     Attributes:
         value: the median or the mean of ``samples``; NaN if there are none.
@@ -35,7 +35,7 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Sequence[Sequence[float]], reduce: str, coverage: float) -> Estimate:
-        """Of the numbers of each text, NaN for what is no number."""
+        """Estimate from the numbers of each text, NaN for what is no number."""
         firsts = [one[0] for one in values if one and np.isfinite(one[0])]
         if not firsts:
             return cls(np.nan, (np.nan, np.nan), [])
@@ -47,8 +47,8 @@ class Estimate:
 def options_of_samples(
     samples: int, reduce: str, coverage: float, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The options of transformers' ``generate`` under which so many texts are drawn. ModelError for
-    options that make no sense together.
+    """Return the options of transformers' ``generate`` under which so many texts are drawn.
+    ModelError for options that make no sense together.
     """
     if reduce not in REDUCTIONS or samples < 1 or not 0 < coverage < 1:
         raise ModelError(

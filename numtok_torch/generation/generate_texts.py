@@ -69,7 +69,7 @@ GREEDY = {"do_sample": False, "num_beams": 1, "num_return_sequences": 1, "use_ca
 
 @dataclass(frozen=True)
 class Generated:
-    """What was written.
+    """Texts that were generated, with their ids and values.
 
     Attributes:
         texts: one per prompt and sequence, those of the first prompt first.
@@ -150,7 +150,7 @@ def generate(
 def _checked(
     model: Any, tokenizer: Any, prompts: int, sample: bool, options: Mapping[str, Any]
 ) -> Tokenizer:
-    """The numtok tokenizer in what is given, if all fits together."""
+    """Return the numtok tokenizer in what is given, if all fits together."""
     if not isinstance(model, NumberModel):
         raise ModelError(
             f"generate needs a NumberModel, got {type(model).__name__}; of a wrapped one, give"
@@ -224,8 +224,8 @@ def _check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
 def special_tokens(
     model: NumberModel, given: Any, tokenizer: Tokenizer, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """The end tokens, the padding, what a decoder begins with, and what is never written: numbers
-    that are one token, without a head that has a value for them.
+    """Return the end tokens, the padding, the start token of a decoder, and the tokens that are
+    never written: numbers that are one token, without a head that has a value for them.
     """
     config: Any = options.get("generation_config") or model.transformer.generation_config
     ends = _as_list(options.get("eos_token_id"))
@@ -247,7 +247,7 @@ def special_tokens(
 
 
 def _end_of(given: Any, tokenizer: Tokenizer) -> int | None:
-    """The end token of a transformers tokenizer, as it says, or of numtok's own."""
+    """Return the end token of a transformers tokenizer, as it says, or of numtok's own."""
     if (said := getattr(given, "eos_token_id", None)) is not None:
         return int(said)
     with contextlib.suppress(TokenizerError):
@@ -268,7 +268,7 @@ def read_prompts(
     device: torch.device,
     go_on: bool = True,
 ) -> dict[str, Tensor]:
-    """The batch of the prompts; ``first`` is the number of the first one in messages.
+    """Return the batch of the prompts; ``first`` is the number of the first one in messages.
 
     What is gone on from is padded on the left, and has no ``[SEP]`` and the like after it; what an
     encoder reads is as in training.
@@ -307,7 +307,7 @@ def tokens_that_fit(model: NumberModel, prompt: int, new: int, first: int) -> in
 
 @dataclass(frozen=True)
 class Call:
-    """What all batches of one call of :func:`generate` have in common."""
+    """Options that all batches of one call of :func:`generate` share."""
 
     model: NumberModel
     tokenizer: Tokenizer
@@ -329,8 +329,8 @@ class Call:
         sample_numbers: bool = False,
         longest: int | None = LONGEST,
     ) -> Call:
-        """For so many prompts, if all of it fits together; with ``longest=None``, spelled-out
-        numbers may be anything.
+        """Make a call for so many prompts, if all of it fits together; with ``longest=None``,
+        spelled-out numbers may be anything.
         """
         known = _checked(model, tokenizer, prompts, sample_numbers, options)
         options = options | special_tokens(model, tokenizer, known, options)
@@ -341,7 +341,9 @@ class Call:
         return cls(model, known, options, sample_numbers, held)
 
     def continue_all(self, prompts: Sequence[str], batch_size: int | None) -> Generated:
-        """What the model writes after each, so many at once; without dropout."""
+        """Return what the model writes after each prompt, ``batch_size`` of them at once; without
+        dropout.
+        """
         if isinstance(prompts, str):
             raise ModelError("prompts must be a list of texts, got one str; wrap it: [prompt]")
         size, found = batch_size or max(len(prompts), 1), Generated([], [], [])
@@ -378,8 +380,8 @@ class Call:
     def write(
         self, batch: dict[str, Tensor], first: int = 0, shown: str = "", **more: Any
     ) -> tuple[Writing, Any]:
-        """What transformers' ``generate`` makes of a batch of prompts, with ``more`` options, and
-        the memory of it; a streamer is given the text ``shown`` first.
+        """Run transformers' ``generate`` on a batch of prompts, with ``more`` options; return its
+        memory and its output. A streamer is given the text ``shown`` first.
         """
         model, options = self.model, self.options
         ids, mask = batch["input_ids"], batch["attention_mask"]
@@ -406,8 +408,8 @@ class Call:
     def written(
         self, writing: Writing, sequences: Tensor
     ) -> Iterator[tuple[list[int], dict[int, str]]]:
-        """Of each row of ids (rows, seq): those after the prompt, without padding and the end
-        token; and the texts of the numbers that begin at these places among them.
+        """Yield for each row of ids (rows, seq) the ids after the prompt, without padding and the
+        end token, and the texts of the numbers that begin at these places among them.
         """
         ends, per_prompt = self.options["eos_token_id"] or [], self.options["num_return_sequences"]
         for row, ids in enumerate(sequences[:, writing.width :].cpu().numpy()):
@@ -426,6 +428,6 @@ class Call:
                 yield ids.tolist(), spelled(self.tokenizer, ids, before)
 
     def value(self, word: str) -> float:
-        """Of the text of a number that was written."""
+        """Return the value of the text of a number that was written."""
         of_a_head = isinstance(self.tokenizer.representations[0], SingleToken)  # is a decimal
         return value_of(word, Grammar() if of_a_head else self.tokenizer.grammar)

@@ -66,22 +66,24 @@ class Writing:
 
     @property
     def width(self) -> int:
-        """Tokens of the prompts, padding included."""
+        """Return the tokens of a prompt, padding included."""
         return int(self.prompt["input_ids"].shape[1])
 
     def prompt_ids(self, number: int) -> list[int]:
-        """Those that the text of one goes on from, without padding; none of a decoder's."""
+        """Return the ids that the text of a prompt goes on from, without padding; none of a
+        decoder's.
+        """
         if self.model.decodes:
             return []
         shown = self.prompt["attention_mask"][number] > 0
         return [int(token) for token in self.prompt["input_ids"][number][shown]]
 
     def owner(self, row: int, per_prompt: int) -> int:
-        """Of the row, if there are so many rows for each prompt."""
+        """Return the owner of a row, if there are so many rows for each prompt."""
         return row // per_prompt if self.beams else row
 
     def begins_number(self, ids: Ids) -> npt.NDArray[np.bool_]:
-        """Which ids begin a number."""
+        """Return bool: which ids begin a number."""
         return np.isin(ids, self._number_ids)
 
     @property
@@ -89,7 +91,7 @@ class Writing:
         return len(self._ids) // len(self.prompt["input_ids"])
 
     def _key(self, row: int, length: int) -> Key:
-        """Of the first ``length`` ids of a row."""
+        """Return the key of the first ``length`` ids of a row."""
         return key(self.owner(row, self._per_prompt), self._ids[row, self.width : length])
 
     def see(self, input_ids: Tensor) -> None:
@@ -105,8 +107,8 @@ class Writing:
         self._rows = {one: row for row, one in reversed(list(enumerate(keys)))}
 
     def forward(self, input_ids: Tensor, **inputs: Any) -> Any:
-        """The backbone's output for the last ids (rows, tokens), with the numbers among them; the
-        head's reading is kept.
+        """Return the backbone's output for the last ids (rows, tokens), with the numbers among
+        them, and keep the head's reading.
         """
         inputs = {name: one for name, one in inputs.items() if not name.endswith("inputs_embeds")}
         streams = self.stream_columns(input_ids.shape[1], input_ids.device)
@@ -127,7 +129,7 @@ class Writing:
         return Reading(found.values.cpu().numpy(), streams, bounds)
 
     def stream_columns(self, count: int, device: torch.device) -> dict[str, Tensor]:
-        """The streams of the last ``count`` tokens, (rows, count, ...)."""
+        """Return the streams of the last ``count`` tokens, (rows, count, ...)."""
         rows, length = self._ids.shape
         begin = length - count
         owners = [self.owner(row, self._per_prompt) for row in range(rows)]
@@ -139,7 +141,9 @@ class Writing:
         return columns
 
     def _made(self, owners: Sequence[int], made: Ids, start: int) -> dict[str, Tensor]:
-        """The streams (rows, made - start, ...) of the ids after the prompts, from ``start`` on."""
+        """Return the streams (rows, made - start, ...) of the ids after the prompts, from ``start``
+        on.
+        """
         shape = (len(made), made.shape[1] - start)
         is_number = self.begins_number(made[:, start:])  # (rows, made - start)
         columns = {"number_mask": torch.from_numpy(is_number)}
@@ -163,7 +167,7 @@ class Writing:
         return columns
 
     def _decide(self, numbers: Sequence[Number]) -> None:
-        """What numbers are, once for all."""
+        """Decide the text and the streams of numbers, once for all."""
         new = {key(*one): one for one in numbers if key(*one) not in self._texts}
         if not new:
             return
@@ -189,7 +193,7 @@ class Writing:
             self._shown[one] = {name: stream[at] for name, stream in streams.items()}
 
     def _read_alone(self, owner: int, made: Ids) -> Reading:
-        """The head's reading after one prompt and the ids made, without cache or padding."""
+        """Return the head's reading after one prompt and the ids made, without cache or padding."""
         number = owner if self.beams else owner // self._per_prompt
         shown = self.prompt["attention_mask"][number] > 0  # (prompt,)
         new = self._made([owner], made[None], 0)
@@ -202,7 +206,7 @@ class Writing:
         return self._predict(hidden[:, -1])
 
     def surfaces(self, numbers: Sequence[Number]) -> list[str]:
-        """The text of numbers."""
+        """Return the texts of numbers."""
         self._decide(numbers)
         return [self._texts[key(*number)] for number in numbers]
 
@@ -222,7 +226,7 @@ class TextStream:
         self._ids: list[int] | None = None  # None before the prompt was put
 
     def put(self, tokens: Tensor) -> None:
-        """The prompt, int64 (1, seq), and after it each token, int64 (1,)."""
+        """Take the prompt, int64 (1, seq), and after it each token, int64 (1,)."""
         if self._ids is None:
             self._ids = []
             self._show("" if getattr(self._streamer, "skip_prompt", False) else self._prompt)
@@ -238,7 +242,7 @@ class TextStream:
         self._show(self._stream.step(self._writing.tokenizer, token, value))
 
     def end(self) -> None:
-        """The rest, and that it is all."""
+        """Give the rest of the text, and say that it is all."""
         rest = self._stream.finish(self._writing.tokenizer)
         self._streamer.on_finalized_text(rest or "", stream_end=True)
 
@@ -248,13 +252,13 @@ class TextStream:
 
 
 def key(owner: int, ids: Ids) -> Key:
-    """Of the ids that an owner has after the prompt."""
+    """Return the key of the ids that an owner has after the prompt."""
     written = np.ascontiguousarray(ids, np.int64).tobytes()
     return owner, hashlib.blake2b(written, digest_size=16).digest()
 
 
 def encoded(model: NumberModel, prompt: dict[str, Tensor]) -> Any:
-    """What the encoder makes of the prompts."""
+    """Run the encoder on the prompts."""
     vectors = model.embed(prompt["input_ids"], prompt)  # (batch, seq, d_model)
     with torch.no_grad():
         return model.transformer.get_encoder()(
@@ -263,7 +267,9 @@ def encoded(model: NumberModel, prompt: dict[str, Tensor]) -> Any:
 
 
 def encoded_alone(model: NumberModel, prompt: dict[str, Tensor], number: int) -> dict[str, Any]:
-    """What the decoder is given of one prompt that the encoder read without padding or other rows."""
+    """Return the inputs of the decoder for one prompt that the encoder read without padding or
+    other rows.
+    """
     shown = prompt["attention_mask"][number] > 0  # (seq,)
     row = {name: stream[number : number + 1, shown] for name, stream in prompt.items()}
     return {"encoder_outputs": encoded(model, row), "attention_mask": row["attention_mask"]}

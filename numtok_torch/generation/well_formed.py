@@ -17,7 +17,9 @@ from numtok_torch.model.backbone import ModelError
 
 
 def numtok_tokenizer(tokenizer: Any) -> Tokenizer:
-    """The numtok tokenizer that is given, or that is in what is given. ModelError if there is none."""
+    """Return the numtok tokenizer that is given, or the one inside a transformers tokenizer.
+    ModelError if there is none.
+    """
     for found in (
         tokenizer,
         *(getattr(tokenizer, n, None) for n in ("numtok", "number_tokenizer")),
@@ -75,7 +77,7 @@ class NumberLogitsProcessor:
         self.rules, self.longest, self.max_length = rules, longest, max_length
 
     def within(self, max_length: int) -> NumberLogitsProcessor:
-        """The same for rows of at most so many tokens; it shares the rules."""
+        """Return a processor with the same rules for rows of at most ``max_length`` tokens."""
         made = object.__new__(NumberLogitsProcessor)
         made.__dict__ |= self.__dict__ | {"max_length": max_length}
         return made

@@ -27,7 +27,7 @@ LOW, HIGH = 1e-4, 1e8  # magnitudes in asinh space, where a representation names
 
 @dataclass(frozen=True)
 class NumberPrediction:
-    """What a head reads from hidden states (..., d_model).
+    """Predictions that a head reads from hidden states (..., d_model).
 
     Attributes:
         values: float64 (...), on the number's own scale; finite, unless the hidden states are not.
@@ -91,14 +91,16 @@ class NumberHead(NumberLayer, ABC):
 
     @abstractmethod
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """The mean over n numbers, a scalar; 0 for n = 0, with a graph to the parameters."""
+        """Return the mean loss over n numbers, a scalar; 0 for n = 0, with a graph to the
+        parameters.
+        """
 
     @abstractmethod
     def predict(self, hidden: Tensor) -> NumberPrediction:
-        """The most fitting numbers, without a graph."""
+        """Return the most fitting numbers, without a graph."""
 
     def checked(self, hidden: Tensor, target: Tensor | None = None) -> Tensor:
-        """``hidden`` (..., d_model), if it is that, and goes with the target."""
+        """Return ``hidden`` (..., d_model) if its shape is that, and goes with the target."""
         if hidden.shape[-1] != self.d_model:
             raise SchemaError(
                 f"{type(self).__name__} was made for d_model={self.d_model}, the hidden states have"
@@ -131,7 +133,9 @@ class ValueHead(NumberHead):
     logarithmic = True
 
     def check(self, **positive: float) -> None:
-        """RepresentationError for an unknown space or point, or an option that is not positive."""
+        """Refuse options: RepresentationError for an unknown space or point, or an option that is
+        not positive.
+        """
         self.scale, self.space = self._options["scale"], self._options["space"]
         if self.space not in SPACES:
             raise RepresentationError(f"{self.name}: space={self.space!r} must be one of {SPACES}")
@@ -143,9 +147,9 @@ class ValueHead(NumberHead):
 
     @classmethod
     def options_for(cls, representation: Any) -> dict[str, Any]:
-        """The scale of xVal; where a representation has none, or goes by logarithms, asinh space,
-        logarithmic from its smallest magnitude on, which ends at its largest, or from 1e-4 to 1e8;
-        nothing if neither is said.
+        """Return the scale of xVal; where a representation has none, or goes by logarithms, asinh
+        space, logarithmic from its smallest magnitude on, which ends at its largest, or from 1e-4
+        to 1e8; nothing if neither is said.
         """
         names = "scale", "log", "low", "high"
         shown = {name: getattr(representation, name, None) for name in names}
@@ -159,7 +163,7 @@ class ValueHead(NumberHead):
 
     @abstractmethod
     def losses(self, hidden: Tensor, values: Tensor) -> Tensor:
-        """Of n finite values, float64 (n,): (n,)."""
+        """Return the losses (n,) of n finite values, float64 (n,)."""
 
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
         self.checked(hidden, target)
@@ -168,19 +172,19 @@ class ValueHead(NumberHead):
         return torch.where(finite, losses, 0).sum() / finite.sum().clamp(min=1)
 
     def to_space(self, values: Tensor, largest: float = torch.inf) -> Tensor:
-        """Values, float64 (...), to y, float64 (...), at most ``largest`` away from 0."""
+        """Convert values, float64 (...), to y, float64 (...), at most ``largest`` away from 0."""
         limit = torch.finfo(torch.float64).max
         scaled = (values.to(torch.float64) * self.scale).clamp(-limit, limit)
         return (torch.asinh(scaled) if self.space == "asinh" else scaled).clamp(-largest, largest)
 
     def from_space(self, y: Tensor) -> Tensor:
-        """The inverse, float64 (...); within its range."""
+        """Convert y to values, float64 (...), within their range."""
         wide = y.to(torch.float64)
         return unscaled(torch.sinh(wide) if self.space == "asinh" else wide, self.scale)
 
 
 def run(network: nn.Module, hidden: Tensor) -> Tensor:
-    """``network`` of (..., d_model) outside autocast; (..., out), float32 at least."""
+    """Return ``network`` of (..., d_model) outside autocast; (..., out), float32 at least."""
     parameter = next(network.parameters())
     with torch.autocast(hidden.device.type, enabled=False):
         output: Tensor = network(hidden.to(parameter.dtype))
@@ -188,25 +192,27 @@ def run(network: nn.Module, hidden: Tensor) -> Tensor:
 
 
 def moved(y: Tensor) -> Tensor:
-    """What a head says, float (...), less and more :data:`NOISE`: float64 (..., 2)."""
+    """Return predictions, float (...), less and more :data:`NOISE`: float64 (..., 2)."""
     wide = y.to(torch.float64)
     noise = NOISE * wide.abs().clamp(min=1)  # (...)
     return torch.stack([wide - noise, wide + noise], -1)
 
 
 def mean(losses: Tensor) -> Tensor:
-    """The mean of (n,), and 0 for n = 0."""
+    """Return the mean of (n,), and 0 for n = 0."""
     return losses.sum() / max(len(losses), 1)
 
 
 def one_hidden_layer(d_model: int, hidden: int | None, out: int) -> nn.Sequential:
-    """Linear, GELU, linear; the hidden layer as wide as the model if it is not said."""
+    """Make a linear map, GELU, and a linear map; the hidden layer as wide as the model if it is not
+    said.
+    """
     width = d_model if hidden is None else hidden
     return nn.Sequential(nn.Linear(d_model, width), nn.GELU(), nn.Linear(width, out))
 
 
 def scaled(values: Tensor, scale: float, log: bool = False) -> Tensor:
-    """float64 (...) in xVal's scale, with ``log`` in its logarithm: float64 (...)."""
+    """Convert float64 (...) to xVal's scale, with ``log`` its logarithm: float64 (...)."""
     wide = values.to(torch.float64)
     if log:
         wide = torch.copysign(torch.log1p(wide.abs()) / math.log(10), wide)
@@ -214,7 +220,7 @@ def scaled(values: Tensor, scale: float, log: bool = False) -> Tensor:
 
 
 def unscaled(values: Tensor, scale: float, log: bool = False) -> Tensor:
-    """Any float (...) divided by the scale: float64 (...), at most the largest that is finite; with
+    """Divide any float (...) by the scale: float64 (...), at most the largest that is finite; with
     ``log``, the inverse of xVal's logarithm.
     """
     limit = torch.finfo(torch.float64).max

@@ -66,11 +66,14 @@ class BitsHead(NumberHead):
         self.set_layer_norm(layer_norm)
 
     def bit_logits(self, hidden: Tensor) -> Tensor:
-        """(..., d_model) to float32 (..., width), sign first."""
+        """Return the logits of the bits, float32 (..., width), sign first, of hidden states (...,
+        d_model).
+        """
         return self.say(hidden)
 
     def bit_weights(self, like: Tensor) -> Tensor:
-        """The weight of each bit in the loss, (width,), of the dtype and on the device of ``like``.
+        """Return the weight of each bit in the loss, (width,), of the dtype and on the device of
+        ``like``.
 
         Made anew each time, so that nothing can round it.
         """

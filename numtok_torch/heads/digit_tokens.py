@@ -22,7 +22,7 @@ LONGEST = 3  # digits of one token
 
 @dataclass(frozen=True)
 class DigitTokens:
-    """See the module."""
+    """Ids of the tokens that are digits of numbers, and of those that may stand among them."""
 
     digits: Mapping[int, str]  # id to the digits as they are written: ``"7"``, ``"007"``
     # ids that join the digits of one number without a value of their own: the point, separators of
@@ -41,8 +41,8 @@ class DigitTokens:
 
     @classmethod
     def from_schema(cls, schema: pa.Schema) -> DigitTokens:
-        """Of a file that numtok wrote with numbers spelled out in digits: PlaceValue, Digits, P10.
-        SchemaError for any other data.
+        """Find the digit tokens of a file that numtok wrote with numbers spelled out in digits:
+        PlaceValue, Digits, P10. SchemaError for any other data.
         """
         metadata = read_metadata(schema)
         first = from_dict(metadata["numbers"][0])
@@ -59,9 +59,9 @@ class DigitTokens:
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any) -> DigitTokens:
-        """Of a ``numtok.Tokenizer`` or a transformers tokenizer. Where numbers stay text, they are
-        the digits of the vocabulary, one by one, without a space in front, and the point.
-        SchemaError if it has no such tokens.
+        """Find the digit tokens of a ``numtok.Tokenizer`` or a transformers tokenizer. Where
+        numbers stay text, they are the digits of the vocabulary, one by one, without a space in
+        front, and the point. SchemaError if it has no such tokens.
         """
         inner = getattr(tokenizer, "numtok", tokenizer)
         if isinstance(inner, Tokenizer) and not inner.representations[0].stays_text:
@@ -77,7 +77,9 @@ class DigitTokens:
     def _of(
         cls, contents: Mapping[str, int], joints: str, order: str, what: str, point: str = "."
     ) -> DigitTokens:
-        """From contents and their ids; ``what`` begins the message if they are no digits."""
+        """Find the digit tokens among contents and their ids; ``what`` begins the message if they
+        are no digits.
+        """
         # [NUM:602] stands for 602
         written = {
             number: content[5:-1] if content.startswith("[NUM:") else content
@@ -101,7 +103,7 @@ class DigitTokens:
         return cls(digits, *marks, order, ids(point))
 
     def groups(self) -> list[dict[int, float]]:
-        """Id to value, for each number of digits."""
+        """Return id to value, for each count of digits."""
         widths = sorted({len(symbol) for symbol in self.digits.values()})
         return [
             {number: float(one) for number, one in self.digits.items() if len(one) == width}
@@ -110,5 +112,5 @@ class DigitTokens:
 
 
 def ids_of_runs(runs: Any) -> list[int]:
-    """Ids from the runs [first id, count] of the metadata."""
+    """Return the ids of the runs [first id, count] of the metadata."""
     return [first + k for first, count in runs for k in range(count)]

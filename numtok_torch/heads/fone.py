@@ -71,7 +71,9 @@ class FoNEHead(NumberHead):
         self.map = nn.Linear(d_model, self._width, bias=False) if mapped else None
 
     def digit_logits(self, hidden: Tensor) -> Tensor:
-        """(..., d_model) to float32 (..., digits, 10)."""
+        """Return the logits of the digits, float32 (..., digits, 10), of hidden states (...,
+        d_model).
+        """
         self.checked(hidden)
         hidden = self.normed(hidden)
         if self.map is not None:
@@ -86,7 +88,7 @@ class FoNEHead(NumberHead):
         return logits
 
     def _digits(self, target: Tensor) -> Tensor:
-        """Targets in any form to int64 (n, digits)."""
+        """Convert targets of any form to int64 (n, digits)."""
         fone, count = self._representation, self._representation.n_digits
         if target.is_floating_point():
             return digits_of_features(target, count, fone.bases, fone.chunk).to(torch.int64)
@@ -113,7 +115,7 @@ class FoNEHead(NumberHead):
         return NumberPrediction(self._values(digits), {"number_digits": digits}, confidence)
 
     def _values(self, digits: Tensor) -> Tensor:
-        """Digits (..., digits) to the nearest float64 (...)."""
+        """Convert digits (..., digits) to the nearest float64 (...)."""
         fone = self._representation
         if fone.n_digits <= EXACT_DIGITS:
             powers = 10 ** torch.arange(fone.n_digits, device=digits.device)  # (digits,)
@@ -125,8 +127,8 @@ class FoNEHead(NumberHead):
 # numtok's own kernels, which a compiled graph calls as they are
 @torch.library.custom_op("numtok::nearest_doubles", mutates_args=())
 def nearest_doubles(digits: Tensor, int_digits: int, frac_digits: int) -> Tensor:
-    """Digits (..., digits), least significant first, to the float64 (...) nearest to what they say,
-    however many there are.
+    """Convert digits (..., digits), least significant first, to the float64 (...) nearest to what
+    they say, however many there are.
     """
     rows = digits.reshape(-1, digits.shape[-1]).cpu().numpy()  # (n, digits)
     exact = FoNE(int_digits, frac_digits).numbers(rows).to_float64()

@@ -110,13 +110,13 @@ class FourierHead(ValueHead):
 
     @torch.no_grad()
     def sample(self, hidden: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Values, float64 (...), each drawn from its density."""
+        """Draw values, float64 (...), each from its density."""
         found = self.say(hidden).double()
         share = torch.empty_like(found[..., :1]).uniform_(generator=generator)  # (..., 1)
         return self._back(quantile(found, share).squeeze(-1))
 
     def _point(self, found: Tensor) -> Tensor:
-        """(...), from -1 to 1."""
+        """Return the point of each density, (...), from -1 to 1."""
         if self.point == "median":
             return quantile(found, torch.full_like(found[..., :1], 0.5)).squeeze(-1)
         if self.point == "mode":
@@ -128,19 +128,19 @@ class FourierHead(ValueHead):
         return (terms / real[..., :1]).sum(-1)
 
     def _back(self, y: Tensor) -> Tensor:
-        """Places from -1 to 1 to values, float64 (...)."""
+        """Convert places from -1 to 1 to values, float64 (...)."""
         return self.from_space(y * self.spread)
 
 
 def _halves(found: Tensor) -> tuple[Tensor, Tensor]:
-    """The real parts of a_0 … a_N and the imaginary ones, (..., N + 1) each, Σ|a|² = 1."""
+    """Return the real parts of a_0 … a_N and the imaginary ones, (..., N + 1) each, Σ|a|² = 1."""
     size = found.norm(dim=-1, keepdim=True).clamp(min=torch.finfo(found.dtype).tiny)
     real, imaginary = (found / size).chunk(2, -1)
     return real, imaginary
 
 
 def density(found: Tensor, y: Tensor) -> Tensor:
-    """|Σ_j a_j exp(iπjy)|² / 2 Σ|a|² at places (..., m), of a (..., 2 (N + 1)): (..., m)."""
+    """Return |Σ_j a_j exp(iπjy)|² / 2 Σ|a|² at places (..., m), of a (..., 2 (N + 1)): (..., m)."""
     real, imaginary = (one.unsqueeze(-2) for one in _halves(found))  # (..., 1, N + 1)
     turns = math.pi * y.unsqueeze(-1) * torch.arange(real.shape[-1], device=y.device)
     cos, sin = turns.cos(), turns.sin()  # (..., m, N + 1)
@@ -150,7 +150,7 @@ def density(found: Tensor, y: Tensor) -> Tensor:
 
 
 def coefficients(found: Tensor) -> tuple[Tensor, Tensor]:
-    """Real and imaginary parts of c_0 … c_N, (..., N + 1) each, of a (..., 2 (N + 1))."""
+    """Return real and imaginary parts of c_0 … c_N, (..., N + 1) each, of a (..., 2 (N + 1))."""
     real, imaginary = found.chunk(2, -1)
     count = real.shape[-1]
     shifted = [(real[..., k:], imaginary[..., k:], count - k) for k in range(count)]
@@ -160,7 +160,7 @@ def coefficients(found: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def cumulative(found: Tensor, y: Tensor) -> Tensor:
-    """The probability of what is below places (..., m), of a (..., 2 (N + 1)): (..., m)."""
+    """Return the probability of what is below places (..., m), of a (..., 2 (N + 1)): (..., m)."""
     real, imaginary = (one.unsqueeze(-2) for one in coefficients(found))  # (..., 1, N + 1)
     order = torch.arange(1, real.shape[-1], device=y.device)  # (N,)
     turns = math.pi * y.unsqueeze(-1) * order  # (..., m, N)
@@ -170,7 +170,7 @@ def cumulative(found: Tensor, y: Tensor) -> Tensor:
 
 
 def quantile(found: Tensor, share: Tensor) -> Tensor:
-    """The places below which the density has these shares, both (..., m), by halving."""
+    """Return the places below which the density has these shares, both (..., m), by halving."""
     low, high = -torch.ones_like(share), torch.ones_like(share)
     for _ in range(HALVINGS):
         middle = (low + high) / 2

@@ -27,18 +27,20 @@ SHRINKS = 1.02
 
 
 class NumberLoss(nn.Module, ABC):
-    """What losses on the tokens of numbers have in common: a mean over tokens, or over numbers."""
+    """Base of losses on the tokens of numbers: a mean over tokens, or over numbers."""
 
     largest: int  # of the ids that are looked at
 
     @abstractmethod
     def each(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """(the loss of what a label begins, float32; which labels count, bool), (batch, seq) each."""
+        """Return (the loss of what a label begins, float32; which labels count, bool), (batch, seq)
+        each.
+        """
 
     def forward(
         self, logits: Tensor, labels: Tensor, causal: bool = False, weights: Tensor | None = None
     ) -> Tensor:
-        """The loss, float32, a scalar; 0 with a graph if the labels hold no number.
+        """Return the loss, float32, a scalar; 0 with a graph if the labels hold no number.
 
         Args:
             logits: (batch, seq, vocabulary), which may be padded beyond the tokenizer's.
@@ -110,13 +112,15 @@ class NumberTokenLoss(NumberLoss):
 
     @classmethod
     def from_digits(cls, digit_ids: Sequence[int], **options: Any) -> NumberTokenLoss:
-        """For digits one by one, as in PlaceValue: the ids of the tokens ``0`` to ``9``."""
+        """Make the loss for digits one by one, as in PlaceValue: the ids of the tokens ``0`` to
+        ``9``.
+        """
         return cls([dict(zip(digit_ids, map(float, range(10)), strict=True))], **options)
 
     @classmethod
     def from_schema(cls, schema: pa.Schema, **options: Any) -> NumberTokenLoss:
-        """For a file that numtok wrote with numbers spelled out. The values of FP15 span all
-        decades: the largest outweigh the others.
+        """Make the loss for a file that numtok wrote with numbers spelled out. The values of FP15
+        span all decades: the largest outweigh the others.
 
         Raises:
             SchemaError: for any other data.
@@ -140,8 +144,8 @@ class NumberTokenLoss(NumberLoss):
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any, **options: Any) -> NumberTokenLoss:
-        """For a ``numtok.Tokenizer`` or a transformers tokenizer; where numbers stay text, for the
-        digits of the vocabulary, one by one.
+        """Make the loss for a ``numtok.Tokenizer`` or a transformers tokenizer; where numbers stay
+        text, for the digits of the vocabulary, one by one.
 
         Raises:
             SchemaError: if it has no tokens of numbers that have values.
@@ -152,7 +156,7 @@ class NumberTokenLoss(NumberLoss):
         return cls(DigitTokens.from_tokenizer(tokenizer).groups(), **options)
 
     def groups(self) -> list[dict[int, float]]:
-        """Id to value, for each group."""
+        """Return id to value, for each group."""
         return [dict(group) for group in self._groups]
 
     def each(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
@@ -165,7 +169,9 @@ class NumberTokenLoss(NumberLoss):
         return total, counted
 
     def _losses(self, logits: Tensor, ids: Tensor, values: Tensor, right: Tensor) -> Tensor:
-        """(batch, seq), from a group's ids and values, and those of the labels, (batch, seq)."""
+        """Return the losses (batch, seq) from a group's ids and values, and the values of the
+        labels, (batch, seq).
+        """
         near = logits[..., ids].to(torch.float32)  # (batch, seq, tokens)
         p = near.softmax(-1)
         if self.kind == "was":
@@ -180,7 +186,7 @@ class NumberTokenLoss(NumberLoss):
 
 
 class DigitLoss(NumberLoss):
-    """What losses on digits have in common: which tokens are digits, and of which number.
+    """Base of losses on digits: knows which tokens are digits, and of which number.
 
     Args:
         tokens: which tokens are digits, and how numbers are made of them; :meth:`from_schema` and
@@ -195,20 +201,20 @@ class DigitLoss(NumberLoss):
 
     @classmethod
     def from_schema(cls, schema: pa.Schema, **options: Any) -> Self:
-        """For a file that numtok wrote with numbers spelled out in digits: ``place``, ``digits:N``,
-        ``p10``. SchemaError for any other data.
+        """Make the loss for a file that numtok wrote with numbers spelled out in digits: ``place``,
+        ``digits:N``, ``p10``. SchemaError for any other data.
         """
         return cls(DigitTokens.from_schema(schema), **options)
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any, **options: Any) -> Self:
-        """For a tokenizer, numtok's or of transformers; where numbers stay text, they are runs of
-        tokens of one digit. SchemaError if it has no such tokens.
+        """Make the loss for a tokenizer, numtok's or of transformers; where numbers stay text, they
+        are runs of tokens of one digit. SchemaError if it has no such tokens.
         """
         return cls(DigitTokens.from_tokenizer(tokenizer), **options)
 
     def digits_in(self, labels: Tensor) -> Tensor:
-        """Bool (batch, seq): which labels are digits of numbers."""
+        """Return bool (batch, seq): which labels are digits of numbers."""
         digit = among(labels, self.tokens.digits)
         if not self.tokens.opens:
             return digit
@@ -220,7 +226,7 @@ class DigitLoss(NumberLoss):
         return digit & (opened > closed)
 
     def numbers_in(self, labels: Tensor, digit: Tensor) -> tuple[Tensor, Tensor]:
-        """(where numbers begin, bool; the number that the last beginning belongs to, int64),
+        """Return (where numbers begin, bool; the number that the last beginning belongs to, int64),
         (batch, seq) each. An exponent is no number.
         """
         joint = among(labels, self.tokens.joints)
@@ -319,7 +325,7 @@ class DigitEntropyLoss(DigitLoss):
         return (scores.softmax(-1) * cost).mean(-1) * self._places(labels, digit), digit
 
     def _places(self, labels: Tensor, digit: Tensor) -> Tensor:
-        """Float (batch, seq): the weights of the digits' places."""
+        """Return float (batch, seq): the weights of the digits' places."""
         _, number = self.numbers_in(labels, digit)
         point = among(labels, self.tokens.points) & before(digit) & behind(digit)
         _, points = counted_in(number, point.long())
@@ -354,7 +360,7 @@ class CrossEntropyWith:
         self.losses, self.weights = list(losses), given
 
     def __call__(self, outputs: Any, labels: Tensor, num_items_in_batch: Any = None) -> Tensor:
-        """The loss, float32, a scalar.
+        """Return the loss, float32, a scalar.
 
         Args:
             outputs: of the model, with ``logits``, (batch, seq, vocabulary).
@@ -382,8 +388,8 @@ def _check_kind(name: str, kind: str, known: tuple[str, ...]) -> None:
 
 
 def looked_up(group: Mapping[int, float], labels: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Of a group in ascending order: (ids and values, (tokens,) each; which labels (batch, seq) are
-    among them; and their values, (batch, seq), that of the first one elsewhere).
+    """Return for a group in ascending order (ids and values, (tokens,) each; which labels (batch,
+    seq) are among them; and their values, (batch, seq), that of the first one elsewhere).
     """
     ids = torch.tensor([*group], device=labels.device)
     values = torch.tensor([*group.values()], device=labels.device)
@@ -392,7 +398,7 @@ def looked_up(group: Mapping[int, float], labels: Tensor) -> tuple[Tensor, Tenso
 
 
 def counted_in(number: Tensor, of: Tensor) -> tuple[Tensor, Tensor]:
-    """(the sum for each number, and at each token the sum up to it), (batch * seq,) each."""
+    """Return (the sum for each number, and at each token the sum up to it), (batch * seq,) each."""
     total = torch.zeros(of.numel(), dtype=of.dtype, device=of.device).scatter_add(
         0, number.flatten(), of.flatten()
     )
@@ -400,15 +406,15 @@ def counted_in(number: Tensor, of: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def among(labels: Tensor, ids: Iterable[int]) -> Tensor:
-    """Bool (batch, seq): which labels are among the ids."""
+    """Return bool (batch, seq): which labels are among the ids."""
     return torch.isin(labels, torch.tensor([*ids], dtype=labels.dtype, device=labels.device))
 
 
 def before(mask: Tensor) -> Tensor:
-    """At each place of (batch, seq), what the mask says of the place before."""
+    """Shift a mask (batch, seq) one place to the right: what it says of the place before."""
     return nn.functional.pad(mask[:, :-1], (1, 0))
 
 
 def behind(mask: Tensor) -> Tensor:
-    """The same of the place behind."""
+    """Shift a mask (batch, seq) one place to the left: what it says of the place behind."""
     return nn.functional.pad(mask[:, 1:], (0, 1))

@@ -69,7 +69,7 @@ class MixtureHead(ValueHead):
         self.set_layer_norm(layer_norm)
 
     def _spread_out(self, components: int, spread: float) -> None:
-        """Equal weights, means apart: components that start alike would stay alike."""
+        """Start with equal weights and means apart: components that start alike would stay alike."""
         last = self.network[-1]
         assert isinstance(last, nn.Linear)
         means = torch.linspace(-spread, spread, components) if components > 1 else torch.zeros(1)
@@ -79,7 +79,7 @@ class MixtureHead(ValueHead):
             last.bias.copy_(torch.stack([0 * means, means, torch.full_like(means, raw)]).flatten())
 
     def mixture(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(log weights, means, standard deviations) in the space of y, (..., k) each."""
+        """Return (log weights, means, standard deviations) in the space of y, (..., k) each."""
         weights, means, widths = self.say(hidden).chunk(3, -1)
         return weights.log_softmax(-1), means, nn.functional.softplus(widths) + self.min_std
 
@@ -103,7 +103,7 @@ class MixtureHead(ValueHead):
 
     @torch.no_grad()
     def sample(self, hidden: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Values, float64 (...), each drawn from its mixture."""
+        """Draw values, float64 (...), each from its mixture."""
         log_weights, means, stds = self.mixture(hidden)  # (..., k) each
         shape = log_weights.shape[:-1]
         rows = log_weights.exp().reshape(-1, log_weights.shape[-1])  # (rows, k)
@@ -114,7 +114,7 @@ class MixtureHead(ValueHead):
 
 
 def log_density(y: Tensor, log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
-    """The log of Σ_k w_k N(y; μ_k, σ_k): (...) from y (...) and the mixture (..., k)."""
+    """Return the log of Σ_k w_k N(y; μ_k, σ_k): (...) from y (...) and the mixture (..., k)."""
     z = (y.unsqueeze(-1) - means) / stds  # (..., k)
     return torch.logsumexp(
         log_weights - 0.5 * z.square() - stds.log() - 0.5 * math.log(2 * math.pi), -1
@@ -126,8 +126,8 @@ def _mean(log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
 
 
 def _mode(log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
-    """Where the density is largest, (...): from each component's mean uphill, each step to the mean
-    of all, by density and precision.
+    """Find where the density is largest, (...): from each component's mean uphill, each step to the
+    mean of all, by density and precision.
     """
     # (..., 1, k) each
     log_weights, means, stds = (one.double().unsqueeze(-2) for one in (log_weights, means, stds))
@@ -142,7 +142,7 @@ def _mode(log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
 
 
 def _mass(low: Tensor, high: Tensor, log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
-    """The probability of (low, high), float32 (...)."""
+    """Return the probability of (low, high), float32 (...)."""
     # (..., k) each
     to, start = ((edge.unsqueeze(-1).double() - means) / stds for edge in (high, low))
     each = log_weights.exp() * (torch.special.ndtr(to) - torch.special.ndtr(start))  # (..., k)

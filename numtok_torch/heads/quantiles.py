@@ -67,7 +67,7 @@ class QuantileHead(ValueHead):
 
     @torch.no_grad()
     def quantiles(self, hidden: Tensor) -> Tensor:
-        """The quantiles, float64 (..., k), rising."""
+        """Return the quantiles, float64 (..., k), rising."""
         return self.from_space(self._ordered(hidden))
 
     @torch.no_grad()
@@ -80,7 +80,7 @@ class QuantileHead(ValueHead):
 
     @torch.no_grad()
     def sample(self, hidden: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Values, float64 (...), drawn evenly between neighbouring quantiles; none beyond the first
+        """Draw values, float64 (...), evenly between neighbouring quantiles; none beyond the first
         and the last.
         """
         ordered = self._ordered(hidden)
@@ -88,11 +88,11 @@ class QuantileHead(ValueHead):
         return self.from_space(self._at(ordered, drawn))
 
     def _ordered(self, hidden: Tensor) -> Tensor:
-        """float64 (..., k), in the space of y."""
+        """Return the quantiles in order, float64 (..., k), in the space of y."""
         return self.say(hidden).double().sort(-1).values
 
     def _at(self, ordered: Tensor, share: Tensor) -> Tensor:
-        """The quantiles at any shares, (...), between two of (..., k) in proportion."""
+        """Return the quantiles at any shares, (...), between two of (..., k) in proportion."""
         shares = self._shares(ordered)  # (k,)
         last = len(self.shares) - 1
         above = torch.searchsorted(shares, share.contiguous()).clamp(1, max(last, 1))  # (...)
@@ -104,5 +104,5 @@ class QuantileHead(ValueHead):
         return torch.lerp(low, high, part)
 
     def _shares(self, like: Tensor) -> Tensor:
-        """(k,), made anew each time, so that nothing can round it."""
+        """Return the shares (k,), made anew each time, so that nothing can round them."""
         return torch.tensor(self.shares, dtype=like.dtype, device=like.device)

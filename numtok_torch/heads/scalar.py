@@ -23,8 +23,8 @@ SCALED = "number_scaled"
 
 
 class ScalarHead(NumberHead):
-    """One scaled value from one hidden layer, trained with the squared error (xVal: Golkar et al.
-    2023, section 2).
+    """Predicts one scaled value from one hidden layer, trained with the squared error (xVal: Golkar
+    et al. 2023, section 2).
 
     Args:
         d_model: dimension of the hidden states.
@@ -64,7 +64,7 @@ class ScalarHead(NumberHead):
 
     @classmethod
     def options_for(cls, representation: Any) -> dict[str, Any]:
-        """The scale of xVal; from others, that the head scales itself."""
+        """Return the scale of xVal; from others, that the head scales itself."""
         if SCALED in representation.columns():
             return super().options_for(representation)
         return {"target": NUMBER_VALUE.name}

@@ -34,8 +34,8 @@ AROUND = ("base_layer", "original_module", "token_adapter")
 
 
 def describe(backbone: Any) -> dict[str, Any] | None:
-    """The adapters of a backbone, JSON-ready; None if there are none. ModelError if they are
-    merged, but still there: their weights would count twice when loaded.
+    """Describe the adapters of a backbone, JSON-ready; None if there are none. ModelError if they
+    are merged, but still there: their weights would count twice when loaded.
     """
     plain = unwrapped(backbone)
     configs = getattr(plain, "peft_config", None)
@@ -62,9 +62,9 @@ def describe(backbone: Any) -> dict[str, Any] | None:
 
 
 def restore(backbone: Any, described: Mapping[str, Any]) -> Any:
-    """The backbone with the adapters described, their weights still to be loaded; the wrapper if
-    there was one. ModelError if the description is damaged, or of a kind of adapter that is not
-    supported. It takes peft.
+    """Put the adapters described into a backbone, their weights still to be loaded; return the
+    wrapper if there was one. ModelError if the description is damaged, or of a kind of adapter that
+    is not supported. It takes peft.
     """
     try:
         import peft
@@ -104,8 +104,8 @@ def restore(backbone: Any, described: Mapping[str, Any]) -> Any:
 
 
 def merged(backbone: Any) -> Any:
-    """The backbone with its adapters merged into its weights, and taken out of it: the one inside
-    of peft's wrapper, changed in place. ModelError if it has none.
+    """Merge the adapters of a backbone into its weights, and take them out of it: return the
+    backbone inside of peft's wrapper, changed in place. ModelError if it has none.
     """
     transformer = unwrapped(backbone)
     if not getattr(transformer, "peft_config", None):
@@ -154,8 +154,8 @@ def _is_adapted(module: nn.Module) -> bool:
 
 
 def base_weights(weights: Mapping[str, Tensor], described: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Weights without those of the adapters, by the names that they have in a backbone without any:
-    ``h.0.c_attn.weight`` is ``h.0.c_attn.base_layer.weight`` beside adapters.
+    """Return the weights without those of the adapters, by the names that they have in a backbone
+    without any: ``h.0.c_attn.weight`` is ``h.0.c_attn.base_layer.weight`` beside adapters.
     """
     names = set(described["configs"])
     renamed = {}
@@ -169,15 +169,15 @@ def base_weights(weights: Mapping[str, Tensor], described: Mapping[str, Any]) ->
 
 
 def _layers(module: nn.Module) -> Iterator[Any]:
-    """Every layer with adapters."""
+    """Yield every layer with adapters."""
     from peft.tuners.tuners_utils import BaseTunerLayer
 
     return (layer for layer in module.modules() if isinstance(layer, BaseTunerLayer))
 
 
 def _config(settings: Mapping[str, Any]) -> Any:
-    """Peft's config; what would run or fetch anything is left out, and weights are not computed, as
-    they will be loaded.
+    """Make peft's config; what would run or fetch anything is left out, and weights are not
+    computed, as they will be loaded.
     """
     import peft
 
@@ -194,7 +194,7 @@ def _config(settings: Mapping[str, Any]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """For JSON: sets in order, names for the members of enumerations and dtypes."""
+    """Convert to JSON: sets in order, names for the members of enumerations and dtypes."""
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, set | frozenset):

@@ -31,8 +31,8 @@ class ModelError(NumtokError, ValueError):
 
 
 class PlainBackbone(Protocol):
-    """What a module must have that is no Hugging Face model. Two more methods are used if it has
-    them.
+    """Methods that a backbone must have which is no Hugging Face model. Two more methods are used
+    if it has them.
 
     - ``get_output_embeddings()``: the layer from hidden states (..., d_hidden) to logits (...,
       vocab); without it there is no token loss;
@@ -40,10 +40,10 @@ class PlainBackbone(Protocol):
     """
 
     def get_input_embeddings(self) -> nn.Module:
-        """The ``nn.Embedding`` of the word vectors."""
+        """Return the ``nn.Embedding`` of the word vectors."""
 
     def forward(self, inputs_embeds: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """Word vectors (batch, seq, d) to hidden states (batch, seq, d_hidden).
+        """Map word vectors (batch, seq, d) to hidden states (batch, seq, d_hidden).
 
         ``position_ids`` are given too if it names them.
         """
@@ -61,9 +61,9 @@ def is_loaded(backbone: Any) -> bool:
 
 
 def unwrapped(backbone: Any) -> Any:
-    """What peft's ``get_peft_model`` has wrapped, with the adapters inside: it computes what the
-    wrapper does, and has the signature, config and ``generate`` that the wrapper hides. Anything
-    else is given back; peft is not imported to find out.
+    """Return the model that peft's ``get_peft_model`` has wrapped, with the adapters inside: it
+    computes what the wrapper does, and has the signature, config and ``generate`` that the wrapper
+    hides. Anything else is given back; peft is not imported to find out.
     """
     peft = sys.modules.get("peft")
     kinds = tuple(getattr(peft, name, ()) for name in ("PeftModel", "PeftMixedModel"))
@@ -73,7 +73,9 @@ def unwrapped(backbone: Any) -> Any:
 
 
 def unsupported_adapters(backbone: Any) -> list[str]:
-    """The kinds of its adapters that are not :data:`ADAPTERS`: prompts, for example."""
+    """Return the kinds of a backbone's adapters that are not :data:`ADAPTERS`: prompts, for
+    example.
+    """
     configs = getattr(backbone, "peft_config", None) or {}
     kinds = [getattr(config.peft_type, "value", config.peft_type) for config in configs.values()]
     return [str(kind) for kind in kinds if kind not in ADAPTERS]
@@ -125,7 +127,7 @@ def check_backbone(backbone: Any) -> None:
 
 
 def parameters_of(backbone: Any) -> frozenset[str]:
-    """The names in the signature of ``forward``."""
+    """Return the names in the signature of ``forward``."""
     return frozenset(inspect.signature(backbone.forward).parameters)
 
 
@@ -135,8 +137,8 @@ def has_decoder(backbone: Any) -> bool:
 
 
 def classification(backbone: Any) -> str | None:
-    """``"texts"`` or ``"tokens"`` if that is what it classifies, with labels and a loss of its own;
-    None for language models and bare ones.
+    """Return ``"texts"`` or ``"tokens"`` if that is what a backbone classifies, with labels and a
+    loss of its own; None for language models and bare ones.
     """
     names = {kind.__name__ for kind in type(backbone).__mro__}
     if names & _classes("SEQUENCE_CLASSIFICATION"):
@@ -145,7 +147,9 @@ def classification(backbone: Any) -> str | None:
 
 
 def _classes(*tasks: str) -> frozenset[str]:
-    """The names of the classes that transformers has for a task; none while it is not in use."""
+    """Return the names of the classes that transformers has for a task; none while it is not in
+    use.
+    """
     if "transformers.modeling_utils" not in sys.modules:
         return frozenset()
     from transformers.models.auto import modeling_auto as auto
@@ -158,8 +162,8 @@ def _classes(*tasks: str) -> frozenset[str]:
 
 
 def word_embedding(backbone: Any, decoder: bool = False) -> Any:
-    """The layer from ids to word vectors; where an encoder has a decoder, the one or the other's,
-    which may scale differently.
+    """Return the layer from ids to word vectors; where an encoder has a decoder, the one or the
+    other's, which may scale differently.
     """
     if has_decoder(backbone):
         backbone = backbone.get_decoder() if decoder else backbone.get_encoder()
@@ -172,8 +176,8 @@ def word_embedding(backbone: Any, decoder: bool = False) -> Any:
 
 
 def size_of_words(backbone: Any) -> float:
-    """Root mean square of the entries of the word vectors, as the layer gives them; 0 where they
-    have no values yet.
+    """Return the root mean square of the entries of the word vectors, as the layer gives them; 0
+    where they have no values yet.
     """
     layer = word_embedding(backbone)
     if layer.weight.is_meta:
@@ -184,7 +188,7 @@ def size_of_words(backbone: Any) -> float:
 
 
 def output_layer(backbone: Any) -> Any:
-    """The layer from hidden states to logits, None if there is none."""
+    """Return the layer from hidden states to logits, None if there is none."""
     return backbone.get_output_embeddings() if hasattr(backbone, "get_output_embeddings") else None
 
 
@@ -202,7 +206,7 @@ def is_causal(backbone: Any) -> bool:
 
 
 def _is_causal_kind(backbone: Any) -> bool | None:
-    """Of a Hugging Face model; None if that is not known."""
+    """Return whether a Hugging Face model is causal; None if that is not known."""
     from transformers.models.auto import modeling_auto as auto
 
     config, kind = backbone.config, backbone.config.model_type
@@ -327,8 +331,8 @@ def check_own_tokenizer(
 
 
 def freeze_trunk(backbone: Any) -> None:
-    """No gradient but for what lies after the trunk: the word head, whose weights are untied from
-    the frozen word vectors. ModelError if there is no word head after the trunk.
+    """Freeze all but what lies after the trunk: the word head, whose weights are untied from the
+    frozen word vectors. ModelError if there is no word head after the trunk.
     """
     layer, trunk = output_layer(backbone), getattr(backbone, "base_model", backbone)
     if layer is None or trunk is backbone:

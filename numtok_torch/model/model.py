@@ -61,7 +61,7 @@ NOT_GATHERED = ("past_key_values", "hidden", "token_loss", "number_loss")
 
 
 def _of_the_backbone(name: str) -> Any:
-    """An attribute that a Trainer, accelerate or peft asks for: that of the backbone."""
+    """Make a property that gives a Trainer, accelerate or peft the backbone's attribute."""
     return property(
         lambda model: getattr(model.transformer, name),
         lambda model, value: setattr(model.transformer, name, value),
@@ -210,7 +210,7 @@ class NumberModel(nn.Module):
         return model
 
     def _freeze(self, freeze: bool | str) -> None:
-        """See ``freeze_backbone``."""
+        """Freeze the backbone as ``freeze_backbone`` says."""
         if freeze not in (True, False, "trunk"):
             raise ModelError(f"freeze_backbone={freeze!r} is unknown; use True, False or 'trunk'")
         if isinstance(pooler := getattr(self.transformer, "pooler", None), nn.Module):
@@ -226,14 +226,14 @@ class NumberModel(nn.Module):
 
     @property
     def transformer(self) -> Any:
-        """The backbone itself, where peft's ``get_peft_model`` has wrapped it; else the same as
+        """Return the backbone itself, where peft's ``get_peft_model`` has wrapped it; else
         ``backbone``.
         """
         return unwrapped(self.backbone)
 
     @property
     def device(self) -> torch.device:
-        """Where the word vectors are."""
+        """Return the device of the word vectors."""
         place: torch.device = next(word_embedding(self.transformer).parameters()).device
         return place
 
@@ -246,7 +246,7 @@ class NumberModel(nn.Module):
         labels: Tensor | None = None,
         **kwargs: Any,
     ) -> NumberModelOutput:
-        """Losses and predictions for a batch.
+        """Compute the losses and predictions for a batch.
 
         All are (batch, seq, ...), as ``NumberCollator`` makes them; those that neither the
         embedding nor the head reads are not needed.
@@ -292,8 +292,8 @@ class NumberModel(nn.Module):
     def embed(
         self, input_ids: Tensor, streams: Mapping[str, Tensor], decoder: bool = False
     ) -> Tensor:
-        """Word vectors with the numbers in them: (batch, seq, d_model); of the decoder's words
-        after an encoder with ``decoder``.
+        """Return word vectors with the numbers in them, (batch, seq, d_model); with ``decoder``,
+        those of a decoder's words.
         """
         vectors: Tensor = word_embedding(self.transformer, decoder)(input_ids)
         if self.embedding is None:
@@ -307,7 +307,7 @@ class NumberModel(nn.Module):
     def run(
         self, input_ids: Tensor, streams: Mapping[str, Tensor], **inputs: Any
     ) -> tuple[Any, Tensor, Tensor | None]:
-        """The backbone's own output (None for a plain module), hidden states (batch, seq,
+        """Return the backbone's own output (None for a plain module), hidden states (batch, seq,
         d_hidden), and logits if it has any; no losses.
 
         With ``encoder_outputs``, the ids and streams are those of the decoder, which is all that
@@ -325,7 +325,7 @@ class NumberModel(nn.Module):
         return run_backbone(backbone, self.causal, input_ids, vectors, inputs, decoding)
 
     def _check_ids(self, input_ids: Tensor) -> None:
-        """That there are vectors for them; on an accelerator, which would wait, only once."""
+        """Refuse ids without a word vector; on an accelerator, which would wait, look only once."""
         if not readable(input_ids) or not input_ids.numel():
             return
         if input_ids.device.type == "cpu" or not self._checked_ids:
@@ -344,7 +344,7 @@ class NumberModel(nn.Module):
                 self._widest[decoder] = min(width, room(self.transformer, decoder) or width)
 
     def count_numbers(self, batch: Mapping[str, Tensor]) -> int:
-        """The numbers in a batch that have a loss."""
+        """Count the numbers in a batch that have a loss."""
         batch = seq2seq.targets_of(batch) if self.decodes else batch
         where = numbers_to_predict(batch, self.causal)
         return 0 if self.head is None or where is None else int(where.sum())
@@ -390,7 +390,9 @@ class NumberModel(nn.Module):
         streams: Mapping[str, Tensor],
         step: Step,
     ) -> None:
-        """What the head says: its loss, and out of training its predictions beside what is right."""
+        """Add what the head says: its loss, and out of training its predictions beside what is
+        right.
+        """
         where = numbers_to_predict(streams, self.causal)
         if self.head is None or where is None:
             return
@@ -410,7 +412,7 @@ class NumberModel(nn.Module):
             result["number_references"] = placed(where, streams[name][where])
 
     def _warn_of_shares(self, step: Step, share: Tensor | float) -> None:
-        """Once, at the first step of training: that the mean over numbers is not exact."""
+        """Warn once, at the first step of training, that the mean over numbers is not exact."""
         if torch.compiler.is_compiling() or not self.training or self._told_of_shares:
             return
         self._told_of_shares = True
@@ -424,7 +426,7 @@ class NumberModel(nn.Module):
             )
 
     def train(self, mode: bool = True) -> NumberModel:
-        """As for any module; a frozen backbone stays in evaluation mode."""
+        """Set the training mode; a frozen backbone stays in evaluation mode."""
         super().train(mode)
         if self.freeze_backbone:
             self.backbone.eval()
@@ -432,12 +434,12 @@ class NumberModel(nn.Module):
 
     @property
     def accepts_loss_kwargs(self) -> bool:
-        """Of the Trainer: whether losses are means over the whole step; a classifier's own are not."""
+        """Whether losses are means over the whole step, for a Trainer; a classifier's own are not."""
         return self.task is None
 
     @property
     def loss_type(self) -> str:
-        """Of the Trainer, which counts labels as they are shifted."""
+        """Return the kind of loss, by which a Trainer counts labels as they are shifted."""
         return "ForCausalLM" if self.causal else "ForMaskedLM"
 
     def merge_and_unload(self) -> NumberModel:
@@ -453,14 +455,14 @@ class NumberModel(nn.Module):
         return self
 
     def get_extra_state(self) -> Tensor:
-        """What :meth:`from_pretrained` needs besides the weights, as JSON in uint8: so it is also
-        in the checkpoints that a Trainer writes.
+        """Return what :meth:`from_pretrained` needs besides the weights, as JSON in uint8, so that
+        the checkpoints of a Trainer have it too.
         """
         return saving.pack(saving.describe(self))
 
     def set_extra_state(self, state: Tensor) -> None:
-        """The amplitude of the embedding, which its weights go with; beside it, a model that exists
-        keeps its own settings when it loads weights.
+        """Take the amplitude of the embedding, which its weights go with. A model that exists keeps
+        its other settings when it loads weights.
         """
         described = saving.unpack(state) if state.numel() else {}
         if self.embedding is not None and described.get("embedding"):

@@ -78,24 +78,24 @@ def pop_streams(kwargs: dict[str, Any]) -> dict[str, Tensor | None]:
 
 
 def fills() -> dict[str, float]:
-    """What stands in each stream where it has nothing to say."""
+    """Return the filler of each stream, which stands where the stream has no value."""
     declared = {name: forms[0].fill for name, forms in declared_streams().items()}
     return {NUMBER_MASK.name: NUMBER_MASK.fill, **declared}
 
 
 def filled(stream: Tensor, fill: float) -> Tensor:
-    """One column of the filler, (batch, 1, ...), like the stream (batch, seq, ...)."""
+    """Return one column of the filler, (batch, 1, ...), like the stream (batch, seq, ...)."""
     return stream.new_full((len(stream), 1, *stream.shape[2:]), fill)
 
 
 def shifted(stream: Tensor, fill: float) -> Tensor:
-    """A stream (batch, seq, ...) one place to the right, with the filler in front."""
+    """Shift a stream (batch, seq, ...) one place to the right, with the filler in front."""
     return torch.cat([filled(stream, fill), stream], 1)[:, : stream.shape[1]]
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a Trainer says of the optimizer step that a batch is part of."""
+    """Counts that a Trainer gives for the optimizer step that a batch is part of."""
 
     # labels in all batches of the step, as transformers counts them; None: the batch is all there
     # is
@@ -121,7 +121,7 @@ class Step:
         return step
 
     def share(self, labels: Tensor | None, causal: bool) -> Tensor | float:
-        """Of this batch in the tokens of the step."""
+        """Return the share of this batch in the tokens of the step."""
         if self.tokens is None or labels is None:
             return 1.0
         return _count(labels, causal) / self.tokens
@@ -129,7 +129,7 @@ class Step:
     def share_of_numbers(
         self, here: int, labels: Tensor | None, causal: bool, per_token: bool
     ) -> Tensor | float:
-        """What the mean over the ``here`` numbers of this batch is multiplied by: their share in the
+        """Return the factor of the mean over the ``here`` numbers of this batch: their share in the
         numbers of the step, or in its tokens; without a count of numbers, that of the tokens here.
         """
         if per_token and labels is not None:
@@ -140,7 +140,7 @@ class Step:
 
 
 def _count(labels: Tensor, causal: bool) -> Tensor:
-    """Tokens with a label, as transformers counts them."""
+    """Count tokens with a label as transformers does."""
     return ((labels[:, 1:] if causal else labels) != IGNORED).sum()
 
 
@@ -175,7 +175,7 @@ class NumberModelOutput(dict[str, Any]):
 
 
 def predictable(like: Tensor, streams: Mapping[str, Tensor], causal: bool) -> Tensor:
-    """Which tokens some hidden state predicts, bool (batch, seq); see the module."""
+    """Return which tokens some hidden state predicts, bool (batch, seq); see the module."""
     predicted = torch.ones(like.shape[:2], dtype=torch.bool, device=like.device)  # (batch, seq)
     if not causal:
         return predicted
@@ -188,8 +188,8 @@ def predictable(like: Tensor, streams: Mapping[str, Tensor], causal: bool) -> Te
 
 
 def token_loss(logits: Tensor, labels: Tensor, causal: bool, step: Step = Step()) -> Tensor:
-    """Mean cross-entropy in float32, scalar, of logits (batch, seq, vocab) and labels (batch, seq);
-    0 if no token has a label.
+    """Return the mean cross-entropy in float32, scalar, of logits (batch, seq, vocab) and labels
+    (batch, seq); 0 if no token has a label.
     """
     if causal:
         logits, labels = logits[:, :-1], labels[:, 1:]  # (batch, seq - 1, ...)
@@ -205,7 +205,7 @@ def token_loss(logits: Tensor, labels: Tensor, causal: bool, step: Step = Step()
 
 
 def check_logits(backbone: nn.Module, labels: Tensor, logits: Tensor | None) -> Tensor:
-    """The logits, if there are any, one row for each label."""
+    """Return the logits if there are any, with a row for each label."""
     if logits is None:
         raise ModelError(
             f"{type(backbone).__name__} has no logits, so labels cannot be used; wrap the class"
@@ -221,7 +221,9 @@ def check_logits(backbone: nn.Module, labels: Tensor, logits: Tensor | None) -> 
 
 
 def numbers_to_predict(streams: Mapping[str, Tensor], causal: bool) -> Tensor | None:
-    """Where they are, bool (batch, seq); None if nothing is said of numbers."""
+    """Return where the numbers to predict are, bool (batch, seq); None if the batch says nothing of
+    numbers.
+    """
     where = streams.get(LABELS_MASK)
     if where is None and (where := streams.get(NUMBER_MASK.name)) is not None:
         labels = streams.get("labels")
@@ -231,8 +233,8 @@ def numbers_to_predict(streams: Mapping[str, Tensor], causal: bool) -> Tensor | 
 
 
 def number_targets(head: NumberHead, streams: Mapping[str, Tensor]) -> Tensor | None:
-    """The head's stream as it was before masking, (batch, seq, ...); None if a batch without labels
-    lacks it.
+    """Return the head's stream as it was before masking, (batch, seq, ...); None if a batch without
+    labels lacks it.
     """
     masked = LABELS_MASK in streams
     name = f"{head.target}{LABELS}" if masked else head.target
@@ -247,7 +249,7 @@ def number_targets(head: NumberHead, streams: Mapping[str, Tensor]) -> Tensor | 
 
 
 def placed(where: Tensor, values: Tensor) -> Tensor:
-    """Values (n,) at the n places of ``where``, bool (batch, seq), NaN elsewhere: float64."""
+    """Put values (n,) at the n places of ``where``, bool (batch, seq), NaN elsewhere: float64."""
     empty = torch.full(where.shape, torch.nan, dtype=torch.float64, device=where.device)
     return empty.masked_scatter(where, values.to(torch.float64))
 
@@ -280,7 +282,7 @@ def check_finite(
 def _causes(
     model: nn.Module, inputs: Mapping[str, Tensor], wrong: bool, logits: Tensor | None
 ) -> list[str]:
-    """What may have made the losses so, and the way out; ``wrong``: one of the inputs is."""
+    """Name what may have made the losses so, and the way out; ``wrong``: one of the inputs is."""
     if wrong:
         return [
             "such numbers cannot be trained on; encode the text again, numtok leaves as text what a"

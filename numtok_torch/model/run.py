@@ -81,7 +81,9 @@ def _check_padding(backbone: Any, input_ids: Tensor) -> None:
 def _placed(
     backbone: Any, causal: bool, input_ids: Tensor, vectors: Tensor, inputs: dict[str, Any]
 ) -> dict[str, Any]:
-    """The arguments with masks and positions, where the backbone takes them, and without None."""
+    """Return the arguments with masks and positions, where the backbone takes them, and without
+    None.
+    """
     inputs, taken = dict(inputs), parameters_of(backbone)
     if inputs.get("attention_mask") is None:
         given = inputs.get("position_ids")
@@ -96,9 +98,9 @@ def _placed(
 
 
 def positions(backbone: Any, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor | None:
-    """``position_ids``, int64 (batch, seq), as a transformer that is given vectors cannot see which
-    tokens are padding: those that the stock model takes for ids padded on the right, and on the
-    left those that the row would have without. None where the backbone does well by itself.
+    """Return ``position_ids``, int64 (batch, seq), as a transformer that is given vectors cannot
+    see which tokens are padding: those that the stock model takes for ids padded on the right, and
+    on the left those that the row would have without. None where the backbone does well by itself.
     """
     padding = _padding_position(backbone)
     if padding is not None:
@@ -117,7 +119,7 @@ def positions(backbone: Any, input_ids: Tensor, attention_mask: Tensor | None) -
 
 
 def _padding_position(backbone: Any) -> int | None:
-    """``padding_idx`` of RoBERTa and its kin, which count positions from it on; else None."""
+    """Return ``padding_idx`` of RoBERTa and its kin, which count positions from it on; else None."""
     embeddings = getattr(getattr(backbone, "base_model", None), "embeddings", None)
     position: int | None = getattr(
         getattr(embeddings, "position_embeddings", None), "padding_idx", None
@@ -126,8 +128,8 @@ def _padding_position(backbone: Any) -> int | None:
 
 
 def counted_from_zero(backbone: Any, position_ids: Tensor) -> Tensor:
-    """Positions that were given, (batch, seq), as the backbone counts: if 0 is among them, where it
-    begins with another.
+    """Return positions that were given, (batch, seq), as the backbone counts: if 0 is among them,
+    where it begins with another.
     """
     padding = _padding_position(backbone)
     if padding is None:
@@ -138,8 +140,9 @@ def counted_from_zero(backbone: Any, position_ids: Tensor) -> Tensor:
 def mask_apart(
     backbone: Any, causal: bool, vectors: Tensor, position_ids: Tensor | None
 ) -> Tensor | None:
-    """A mask, (batch, 1, seq, seq) of 0 and the smallest number, that keeps packed texts apart, for
-    vectors (batch, seq, d) without padding mask. A text begins where a position does not follow.
+    """Return a mask, (batch, 1, seq, seq) of 0 and the smallest number, that keeps packed texts
+    apart, for vectors (batch, seq, d) without padding mask. A text begins where a position does not
+    follow.
 
     None where there is nothing to do: causal models of transformers tell packed texts by
     ``position_ids`` themselves, others do not. ModelError if the backbone has no place for

@@ -65,7 +65,7 @@ NOT_READ_ENDING = ("attn_implementation", "experts_implementation", "_implementa
 
 
 def describe(model: Any) -> dict[str, Any]:
-    """All that :func:`load` needs besides the weights, JSON-ready."""
+    """Describe a model, JSON-ready: all that :func:`load` needs besides the weights."""
     backbone, transformer = None, model.transformer
     if is_pretrained(transformer):
         config = json.loads(transformer.config.to_json_string(use_diff=False))
@@ -93,7 +93,7 @@ def _layer(layer: NumberLayer | None) -> dict[str, Any] | None:
 
 
 def harmless(config: Any) -> Any:
-    """A backbone's config without :data:`NOT_READ`, at any depth."""
+    """Return a backbone's config without :data:`NOT_READ`, at any depth."""
     if isinstance(config, list):
         return [harmless(entry) for entry in config]
     if not isinstance(config, dict):
@@ -106,18 +106,18 @@ def harmless(config: Any) -> Any:
 
 
 def pack(described: dict[str, Any]) -> Tensor:
-    """JSON as uint8 (bytes,)."""
+    """Write JSON as uint8 (bytes,)."""
     written = json.dumps(described, sort_keys=True).encode()
     return torch.frombuffer(bytearray(written), dtype=torch.uint8)
 
 
 def unpack(state: Tensor) -> dict[str, Any]:
-    """The inverse of :func:`pack`."""
+    """Read what :func:`pack` wrote."""
     return dict(json.loads(bytes(state.to(torch.uint8).tolist())))
 
 
 def shared_names(module: nn.Module) -> dict[str, str]:
-    """Further names of parameters that have several, to the first."""
+    """Return the further names of parameters that have several, each to the first."""
     first: dict[int, str] = {}
     further: dict[str, str] = {}
     for name, parameter in module.named_parameters(remove_duplicate=False):
@@ -127,14 +127,14 @@ def shared_names(module: nn.Module) -> dict[str, str]:
 
 
 def drop_shared(model: nn.Module, state: dict[str, Any], prefix: str, _: Any) -> None:
-    """State dict hook: each parameter under its first name only."""
+    """Keep each parameter of a state dict under its first name only; a hook."""
     for name in shared_names(model):
         state.pop(prefix + name, None)
 
 
 def restore_shared(model: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
-    """Hook before loading: the names that :func:`drop_shared` left out, the extra entry, and the
-    weights that lie in the base model.
+    """Add to a state dict, as a hook before loading, the names that :func:`drop_shared` left out,
+    the extra entry, and the weights that lie in the base model.
     """
     extra = state.get(prefix + EXTRA)
     if extra is not None and extra.numel() and (base := unpack(extra).get("base")) is not None:
@@ -192,7 +192,7 @@ def load(
     head: NumberHead | None,
     dtype: torch.dtype | None,
 ) -> Model:
-    """The inverse of :func:`save`; see ``NumberModel.from_pretrained``."""
+    """Load what :func:`save` wrote; see ``NumberModel.from_pretrained``."""
     weights, settings = read(folder)
     try:
         flags = {name: settings[name] for name in FLAGS}
@@ -225,7 +225,9 @@ def load(
 
 
 def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """(weights by name, settings) of a folder. ModelError if there is none, or it is damaged."""
+    """Return (weights by name, settings) of a folder. ModelError if there is none, or it is
+    damaged.
+    """
     import safetensors
     import safetensors.torch
 
@@ -268,7 +270,7 @@ def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def part(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The weights whose names begin with the prefix, without it."""
+    """Return the weights whose names begin with the prefix, without it."""
     inside = [name for name in weights if name.startswith(prefix)]
     return {name.removeprefix(prefix): weights[name] for name in inside}
 
@@ -276,7 +278,7 @@ def part(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 def _backbone(
     given: Any, settings: Mapping[str, Any], weights: dict[str, Tensor], dtype: torch.dtype | None
 ) -> Any:
-    """The backbone described, or the one given, with the adapters described if it has none."""
+    """Return the backbone described, or the one given, with the adapters described if it has none."""
     described, base = settings.get("adapters"), settings.get("base")
     if base is not None:
         given = _with_rows(given, settings["backbone"], base, dtype)
@@ -298,7 +300,7 @@ def _backbone(
 def _with_rows(
     given: Any, described: dict[str, Any], base: Mapping[str, Any], dtype: torch.dtype | None
 ) -> Any:
-    """The base model, or the one given, with rows for all tokens."""
+    """Return the base model, or the one given, with rows for all tokens."""
     kind, config = class_and_config(described)
     backbone = delta.load_base(base, kind, dtype) if given is None else given
     delta.add_new_rows(unwrapped(backbone), int(config.get_text_config().vocab_size), base)
@@ -308,7 +310,7 @@ def _with_rows(
 def _made_backbone(
     described: dict[str, Any] | None, weights: dict[str, Tensor], dtype: torch.dtype | None
 ) -> Any:
-    """A Hugging Face model of the class and config described."""
+    """Make a Hugging Face model of the class and config described."""
     if described is None:
         raise ModelError(
             "the model was saved around a plain module; make one and give it:"
@@ -327,7 +329,7 @@ def _made_backbone(
 
 
 def class_and_config(described: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Those of a backbone, by what :func:`describe` says of it."""
+    """Return class and config of a backbone by what :func:`describe` says of it."""
     import transformers
 
     name = described["class"]
@@ -343,7 +345,9 @@ def class_and_config(described: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _float(found: dict[str, Any]) -> Any:
-    """The number that transformers writes as ``{"__float__": "Infinity"}``, as JSON has none."""
+    """Return the number that transformers writes as ``{"__float__": "Infinity"}``, as JSON has
+    none.
+    """
     names = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
     return names.get(str(found.get("__float__")), found)
 
@@ -356,7 +360,7 @@ def _made(make: Callable[[dict[str, Any], int], Any], described: dict[str, Any] 
 
 
 def _with_norm(described: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A head's options, with those that heads did not have when it was saved."""
+    """Return a head's options, with those that heads did not have when it was saved."""
     if described is None or "layer_norm" not in option_names(named("head", described.get("name"))):
         return described
     return {"layer_norm": False, **described}

@@ -65,8 +65,8 @@ class Seq2SeqNumberCollator:
         max_target_length: int | None = None,
         **options: Any,
     ) -> Seq2SeqNumberCollator:
-        """For sources and targets that one tokenizer encoded; the options are those of
-        :class:`~numtok_torch.NumberCollator`.
+        """Make a collator for sources and targets that one tokenizer encoded; the options are those
+        of :class:`~numtok_torch.NumberCollator`.
         """
         options = {"objective": None, **options}
         sources, targets = (
@@ -76,7 +76,7 @@ class Seq2SeqNumberCollator:
         return cls(sources, targets, eos_token_id)
 
     def __call__(self, features: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Tensor]:
-        """A batch of the pairs, in their order."""
+        """Put the pairs into a batch, in their order."""
         for number, pair in enumerate(features):
             if isinstance(pair, Mapping) or len(pair) != 2:
                 raise SchemaError(
@@ -87,7 +87,7 @@ class Seq2SeqNumberCollator:
         return {**source, **self._labels(self.targets([pair[1] for pair in features]))}
 
     def _labels(self, target: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The targets' streams by the names of labels."""
+        """Return the targets' streams by the names of labels."""
         if "labels" in target:
             raise SchemaError("the targets are the labels; leave 'labels' out of their rows")
         shown = target["attention_mask"].to(torch.bool)
@@ -109,7 +109,7 @@ class Seq2SeqNumberCollator:
 def decoder_side(
     backbone: Any, streams: Mapping[str, Tensor], needed: bool
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """What the decoder reads: ids (batch, target), and streams by their names in front of an
+    """Return what the decoder reads: ids (batch, target), and streams by their names in front of an
     embedding. ModelError without labels, SchemaError for labels without their numbers, if those are
     ``needed``.
     """
@@ -137,7 +137,7 @@ def decoder_side(
 
 
 def start_token(backbone: Any) -> int:
-    """The token that the decoder begins with."""
+    """Return the token that the decoder begins with."""
     places = [getattr(backbone, "generation_config", None), backbone.config]
     for name in ("decoder_start_token_id", "bos_token_id"):
         for place in places:
@@ -151,7 +151,7 @@ def start_token(backbone: Any) -> int:
 
 
 def targets_of(streams: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The streams that say what is to be predicted; those beside them are the encoder's."""
+    """Return the streams that say what is to be predicted; those beside them are the encoder's."""
     return {
         name: stream
         for name, stream in streams.items()
@@ -160,8 +160,8 @@ def targets_of(streams: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def decoder_prompt(prompt: Mapping[str, Tensor], start: int) -> dict[str, Tensor]:
-    """What the decoder has before it writes, (batch, 1, ...): its start token, and no number, in
-    the streams that the prompts have.
+    """Return what the decoder has before it writes, (batch, 1, ...): its start token, and no
+    number, in the streams that the prompts have.
     """
     columns = {name: filled(prompt[name], fill) for name, fill in fills().items() if name in prompt}
     ids = filled(prompt["input_ids"], start)

@@ -127,6 +127,7 @@ NOT_TINY = {  # made of other models, or without a small config that runs in tra
 NO_GENERATE = {"ProphetNet", "xLSTM"}  # on which transformers' own generate fails
 REFUSED = {
     "CpmAntForCausalLM": "takes no inputs_embeds",
+    "DeepseekV4ForCausalLM": "look up the ids",
     "EsmcForMaskedLM": "takes no inputs_embeds",
     "FSMTForConditionalGeneration": "get_input_embeddings",
     "Gemma3nForCausalLM": "look up the ids",
