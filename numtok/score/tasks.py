@@ -27,7 +27,7 @@ EXACT = Context(prec=4 * MOST_DIGITS + 8 * WIDEST, rounding=ROUND_HALF_EVEN)
 Drawn = tuple[str, str]  # question and answer
 
 
-class Tasks(Sequence[dict[str, Any]]):
+class Tasks:
     """Questions: item ``i`` is ``{"task", "level", "prompt", "answer"}``, the same for the same
     ``seed`` on every machine.
 

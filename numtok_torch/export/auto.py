@@ -248,18 +248,24 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
         return {"use_cache": True, **rest, **rows, "max_new_tokens": new}
 
 
-def _only(kind: str) -> Any:
-    """Return the class for one of transformers' Auto classes, which loads that kind of model only."""
-    bases = (PreTrainedNumberModel, GenerationMixin)
-    about = {"__module__": __name__, "__doc__": f"What ``AutoModelFor{kind}`` loads."}
-    return type(f"NumberModelFor{kind}", bases, about)
+class NumberModelForCausalLM(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,unused-ignore]
+    """Loads what ``AutoModelForCausalLM`` loads, and no other kind of model."""
 
 
-NumberModelForCausalLM = _only("CausalLM")
-NumberModelForMaskedLM = _only("MaskedLM")
-NumberModelForSeq2SeqLM = _only("Seq2SeqLM")
-NumberModelForSequenceClassification = _only("SequenceClassification")
-NumberModelForTokenClassification = _only("TokenClassification")
+class NumberModelForMaskedLM(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,unused-ignore]
+    """Loads what ``AutoModelForMaskedLM`` loads, and no other kind of model."""
+
+
+class NumberModelForSeq2SeqLM(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,unused-ignore]
+    """Loads what ``AutoModelForSeq2SeqLM`` loads, and no other kind of model."""
+
+
+class NumberModelForSequenceClassification(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,unused-ignore]
+    """Loads what ``AutoModelForSequenceClassification`` loads, and no other kind of model."""
+
+
+class NumberModelForTokenClassification(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,unused-ignore]
+    """Loads what ``AutoModelForTokenClassification`` loads, and no other kind of model."""
 
 
 def fitting(model: NumberModel) -> str:

@@ -53,6 +53,7 @@ from numtok_torch.model.objective import (
     pop_streams,
     predictable,
     token_loss,
+    weighted_sum,
 )
 from numtok_torch.model.run import check_positions, room, run_backbone
 
@@ -226,9 +227,7 @@ class NumberModel(nn.Module):
 
     @property
     def transformer(self) -> Any:
-        """Return the backbone itself, where peft's ``get_peft_model`` has wrapped it; else
-        ``backbone``.
-        """
+        """Return the backbone, without the wrapper of peft's ``get_peft_model``."""
         return unwrapped(self.backbone)
 
     @property
@@ -285,16 +284,29 @@ class NumberModel(nn.Module):
         vectors = self.embed(input_ids, streams)  # (batch, seq, d_model)
         output, hidden, logits = self._run(input_ids, vectors, False, inputs)  # (batch, seq, ...)
         numbers = seq2seq.targets_of(streams) if self.decodes else streams
-        result = self._losses(output, hidden, logits, numbers, step)
+        cross_entropy, balance = self._token_losses(output, logits, numbers, step)
+        number_loss, predictions = self._read_numbers(hidden, numbers, step)
+        weighted = (
+            (self.token_weight, cross_entropy),
+            (1.0, balance),
+            (self.number_weight, number_loss),
+        )
+        result = NumberModelOutput.of(
+            loss=weighted_sum(weighted),
+            token_loss=cross_entropy,
+            number_loss=number_loss,
+            logits=logits,
+            hidden=hidden,
+            **predictions,
+            past_key_values=getattr(output, "past_key_values", None),
+        )
         check_finite(self, result, streams, self.embedding.streams if self.embedding else ())
         return result
 
     def embed(
         self, input_ids: Tensor, streams: Mapping[str, Tensor], decoder: bool = False
     ) -> Tensor:
-        """Return word vectors with the numbers in them, (batch, seq, d_model); with ``decoder``,
-        those of a decoder's words.
-        """
+        """Return word vectors with their numbers, (batch, seq, d_model), or those of a decoder."""
         vectors: Tensor = word_embedding(self.transformer, decoder)(input_ids)
         if self.embedding is None:
             return vectors
@@ -321,8 +333,7 @@ class NumberModel(nn.Module):
         self, input_ids: Tensor, vectors: Tensor, decoding: bool, inputs: dict[str, Any]
     ) -> tuple[Any, Tensor, Tensor | None]:
         self._check_width(input_ids, inputs, decoding)
-        backbone = self.transformer
-        return run_backbone(backbone, self.causal, input_ids, vectors, inputs, decoding)
+        return run_backbone(self.transformer, self.causal, input_ids, vectors, inputs, decoding)
 
     def _check_ids(self, input_ids: Tensor) -> None:
         """Refuse ids without a word vector; on an accelerator, which would wait, look only once."""
@@ -334,9 +345,8 @@ class NumberModel(nn.Module):
 
     def _check_width(self, input_ids: Tensor, inputs: Mapping[str, Any], decoding: bool) -> None:
         """Refuse rows (batch, seq) that are longer than the backbone's positions."""
-        sides = {decoding: input_ids}
-        if (written := inputs.get("decoder_inputs_embeds")) is not None:
-            sides[True] = written
+        written = inputs.get("decoder_inputs_embeds")
+        sides = {decoding: input_ids} | ({} if written is None else {True: written})
         for decoder, rows in sides.items():
             width = rows.shape[1]
             if readable(rows) and width > self._widest[decoder]:
@@ -349,53 +359,32 @@ class NumberModel(nn.Module):
         where = numbers_to_predict(batch, self.causal)
         return 0 if self.head is None or where is None else int(where.sum())
 
-    def _losses(
-        self,
-        output: Any,
-        hidden: Tensor,
-        logits: Tensor | None,
-        streams: Mapping[str, Tensor],
-        step: Step,
-    ) -> NumberModelOutput:
+    def _token_losses(
+        self, output: Any, logits: Tensor | None, streams: Mapping[str, Tensor], step: Step
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """Return the loss of the tokens, or of the classes, and that of a mixture of experts."""
         labels = streams.get("labels")
+        if labels is None or (logits is None and not self.token_weight):
+            return None, None
+        if self.task is not None:
+            return output.loss, None
+        logits = check_logits(self.transformer, labels, logits)
+        shown = labels.masked_fill(~predictable(labels, streams, self.causal), IGNORED)
+        balance: Tensor | None = getattr(output, "aux_loss", None)
+        if balance is not None:  # weighted as in transformers
+            share = step.share(labels, self.causal)
+            balance = getattr(self.config, "router_aux_loss_coef", 1.0) * balance * share
+        return token_loss(logits, shown, self.causal, step), balance
+
+    def _read_numbers(
+        self, hidden: Tensor, streams: Mapping[str, Tensor], step: Step
+    ) -> tuple[Tensor | None, dict[str, Tensor]]:
+        """Return the loss of the head and, out of training, its predictions beside what is right."""
         if self.task == "texts":  # its labels are one per row
             streams = {name: stream for name, stream in streams.items() if name != "labels"}
-        cache = getattr(output, "past_key_values", None)
-        result = NumberModelOutput(logits=logits, hidden=hidden, past_key_values=cache)
-        losses: list[Tensor] = []
-        share = step.share(labels, self.causal)
-        if self.task is not None and labels is not None:
-            result["token_loss"] = output.loss
-            losses.append(self.token_weight * output.loss)
-        elif labels is not None and (logits is not None or self.token_weight):
-            logits = check_logits(self.transformer, labels, logits)
-            labels = labels.masked_fill(~predictable(labels, streams, self.causal), IGNORED)
-            result["token_loss"] = token_loss(logits, labels, self.causal, step)
-            losses.append(self.token_weight * result["token_loss"])
-            # of a mixture of experts, weighted as in transformers
-            if (extra := getattr(output, "aux_loss", None)) is not None:
-                losses.append(getattr(self.config, "router_aux_loss_coef", 1.0) * extra * share)
-        self._add_numbers(result, hidden, streams, step)
-        if result.number_loss is not None:
-            losses.append(self.number_weight * result["number_loss"])
-        if losses:
-            result["loss"] = torch.stack([loss.float() for loss in losses]).sum()
-        known = {name: result.get(name) for name in NumberModelOutput.FIELDS}
-        return NumberModelOutput({name: one for name, one in known.items() if one is not None})
-
-    def _add_numbers(
-        self,
-        result: NumberModelOutput,
-        hidden: Tensor,
-        streams: Mapping[str, Tensor],
-        step: Step,
-    ) -> None:
-        """Add what the head says: its loss, and out of training its predictions beside what is
-        right.
-        """
-        where = numbers_to_predict(streams, self.causal)
+        where, loss = numbers_to_predict(streams, self.causal), None
         if self.head is None or where is None:
-            return
+            return None, {}
         rows = hidden[:, :-1][where[:, 1:]] if self.causal else hidden[where]  # (n, d_hidden)
         if (target := number_targets(self.head, streams)) is not None:
             labels = streams.get("labels")
@@ -403,13 +392,14 @@ class NumberModel(nn.Module):
             if not per_token:
                 self._warn_of_shares(step, step.share(labels, self.causal))
             share = step.share_of_numbers(len(rows), labels, self.causal, per_token)
-            result["number_loss"] = share * self.head.loss(rows, target[where])
+            loss = share * self.head.loss(rows, target[where])
         if self.training:
-            return
-        result["number_predictions"] = placed(where, self.head.predict(rows).values.detach())
+            return loss, {}
+        found = {"number_predictions": placed(where, self.head.predict(rows).values.detach())}
         name = NUMBER_VALUE.name + LABELS * (LABELS_MASK in streams)
         if name in streams:
-            result["number_references"] = placed(where, streams[name][where])
+            found["number_references"] = placed(where, streams[name][where])
+        return loss, found
 
     def _warn_of_shares(self, step: Step, share: Tensor | float) -> None:
         """Warn once, at the first step of training, that the mean over numbers is not exact."""
@@ -455,15 +445,11 @@ class NumberModel(nn.Module):
         return self
 
     def get_extra_state(self) -> Tensor:
-        """Return what :meth:`from_pretrained` needs besides the weights, as JSON in uint8, so that
-        the checkpoints of a Trainer have it too.
-        """
+        """Return the settings for :meth:`from_pretrained` as uint8, for checkpoints of a Trainer."""
         return saving.pack(saving.describe(self))
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Take the amplitude of the embedding, which its weights go with. A model that exists keeps
-        its other settings when it loads weights.
-        """
+        """Take the amplitude of the embedding, which its weights go with, and nothing else."""
         described = saving.unpack(state) if state.numel() else {}
         if self.embedding is not None and described.get("embedding"):
             self.embedding.load_amplitude(described["embedding"])

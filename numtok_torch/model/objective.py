@@ -28,7 +28,7 @@ compile the backbone rather than the whole model to keep this.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,6 +166,11 @@ class NumberModelOutput(dict[str, Any]):
         *("number_predictions", "number_references", "past_key_values"),
     )
 
+    @classmethod
+    def of(cls, **parts: Any) -> NumberModelOutput:
+        """Make an output of the parts that are not None."""
+        return cls({name: one for name, one in parts.items() if one is not None})
+
     def __getattr__(self, name: str) -> Any:
         if name not in self.FIELDS:
             raise AttributeError(
@@ -202,6 +207,12 @@ def token_loss(logits: Tensor, labels: Tensor, causal: bool, step: Step = Step()
     )
     count = (labels != IGNORED).sum() if step.tokens is None else torch.as_tensor(step.tokens)
     return total / count.to(total.device).clamp(min=1)
+
+
+def weighted_sum(losses: Iterable[tuple[float, Tensor | None]]) -> Tensor | None:
+    """Return the sum of (weight, loss), float32, a scalar; None if there is no loss."""
+    weighted = [(weight * loss).float() for weight, loss in losses if loss is not None]
+    return torch.stack(weighted).sum() if weighted else None
 
 
 def check_logits(backbone: nn.Module, labels: Tensor, logits: Tensor | None) -> Tensor:
