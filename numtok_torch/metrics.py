@@ -1,4 +1,4 @@
-"""How well numbers are predicted: as decimals, digit by digit, as values; and the metrics of a Trainer.
+"""Metrics of predicted numbers: as decimals, digit by digit, as values; and for a Trainer.
 
 In: predictions and references of equal length n, each texts, numbers, a numpy array or a torch
 tensor of one axis. Out: one float. Texts are read by numtok's grammar, and all are compared as exact

@@ -1,5 +1,4 @@
-"""What an embedding layer for numbers is, what it has in common with a head, and the sum of
-several.
+"""Base classes of the embedding layers for numbers and of the heads, and the sum of several layers.
 
 Which tokens are numbers is said by ``number_mask`` alone, never by a value: zero is a number, and
 what stands in a stream elsewhere is not looked at. All other tokens keep their vector bit for bit.

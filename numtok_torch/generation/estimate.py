@@ -1,5 +1,5 @@
-"""One number for a prompt, from many texts that a model wrote: what lies in their middle, and how
-far they are apart.
+"""Estimates of one number for a prompt, from many texts that a model wrote: what lies in their
+middle, and how far they are apart.
 
 Regression by decoding, as RegressLM does it, which draws 128 answers to a query (README of
 google-deepmind/regress-lm). The median of them has the least absolute error, the mean the least

@@ -1,4 +1,4 @@
-"""What a head for numbers is: hidden states in, a loss or numbers on their own scale out.
+"""Base classes of the heads for numbers: hidden states in, a loss or numbers on their own scale out.
 
 Heads compute in their own dtype, outside autocast, as a value that is rounded to bfloat16 has three
 digits; losses are float32 at least.

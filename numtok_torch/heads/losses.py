@@ -241,7 +241,7 @@ class DigitLoss(NumberLoss):
 
 
 class NumberValueLoss(DigitLoss):
-    """How far the expected value of each number is from the right one, relative to it, as a mean
+    """Distance of the expected value of each number from the right one, relative to it, as a mean
     over numbers. To be added to the cross-entropy.
 
     A number is a run of digits in the labels, with the points and separators among them. ŷ is the

@@ -1,4 +1,4 @@
-"""What a number model is trained on: the streams that it takes, which hidden state predicts which
+"""Objective of a number model: the streams that it takes, which hidden state predicts which
 number, and the two losses.
 
 **Streams** are all that the representations declare, so that a new one needs no edit. A Trainer

@@ -1,4 +1,4 @@
-"""One pass through a backbone: word vectors in, hidden states and logits out; where the tokens of a
+"""The pass through a backbone: word vectors in, hidden states and logits out; where the tokens of a
 row are for it, and which of them see each other.
 """
 

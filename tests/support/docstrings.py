@@ -6,7 +6,7 @@ import sys
 
 from places import ROOT
 
-FOLDERS = ("numtok", "cli")
+FOLDERS = ("numtok", "numtok_torch", "cli")
 REFUSED = re.compile("(Of|Likewise|The same|See|What|Those|That|One|How|As)\\b")
 
 
