@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from numtok.representations import Representation, XVal
-from numtok.representations.clipping import clipping
+from numtok.representations.magnitudes import clipping
 from numtok.statistics.advice import BY_TASK
 from numtok.statistics.counters import FIRST_YEAR, LARGEST_DECADE, MOST_DIGITS
 from numtok.statistics.losses import Loss, fitted_xval, losses

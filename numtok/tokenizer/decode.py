@@ -29,8 +29,7 @@ from numtok.representations import NUM, Representation, SingleToken, SpelledOut,
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer import schema
 from numtok.tokenizer.layout import conform, to_number_layout
-from numtok.tokenizer.number_spaces import NumberSpaces
-from numtok.tokenizer.numbers_in_text import TextReader
+from numtok.tokenizer.numbers_in_text import NumberSpaces, TextReader
 from numtok.tokenizer.token_texts import contents_of, is_lossless
 from numtok.tokenizer.vocabulary import Spelling, first_ids, number_stops, read_symbols
 
