@@ -241,9 +241,9 @@ class Decoder:
         texts = self._text(ids, offsets, positions, numbers, (len(before), len(after)), join)
         return _restored(batch, texts)
 
-    def ids(self, given: TokenIds, values: Sequence[Any] | None) -> str:
+    def ids(self, token_ids: TokenIds, values: Sequence[Any] | None) -> str:
         """Return the text of token ids, with the values of their ``[NUM]`` tokens in order."""
-        ids = given_ids(given)
+        ids = given_ids(token_ids)
         if self._reader is not None:
             return self._text_of_reading(ids, self._reader)
         positions = self._number_places(ids)

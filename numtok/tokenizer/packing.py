@@ -150,12 +150,12 @@ def _row_ends(sections, begins, stops, size, ends):  # type: ignore[no-untyped-d
     return count, cut
 
 
-def end_token(tokenizer: Tokenizer, given: str | int | None = None) -> int:
+def end_token(tokenizer: Tokenizer, token_or_id: str | int | None = None) -> int:
     """Return the id of the end token that is given, or of the first of the usual ones that the
     tokenizer has as an added token. TokenizerError if there is none, or it is part of numbers.
     """
     added = {token["content"]: int(token["id"]) for token in tokenizer.config["added_tokens"]}
-    if given is None:
+    if token_or_id is None:
         found = next((added[content] for content in USUAL if content in added), None)
         if found is None:
             raise TokenizerError(
@@ -163,15 +163,15 @@ def end_token(tokenizer: Tokenizer, given: str | int | None = None) -> int:
                 " by end_token=..."
             )
         return found
-    known = added if given in added else vocabulary_of(tokenizer.config)
-    number = given if isinstance(given, int) else known.get(given)
+    known = added if token_or_id in added else vocabulary_of(tokenizer.config)
+    number = token_or_id if isinstance(token_or_id, int) else known.get(token_or_id)
     if number is None or not 0 <= number < tokenizer.vocab_size:
         raise TokenizerError(
-            f"end_token={given!r} is no token of the tokenizer; give a token, or the id of one"
+            f"end_token={token_or_id!r} is no token of the tokenizer; give a token, or the id of one"
         )
     if number in tokenizer.tokens.values():
         raise TokenizerError(
-            f"end_token={given!r} is a token that numbers are made of; choose one that ends"
+            f"end_token={token_or_id!r} is a token that numbers are made of; choose one that ends"
             " documents"
         )
     return number

@@ -150,20 +150,20 @@ def skipped_batch(
 
 def pick_text_column(
     source: Source,
-    asked: str | None,
+    text_column: str | None,
     columns: Sequence[str],
     strings: Sequence[str],
-    kept: Sequence[str] = (),
+    keep_columns: Sequence[str] = (),
 ) -> str:
     """Return the text column's name: the asked one; else the first of ``TEXT_COLUMNS`` that holds
     strings; else the only one that does. ``MissingInputError`` lists the columns where none fits.
     """
     listing = ", ".join(repr(name) for name in columns) or "none"
-    for name in (*([asked] if asked is not None else []), *kept):
+    for name in (*([text_column] if text_column is not None else []), *keep_columns):
         if name not in columns:
             way_out = (
                 "choose one with text_column=NAME"
-                if name == asked
+                if name == text_column
                 else "correct the list of columns to keep"
             )
             raise MissingInputError(
@@ -174,8 +174,8 @@ def pick_text_column(
                 f"{columns.count(name)} columns are called {name!r}; rename all but one",
                 source.name,
             )
-    if asked is not None:
-        return asked
+    if text_column is not None:
+        return text_column
     for name in TEXT_COLUMNS:
         if name in strings and columns.count(name) == 1:
             return name
