@@ -36,7 +36,7 @@ def equal(
     Args:
         prediction: a text, whose :func:`final_number` counts, or a number. A float is the decimal
             that it prints as: 0.1 is 0.1. None and texts without a number equal nothing.
-        target: likewise.
+        target: a text or a number, as the prediction.
         tolerance: relative to the target, in decimals: 0.01 allows 1%.
         policy: how predictions are read, and what may differ (per cent, unit, currency).
         absolute: another tolerance, that is not relative; the larger one counts.

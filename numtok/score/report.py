@@ -145,7 +145,7 @@ def report(
 
     Args:
         predictions: texts or numbers, see :func:`numtok.score.equal`.
-        targets: likewise, as many.
+        targets: texts or numbers, one for each prediction.
         policy: how predictions are read, and what may differ.
         target_policy: how targets that are texts are read.
 

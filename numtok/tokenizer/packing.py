@@ -108,7 +108,7 @@ class RowEnds(NamedTuple):
 
 
 def row_ends(sections: Ints, begins: Ints, stops: Ints, size: int) -> RowEnds:
-    """Return the ends of rows of ``size`` tokens that lie within stretches of tokens, each cut from
+    """Return the ends of rows of ``size`` tokens that lie within spans of tokens, each cut from
     its own beginning.
 
     A row ends after ``size`` tokens, but never inside a number: one that fits into a row begins the
@@ -239,7 +239,7 @@ class FlatRows:
         """
         edges = memory.offsets_of(stops - starts)
         low, high = np.searchsorted(self.places, starts), np.searchsorted(self.places, stops)
-        tokens, numbers = _Stretches(starts, stops), _Stretches(low, high)
+        tokens, numbers = _Spans(starts, stops), _Spans(low, high)
         places = numbers.of(self.places) - np.repeat(starts - edges[:-1], high - low)
         token_offsets = edges[rows]
         number_offsets = memory.offsets_of(high - low)[rows]
@@ -256,8 +256,8 @@ class FlatRows:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
-class _Stretches:
-    """Places ``starts[k]`` up to ``stops[k]`` of an array, one stretch after the other."""
+class _Spans:
+    """Spans of an array, ``starts[k]`` up to ``stops[k]``, one after the other."""
 
     def __init__(self, starts: Ints, stops: Ints) -> None:
         self._whole: slice | None = None
