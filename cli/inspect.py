@@ -197,14 +197,14 @@ def of_text(inspection: Inspection) -> dict[str, Any]:
         numbers.append({"text": one.text, "start": one.start, "stop": one.stop, "cells": cells})
     views = []
     for view in inspection.views:
-        left = len(numbers) - len(view.taken)
+        left = len(numbers) - len(view.selected)
         cost = "" if view.per_number is None else f", {view.per_number:.2f} per number"
         remark = cost + (f", {left:,} left as text" if left else "") + f", engine {view.engine}"
         if view.fitted:
             remark += f"; {' and '.join(view.fitted)} fitted to the numbers shown, not to a corpus"
         name = " + ".join(view.names)
         labels = {"number_fourier": _periods(view.names)}
-        views.append(_view(name, remark, view.tokens, view.taken, view.columns, labels))
+        views.append(_view(name, remark, view.tokens, view.selected, view.columns, labels))
     return {
         "kind": "inspect",
         "title": f"{counted(len(numbers), 'number')} in {counted(len(inspection.text), 'character')}",
@@ -247,7 +247,7 @@ def _view(
     name: str,
     remark: str,
     tokens: Sequence[Token],
-    taken: Sequence[int],
+    selected: Sequence[int],
     columns: dict[str, Any],
     labels: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, Any]:
@@ -263,7 +263,7 @@ def _view(
         "explained": [[column, COLUMNS[column]] for column in columns if column in COLUMNS],
         "rows": [
             [number, *(_value(column, values[at]) for column, values in columns.items())]
-            for at, number in enumerate(taken)
+            for at, number in enumerate(selected)
         ],
     }
 

@@ -179,13 +179,13 @@ def _told(body: bytes) -> tuple[int, dict[str, Any]]:
 _one_at_a_time = threading.Lock()
 
 
-def answer(asked: dict[str, Any]) -> dict[str, Any]:
+def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Return what ``numtok inspect`` shows of a text, and the command that does so."""
     from numtok.errors import RepresentationError
     from numtok.tokenizer.inspect import inspect_text
 
-    text, numbers = asked["text"], list(asked["numbers"])
-    options = [asked.get(name) or None for name in ("tokenizer", "grammar", "overflow")]
+    text, numbers = request["text"], list(request["numbers"])
+    options = [request.get(name) or None for name in ("tokenizer", "grammar", "overflow")]
     if not 1 <= len(numbers) <= MOST:
         raise RepresentationError(f"choose one to {MOST} representations")
     with _one_at_a_time:

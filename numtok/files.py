@@ -63,7 +63,7 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
         # a name that the system refuses is refused now, not once hours have gone into the file
         with contextlib.suppress(FileNotFoundError):
             os.lstat(target)
-        remove_leftovers(target.parent, of=target)
+        remove_leftovers(target.parent, target)
         temporary, descriptor = _create(target)
     except OSError as error:
         raise OutputError(
@@ -153,7 +153,7 @@ def _create(target: Path) -> tuple[Path, int]:
         os.close(descriptor)  # another run took it for a leftover before it was locked
 
 
-def remove_leftovers(folder: Path, of: Path | None = None) -> None:
+def remove_leftovers(folder: Path, target: Path | None = None) -> None:
     """Remove the temporary files of runs on this machine that died, in a folder: those of one
     file, or of all.
     """
@@ -162,9 +162,9 @@ def remove_leftovers(folder: Path, of: Path | None = None) -> None:
         return
     with contextlib.suppress(OSError):  # a folder that may be written to, but not listed
         names = [name for name in os.listdir(folder) if is_temporary(name)]
-    here = f".{_host()}." if of is None else _prefix(of)
+    here = f".{_host()}." if target is None else _prefix(target)
     for name in names:
-        if here not in name or (of is not None and not name.startswith(here)):
+        if here not in name or (target is not None and not name.startswith(here)):
             continue
         # locked by a run that lives, gone meanwhile, or not ours
         with contextlib.suppress(OSError):

@@ -1,7 +1,7 @@
 """Storage: paths of this machine, and URLs of object stores by way of fsspec. What reads and writes
 takes either, and does not ask which it is; :mod:`numtok.files` writes to both. Objects are read by
 ranges and put as a whole. The packages of stores try again by themselves; what goes
-wrong for good is told with the URL and the way out.
+wrong for good is an error with the URL and the way out.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _system(url: str) -> tuple[Any, str]:
 
 
 @contextlib.contextmanager
-def _told(url: str, doing: str = "read") -> Iterator[None]:
+def _named_errors(url: str, doing: str = "read") -> Iterator[None]:
     """Turn errors of a store into InputError or OutputError, with the URL, what is wrong, and the
     way out.
     """
@@ -194,7 +194,7 @@ class Status(NamedTuple):
 def _if_there(url: str, ask: Callable[[Any, str], Answer]) -> Answer | None:
     """Return the answer; None if there is nothing, and not if the store cannot be asked."""
     system, path = _system(url)
-    with _told(url):
+    with _named_errors(url):
         system.invalidate_cache()
         try:
             return ask(system, path)
@@ -298,7 +298,7 @@ class RemoteFile(io.RawIOBase):
     def __init__(self, url: str, block: int | None = None) -> None:
         self._url = url
         system, path = _system(url)
-        with _told(url):
+        with _named_errors(url):
             if only_here(url):  # where all that open an object share one position
                 content = system.cat_file(path)
                 self._file: Any = io.BytesIO(content)
@@ -309,7 +309,7 @@ class RemoteFile(io.RawIOBase):
                 self.size = self._file.size
 
     def readinto(self, buffer: Any) -> int:
-        with _told(self._url):
+        with _named_errors(self._url):
             wanted = len(buffer)
             if self.size is not None:
                 wanted = min(wanted, max(self.size - self._file.tell(), 0))
@@ -390,7 +390,7 @@ def check_writable(url: str) -> None:
 def write_object(url: str, content: bytes) -> None:
     """Put a small object, or replace it, in one step."""
     system, path = _writable(url)
-    with _told(url, "write"):
+    with _named_errors(url, "write"):
         system.pipe_file(path, content)
 
 
@@ -414,7 +414,7 @@ def new_object(url: str, overwrite: bool) -> Iterator[BinaryIO]:
             yield file
         _refuse_existing(url, overwrite)
         whole.seek(0)
-        with _told(url, "write"):
+        with _named_errors(url, "write"):
             _upload(system, path, whole)
 
 
@@ -443,7 +443,7 @@ def remove(path: str | Path) -> None:
     """Remove a file, a link, or a folder with all that is in it, if it is there."""
     if is_url(path):
         system, inner = _system(str(path))
-        with _told(str(path), "remove"), contextlib.suppress(FileNotFoundError):
+        with _named_errors(str(path), "remove"), contextlib.suppress(FileNotFoundError):
             system.invalidate_cache()
             system.rm(inner, recursive=True)
         return

@@ -144,15 +144,15 @@ def write(path: Path, content: bytes) -> None:
                 (folder / name).unlink(missing_ok=True)
 
 
-def cached(kind: str, given: list[str], find: Callable[[], str]) -> str:
-    """Return ``find()``, cached between runs. ``given`` must hold everything the result depends on,
+def cached(kind: str, inputs: list[str], find: Callable[[], str]) -> str:
+    """Return ``find()``, cached between runs. ``inputs`` must hold everything the result depends on,
     except the source of the function's module, which is part of the key anyway.
     """
     folder = user_folder()
     if folder is None:
         return find()
     digest = hashlib.sha256()
-    for part in (source_key(find.__module__), kind, *given):
+    for part in (source_key(find.__module__), kind, *inputs):
         digest.update(hashlib.sha256(part.encode("utf-8", "surrogatepass")).digest())
     path = folder / "facts" / f"{kind}-{digest.hexdigest()[:40]}"
     known = read(path)

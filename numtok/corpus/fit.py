@@ -23,7 +23,7 @@ from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.options import check_options
 from numtok.representations import Representation, XVal, from_dict, magnitudes
-from numtok.representations.clipping import ColumnMagnitudes, refuse_clipping
+from numtok.representations.magnitudes import ColumnMagnitudes, refuse_clipping
 
 FIT_BYTES = 32 << 20  # of text; scanning it takes a tenth of a second
 FIT_BATCH = 1 << 20
@@ -50,7 +50,7 @@ class ScaleFit:
     ) -> tuple[list[Representation], Fit]:
         """Return ``representations`` fitted to the texts, and the counts of what they were fitted
         to. RepresentationError if there is no xVal whose scale to find, or if the scale would clip
-        more than :mod:`numtok.representations.clipping` lets pass and ``clip`` was not given.
+        more than :mod:`numtok.representations.magnitudes` lets pass and ``clip`` was not given.
         """
         place = xval_place(representations) if self.scale else None
         needs_fit = [one for one in representations if one.needs_fit]

@@ -49,7 +49,7 @@ class HashRange(NamedTuple):
         return taken
 
 
-def parse_split(given: str) -> dict[str, str]:
+def parse_split(split: str) -> dict[str, str]:
     """Return the bounds of each split's hashes; InputError if the shares make no sense.
 
     >>> parse_split("train=0.98,validation=0.02")
@@ -57,7 +57,7 @@ def parse_split(given: str) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     low = Decimal(0)
-    for part in given.split(","):
+    for part in split.split(","):
         name, _, share = part.strip().partition("=")
         if not re.fullmatch(r"[A-Za-z]\w*", name) or name in found:
             break
@@ -69,7 +69,7 @@ def parse_split(given: str) -> dict[str, str]:
         break
     if not found or low != 1:
         raise InputError(
-            f"split={given!r} must name the splits and their shares, which add up to 1, as in"
+            f"split={split!r} must name the splits and their shares, which add up to 1, as in"
             " 'train=0.98,validation=0.02'"
         )
     return found

@@ -35,7 +35,7 @@ from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.representations import Subword
-from numtok.representations.clipping import ColumnMagnitudes
+from numtok.representations.magnitudes import ColumnMagnitudes
 from numtok.representations.values import numbers_from_floats
 from numtok.statistics import Statistics
 from numtok.statistics.tokens import TokenCosts

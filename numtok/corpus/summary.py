@@ -95,9 +95,9 @@ class Summary(EncodeReport):
     splits: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of_splits(cls, made: dict[str, Summary], output: str) -> Summary:
+    def of_splits(cls, summaries: dict[str, Summary], output: str) -> Summary:
         """Return the counts of all added up; what there is one of is that of the first."""
-        first, *others = made.values()
+        first, *others = summaries.values()
         total = dataclasses.replace(first)
         for other in others:
             for name, value in vars(other).items():
@@ -109,7 +109,7 @@ class Summary(EncodeReport):
                 elif isinstance(value, int) or name == "seconds":
                     setattr(total, name, before + value)
         total.output, total.quarantine = output, ""
-        total.splits = {name: one.documents for name, one in made.items()}
+        total.splits = {name: one.documents for name, one in summaries.items()}
         return total
 
 

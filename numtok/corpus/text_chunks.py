@@ -50,13 +50,15 @@ class Reader:
         self._documents = settings.documents
 
     def with_kept_columns(
-        self, names: Sequence[str], known: Sequence[pa.Field] | None = None
+        self, names: Sequence[str], fields_of_job: Sequence[pa.Field] | None = None
     ) -> tuple[Iterable[TextChunk], list[pa.Field]]:
-        """Return (pieces, kept columns): their types are those of the first batch, or ``known``."""
-        types: dict[str, pa.DataType] = {field.name: field.type for field in known or ()}
+        """Return (pieces, kept columns): their types are those of the first batch, or
+        ``fields_of_job``.
+        """
+        types: dict[str, pa.DataType] = {field.name: field.type for field in fields_of_job or ()}
         pieces = self._pieces(tuple(names), types)
-        if not names or known is not None:
-            return pieces, list(known or ())
+        if not names or fields_of_job is not None:
+            return pieces, list(fields_of_job or ())
         first: list[TextChunk] = []
         for piece in pieces:  # one whose rows were all left out has no types
             first.append(piece)

@@ -44,7 +44,7 @@ def warm_up(
     step: Callable[[str], object] = lambda name: None,
 ) -> Path:
     """Compile what encoding to these representations, or to all, and decoding takes, and compare the
-    tokenizer's engines; ``step`` is told what is next. OutputError if nothing can be kept.
+    tokenizer's engines; ``step`` is called with the name of what is next. OutputError if nothing can be kept.
     """
     try:
         folder = kernel_folder()

@@ -1,5 +1,5 @@
 """A tokenizer whose backend has number tokens; what numtok makes of one state of a ``tokenizers``
-backend, and how a change to it is told.
+backend, and how a change to it is noticed.
 
 In: a backend and numtok's settings. Out: the numtok tokenizer, the copies of the backend with
     marks, and what was found out about them. All of it is made on demand, belongs in the

@@ -57,12 +57,12 @@ def complete_settings(settings: dict[str, Any]) -> dict[str, Any]:
     return defaults | settings
 
 
-def refuse_misspelt(given: Iterable[str], own: Sequence[str], where: str) -> None:
+def refuse_misspelt(names: Iterable[str], options: Sequence[str], where: str) -> None:
     """Refuse options that look like a misspelt one of ours. Transformers takes any option and says
     nothing of those that it does not know. InputError that names the option.
     """
-    for name in given:
-        if meant := difflib.get_close_matches(name, own, 1, 0.8):
+    for name in names:
+        if meant := difflib.get_close_matches(name, options, 1, 0.8):
             raise InputError(f"{where} has no option {name!r}; did you mean {meant[0]!r}?")
 
 

@@ -117,13 +117,13 @@ def pop_streams(inputs: Any) -> tuple[Any, dict[str, Any]]:
     return {name: inputs[name] for name in names if name not in known}, streams_of_rows
 
 
-def pad_streams(out: Any, given: Mapping[str, Any], leading: str, side: str) -> None:
+def pad_streams(out: Any, rows_by_stream: Mapping[str, Any], leading: str, side: str) -> None:
     """Pad the streams as ``out[leading]`` (the ids) was padded, and put them into ``out``."""
     ids = out[leading]
     tensor_type = None if isinstance(ids, list) else "np" if isinstance(ids, np.ndarray) else "pt"
     single = len(ids) > 0 and np.ndim(ids[0]) == 0
     known = {NUMBER_MASK.name: (NUMBER_MASK,), **streams()}
-    for name, values in given.items():
+    for name, values in rows_by_stream.items():
         rows = zip([values] if single else values, [ids] if single else ids, strict=True)
         forms = known[name]
         padded = [pad_stream(forms[0], _array(forms, row), len(own), side) for row, own in rows]
@@ -158,15 +158,15 @@ def as_numpy(column: pa.Array) -> Array:
     return values.astype(np.int64) if values.dtype.kind in "iu" else values
 
 
-def warn_missing_streams(told: dict[str, bool], numtok: Tokenizer) -> None:
+def warn_missing_streams(warnings_given: dict[str, bool], numtok: Tokenizer) -> None:
     """Warn once for a tokenizer if numbers were encoded without streams and nothing else holds
-    their values. ``told`` is its ``deprecation_warnings``, which fingerprints of ``datasets`` leave
-    out; ``TRANSFORMERS_NO_ADVISORY_WARNINGS=1`` silences it.
+    their values. ``warnings_given`` is its ``deprecation_warnings``, which fingerprints of
+    ``datasets`` leave out; ``TRANSFORMERS_NO_ADVISORY_WARNINGS=1`` silences it.
     """
     first = numtok.representations[0]
-    if not isinstance(first, SingleToken) or told.get(ADVICE):
+    if not isinstance(first, SingleToken) or warnings_given.get(ADVICE):
         return
-    told[ADVICE] = True
+    warnings_given[ADVICE] = True
     logger.warning_advice(
         f"Numbers are encoded as bare [NUM] (numbers=[{type(first).__name__}(...)]), so 5 and 11"
         " get the same ids: their values are in the number streams, which this call did not ask"

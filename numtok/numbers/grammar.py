@@ -140,8 +140,9 @@ class Grammar:
                 f"exponents={self.exponents!r} is not supported; use 'eE' or 'eEdD', and"
                 " exponent=False for none"
             )
-        if self.grouping is not None and (
-            not set(self.grouping) <= GROUPING_CHARACTERS.keys() or not _all_differ(self.grouping)
+        separators = set(self.grouping or "")
+        if self.grouping is not None and not (
+            separators <= GROUPING_CHARACTERS.keys() and 0 < len(separators) == len(self.grouping)
         ):
             known = ", ".join(
                 f"{character!r} ({name})" for character, name in GROUPING_CHARACTERS.items()
@@ -260,11 +261,6 @@ class Grammar:
 def separators_of(grammar: Grammar) -> str:
     """Return the characters that group digits: the grammar's, and if there are any, the Arabic one."""
     return grammar.grouping + ARABIC_COMMA if grammar.grouping else ""
-
-
-def _all_differ(characters: str) -> bool:
-    """Whether there is at least one, and none twice."""
-    return 0 < len(characters) == len(set(characters))
 
 
 def check_grammar(grammar: Any) -> Grammar:

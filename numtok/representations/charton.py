@@ -210,13 +210,10 @@ class Scientific(SpelledOut):
         for form in self.forms():
             forms.append([s[v.start : v.stop] for s, v in zip(known, form, strict=True)])
         if not grammar.signs:
-            forms = [[self._without_minus(first), *others] for first, *others in forms]
+            minus = {one for one, text in enumerate(self.alphabet) if text.startswith("-")}
+            forms = [[tuple(s for s in first if s not in minus), *rest] for first, *rest in forms]
         parts = (language.then(*map(language.one, form)) for form in forms)
         return language.continuation(language.either(*parts), self.n_symbols)
-
-    def _without_minus(self, symbols: range) -> tuple[int, ...]:
-        """Return the symbols that begin a number that is not negative."""
-        return tuple(one for one in symbols if not self.alphabet[one].startswith("-"))
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def places_fit(numbers: Numbers, limit: int = LIMIT) -> Mask:
 
 
 def to_symbols(
-    numbers: Numbers, group: int = 1, left: bool = False, places: bool = True
+    numbers: Numbers, group: int = 1, from_left: bool = False, places: bool = True
 ) -> Spelled:
     """Return the symbols of each number, and with ``places`` the index of each one's place, int16,
     within ±32767.
@@ -140,20 +140,22 @@ def to_symbols(
     Args:
         numbers: with their text.
         group: digits of a group, 1 to 3.
-        left: whether the digits in front of the point are cut from the left, so that the last group
-            is the short one; those after it are always.
+        from_left: whether the digits in front of the point are cut from the left, so that the last
+            group is the short one; those after it are always.
         places: whether places are wanted.
     """
     rows, digits = numbers.rows, (np.diff(numbers.digit_offsets), numbers.exponent)
     spans = numbers.document, numbers.start, numbers.stop
     surfaces = _Surfaces(rows.text, rows.offsets, *spans, *digits)
     symbols, offsets, indices = _spell(
-        surfaces, character_classes(), _symbol_of(numbers.decimal), group, left, places
+        surfaces, character_classes(), _symbol_of(numbers.decimal), group, from_left, places
     )
     return Spelled(symbols, offsets, indices if places else None)
 
 
-def one_to_symbols(written: bytes, decimal: str, group: int = 1, left: bool = False) -> Symbols:
+def one_to_symbols(
+    written: bytes, decimal: str, group: int = 1, from_left: bool = False
+) -> Symbols:
     """Convert one number to symbols as :func:`to_symbols` does, without places: its text alone,
     with that decimal mark.
     """
@@ -164,7 +166,9 @@ def one_to_symbols(written: bytes, decimal: str, group: int = 1, left: bool = Fa
     text, length = np.frombuffer(bytearray(written), np.uint8), np.array([len(written)])
     surface = _Surfaces(text, _ZERO, _FIRST_ROW, _ZERO, length, _ZERO, _ZERO)
     symbols: Symbols
-    symbols, _, _ = _spell(surface, character_classes(), _symbol_of(decimal), group, left, False)
+    symbols, _, _ = _spell(
+        surface, character_classes(), _symbol_of(decimal), group, from_left, False
+    )
     return symbols
 
 

@@ -139,16 +139,11 @@ def name_of(representation: Representation) -> str:
     return f"{representation.name}:{','.join(given)}" if given else representation.name
 
 
-def needs_options(kind: type[Representation]) -> bool:
-    """Whether there is none of its kind without options of its own, as of ``fone``."""
-    return any(_options(kind).values())
-
-
 def default_instances(kind: type[Representation]) -> list[Representation]:
     """Return the instance of a kind without options, and its variants; none if it needs options, or
     numbers to be fitted to.
     """
-    if needs_options(kind):
+    if any(_options(kind).values()):
         return []
     return [one for options in ({}, *kind.variants) if not (one := kind(**options)).needs_fit]
 

@@ -63,7 +63,7 @@ def register(kind: Any = None, *, embedding: Layer = None, head: Layer = None) -
         kind: the representation.
         embedding: the ``numtok_torch.NumberEmbedding`` that reads its columns, a class, or
             ``"package.module:Class"``, which is imported when a model is made.
-        head: the ``numtok_torch.NumberHead`` that predicts them, likewise.
+        head: the ``numtok_torch.NumberHead`` that predicts them, in the same forms.
 
     Raises:
         RepresentationError: if another class has the name, or a column of that name is declared in

@@ -162,7 +162,8 @@ class XVal(SingleToken):
             chosen = float(np.quantile(magnitude, quantile, method="inverted_cdf", weights=times))
         with np.errstate(over="ignore"):
             scale = min(target / chosen, LARGEST_SCALE)
-        return cls(_rounded_down(scale), target, log, overflow)
+        rounding = Context(prec=SCALE_DIGITS, rounding=ROUND_DOWN)
+        return cls(float(rounding.create_decimal(repr(scale))), target, log, overflow)
 
     @property
     def largest(self) -> float:
@@ -272,8 +273,3 @@ def _largest_kept(magnitude: Floats, below: npt.NDArray[np.int64], target: float
     clipped = below[-1] - below[np.searchsorted(magnitude, magnitude, side="right")]
     lost = vanishing + clipped
     return float(magnitude[len(magnitude) - 1 - int(np.argmin(lost[::-1]))])
-
-
-def _rounded_down(scale: float) -> float:
-    """Round down to ``SCALE_DIGITS`` significant digits."""
-    return float(Context(prec=SCALE_DIGITS, rounding=ROUND_DOWN).create_decimal(repr(scale)))

@@ -36,7 +36,7 @@ def equal(
     Args:
         prediction: a text, whose :func:`final_number` counts, or a number. A float is the decimal
             that it prints as: 0.1 is 0.1. None and texts without a number equal nothing.
-        target: likewise.
+        target: a text or a number, as the prediction.
         tolerance: relative to the target, in decimals: 0.01 allows 1%.
         policy: how predictions are read, and what may differ (per cent, unit, currency).
         absolute: another tolerance, that is not relative; the larger one counts.
@@ -61,27 +61,27 @@ def equal(
     return any(_close(one, other, relative, fixed) for one, other in pairs)
 
 
-def answer_of(given: Value, policy: Policy) -> Answer | None:
+def answer_of(value_or_text: Value, policy: Policy) -> Answer | None:
     """Read a text's final number as an answer, or take a number as one.
 
     Raises:
         NumtokError: for what is neither.
     """
-    if given is None or isinstance(given, Answer):
-        return given
-    if isinstance(given, str):
-        return final_number(given, policy)
-    if isinstance(given, Decimal | Fraction):
-        value: Exact = given
-    elif isinstance(given, numbers.Integral):
-        value = Decimal(int(given))
-    elif isinstance(given, numbers.Real):
-        value = Decimal(repr(float(given)))
+    if value_or_text is None or isinstance(value_or_text, Answer):
+        return value_or_text
+    if isinstance(value_or_text, str):
+        return final_number(value_or_text, policy)
+    if isinstance(value_or_text, Decimal | Fraction):
+        value: Exact = value_or_text
+    elif isinstance(value_or_text, numbers.Integral):
+        value = Decimal(int(value_or_text))
+    elif isinstance(value_or_text, numbers.Real):
+        value = Decimal(repr(float(value_or_text)))
     else:
-        raise NumtokError(f"{given!r:.60} is neither a text nor a number")
+        raise NumtokError(f"{value_or_text!r:.60} is neither a text nor a number")
     if isinstance(value, Decimal) and not value.is_finite():
         return None
-    return Answer(value, str(given), 0, 0)
+    return Answer(value, str(value_or_text), 0, 0)
 
 
 def digits_right(prediction: Answer, target: Answer) -> float:
@@ -118,22 +118,22 @@ def magnitude(value: Exact) -> tuple[int, int]:
     return (-1 if value < 0 else 1), power
 
 
-def is_same_kind(found: Answer, wanted: Answer, policy: Policy) -> bool:
+def is_same_kind(prediction: Answer, target: Answer, policy: Policy) -> bool:
     """Whether per cent, currency and unit agree where the policy asks for it."""
     return (
-        (policy.percent != "match" or found.percent == wanted.percent)
-        and (policy.currency != "match" or found.currency == wanted.currency)
-        and (policy.units != "match" or found.unit == wanted.unit)
+        (policy.percent != "match" or prediction.percent == target.percent)
+        and (policy.currency != "match" or prediction.currency == target.currency)
+        and (policy.units != "match" or prediction.unit == target.unit)
     )
 
 
-def value_pairs(found: Answer, wanted: Answer, policy: Policy) -> list[tuple[Exact, Exact]]:
+def value_pairs(prediction: Answer, target: Answer, policy: Policy) -> list[tuple[Exact, Exact]]:
     """Return the pairs of values to compare: one, or several if a per cent has two readings.
 
     Two per cents are read in the same way.
     """
-    readings = _readings(found, policy), _readings(wanted, policy)
-    if found.percent and wanted.percent:
+    readings = _readings(prediction, policy), _readings(target, policy)
+    if prediction.percent and target.percent:
         return list(zip(*readings, strict=True))
     return list(itertools.product(*readings))
 

@@ -91,7 +91,7 @@ def final_number(text: str, policy: Policy | str = "default") -> Answer | None:
 def read_answer(
     text: str, policy: Policy, start: int = 0, stop: int | None = None
 ) -> Answer | None:
-    """Return the number of a stretch that is an answer as a whole, such as ``x = 5 \\text{ cm}``;
+    """Return the number of a span of text that is an answer as a whole, such as ``x = 5 \\text{ cm}``;
     None if there is more than that number in it.
     """
     stop = len(text) if stop is None else stop

@@ -55,7 +55,9 @@ class Histograms(dict[str, Ints]):
 
     def __init__(self, given: Mapping[str, Ints]) -> None:
         labels = LABELS.items()
-        super().__init__({name: given.get(name, _zeros(of)) for name, of in labels})
+        super().__init__(
+            {name: given.get(name, np.zeros(len(of), np.int64)) for name, of in labels}
+        )
 
     def __add__(self, other: Histograms) -> Histograms:
         return Histograms({name: self[name] + other[name] for name in LABELS})
@@ -84,10 +86,6 @@ def binned(name: str, values: Ints) -> Ints:
     labels = LABELS[name]
     first, last = int(labels[0]), int(labels[-1])
     return np.bincount(np.clip(values, first, last) - first, minlength=len(labels))
-
-
-def _zeros(labels: range | tuple[str, ...]) -> Ints:
-    return np.zeros(len(labels), np.int64)
 
 
 @dataclass(frozen=True)

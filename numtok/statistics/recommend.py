@@ -86,22 +86,25 @@ def recommend(
     )
 
 
-def _for_task(task: str, of: Statistics, compared: Sequence[Loss]) -> tuple[Advice, Loss, str]:
+def _for_task(
+    task: str, statistics: Statistics, compared: Sequence[Loss]
+) -> tuple[Advice, Loss, str]:
     """Return (the advice for a task, the representation with options for these numbers, why these)."""
     advice, by_name = BY_TASK[task], {loss.name: loss for loss in compared}
     if task == "exact":
         fone = next(loss for loss in compared if loss.representation.name == "fone")
         kind: Any = fone.representation
-        if fone.left_as_text <= TOO_LONG * of.numbers:
-            held = f"{kind.n_digits} digits hold {_percent(1 - fone.left_as_text / of.numbers)}"
+        if fone.left_as_text <= TOO_LONG * statistics.numbers:
+            share = _percent(1 - fone.left_as_text / statistics.numbers)
+            held = f"{kind.n_digits} digits hold {share}"
             return advice, fone, f"{held} of the numbers; take more if answers are longer."
-        share = _percent(fone.left_as_text / of.numbers)
+        share = _percent(fone.left_as_text / statistics.numbers)
         why = f"{share} of the numbers are too long for the {kind.n_digits} digits of one token"
         advice = BY_TASK["arithmetic"]
         return advice, by_name[advice.take], f"{why}, so each digit gets a token with its place."
     bits = by_name["bits"]
-    if task == "read" and bits.rounded + bits.left_as_text > CHANGED * of.numbers:
-        share = _percent((bits.rounded + bits.left_as_text) / of.numbers)
+    if task == "read" and bits.rounded + bits.left_as_text > CHANGED * statistics.numbers:
+        share = _percent((bits.rounded + bits.left_as_text) / statistics.numbers)
         return advice, by_name["bits:64"], f"float32 does not hold {share} of the numbers exactly."
     return advice, by_name[advice.take], ""
 
@@ -165,36 +168,37 @@ def _kept(chosen: Loss) -> str:
     return f"In {chosen.name}, {', '.join(parts)}."
 
 
-def _remarks(of: Statistics, chosen: Loss) -> Iterator[str]:
+def _remarks(statistics: Statistics, chosen: Loss) -> Iterator[str]:
     """Yield sentences about numbers that look misread or need attention."""
-    zeros = of.counts.labelled("marks").get("leading zeros", 0)
-    if zeros > TOLD * of.written:
+    zeros = statistics.counts.labelled("marks").get("leading zeros", 0)
+    if zeros > TOLD * statistics.written:
         yield (
-            f"{_percent(zeros / of.written)} are written with leading zeros, as codes are; only"
-            " place and digits keep those (with keep_text=True, decoding gives them back)."
+            f"{_percent(zeros / statistics.written)} are written with leading zeros, as codes are;"
+            " only place and digits keep those (with keep_text=True, decoding gives them back)."
         )
-    hyphens = of.counts.labelled("marks").get("minus after a word", 0)
-    if hyphens > RARE * of.written:
+    hyphens = statistics.counts.labelled("marks").get("minus after a word", 0)
+    if hyphens > RARE * statistics.written:
         yield (
             f"{hyphens:,} have a minus sign after a word and a space, as the -300 of 75 -300mm and"
             " the -19 of COVID -19: look whether these are hyphens, which the grammar reads as signs."
         )
-    for kind, count in _hints(of).items():
+    for kind, count in _hints(statistics).items():
         yield (
             f"{count:,} times numbers look like one: {_HINTS[kind][0]}; the grammar that was used"
             " reads several."
         )
-    negative = int(of.counts["negative_decades"].sum())
-    if not chosen.representation.carries_sign and negative > TOLD * of.numbers:
+    negative = int(statistics.counts["negative_decades"].sum())
+    if not chosen.representation.carries_sign and negative > TOLD * statistics.numbers:
         yield (
-            f"{_percent(negative / of.numbers)} are negative; {chosen.representation.name} shows"
+            f"{_percent(negative / statistics.numbers)} are negative;"
+            f" {chosen.representation.name} shows"
             " magnitudes, so their sign is a token of text before them."
         )
-    if beyond := int(of.counts["beyond_float64"].sum()):
+    if beyond := int(statistics.counts["beyond_float64"].sum()):
         yield f"{beyond:,} numbers are beyond float64 (1.8e308, or nearer to zero than 5e-324)."
 
 
-def wanted_grammar(of: Statistics) -> str | None:
+def wanted_grammar(statistics: Statistics) -> str | None:
     """Return the name of the grammar that the written forms ask for in place of the one that was
     used; None if none does.
 
@@ -203,18 +207,21 @@ def wanted_grammar(of: Statistics) -> str | None:
     also has to be more frequent than numbers with one, two, or more than three digits after a
     point: with three, the point may be a european separator.
     """
-    asking = {kind: count for kind, count in _hints(of).items() if _HINTS[kind][1]}
+    asking = {kind: count for kind, count in _hints(statistics).items() if _HINTS[kind][1]}
     return _HINTS[max(asking, key=asking.__getitem__)][1] if asking else None
 
 
-def _hints(of: Statistics) -> dict[str, int]:
+def _hints(statistics: Statistics) -> dict[str, int]:
     """Return the kinds of numbers side by side that are frequent enough to tell."""
-    counts, fraction = of.counts.labelled("side_by_side"), of.counts["fraction_digits"]
+    counts = statistics.counts.labelled("side_by_side")
+    fraction = statistics.counts["fraction_digits"]
     if counts.get("decimal comma", 0) <= int(fraction.sum() - fraction[0] - fraction[3]):
         counts.pop("decimal comma", None)
     least = {"grouped in lakhs": RARE}
     return {
-        kind: count for kind, count in counts.items() if count > least.get(kind, TOLD) * of.in_text
+        kind: count
+        for kind, count in counts.items()
+        if count > least.get(kind, TOLD) * statistics.in_text
     }
 
 

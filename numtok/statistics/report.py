@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from numtok.representations import Representation, XVal
-from numtok.representations.clipping import clipping
+from numtok.representations.magnitudes import clipping
 from numtok.statistics.advice import BY_TASK
 from numtok.statistics.counters import FIRST_YEAR, LARGEST_DECADE, MOST_DIGITS
 from numtok.statistics.losses import Loss, fitted_xval, losses
@@ -138,28 +138,29 @@ def _loss(loss: Loss, taken: str) -> dict[str, Any]:
     }
 
 
-def _overview(of: Statistics) -> Iterator[tuple[str, str, str]]:
+def _overview(statistics: Statistics) -> Iterator[tuple[str, str, str]]:
     """Yield (what, figure, remark) of the corpus as a whole."""
-    counts, total = of.counts, of.numbers
-    without = f"{of.without_text:,} of them without text" if of.without_text else ""
-    each = f"{total / of.documents:.1f} per document" if of.documents else ""
-    yield "documents", f"{of.documents:,}", without
+    counts, total = statistics.counts, statistics.numbers
+    without = f"{statistics.without_text:,} of them without text" if statistics.without_text else ""
+    each = f"{total / statistics.documents:.1f} per document" if statistics.documents else ""
+    yield "documents", f"{statistics.documents:,}", without
     yield "numbers", f"{total:,}", each
     if not total:
         return
     whole = int(counts["fraction_digits"][0])
     yield "integers", percent(whole, total), f"{percent(total - whole, total)} have a fraction"
     zeros = f"{percent(int(counts['zeros'].sum()), total)} are zero"
-    yield "negative", percent(of.negative, total), zeros
-    if of.smallest is not None and of.largest is not None:
-        yield "range", f"{of.smallest:.6g} to {of.largest:.6g}", ""
+    yield "negative", percent(statistics.negative, total), zeros
+    if statistics.smallest is not None and statistics.largest is not None:
+        yield "range", f"{statistics.smallest:.6g} to {statistics.largest:.6g}", ""
     if counts["magnitudes"].any():
-        low, middle, high = of.quantiles((0.01, 0.5, 0.99))
+        low, middle, high = statistics.quantiles((0.01, 0.5, 0.99))
         spread = f"the median; 98% are from {low:.3g} to {high:.3g}, zeros aside"
         yield "typical magnitude", f"{middle:.3g}", spread
-    if of.bytes:
-        yield "share of the text", percent(of.number_bytes, of.bytes), "of its bytes"
-    if (costs := of.tokens).numbers:
+    if statistics.bytes:
+        share = percent(statistics.number_bytes, statistics.bytes)
+        yield "share of the text", share, "of its bytes"
+    if (costs := statistics.tokens).numbers:
         share = f"{percent(costs.before, costs.tokens)} of all tokens"
         told = f"by the tokenizer alone: {share}, of {costs.bytes:,} bytes of text"
         yield "tokens per number", f"{costs.before / costs.numbers:.2f}", told
@@ -178,9 +179,9 @@ def _table(
     }  # fmt: skip
 
 
-def _charts(of: Statistics) -> Iterator[dict[str, Any]]:
+def _charts(statistics: Statistics) -> Iterator[dict[str, Any]]:
     """Yield the charts of magnitudes, first digits, digits, years, and numbers per document."""
-    counts, first = of.counts, of.counts["first_digits"]
+    counts, first = statistics.counts, statistics.counts["first_digits"]
     powers = [power_of_ten(n) for n in range(-LARGEST_DECADE, LARGEST_DECADE + 1)]
     decades = np.stack([counts["positive_decades"], counts["negative_decades"]])
     signs, names = ("positive", "negative"), ("significant", "integer", "fraction")
@@ -198,23 +199,24 @@ def _charts(of: Statistics) -> Iterator[dict[str, Any]]:
     years = counts["years"][None]
     rows = _axis(years, [f"{FIRST_YEAR + 10 * n}s" for n in range(years.size)])
     remark = "four digits from 1000 to 2100, by decade"
-    yield _table("Years", remark, "decade", ("numbers",), rows, of.written)
+    yield _table("Years", remark, "decade", ("numbers",), rows, statistics.written)
     per_document = counts["per_document"][None]
     labels = ["0", "1", *(f"{1 << n} to {(2 << n) - 1}" for n in range(1, per_document.size))]
     rows = _axis(per_document, labels, fold=False)
     yield _table("Numbers per document", "", "numbers", ("documents",), rows)
 
 
-def _lists(of: Statistics) -> Iterator[dict[str, Any]]:
+def _lists(statistics: Statistics) -> Iterator[dict[str, Any]]:
     """Yield the tables of written forms, most frequent values, and units."""
-    units = {unit: n for unit, n in of.units.counts.items() if unit.lower() not in FUNCTION_WORDS}
-    forms = _most(of.counts.labelled("forms")) + _most(of.counts.labelled("marks"))
+    counts = statistics.units.counts.items()
+    units = [(unit, n) for unit, n in counts if unit.lower() not in FUNCTION_WORDS]
+    forms = _most(statistics.counts.labelled("forms")) + _most(statistics.counts.labelled("marks"))
     told = "each number has one form, and any of the marks"
     behind = "the word or symbol right behind a number, function words aside"
-    values, columns = list(of.values.counts.items())[:LISTED], ("numbers",)
-    yield _table("Written forms", told, "as written", columns, forms, of.written)
-    yield _table("Most frequent values", "", "value", columns, values, of.numbers)
-    yield _table("Units", behind, "unit", columns, list(units.items())[:LISTED], of.in_text)
+    values, columns = list(statistics.values.counts.items())[:LISTED], ("numbers",)
+    yield _table("Written forms", told, "as written", columns, forms, statistics.written)
+    yield _table("Most frequent values", "", "value", columns, values, statistics.numbers)
+    yield _table("Units", behind, "unit", columns, units[:LISTED], statistics.in_text)
 
 
 def power_of_ten(decade: int) -> str:

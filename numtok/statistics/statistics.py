@@ -20,11 +20,10 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.representations import magnitudes
-from numtok.representations.clipping import ColumnMagnitudes
+from numtok.representations.magnitudes import ColumnMagnitudes
 from numtok.statistics.counters import LABELS, Frequent, Histograms
-from numtok.statistics.surfaces import count_surfaces
+from numtok.statistics.surfaces import count_surfaces, count_units
 from numtok.statistics.tokens import TokenCosts
-from numtok.statistics.units import count_units
 from numtok.statistics.values import Examples, Values, count_values, written
 from numtok.tokenizer.tokenizer import Tokenizer
 

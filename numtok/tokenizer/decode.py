@@ -29,8 +29,7 @@ from numtok.representations import NUM, Representation, SingleToken, SpelledOut,
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer import schema
 from numtok.tokenizer.layout import conform, to_number_layout
-from numtok.tokenizer.number_spaces import NumberSpaces
-from numtok.tokenizer.numbers_in_text import TextReader
+from numtok.tokenizer.numbers_in_text import NumberSpaces, TextReader
 from numtok.tokenizer.token_texts import contents_of, is_lossless
 from numtok.tokenizer.vocabulary import Spelling, first_ids, number_stops, read_symbols
 
@@ -242,9 +241,9 @@ class Decoder:
         texts = self._text(ids, offsets, positions, numbers, (len(before), len(after)), join)
         return _restored(batch, texts)
 
-    def ids(self, given: TokenIds, values: Sequence[Any] | None) -> str:
+    def ids(self, token_ids: TokenIds, values: Sequence[Any] | None) -> str:
         """Return the text of token ids, with the values of their ``[NUM]`` tokens in order."""
-        ids = given_ids(given)
+        ids = given_ids(token_ids)
         if self._reader is not None:
             return self._text_of_reading(ids, self._reader)
         positions = self._number_places(ids)

@@ -22,11 +22,11 @@ class Plain(NamedTuple):
     added: tuple[str, ...]
 
 
-def plain_config(config: Config, own: Collection[str], form: PlainForm) -> Plain:
-    """Return ``config`` without numtok's ``own`` tokens, with numbers in this form. TokenizerError
-    if the source's model or pre-tokenizer lets no groups of digits be rows.
+def plain_config(config: Config, own_tokens: Collection[str], form: PlainForm) -> Plain:
+    """Return ``config`` without numtok's ``own_tokens``, with numbers in this form. TokenizerError if
+    the source's model or pre-tokenizer lets no groups of digits be rows.
     """
-    kept = [token for token in config["added_tokens"] if token["content"] not in own]
+    kept = [token for token in config["added_tokens"] if token["content"] not in own_tokens]
     source = config | {"added_tokens": kept, "truncation": None, "padding": None}
     if numbered(source, "the tokenizer")["added_tokens"] != kept:
         raise TokenizerError(

@@ -59,16 +59,16 @@ class View:
     tokens: tuple[Token, ...]  # all of them, in order
     # index into ``Inspection.numbers`` of each number that became number tokens; the others stay
     # text
-    taken: tuple[int, ...]
-    columns: dict[str, npt.NDArray[Any]]  # the tensors, one row per taken number
+    selected: tuple[int, ...]
+    columns: dict[str, npt.NDArray[Any]]  # the tensors, one row per selected number
     engine: str  # what encoded the text between the numbers
     fitted: tuple[str, ...] = ()  # names of those that had no fit and got one to these numbers
 
     @property
     def per_number(self) -> float | None:
-        """Mean number of tokens that a taken number costs; None without one."""
+        """Mean number of tokens that a selected number costs; None without one."""
         of_numbers = sum(token.number is not None for token in self.tokens)
-        return of_numbers / len(self.taken) if self.taken else None
+        return of_numbers / len(self.selected) if self.selected else None
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _last_characters(numbers: Numbers) -> npt.NDArray[np.int64]:
 
 
 def token_counts(tokenizer: Tokenizer, numbers: Numbers) -> npt.NDArray[np.int64]:
-    """Return int64[n]: how many tokens each number becomes, for numbers that are taken."""
+    """Return int64[n]: how many tokens each number becomes, for selected numbers."""
     first = tokenizer.representations[0]
     if isinstance(first, SpelledOut):
         return first.token_counts(numbers)
@@ -140,16 +140,16 @@ def _view(text: str, tokenizer: Tokenizer) -> View:
     fitted = tuple(name_of(one) for one in tokenizer.representations if one.needs_fit)
     tokenizer = _fitted(text, tokenizer) if fitted else tokenizer
     encoding = tokenizer.encode(text)
-    numbers, is_taken, _ = tokenizer.finder.find(TextRows.of([text]))
-    taken = tuple(np.flatnonzero(is_taken).tolist())
+    numbers, is_selected, _ = tokenizer.finder.find(TextRows.of([text]))
+    selected = tuple(np.flatnonzero(is_selected).tolist())
     first, counts = encoding["number_index"], token_counts(tokenizer, numbers)
-    spans = zip(taken, first.tolist(), (first + counts).tolist(), strict=True)
+    spans = zip(selected, first.tolist(), (first + counts).tolist(), strict=True)
     has_places = "place_value" in encoding.batch.schema.names
     places = encoding["place_value"].tolist() if has_places else None
     tokens = tokens_of(tokenizer, encoding["input_ids"].tolist(), places, spans)
     names = tuple(map(name_of, tokenizer.representations))
     columns = _columns(encoding, tokenizer)
-    return View(names, tokens, taken, columns, tokenizer.engine.name, fitted)
+    return View(names, tokens, selected, columns, tokenizer.engine.name, fitted)
 
 
 def _columns(encoding: Encoding, tokenizer: Tokenizer) -> dict[str, npt.NDArray[Any]]:

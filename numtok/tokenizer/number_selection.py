@@ -80,7 +80,7 @@ class SelectedNumbers(NamedTuple):
     """The numbers that become tokens."""
 
     numbers: Numbers  # n of them, without their sign if it stays in the text
-    taken: Mask  # bool[m], which of the m numbers that ``scan`` finds in the same rows they are
+    selected: Mask  # bool[m], which of the m numbers that ``scan`` finds in the same rows they are
     report: EncodeReport  # what became of all
 
 

@@ -2,14 +2,16 @@
 a model may have made them, by the grammar, in the text of the ids.
 
 In: int32[n] ids. Out: :class:`ReadNumbers`. A number need not have tokens of its own: that of `` 12``,
-if a model writes the one token that GPT-2 has for it, begins and ends in it.
+if a model writes the one token that GPT-2 has for it, begins and ends in it. :class:`NumberSpaces`
+joins text and numbers.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
+from numtok.numbers.extract import extract
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.scan import scan
 from numtok.representations import symbol_token
@@ -26,6 +29,11 @@ Ids = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what surrogateescape makes of such a byte
+# general categories of what stands directly before a number: opening brackets and quotes, currency
+# signs, dashes
+DIRECTLY_BEFORE = ("Ps", "Pi", "Sc", "Pd")
+SIGNS_AND_MARKS = "+\u2212/#"
+BEFORE = 4  # characters before a number that decide how it is read after such a mark: "2.e-"
 
 
 class ReadNumbers(NamedTuple):
@@ -112,3 +120,41 @@ class TextReader:
     def _stand_apart(self) -> bool:
         """Whether the text of a symbol alone begins with a space."""
         return any(self._contents.get(id, b"")[:1] == b" " for id in self._symbols)
+
+
+class NumberSpaces:
+    """Put back the space before a number where a tokenizer drops it, so that the number reads as it
+    is: T5 has the same ids for ``room 7`` and ``room7``, and the latter holds no number. After a
+    number such tokenizers write the space of a word themselves.
+
+    Args:
+        grammar: what numbers are.
+        carries_sign: the sign is a part of the number, so that one in the text before is another
+            character.
+    """
+
+    def __init__(self, grammar: Grammar, carries_sign: bool) -> None:
+        self._grammar, self._carries_sign = grammar, carries_sign
+
+    def join(self, texts: Sequence[str], numbers: Sequence[str]) -> str:
+        """Return ``texts``, one more than ``numbers``, with these between them and the spaces that
+        they need. Names of tokens, such as ``[NUM]``, need none.
+        """
+        joined = texts[0]
+        for number, text in zip(numbers, texts[1:], strict=True):
+            is_number = not number.startswith("[")
+            space = " " if is_number and self._needs_space(joined[-BEFORE:], number) else ""
+            joined += space + number + text
+        return joined
+
+    def _needs_space(self, before: str, number: str) -> bool:
+        """Whether a space belongs between the end of a text and a number."""
+        if not before or before[-1].isspace():
+            return False
+        last = before[-1]
+        if last not in SIGNS_AND_MARKS and unicodedata.category(last) not in DIRECTLY_BEFORE:
+            return True
+        word = before.split()[-1]
+        found = extract(word + number, self._grammar)[-1:]
+        begins = (len(word),) if self._carries_sign else (len(word), len(word) - 1)
+        return not (found and found[0].start in begins and found[0].stop == len(word + number))

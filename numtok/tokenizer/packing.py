@@ -108,7 +108,7 @@ class RowEnds(NamedTuple):
 
 
 def row_ends(sections: Ints, begins: Ints, stops: Ints, size: int) -> RowEnds:
-    """Return the ends of rows of ``size`` tokens that lie within stretches of tokens, each cut from
+    """Return the ends of rows of ``size`` tokens that lie within spans of tokens, each cut from
     its own beginning.
 
     A row ends after ``size`` tokens, but never inside a number: one that fits into a row begins the
@@ -150,12 +150,12 @@ def _row_ends(sections, begins, stops, size, ends):  # type: ignore[no-untyped-d
     return count, cut
 
 
-def end_token(tokenizer: Tokenizer, given: str | int | None = None) -> int:
+def end_token(tokenizer: Tokenizer, token_or_id: str | int | None = None) -> int:
     """Return the id of the end token that is given, or of the first of the usual ones that the
     tokenizer has as an added token. TokenizerError if there is none, or it is part of numbers.
     """
     added = {token["content"]: int(token["id"]) for token in tokenizer.config["added_tokens"]}
-    if given is None:
+    if token_or_id is None:
         found = next((added[content] for content in USUAL if content in added), None)
         if found is None:
             raise TokenizerError(
@@ -163,15 +163,15 @@ def end_token(tokenizer: Tokenizer, given: str | int | None = None) -> int:
                 " by end_token=..."
             )
         return found
-    known = added if given in added else vocabulary_of(tokenizer.config)
-    number = given if isinstance(given, int) else known.get(given)
+    known = added if token_or_id in added else vocabulary_of(tokenizer.config)
+    number = token_or_id if isinstance(token_or_id, int) else known.get(token_or_id)
     if number is None or not 0 <= number < tokenizer.vocab_size:
         raise TokenizerError(
-            f"end_token={given!r} is no token of the tokenizer; give a token, or the id of one"
+            f"end_token={token_or_id!r} is no token of the tokenizer; give a token, or the id of one"
         )
     if number in tokenizer.tokens.values():
         raise TokenizerError(
-            f"end_token={given!r} is a token that numbers are made of; choose one that ends"
+            f"end_token={token_or_id!r} is a token that numbers are made of; choose one that ends"
             " documents"
         )
     return number
@@ -239,7 +239,7 @@ class FlatRows:
         """
         edges = memory.offsets_of(stops - starts)
         low, high = np.searchsorted(self.places, starts), np.searchsorted(self.places, stops)
-        tokens, numbers = _Stretches(starts, stops), _Stretches(low, high)
+        tokens, numbers = _Spans(starts, stops), _Spans(low, high)
         places = numbers.of(self.places) - np.repeat(starts - edges[:-1], high - low)
         token_offsets = edges[rows]
         number_offsets = memory.offsets_of(high - low)[rows]
@@ -256,8 +256,8 @@ class FlatRows:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
-class _Stretches:
-    """Places ``starts[k]`` up to ``stops[k]`` of an array, one stretch after the other."""
+class _Spans:
+    """Spans of an array, ``starts[k]`` up to ``stops[k]``, one after the other."""
 
     def __init__(self, starts: Ints, stops: Ints) -> None:
         self._whole: slice | None = None

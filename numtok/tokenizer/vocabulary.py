@@ -75,11 +75,12 @@ class Spelling(NamedTuple):
     def bracketed(self) -> bool:
         return self.brackets[0] >= 0
 
-    def runs(self, own: Set[int]) -> dict[str, list[list[int]]]:
-        """Return the ids among ``own``, those of numtok, as the schema's metadata hold them:
+    def runs(self, own_ids: Set[int]) -> dict[str, list[list[int]]]:
+        """Return the ids among ``own_ids``, those of numtok, as the schema's metadata hold them:
         consecutive ids as [first, count].
         """
-        return {"plain": _runs(self.ids[np.isin(self.ids, [*own])]), "spaced": _runs(self.spaced)}
+        own = self.ids[np.isin(self.ids, [*own_ids])]
+        return {"plain": _runs(own), "spaced": _runs(self.spaced)}
 
 
 def first_ids(tokens: Mapping[str, int], spelling: Spelling | None) -> tuple[Ids, Ids]:
@@ -289,7 +290,7 @@ def _size(config: dict[str, Any]) -> int:
     return 1 + int(max([*vocabulary_of(config).values(), *added]))
 
 
-def share_tokens(some: Sequence[Representation], others: Sequence[Representation]) -> bool:
-    """Whether they differ at most in options that leave tokens alone, as a scale."""
-    kinds = [*map(type, some)] == [*map(type, others)]
-    return list(some) == list(others) or (kinds and isinstance(some[0], SingleToken))
+def share_tokens(first: Sequence[Representation], second: Sequence[Representation]) -> bool:
+    """Whether representations differ at most in options that leave tokens alone, as a scale."""
+    kinds = [*map(type, first)] == [*map(type, second)]
+    return list(first) == list(second) or (kinds and isinstance(first[0], SingleToken))

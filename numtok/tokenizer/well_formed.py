@@ -151,7 +151,7 @@ def _rules_of(tokenizer: Tokenizer) -> NumberRules | None:
 
 def numbers_touch(tokenizer: Tokenizer) -> bool:
     """Whether encoded text has a number directly after another, in the form without a space: as BERT's
-    and T5's have, where decoding writes a space (:mod:`numtok.tokenizer.number_spaces`).
+    and T5's have, where decoding writes a space (``NumberSpaces``).
     """
     both, one = tokenizer.encode("0 0"), tokenizer.encode("0")
     if len(both.number_index) < 2:

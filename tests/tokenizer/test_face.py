@@ -40,11 +40,11 @@ def test_which_numbers_were_taken(numbers):
     tok = Tokenizer.from_pretrained(numbers=numbers)
     texts = ["5 -1234 and 5", "1e400", "-7.5"]
     found, scanned = tok.finder.find(TextRows.of(texts)), numtok.scan(texts)
-    assert len(found.taken) == len(scanned) == 5
-    expected = scanned.select(found.taken)
+    assert len(found.selected) == len(scanned) == 5
+    expected = scanned.select(found.selected)
     assert found.numbers.stop.tolist() == expected.stop.tolist()
     assert found.numbers.document.tolist() == expected.document.tolist()
-    assert np.count_nonzero(~found.taken) == sum(found.report.left_as_text.values())
+    assert np.count_nonzero(~found.selected) == sum(found.report.left_as_text.values())
 
 
 def test_equal_numbers_of_which_only_one_is_taken():
@@ -52,7 +52,7 @@ def test_equal_numbers_of_which_only_one_is_taken():
     source = trained.source("gpt2")
     source.add_tokens([AddedToken("<9>", normalized=False)])
     (view,) = inspect_text("a <9> and 9", [Tokenizer.from_pretrained(source)]).views
-    assert view.taken == (1,)
+    assert view.selected == (1,)
 
 
 # of ExponentBins(50) and the default tokenizer, when its name was "bins"

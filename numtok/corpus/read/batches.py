@@ -38,7 +38,7 @@ class Places(NamedTuple):
     """Where rows come from."""
 
     sources: list[Source]
-    of: npt.NDArray[np.int64]  # int[n], which of the sources
+    source_index: npt.NDArray[np.int64]  # int[n], index into ``sources``
     rows: npt.NDArray[np.int64]  # int[n], the 0-based row there
 
 
@@ -71,12 +71,12 @@ class TextBatch:
 
     def take(self, rows: npt.NDArray[np.int64]) -> TextBatch:
         """Return some rows, in this order."""
-        (sources, of, numbers), taken = self.where, pa.array(rows)
+        (sources, source_index, numbers), indices = self.where, pa.array(rows)
         return dataclasses.replace(
             self,
-            texts=self.texts.take(taken),
-            kept={name: column.take(taken) for name, column in self.kept.items()},
-            places=Places(sources, of[rows], numbers[rows]),
+            texts=self.texts.take(indices),
+            kept={name: column.take(indices) for name, column in self.kept.items()},
+            places=Places(sources, source_index[rows], numbers[rows]),
             cells=self.cells and self.cells.rows(rows),
         )
 
@@ -95,7 +95,7 @@ def joined(batches: Sequence[TextBatch]) -> TextBatch:
         bad=tuple(row for batch in batches for row in batch.bad),
         places=Places(
             [source for one in places for source in one.sources],
-            np.concatenate([one.of + done for one, done in zip(places, before, strict=False)]),
+            np.concatenate([one.source_index + n for one, n in zip(places, before, strict=False)]),
             np.concatenate([one.rows for one in places]),
         ),
         cells=Cells.joined([batch.cells for batch in batches if batch.cells])
@@ -150,20 +150,20 @@ def skipped_batch(
 
 def pick_text_column(
     source: Source,
-    asked: str | None,
+    text_column: str | None,
     columns: Sequence[str],
     strings: Sequence[str],
-    kept: Sequence[str] = (),
+    keep_columns: Sequence[str] = (),
 ) -> str:
     """Return the text column's name: the asked one; else the first of ``TEXT_COLUMNS`` that holds
     strings; else the only one that does. ``MissingInputError`` lists the columns where none fits.
     """
     listing = ", ".join(repr(name) for name in columns) or "none"
-    for name in (*([asked] if asked is not None else []), *kept):
+    for name in (*([text_column] if text_column is not None else []), *keep_columns):
         if name not in columns:
             way_out = (
                 "choose one with text_column=NAME"
-                if name == asked
+                if name == text_column
                 else "correct the list of columns to keep"
             )
             raise MissingInputError(
@@ -174,8 +174,8 @@ def pick_text_column(
                 f"{columns.count(name)} columns are called {name!r}; rename all but one",
                 source.name,
             )
-    if asked is not None:
-        return asked
+    if text_column is not None:
+        return text_column
     for name in TEXT_COLUMNS:
         if name in strings and columns.count(name) == 1:
             return name
