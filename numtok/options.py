@@ -59,3 +59,16 @@ def conform(content: Any, kind: type[Kind], where: str, error: type[Exception]) 
         reason, _, place = str(wrong).replace("`", "").partition(" - at ")
         field = place.removeprefix("$").lstrip(".")
         raise error(f"{where}: {f'{field}: ' if field else ''}{reason}; mend it there") from None
+
+
+def shown_option(option: str, value: Any) -> str:
+    """Return an option as Python and the command line call it, for error messages.
+
+    >>> shown_option("pack_mode", "worst")
+    "pack_mode='worst' (--pack-mode)"
+    """
+    on_command_line = _COMMAND_LINE_NAMES.get(option, option.replace("_", "-"))
+    return f"{option}={value!r} (--{on_command_line})"
+
+
+_COMMAND_LINE_NAMES = {"input_format": "format", "keep_columns": "keep-column"}

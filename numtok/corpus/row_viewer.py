@@ -16,12 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.corpus.decode import tokenizer_of
+from numtok.corpus.encode_options import check_delimiter
 from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import check_formats, read_batches
 from numtok.corpus.read.encoded import SUFFIXES, open_encoded
 from numtok.corpus.read.find import find_inputs, suffixes
-from numtok.corpus.settings import check_delimiter
 from numtok.errors import InputError
 from numtok.representations import from_dict
 from numtok.storage import is_folder

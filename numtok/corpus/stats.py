@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
+from numtok.corpus.encode_options import check_delimiter
 from numtok.corpus.ordered_pipeline import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
@@ -26,7 +27,6 @@ from numtok.corpus.read.documents import check_formats, columns_with_numbers, re
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Cells, Template
-from numtok.corpus.settings import check_delimiter
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, processors
 from numtok.corpus.text_chunks import TextChunk, join_small, located
 from numtok.corpus.unpack import EncodedChunk, encoded_chunks
@@ -98,7 +98,7 @@ def corpus_stats(
         if value is not None and text_column is template is None and all(map(is_encoded, sources)):
             raise InputError(
                 f"{name}=... is for texts, and these files hold numbers that were found already;"
-                " leave it out, or name a column of texts by text_column=NAME"
+                " leave it out, or name a column of texts by text_column=NAME (--text-column NAME)"
             )
     joined = None if template is None else Template(template)
     how = ReadOptions(
@@ -122,7 +122,8 @@ def _warn_of_other_columns(columns: Sequence[str]) -> None:
         template = " ".join(f"{{{name}}}" for name in columns)
         warnings.warn(
             f"there are no numbers in the texts; the columns {', '.join(map(repr, columns))} hold"
-            f" some: join them by template=..., '{template}', or 'row' for all of them",
+            f" some: join them by template=... (--template), '{template}', or 'row' for all of"
+            " them",
             stacklevel=3,
         )
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from numtok.errors import RepresentationError
+from numtok.options import shown_option
 from numtok.representations.base import Representation, SingleToken
 from numtok.representations.registry import REPRESENTATIONS, named
 
@@ -106,7 +107,8 @@ def _parsed(
         elif not _is_integer(argument):
             words = "".join(f", or {kind.name}:{word}" for word in kind.words)
             raise RepresentationError(
-                f"'{kind.name}:{argument}': expected integers after the colon, as in fone:6,4{words}"
+                f"'{kind.name}:{argument}': expected integers after the colon, as in"
+                f" fone:6,4{words}"
             )
         elif (option := next(positional, None)) is None:
             raise RepresentationError(
@@ -242,7 +244,7 @@ def choose(
     if overflow is not None and not any(_has(one, "overflow") for one in chosen):
         names = ",".join(one.name for one in chosen)
         raise RepresentationError(
-            f"{names!r} has no overflow={overflow!r}, as it holds every number"
+            f"{names!r} has no {shown_option('overflow', overflow)}, as it holds every number"
         )
     for name, value in (("overflow", overflow), ("compact", compact)):
         if value is not None:
@@ -261,7 +263,8 @@ def for_files(
     if dense and not any(_has(representation, "compact") for representation in chosen):
         names = ",".join(representation.name for representation in chosen)
         raise RepresentationError(
-            f"{names!r} has no tensors, which dense=True is for: bits and fone have; leave it out"
+            f"{names!r} has no tensors, which dense=True (--dense) is for: bits and fone have;"
+            " leave it out"
         )
     return chosen
 

@@ -218,8 +218,8 @@ def _overflow_error(representation: Representation, beyond: Numbers) -> Represen
     surface = beyond.text()[0].as_py()
     shown = surface if len(surface) <= 60 else f"{surface[:40]}... ({len(surface)} characters)"
     return RepresentationError(
-        f"{representation.name} cannot hold {shown}; use overflow='text' to leave such numbers as"
-        " text, or 'clip'",
+        f"{representation.name} cannot hold {shown}; use overflow='text' (--overflow text) to"
+        " leave such numbers as text, or 'clip'",
         document=int(beyond.document[0]),
         byte=int(beyond.start[0]),
     )

@@ -18,6 +18,7 @@ from numtok.arrays.kernels import kernel
 from numtok.engines.config import vocabulary_of
 from numtok.errors import TokenizerError
 from numtok.numbers.grammar import Grammar
+from numtok.options import shown_option
 from numtok.representations import END_NUM, NUM, SpelledOut, from_dict
 from numtok.tokenizer.schema import (
     declared_columns,
@@ -160,19 +161,20 @@ def end_token(tokenizer: Tokenizer, given: str | int | None = None) -> int:
         if found is None:
             raise TokenizerError(
                 "the tokenizer has none of the usual end tokens; name the one that ends a document"
-                " by end_token=..."
+                " by end_token=... (--end-token)"
             )
         return found
     known = added if given in added else vocabulary_of(tokenizer.config)
     number = given if isinstance(given, int) else known.get(given)
     if number is None or not 0 <= number < tokenizer.vocab_size:
         raise TokenizerError(
-            f"end_token={given!r} is no token of the tokenizer; give a token, or the id of one"
+            f"{shown_option('end_token', given)} is no token of the tokenizer; give a token, or"
+            " the id of one"
         )
     if number in tokenizer.tokens.values():
         raise TokenizerError(
-            f"end_token={given!r} is a token that numbers are made of; choose one that ends"
-            " documents"
+            f"{shown_option('end_token', given)} is a token that numbers are made of; choose one"
+            " that ends documents"
         )
     return number
 

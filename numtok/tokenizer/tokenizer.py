@@ -79,7 +79,7 @@ class Tokenizer:
     ) -> None:
         if leading_space not in LEADING_SPACE:
             raise TokenizerError(
-                f"leading_space={leading_space!r} is unknown; use 'auto' or 'separate'"
+                f"leading_space={leading_space!r} (--leading-space) must be 'auto' or 'separate'"
             )
         self.representations = representations_of(numbers)
         self.grammar, self.leading_space = check_grammar(grammar), leading_space
@@ -456,8 +456,8 @@ class Tokenizer:
         rows = schema.as_record_batch(batch)
         if not self.encoded(metadata := schema.read_metadata(rows.schema)):
             raise SchemaError(
-                f"the batch was encoded by another tokenizer ({describe_tokenizer(metadata)}; this one"
-                f" has {self.fingerprint}); load the one that encoded it, with the same"
+                f"the batch was encoded by another tokenizer ({describe_tokenizer(metadata)}; this"
+                f" one has {self.fingerprint}); load the one that encoded it, with the same"
                 " representations and grammar"
             )
         return self._decoder.batch(rows)

@@ -131,8 +131,8 @@ def put_in(written: Written, sources: Sources) -> Encoded:
     filled = _put_in(written.events, written.rows, sources, out)
     if filled < 0:
         raise NumtokError(
-            "gigatoken did not keep numbers apart from the text; use engine='tokenizers' and please"
-            " report this tokenizer"
+            "gigatoken did not keep numbers apart from the text; use engine='tokenizers' (--engine"
+            " tokenizers) and please report this tokenizer"
         )
     return out._replace(ids=out.ids[:filled])
 
