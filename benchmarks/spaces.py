@@ -72,7 +72,7 @@ def measure(
     table = token_bytes(tokenizer.config)
     texts = [text for text, good in zip(texts, _is_whole(plain, texts, table), strict=True) if good]
     rows = TextRows.of(texts)
-    taken, is_taken, _ = tokenizer.finder.find(rows)
+    taken, _, is_taken = tokenizer.selector.select(rows)
     context = _Tokens.of(plain, rows, None, table)
     overlaps = _overlaps(context, taken)
     encoded = _Tokens.of(tokenizer, rows, None if numbers[0].stays_text else taken, table)

@@ -176,7 +176,7 @@ class _Encoder:
         """Add to the report what the columns of the template hold."""
         cells: Any = batch.cells
         rows = TextRows.of(batch.texts)
-        numbers, held = self._tokenizer.finder.held(rows, self.options.parse_special)
+        numbers, held = self._tokenizer.selector.scan(rows, self.options.parse_special)
         columns = cells.column_of(numbers.document, numbers.stop)
         report.numbers_by_column = cells.counted(columns)
         report.left_by_column = cells.counted(columns, ~held)

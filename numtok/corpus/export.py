@@ -31,7 +31,7 @@ from numtok.representations.values import tensor_values
 from numtok.tokenizer.layout import to_number_layout, to_token_layout, token_schema
 from numtok.tokenizer.packing import end_token as find_end_token
 from numtok.tokenizer.packing import with_ends
-from numtok.tokenizer.schema import declared_columns, flat, read_metadata
+from numtok.tokenizer.schema import declared_columns, read_metadata
 
 SMALL_VOCABULARY = 65500  # both programs take uint16 for fewer tokens
 
@@ -208,11 +208,11 @@ def _write(
                 f"has no column {name!r}, which other files have; export what belongs together",
                 path=path,
             )
-        values = flat(batch.column(name))[0]
+        values = memory.flat(batch.column(name))[0]
         is_tensor = isinstance(values, pa.ExtensionArray)
         array = tensor_values(values) if is_tensor else memory.from_arrow(values)
         streams[name] = array.reshape(-1, *column.shape).astype(dtypes[name], copy=False)
-    offsets = flat(batch.column("input_ids"))[1]
+    offsets = memory.flat(batch.column("input_ids"))[1]
     ends: npt.NDArray[np.int64] = offsets[1:] - offsets[0]
     out.write(streams, ends)
     return ends

@@ -41,7 +41,7 @@ from numtok.statistics import Statistics
 from numtok.statistics.tokens import TokenCosts
 from numtok.tokenizer.layout import to_number_layout
 from numtok.tokenizer.number_selection import EncodeReport
-from numtok.tokenizer.schema import column, flat, read_metadata
+from numtok.tokenizer.schema import column, read_metadata
 from numtok.tokenizer.tokenizer import Tokenizer
 
 # Of each batch's text one part in so many is also tokenized, and of a small one so much.
@@ -216,12 +216,12 @@ def statistics_of_encoded(batch: pa.RecordBatch, path: str = "") -> Statistics:
     SchemaError if it lacks a column.
     """
     batch = to_number_layout(batch)
-    stored, offsets = flat(column(batch, "number_value"))
+    stored, offsets = memory.flat(column(batch, "number_value"))
     values = memory.from_arrow(stored)
     numbers, written = None, False
     if "number_text" in batch.schema.names:
         surfaces = scan(
-            flat(batch.column("number_text"))[0],
+            memory.flat(batch.column("number_text"))[0],
             Grammar.from_dict(read_metadata(batch.schema, path)["grammar"]),
         )
         written = len(surfaces) == len(values) and bool((np.diff(surfaces.document) == 1).all())

@@ -85,7 +85,7 @@ def warm_up(
 def _use(tokenizer: Tokenizer) -> None:
     for texts, keep_text in ((SELF_CHECK, True), (SELF_CHECK, False), ([LONG, None], True)):
         tokenizer.decode_batch(tokenizer.encode_batch(texts, keep_text=keep_text))
-    tokenizer.finder.in_short_text(SELF_CHECK[0].encode())  # as the drop-in does
+    tokenizer.selector.in_short_text(SELF_CHECK[0].encode())  # as the drop-in does
     numbers = scan(SELF_CHECK, tokenizer.grammar)[::2]
     subword_spans(tokenizer, numbers)  # as ``inspect`` does
     numbers.format()

@@ -142,7 +142,7 @@ def _marked(
         data = text.encode()
     except UnicodeEncodeError:
         return None
-    found = state.numtok.finder.in_short_text(data, parse_special=True)
+    found = state.numtok.selector.in_short_text(data, parse_special=True)
     if not found:
         return None if found is None else text
     known, at = marks.pieces, 0
@@ -195,7 +195,7 @@ def _all_learnt(
     known = marks.room_for_pieces()
     for start, stop, _ in found:  # what some representation does not hold stays text
         known[text[start:stop]] = Piece(text[start:stop], [])
-    numbers = state.numtok.finder.numbers(TextRows.of([text.decode()]), parse_special=True)
+    numbers = state.numtok.selector.numbers(TextRows.of([text.decode()]), parse_special=True)
     slots = state.numtok.encode_numbers(numbers)[1]
     edges = itertools.pairwise(slots.offsets.tolist())
     for (first, last), start, stop in zip(

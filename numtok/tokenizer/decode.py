@@ -1,5 +1,5 @@
 """Record batches and token ids back to text, and the numbers in them; the inverse of
-:mod:`numtok.tokenizer.encode`.
+:mod:`numtok.tokenizer.encoder`.
 
 Byte-level tokenizers are decoded here, byte for byte; the others by ``tokenizers``, whose decoders
 put spaces where they think they belong.
@@ -232,7 +232,7 @@ class Decoder:
         batch = conform(batch)
         schema.check_rows(batch)
         batch = to_number_layout(batch)
-        ids = memory.from_arrow(schema.flat(batch.column("input_ids"))[0])
+        ids = memory.from_arrow(memory.flat(batch.column("input_ids"))[0])
         offsets, _, positions = schema.number_places(batch)
         # a packed row is the text of its tokens
         before, after = metadata["frame"] if metadata["pack"] is None else ([], [])
@@ -337,7 +337,7 @@ class Decoder:
         if self._representations[0].stays_text:
             return None
         if "number_text" in batch.schema.names:
-            return schema.flat(batch.column("number_text"))[0].cast(pa.large_string())
+            return memory.flat(batch.column("number_text"))[0].cast(pa.large_string())
         if self._reader is not None and self._is_lossless:
             return None
         if self._spelling is not None:
@@ -356,7 +356,7 @@ class Decoder:
         numbers = [one for one in map(from_dict, described) if isinstance(one, SingleToken)]
 
         def column(name: str) -> pa.Array:
-            return schema.flat(schema.column(batch, name))[0]
+            return memory.flat(schema.column(batch, name))[0]
 
         values = memory.from_arrow(column("number_value"))
         finite = np.isfinite(values)

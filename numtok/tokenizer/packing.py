@@ -22,8 +22,6 @@ from numtok.options import shown_option
 from numtok.representations import END_NUM, NUM, SpelledOut, from_dict
 from numtok.tokenizer.schema import (
     declared_columns,
-    flat,
-    list_array,
     number_places,
     read_metadata,
     valid_rows,
@@ -192,21 +190,21 @@ def with_ends(batch: pa.RecordBatch, end: int | None) -> pa.RecordBatch:
     null, if there is one; null rows become empty.
     """
     ids, known = batch.column("input_ids"), declared_columns(batch.schema)
-    offsets = flat(ids)[1]
+    offsets = memory.flat(ids)[1]
     shift = memory.offsets_of(valid_rows(ids) & (end is not None))
     places = np.arange(int(offsets[-1])) + np.repeat(shift[:-1], np.diff(offsets))
     columns, fields = [], []
     for field in batch.schema:
         if field.name not in known or known[field.name].per not in ("token", "number"):
             continue
-        values, own_offsets = flat(batch.column(field.name))
+        values, own_offsets = memory.flat(batch.column(field.name))
         if known[field.name].per == "token":
             plain = memory.from_arrow(values)
             fill = (end or 0) if field.name == "input_ids" else known[field.name].fill
             spread = memory.full(int(offsets[-1] + shift[-1]), fill, plain.dtype)
             spread[places] = plain
             values, own_offsets = memory.to_arrow(spread), offsets + shift
-        columns.append(list_array(values, own_offsets, field.type))
+        columns.append(memory.list_array(values, own_offsets, field.type))
         fields.append(field)
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, batch.schema.metadata))
 
@@ -223,7 +221,7 @@ class FlatRows:
         names = [name for name in per if per[name] in ("token", "number")]
         self.schema = pa.schema([batch.schema.field(name) for name in names], batch.schema.metadata)
         self._per_token = {name for name in names if per[name] == "token"}
-        self._values = {name: flat(batch.column(name))[0] for name in names}
+        self._values = {name: memory.flat(batch.column(name))[0] for name in names}
         self.ids = memory.from_arrow(self._values["input_ids"])
         self.offsets, self._number_offsets, self.places = number_places(batch)
 
@@ -254,7 +252,7 @@ class FlatRows:
             else:
                 values = (tokens if per_token else numbers).of_arrow(self._values[field.name])
             offsets = token_offsets if per_token else number_offsets
-            columns.append(list_array(values, offsets, field.type, valid))
+            columns.append(memory.list_array(values, offsets, field.type, valid))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 

@@ -32,7 +32,6 @@ from numtok.tokenizer.layout import conform, conform_schema, to_number_layout
 from numtok.tokenizer.schema import (
     METADATA_KEY,
     check_rows,
-    flat,
     no_rows,
     read_metadata,
     valid_rows,
@@ -77,7 +76,7 @@ class Chunk:
             if not isinstance(column, pa.ListArray | pa.LargeListArray):
                 chunk.scalars[name] = column
                 continue
-            values, offsets = flat(column)
+            values, offsets = memory.flat(column)
             same = (at for at, known in enumerate(shared) if np.array_equal(known, offsets))
             which = next(same, len(shared))
             shared += [offsets] if which == len(shared) else []

@@ -119,7 +119,7 @@ def test_without_text_numbers_become_canonical(kind, documents):
     """
     for representations in (0, 1, 2):
         tok = tokenizer(kind, representations)
-        numbers = tok.finder.find(TextRows.of(documents)).numbers
+        numbers = tok.selector.select(TextRows.of(documents)).numbers
         spoken = numbers_from_floats(numbers.to_float64(), "number_value").format()
         expected = [text if text is None else bytearray(text.encode()) for text in documents]
         places = (numbers.document, numbers.start, numbers.stop)

@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok.arrays import memory
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Cells, Template
 from numtok.errors import InputError, MissingInputError
 from numtok.tokenizer.metadata import MOST_TOKENS
-from numtok.tokenizer.schema import flat, list_array, valid_rows
+from numtok.tokenizer.schema import valid_rows
 
 TEXT_COLUMNS = ("text", "content", "document", "body")
 # Bytes; what is read whole has a limit, or a small compressed file could fill the memory. Arrow
@@ -339,8 +340,8 @@ def _plain(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return a slice without its dictionary. A cast would decode all lists of which these are some."""
     if not is_list(kind):
         return column.cast(kind)
-    values, offsets = flat(column)
-    return list_array(values.cast(kind.value_type), offsets, kind, valid_rows(column))
+    values, offsets = memory.flat(column)
+    return memory.list_array(values.cast(kind.value_type), offsets, kind, valid_rows(column))
 
 
 def _decoded_type(kind: pa.DataType) -> pa.DataType | None:
