@@ -28,7 +28,6 @@ from numtok import Tokenizer
 from numtok.arrays.text_rows import TextRows
 from numtok.numbers.numbers import Numbers
 from numtok.representations import NUM, Representation, Subword, parse
-from numtok.representations.parse import name_of
 from numtok.tokenizer.decode import TokenBytes, token_bytes
 from numtok.tokenizer.inspect import token_counts
 
@@ -81,7 +80,7 @@ def measure(
         same = ~overlaps
     text_tokens = max(len(same), 1)
     return Spaces(
-        "+".join(map(name_of, numbers)),
+        "+".join(one.spec() for one in numbers),
         leading_space,
         len(taken),
         int((~is_taken).sum()),

@@ -43,7 +43,6 @@ def _left_as_text(summary: Summary) -> str:
     """Say how many numbers, of all and of each column of a template, stay text; or nothing, if those
     are few.
     """
-    from numtok.representations.parse import name_of
 
     left, there = summary.left_by_column, summary.numbers_by_column
     columns = [
@@ -54,7 +53,7 @@ def _left_as_text(summary: Summary) -> str:
     total = sum(summary.left_as_text.values())
     if not columns and total <= LEFT * summary.numbers:
         return ""
-    names = [name_of(one) for one in summary.representations if one.name in summary.left_as_text]
+    names = [one.spec() for one in summary.representations if one.name in summary.left_as_text]
     where = f" ({', '.join(columns)})" if columns else ""
     return (
         f"{' and '.join(names)} cannot hold {total / summary.numbers:.1%} of the numbers{where}, which"

@@ -26,7 +26,7 @@ from numtok.errors import RepresentationError, TokenizerError
 from numtok.numbers.grammar import check_grammar
 from numtok.options import shown_option
 from numtok.representations import Representation
-from numtok.representations.parse import for_files
+from numtok.representations.parse import choose
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Files = str | Path | Sequence[str | Path]
@@ -96,7 +96,13 @@ def _tokenizer(asked: EncodeOptions) -> tuple[Tokenizer, ScaleFit | None]:
         scaled, fit = _scaled(source.representations, False, asked)
         return source.with_options(scaled), fit
     numbers = NUMBERS if asked.numbers is None else asked.numbers
-    chosen = for_files(numbers, asked.overflow, asked.dense)
+    chosen = choose(numbers, asked.overflow, compact=not asked.dense)
+    if asked.dense and not any(hasattr(one, "compact") for one in chosen):
+        names = ",".join(one.name for one in chosen)
+        raise RepresentationError(
+            f"{names!r} has no tensors, which dense=True (--dense) is for: bits and fone have; leave"
+            " it out"
+        )
     scaled, fit = _scaled(chosen, isinstance(numbers, str), asked)
     spaces = asked.leading_space
     if spaces is not None and all(one.stays_text for one in scaled):

@@ -16,7 +16,7 @@ from numtok.corpus.stats import counted
 from numtok.engines.choose import SELF_CHECK
 from numtok.errors import OutputError
 from numtok.numbers.scan import scan
-from numtok.representations.parse import Representations, default_instances, name_of
+from numtok.representations.parse import Representations, default_instances
 from numtok.representations.registry import REPRESENTATIONS
 from numtok.statistics import Statistics
 from numtok.statistics.report import Report
@@ -54,7 +54,7 @@ def warm_up(
             " alone"
         ) from error
     every = (
-        *(name_of(one) for kind in REPRESENTATIONS.values() for one in default_instances(kind)),
+        *(one.spec() for kind in REPRESENTATIONS.values() for one in default_instances(kind)),
         *WITH_OPTIONS,
     )
     for chosen in every if numbers is None else numbers:

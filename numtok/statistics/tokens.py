@@ -14,7 +14,7 @@ from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.scan import scan
 from numtok.representations import SpelledOut, Subword
-from numtok.representations.parse import default_instances, name_of
+from numtok.representations.parse import default_instances
 from numtok.representations.registry import REPRESENTATIONS
 from numtok.tokenizer.inspect import subword_spans
 from numtok.tokenizer.saving import fingerprint_of
@@ -44,7 +44,7 @@ class TokenCosts:
             fits = representation.fits(numbers)
             became = int(representation.token_counts(numbers.select(fits)).sum())
             # What stays text costs what it cost before.
-            spelled[name_of(representation)] = int(each[~fits].sum()) + became
+            spelled[representation.spec()] = int(each[~fits].sum()) + became
         source = source_fingerprint(tokenizer)
         return cls(source, rows.nbytes, len(numbers), tokens, int(each.sum()), spelled)
 

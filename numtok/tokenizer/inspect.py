@@ -21,7 +21,6 @@ from numtok.engines.engine import Slots
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.representations import SpelledOut
-from numtok.representations.parse import name_of
 from numtok.tokenizer.encoder import Encoding
 from numtok.tokenizer.token_texts import contents_of, is_lossless
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -138,7 +137,7 @@ def _fitted(text: str, tokenizer: Tokenizer) -> Tokenizer:
 
 
 def _view(text: str, tokenizer: Tokenizer) -> View:
-    fitted = tuple(name_of(one) for one in tokenizer.representations if one.needs_fit)
+    fitted = tuple(one.spec() for one in tokenizer.representations if one.needs_fit)
     tokenizer = _fitted(text, tokenizer) if fitted else tokenizer
     encoding = tokenizer.encode(text)
     numbers, _, is_taken = tokenizer.selector.select(TextRows.of([text]))
@@ -148,7 +147,7 @@ def _view(text: str, tokenizer: Tokenizer) -> View:
     has_places = "place_value" in encoding.batch.schema.names
     places = encoding["place_value"].tolist() if has_places else None
     tokens = tokens_of(tokenizer, encoding["input_ids"].tolist(), places, spans)
-    names = tuple(map(name_of, tokenizer.representations))
+    names = tuple(one.spec() for one in tokenizer.representations)
     columns = _columns(encoding, tokenizer)
     return View(names, tokens, taken, columns, tokenizer.engine.name, fitted)
 
