@@ -18,7 +18,7 @@ SAMPLE = "Examples, with examples/sample.jsonl of the repository, or JSON lines 
 
 
 class Command(click.Command):
-    """What all commands do: options that are given twice are refused, unless they are repeatable;
+    """A command. What all of them do: options that are given twice are refused, unless they are repeatable;
     ``--grammar`` and ``--pattern`` become one grammar; a command with ``--quiet`` gets a
     ``progress`` in its place, and what it returns, rows and their title, is printed.
     """

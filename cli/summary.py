@@ -1,4 +1,4 @@
-"""What is printed of an encoded corpus: counts, and warnings of what a model would not see."""
+"""Print what became of a corpus: counts, and warnings of numbers that a model would not see."""
 
 from __future__ import annotations
 

@@ -55,9 +55,6 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
     """Return the representations of a list such as ``xval,fone:6,4,bits``, as the command line takes
     it: each part is what :func:`from_spec` reads.
 
-    >>> parse("place:lsd")
-    (PlaceValue(brackets=True, order='lsd'),)
-
     Args:
         text: the list.
         options: such as ``compact=True`` or ``overflow="clip"``, for every representation in the

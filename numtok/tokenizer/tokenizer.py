@@ -292,7 +292,7 @@ class Tokenizer:
 
     @functools.cached_property
     def selector(self) -> NumberSelector:
-        """What selects the numbers of texts that become tokens."""
+        """The selector of the numbers that become tokens."""
         ours = set(self.own_tokens.values())
         others = [token for token in self.config["added_tokens"] if token["id"] not in ours]
         normalizer = self.config.get("normalizer")
