@@ -12,6 +12,8 @@ import typing
 from typing import Any, TypeVar
 
 Kind = TypeVar("Kind")
+# of options whose name on the command line is not that in Python, with dashes
+COMMAND_LINE_NAMES = {"input_format": "format", "keep_columns": "keep-column"}
 
 
 @functools.cache
@@ -67,8 +69,5 @@ def shown_option(option: str, value: Any) -> str:
     >>> shown_option("pack_mode", "worst")
     "pack_mode='worst' (--pack-mode)"
     """
-    on_command_line = _COMMAND_LINE_NAMES.get(option, option.replace("_", "-"))
+    on_command_line = COMMAND_LINE_NAMES.get(option, option.replace("_", "-"))
     return f"{option}={value!r} (--{on_command_line})"
-
-
-_COMMAND_LINE_NAMES = {"input_format": "format", "keep_columns": "keep-column"}

@@ -10,7 +10,7 @@ from numtok import storage
 from numtok.corpus import encode_options
 from numtok.corpus.read.find import is_named_pipe
 from numtok.errors import InputError
-from numtok.options import conform
+from numtok.options import COMMAND_LINE_NAMES, conform
 
 # what a file holds where a call may take objects
 _AS_TEXT = {
@@ -18,7 +18,7 @@ _AS_TEXT = {
     "inputs": str | list[str],
     "shard_size": int | str,
 }
-_ALIASES = {"keep_column": "keep_columns", "format": "input_format"}  # on the command line
+_ALIASES = {name.replace("-", "_"): option for option, name in COMMAND_LINE_NAMES.items()}
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
