@@ -28,7 +28,6 @@ from numtok import Tokenizer
 from numtok.arrays.text_rows import TextRows
 from numtok.numbers.numbers import Numbers
 from numtok.representations import NUM, Representation, Subword, parse
-from numtok.representations.parse import name_of
 from numtok.tokenizer.decode import TokenBytes, token_bytes
 from numtok.tokenizer.inspect import token_counts
 
@@ -72,7 +71,7 @@ def measure(
     table = token_bytes(tokenizer.config)
     texts = [text for text, good in zip(texts, _is_whole(plain, texts, table), strict=True) if good]
     rows = TextRows.of(texts)
-    taken, is_taken, _ = tokenizer.finder.find(rows)
+    taken, _, is_taken = tokenizer.selector.select(rows)
     context = _Tokens.of(plain, rows, None, table)
     overlaps = _overlaps(context, taken)
     encoded = _Tokens.of(tokenizer, rows, None if numbers[0].stays_text else taken, table)
@@ -81,7 +80,7 @@ def measure(
         same = ~overlaps
     text_tokens = max(len(same), 1)
     return Spaces(
-        "+".join(map(name_of, numbers)),
+        "+".join(one.spec() for one in numbers),
         leading_space,
         len(taken),
         int((~is_taken).sum()),

@@ -1,6 +1,4 @@
-"""Print to people: progress, tables, warnings and errors, without characters that act upon a
-terminal, and with options named as the command line has them.
-"""
+"""Print progress, tables, warnings and errors, with nothing in them that acts upon a terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 REDRAW, REPORT = 0.1, 5.0
 BAR = 40
 CLEAR = "\r\x1b[K"
-OPTIONS: dict[str, str] = {}  # of all commands, by what Python calls them; options.py fills it in
 _PICTURES = {code: 0x2400 + code for code in range(32)} | {0x7F: "␡", 10: "⏎", 13: "␍", 9: "⇥"}
 # C1 controls (U+009B begins a command as ESC [ does), line and paragraph separators, what changes
 # the direction of the text around it, invisible tags, and the surrogates that stand for bytes that
@@ -45,22 +42,6 @@ def all_shown(data: Any) -> Any:
     if isinstance(data, list | tuple):
         return [all_shown(one) for one in data]
     return shown(data) if isinstance(data, str) else data
-
-
-def in_options(message: str) -> str:
-    """Rewrite a sentence of numtok with its ``overflow='text'`` as ``--overflow text``."""
-
-    def option(found: re.Match[str]) -> str:
-        value = "" if found[2] in ("True", "...") else f" {_for_a_shell(found[2])}"
-        return f"{OPTIONS[found[1]]}{value}" if found[1] in OPTIONS else found[0]
-
-    return re.sub(r"\b([a-z_]+)=('[^']*'|\.\.\.|[\w./:+-]*\w)", option, message)
-
-
-def _for_a_shell(value: str) -> str:
-    """Return a value as it is typed: in quotes where a shell would act upon it."""
-    bare = value.strip("'")
-    return bare if re.fullmatch(r"[\w.,:=/+%-]*", bare) or bare == value else value
 
 
 def use_colour(stream: Any) -> bool:
@@ -105,8 +86,8 @@ def print_error(message: str) -> None:
 
 def print_warning(message: str) -> None:
     """Print ``numtok: warning: ...`` in yellow on stderr, on one line."""
-    told = shown(in_options(" ".join(message.split())))
-    echo(click.style("numtok: warning: ", fg="yellow", bold=True) + told, err=True)
+    told = click.style("numtok: warning: ", fg="yellow", bold=True)
+    echo(told + shown(" ".join(message.split())), err=True)
 
 
 class ProgressLine:

@@ -9,23 +9,46 @@ from typing import Any
 import click
 
 from .console import ProgressLine, Row, rate, size
-from .options import INPUTS, command, refuse
+from .options import (
+    DEBUG,
+    GRAMMAR,
+    INPUTS,
+    OVERWRITE,
+    QUIET,
+    TOKENIZER,
+    WORKERS,
+    command,
+    group,
+    refuse,
+    token_or_id,
+)
 
-DECODE = """
-Output
-  -o/--output FILE!  A .jsonl, .txt (one text per line), .parquet or .arrow file.
-  --overwrite
-Text
-  --tokenizer
-Running
-  --workers
-  --quiet
-  --debug
-"""
 ENCODED = "numtok encode sample.jsonl -o kept.parquet --numbers bits --keep-text --quiet\n"
 
 
-@command([INPUTS], DECODE, f"{ENCODED}numtok decode kept.parquet -o back.jsonl")
+@command(f"{ENCODED}numtok decode kept.parquet -o back.jsonl")
+@INPUTS
+@group(
+    "Output",
+    click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        required=True,
+        help="A .jsonl, .txt (one text per line), .parquet or .arrow file.",
+    ),
+    OVERWRITE,
+)
+@group(
+    "Text",
+    TOKENIZER,
+)
+@group(
+    "Running",
+    WORKERS,
+    QUIET,
+    DEBUG,
+)
 def decode(inputs: tuple[str, ...], output: str, **options: Any) -> tuple[list[Row], str]:
     """Give back the text of files that `numtok encode` wrote.
 
@@ -46,35 +69,60 @@ def decode(inputs: tuple[str, ...], output: str, **options: Any) -> tuple[list[R
     return rows, done.output
 
 
-EXPORT = """
-Output
-  --to tokenizers|megatron|gpt-neox!  The program that is to read the output. For tokenizers,
-      OUTPUT is a folder.
-  --tokenizer PATH  With tokenizers: the tokenizer to export, a tokenizer.json, a folder that holds
-      one, or a hub id; default: the small English tokenizer inside numtok. With the others: that of
-      the inputs, if --end-token is one of its tokens.
-  --overwrite
-With --to tokenizers
-  --numbers LIST  Required: digits:1, digits:2 or digits:3 (grouped from the right), digits:3,left,
-      or subword.
-  --grammar
-With the others
-  --end-token TOKEN  Put this token, or id, after each document, also an empty one. Packed rows have
-      theirs already. Both programs join documents, so that without it nothing separates them.
-Running
-  --quiet
-  --debug
-"""
 EXPORTING = """
 numtok export plain --to tokenizers --numbers digits:3
 numtok encode sample.jsonl -o kept.parquet --numbers bits --keep-text --quiet
 numtok export kept.parquet data/sample --to megatron --end-token '<|endoftext|>'
 """
-EXPORTED = [click.Argument(["inputs"], nargs=-1, metavar="[INPUT...]"), click.Argument(["output"])]
 ROWS_SHOWN = 12
 
 
-@command(EXPORTED, EXPORT, EXPORTING)
+@command(EXPORTING)
+@click.argument("inputs", nargs=-1, metavar="[INPUT...]")
+@click.argument("output")
+@group(
+    "Output",
+    click.option(
+        "--to",
+        type=click.Choice(["tokenizers", "megatron", "gpt-neox"]),
+        required=True,
+        help="The program that is to read the output. For tokenizers, OUTPUT is a folder.",
+    ),
+    click.option(
+        "--tokenizer",
+        metavar="PATH",
+        help="With tokenizers: the tokenizer to export, a tokenizer.json, a folder that holds one,"
+        " or a hub id; default: the small English tokenizer inside numtok. With the others:"
+        " that of the inputs, if --end-token is one of its tokens.",
+    ),
+    OVERWRITE,
+)
+@group(
+    "With --to tokenizers",
+    click.option(
+        "--numbers",
+        metavar="LIST",
+        help="Required: digits:1, digits:2 or digits:3 (grouped from the right), digits:3,left, or"
+        " subword.",
+    ),
+    GRAMMAR,
+)
+@group(
+    "With the others",
+    click.option(
+        "--end-token",
+        metavar="TOKEN",
+        callback=token_or_id,
+        help="Put this token, or id, after each document, also an empty one. Packed rows have"
+        " theirs already. Both programs join documents, so that without it nothing separates"
+        " them.",
+    ),
+)
+@group(
+    "Running",
+    QUIET,
+    DEBUG,
+)
 def export(
     inputs: tuple[str, ...],
     output: str,

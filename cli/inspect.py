@@ -16,33 +16,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import all_shown, counted, echo, shown, use_colour
-from .options import command, refuse
+from .options import (
+    COUNT,
+    DEBUG,
+    DELIMITER,
+    FORMAT,
+    GRAMMAR,
+    OVERFLOW,
+    PATTERN,
+    TEXT_COLUMN,
+    TOKENIZER,
+    command,
+    group,
+    refuse,
+)
 from .page import write_page
 
 if TYPE_CHECKING:
     from numtok.corpus.row_viewer import StoredRow
     from numtok.tokenizer.inspect import Inspection, Token
 
-OPTIONS = """
-Text
-  --text TEXT  The text, even if a file of that name exists.
-  --row N = 1  Which row of the file, from 1.
-  --text-column
-  --format
-  --delimiter
-  --tokenizer
-Numbers
-  --numbers LIST...  A representation to show, or several combined, such as xval,bits; repeat the
-      option to compare. Default: xval,bits; place; subword.
-  --grammar
-  --pattern
-  --overflow
-Output
-  --limit N = 40  List at most N numbers.
-  --html FILE  Write a page for the browser instead.
-Running
-  --debug
-"""
 EXAMPLES = """
 numtok inspect "Water boils at 99.61 °C under 1,000 hPa"
 numtok inspect "-1.5e-3 of 87600 items" --numbers xval,bits --numbers place
@@ -52,7 +45,6 @@ numtok encode sample.jsonl -o look.parquet --numbers xval:log,bits --quiet
 numtok inspect look.parquet --row 2
 """
 DEFAULT_NUMBERS = ("xval,bits", "place", "subword")
-TEXT = click.Argument(["what"], required=False, metavar="[TEXT|FILE|FOLDER/]")
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # What the columns hold that a reader cannot guess.
 COLUMNS = {
@@ -76,7 +68,53 @@ LONGEST = 2000  # characters of a stored text, and tokens, that are printed
 
 
 # A text may begin with a minus sign, so what is no option is the text.
-@command([TEXT], OPTIONS, EXAMPLES, context_settings={"ignore_unknown_options": True})
+@command(EXAMPLES, context_settings={"ignore_unknown_options": True})
+@click.argument("what", required=False, metavar="[TEXT|FILE|FOLDER/]")
+@group(
+    "Text",
+    click.option("--text", metavar="TEXT", help="The text, even if a file of that name exists."),
+    click.option(
+        "--row",
+        metavar="N",
+        type=COUNT,
+        default=1,
+        show_default=True,
+        help="Which row of the file, from 1.",
+    ),
+    TEXT_COLUMN,
+    FORMAT,
+    DELIMITER,
+    TOKENIZER,
+)
+@group(
+    "Numbers",
+    click.option(
+        "--numbers",
+        metavar="LIST",
+        multiple=True,
+        help="A representation to show, or several combined, such as xval,bits; repeat the option"
+        " to compare. Default: xval,bits; place; subword.",
+    ),
+    GRAMMAR,
+    PATTERN,
+    OVERFLOW,
+)
+@group(
+    "Output",
+    click.option(
+        "--limit",
+        metavar="N",
+        type=COUNT,
+        default=40,
+        show_default=True,
+        help="List at most N numbers.",
+    ),
+    click.option("--html", metavar="FILE", help="Write a page for the browser instead."),
+)
+@group(
+    "Running",
+    DEBUG,
+)
 def inspect(
     what: str | None, text: str | None, limit: int, html: str | None, **options: Any
 ) -> None:

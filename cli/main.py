@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from .console import discard, flush_or_discard, in_options, print_error, print_warning, shown
+from .console import discard, flush_or_discard, print_error, print_warning, shown
 from .convert import decode, export
 from .encode import encode, finish, status
 from .inspect import inspect
@@ -77,7 +77,7 @@ class _Group(click.Group):
             if ctx.meta.get("numtok.debug") or _is_of_stdout(error):
                 raise
             for message in (*_other_failures(error), _told(error)):
-                print_error(in_options(message))
+                print_error(message)
             flush_or_discard()
             ctx.exit(1)
 
@@ -95,7 +95,7 @@ def _told(error: Exception) -> str:
     if isinstance(error, NumtokError):
         return str(error)
     if isinstance(error, MemoryError):
-        return "out of memory; use fewer workers=..."
+        return "out of memory; use fewer --workers"
     notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
     return (
         f"this is a bug in numtok: {type(error).__name__}: {error}{notes}; run again with --debug"

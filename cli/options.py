@@ -1,54 +1,24 @@
-"""How options are declared: as ``--help`` shows them, in a text from which click's are made; and
-how they are checked and read from files.
-
-Two spaces end what is given: ``-o/--output FILE!  Help.`` is required, ``--keep-column NAME...``
-may be repeated, ``--row N = 1`` has a default, ``--layout number|token`` choices, ``--dense`` is a
-flag. A line without a help is one of ``SHARED``; one without an indent begins a group.
-"""
+"""The options that several commands have, the values they take, and what all commands do with them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from .console import OPTIONS, ProgressLine, print_table, shown
+from .console import ProgressLine, print_table, shown
 
 FACTORS = {letter: 1000**k for k, letter in enumerate(("", "k", "m", "g", "t"))}
 FACTORS |= {f"{letter}i": 1024**k for k, letter in enumerate("kmgt", 1)}
 MOST = (1 << 63) - 1
 SAMPLE = "Examples, with examples/sample.jsonl of the repository, or JSON lines of your own:"
-SHARED = """
-  --tokenizer PATH  A tokenizer.json, a folder that holds one, or a hub id. Default: the small English
-      tokenizer inside numtok.
-  --grammar prose|data|european|indian|swiss|finance  What counts as a number. prose (the default):
-      1,234.5 is one number; data (JSON, CSV, code): commas do not group; european: 1.234,5 and
-      1 234,5; indian: 12,34,567.8; swiss: 1'234.5; finance: USD1,234.5 is 1234.5, (1,234) -1234.
-  --pattern REGEX  Take every match of this regular expression as a number. It replaces the rules of
-      --grammar, but not its decimal and grouping marks.
-  --overflow text|clip|error  For numbers that the representation cannot hold: leave them as text (the
-      default), take the nearest that it can hold, or stop.
-  --format FORMAT  Read the inputs as this format, such as jsonl or csv, whatever their suffix.
-  --delimiter CHAR  The character between columns of CSV, such as ';' or '|'. Default: a comma, and a
-      tab in .tsv.
-  --text-column NAME  The column with the text. Default: text, content, document or body, else the
-      only column of strings.
-  --template TEXT  Make the text from columns: '{name} costs {price}'; or row, a line for each column.
-  --text-unit line|file = line  What a document is in .txt: a line, or the whole file.
-  --on-error raise|skip = raise  Stop at a row that cannot be read, or skip and count it.
-  --workers N  Threads; for a folder of shards, processes. Default: one per core.
-  --overwrite  Replace the output if it exists.
-  -q/--quiet  Show no progress and no summary.
-  --debug  Show the traceback of an error.
-  --config FILE  Read options from a .toml file, by their names here. Options on the command line win.
-"""
 
 
 class Command(click.Command):
-    """What all commands do: options that are given twice are refused, unless they are repeatable;
+    """A command. What all of them do: options that are given twice are refused, unless they are repeatable;
     ``--grammar`` and ``--pattern`` become one grammar; a command with ``--quiet`` gets a
     ``progress`` in its place, and what it returns, rows and their title, is printed.
     """
@@ -103,58 +73,23 @@ def _with_pattern(name: Any, pattern: str) -> Any:
     return dataclasses.replace(check_grammar(name), pattern=pattern)
 
 
-def command(
-    arguments: Sequence[click.Argument], options: str, examples: str, **more: Any
-) -> Callable[[Callable[..., Any]], Command]:
-    """A command of what is given after its name, its options, and its examples, line by line."""
+def command(examples: str, epilog: str = "", **more: Any) -> Callable[..., Command]:
+    """Return a decorator that makes a command, whose help ends with its examples, line by line."""
     heading = SAMPLE if "sample.jsonl" in examples else "Examples:"
     lines = "".join(f"  {line}\n" for line in examples.strip().splitlines())
-    epilog = f"{more.pop('epilog', '')}\b\n{heading}\n{lines}"
-    params = [*arguments, *make_options(options)]
-    return click.command(cls=Command, params=params, epilog=epilog, **more)
+    return click.command(cls=Command, epilog=f"{epilog}\b\n{heading}\n{lines}", **more)
 
 
-def make_options(table: str) -> list[click.Option]:
-    """The options that a text declares."""
-    shared = {spec.split()[0].split("/")[-1]: (spec, told) for _, spec, told in _declared(SHARED)}
-    made = []
-    for group, spec, told in _declared(table):
-        option = _option(*((spec, told) if told else shared[spec]))
-        option.group = group  # type: ignore[attr-defined]
-        OPTIONS[str(option.name)] = option.opts[-1]
-        made.append(option)
-    return made
+def group(title: str, *options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a decorator that adds options, which ``--help`` shows below the title."""
 
+    def add(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+            function.__click_params__[-1].group = title
+        return function
 
-def _declared(table: str) -> list[list[str]]:
-    """[group, what is given, help] of each."""
-    found: list[list[str]] = []
-    group = ""
-    for line in filter(None, table.splitlines()):
-        if line.startswith("  -"):
-            spec, _, told = line.strip().partition("  ")
-            found.append([group, spec, told])
-        elif line.startswith(" "):
-            found[-1][2] += " " + line.strip()
-        else:
-            group = line
-    return found
-
-
-def _option(spec: str, told: str) -> click.Option:
-    names, _, value = spec.partition(" ")
-    value, _, default = value.partition(" = ")
-    metavar = value.rstrip(".!")
-    more = dict(SPECIAL.get(names.split("/")[-1], {}))
-    declared = [*names.split("/"), *more.pop("name", [])]
-    if not value:
-        return click.Option(declared, is_flag=True, help=told, **more)
-    kind = click.Choice(metavar.split("|")) if "|" in metavar else KINDS.get(metavar, click.STRING)
-    more = {"type": kind, "metavar": None if "|" in metavar else metavar} | more
-    if default:
-        more |= {"default": default, "show_default": True}
-    repeated, required = value.endswith("..."), value.endswith("!")
-    return click.Option(declared, help=told, multiple=repeated, required=required, **more)
+    return add
 
 
 def is_given(name: str) -> bool:
@@ -228,7 +163,8 @@ def _known_format(ctx: click.Context, param: click.Parameter, name: str | None) 
     return name
 
 
-def _token_or_id(_: click.Context, __: click.Parameter, value: Any) -> str | int | None:
+def token_or_id(_: click.Context, __: click.Parameter, value: Any) -> str | int | None:
+    """Return digits as the id of a token, and any other text as it is."""
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
@@ -255,26 +191,97 @@ def _configure(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     ctx.default_map = made
 
 
-KINDS: dict[str, Any] = {
-    "N": Count(1, MOST),
-    "X": click.FloatRange(0, min_open=True),
-    "SEED": click.IntRange(0, (1 << 32) - 1),
-    "Q": click.FloatRange(0, 1, min_open=True),
-    "SIZE": Size(),
-    "I/N": Share(),
-}
-# What the text of an option does not say.
-SPECIAL: dict[str, dict[str, Any]] = {
-    "--format": {"name": ["input_format"], "callback": _known_format},
-    "--keep-column": {"name": ["keep_columns"]},
-    "--end-token": {"callback": _token_or_id},
-    "--workers": {"type": Count(1, 1 << 16)},
-    "--vocab-size": {"type": Count(257, 1 << 31)},
-    "--port": {"type": click.IntRange(0, 65535)},
-    "--debug": {"expose_value": False, "callback": _remember_debug},
-    "--config": {"expose_value": False, "callback": _configure, "is_eager": True},
-    "--fit": {"hidden": True},
-    "--batch-bytes": {"hidden": True},
-}
-INPUTS = click.Argument(["inputs"], nargs=-1, required=True, metavar="INPUT...")
-FOLDER = click.Argument(["folder"], metavar="FOLDER")
+COUNT = Count(1, MOST)
+POSITIVE = click.FloatRange(0, min_open=True)
+
+# Arguments and options of several commands
+# ----------------------------------------------------------------------------------------------
+
+INPUTS = click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
+FOLDER = click.argument("folder", metavar="FOLDER")
+TOKENIZER = click.option(
+    "--tokenizer",
+    metavar="PATH",
+    help="A tokenizer.json, a folder that holds one, or a hub id. Default: the small English"
+    " tokenizer inside numtok.",
+)
+GRAMMAR = click.option(
+    "--grammar",
+    type=click.Choice(["prose", "data", "european", "indian", "swiss", "finance"]),
+    help="What counts as a number. prose (the default): 1,234.5 is one number; data (JSON, CSV,"
+    " code): commas do not group; european: 1.234,5 and 1 234,5; indian: 12,34,567.8; swiss:"
+    " 1'234.5; finance: USD1,234.5 is 1234.5, (1,234) -1234.",
+)
+PATTERN = click.option(
+    "--pattern",
+    metavar="REGEX",
+    help="Take every match of this regular expression as a number. It replaces the rules of"
+    " --grammar, but not its decimal and grouping marks.",
+)
+OVERFLOW = click.option(
+    "--overflow",
+    type=click.Choice(["text", "clip", "error"]),
+    help="For numbers that the representation cannot hold: leave them as text (the default), take"
+    " the nearest that it can hold, or stop.",
+)
+FORMAT = click.option(
+    "--format",
+    "input_format",
+    metavar="FORMAT",
+    callback=_known_format,
+    help="Read the inputs as this format, such as jsonl or csv, whatever their suffix.",
+)
+DELIMITER = click.option(
+    "--delimiter",
+    metavar="CHAR",
+    help="The character between columns of CSV, such as ';' or '|'. Default: a comma, and a tab in"
+    " .tsv.",
+)
+TEXT_COLUMN = click.option(
+    "--text-column",
+    metavar="NAME",
+    help="The column with the text. Default: text, content, document or body, else the only column"
+    " of strings.",
+)
+TEMPLATE = click.option(
+    "--template",
+    metavar="TEXT",
+    help="Make the text from columns: '{name} costs {price}'; or row, a line for each column.",
+)
+TEXT_UNIT = click.option(
+    "--text-unit",
+    type=click.Choice(["line", "file"]),
+    default="line",
+    show_default=True,
+    help="What a document is in .txt: a line, or the whole file.",
+)
+ON_ERROR = click.option(
+    "--on-error",
+    type=click.Choice(["raise", "skip"]),
+    default="raise",
+    show_default=True,
+    help="Stop at a row that cannot be read, or skip and count it.",
+)
+WORKERS = click.option(
+    "--workers",
+    metavar="N",
+    type=Count(1, 1 << 16),
+    help="Threads; for a folder of shards, processes. Default: one per core.",
+)
+OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+QUIET = click.option("-q", "--quiet", is_flag=True, help="Show no progress and no summary.")
+DEBUG = click.option(
+    "--debug",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember_debug,
+    help="Show the traceback of an error.",
+)
+CONFIG = click.option(
+    "--config",
+    metavar="FILE",
+    expose_value=False,
+    is_eager=True,
+    callback=_configure,
+    help="Read options from a .toml file, by their names here. Options on the command line win.",
+)

@@ -16,9 +16,16 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .console import echo, in_options
+import click
+
+from .console import echo
 from .inspect import DEFAULT_NUMBERS, of_text
-from .options import command
+from .options import (
+    DEBUG,
+    TOKENIZER,
+    command,
+    group,
+)
 from .page import page
 
 if TYPE_CHECKING:
@@ -26,14 +33,6 @@ if TYPE_CHECKING:
 
     from numtok import Tokenizer
 
-OPTIONS = """
-Text
-  --tokenizer
-Running
-  --port N = 8642  The port on 127.0.0.1; 0 takes any free one.
-  --no-browser  Only print the address of the page.
-  --debug
-"""
 EXAMPLES = """
 numtok playground
 numtok playground --tokenizer my-tokenizer --port 0 --no-browser
@@ -44,7 +43,24 @@ MOST = 4  # representations
 HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?")
 
 
-@command([], OPTIONS, EXAMPLES)
+@command(EXAMPLES)
+@group(
+    "Text",
+    TOKENIZER,
+)
+@group(
+    "Running",
+    click.option(
+        "--port",
+        metavar="N",
+        type=click.IntRange(0, 65535),
+        default=8642,
+        show_default=True,
+        help="The port on 127.0.0.1; 0 takes any free one.",
+    ),
+    click.option("--no-browser", is_flag=True, help="Only print the address of the page."),
+    DEBUG,
+)
 def playground(tokenizer: str | None, port: int, no_browser: bool) -> None:
     """Open a page that shows numbers and tokens as you type.
 
@@ -169,7 +185,7 @@ def _told(body: bytes) -> tuple[int, dict[str, Any]]:
     try:
         return 200, answer(json.loads(body))
     except NumtokError as error:
-        return 200, {"error": in_options(str(error))}
+        return 200, {"error": str(error)}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         return 400, {"error": f"this question cannot be read: {type(error).__name__}: {error}"}
     except Exception as error:

@@ -8,37 +8,29 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from .console import ProgressLine, Row, duration, echo, size
-from .options import INPUTS, command
+import click
 
-TRAIN = """
-Output
-  -o/--output FOLDER!  Write the tokenizer.json here.
-  --vocab-size N = 16000  The size of the vocabulary.
-  --min-frequency N = 2  Merge only pairs that occur this often.
-  --overwrite
-Text
-  --text-column
-  --format
-  --delimiter
-  --grammar
-  --pattern
-Running
-  --quiet
-  --debug
-"""
+from .console import ProgressLine, Row, duration, echo, size
+from .options import (
+    COUNT,
+    DEBUG,
+    DELIMITER,
+    FORMAT,
+    GRAMMAR,
+    INPUTS,
+    OVERWRITE,
+    PATTERN,
+    QUIET,
+    TEXT_COLUMN,
+    TOKENIZER,
+    Count,
+    command,
+    group,
+)
+
 TRAINING = """
 numtok train sample.jsonl -o my-tokenizer --vocab-size 1000
 numtok encode sample.jsonl -o trained.parquet --numbers bits --tokenizer my-tokenizer
-"""
-WARM_UP = """
-Numbers
-  --numbers LIST...  Representations to prepare, such as xval,bits; repeatable. Default: all.
-Text
-  --tokenizer
-Running
-  --quiet
-  --debug
 """
 WARMING = """
 numtok warm-up
@@ -47,7 +39,44 @@ numtok warm-up --tokenizer my-tokenizer --quiet
 """
 
 
-@command([INPUTS], TRAIN, TRAINING)
+@command(TRAINING)
+@INPUTS
+@group(
+    "Output",
+    click.option(
+        "-o", "--output", metavar="FOLDER", required=True, help="Write the tokenizer.json here."
+    ),
+    click.option(
+        "--vocab-size",
+        metavar="N",
+        type=Count(257, 1 << 31),
+        default=16000,
+        show_default=True,
+        help="The size of the vocabulary.",
+    ),
+    click.option(
+        "--min-frequency",
+        metavar="N",
+        type=COUNT,
+        default=2,
+        show_default=True,
+        help="Merge only pairs that occur this often.",
+    ),
+    OVERWRITE,
+)
+@group(
+    "Text",
+    TEXT_COLUMN,
+    FORMAT,
+    DELIMITER,
+    GRAMMAR,
+    PATTERN,
+)
+@group(
+    "Running",
+    QUIET,
+    DEBUG,
+)
 def train(
     inputs: tuple[str, ...],
     output: str,
@@ -85,19 +114,37 @@ def _texts(
     text_column: str | None,
 ) -> Iterator[Any]:
     """Yield the texts of all inputs, with progress while they are read."""
+    from numtok.corpus.encode_options import EncodeOptions
     from numtok.corpus.read.find import find_inputs
-    from numtok.corpus.settings import EncodeSettings
     from numtok.corpus.summary import Run
     from numtok.corpus.text_chunks import Reader
 
     run = Run(find_inputs(inputs, input_format), "-", progress)
-    reader = Reader(run.sources, EncodeSettings(text_column=text_column, delimiter=delimiter))
+    reader = Reader(run.sources, EncodeOptions(text_column=text_column, delimiter=delimiter))
     for batch, run.read in reader.with_kept_columns(())[0]:
         yield batch.texts
         run.tick()
 
 
-@command([], WARM_UP, WARMING, name="warm-up")
+@command(WARMING, name="warm-up")
+@group(
+    "Numbers",
+    click.option(
+        "--numbers",
+        metavar="LIST",
+        multiple=True,
+        help="Representations to prepare, such as xval,bits; repeatable. Default: all.",
+    ),
+)
+@group(
+    "Text",
+    TOKENIZER,
+)
+@group(
+    "Running",
+    QUIET,
+    DEBUG,
+)
 def warm_up(
     numbers: tuple[str, ...], tokenizer: str | None, progress: ProgressLine
 ) -> tuple[list[Row], str]:

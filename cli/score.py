@@ -11,21 +11,13 @@ from typing import Any
 import click
 
 from .console import echo, shown
-from .options import command
+from .options import (
+    DEBUG,
+    command,
+    group,
+)
 from .page import check_folder
 
-OPTIONS = """
-Answers
-  --prediction FIELD = prediction  The field with the model's answer; a.0.b for nested ones.
-  --target FIELD = target  The field with the right answer.
-  --policy NAME = default  How answers are read: default, strict, gsm8k, math, finance or european.
-  --target-policy NAME = default  How targets that are texts are read: the same names. The default
-      reads plain decimals, such as 1.5, whatever --policy says.
-Output
-  --json FILE  Also write the report as JSON; - writes it to standard output, and nothing else.
-Running
-  --debug
-"""
 EXAMPLES = """
 numtok score answers.jsonl --target answer --prediction output
 numtok score answers.csv --policy finance --json report.json
@@ -33,7 +25,52 @@ numtok score samples_gsm8k.jsonl --target target --prediction resps.0.0
 """
 
 
-@command([click.Argument(["file"])], OPTIONS, EXAMPLES)
+@command(EXAMPLES)
+@click.argument("file")
+@group(
+    "Answers",
+    click.option(
+        "--prediction",
+        metavar="FIELD",
+        default="prediction",
+        show_default=True,
+        help="The field with the model's answer; a.0.b for nested ones.",
+    ),
+    click.option(
+        "--target",
+        metavar="FIELD",
+        default="target",
+        show_default=True,
+        help="The field with the right answer.",
+    ),
+    click.option(
+        "--policy",
+        metavar="NAME",
+        default="default",
+        show_default=True,
+        help="How answers are read: default, strict, gsm8k, math, finance or european.",
+    ),
+    click.option(
+        "--target-policy",
+        metavar="NAME",
+        default="default",
+        show_default=True,
+        help="How targets that are texts are read: the same names. The default reads plain"
+        " decimals, such as 1.5, whatever --policy says.",
+    ),
+)
+@group(
+    "Output",
+    click.option(
+        "--json",
+        metavar="FILE",
+        help="Also write the report as JSON; - writes it to standard output, and nothing else.",
+    ),
+)
+@group(
+    "Running",
+    DEBUG,
+)
 def score(
     file: str, prediction: str, target: str, policy: str, target_policy: str, **options: Any
 ) -> None:

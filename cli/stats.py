@@ -10,38 +10,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import ProgressLine, all_shown, counted, echo, in_options, print_table
-from .options import INPUTS, command
+from .console import ProgressLine, all_shown, counted, echo, print_table
+from .options import (
+    DEBUG,
+    DELIMITER,
+    FORMAT,
+    GRAMMAR,
+    INPUTS,
+    ON_ERROR,
+    PATTERN,
+    QUIET,
+    TEMPLATE,
+    TEXT_COLUMN,
+    TEXT_UNIT,
+    TOKENIZER,
+    WORKERS,
+    command,
+    group,
+)
 from .page import check_folder, write_page
 
 if TYPE_CHECKING:
     from numtok.statistics.report import Report
 
-OPTIONS = """
-Output
-  --html FILE  Also write a page for the browser.
-  --json FILE  Also write all counts as JSON; - writes them to standard output, and nothing else.
-Numbers
-  --task read|estimate|exact|column|arithmetic  Recommend for this: words beside numbers, estimates of
-      values, answers right to the last digit, a column of a table from the others, or arithmetic
-      digit by digit. Default: column for a template, else exact.
-  --numbers LIST...  Try this representation, such as xval or fone:8,2; repeatable. Default: all,
-      fitted to the corpus.
-  --grammar
-  --pattern
-Text
-  --tokenizer
-  --text-column
-  --template
-  --format
-  --delimiter
-  --text-unit
-  --on-error
-Running
-  --workers
-  --quiet
-  --debug
-"""
 EXAMPLES = """
 numtok stats sample.jsonl
 numtok stats sample.jsonl --task estimate
@@ -53,7 +44,52 @@ cat sample.jsonl | numtok stats - --json -
 BAR, WIDTH = 24, 100  # columns of the longest bar, and of a sentence
 
 
-@command([INPUTS], OPTIONS, EXAMPLES)
+@command(EXAMPLES)
+@INPUTS
+@group(
+    "Output",
+    click.option("--html", metavar="FILE", help="Also write a page for the browser."),
+    click.option(
+        "--json",
+        metavar="FILE",
+        help="Also write all counts as JSON; - writes them to standard output, and nothing else.",
+    ),
+)
+@group(
+    "Numbers",
+    click.option(
+        "--task",
+        type=click.Choice(["read", "estimate", "exact", "column", "arithmetic"]),
+        help="Recommend for this: words beside numbers, estimates of values, answers right to the"
+        " last digit, a column of a table from the others, or arithmetic digit by digit."
+        " Default: column for a template, else exact.",
+    ),
+    click.option(
+        "--numbers",
+        metavar="LIST",
+        multiple=True,
+        help="Try this representation, such as xval or fone:8,2; repeatable. Default: all, fitted"
+        " to the corpus.",
+    ),
+    GRAMMAR,
+    PATTERN,
+)
+@group(
+    "Text",
+    TOKENIZER,
+    TEXT_COLUMN,
+    TEMPLATE,
+    FORMAT,
+    DELIMITER,
+    TEXT_UNIT,
+    ON_ERROR,
+)
+@group(
+    "Running",
+    WORKERS,
+    QUIET,
+    DEBUG,
+)
 def stats(
     inputs: tuple[str, ...],
     html: str | None,
@@ -97,9 +133,6 @@ def shown_report(report: Report, source: str) -> dict[str, Any]:
         "title": f"{counted(of.numbers, 'number')} in {counted(of.documents, 'document')}",
         "source": source,
         "options": " ".join(f"--{name} {value}" for name, value in told["options"].items()),
-        "grammar": in_options(told["grammar"]),
-        "reasons": [in_options(sentence) for sentence in told["reasons"]],
-        "remarks": [in_options(sentence) for sentence in told["remarks"]],
     }
     return dict(all_shown(told))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 import numtok
-from numtok.corpus import decode_files, encode_corpus
+from numtok.corpus import decode_files
 from numtok.tokenizer.inspect import inspect_text
 
 SAMPLE = Path(__file__).with_name("sample.jsonl")
@@ -52,7 +52,9 @@ def main() -> int:
         show(original[name], tokenizer)
     with tempfile.TemporaryDirectory() as folder:
         encoded, back = Path(folder, "sample.parquet"), Path(folder, "sample.jsonl")
-        summary = encode_corpus([SAMPLE], encoded, tokenizer, keep_columns=["id"], keep_text=True)
+        summary = numtok.encode_files(
+            SAMPLE, encoded, tokenizer=tokenizer, keep_columns=["id"], keep_text=True
+        )
         columns = ", ".join(pq.read_schema(encoded).names)
         decode_files([encoded], back, tokenizer)
         same = texts_of(back) == original

@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # "as" makes them names of this module
         XVal as XVal,
     )
     from numtok.statistics import Statistics as Statistics
-    from numtok.tokenizer.encode import Encoding as Encoding
+    from numtok.tokenizer.encoder import Encoding as Encoding
     from numtok.tokenizer.layout import expand as expand
     from numtok.tokenizer.number_selection import EncodeReport as EncodeReport
     from numtok.tokenizer.tokenizer import Tokenizer as Tokenizer
@@ -58,7 +58,7 @@ _MODULES = {  # where each name is
         "LogFourier", "NumeroLogic", "PlaceValue", "QuantileBins", "Subword", "XVal",
     ),
     "numtok.tokenizer.generated_numbers": ("DecodeStream",),
-    "numtok.tokenizer.encode": ("Encoding",),
+    "numtok.tokenizer.encoder": ("Encoding",),
     "numtok.tokenizer.number_selection": ("EncodeReport",),
     "numtok.tokenizer.layout": ("expand",),
     "numtok.tokenizer.tokenizer": ("Tokenizer",),

@@ -48,6 +48,7 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     if os.path.lexists(path) and not overwrite:
         raise OutputError(
             f"{path} exists already; choose another name, or overwrite it with overwrite=True"
+            " (--overwrite)"
         )
     if _is_special(path):
         raise OutputError(
@@ -189,7 +190,7 @@ def _publish(temporary: Path, path: Path, overwrite: bool) -> None:
     except FileExistsError:
         raise OutputError(
             f"{path} was made by someone else meanwhile; choose another name, or overwrite it with"
-            " overwrite=True"
+            " overwrite=True (--overwrite)"
         ) from None
     except OSError as error:
         raise OutputError(

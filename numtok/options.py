@@ -12,6 +12,8 @@ import typing
 from typing import Any, TypeVar
 
 Kind = TypeVar("Kind")
+# of options whose name on the command line is not that in Python, with dashes
+COMMAND_LINE_NAMES = {"input_format": "format", "keep_columns": "keep-column"}
 
 
 @functools.cache
@@ -59,3 +61,13 @@ def conform(content: Any, kind: type[Kind], where: str, error: type[Exception]) 
         reason, _, place = str(wrong).replace("`", "").partition(" - at ")
         field = place.removeprefix("$").lstrip(".")
         raise error(f"{where}: {f'{field}: ' if field else ''}{reason}; mend it there") from None
+
+
+def shown_option(option: str, value: Any) -> str:
+    """Return an option as Python and the command line call it, for error messages.
+
+    >>> shown_option("pack_mode", "worst")
+    "pack_mode='worst' (--pack-mode)"
+    """
+    on_command_line = COMMAND_LINE_NAMES.get(option, option.replace("_", "-"))
+    return f"{option}={value!r} (--{on_command_line})"

@@ -422,6 +422,7 @@ def _refuse_existing(url: str, overwrite: bool) -> None:
     if not overwrite and is_file(url):
         raise OutputError(
             f"{url} exists already; choose another name, or overwrite it with overwrite=True"
+            " (--overwrite)"
         )
 
 

@@ -108,6 +108,29 @@ def from_arrow(array: pa.Array) -> npt.NDArray[Any]:
     return np.frombuffer(array.buffers()[1], width, len(array), array.offset * width.itemsize)
 
 
+def list_array(
+    values: Any,
+    offsets: npt.NDArray[np.int64],
+    kind: pa.DataType,
+    valid: npt.NDArray[np.bool_] | None = None,
+) -> pa.Array:
+    """Rows ``values[offsets[r]:offsets[r + 1]]`` as lists; those not valid are null."""
+    if not isinstance(values, pa.Array):
+        values = to_arrow(values)
+        values = values if values.type.equals(kind.value_type) else values.cast(kind.value_type)
+    large = pa.types.is_large_list(kind)
+    edges = to_arrow(offsets if large else offsets.astype(np.int32))
+    mask = None if valid is None or valid.all() else to_arrow(~valid)
+    array_type = pa.LargeListArray if large else pa.ListArray
+    return array_type.from_arrays(edges, values, type=kind, mask=mask)
+
+
+def flat(column: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """(values, offsets from 0) of a list column or a slice; inverse of :func:`list_array`."""
+    offsets = from_arrow(column.offsets).astype(np.int64)
+    return column.values.slice(offsets[0], offsets[-1] - offsets[0]), offsets - offsets[0]
+
+
 class Scratch(threading.local):
     """Memory for arrays that are not needed after a call, kept for the next one: pages that were
     touched before cost nothing.

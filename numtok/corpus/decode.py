@@ -153,7 +153,7 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
         return tokenizer
     raise SchemaError(
         f"{path}: was encoded with another tokenizer than {source or 'the default one'}"
-        f" ({describe_tokenizer(metadata)}); name the right one with tokenizer=..."
+        f" ({describe_tokenizer(metadata)}); name the right one with tokenizer=... (--tokenizer)"
     )
 
 

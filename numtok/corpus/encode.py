@@ -8,13 +8,14 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
+from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.ordered_pipeline import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.pack import FileRows, PackedRows, TokenLayoutRows
@@ -22,9 +23,7 @@ from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import check_formats
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import identify
-from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.summary import (
-    Progress,
     Run,
     Summary,
     processors,
@@ -55,21 +54,19 @@ def encode_corpus(
     inputs: Sequence[str | Path],
     output: str | Path,
     tokenizer: Tokenizer,
+    options: EncodeOptions = EncodeOptions(),  # noqa: B008  # it is frozen
     *,
     fit: ScaleFit | None = None,
-    progress: Callable[[Progress], None] | None = None,
-    **options: Unpack[EncodeOptions],
 ) -> Summary:
     """Encode files into one Parquet or Arrow file, as :func:`numtok.encode_files` does, by a
     ``tokenizer`` that is made; ``fit``: first find the scale of its xVal on a sample of the texts:
     from all over the files, or, with a pipe among the inputs, on the first 32 MB.
     """
-    settings = EncodeSettings(**options)
-    sources = find_inputs(inputs, settings.input_format)
-    check_formats(sources, settings.text_unit, settings.delimiter)
+    sources = find_inputs(inputs, options.input_format)
+    check_formats(sources, options.text_unit, options.delimiter)
     refuse_input_as_output(sources, output)
-    refuse_own_names(settings.keep_columns, tokenizer)
-    run = Run(sources, output, progress)
+    refuse_own_names(options.keep_columns, tokenizer)
+    run = Run(sources, output, options.progress)
     found = [None if source.size is None else identify(source.path) for source in sources]
 
     def check_inputs() -> None:
@@ -80,13 +77,14 @@ def encode_corpus(
                 if now != before and now[0] <= before[0]:
                     raise changed(source.name)
 
-    summary, reader = encode_sources(run, tokenizer, settings, fit=fit, check_inputs=check_inputs)
+    reader = Reader(sources, options)
+    summary = encode_sources(run, tokenizer, options, reader, fit=fit, check_inputs=check_inputs)
     if output != "-":
         listed = f"{run.output}.quarantine"
         if reader.bad:
             write_file(listed, quarantine((source.name, *row) for source, row in reader.bad))
             summary.quarantine = listed
-        elif settings.overwrite and not is_url(listed):
+        elif options.overwrite and not is_url(listed):
             Path(listed).unlink(missing_ok=True)  # that of the file that was replaced
     return summary
 
@@ -101,26 +99,27 @@ class ShardSchema(NamedTuple):
 def encode_sources(
     run: Run,
     tokenizer: Tokenizer,
-    settings: EncodeSettings,
+    options: EncodeOptions,
+    reader: Reader,
     *,
     fit: ScaleFit | None = None,
     shard_schema: ShardSchema | None = None,
     check_inputs: Callable[[], None] = lambda: None,
-) -> tuple[Summary, Reader]:
-    """Encode sources that are found, by options that are checked, as :func:`encode_corpus` does. With
-    a ``shard_schema``, the digest of the file is taken.
+) -> Summary:
+    """Encode what a reader reads, as :func:`encode_corpus` does. With a ``shard_schema``, the digest
+    of the file is taken.
     """
-    summary, reader = Summary(), Reader(run.sources, settings)
+    summary = Summary()
     pieces, kept = reader.with_kept_columns(
-        settings.keep_columns, shard_schema and shard_schema.kept
+        options.keep_columns, shard_schema and shard_schema.kept
     )
     if fit is not None:
         tokenizer, pieces, summary.fit = _fitted(fit, tokenizer, reader, pieces)
     summary.representations = tuple(tokenizer.representations)
-    encoder = _Encoder(tokenizer, settings, kept, shard_schema.metadata if shard_schema else {})
+    encoder = _Encoder(tokenizer, options, kept, shard_schema.metadata if shard_schema else {})
     sink = functools.partial(_sink, encoder, run, summary, check_inputs, shard_schema is not None)
-    workers = settings.workers or processors()
-    budget = (workers + ON_THE_WAY) * settings.batch_bytes
+    workers = options.workers or processors()
+    budget = (workers + ON_THE_WAY) * reader.how.batch_bytes
     pieces = join_small(pieces)
     run_ordered(
         pieces, encoder, sink, lambda piece: piece.batch.texts.nbytes, workers, budget, run.tick
@@ -130,17 +129,17 @@ def encode_sources(
     if reader.first_null is not None:
         source, row = reader.first_null
         summary.first_without_text = f"{source.name}, row {row}"
-    return run.complete(summary), reader
+    return run.complete(summary)
 
 
-def rows_for(settings: EncodeSettings, encoded: pa.Schema, tokenizer: Tokenizer) -> FileRows:
+def rows_for(options: EncodeOptions, encoded: pa.Schema, tokenizer: Tokenizer) -> FileRows:
     """Return how the batches of a schema become the rows of a file; TokenizerError if they are to
     be packed and the tokenizer has no such end token.
     """
-    if settings.pack is not None:
-        end = end_token(tokenizer, settings.end_token)
-        return PackedRows(encoded, settings.pack, settings.pack_mode, end)
-    return TokenLayoutRows(encoded) if settings.layout == "token" else FileRows(encoded)
+    if options.pack is not None:
+        end = end_token(tokenizer, options.end_token)
+        return PackedRows(encoded, options.pack, options.pack_mode, end)
+    return TokenLayoutRows(encoded) if options.layout == "token" else FileRows(encoded)
 
 
 class _Encoder:
@@ -149,17 +148,17 @@ class _Encoder:
     def __init__(
         self,
         tokenizer: Tokenizer,
-        settings: EncodeSettings,
+        options: EncodeOptions,
         kept: Sequence[pa.Field],
         metadata: Mapping[bytes, bytes],
     ) -> None:
-        own = tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens)
-        self.settings, self._tokenizer, self._kept = settings, tokenizer, kept
+        own = tokenizer.batch_schema(options.keep_text, options.add_special_tokens)
+        self.options, self._tokenizer, self._kept = options, tokenizer, kept
         self._encoded = pa.schema([*own, *kept], {**own.metadata, **metadata})
-        self.rows = rows_for(settings, self._encoded, tokenizer)
+        self.rows = rows_for(options, self._encoded, tokenizer)
 
     def __call__(self, piece: TextChunk) -> EncodedBatch:
-        how, batch = self.settings, piece.batch
+        how, batch = self.options, piece.batch
         with located(batch):
             encoded, report = self._tokenizer.encode_with_report(
                 batch.texts,
@@ -177,7 +176,7 @@ class _Encoder:
         """Add to the report what the columns of the template hold."""
         cells: Any = batch.cells
         rows = TextRows.of(batch.texts)
-        numbers, held = self._tokenizer.finder.held(rows, self.settings.parse_special)
+        numbers, held = self._tokenizer.selector.scan(rows, self.options.parse_special)
         columns = cells.column_of(numbers.document, numbers.stop)
         report.numbers_by_column = cells.counted(columns)
         report.left_by_column = cells.counted(columns, ~held)
@@ -202,9 +201,9 @@ def _sink(
     for_receipt: bool,
 ) -> Iterator[Sink[EncodedBatch]]:
     """Open the output; count what is written, and for a receipt take the digest of the file."""
-    how, rows = encoder.settings, encoder.rows
-    options = (how.output_format, how.compression, how.overwrite)
-    with open_writer(run.output, rows.schema, *options, tensors=how.tensors) as writer:
+    how, rows = encoder.options, encoder.rows
+    output = (how.output_format, how.compression, how.overwrite)
+    with open_writer(run.output, rows.schema, *output, tensors=how.tensors) as writer:
 
         def write(encoded: EncodedBatch) -> None:
             for batch in rows.arrange(encoded.rows):
@@ -249,7 +248,7 @@ def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
     taken = [name for name in keep_columns if name in own]
     if taken:
         hint = (
-            "use keep_text=True to be able to give every text back"
+            "use keep_text=True (--keep-text) to be able to give every text back"
             if taken[0] == "text"
             else "rename it in the input"
         )

@@ -17,20 +17,21 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.corpus.decode import tokenizer_of
+from numtok.corpus.encode_options import check_choice
 from numtok.corpus.read.encoded import schema_of
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
-from numtok.corpus.settings import check_choice
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run
 from numtok.corpus.unpack import EncodedChunk, encoded_rows
 from numtok.corpus.write.streams import AS_BITS, CODES, Streams, open_streams
 from numtok.errors import SchemaError
+from numtok.options import shown_option
 from numtok.representations.columns import Column
 from numtok.representations.values import tensor_values
 from numtok.tokenizer.layout import to_number_layout, to_token_layout, token_schema
 from numtok.tokenizer.packing import end_token as find_end_token
 from numtok.tokenizer.packing import with_ends
-from numtok.tokenizer.schema import declared_columns, flat, read_metadata
+from numtok.tokenizer.schema import declared_columns, read_metadata
 
 SMALL_VOCABULARY = 65500  # both programs take uint16 for fewer tokens
 
@@ -103,7 +104,7 @@ def export_files(
     if end is None and not (metadata["pack"] or metadata["frame"][1]):
         warnings.warn(
             f"nothing separates the documents, which {to} joins end to end; put an end token after"
-            " each by end_token=..., such as '<|endoftext|>'",
+            " each by end_token=... (--end-token), such as '<|endoftext|>'",
             stacklevel=2,
         )
     columns = _columns(described)
@@ -125,7 +126,9 @@ def export_files(
     exported.bytes, exported.seconds = out.bytes_written, run.seconds
     if exported.left_out:
         kept = (
-            "" if end is not None or metadata["pack"] else "; end_token=... writes the empty ones"
+            ""
+            if end is not None or metadata["pack"]
+            else "; end_token=... (--end-token) writes the empty ones"
         )
         warnings.warn(
             f"empty and null documents, {exported.left_out:,}, are not written{kept}",
@@ -145,7 +148,8 @@ def _end(
     end = find_end_token(tokenizer_of(path, tokenizer), token) if isinstance(token, str) else token
     if end is not None and not 0 <= end < metadata["vocab_size"]:
         raise SchemaError(
-            f"end_token={end} is no id of the tokenizer, which has {metadata['vocab_size']}",
+            f"{shown_option('end_token', end)} is no id of the tokenizer, which has"
+            f" {metadata['vocab_size']}",
             path=path,
         )
     return end
@@ -204,11 +208,11 @@ def _write(
                 f"has no column {name!r}, which other files have; export what belongs together",
                 path=path,
             )
-        values = flat(batch.column(name))[0]
+        values = memory.flat(batch.column(name))[0]
         is_tensor = isinstance(values, pa.ExtensionArray)
         array = tensor_values(values) if is_tensor else memory.from_arrow(values)
         streams[name] = array.reshape(-1, *column.shape).astype(dtypes[name], copy=False)
-    offsets = flat(batch.column("input_ids"))[1]
+    offsets = memory.flat(batch.column("input_ids"))[1]
     ends: npt.NDArray[np.int64] = offsets[1:] - offsets[0]
     out.write(streams, ends)
     return ends

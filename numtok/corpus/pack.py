@@ -19,7 +19,7 @@ from numtok.arrays import memory
 from numtok.representations.columns import PACKED, SEQ_DOCUMENTS, SEQ_REMAINING, SEQ_TEXT, Column
 from numtok.tokenizer.layout import to_token_layout, token_schema, with_metadata
 from numtok.tokenizer.packing import FlatRows, NumberTokens, joined, row_ends, with_ends
-from numtok.tokenizer.schema import declared_columns, flat, list_array, read_metadata
+from numtok.tokenizer.schema import declared_columns, read_metadata
 
 Ints = npt.NDArray[np.int64]
 
@@ -98,12 +98,12 @@ class PackedRows(FileRows):
 
     def arrange(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         self._waiting.append(self._with_ends(batch))
-        self._waiting_tokens += len(flat(self._waiting[-1].column("input_ids"))[0])
+        self._waiting_tokens += len(memory.flat(self._waiting[-1].column("input_ids"))[0])
         if not self._fits:
             yield from self._sequential(last=False)
         while self._fits and self._waiting_tokens >= self._window:
             documents = joined(self._waiting)
-            offsets = flat(documents.column("input_ids"))[1]
+            offsets = memory.flat(documents.column("input_ids"))[1]
             count = int(np.searchsorted(offsets, self._window))
             yield from self._best_fit(documents.slice(0, count))
             self._waiting = [documents.slice(count)]
@@ -202,7 +202,7 @@ class PackedRows(FileRows):
             lengths = memory.to_arrow((part.stops - part.starts).astype(np.int32))
             documents, remaining, *text = self._of_documents(waiting, laid, part)
             lists = [
-                list_array(values, part.rows, pa.list_(values.type))
+                memory.list_array(values, part.rows, pa.list_(values.type))
                 for values in (*text, lengths, documents, remaining)
             ]
             yield pa.RecordBatch.from_arrays([*tokens.columns, *lists], schema=self.schema)

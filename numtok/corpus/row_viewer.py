@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok.arrays import memory
 from numtok.corpus.decode import tokenizer_of
+from numtok.corpus.encode_options import check_delimiter
 from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import check_formats, read_batches
 from numtok.corpus.read.encoded import SUFFIXES, open_encoded
 from numtok.corpus.read.find import find_inputs, suffixes
-from numtok.corpus.settings import check_delimiter
 from numtok.errors import InputError
 from numtok.representations import from_dict
 from numtok.storage import is_folder
@@ -124,7 +125,7 @@ def _row(
     stored: pa.RecordBatch,
     tokenizer: Tokenizer,
 ) -> StoredRow:
-    if (count := len(schema.flat(schema.column(stored, "input_ids"))[0])) > MOST_TOKENS:
+    if (count := len(memory.flat(schema.column(stored, "input_ids"))[0])) > MOST_TOKENS:
         raise InputError(
             f"has {count:,} tokens, more than the {MOST_TOKENS:,} that are shown one by one; choose"
             " another row, or decode the file",
@@ -141,7 +142,7 @@ def _row(
     columns |= {one.name: _values(batch, one.name) for one in declared if one.per == "number"}
     spelled = {first: (stop, surface) for first, stop, surface in tokenizer.numbers_in(ids)}
     if "number_text" in batch.schema.names:
-        surfaces = schema.flat(batch.column("number_text"))[0].to_pylist()
+        surfaces = memory.flat(batch.column("number_text"))[0].to_pylist()
     else:
         surfaces = [
             spelled[first][1] if first in spelled else repr(value).removesuffix(".0")
@@ -157,7 +158,7 @@ def _row(
 
 
 def _values(batch: pa.RecordBatch, name: str) -> npt.NDArray[Any]:
-    values = schema.flat(schema.column(batch, name))[0]
+    values = memory.flat(schema.column(batch, name))[0]
     if isinstance(values.type, pa.FixedShapeTensorType):
         return np.asarray(values.to_numpy_ndarray())
     return np.asarray(values.to_numpy(zero_copy_only=False))

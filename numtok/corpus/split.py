@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError
+from numtok.options import shown_option
 
 _HASHES = 1 << 64
 
@@ -69,7 +70,7 @@ def parse_split(split: str) -> dict[str, str]:
         break
     if not found or low != 1:
         raise InputError(
-            f"split={split!r} must name the splits and their shares, which add up to 1, as in"
-            " 'train=0.98,validation=0.02'"
+            f"{shown_option('split', split)} must name the splits and their shares, which add up"
+            " to 1, as in 'train=0.98,validation=0.02'"
         )
     return found

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
+from numtok.corpus.encode_options import check_delimiter
 from numtok.corpus.ordered_pipeline import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import ReadOptions
@@ -26,7 +27,6 @@ from numtok.corpus.read.documents import check_formats, columns_with_numbers, re
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Cells, Template
-from numtok.corpus.settings import check_delimiter
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, processors
 from numtok.corpus.text_chunks import TextChunk, join_small, located
 from numtok.corpus.unpack import EncodedChunk, encoded_chunks
@@ -41,7 +41,7 @@ from numtok.statistics import Statistics
 from numtok.statistics.tokens import TokenCosts
 from numtok.tokenizer.layout import to_number_layout
 from numtok.tokenizer.number_selection import EncodeReport
-from numtok.tokenizer.schema import column, flat, read_metadata
+from numtok.tokenizer.schema import column, read_metadata
 from numtok.tokenizer.tokenizer import Tokenizer
 
 # Of each batch's text one part in so many is also tokenized, and of a small one so much.
@@ -98,7 +98,7 @@ def corpus_stats(
         if value is not None and text_column is template is None and all(map(is_encoded, sources)):
             raise InputError(
                 f"{name}=... is for texts, and these files hold numbers that were found already;"
-                " leave it out, or name a column of texts by text_column=NAME"
+                " leave it out, or name a column of texts by text_column=NAME (--text-column NAME)"
             )
     joined = None if template is None else Template(template)
     how = ReadOptions(
@@ -122,7 +122,8 @@ def _warn_of_other_columns(columns: Sequence[str]) -> None:
         template = " ".join(f"{{{name}}}" for name in columns)
         warnings.warn(
             f"there are no numbers in the texts; the columns {', '.join(map(repr, columns))} hold"
-            f" some: join them by template=..., '{template}', or 'row' for all of them",
+            f" some: join them by template=... (--template), '{template}', or 'row' for all of"
+            " them",
             stacklevel=3,
         )
 
@@ -215,12 +216,12 @@ def statistics_of_encoded(batch: pa.RecordBatch, path: str = "") -> Statistics:
     SchemaError if it lacks a column.
     """
     batch = to_number_layout(batch)
-    stored, offsets = flat(column(batch, "number_value"))
+    stored, offsets = memory.flat(column(batch, "number_value"))
     values = memory.from_arrow(stored)
     numbers, written = None, False
     if "number_text" in batch.schema.names:
         surfaces = scan(
-            flat(batch.column("number_text"))[0],
+            memory.flat(batch.column("number_text"))[0],
             Grammar.from_dict(read_metadata(batch.schema, path)["grammar"]),
         )
         written = len(surfaces) == len(values) and bool((np.diff(surfaces.document) == 1).all())

@@ -12,11 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.arrays import memory
+from numtok.corpus.encode_options import EncodeOptions, check_delimiter
 from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, joined
 from numtok.corpus.read.documents import read_batches, rows_before
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Template
-from numtok.corpus.settings import EncodeSettings, check_delimiter
+from numtok.corpus.split import HashRange
+from numtok.corpus.summary import BATCH_BYTES
 from numtok.errors import NumtokError
 
 SMALL_BYTES = 1 << 16  # smaller batches cost more than what is in them, and are joined
@@ -32,22 +34,27 @@ class TextChunk(NamedTuple):
 class Reader:
     """All batches of all sources, and what is counted of them."""
 
-    def __init__(self, sources: Sequence[Source], settings: EncodeSettings) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        options: EncodeOptions,
+        documents: HashRange | None = None,  # those of a split; None for all
+    ) -> None:
         self.sources = sources
         self.how = ReadOptions(
-            settings.text_column,
-            batch_bytes=settings.batch_bytes,
-            text_unit=settings.text_unit,
-            on_error=settings.on_error,
-            template=None if settings.template is None else Template(settings.template),
-            delimiter=check_delimiter(settings.delimiter),
+            options.text_column,
+            batch_bytes=options.batch_bytes or BATCH_BYTES,
+            text_unit=options.text_unit,
+            on_error=options.on_error,
+            template=None if options.template is None else Template(options.template),
+            delimiter=check_delimiter(options.delimiter),
         )
         self.text_column = ""  # of the first file that has one
         self.rows: dict[Source, int] = {}  # read so far, those that were skipped too
         self.bad: list[tuple[Source, SkippedRow]] = []  # those that were skipped
         self.without_text = 0  # documents
         self.first_null: tuple[Source, int] | None = None  # the first of them, its row from 1
-        self._documents = settings.documents
+        self._documents = documents
 
     def with_kept_columns(
         self, names: Sequence[str], fields_of_job: Sequence[pa.Field] | None = None

@@ -27,7 +27,7 @@ from numtok.representations.columns import (
 )
 from numtok.tokenizer.layout import number_schema, to_number_layout
 from numtok.tokenizer.packing import FlatRows, joined
-from numtok.tokenizer.schema import METADATA_KEY, column, declared_columns, flat, read_metadata
+from numtok.tokenizer.schema import METADATA_KEY, column, declared_columns, read_metadata
 
 Ints = npt.NDArray[np.int64]
 
@@ -122,7 +122,7 @@ class Unpacker:
             for one in (SEQ_DOCUMENTS, SEQ_REMAINING, SEQ_TEXT)
             if one.name in batch.schema.names
         ]
-        lengths = memory.from_arrow(flat(batch.column(SEQ_LENGTHS.name))[0]).astype(np.int64)
+        lengths = memory.from_arrow(memory.flat(batch.column(SEQ_LENGTHS.name))[0]).astype(np.int64)
         edges = memory.offsets_of(lengths)
         rows = FlatRows(
             to_number_layout(batch.drop_columns([one.name for one in (SEQ_LENGTHS, *own)]))
@@ -130,7 +130,7 @@ class Unpacker:
         pieces = rows.take(edges[:-1], edges[1:], np.arange(len(edges)))
         for one in own:
             pieces = pieces.append_column(
-                pa.field(one.name, one.type), flat(batch.column(one.name))[0]
+                pa.field(one.name, one.type), memory.flat(batch.column(one.name))[0]
             )
         return pieces
 

@@ -16,7 +16,7 @@ from numtok.corpus.stats import counted
 from numtok.engines.choose import SELF_CHECK
 from numtok.errors import OutputError
 from numtok.numbers.scan import scan
-from numtok.representations.parse import Representations, default_instances, name_of
+from numtok.representations.parse import Representations, default_instances
 from numtok.representations.registry import REPRESENTATIONS
 from numtok.statistics import Statistics
 from numtok.statistics.report import Report
@@ -54,7 +54,7 @@ def warm_up(
             " alone"
         ) from error
     every = (
-        *(name_of(one) for kind in REPRESENTATIONS.values() for one in default_instances(kind)),
+        *(one.spec() for kind in REPRESENTATIONS.values() for one in default_instances(kind)),
         *WITH_OPTIONS,
     )
     for chosen in every if numbers is None else numbers:
@@ -85,7 +85,7 @@ def warm_up(
 def _use(tokenizer: Tokenizer) -> None:
     for texts, keep_text in ((SELF_CHECK, True), (SELF_CHECK, False), ([LONG, None], True)):
         tokenizer.decode_batch(tokenizer.encode_batch(texts, keep_text=keep_text))
-    tokenizer.finder.in_short_text(SELF_CHECK[0].encode())  # as the drop-in does
+    tokenizer.selector.in_short_text(SELF_CHECK[0].encode())  # as the drop-in does
     numbers = scan(SELF_CHECK, tokenizer.grammar)[::2]
     subword_spans(tokenizer, numbers)  # as ``inspect`` does
     numbers.format()

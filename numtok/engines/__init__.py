@@ -10,7 +10,7 @@ The way of a text through this room::
       |                       go to the slower one, all others on:
       |
       +-- byte-level BPE ---------------------------------------- gigatoken.byte_level
-      |     unsafe_characters   where normalisation, new characters, runs of spaces or added
+      |     unsafe characters   where normalisation, new characters, runs of spaces or added
       |                         tokens need the complete tokenizer
       |     stand_ins.write     the rows as one text, a digit in place of each number; words
       |                         with unsafe characters are left out

@@ -28,6 +28,7 @@ from numtok.engines.special_rows import SpecialRowsEngine, special_names
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.engines.word_cache import WordCacheEngine
 from numtok.errors import NumtokError, TokenizerError
+from numtok.options import shown_option
 
 
 class EngineWarning(UserWarning):
@@ -75,7 +76,7 @@ def make_engine(
     given_warnings = set() if given_warnings is None else given_warnings
     if engine not in ("auto", "gigatoken", "tokenizers"):
         raise TokenizerError(
-            f"engine={engine!r} is unknown; use 'auto', 'gigatoken' or 'tokenizers'"
+            f"{shown_option('engine', engine)} is unknown; use 'auto', 'gigatoken' or 'tokenizers'"
         )
     if engine == "tokenizers":
         return _other_engine(config, tokens, parse_special)
@@ -91,7 +92,8 @@ def make_engine(
                 return SpecialRowsEngine(fast, make_slow, names)
         if engine == "gigatoken":
             raise TokenizerError(
-                f"engine='gigatoken' cannot be used for this tokenizer: {error}"
+                "engine='gigatoken' (--engine gigatoken) cannot be used for this tokenizer:"
+                f" {error}"
             ) from error
         if is_byte_level(config):
             message = f"using the slower engine 'tokenizers', because {error}"

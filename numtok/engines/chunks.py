@@ -59,15 +59,9 @@ def joined(text: npt.NDArray[np.uint8], spans: Ints) -> tuple[npt.NDArray[np.uin
     return out, offsets
 
 
-def empty_encoded(ids: int, rows: int, spaced: Mask) -> Encoded:
-    """Return empty arrays for the ids of so many rows."""
-    offsets, positions = memory.empty(rows + 1, np.int64), memory.empty(len(spaced), np.int64)
-    return Encoded(memory.empty(ids, np.int32), offsets, positions, spaced)
-
-
 def interleave(tokens: Tokens, spaced: Mask, slots: Slots) -> Encoded:
     """Return the ids of whole rows from those of the chunks."""
-    out = empty_encoded(len(tokens.ids) + len(slots.plain), len(slots.per_document) - 1, spaced)
+    out = Encoded.empty(len(tokens.ids) + len(slots.plain), len(slots.per_document) - 1, spaced)
     return out._replace(ids=out.ids[: _interleave(tokens, slots, out)])
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.numbers.numbers import Numbers
 
@@ -86,6 +87,12 @@ class Encoded(NamedTuple):
     offsets: Ints
     positions: Ints
     spaced: Mask
+
+    @classmethod
+    def empty(cls, ids: int, rows: int, spaced: Mask) -> Encoded:
+        """Return room for so many ids of so many rows."""
+        offsets, positions = memory.empty(rows + 1, np.int64), memory.empty(len(spaced), np.int64)
+        return cls(memory.empty(ids, np.int32), offsets, positions, spaced)
 
     @classmethod
     def joined(cls, parts: Sequence[Encoded]) -> Encoded:

@@ -35,7 +35,7 @@ from numtok.hf.streams import add_to_encoding, as_numpy, warn_missing_streams
 from numtok.representations import streams
 from numtok.representations.columns import NUMBER_MASK, neutral
 from numtok.tokenizer import schema
-from numtok.tokenizer.encode import cores
+from numtok.tokenizer.encoder import cores
 from numtok.tokenizer.tokenizer import Tokenizer
 
 SMALL = 1 << 12  # characters; below, tokenizers itself is as quick
@@ -161,9 +161,9 @@ def encode_flat(
         batch = state.numtok.encode_batch(texts, parse_special=parse, threads=_threads())
     except InputError:  # the caller has its own words for that
         return None
-    if not with_streams and len(schema.flat(batch.column("number_index"))[0]):
+    if not with_streams and len(memory.flat(batch.column("number_index"))[0]):
         warn_missing_streams(tokenizer.deprecation_warnings, state.numtok)
-    ids, offsets = schema.flat(batch.column("input_ids"))
+    ids, offsets = memory.flat(batch.column("input_ids"))
     side = options.get("padding_side") or tokenizer.padding_side
     layout = _layout(offsets, room, tokenizer.truncation_side, special, options, side)
     if layout is None:
@@ -308,7 +308,7 @@ def _streams(
     for name in batch.schema.names:
         if name in ("input_ids", "number_index"):
             continue
-        values = as_numpy(schema.flat(batch.column(name))[0])
+        values = as_numpy(memory.flat(batch.column(name))[0])
         per_token = name in numtok.per_token_columns
         to, own = (layout.target, layout.source) if per_token else (target[there], there)
         flat[name] = neutral(known[name][0], layout.size, values)
@@ -347,10 +347,10 @@ def offset_mapping(
     if not (state.one_token or state.numbers_stay):
         return None
     rows = TextRows.of(texts)
-    numbers = state.numtok.finder.numbers(rows, parse_special=True)
+    numbers = state.numtok.selector.numbers(rows, parse_special=True)
     if state.numbers_stay:
         numbers = numbers.select(np.empty(0, np.int64))
     _, slots, _ = state.numtok.encode_numbers(numbers)
     mapping = state.numtok.engine_for(parse_special=True).spans(rows, slots)
-    tokens = len(schema.flat(batch.column("input_ids"))[0])
+    tokens = len(memory.flat(batch.column("input_ids"))[0])
     return mapping if mapping is not None and len(mapping) == tokens else None

@@ -153,7 +153,7 @@ class NumberBackend:
         if not (self._with_streams or named or state.may_hold_number(texts)):
             return None
         parse = not self.encode_special_tokens
-        numbers = state.numtok.finder.numbers(TextRows.of(texts), parse_special=parse)
+        numbers = state.numtok.selector.numbers(TextRows.of(texts), parse_special=parse)
         self.found = len(numbers) > 0
         nothing_to_mark = not self.found or state.numbers_stay
         return None if nothing_to_mark and not (self._with_streams or named) else numbers

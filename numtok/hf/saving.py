@@ -92,7 +92,7 @@ def between_numbers(batches: Iterable[Any], numtok: Tokenizer) -> Iterator[list[
     for batch in batches:
         texts = [batch] if isinstance(batch, str) else list(batch)
         pieces = []
-        for one in with_numbers_in_place(texts, numtok.finder.numbers(TextRows.of(texts))):
+        for one in with_numbers_in_place(texts, numtok.selector.numbers(TextRows.of(texts))):
             starts, stops = [*one.starts.tolist(), len(one.text)], [0, *one.stops.tolist()]
             pieces += [one.text[a:b] for a, b in zip(stops, starts, strict=True) if a < b]
         yield pieces

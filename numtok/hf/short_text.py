@@ -1,6 +1,11 @@
 """The short way for one text or pair, as in serving and unbatched ``map``: the marks of numbers that
 were met before are known, and nothing is asked about tokens but their ids. Gives the same as the
 general way, which makes the ``encodings`` when something asks for them.
+
+Why there is a second way: of one short text with numbers, the general way has 0.10 to 0.20 of the plain
+fast tokenizer's speed, and this one 0.7 to 1.2 (GPT-2, BERT, T5; xval and place). Its 0.2 ms for arrays
+of one row (bytes, scan, floats, spans) are 3 minutes in an unbatched ``map`` over a million rows. Without
+numbers the general way has 0.4 to 0.8.
 """
 
 from __future__ import annotations
@@ -142,7 +147,7 @@ def _marked(
         data = text.encode()
     except UnicodeEncodeError:
         return None
-    found = state.numtok.finder.in_short_text(data, parse_special=True)
+    found = state.numtok.selector.in_short_text(data, parse_special=True)
     if not found:
         return None if found is None else text
     known, at = marks.pieces, 0
@@ -195,7 +200,7 @@ def _all_learnt(
     known = marks.room_for_pieces()
     for start, stop, _ in found:  # what some representation does not hold stays text
         known[text[start:stop]] = Piece(text[start:stop], [])
-    numbers = state.numtok.finder.numbers(TextRows.of([text.decode()]), parse_special=True)
+    numbers = state.numtok.selector.numbers(TextRows.of([text.decode()]), parse_special=True)
     slots = state.numtok.encode_numbers(numbers)[1]
     edges = itertools.pairwise(slots.offsets.tolist())
     for (first, last), start, stop in zip(

@@ -27,13 +27,6 @@ class Columns(NamedTuple):
     digit_offsets: npt.NDArray[np.int64]
     exponent: npt.NDArray[np.int64]
 
-    def first(self, count: int) -> Columns:
-        """Return the first ``count`` numbers, in the same memory."""
-        document, start, stop, negative, digits, digit_offsets, exponent = self
-        places = document[:count], start[:count], stop[:count], negative[:count]
-        digits = digits[: digit_offsets[count]]
-        return Columns(*places, digits, digit_offsets[: count + 1], exponent[:count])
-
     def take(self, runs: Runs, in_place: bool = False) -> Columns:
         """Return the numbers of the runs, as :func:`take` takes them."""
         digits, offsets = self.digits, self.digit_offsets
@@ -57,19 +50,6 @@ class Columns(NamedTuple):
         zero = memory.empty(len(self.exponent), np.bool_)
         _is_zero(self.digits, self.digit_offsets, zero)
         return zero
-
-
-def empty_columns(numbers: int, digits: int) -> Columns:
-    """Allocate columns for so many numbers and digits."""
-    return Columns(
-        memory.empty(numbers, np.int32),
-        memory.empty(numbers, np.int64),
-        memory.empty(numbers, np.int64),
-        memory.empty(numbers, np.bool_),
-        memory.empty(digits, np.uint8),
-        memory.empty(numbers + 1, np.int64),
-        memory.empty(numbers, np.int64),
-    )
 
 
 def runs_of(which: npt.NDArray[Any], count: int) -> Runs:

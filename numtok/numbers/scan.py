@@ -52,8 +52,11 @@ def scan(texts: Texts, grammar: Grammar | str | None = None) -> Numbers:
         >>> numtok.scan(["from 5 to 10 km", "-3.20"]).text().to_pylist()
         ['5', '10', '-3.20']
     """
-    grammar = check_grammar(grammar)
-    rows = TextRows.of(texts)
+    return scan_rows(TextRows.of(texts), check_grammar(grammar))
+
+
+def scan_rows(rows: TextRows, grammar: Grammar) -> Numbers:
+    """Find all numbers in rows of text, as :func:`scan` does."""
     if grammar.pattern is not None:
         return _scan_pattern(rows, grammar)
     return Numbers(*scan_columns(rows, grammar), rows, grammar.decimal)

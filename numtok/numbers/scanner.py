@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from numtok.arrays import memory
 from numtok.arrays.bitmarks import (
     EIGHT,
     ONE,
@@ -37,7 +38,7 @@ from numtok.arrays.kernels import allocating_kernel, inlined_kernel, kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import BLOCKER, DIGIT, LETTER, OTHER, SIGN, character_classes
 from numtok.arrays.utf8 import class_before, decode
-from numtok.numbers.columns import Columns, empty_columns
+from numtok.numbers.columns import Columns
 from numtok.numbers.grammar import FRACTIONS, Grammar, separators_of
 from numtok.numbers.rules import (
     Notation,
@@ -174,10 +175,31 @@ def _columns(
         # Each row has at most one number for each run of marks, as digits side by side are one's.
         digits, runs = count_marks(marks)
         numbers = runs + len(valid)
-    columns = empty_columns(numbers, digits + SPARE)
+    columns = _empty_columns(numbers, digits + SPARE)
     offsets.flags.writeable = False  # all alike, so that nothing is compiled twice
     count, _ = _scan(Rows(text, marks, offsets, valid), rules, columns)
-    return columns.first(count)
+    return _first(columns, count)
+
+
+def _empty_columns(numbers: int, digits: int) -> Columns:
+    """Return room for so many numbers and digits."""
+    return Columns(
+        memory.empty(numbers, np.int32),
+        memory.empty(numbers, np.int64),
+        memory.empty(numbers, np.int64),
+        memory.empty(numbers, np.bool_),
+        memory.empty(digits, np.uint8),
+        memory.empty(numbers + 1, np.int64),
+        memory.empty(numbers, np.int64),
+    )
+
+
+def _first(columns: Columns, count: int) -> Columns:
+    """Return the first ``count`` numbers, in the same memory."""
+    document, start, stop, negative, digits, digit_offsets, exponent = columns
+    places = document[:count], start[:count], stop[:count], negative[:count]
+    digits = digits[: digit_offsets[count]]
+    return Columns(*places, digits, digit_offsets[: count + 1], exponent[:count])
 
 
 def whole_rows(columns: Columns, rows: TextRows) -> npt.NDArray[np.bool_]:

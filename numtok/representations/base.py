@@ -163,6 +163,21 @@ class Representation(ABC):
             " for programs with numtok)"
         )
 
+    def spec(self) -> str:
+        """Return what :func:`numtok.representations.parse` reads: ``xval:log``, ``fone:6,4``,
+        ``bits``. Options that can only be given in Python are not in it.
+
+        >>> from numtok import FoNE
+        >>> FoNE(6, 4).spec()
+        'fone:6,4'
+        """
+        values = [getattr(self, name) for name in self.positional]
+        defaults = [getattr(type(self), name, None) for name in self.positional]
+        given = [] if values == defaults else list(map(str, values))
+        options = vars(self).items()
+        given += [word for word, meant in self.words.items() if meant.items() <= options]
+        return f"{self.name}:{','.join(given)}" if given else self.name
+
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready options; :func:`numtok.representations.from_dict` is the inverse."""
         return {"name": self.name, **dataclasses.asdict(self)}  # type: ignore[call-overload]

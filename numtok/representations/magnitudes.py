@@ -149,12 +149,12 @@ def clipping(
         return None
     where = f", {' and '.join(lost.values())}" if lost else ""
     others = ["quantile_bins:32,soft", *([] if xval.log else ["xval:log"]), "logfourier"]
-    *first, last = (f"numbers='{name}'" for name in others)
+    *first, last = (repr(name) for name in others)
     return (
         f"the fitted scale of xval would clip {beyond / total:.1%} of the numbers{where}:"
         f" {xval.largest:.4g} is the largest value that a model can then read. Take"
-        f" {', '.join(first)} or {last}; or say that it is meant, by scale=..., clip=... or"
-        " overflow='clip'"
+        f" {', '.join(first)} or {last}; or say that it is meant, by scale=... (--scale), clip=..."
+        " (--clip) or overflow='clip' (--overflow clip)"
     )
 
 

@@ -1,5 +1,7 @@
-"""Representations by name: ``parse("xval,fone:6,4")`` reads what the command line takes,
-``from_dict`` what JSON holds, ``representations_of`` either, ``choose`` with an option for all.
+"""Representations by name: :func:`from_spec` reads ``fone:6,4``, the inverse of
+:meth:`Representation.spec`, and ``parse`` a list of such; ``from_dict`` reads JSON, the inverse of
+:meth:`Representation.to_dict`. ``representations_of`` takes all that a user may give, ``choose`` with an
+option for all.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from numtok.errors import RepresentationError
+from numtok.options import shown_option
 from numtok.representations.base import Representation, SingleToken
 from numtok.representations.registry import REPRESENTATIONS, named
 
@@ -49,11 +52,11 @@ def from_dict(options: dict[str, Any]) -> Representation:
 
 
 def parse(text: str, **options: Any) -> tuple[Representation, ...]:
-    """Parse a list of representations such as ``xval,fone:6,4,bits``, as the command line takes it.
+    """Return the representations of a list such as ``xval,fone:6,4,bits``, as the command line takes
+    it: each part is what :func:`from_spec` reads.
 
     Args:
-        text: names, each perhaps with integers after a colon, in the order of its ``positional``
-            options, and with some of its ``words``.
+        text: the list.
         options: such as ``compact=True`` or ``overflow="clip"``, for every representation in the
             list that has them.
 
@@ -69,74 +72,72 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
         raise RepresentationError(
             f"expected names such as 'xval,fone:6,4', got {type(text).__name__}"
         )
-    chosen: list[tuple[type[Representation], list[str]]] = []  # with what stands after its colon
+    made = tuple(map(from_spec, _specs(text)))
+    if unused := [name for name in options if not any(_has(one, name) for one in made)]:
+        raise RepresentationError(f"none of {text!r} has the option {', '.join(unused)}")
+    made = _with_options(made, options)
+    check_combination(made)
+    return made
+
+
+def _specs(text: str) -> list[str]:
+    """Cut a list at the commas that do not belong to one representation: fone:6,4 is one."""
+    specs: list[str] = []
     for part in filter(None, map(str.strip, text.split(","))):
-        name, colon, first = map(str.strip, part.partition(":"))
-        kind, arguments = chosen[-1] if chosen else (Representation, [])
-        if colon:
-            chosen.append((named(name), [first]))
-        elif arguments and (_is_integer(part) or part in kind.words):
-            arguments.append(part)
+        name, colon, _ = specs[-1].partition(":") if specs else ("", "", "")
+        if colon and (_is_integer(part) or part in named(name.strip()).words):
+            specs[-1] += f",{part}"
         elif _is_integer(part):
             raise RepresentationError(
                 f"{part} in {text!r} belongs to no representation; its numbers follow a colon, as"
                 " in fone:6,4"
             )
         else:
-            chosen.append((named(name), []))
-    known = {name for kind, _ in chosen for name in _options(kind)}
-    if unused := [name for name in options if name not in known]:
-        raise RepresentationError(f"none of {text!r} has the option {', '.join(unused)}")
-    made = tuple(_parsed(kind, arguments, options) for kind, arguments in chosen)
-    check_combination(made)
-    return made
+            specs.append(part)
+    return specs
 
 
-def _parsed(
-    kind: type[Representation], arguments: list[str], options: Mapping[str, Any]
-) -> Representation:
-    """Return the representation with the options after its colon, and with those of ``options``
-    that it has.
+def from_spec(spec: str) -> Representation:
+    """Return the representation that a spec such as ``fone:6,4`` or ``xval:log`` means: a name, and
+    perhaps a colon with integers, in the order of its ``positional`` options, and some of its
+    ``words``. The inverse of :meth:`Representation.spec`.
+
+    >>> from_spec("digits:3").spec()
+    'digits'
+
+    Raises:
+        RepresentationError: for an unknown name or option.
     """
-    meant: dict[str, Any] = {}
+    name, colon, rest = spec.partition(":")
+    kind = named(name.strip())
+    options: dict[str, Any] = {}
     positional = iter(kind.positional)
-    for argument in arguments:
+    for argument in map(str.strip, rest.split(",") if colon else ()):
         if argument in kind.words:
-            meant |= kind.words[argument]
+            options |= kind.words[argument]
         elif not _is_integer(argument):
             words = "".join(f", or {kind.name}:{word}" for word in kind.words)
             raise RepresentationError(
-                f"'{kind.name}:{argument}': expected integers after the colon, as in fone:6,4{words}"
+                f"'{kind.name}:{argument}': expected integers after the colon, as in"
+                f" fone:6,4{words}"
             )
         elif (option := next(positional, None)) is None:
             raise RepresentationError(
-                f"{kind.name}:{','.join(arguments)}: too many numbers after the colon; {kind.name}"
+                f"{kind.name}:{rest}: too many numbers after the colon; {kind.name}"
                 f" takes {', '.join(kind.positional) or 'none'}"
             )
         else:
-            meant[option] = int(argument)
-    has = {name: options[name] for name in options if name in _options(kind)}
-    return _make(kind, meant | has)
+            options[option] = int(argument)
+    return _make(kind, options)
 
 
 def _is_integer(text: str) -> bool:
     return re.fullmatch(r"[+-]?\d+", text) is not None
 
 
-def name_of(representation: Representation) -> str:
-    """Return the text that :func:`parse` reads: ``xval:log``, ``fone:6,4``, ``bits``. Options that
-    can only be given in Python are not in it.
-
-    >>> from numtok import FoNE
-    >>> name_of(FoNE(6, 4))
-    'fone:6,4'
-    """
-    kind, options = type(representation), vars(representation).items()
-    values = [getattr(representation, name) for name in representation.positional]
-    defaults = [getattr(kind, name, None) for name in representation.positional]
-    given = [] if values == defaults else list(map(str, values))
-    given += [word for word, meant in representation.words.items() if meant.items() <= options]
-    return f"{representation.name}:{','.join(given)}" if given else representation.name
+def needs_options(kind: type[Representation]) -> bool:
+    """Whether there is none of its kind without options of its own, as of ``fone``."""
+    return any(_options(kind).values())
 
 
 def default_instances(kind: type[Representation]) -> list[Representation]:
@@ -237,35 +238,22 @@ def choose(
     if overflow is not None and not any(_has(one, "overflow") for one in chosen):
         names = ",".join(one.name for one in chosen)
         raise RepresentationError(
-            f"{names!r} has no overflow={overflow!r}, as it holds every number"
+            f"{names!r} has no {shown_option('overflow', overflow)}, as it holds every number"
         )
-    for name, value in (("overflow", overflow), ("compact", compact)):
-        if value is not None:
-            chosen = tuple(_with_option(representation, name, value) for representation in chosen)
-    return chosen
-
-
-def for_files(
-    numbers: Representations, overflow: str | None = None, dense: bool = False
-) -> tuple[Representation, ...]:
-    """Choose representations as :func:`choose` does, in the form for files: compact unless
-    ``dense``. RepresentationError also for ``dense`` if none of them has a dense form beside a
-    compact one.
-    """
-    chosen = choose(numbers, overflow, compact=not dense)
-    if dense and not any(_has(representation, "compact") for representation in chosen):
-        names = ",".join(representation.name for representation in chosen)
-        raise RepresentationError(
-            f"{names!r} has no tensors, which dense=True is for: bits and fone have; leave it out"
-        )
-    return chosen
+    given = {"overflow": overflow, "compact": compact}
+    return _with_options(chosen, {k: value for k, value in given.items() if value is not None})
 
 
 def _has(representation: Any, option: str) -> bool:
     return option in {field.name for field in dataclasses.fields(representation)}
 
 
-def _with_option(representation: Any, option: str, value: Any) -> Representation:
-    if _has(representation, option):
-        representation = dataclasses.replace(representation, **{option: value})
-    return representation  # type: ignore[no-any-return]
+def _with_options(
+    representations: tuple[Representation, ...], options: Mapping[str, Any]
+) -> tuple[Representation, ...]:
+    """Return the representations with those of the options that they have."""
+    made = []
+    for one in representations:
+        own = {name: value for name, value in options.items() if _has(one, name)}
+        made.append(dataclasses.replace(one, **own))  # type: ignore[type-var]
+    return tuple(made)

@@ -44,10 +44,12 @@ _FACTORS = _FUNCTIONS - _words("min max floor ceil abs root")  # 5 min is a time
 _BOUNDS = _words("below above under over exceeding beyond")
 _SPOILERS = _words("twice thrice half double triple not nor neither never cannot")
 _LABELS = _words(
-    "option choice step case part question problem exercise example item figure table equation section"
+    "option choice step case part question problem exercise example item figure table equation"
+    " section"
 )
 _BEHIND = _words(
-    "squared cubed factorial tenths hundredths thousandths thirds fourths fifths sixths sevenths eighths ninths"
+    "squared cubed factorial tenths hundredths thousandths thirds fourths fifths sixths sevenths"
+    " eighths ninths"
 )
 # after these another part of the sentence begins
 _ENDS = _words(

@@ -24,7 +24,7 @@ from numtok.representations import (
     XVal,
     magnitudes,
 )
-from numtok.representations.parse import default_instances, name_of
+from numtok.representations.parse import default_instances
 from numtok.representations.registry import REPRESENTATIONS
 from numtok.statistics.statistics import Statistics
 
@@ -53,7 +53,7 @@ class Loss:
     @property
     def name(self) -> str:
         """With its options, as :func:`numtok.representations.parse` takes it."""
-        return name_of(self.representation)
+        return self.representation.spec()
 
     @property
     def numbers(self) -> int:
@@ -188,7 +188,7 @@ def _tokens(representation: Representation, statistics: Statistics, left: float)
         if not representation.carries_sign:
             each += statistics.negative / max(statistics.numbers, 1)
         return each if left == 0 else None if before is None else each * (1 - left) + before * left
-    spelled = costs.spelled.get(name_of(representation))
+    spelled = costs.spelled.get(representation.spec())
     return None if not costs.numbers or spelled is None else spelled / costs.numbers
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from numtok.errors import InputError
+from numtok.options import shown_option
 from numtok.statistics.advice import BY_TASK, PLAIN, TASKS, Advice
 from numtok.statistics.losses import Loss
 from numtok.statistics.statistics import Statistics
@@ -64,7 +65,9 @@ def recommend(
     losses of all candidates. InputError for an unknown task.
     """
     if task is not None and task not in BY_TASK:
-        raise InputError(f"task={task!r} is not one of {', '.join(map(repr, TASKS))}")
+        raise InputError(
+            f"{shown_option('task', task)} is not one of {', '.join(map(repr, TASKS))}"
+        )
     if not statistics.numbers:
         nothing = "There are no numbers in these texts, so there is nothing to show to a model."
         return Recommendation("subword", {"numbers": "subword"}, (nothing,), task=task)
@@ -113,12 +116,12 @@ def _of_task(task: str | None, default: str) -> str:
     """Say for which task it is."""
     wanted = BY_TASK[task or default].wanted
     if task is not None:
-        return f"For {wanted} (task={task!r})."
+        return f"For {wanted}, as {shown_option('task', task)}."
     why = {
         "column": "the texts are made of columns",
         "exact": "no task was named",
     }[default]
-    return f"For {wanted}, as {why}: task=... names another."
+    return f"For {wanted}, as {why}: task=... (--task) names another."
 
 
 def _too_few(count: int) -> str:
@@ -173,14 +176,16 @@ def _remarks(statistics: Statistics, chosen: Loss) -> Iterator[str]:
     zeros = statistics.counts.labelled("marks").get("leading zeros", 0)
     if zeros > TOLD * statistics.written:
         yield (
-            f"{_percent(zeros / statistics.written)} are written with leading zeros, as codes are;"
-            " only place and digits keep those (with keep_text=True, decoding gives them back)."
+            f"{_percent(zeros / statistics.written)} are written with leading zeros, as codes are; only"
+            " place and digits keep those (with keep_text=True (--keep-text), decoding gives them"
+            " back)."
         )
     hyphens = statistics.counts.labelled("marks").get("minus after a word", 0)
     if hyphens > RARE * statistics.written:
         yield (
             f"{hyphens:,} have a minus sign after a word and a space, as the -300 of 75 -300mm and"
-            " the -19 of COVID -19: look whether these are hyphens, which the grammar reads as signs."
+            " the -19 of COVID -19: look whether these are hyphens, which the grammar reads as"
+            " signs."
         )
     for kind, count in _hints(statistics).items():
         yield (

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from numtok.options import shown_option
 from numtok.representations import Representation, XVal
 from numtok.representations.magnitudes import clipping
 from numtok.statistics.advice import BY_TASK
@@ -109,7 +110,8 @@ def _of_grammar(wanted: str | None) -> str:
         return ""
     return (
         f"This looks like {wanted} numbers, which were read by another grammar, so that all counts"
-        f" here are of pieces of numbers: count again with grammar={wanted!r}, and encode with it."
+        f" here are of pieces of numbers: count again with {shown_option('grammar', wanted)}, and"
+        " encode with it."
     )
 
 
@@ -240,7 +242,7 @@ def _remarks(report: Report) -> Iterator[str]:
         some = "" if not of.written else f" of {of.numbers - of.written:,} numbers"
         yield (
             f"The written form{some} is not known, nor digits beyond float64: the file was encoded"
-            " without keep_text=True."
+            " without keep_text=True (--keep-text)."
         )
     if bound := max(of.values.missed, of.units.missed):
         yield (
@@ -250,7 +252,7 @@ def _remarks(report: Report) -> Iterator[str]:
     if report.clipping:
         yield f"Do not take xval here, or encoding stops: {report.clipping}."
     elif of.numbers:
-        scale = f"numbers='xval' scale={report.xval.scale!r} clip={report.xval.clip!r}"
+        scale = f"--numbers xval --scale {report.xval.scale!r} --clip {report.xval.clip!r}"
         yield f"The scale that xval wants, and that encode fits to this text: {scale}"
 
 

@@ -9,13 +9,13 @@ import functools
 from dataclasses import dataclass, field
 
 from numtok.arrays.text_rows import TextRows, Texts
+from numtok.engines.engine import Slots
 from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.scan import scan
 from numtok.representations import SpelledOut, Subword
-from numtok.representations.parse import default_instances, name_of
+from numtok.representations.parse import default_instances
 from numtok.representations.registry import REPRESENTATIONS
-from numtok.tokenizer.encode import no_slots
 from numtok.tokenizer.inspect import subword_spans
 from numtok.tokenizer.saving import fingerprint_of
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -37,14 +37,14 @@ class TokenCosts:
         """Count the tokens of texts, by the tokenizer's source and with its grammar."""
         rows = TextRows.of(texts)
         numbers = scan(rows, tokenizer.grammar)
-        tokens = len(tokenizer.engine.encode(rows, no_slots(numbers)).ids)
+        tokens = len(tokenizer.engine.encode(rows, Slots.none(len(numbers.rows))).ids)
         first, last = subword_spans(tokenizer, numbers)
         each, spelled = last - first + 1, {}
         for representation in spelling_ones():
             fits = representation.fits(numbers)
             became = int(representation.token_counts(numbers.select(fits)).sum())
             # What stays text costs what it cost before.
-            spelled[name_of(representation)] = int(each[~fits].sum()) + became
+            spelled[representation.spec()] = int(each[~fits].sum()) + became
         source = source_fingerprint(tokenizer)
         return cls(source, rows.nbytes, len(numbers), tokens, int(each.sum()), spelled)
 

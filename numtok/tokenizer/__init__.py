@@ -4,7 +4,7 @@ Sources (``tokenizer_json``) are read here, trained (``train``) and exported (``
 :mod:`numtok.representations` and :mod:`numtok.engines`.
 """
 
-from numtok.tokenizer.encode import Encoding
+from numtok.tokenizer.encoder import Encoding
 from numtok.tokenizer.number_selection import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
 

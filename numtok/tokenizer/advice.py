@@ -8,7 +8,6 @@ import logging
 from collections.abc import Callable, Sequence
 
 from numtok.representations import Representation, SpelledOut
-from numtok.representations.parse import name_of
 from numtok.tokenizer.vocabulary import Spelling
 
 PROBES = ("a 7", "a 98", "a 605", "a 1234567890")  # whose last word is a number
@@ -39,4 +38,4 @@ def advise_bare(
     spelled = [[] if one is None else spelling.ids[one].tolist() for one in numbers]
     pairs = zip(encode(list(PROBES)), spelled, strict=True)
     if all(own and [*ids][-len(own) :] == own for ids, own in pairs):
-        logging.getLogger("numtok").warning(ADVICE, name_of(first), name_of(bare))
+        logging.getLogger("numtok").warning(ADVICE, first.spec(), bare.spec())

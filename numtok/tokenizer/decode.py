@@ -1,5 +1,5 @@
 """Record batches and token ids back to text, and the numbers in them; the inverse of
-:mod:`numtok.tokenizer.encode`.
+:mod:`numtok.tokenizer.encoder`.
 
 Byte-level tokenizers are decoded here, byte for byte; the others by ``tokenizers``, whose decoders
 put spaces where they think they belong.
@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
-from decimal import Decimal, localcontext
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -231,7 +230,7 @@ class Decoder:
         batch = conform(batch)
         schema.check_rows(batch)
         batch = to_number_layout(batch)
-        ids = memory.from_arrow(schema.flat(batch.column("input_ids"))[0])
+        ids = memory.from_arrow(memory.flat(batch.column("input_ids"))[0])
         offsets, _, positions = schema.number_places(batch)
         # a packed row is the text of its tokens
         before, after = metadata["frame"] if metadata["pack"] is None else ([], [])
@@ -336,7 +335,7 @@ class Decoder:
         if self._representations[0].stays_text:
             return None
         if "number_text" in batch.schema.names:
-            return schema.flat(batch.column("number_text"))[0].cast(pa.large_string())
+            return memory.flat(batch.column("number_text"))[0].cast(pa.large_string())
         if self._reader is not None and self._is_lossless:
             return None
         if self._spelling is not None:
@@ -355,7 +354,7 @@ class Decoder:
         numbers = [one for one in map(from_dict, described) if isinstance(one, SingleToken)]
 
         def column(name: str) -> pa.Array:
-            return schema.flat(schema.column(batch, name))[0]
+            return memory.flat(schema.column(batch, name))[0]
 
         values = memory.from_arrow(column("number_value"))
         finite = np.isfinite(values)
@@ -369,29 +368,7 @@ class Decoder:
             )
             better = decoded.to_float64() == values if representation.exact else ~finite
             text = pc.if_else(pa.array(better), decoded.format(), text)
-        return self._off_half_way(text, values, column)
-
-    def _off_half_way(
-        self, text: pa.LargeStringArray, values: Floats, column: Callable[[str], pa.Array]
-    ) -> pa.LargeStringArray:
-        """Return the texts, but where a double lies half-way between two singles and a column holds
-        the other one than its text would give: there a text on that side of it.
-        """
-        places = memory.to_arrow(half_way(values))
-        if not len(places):
-            return text
-        few, changed = values[places], text.to_pylist()
-        for representation in self._representations:
-            if not isinstance(representation, SingleToken):
-                continue
-            held = representation.decode(
-                {name: column(name).take(places) for name in representation.columns()}
-            )
-            single, written = held.to_float32(), Numbers.parse(text.take(places)).to_float32()
-            beside = np.abs(single - few) == np.abs(written - few)
-            for k in np.flatnonzero((single != written) & beside).tolist():
-                changed[places[k].as_py()] = _towards(float(few[k]), float(single[k]))
-        return pa.array(changed, pa.large_string())
+        return text
 
     def _text(
         self,
@@ -433,26 +410,6 @@ class Decoder:
     @functools.cached_property
     def _token_bytes(self) -> TokenBytes:
         return token_bytes(self._config, self._symbols)
-
-
-def half_way(values: Floats) -> Ints:
-    """Return the indices of finite values in float64[n] that lie half-way between two float32."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        single = values.astype(np.float32)
-        other = np.nextafter(single, np.where(values > single, np.inf, -np.inf).astype(np.float32))
-        return np.flatnonzero(
-            (values != single) & (values - single == other.astype(np.float64) - values)
-        )
-
-
-def _towards(value: float, single: float) -> str:
-    """Return a decimal between both that reads back as the same double."""
-    exact = Decimal(value)
-    step = Decimal((0, (1,), min(int(exact.as_tuple().exponent), exact.adjusted() - 20)))
-    with localcontext() as context:
-        context.prec = 2000
-        beside = exact + step.copy_sign(Decimal(single) - exact)
-    return str(Numbers.parse([beside]).format()[0].as_py())
 
 
 def canonical(values: Sequence[Any]) -> pa.LargeStringArray:

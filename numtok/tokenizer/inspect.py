@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.config import vocabulary_of
+from numtok.engines.engine import Slots
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.representations import SpelledOut
-from numtok.representations.parse import name_of
-from numtok.tokenizer.encode import Encoding, no_slots
+from numtok.tokenizer.encoder import Encoding
 from numtok.tokenizer.token_texts import contents_of, is_lossless
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -99,7 +99,7 @@ def subword_spans(
     """Return (first, last) token that overlaps each number, among the ids that the source tokenizer
     alone gives to ``numbers.rows``.
     """
-    encoded = tokenizer.engine.encode(numbers.rows, no_slots(numbers))
+    encoded = tokenizer.engine.encode(numbers.rows, Slots.none(len(numbers.rows)))
     ends = dataclasses.replace(numbers, start=_last_characters(numbers))
     first_tokens = tokenizer.engine.first_tokens
     return first_tokens(encoded, numbers), first_tokens(encoded, ends)
@@ -128,7 +128,7 @@ def token_counts(tokenizer: Tokenizer, numbers: Numbers) -> npt.NDArray[np.int64
 def _fitted(text: str, tokenizer: Tokenizer) -> Tokenizer:
     """Return the tokenizer, with what is needs_fit fitted to the numbers of the text."""
     numbers = scan([text], tokenizer.grammar)
-    if not tokenizer.finder.carries_sign:
+    if not tokenizer.selector.carries_sign:
         numbers = numbers.without_sign()
     values = numbers.to_float64()
     return tokenizer.with_options(
@@ -137,17 +137,17 @@ def _fitted(text: str, tokenizer: Tokenizer) -> Tokenizer:
 
 
 def _view(text: str, tokenizer: Tokenizer) -> View:
-    fitted = tuple(name_of(one) for one in tokenizer.representations if one.needs_fit)
+    fitted = tuple(one.spec() for one in tokenizer.representations if one.needs_fit)
     tokenizer = _fitted(text, tokenizer) if fitted else tokenizer
     encoding = tokenizer.encode(text)
-    numbers, is_selected, _ = tokenizer.finder.find(TextRows.of([text]))
+    numbers, _, is_selected = tokenizer.selector.select(TextRows.of([text]))
     selected = tuple(np.flatnonzero(is_selected).tolist())
     first, counts = encoding["number_index"], token_counts(tokenizer, numbers)
     spans = zip(selected, first.tolist(), (first + counts).tolist(), strict=True)
     has_places = "place_value" in encoding.batch.schema.names
     places = encoding["place_value"].tolist() if has_places else None
     tokens = tokens_of(tokenizer, encoding["input_ids"].tolist(), places, spans)
-    names = tuple(map(name_of, tokenizer.representations))
+    names = tuple(one.spec() for one in tokenizer.representations)
     columns = _columns(encoding, tokenizer)
     return View(names, tokens, selected, columns, tokenizer.engine.name, fitted)
 

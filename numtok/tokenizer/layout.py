@@ -27,8 +27,6 @@ from numtok.tokenizer.schema import (
     METADATA_KEY,
     columns_of,
     declared_columns,
-    flat,
-    list_array,
     no_rows,
     number_places,
     read_metadata,
@@ -161,11 +159,11 @@ def to_token_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
             values: Any = np.zeros(total, np.bool_)
             values[places] = True
         elif field.name in own:
-            values = _spread(flat(column)[0], places, first, total, own[field.name])
+            values = _spread(memory.flat(column)[0], places, first, total, own[field.name])
         else:
             columns.append(column)
             continue
-        columns.append(list_array(values, offsets, field.type, valid))
+        columns.append(memory.list_array(values, offsets, field.type, valid))
     return pa.RecordBatch.from_arrays(columns, schema=described)
 
 
@@ -176,7 +174,7 @@ def to_number_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
     if read_metadata(batch.schema)["layout"] == "number":
         return batch
     described, own = number_schema(batch.schema), _number_columns(batch.schema)
-    mask, offsets = flat(batch.column(NUMBER_MASK.name))
+    mask, offsets = memory.flat(batch.column(NUMBER_MASK.name))
     places = np.flatnonzero(memory.from_arrow(mask))
     number_offsets = np.searchsorted(places, offsets)
     chosen, valid = memory.to_arrow(places), valid_rows(batch.column("input_ids"))
@@ -185,11 +183,11 @@ def to_number_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
         if field.name == NUMBER_INDEX.name:
             values: Any = index.astype(np.int32)
         elif field.name in own:
-            values = flat(column)[0].take(chosen)
+            values = memory.flat(column)[0].take(chosen)
         else:
             columns.append(column)
             continue
-        columns.append(list_array(values, number_offsets, field.type, valid))
+        columns.append(memory.list_array(values, number_offsets, field.type, valid))
     return pa.RecordBatch.from_arrays(columns, schema=described)
 
 
@@ -261,9 +259,9 @@ def expand(batch: Batch) -> Batch:
             column, rows = batch.column(at), pa.list_
             if pa.types.is_large_list(column.type):
                 rows = pa.large_list
-            values, offsets = flat(column)
+            values, offsets = memory.flat(column)
             made = _filled(one.expand({old: values})[new.name], new.fill, batch, described)
-            columns[at] = list_array(made, offsets, rows(new.type), valid_rows(column))
+            columns[at] = memory.list_array(made, offsets, rows(new.type), valid_rows(column))
             fields[at] = pa.field(new.name, columns[at].type, metadata=fields[at].metadata)
     changes = {"numbers": [one.to_dict() for one in dense], "shapes": tensor_shapes(dense) or None}
     schema = with_metadata(pa.schema(fields, batch.schema.metadata), changes)
@@ -274,7 +272,7 @@ def _filled(tensors: pa.Array, fill: float, batch: pa.RecordBatch, described: An
     """Put the fill at tokens that are no numbers, where values run along with tokens."""
     if described["layout"] == "number":
         return tensors
-    mask = memory.from_arrow(flat(batch.column(NUMBER_MASK.name))[0])
+    mask = memory.from_arrow(memory.flat(batch.column(NUMBER_MASK.name))[0])
     values: npt.NDArray[Any] = np.array(tensor_values(tensors))
     values[~mask] = fill
     return tensor_array(values, tensors.type)

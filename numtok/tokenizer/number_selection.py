@@ -1,14 +1,16 @@
-"""Which numbers of the texts become tokens, and what became of the others.
+"""Select the numbers of texts that become tokens, and count what becomes of the others.
 
-A number stays text if it is inside an added token that the text may contain (``<extra_id_0>``), or
-if a representation cannot hold it.
+A number stays text if it is inside an added token of the source tokenizer that the text may contain,
+such as ``<extra_id_0>`` or ``<|0.00|>``, or if a representation cannot hold it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+import os
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,13 +19,13 @@ import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
+from numtok.engines.hf_tokenizers import complete_library, load
 from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
-from numtok.numbers.scan import scan
+from numtok.numbers.scan import scan_rows
 from numtok.numbers.scanner import SHORT, rule_arrays, scan_short
 from numtok.representations import Representation, SingleToken
-from numtok.tokenizer.protected_digits import TokensWithDigits
 
 Mask = npt.NDArray[np.bool_]
 
@@ -80,12 +82,12 @@ class SelectedNumbers(NamedTuple):
     """The numbers that become tokens."""
 
     numbers: Numbers  # n of them, without their sign if it stays in the text
-    selected: Mask  # bool[m], which of the m numbers that ``scan`` finds in the same rows they are
     report: EncodeReport  # what became of all
+    is_selected: Mask  # bool[m], which of the m numbers that ``scan`` finds in these rows they are
 
 
-class NumberFinder:
-    """Finds the numbers that fit the representations, outside the source tokenizer's added tokens."""
+class NumberSelector:
+    """Selects the numbers that fit the representations, outside the source tokenizer's added tokens."""
 
     def __init__(
         self,
@@ -95,21 +97,16 @@ class NumberFinder:
         normalizer: Any,
     ) -> None:
         self.representations, self.grammar = tuple(representations), grammar
+        # number tokens stand for numbers with their sign; if one of the representations does not,
+        # the sign stays in the text for all
+        self.carries_sign = all(one.carries_sign for one in representations)
         ordinary = [token for token in added_tokens if not token["special"]]
         self._with_digits = {
             False: TokensWithDigits(ordinary, normalizer),
             True: TokensWithDigits(list(added_tokens), normalizer),
         }
 
-    @property
-    def carries_sign(self) -> bool:
-        """Whether number tokens stand for numbers with their sign.
-
-        If one of the representations does not, it stays in the text for all.
-        """
-        return all(representation.carries_sign for representation in self.representations)
-
-    def find(self, rows: TextRows, parse_special: bool = False) -> SelectedNumbers:
+    def select(self, rows: TextRows, parse_special: bool = False) -> SelectedNumbers:
         """Return the numbers that become tokens. RepresentationError for a number that a
         representation with ``overflow="error"`` cannot hold.
         """
@@ -127,14 +124,14 @@ class NumberFinder:
             numbers = numbers.leave_out(~keep)
         self._count_inexact(numbers, report)
         memory.trim_memory(rows.nbytes)
-        return SelectedNumbers(numbers, outside, report)
+        return SelectedNumbers(numbers, report, outside)
 
     def in_short_text(
         self, text: bytes, parse_special: bool = False
     ) -> list[tuple[int, int, bool]] | None:
-        """Return the numbers of :meth:`find` in one short text of valid UTF-8, and those that a
+        """Return the numbers of :meth:`select` in one short text of valid UTF-8, and those that a
         representation may not hold: (start, stop, whether all surely hold it) of each, without a
-        sign that stays in the text; None if only :meth:`find` can tell.
+        sign that stays in the text; None if only :meth:`select` can tell.
         """
         tokens = self._with_digits[parse_special].spans_in(text)
         if not 0 < len(text) <= SHORT or self.grammar.pattern is not None or tokens is None:
@@ -161,13 +158,13 @@ class NumberFinder:
         return max(one.start for one in held), min(one.stop for one in held)
 
     def numbers(self, rows: TextRows, parse_special: bool = False) -> Numbers:
-        """Return the numbers that :meth:`find` returns, without its report: half the time for a
+        """Return the numbers that :meth:`select` returns, without its report: half the time for a
         short text.
         """
-        numbers, keep = self.held(rows, parse_special)
+        numbers, keep = self.scan(rows, parse_special)
         return numbers if keep.all() else numbers.select(keep)
 
-    def held(self, rows: TextRows, parse_special: bool = False) -> tuple[Numbers, Mask]:
+    def scan(self, rows: TextRows, parse_special: bool = False) -> tuple[Numbers, Mask]:
         """Return the n numbers of the texts, and bool[n], which of them become tokens."""
         numbers, _ = self._written(rows, parse_special)
         return numbers, self._held(numbers, EncodeReport())
@@ -176,7 +173,7 @@ class NumberFinder:
         """Return (the numbers outside of added tokens, which of those that ``scan`` finds they
         are).
         """
-        scanned = scan(rows, self.grammar)
+        scanned = scan_rows(rows, self.grammar)
         outside = self._with_digits[parse_special].outside(scanned)
         numbers = scanned if outside.all() else scanned.select(outside)
         return numbers if self.carries_sign else numbers.without_sign(), outside
@@ -218,8 +215,123 @@ def _overflow_error(representation: Representation, beyond: Numbers) -> Represen
     surface = beyond.text()[0].as_py()
     shown = surface if len(surface) <= 60 else f"{surface[:40]}... ({len(surface)} characters)"
     return RepresentationError(
-        f"{representation.name} cannot hold {shown}; use overflow='text' to leave such numbers as"
-        " text, or 'clip'",
+        f"{representation.name} cannot hold {shown}; use overflow='text' (--overflow text) to"
+        " leave such numbers as text, or 'clip'",
         document=int(beyond.document[0]),
         byte=int(beyond.start[0]),
     )
+
+
+# Digits within added tokens
+# -------------------------------------------------------------------------------------------------
+
+
+class TokensWithDigits:
+    """The added tokens with a digit that the text may contain. They are also found as the
+    normalizer leaves them: ``<9A>`` in ``<9a>``.
+    """
+
+    def __init__(
+        self, tokens: Sequence[Mapping[str, Any]], normalizer: Mapping[str, Any] | None = None
+    ) -> None:
+        self._chosen = {
+            token["content"]: token for token in tokens if any(map(str.isdecimal, token["content"]))
+        }
+        longest_first = sorted(self._chosen, key=len, reverse=True)
+        words = b"|".join(re.escape(word.encode()) for word in longest_first)
+        self._pattern = re.compile(words) if self._chosen else None
+        self._whole_words = frozenset(
+            word.encode() for word, token in self._chosen.items() if token["single_word"]
+        )
+        self._tokens, self._normalizer = list(tokens), normalizer
+        common = os.path.commonprefix(list(self._chosen))  # of strings  # noqa: RUF071
+        self._common = common.encode()
+        self._normalized = normalizer is not None and any(
+            token["normalized"] for token in self._chosen.values()
+        )
+
+    def __bool__(self) -> bool:
+        return self._pattern is not None
+
+    def spans_in(self, text: bytes) -> list[tuple[int, int]] | None:
+        """Return the spans of the tokens in one text; None if only :meth:`outside` can tell."""
+        if self._pattern is None or self._common not in text:
+            return None if self._normalized else []
+        found = [match.span() for match in self._pattern.finditer(text)]
+        return None if self._normalized or (found and self._whole_words) else found
+
+    def outside(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: which numbers do not overlap one of the tokens in their text."""
+        if self._pattern is None or not len(numbers):
+            return np.ones(len(numbers), np.bool_)
+        rows = numbers.rows
+        base = int(rows.offsets[0])
+        text, offsets = rows.text[base : int(rows.offsets[-1])].tobytes(), rows.offsets - base
+        if self._normalized:
+            spans = self._normalized_spans(text, offsets, numbers.document)
+        else:
+            spans = self._spans(text, offsets)
+        if not len(spans):
+            return np.ones(len(numbers), np.bool_)
+        starts, stops = spans.T
+        first, last = (offsets[numbers.document] + at for at in (numbers.start, numbers.stop))
+        # the last span that begins before the number ends
+        nearest = np.searchsorted(starts, last, "left") - 1
+        overlaps = (nearest >= 0) & (np.append(stops, -1)[nearest] > first)
+        return np.asarray(~overlaps)
+
+    def _spans(self, text: bytes, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return int64[n, 2], the spans of the tokens, each within one row."""
+        assert self._pattern is not None
+        found = list(self._pattern.finditer(text))
+        spans = np.array([match.span() for match in found], np.int64).reshape(-1, 2)
+        row = np.searchsorted(offsets, spans[:, 0], "right") - 1
+        good = spans[:, 1] <= offsets[row + 1]
+        for k, match in enumerate(found):
+            if good[k] and match.group() in self._whole_words:
+                before = text[max(offsets[row[k]], match.start() - 4) : match.start()]
+                after = text[match.end() : min(offsets[row[k] + 1], match.end() + 4)]
+                good[k] = not (_is_word(before, -1) or _is_word(after, 0))
+        return spans[good]
+
+    def _normalized_spans(
+        self, text: bytes, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.int64]:
+        """Return int64[n, 2], the spans of the tokens in the rows that hold numbers, found by
+        ``tokenizers`` itself, which knows the place of every character it changed.
+        """
+        wanted = {self._finder.token_to_id(word) for word in self._chosen}
+        spans = []
+        for row in np.unique(rows).tolist():
+            own = text[offsets[row] : offsets[row + 1]].decode()
+            encoding = self._finder.encode(own, add_special_tokens=False)
+            for token, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True):
+                if token in wanted:
+                    first = int(offsets[row]) + len(own[:start].encode())
+                    spans.append((first, first + len(own[start:stop].encode())))
+        return np.array(spans, np.int64).reshape(-1, 2)
+
+    @functools.cached_property
+    def _finder(self) -> Any:
+        """Return a tokenizer of the added tokens alone."""
+        complete_library("finding added tokens with digits in normalized text")
+        unknown = "\ufdd0"  # a noncharacter, no added token
+        model = {"type": "WordLevel", "vocab": {unknown: 0}, "unk_token": unknown}
+        found = {"added_tokens": self._tokens, "normalizer": self._normalizer, "model": model}
+        return load({"version": "1.0", **found})
+
+
+@functools.cache
+def _word() -> Any:
+    r"""Return the pattern of what `tokenizers` takes for a part of a word beside a `single_word`
+    token: \w as in Unicode's UTS 18.
+    """
+    import regex
+
+    return regex.compile(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]")
+
+
+def _is_word(beside: bytes, which: int) -> bool:
+    """Whether the first (0) or last (-1) character is a part of a word."""
+    characters = beside.decode("utf-8", "ignore")
+    return bool(characters) and bool(_word().match(characters[which]))

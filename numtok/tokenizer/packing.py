@@ -18,11 +18,10 @@ from numtok.arrays.kernels import kernel
 from numtok.engines.config import vocabulary_of
 from numtok.errors import TokenizerError
 from numtok.numbers.grammar import Grammar
+from numtok.options import shown_option
 from numtok.representations import END_NUM, NUM, SpelledOut, from_dict
 from numtok.tokenizer.schema import (
     declared_columns,
-    flat,
-    list_array,
     number_places,
     read_metadata,
     valid_rows,
@@ -160,19 +159,20 @@ def end_token(tokenizer: Tokenizer, token_or_id: str | int | None = None) -> int
         if found is None:
             raise TokenizerError(
                 "the tokenizer has none of the usual end tokens; name the one that ends a document"
-                " by end_token=..."
+                " by end_token=... (--end-token)"
             )
         return found
     known = added if token_or_id in added else vocabulary_of(tokenizer.config)
     number = token_or_id if isinstance(token_or_id, int) else known.get(token_or_id)
     if number is None or not 0 <= number < tokenizer.vocab_size:
         raise TokenizerError(
-            f"end_token={token_or_id!r} is no token of the tokenizer; give a token, or the id of one"
+            f"{shown_option('end_token', token_or_id)} is no token of the tokenizer; give a token, or"
+            " the id of one"
         )
     if number in tokenizer.tokens.values():
         raise TokenizerError(
-            f"end_token={token_or_id!r} is a token that numbers are made of; choose one that ends"
-            " documents"
+            f"{shown_option('end_token', token_or_id)} is a token that numbers are made of; choose one"
+            " that ends documents"
         )
     return number
 
@@ -190,21 +190,21 @@ def with_ends(batch: pa.RecordBatch, end: int | None) -> pa.RecordBatch:
     null, if there is one; null rows become empty.
     """
     ids, known = batch.column("input_ids"), declared_columns(batch.schema)
-    offsets = flat(ids)[1]
+    offsets = memory.flat(ids)[1]
     shift = memory.offsets_of(valid_rows(ids) & (end is not None))
     places = np.arange(int(offsets[-1])) + np.repeat(shift[:-1], np.diff(offsets))
     columns, fields = [], []
     for field in batch.schema:
         if field.name not in known or known[field.name].per not in ("token", "number"):
             continue
-        values, own_offsets = flat(batch.column(field.name))
+        values, own_offsets = memory.flat(batch.column(field.name))
         if known[field.name].per == "token":
             plain = memory.from_arrow(values)
             fill = (end or 0) if field.name == "input_ids" else known[field.name].fill
             spread = memory.full(int(offsets[-1] + shift[-1]), fill, plain.dtype)
             spread[places] = plain
             values, own_offsets = memory.to_arrow(spread), offsets + shift
-        columns.append(list_array(values, own_offsets, field.type))
+        columns.append(memory.list_array(values, own_offsets, field.type))
         fields.append(field)
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, batch.schema.metadata))
 
@@ -221,7 +221,7 @@ class FlatRows:
         names = [name for name in per if per[name] in ("token", "number")]
         self.schema = pa.schema([batch.schema.field(name) for name in names], batch.schema.metadata)
         self._per_token = {name for name in names if per[name] == "token"}
-        self._values = {name: flat(batch.column(name))[0] for name in names}
+        self._values = {name: memory.flat(batch.column(name))[0] for name in names}
         self.ids = memory.from_arrow(self._values["input_ids"])
         self.offsets, self._number_offsets, self.places = number_places(batch)
 
@@ -252,7 +252,7 @@ class FlatRows:
             else:
                 values = (tokens if per_token else numbers).of_arrow(self._values[field.name])
             offsets = token_offsets if per_token else number_offsets
-            columns.append(list_array(values, offsets, field.type, valid))
+            columns.append(memory.list_array(values, offsets, field.type, valid))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 

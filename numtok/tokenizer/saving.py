@@ -69,6 +69,7 @@ def refuse_to_replace(folder: str | Path, overwrite: bool) -> None:
     if (path := Path(folder, TOKENIZER_FILE)).exists():
         raise OutputError(
             f"{path} exists already; choose another folder, or overwrite it with overwrite=True"
+            " (--overwrite)"
         )
 
 

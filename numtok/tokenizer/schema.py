@@ -119,32 +119,12 @@ def no_rows(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
-def list_array(
-    values: Any, offsets: Ints, kind: pa.DataType, valid: Mask | None = None
-) -> pa.Array:
-    """Return rows ``values[offsets[r]:offsets[r + 1]]`` as lists; those not valid are null."""
-    if not isinstance(values, pa.Array):
-        values = memory.to_arrow(values)
-        values = values if values.type.equals(kind.value_type) else values.cast(kind.value_type)
-    large = pa.types.is_large_list(kind)
-    edges = memory.to_arrow(offsets if large else offsets.astype(np.int32))
-    mask = None if valid is None or valid.all() else memory.to_arrow(~valid)
-    array_type = pa.LargeListArray if large else pa.ListArray
-    return array_type.from_arrays(edges, values, type=kind, mask=mask)
-
-
-def flat(column: pa.Array) -> tuple[pa.Array, Ints]:
-    """Return (values, offsets from 0) of a list column or a slice; inverse of :func:`list_array`."""
-    offsets = memory.from_arrow(column.offsets).astype(np.int64)
-    return column.values.slice(offsets[0], offsets[-1] - offsets[0]), offsets - offsets[0]
-
-
 def number_places(batch: pa.RecordBatch) -> tuple[Ints, Ints, Ints]:
     """Return (where the ids of each row begin, where its numbers do, the first token of each
     number) of a batch in number layout, all rows end to end.
     """
-    _, offsets = flat(column(batch, "input_ids"))
-    index, numbers = flat(column(batch, "number_index"))
+    _, offsets = memory.flat(column(batch, "input_ids"))
+    index, numbers = memory.flat(column(batch, "number_index"))
     return offsets, numbers, memory.from_arrow(index) + np.repeat(offsets[:-1], np.diff(numbers))
 
 
@@ -232,7 +212,7 @@ def _checks(batch: pa.RecordBatch, declared: _Declared) -> Iterator[tuple[Any, .
     for name, one in columns.items():
         values = batch.column(name)
         yield valid_rows(values) != valid, f"{name!r} and 'input_ids' are not null together"
-        values, edges[name] = flat(values)
+        values, edges[name] = memory.flat(values)
         if values.null_count and one != SEQ_TEXT:
             yield _rows_with(~valid_rows(values), edges[name]), f"{name!r} holds a null value"
     counts = {name: np.diff(one) for name, one in edges.items()}
@@ -242,7 +222,7 @@ def _checks(batch: pa.RecordBatch, declared: _Declared) -> Iterator[tuple[Any, .
         yield counts[name] != wanted, told, counts[name], wanted
     tokens = counts["input_ids"]
     if declared.per_number:
-        index = memory.from_arrow(flat(batch.column("number_index"))[0]).astype(np.int64)
+        index = memory.from_arrow(memory.flat(batch.column("number_index"))[0]).astype(np.int64)
         wrong = (index < 0) | (index >= np.repeat(tokens, counts["number_index"]))
         descends = np.diff(index, prepend=0) < (not declared.shared)
         descends[edges["number_index"][:-1][counts["number_index"] > 0]] = False  # the first
@@ -251,7 +231,7 @@ def _checks(batch: pa.RecordBatch, declared: _Declared) -> Iterator[tuple[Any, .
         told = "'number_index' has {}, which is no place after the one before it within {} ids"
         yield _rows_with(wrong, edges["number_index"]), told, first, tokens
     if declared.packed and SEQ_LENGTHS.name in edges:
-        lengths = memory.from_arrow(flat(batch.column(SEQ_LENGTHS.name))[0]).astype(np.int64)
+        lengths = memory.from_arrow(memory.flat(batch.column(SEQ_LENGTHS.name))[0]).astype(np.int64)
         negative = _rows_with(lengths < 0, edges[SEQ_LENGTHS.name])
         yield negative, f"{SEQ_LENGTHS.name!r} has a negative length"
         sums = np.diff(memory.offsets_of(lengths)[edges[SEQ_LENGTHS.name]])
@@ -262,7 +242,7 @@ def _checks(batch: pa.RecordBatch, declared: _Declared) -> Iterator[tuple[Any, .
         told = f"'input_ids' does not begin and end with the {len(before)} and {len(after)} ids of"
         told += " the 'frame' in the metadata"
         yield valid & (tokens < len(before) + len(after)), told
-        ids = memory.from_arrow(flat(batch.column("input_ids"))[0])
+        ids = memory.from_arrow(memory.flat(batch.column("input_ids"))[0])
         starts, stops = (
             one[valid][:, None] for one in (edges["input_ids"][:-1], edges["input_ids"][1:])
         )

@@ -1,6 +1,5 @@
 """Tokenizer: text to token ids and number tensors, and back; an Arrow record batch with one row per
-text (``FORMAT.md``). Numbers are found (``find``) and get tokens (``vocabulary``), an engine
-encodes the text between them, and all becomes a batch (``encode``); ``decode`` is the way back.
+text (``FORMAT.md``). ``encoder`` is the way there, ``decode`` the way back.
 """
 
 from __future__ import annotations
@@ -25,26 +24,21 @@ from numtok.representations.parse import Representations, choose
 from numtok.tokenizer import saving, schema
 from numtok.tokenizer.advice import advise_bare
 from numtok.tokenizer.decode import Decoder, TokenIds
-from numtok.tokenizer.encode import (
-    Encoding,
-    NumberTokensInText,
-    TextEngines,
-    add_frame,
-    assemble,
-    checked,
-    encode_between,
-    encode_parts,
-    number_tokens,
-    with_text,
-)
+from numtok.tokenizer.encoder import Encoder, Encoding, TextEngines
 from numtok.tokenizer.export import plain_config
 from numtok.tokenizer.metadata import LEADING_SPACE, describe_tokenizer
-from numtok.tokenizer.number_selection import EncodeReport, NumberFinder
+from numtok.tokenizer.number_selection import EncodeReport, NumberSelector
 from numtok.tokenizer.tokenizer_json import load_source
-from numtok.tokenizer.vocabulary import NumberVocabulary, Spelling, ids_of_one, share_tokens
+from numtok.tokenizer.vocabulary import (
+    NumberTokensInText,
+    NumberVocabulary,
+    Spelling,
+    ids_of_one,
+    share_tokens,
+)
 
 
-class EncodeOptions(TypedDict, total=False):
+class TextOptions(TypedDict, total=False):
     """Keyword options of :meth:`Tokenizer.encode_batch`."""
 
     keep_text: bool
@@ -79,7 +73,7 @@ class Tokenizer:
     ) -> None:
         if leading_space not in LEADING_SPACE:
             raise TokenizerError(
-                f"leading_space={leading_space!r} is unknown; use 'auto' or 'separate'"
+                f"leading_space={leading_space!r} (--leading-space) must be 'auto' or 'separate'"
             )
         self.representations = representations_of(numbers)
         self.grammar, self.leading_space = check_grammar(grammar), leading_space
@@ -266,13 +260,12 @@ class Tokenizer:
 
         If one of the representations does not, it stays in the text for all.
         """
-        return self.finder.carries_sign
+        return self.selector.carries_sign
 
     @property
     def per_token_columns(self) -> tuple[str, ...]:
         """The columns with one value per token; the others have one per number."""
-        columns = schema.columns_of(self.representations, keep_text=False).values()
-        return tuple(column.name for column in columns if column.per == "token")
+        return self._encoder.per_token
 
     @property
     def engine(self) -> Engine:
@@ -298,12 +291,28 @@ class Tokenizer:
         return [one.tolist() for one in np.split(encoded.ids, encoded.offsets[1:-1])]
 
     @functools.cached_property
-    def finder(self) -> NumberFinder:
-        """Which numbers of texts become tokens."""
+    def selector(self) -> NumberSelector:
+        """The selector of the numbers that become tokens."""
         ours = set(self.own_tokens.values())
         others = [token for token in self.config["added_tokens"] if token["id"] not in ours]
         normalizer = self.config.get("normalizer")
-        return NumberFinder(self.representations, self.grammar, others, normalizer)
+        return NumberSelector(self.representations, self.grammar, others, normalizer)
+
+    @functools.cached_property
+    def _encoder(self) -> Encoder:
+        return Encoder(
+            self.representations,
+            self.selector,
+            self._vocabulary,
+            self._engines,
+            lambda: {
+                **saving.options(self.representations, self.grammar),
+                **self._vocabulary.described(),
+                "tokenizer": self.fingerprint,
+                "leading_space": self.leading_space,
+            },
+            lambda batch: self._decoder.batch(batch),
+        )
 
     @functools.cached_property
     def _decoder(self) -> Decoder:
@@ -317,16 +326,16 @@ class Tokenizer:
         )
 
     @overload
-    def __call__(self, text: str, **options: Unpack[EncodeOptions]) -> Encoding: ...
+    def __call__(self, text: str, **options: Unpack[TextOptions]) -> Encoding: ...
 
     @overload
-    def __call__(self, text: Texts, **options: Unpack[EncodeOptions]) -> pa.RecordBatch: ...
+    def __call__(self, text: Texts, **options: Unpack[TextOptions]) -> pa.RecordBatch: ...
 
-    def __call__(self, text: Any, **options: Unpack[EncodeOptions]) -> Any:
+    def __call__(self, text: Any, **options: Unpack[TextOptions]) -> Any:
         """Call :meth:`encode` for one text, :meth:`encode_batch` for many."""
         return (self.encode if isinstance(text, str) else self.encode_batch)(text, **options)
 
-    def encode(self, text: str, **options: Unpack[EncodeOptions]) -> Encoding:
+    def encode(self, text: str, **options: Unpack[TextOptions]) -> Encoding:
         """Encode one text, with the options of :meth:`encode_batch`."""
         if not isinstance(text, str):
             raise InputError(
@@ -363,43 +372,18 @@ class Tokenizer:
             RepresentationError: for a number that a representation with ``overflow="error"`` cannot
                 hold.
         """
-        options = EncodeOptions(
-            keep_text=keep_text, add_special_tokens=add_special_tokens, parse_special=parse_special
-        )
-        return self.encode_with_report(texts, threads, **options)[0]
+        options = keep_text, add_special_tokens, parse_special
+        return self._encoder.encode(TextRows.of(texts), threads, *options)[0]
 
     def encode_with_report(
-        self, texts: Texts, threads: int | None = 1, **options: Unpack[EncodeOptions]
+        self, texts: Texts, threads: int | None = 1, **options: Unpack[TextOptions]
     ) -> tuple[pa.RecordBatch, EncodeReport]:
         """Encode texts by :meth:`encode_batch`, and report what became of the numbers."""
-        encode = functools.partial(self._encode_rows, **options)
-        return encode_parts(encode, TextRows.of(texts), checked(threads))
-
-    def _encode_rows(
-        self,
-        rows: TextRows,
-        keep_text: bool = False,
-        add_special_tokens: bool = False,
-        parse_special: bool = False,
-    ) -> tuple[pa.RecordBatch, EncodeReport]:
-        numbers, _, report = self.finder.find(rows, parse_special)
-        engine, in_text = self.engine_for(parse_special), self.encode_numbers(numbers)
-        encoded, columns = encode_between(engine, numbers, in_text, self.representations[0])
-        per_token = self.per_token_columns
-        if add_special_tokens:
-            encoded, columns = add_frame(encoded, columns, numbers, self._engines.frame, per_token)
-        report.tokens = len(encoded.ids)
-        large = max(report.tokens, rows.nbytes if keep_text else 0) > schema.LIST_LIMIT
-        described = self.batch_schema(keep_text, add_special_tokens, large)
-        batch = assemble(numbers, encoded, columns, described, per_token)
-        if keep_text:
-            text = described.field("text")
-            batch = with_text(batch, rows.array, self.decode_batch(batch), text)
-        return batch, report
+        return self._encoder.encode(TextRows.of(texts), threads, **options)
 
     def encode_numbers(self, numbers: Numbers) -> NumberTokensInText:
         """Return the tokens and the columns of numbers that become tokens."""
-        return number_tokens(numbers, self.representations, self.spelling, self._vocabulary.in_text)
+        return self._vocabulary.encode(numbers, self.representations)
 
     def one_to_symbols(self, written: bytes) -> list[int] | None:
         """Return the ids of one number that is surely held, from how it is written alone, without
@@ -415,22 +399,7 @@ class Tokenizer:
         self, keep_text: bool = False, add_special_tokens: bool = False, large: bool = False
     ) -> pa.Schema:
         """Return the schema of the batches that :meth:`encode_batch` returns."""
-        options = (keep_text, add_special_tokens, large)
-        if options not in self._schemas:
-            described = {
-                **saving.options(self.representations, self.grammar),
-                **self._vocabulary.described(),
-                "tokenizer": self.fingerprint,
-                "leading_space": self.leading_space,
-                "frame": list(self._engines.frame) if add_special_tokens else [[], []],
-            }
-            made = schema.build_schema(self.representations, keep_text, described, large)
-            self._schemas[options] = made
-        return self._schemas[options]
-
-    @functools.cached_property
-    def _schemas(self) -> dict[tuple[bool, bool, bool], pa.Schema]:
-        return {}
+        return self._encoder.schema(keep_text, add_special_tokens, large)
 
     def decode(self, encoding: Encoding | TokenIds, numbers: Sequence[Any] | None = None) -> str:
         """Return the text of one :class:`Encoding`, or of token ids with the values of their
@@ -456,8 +425,8 @@ class Tokenizer:
         rows = schema.as_record_batch(batch)
         if not self.encoded(metadata := schema.read_metadata(rows.schema)):
             raise SchemaError(
-                f"the batch was encoded by another tokenizer ({describe_tokenizer(metadata)}; this one"
-                f" has {self.fingerprint}); load the one that encoded it, with the same"
+                f"the batch was encoded by another tokenizer ({describe_tokenizer(metadata)}; this"
+                f" one has {self.fingerprint}); load the one that encoded it, with the same"
                 " representations and grammar"
             )
         return self._decoder.batch(rows)

@@ -98,6 +98,7 @@ def save_tokenizer(config: dict[str, Any], folder: str | Path, overwrite: bool =
     if path.exists() and not overwrite:
         raise OutputError(
             f"{path} exists already; choose another folder, or overwrite it with overwrite=True"
+            " (--overwrite)"
         )
     told = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END_OF_TEXT}
     write_file(path, json.dumps(config, ensure_ascii=False, separators=(",", ":")) + "\n")

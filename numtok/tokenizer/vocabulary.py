@@ -18,8 +18,9 @@ import numpy.typing as npt
 from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
 from numtok.engines.config import is_byte_level, kind_of, vocabulary_of
-from numtok.engines.engine import NumtokTokens
+from numtok.engines.engine import NumtokTokens, Slots
 from numtok.numbers.grammar import Grammar
+from numtok.numbers.numbers import Numbers
 from numtok.representations import (
     END_NUM,
     NUM,
@@ -233,6 +234,14 @@ def _read_longest(symbols, starts, limits, following, ends):  # type: ignore[no-
     return out, offsets
 
 
+class NumberTokensInText(NamedTuple):
+    """Tokens and columns of n numbers."""
+
+    columns: dict[str, Any]  # one value per number each
+    slots: Slots  # where the numbers stand in the text, and the tokens that are put there
+    spelled: Spelled | None  # the symbols, if numbers are spelled out
+
+
 @dataclass(frozen=True, eq=False)
 class NumberVocabulary:
     """A tokenizer.json with the tokens of numbers added, and the ids of these tokens."""
@@ -270,6 +279,28 @@ class NumberVocabulary:
     def size(self) -> int:
         """Return one more than the largest id."""
         return _size(self.config)
+
+    def encode(
+        self, numbers: Numbers, representations: Sequence[Representation]
+    ) -> NumberTokensInText:
+        """Return the tokens and columns that numbers have in these representations, which differ
+        from those of the vocabulary at most in options that leave tokens alone.
+        """
+        first, count = representations[0], len(numbers)
+        if first.stays_text:
+            return NumberTokensInText({}, Slots.none(len(numbers.rows)), None)
+        if self.spelling is not None and isinstance(first, SpelledOut):
+            spelled = first.encode(numbers)
+            plain, spaced, offsets = token_ids(spelled, self.spelling)
+            return NumberTokensInText({}, Slots.of(numbers, plain, spaced, offsets), spelled)
+        columns: dict[str, Any] = {}
+        for representation in representations:
+            if isinstance(representation, SingleToken):
+                columns |= representation.encode(numbers)
+        ids = self.in_text.plain, self.in_text.spaced
+        plain, spaced = (memory.full(count, one, np.int32) for one in ids)
+        slots = Slots.of(numbers, plain, spaced, np.arange(count + 1))
+        return NumberTokensInText(columns, slots, None)
 
     def described(self) -> dict[str, Any]:
         """Return the entries of the schema's metadata: the ids of number tokens, and of symbols as

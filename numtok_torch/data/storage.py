@@ -29,7 +29,6 @@ from numtok.tokenizer.layout import (
 from numtok.tokenizer.schema import (
     METADATA_KEY,
     check_rows,
-    flat,
     read_metadata,
     valid_rows,
 )
@@ -99,7 +98,7 @@ class RowSelection:
         for batch in batches:
             rows = to_number_layout(batch).select(self.row_schema.names)
             if self._packed is not None:  # documents without tokens alone make no block
-                rows = _take(rows, np.diff(flat(rows.column("input_ids"))[1]) > 0)
+                rows = _take(rows, np.diff(memory.flat(rows.column("input_ids"))[1]) > 0)
             yield rows
 
 
@@ -153,7 +152,7 @@ class Chunk:
             if not isinstance(column, pa.ListArray | pa.LargeListArray):
                 chunk.scalars[name] = column
                 continue
-            values, offsets = flat(column)
+            values, offsets = memory.flat(column)
             same = (at for at, known in enumerate(shared) if np.array_equal(known, offsets))
             which = next(same, len(shared))
             shared += [offsets] if which == len(shared) else []

@@ -76,7 +76,7 @@ def test_every_failure_is_told(corpus):
     one, all_of_them = [line for line in told.splitlines() if "error" in line]
     bad = "shard 4: in/a.jsonl:56: text column 'text' holds a number"
     assert one.startswith(f"numtok: error: {bad}")
-    assert "--on-error skip" in told and "on_error" not in told
+    assert "on_error='skip' (--on-error skip)" in told
     assert "4 of 6 shards" in ok("status", "out")
     first = "out: 2 of 6 shards failed (0, 4), the first with: in/a.jsonl:4:2: not valid JSON"
     assert all_of_them.startswith(f"numtok: error: {first}")

@@ -77,7 +77,10 @@ def test_the_command_shows_the_same(port, text, tmp_path):
         ({"numbers": ["no"]}, "unknown representation 'no'"),
         ({"numbers": []}, "one to 4"),
         ({"numbers": ["xval"] * 5}, "one to 4"),
-        ({"numbers": ["bits"], "overflow": "error"}, "bits cannot hold 1e99; use --overflow text"),
+        (
+            {"numbers": ["bits"], "overflow": "error"},
+            "bits cannot hold 1e99; use overflow='text' (--overflow text)",
+        ),
         ({"tokenizer": "/no/such/file"}, "/no/such/file does not exist"),
         ({"text": "\ud800"}, "lone surrogate"),
     ],

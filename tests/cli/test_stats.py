@@ -110,9 +110,9 @@ def test_a_browser_draws_hostile_text_and_runs_none_of_it(kind, tmp_path):
 def test_another_grammar_stands_first(tmp_path):
     (tmp_path / "de.txt").write_text("Es kostet 7,50 € und wiegt 3,5 kg.\n" * 20, "utf-8")
     told = ok("stats", tmp_path / "de.txt", "--html", tmp_path / "a.html")
-    assert "--grammar european" in told.partition("documents")[0].replace("\n    ", " ")
+    assert "grammar='european' (--grammar)" in told.partition("documents")[0].replace("\n    ", " ")
     data = page_data(tmp_path / "a.html")
-    assert "--grammar european" in data["grammar"] and not any(
+    assert "grammar='european' (--grammar)" in data["grammar"] and not any(
         "--grammar" in one for one in data["remarks"]
     )
     if BROWSER is not None:

@@ -2,11 +2,12 @@
 that does not exist.
 """
 
+import dataclasses
 import inspect
 import os
+import re
 import subprocess
 import sys
-import typing
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,10 +19,10 @@ from places import ROOT
 
 import numtok
 from numtok import Grammar, Tokenizer, XVal
+from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.read import formats
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.encoded import read_encoded
-from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.errors import (
     InputError,
     NumtokError,
@@ -144,21 +145,33 @@ def test_a_tokenizer_has_its_own_numbers(folder):
 NO_TEMPLATE = r"template .*(brace|names no column).*\{name\} costs"
 NO_OPTIONS = [
     ({"keep_colums": ["id"]}, TypeError, "keep_colums"),
-    ({"on_error": "skp"}, InputError, "on_error='skp' is unknown; use one of 'raise', 'skip'"),
+    (
+        {"on_error": "skp"},
+        InputError,
+        r"on_error='skp' \(--on-error\) is unknown; use one of 'raise', 'skip'",
+    ),
     ({"keep_columns": "id"}, InputError, "must be a list of names"),
     ({"numbers": "xvla"}, RepresentationError, "xvla"),
     ({"numbers": "bits", "scale": 2.0}, RepresentationError, "only xval has a scale"),
-    ({"scale": 2.0, "fit": True}, RepresentationError, "which fit=... is to find; leave out one"),
+    ({"scale": 2.0, "fit": True}, RepresentationError, "which fit=.* is to find; leave out one"),
     ({"numbers": "xval", "dense": True}, RepresentationError, "'xval' has no tensors, which"),
     ({"input_format": "jsnl"}, NumtokError, "unknown format 'jsnl'"),
     ({"template": "row", "text_column": "text"}, InputError, "leave out one"),
     *(({"template": one}, InputError, NO_TEMPLATE) for one in ("", "no column", "{a", "a}")),
     *(({"template": one}, InputError, NO_TEMPLATE) for one in ("{}", "{{a}}")),
-    ({"pack": 0}, InputError, "pack=0 must be the tokens of a row"),
+    ({"pack": 0}, InputError, r"pack=0 \(--pack\) must be a whole number from 1"),
     ({"pack": 8, "layout": "number"}, InputError, "packed rows are in token layout.*leave out"),
     ({"pack": 8, "keep_columns": ["id"]}, InputError, "'id' cannot be kept: a packed row holds"),
-    ({"pack_mode": "best-fit"}, InputError, "pack_mode='best-fit' is for packed rows; give pack"),
-    ({"pack": 8, "pack_mode": "worst"}, InputError, "pack_mode='worst' is unknown"),
+    (
+        {"pack_mode": "best-fit"},
+        InputError,
+        r"pack_mode='best-fit' \(--pack-mode\) is for packed rows; give pack",
+    ),
+    (
+        {"pack": 8, "pack_mode": "worst"},
+        InputError,
+        r"pack_mode='worst' \(--pack-mode\) is unknown",
+    ),
     ({"pack": 8, "end_token": "<stop>"}, TokenizerError, "'<stop>' is no token"),
     ({"pack": 8, "end_token": 1 << 20}, TokenizerError, "is no token"),
     ({"pack": 8, "end_token": "[NUM]"}, TokenizerError, "numbers are made of"),
@@ -169,7 +182,7 @@ NO_OPTIONS = [
         for one in ("a=0.5,a=0.5", "../a=0.5,b=0.5")
     ),
     *(({"split": one}, InputError, "must name the splits") for one in ("train=nan,b=1", "")),
-    ({"split_seed": 1 << 32}, InputError, "split_seed=4294967296 must be"),
+    ({"split_seed": 1 << 32}, InputError, r"split_seed=4294967296 \(--split-seed\) must be"),
 ]
 
 
@@ -180,10 +193,15 @@ def test_what_is_no_option_is_an_error(options, kind, message, folder):
     assert os.listdir() == ["in.jsonl"]
 
 
-def test_options_have_the_same_types_within():
-    assert typing.get_type_hints(EncodeOptions) == typing.get_type_hints(EncodeSettings)
-    told = inspect.getdoc(EncodeOptions) or ""
-    assert all(f"{name}:" in told for name in typing.get_type_hints(EncodeOptions))
+def test_every_option_is_declared_once_and_told():
+    """By the dataclass, whose keywords ``help`` shows for the call, and by options of the command."""
+    names = [one.name for one in dataclasses.fields(EncodeOptions)]
+    told = inspect.getdoc(EncodeOptions)
+    assert all(re.search(rf"\b{name}(, \w+)?: ", told) for name in names)
+    assert [*inspect.signature(numtok.encode_files).parameters][2:] == names
+    options = {one.name for one in cli.commands["encode"].params}
+    of_commands = {"inputs", "output", "pattern", "config", "quiet", "debug"}
+    assert {*names} - {"progress"} == options - of_commands
 
 
 def test_importing_numtok_stays_light():

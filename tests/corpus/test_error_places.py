@@ -11,6 +11,7 @@ import pytest
 import numtok
 from numtok import Grammar, Tokenizer, XVal
 from numtok.corpus import encode_corpus
+from numtok.corpus.encode_options import EncodeOptions
 from numtok.errors import (
     GrammarError,
     InputError,
@@ -77,7 +78,7 @@ def test_a_corpus_names_the_row_of_every_error_about_a_document(first, on_error,
     path.write_text(first + '\n{"text": "6"}\n{"text": "ab"}\n')
     made = Tokenizer.from_pretrained(numbers="xval", grammar=Grammar.from_pattern(r"\d|b"))
     with pytest.raises(GrammarError, match="does not read as a decimal number") as failed:
-        encode_corpus([path], tmp_path / "out.parquet", made, on_error=on_error)
+        encode_corpus([path], tmp_path / "out.parquet", made, EncodeOptions(on_error=on_error))
     assert str(failed.value).startswith(f"{path}, {place}")
     assert (failed.value.path, failed.value.byte, failed.value.document) == (str(path), 1, None)
     assert not list(tmp_path.glob("*.parquet"))

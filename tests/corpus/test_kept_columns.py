@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import numtok
 from numtok.corpus import decode_files, encode_corpus
+from numtok.corpus.encode_options import EncodeOptions
 from numtok.errors import InputError, NumtokError, OutputError
 
 
@@ -24,7 +25,8 @@ def refuse_constant(name):
 
 def encode(paths, tokenizer, *names):
     output = paths[0].parent / "o.parquet"
-    encode_corpus(paths, output, tokenizer, keep_text=True, keep_columns=names, overwrite=True)
+    options = EncodeOptions(keep_text=True, keep_columns=names, overwrite=True)
+    encode_corpus(paths, output, tokenizer, options)
     return output
 
 

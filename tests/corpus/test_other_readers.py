@@ -15,6 +15,7 @@ from kept import kept
 
 import numtok
 from numtok.corpus.encode import encode_corpus
+from numtok.corpus.encode_options import EncodeOptions
 from numtok.representations import FloatBits, FoNE, LogFourier, XVal
 from numtok.tokenizer.layout import conform, plain
 from numtok.tokenizer.schema import METADATA_KEY
@@ -40,7 +41,8 @@ def encoded(folder, name, **options):
     """The file, and what it holds."""
     out, tokenizer = folder / f"{len(options)}.parquet", tokenizer_with(name)
     source = write_texts(folder / "in.jsonl", TEXTS)
-    encode_corpus([source], out, tokenizer, keep_columns=["id"], overwrite=True, **options)
+    how = EncodeOptions(keep_columns=["id"], overwrite=True, **options)
+    encode_corpus([source], out, tokenizer, how)
     return out, tokenizer.encode_batch(TEXTS)
 
 

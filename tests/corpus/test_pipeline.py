@@ -13,6 +13,7 @@ from input_files import decoded, lines_of, write_texts
 
 import numtok
 from numtok.corpus import decode_files, encode_corpus
+from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.ordered_pipeline import run_ordered
 from numtok.corpus.read.encoded import read_encoded
 from numtok.errors import InputError, OutputError, RepresentationError
@@ -175,7 +176,7 @@ def test_rows_are_those_of_encode_batch_in_order_for_any_workers(tokenizer, tmp_
     for workers, batch_bytes in ((1, 1 << 20), (8, 1 << 12)):
         output = tmp_path / f"{workers}.parquet"
         how = {"workers": workers, "batch_bytes": batch_bytes, "keep_columns": ["id"]}
-        summary = encode_corpus([source], output, tokenizer, **how)
+        summary = encode_corpus([source], output, tokenizer, EncodeOptions(**how))
         assert column(output, "id") == list(range(3000))
         for name in ("input_ids", "number_index", "number_value", "number_scaled", "number_bits"):
             assert column(output, name) == expected.column(name).to_pylist(), name
@@ -186,7 +187,12 @@ def test_rows_are_those_of_encode_batch_in_order_for_any_workers(tokenizer, tmp_
 
 def test_nulls_empty_texts_and_everything_else_come_back(tokenizer, tmp_path):
     source = write_texts(tmp_path / "in.jsonl", TEXTS)
-    encode_corpus([source], tmp_path / "a.arrow", tokenizer, keep_text=True, keep_columns=["id"])
+    encode_corpus(
+        [source],
+        tmp_path / "a.arrow",
+        tokenizer,
+        EncodeOptions(keep_text=True, keep_columns=["id"]),
+    )
     assert column(tmp_path / "a.arrow", "input_ids")[2] is None
     decode_files([tmp_path / "a.arrow"], tmp_path / "back.jsonl", tokenizer)
     assert lines_of(tmp_path / "back.jsonl") == [
@@ -200,7 +206,7 @@ def test_nulls_empty_texts_and_everything_else_come_back(tokenizer, tmp_path):
 @pytest.mark.parametrize("keep", [[], ["id"]])
 def test_an_empty_input_gives_a_file_without_rows(keep, tokenizer, tmp_path):
     source, out = write_texts(tmp_path / "empty.jsonl", []), tmp_path / "o.parquet"
-    summary = encode_corpus([source], out, tokenizer, keep_columns=keep)
+    summary = encode_corpus([source], out, tokenizer, EncodeOptions(keep_columns=keep))
     assert summary.documents == 0
     assert pq.read_metadata(out).num_rows == 0 and decoded(out, tokenizer) == []
 
@@ -223,7 +229,7 @@ def test_progress_is_told_from_the_calling_thread_and_ends_complete(tokenizer, t
         threads.add(threading.current_thread())
 
     how = {"batch_bytes": 1 << 14, "progress": progress}
-    encode_corpus([source], tmp_path / "o.parquet", tokenizer, **how)
+    encode_corpus([source], tmp_path / "o.parquet", tokenizer, EncodeOptions(**how))
     assert threads == {threading.main_thread()}
     assert seen[-1].read == seen[-1].total == source.stat().st_size
     assert seen[-1].documents == 2000
@@ -232,9 +238,12 @@ def test_progress_is_told_from_the_calling_thread_and_ends_complete(tokenizer, t
 
 def test_an_output_is_no_input(tokenizer, tmp_path):
     encode_corpus([write_texts(tmp_path / "in.jsonl", ["1"])], tmp_path / "o.parquet", tokenizer)
-    for call in (encode_corpus, decode_files):
+    for call, how in (
+        (encode_corpus, {"options": EncodeOptions(overwrite=True)}),
+        (decode_files, {"overwrite": True}),
+    ):
         with pytest.raises(OutputError, match="also an input"):
-            call([tmp_path / "o.parquet"], tmp_path / "o.parquet", tokenizer, overwrite=True)
+            call([tmp_path / "o.parquet"], tmp_path / "o.parquet", tokenizer, **how)
 
 
 # Failures
@@ -254,7 +263,9 @@ def test_lines_of_text_cannot_hold_line_breaks(tokenizer, tmp_path):
     (tmp_path / "in.txt").write_text("one 1\n\ntwo 2\n")
     write_texts(tmp_path / "in.jsonl", ["fine", "a\nb"])
     for name in ("in.txt", "in.jsonl"):
-        encode_corpus([tmp_path / name], tmp_path / f"{name}.arrow", tokenizer, keep_text=True)
+        encode_corpus(
+            [tmp_path / name], tmp_path / f"{name}.arrow", tokenizer, EncodeOptions(keep_text=True)
+        )
     decode_files([tmp_path / "in.txt.arrow"], tmp_path / "b.txt", tokenizer)
     assert (tmp_path / "b.txt").read_bytes() == (tmp_path / "in.txt").read_bytes()
     with pytest.raises(OutputError, match=r"document 2 has a line break.*jsonl"):

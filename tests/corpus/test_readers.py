@@ -208,7 +208,7 @@ def test_the_text_column_is_found_or_asked_for(tmp_path):
         assert read_all(path) == ["only string"]
     for path in table_files(tmp_path, [{"a": "1x", "b": "2x"}]):
         error = failure(path)
-        assert "'a', 'b'" in str(error) and "text_column=NAME" in str(error)
+        assert "'a', 'b'" in str(error) and "text_column=NAME (--text-column NAME)" in str(error)
 
 
 @pytest.mark.parametrize("value", ["5", "1.5", "true", '["a"]', '{"a": 1}'])

@@ -188,7 +188,8 @@ def test_a_table_whose_numbers_are_elsewhere_is_told(tmp_path):
     assert pq.read_table(out)["number_value"].to_pylist() == [[2.5], [1234.0]]
     said = CliRunner().invoke(cli, ["stats", str(path)]).output
     assert (
-        "'id', 'price', 'date' hold some" in said and "by --template, '{id} {price} {date}'" in said
+        "'id', 'price', 'date' hold some" in said
+        and "by template=... (--template), '{id} {price} {date}'" in said
     )
     assert numtok.corpus_stats(path, template="{price}").numbers == 2
     assert numtok.corpus_stats(path, template="row").numbers == 10

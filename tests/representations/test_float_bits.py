@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import numtok
 from numtok.numbers.numbers import Numbers
 from numtok.representations import FloatBits, XVal
-from numtok.representations.parse import name_of
 from numtok.statistics.losses import candidates
 
 NARROW, WIDE, BOTH = FloatBits(), FloatBits(width=64), FloatBits(width=64, reciprocal=True)
@@ -167,7 +166,7 @@ def test_what_was_written_before_keeps_its_fingerprint(numbers):
     assert narrow.fingerprint == "4c5abb1ce4e3780c" != wide.fingerprint
     assert set(narrow.representations[0].to_dict()) == {"name", "compact", "overflow"}
     statistics = numtok.Statistics.of_batch(["5"])
-    assert {"bits", "bits:64"} <= {name_of(one) for one in candidates(statistics)}
+    assert {"bits", "bits:64"} <= {one.spec() for one in candidates(statistics)}
 
 
 def test_what_a_head_chose_is_read_by_its_own_width():

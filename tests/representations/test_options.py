@@ -24,7 +24,6 @@ from numtok.representations import (
     from_dict,
     parse,
 )
-from numtok.representations.parse import name_of
 
 NAMES = {
     "xval": (XVal(),),
@@ -60,7 +59,7 @@ OTHERWISE = {
 def test_names(text, expected):
     assert parse(text) == expected
     if text in NAMES:
-        assert ",".join(map(name_of, expected)) == text
+        assert ",".join(one.spec() for one in expected) == text
 
 
 def test_class_file_and_name_agree():

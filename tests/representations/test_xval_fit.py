@@ -20,11 +20,10 @@ from places import SAMPLE
 import numtok
 from numtok import Numbers
 from numtok.corpus import fit as fitting
-from numtok.corpus import tokenizer_of
+from numtok.corpus import text_chunks, tokenizer_of
 from numtok.corpus.encode import encode_corpus
+from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.fit import ScaleFit
-from numtok.corpus.settings import EncodeSettings
-from numtok.corpus.summary import BATCH_BYTES
 from numtok.errors import RepresentationError, TokenizerError
 from numtok.representations import FloatBits, FoNE, PlaceValue, XVal, parse
 from numtok.representations.xval import VANISHING
@@ -160,9 +159,8 @@ def test_range_of_log():
 def fitted(folder, paths, numbers, **options):
     """(summary, table) of the files encoded with a fitted scale."""
     tokenizer = numtok.Tokenizer.from_pretrained(trained.source("gpt2"), numbers)
-    summary = encode_corpus(
-        paths, folder / "out.parquet", tokenizer, fit=ScaleFit(**options), overwrite=True
-    )
+    out, fit = folder / "out.parquet", ScaleFit(**options)
+    summary = encode_corpus(paths, out, tokenizer, EncodeOptions(overwrite=True), fit=fit)
     return summary, pq.read_table(folder / "out.parquet")
 
 
@@ -286,9 +284,7 @@ def test_a_scale_that_loses_numbers_is_told(folder):
 def test_a_pipe_is_read_once(tiny_sample, folder, monkeypatch):
     if tiny_sample:  # so that most of the text comes after the sample
         monkeypatch.setattr(fitting, "FIT_BYTES", 500)
-        made = EncodeSettings.__init__
-        defaults = tuple(300 if value == BATCH_BYTES else value for value in made.__defaults__)
-        monkeypatch.setattr(made, "__defaults__", defaults)
+        monkeypatch.setattr(text_chunks, "BATCH_BYTES", 300)
     data = SAMPLE.read_bytes()
     monkeypatch.setattr(sys, "stdin", None)
     result = run(

@@ -39,12 +39,12 @@ def test_called_measured_shown_and_compared(tok):
 def test_which_numbers_were_taken(numbers):
     tok = Tokenizer.from_pretrained(numbers=numbers)
     texts = ["5 -1234 and 5", "1e400", "-7.5"]
-    found, scanned = tok.finder.find(TextRows.of(texts)), numtok.scan(texts)
-    assert len(found.selected) == len(scanned) == 5
-    expected = scanned.select(found.selected)
+    found, scanned = tok.selector.select(TextRows.of(texts)), numtok.scan(texts)
+    assert len(found.is_selected) == len(scanned) == 5
+    expected = scanned.select(found.is_selected)
     assert found.numbers.stop.tolist() == expected.stop.tolist()
     assert found.numbers.document.tolist() == expected.document.tolist()
-    assert np.count_nonzero(~found.selected) == sum(found.report.left_as_text.values())
+    assert np.count_nonzero(~found.is_selected) == sum(found.report.left_as_text.values())
 
 
 def test_equal_numbers_of_which_only_one_is_taken():

@@ -59,7 +59,7 @@ def tokenizer(kind, grammar, representation):
 @example("gpt2", 0, XVal(), "1e40 5", False)
 @example("t5", 3, FoNE(4, 1), "(1,234.5) -5 +7.e1 \u22125 -1.25 １２ <extra_id_0> -5", True)
 def test_found_as_in_many_texts(kind, grammar, representation, text, special):
-    finder = tokenizer(kind, grammar, representation).finder
+    finder = tokenizer(kind, grammar, representation).selector
     if (found := in_short_text(finder, text, special)) is None:
         return
     numbers = finder.numbers(TextRows.of([text]), parse_special=special)
@@ -86,8 +86,8 @@ def spelling(representation, grammar):
 @example(6, 0, "1234567 1e-29 1e27 1e26 " + "9" * 28)
 def test_one_number_is_spelled_as_in_many_texts(representation, grammar, text):
     ours = spelling(representation, grammar)
-    found = in_short_text(ours.finder, text, False) or []
-    numbers = ours.finder.numbers(TextRows.of([text]))
+    found = in_short_text(ours.selector, text, False) or []
+    numbers = ours.selector.numbers(TextRows.of([text]))
     slots = ours.encode_numbers(numbers).slots
     many = {
         stop: slots.plain[slots.offsets[k] : slots.offsets[k + 1]].tolist()
@@ -112,7 +112,7 @@ def in_short_text(finder, text, special):
 
 
 def test_most_texts_can_be_told():
-    finder = tokenizer("t5", 0, XVal(overflow="clip")).finder
+    finder = tokenizer("t5", 0, XVal(overflow="clip")).selector
     for text in ("-1.5e3 kg", "-3.5 °C at 12:30", "<extra_id_0> 5", "２ ½ 3"):
         found = in_short_text(finder, text, True)
         assert found and all(sure for _, _, sure in found)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numtok import Tokenizer
 from numtok.errors import InputError, RepresentationError
 from numtok.representations import P10, FloatBits, FoNE, PlaceValue, Subword, XVal
-from numtok.tokenizer import encode, schema
+from numtok.tokenizer import encoder, schema
 
 REPRESENTATIONS = {
     "two": [XVal(), FloatBits()],
@@ -27,7 +27,7 @@ REPRESENTATIONS = {
 
 @pytest.fixture(autouse=True)
 def every_part_is_worth_while(monkeypatch):
-    monkeypatch.setattr(encode, "LEAST", 8)
+    monkeypatch.setattr(encoder, "LEAST", 8)
     yield
 
 
@@ -71,7 +71,7 @@ def test_the_rows_are_encoded_in_parts():
         return tok.encode_with_report(part)
 
     texts = ["a 5 and 6 of 7"] * 40
-    batch, _ = encode.encode_parts(of_part, encode.TextRows.of(texts), 4)
+    batch, _ = encoder.encode_parts(of_part, encoder.TextRows.of(texts), 4)
     assert sizes == [10] * 4
     assert batch.equals(tok.encode_batch(texts))
 
@@ -98,10 +98,10 @@ def test_threads_are_counted(wrong):
 
 
 def _cores_of_worker(_):
-    return encode.cores()
+    return encoder.cores()
 
 
 def test_none_is_the_cores_but_one_in_a_worker():
-    assert encode.checked(None) == encode.cores() >= 1
+    assert encoder.checked(None) == encoder.cores() >= 1
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.map(_cores_of_worker, [0]) == [1]

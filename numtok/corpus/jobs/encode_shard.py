@@ -50,9 +50,10 @@ def encode_shard(
     name, sources = plan.file(shard), [part.source for part in shard.parts]
     folder.make_way(name)
     run = Run(sources, folder.file(name), progress)
-    settings = plan.settings(workers=threads, overwrite=True, on_error=task.on_error)
+    options = plan.encode_options(workers=threads, overwrite=True, on_error=task.on_error)
+    reader = Reader(sources, options, plan.documents())
     schema = ShardSchema(plan.kept_fields, plan.metadata)
-    summary, reader = encode_sources(run, task.tokenizer, settings, shard_schema=schema)
+    summary = encode_sources(run, task.tokenizer, options, reader, shard_schema=schema)
     shard.check_inputs()  # what was read is what was planned
     receipt = Receipt(
         shard=shard.number,

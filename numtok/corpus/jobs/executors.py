@@ -255,7 +255,7 @@ def _not_started(address: str, error: Exception) -> JobError:
     """Return the error for a node of Ray that does not come up."""
     return JobError(
         f"Ray did not start for {address!r} ({_reason(error)}); run the same command again once the"
-        " machine has memory and processor time to spare, or leave out ray=..."
+        " machine has memory and processor time to spare, or leave out ray=... (--ray)"
     )
 
 
@@ -281,7 +281,7 @@ def _connected(address: str) -> Iterator[Any]:
             raise _not_started(address, error) from error
         raise JobError(
             f"there is no Ray cluster at {address!r} ({_reason(error)}); start one with `ray start"
-            " --head`, or take ray='local'"
+            " --head`, or take ray='local' (--ray local)"
         ) from error
     except Exception as error:  # of no narrower kind, for a node that does not start in time
         raise _not_started(address, error) from error

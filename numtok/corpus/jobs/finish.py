@@ -72,8 +72,8 @@ def _check(folder: Folder, plan: Plan, receipts: Sequence[Receipt]) -> None:
             folder.remove(plan.shards[receipt.shard].receipt)
         folder.remove(MANIFEST)
         raise JobError(
-            "is damaged: it does not have the SHA-256 of its receipt."
-            f" {len(wrong)} of {len(receipts)} shards are to be made again, which the same job does",
+            f"is damaged: it does not have the SHA-256 of its receipt. {len(wrong)} of"
+            f" {len(receipts)} shards are to be made again, which the same job does",
             folder.file(wrong[0].file),
         )
 
@@ -163,7 +163,7 @@ def summarize(folder: Folder, plan: Plan, receipts: Sequence[Receipt]) -> Summar
     summary.output = str(folder)
     summary.output_bytes = sum(receipt.bytes for receipt in receipts)
     summary.shards, summary.shards_done = len(plan.shards), len(receipts)
-    summary.representations = tuple(plan.numbers()[0])
+    summary.representations = tuple(plan.numbers())
     if plan.fit is not None:
         summary.fit = Fit.from_json(plan.fit)
         summary.representations = tuple(summary.fit.put_into(summary.representations))

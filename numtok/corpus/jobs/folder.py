@@ -189,7 +189,7 @@ def _verified(
     if content.get("format") not in formats:
         raise JobError(
             f"is of another version of numtok (format {content.get('format')}); go on with that"
-            " version, or begin anew with overwrite=True",
+            " version, or begin anew with overwrite=True (--overwrite)",
             path,
         )
     return conform(content, kind, path, JobError)

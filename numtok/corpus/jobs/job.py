@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
+from numtok.corpus.encode_options import EncodeOptions
+from numtok.corpus.fit import ScaleFit
 from numtok.corpus.jobs.encode_shard import Outcome, Task
 from numtok.corpus.jobs.executors import Tick, run_here, run_ray
 from numtok.corpus.jobs.finish import complete, listed, summarize
@@ -15,16 +17,10 @@ from numtok.corpus.jobs.folder import MANIFEST, Folder
 from numtok.corpus.jobs.lock import plan_lock, run_lock
 from numtok.corpus.jobs.plan import Plan, Shard, load_or_make
 from numtok.corpus.jobs.receipt import Receipt, read_receipt, read_receipts
-from numtok.corpus.jobs.request import (
-    Encoder,
-    Request,
-    Sharding,
-    make_request,
-    refuse_inputs_within,
-)
-from numtok.corpus.settings import ShardSettings
+from numtok.corpus.jobs.request import Request, make_request, refuse_inputs_within
 from numtok.corpus.summary import Progress, Summary
 from numtok.errors import JobError
+from numtok.tokenizer.tokenizer import Tokenizer
 
 _COUNTED = ("read", "documents", "tokens", "written")  # of a Progress, over all shards
 
@@ -32,17 +28,19 @@ _COUNTED = ("read", "documents", "tokens", "written")  # of a Progress, over all
 def encode_folder(
     inputs: Sequence[str | Path],
     output: str | Path,
-    encoder: Encoder,
-    settings: ShardSettings,
-    sharding: Sharding,
-    progress: Callable[[Progress], None] | None = None,
+    tokenizer: Tokenizer,
+    options: EncodeOptions,
+    *,
+    fit: ScaleFit | None = None,
+    hash_range: str | None = None,
 ) -> Summary:
     """Encode the shards of a job that are not done. ``workers`` are processes, and threads in these
-    where there are more of them than shards; ``overwrite`` begins anew. JobError for the folder of
+    where there are more of them than shards; ``overwrite`` begins anew; ``hash_range``: the documents
+    of a split. JobError for the folder of
     another job; or, when all others are done, for shards that failed.
     """
-    request = make_request(inputs, encoder, settings, sharding)
-    if sharding.share is not None and settings.overwrite:
+    request = make_request(inputs, tokenizer, options, fit, hash_range)
+    if options.shard is not None and options.overwrite:
         raise JobError(
             "to begin anew would remove what the others have written; remove the folder first, or"
             " begin without a share of the shards"
@@ -50,14 +48,14 @@ def encode_folder(
     folder = Folder(output)
     refuse_inputs_within(request.sources, folder.path)
     folder.make()
-    with run_lock(folder, sharding.share):
+    with run_lock(folder, options.shard):
         with plan_lock(folder):
-            plan, tokenizer = load_or_make(folder, request, settings.overwrite)
+            plan, tokenizer = load_or_make(folder, request, options.overwrite)
             receipts = read_receipts(folder, plan)
             if len(receipts) < len(plan.shards):
                 folder.remove(MANIFEST)
-        task = Task(folder, plan, tokenizer, settings.on_error)
-        run = _Run(task, plan.share(sharding.share), receipts, progress)
+        task = Task(folder, plan, tokenizer, options.on_error)
+        run = _Run(task, plan.share(options.shard), receipts, options.progress)
         failures = _encode_missing(run, request)
         return _finished(run, request, failures)
 
@@ -140,7 +138,7 @@ def _encode_missing(run: _Run, request: Request) -> dict[int, str]:
 def _outcomes(
     task: Task, shards: Sequence[Shard], request: Request, tick: Tick
 ) -> Generator[Outcome, None, None]:
-    workers, ray = request.settings.workers, request.sharding.ray
+    workers, ray = request.options.workers, request.options.ray
     if not shards:
         return
     if ray is not None:
@@ -179,9 +177,9 @@ def _failed(folder: Folder, plan: Plan, failures: dict[int, str], left: int) -> 
     )
     return JobError(
         f"{len(failures)} of {len(plan.shards)} shards failed ({listed(sorted(failures))}), the"
-        f" first with: {failures[min(failures)]}. As to the rest, {others}. Mend the cause, or leave"
-        " out what is bad with on_error='skip', and run the same again: it does what is not"
-        " done",
+        f" first with: {failures[min(failures)]}. As to the rest, {others}. Mend the cause, or"
+        " leave out what is bad with on_error='skip' (--on-error skip), and run the same again: it"
+        " does what is not done",
         str(folder),
         failures,
     )

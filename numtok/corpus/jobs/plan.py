@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from numtok import storage
+from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.fit import FIT_FILES, Fit, sample_files
 from numtok.corpus.jobs.card import remove_card
 from numtok.corpus.jobs.cut import Part, cut, cut_again
@@ -38,7 +39,7 @@ from numtok.corpus.jobs.folder import (
 )
 from numtok.corpus.jobs.request import FILE_SUFFIXES, Request
 from numtok.corpus.read.sources import Source, identify
-from numtok.corpus.settings import ShardSettings
+from numtok.corpus.split import HashRange
 from numtok.corpus.text_chunks import Reader
 from numtok.errors import JobError, MissingInputError, NumtokError, OutputError
 from numtok.numbers.grammar import Grammar
@@ -107,8 +108,10 @@ class Plan:
     def __post_init__(self) -> None:
         """Raise ValueError for options that no call of numtok has."""
         try:
-            self.settings()
+            self.encode_options()
+            self.documents()
             self.numbers()
+            Grammar.from_dict(self.options["grammar"])
             base64.b64decode(self.kept, validate=True)
             FILE_SUFFIXES[self.options["output_format"]]
             self.options["engine"]
@@ -117,17 +120,21 @@ class Plan:
         except (NumtokError, TypeError, LookupError, AttributeError, ValueError) as error:
             raise ValueError(f"holds options that make no sense ({error})") from None
 
-    def settings(self, **others: Any) -> ShardSettings:
-        """Return the options that :class:`ShardSettings` has."""
-        own = {field.name for field in dataclasses.fields(ShardSettings)}
-        return ShardSettings(
-            **{name: value for name, value in self.options.items() if name in own} | others
-        )
+    def encode_options(self, **others: Any) -> EncodeOptions:
+        """Return the options of the shards. The tokenizer, which is saved, has those of numbers."""
+        names = {one.name for one in dataclasses.fields(EncodeOptions)}
+        names -= {"numbers", "grammar", "split_seed"}
+        planned = {name: value for name, value in self.options.items() if name in names}
+        return EncodeOptions(**planned | others)
 
-    def numbers(self) -> tuple[list[Representation], Grammar]:
-        """Return the representations, before they were fitted, and the grammar."""
-        numbers = [from_dict(one) for one in self.options["numbers"]]
-        return numbers, Grammar.from_dict(self.options["grammar"])
+    def documents(self) -> HashRange | None:
+        """Return which documents are encoded; None for all."""
+        bounds = self.options["hash_range"]
+        return None if bounds is None else HashRange.parse(bounds, self.options["split_seed"])
+
+    def numbers(self) -> list[Representation]:
+        """Return the representations, before they were fitted."""
+        return [from_dict(one) for one in self.options["numbers"]]
 
     @property
     def kept_fields(self) -> list[pa.Field]:
@@ -182,12 +189,12 @@ class Plan:
 
     def differences(self, request: Request) -> Iterator[str]:
         """Yield what a call asks for that this plan does not make, for people."""
-        asked = json.loads(json.dumps(request.options))
+        asked = json.loads(json.dumps(request.planned))
         for name in sorted({*self.options, *asked} - {"card", "engine"}):
             old, new = (json.dumps(one.get(name), sort_keys=True) for one in (self.options, asked))
             if old != new:
                 yield f"{name} was {old:.80}, now it is {new:.80}"
-        if request.encoder.tokenizer.fingerprint != self.tokenizer.before_fit:
+        if request.tokenizer.fingerprint != self.tokenizer.before_fit:
             yield "the tokenizer gives other ids"
         for package, found in versions().items():
             if found != self.versions.get(package):
@@ -227,7 +234,7 @@ def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
     if tokenizer.fingerprint != plan.tokenizer.fingerprint:
         raise JobError(
             "is not the tokenizer that the job was planned with; put it back, or begin the job anew"
-            " with overwrite=True",
+            " with overwrite=True (--overwrite)",
             path,
         )
     return tokenizer
@@ -247,7 +254,7 @@ def load_or_make(folder: Folder, request: Request, overwrite: bool) -> tuple[Pla
     if different := list(plan.differences(request)):
         raise JobError(
             f"holds another job: {'; '.join(different)}. Choose another folder, or begin this one"
-            " anew with overwrite=True",
+            " anew with overwrite=True (--overwrite)",
             str(folder),
         )
     current = _with_current_inputs(plan, request)
@@ -271,23 +278,23 @@ def _make(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
         raise OutputError(
             f"{folder} holds {foreign[0]}, which would be read as a part of the corpus, but there"
             " is no plan of a job; choose another folder, move the file away, or remove shards of"
-            " an earlier job with overwrite=True"
+            " an earlier job with overwrite=True (--overwrite)"
         )
-    sources, options, encoder = request.sources, request.options, request.encoder
+    sources, planned, source = request.sources, request.planned, request.options.tokenizer
     total = sum(source.size or 0 for source in sources)
-    count = options["shards"] or max(1, -(-total // options["shard_size"]))
+    count = planned["shards"] or max(1, -(-total // planned["shard_size"]))
     kept = pa.schema(_kept_fields(request)).serialize().to_pybytes()
     tokenizer, fit = _fitted(request)
-    named = isinstance(encoder.source, str | Path)
-    parts = cut(sources, _tags(sources), count, request.settings.text_unit)
+    named = isinstance(source, str | Path)
+    parts = cut(sources, _tags(sources), count, request.options.text_unit)
     plan = Plan(
         shards=[Shard(number, some) for number, some in enumerate(parts)],
-        options=options,
+        options=planned,
         tokenizer=TokenizerName(
-            source=str(encoder.source) if named else None,
-            given=not named and encoder.source is not None,
+            source=str(source) if named else None,
+            given=not named and source is not None,
             fingerprint=tokenizer.fingerprint,
-            before_fit=encoder.tokenizer.fingerprint,
+            before_fit=request.tokenizer.fingerprint,
         ),
         versions=versions(),
         kept=base64.b64encode(kept).decode(),
@@ -311,12 +318,12 @@ def _with_current_inputs(plan: Plan, request: Request) -> Plan:
     for source, tag in zip(request.sources, _tags(request.sources), strict=True):
         parts = before[source.path]
         changed = (parts[0].size, parts[0].tag) != (source.size, tag)
-        unit = request.settings.text_unit
+        unit = request.options.text_unit
         now[source.path] = iter(cut_again(source, tag, len(parts), unit) if changed else parts)
     shards = [
         Shard(shard.number, [next(now[part.path]) for part in shard.parts]) for shard in plan.shards
     ]
-    options = plan.options | {"card": request.options["card"]}
+    options = plan.options | {"card": request.options.card}
     return dataclasses.replace(plan, shards=shards, options=options)
 
 
@@ -327,7 +334,7 @@ def _tags(sources: Sequence[Source]) -> list[str]:
 
 def _fitted(request: Request) -> tuple[Tokenizer, Fit | None]:
     """Return the tokenizer with its scale, and what that was found on."""
-    tokenizer, fit = request.encoder.tokenizer, request.encoder.fit
+    tokenizer, fit = request.tokenizer, request.fit
     if fit is None:
         return tokenizer, None
     batches = sample_files(request.sources, _reader(request).how)
@@ -339,15 +346,15 @@ def _kept_fields(request: Request) -> list[pa.Field]:
     """Return the types of the kept columns, by the first input that can be read; a column that is not
     there is an error now, not one in every shard.
     """
-    pieces, kept = _reader(request).with_kept_columns(request.settings.keep_columns)
+    pieces, kept = _reader(request).with_kept_columns(request.options.keep_columns)
     next((piece for piece in pieces if len(piece.batch.texts)), None)
     return kept
 
 
 def _reader(request: Request) -> Reader:
     """Return what reads a sample; the shard that has a row that cannot be read says why."""
-    how = dataclasses.replace(request.settings, on_error="skip")
-    return Reader(request.sources[:FIT_FILES], how)
+    options = dataclasses.replace(request.options, on_error="skip")
+    return Reader(request.sources[:FIT_FILES], options, request.documents)
 
 
 def check_tiling(plan: Plan) -> None:

@@ -7,16 +7,17 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from numtok import storage
 from numtok.corpus.encode import refuse_own_names, rows_for
+from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.fit import ScaleFit
 from numtok.corpus.read.documents import check_formats
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
-from numtok.corpus.settings import EncodeSettings, ShardSettings
 from numtok.corpus.split import HashRange
+from numtok.corpus.summary import SHARD_BATCH_BYTES
 from numtok.corpus.write.encoded import check_options
 from numtok.corpus.write.sinks import FORMATS
 from numtok.errors import InputError, OutputError
@@ -24,73 +25,45 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 SHARD_SIZE = 256 << 20
 FILE_SUFFIXES = {"parquet": ".parquet", "arrow": ".arrow"}
-# how it is done, not what
-_NOT_PLANNED = ("workers", "overwrite", "on_error")
-
-
-class Sharding(NamedTuple):
-    """Options that say how a corpus is cut into shards, and which of them this run encodes."""
-
-    shards: int | None = None  # how many there should be
-    shard_size: int | None = None  # or how many bytes of input in each
-    share: tuple[int, int] | None = None  # (i, n): every n-th from the i-th on, counted from 1
-    ray: str | None = None  # the address of the Ray cluster that does them
-    card: bool = False  # whether the folder gets a README.md
-
-    def check(self) -> None:
-        """Raise InputError if it makes no sense."""
-        for name in ("shards", "shard_size"):
-            value = getattr(self, name)
-            if value is not None and (type(value) is not int or not 0 < value < 1 << 62):
-                raise InputError(f"{name}={value!r} must be a whole number from 1 on")
-        if self.shards is not None and self.shard_size is not None:
-            raise InputError(
-                "shards and shard_size both say how large a shard is; leave out one of them"
-            )
-        if self.share is not None and not 1 <= self.share[0] <= self.share[1]:
-            i, n = self.share
-            raise InputError(f"shard={i}/{n} must be one of 1/{n} to {n}/{n}")
-
-    def for_split(self, documents: HashRange) -> Sharding:
-        """Return the sharding of one split: no card, and files of about the same size."""
-        share = float(documents.high - documents.low)
-        if self.shards is not None:
-            return self._replace(card=False, shards=max(1, round(self.shards * share)))
-        size = min(int((self.shard_size or SHARD_SIZE) / share), (1 << 62) - 1)
-        return self._replace(card=False, shard_size=size)
-
-
-class Encoder(NamedTuple):
-    """Tokenizer that encodes, with its engine and what is left to fit."""
-
-    tokenizer: Tokenizer  # with the representations that were asked for
-    source: Any = None  # that it was made of: a name, an object, or None for the default one
-    engine: str = "auto"
-    fit: ScaleFit | None = None  # how to find its scale, if it has none
-
-
 ENDS = tuple(suffix for one in FORMATS.values() for suffix in one.suffixes)  # of files
+# how a job is done, not what it writes; or told by others that are planned
+_NOT_PLANNED = (
+    *("workers", "overwrite", "on_error", "progress", "ray", "shard"),
+    *("tokenizer", "overflow", "dense", "scale", "split"),
+)
 
 
-def is_folder(output: str | Path, sharding: Sharding, settings: EncodeSettings) -> bool:
+def options_of_split(options: EncodeOptions, bounds: str) -> EncodeOptions:
+    """Return the options of the folder of one split: no card, and files of about the same size."""
+    documents = HashRange.parse(bounds, options.split_seed)
+    share = float(documents.high - documents.low)
+    if options.shards is not None:
+        shards = max(1, round(options.shards * share))
+        return dataclasses.replace(options, card=False, shards=shards)
+    size = min(int((options.shard_size or SHARD_SIZE) / share), (1 << 62) - 1)
+    return dataclasses.replace(options, card=False, shard_size=size)
+
+
+def is_folder(output: str | Path, options: EncodeOptions) -> bool:
     """Whether the output is a folder of shards: its name ends in a slash, it is there, or the
     options say so; OutputError if they do, but it is named like a file. Workers say so of a name
     without a suffix.
     """
-    name, asked = os.fspath(output), sharding != Sharding()
+    name = os.fspath(output)
     named_like_one = name.lower().endswith(ENDS)
     if name.endswith(("/", os.sep)):
         return True
     if not (storage.is_url(name) and named_like_one) and storage.is_folder(name):
         return True
     like_a_file = name == "-" or named_like_one or storage.is_file(name)
-    if asked and like_a_file:
+    if options.asks_for_shards and like_a_file:
         raise OutputError(
             f"{name} is a file, or named like one, but the options for shards are for a"
             " folder; name one, as in out/"
         )
-    by_workers = settings.workers is not None and settings.output_format is None
-    return asked or (by_workers and not like_a_file and not os.path.splitext(name)[1])
+    by_workers = options.workers is not None and options.output_format is None
+    no_suffix = not os.path.splitext(name)[1]
+    return options.asks_for_shards or (by_workers and not like_a_file and no_suffix)
 
 
 @dataclass(frozen=True)
@@ -98,47 +71,59 @@ class Request:
     """Request for a job: what encodes which inputs, in the order of their paths, into which shards."""
 
     sources: Sequence[Source]
-    encoder: Encoder
-    settings: ShardSettings
-    sharding: Sharding
+    tokenizer: Tokenizer  # with the representations that were asked for
+    options: EncodeOptions
+    fit: ScaleFit | None = None  # how to find the scale, if there is none
+    hash_range: str | None = None  # of the documents of a split; None for all documents
 
     @property
-    def options(self) -> dict[str, Any]:
+    def planned(self) -> dict[str, Any]:
         """Return all that changes the output, JSON-ready, by the names of encode_files."""
-        given = dataclasses.asdict(self.settings)
-        tokenizer, fit = self.encoder.tokenizer, self.encoder.fit
-        if self.settings.delimiter is None:  # as in the plans of versions without that option
-            del given["delimiter"]
-        return {name: value for name, value in given.items() if name not in _NOT_PLANNED} | {
-            "keep_columns": list(self.settings.keep_columns),
-            "output_format": self.settings.output_format or "parquet",
+        options, tokenizer, fit = self.options, self.tokenizer, self.fit
+        planned = {one.name: getattr(options, one.name) for one in dataclasses.fields(options)}
+        for name in _NOT_PLANNED:
+            del planned[name]
+        if options.delimiter is None:  # as in the plans of versions without that option
+            del planned["delimiter"]
+        return planned | {
+            "keep_columns": list(options.keep_columns),
+            "output_format": options.output_format or "parquet",
+            "hash_range": self.hash_range,
             "numbers": [representation.to_dict() for representation in tokenizer.representations],
             "grammar": tokenizer.grammar.to_dict(),
             "leading_space": tokenizer.leading_space,
-            "engine": self.encoder.engine,
             "fit": fit is not None,
             "fit_quantile": fit and fit.quantile,
             "clip": fit and fit.clip,
-            "card": self.sharding.card,
-            "shards": self.sharding.shards,
-            "shard_size": None if self.sharding.shards else self.sharding.shard_size or SHARD_SIZE,
+            "shard_size": None if options.shards else options.shard_size or SHARD_SIZE,
         }
+
+    @property
+    def documents(self) -> HashRange | None:
+        """The documents that are encoded; None for all."""
+        bounds = self.hash_range
+        return None if bounds is None else HashRange.parse(bounds, self.options.split_seed)
 
 
 def make_request(
-    inputs: Sequence[str | Path], encoder: Encoder, settings: ShardSettings, sharding: Sharding
+    inputs: Sequence[str | Path],
+    tokenizer: Tokenizer,
+    options: EncodeOptions,
+    fit: ScaleFit | None = None,
+    hash_range: str | None = None,
 ) -> Request:
     """Return the request, checked as far as that goes without reading the inputs."""
-    sharding.check()
-    kind = settings.output_format or "parquet"
+    batch_bytes = options.batch_bytes or SHARD_BATCH_BYTES
+    options = dataclasses.replace(options, batch_bytes=batch_bytes)
+    kind = options.output_format or "parquet"
     if kind not in FILE_SUFFIXES:
         raise OutputError(f"unknown output format {kind!r}; choose {' or '.join(FILE_SUFFIXES)}")
-    check_options(f"shard{FILE_SUFFIXES[kind]}", kind, settings.compression)
-    refuse_own_names(settings.keep_columns, encoder.tokenizer)
-    schema = encoder.tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens)
-    rows_for(settings, schema, encoder.tokenizer)
-    sources = sorted(find_inputs(inputs, settings.input_format), key=lambda source: source.path)
-    check_formats(sources, settings.text_unit, settings.delimiter)
+    check_options(f"shard{FILE_SUFFIXES[kind]}", kind, options.compression)
+    refuse_own_names(options.keep_columns, tokenizer)
+    schema = tokenizer.batch_schema(options.keep_text, options.add_special_tokens)
+    rows_for(options, schema, tokenizer)
+    sources = sorted(find_inputs(inputs, options.input_format), key=lambda source: source.path)
+    check_formats(sources, options.text_unit, options.delimiter)
     for source in sources:
         if source.path == "-" or source.size is None:
             message = (
@@ -146,7 +131,7 @@ def make_request(
                 " or write one file instead of a folder"
             )
             raise InputError(message, source.name)
-    return Request(sources, encoder, settings, sharding)
+    return Request(sources, tokenizer, options, fit, hash_range)
 
 
 def refuse_inputs_within(sources: Sequence[Source], folder: str) -> None:

@@ -13,18 +13,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok.arrays import memory
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Cells, Template
 from numtok.errors import InputError, MissingInputError
 from numtok.tokenizer.metadata import MOST_TOKENS
-from numtok.tokenizer.schema import flat, list_array, valid_rows
+from numtok.tokenizer.schema import valid_rows
 
 TEXT_COLUMNS = ("text", "content", "document", "body")
 # Bytes; what is read whole has a limit, or a small compressed file could fill the memory. Arrow
 # writes a row of Parquet into one page, which holds 2 GiB: a token of four bytes for each byte of
 # such a document, or a number of eight for every second one.
 LONGEST_ROW = 1 << 29
-SKIP_HINT = "or drop such rows with on_error='skip'"
+SKIP_HINT = "or drop such rows with on_error='skip' (--on-error skip)"
 
 
 class SkippedRow(NamedTuple):
@@ -106,9 +107,9 @@ def joined(batches: Sequence[TextBatch]) -> TextBatch:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Options of reading, explained in :class:`numtok.corpus.settings.EncodeOptions`. A row without
-    the text column, or with null in it, is a null document; ``"skip"`` also leaves out what lies
-    after damage. Without ``kept_types`` a JSON column has the type that its first rows suggest,
+    """Options of reading, explained in :class:`numtok.corpus.encode_options.EncodeOptions`. A row
+    without the text column, or with null in it, is a null document; ``"skip"`` also leaves out what
+    lies after damage. Without ``kept_types`` a JSON column has the type that its first rows suggest,
     which may differ from file to file.
     """
 
@@ -162,7 +163,7 @@ def pick_text_column(
     for name in (*([text_column] if text_column is not None else []), *keep_columns):
         if name not in columns:
             way_out = (
-                "choose one with text_column=NAME"
+                "choose one with text_column=NAME (--text-column NAME)"
                 if name == text_column
                 else "correct the list of columns to keep"
             )
@@ -183,7 +184,7 @@ def pick_text_column(
         return strings[0]
     raise MissingInputError(
         f"cannot tell which column holds the text; the columns are {listing}: choose one with"
-        " text_column=NAME, or join some by template=...",
+        " text_column=NAME (--text-column NAME), or join some by template=... (--template)",
         source.name,
     )
 
@@ -215,7 +216,7 @@ def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
     if not (is_bytes(column.type) or pa.types.is_null(column.type)):
         raise InputError(
             f"text column {name!r} is of type {column.type}, not string; choose another with"
-            " text_column=NAME",
+            " text_column=NAME (--text-column NAME)",
             source.name,
         )
     check_column(column, name, source.name)
@@ -223,7 +224,8 @@ def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
         texts = column.cast(pa.large_string())
     except pa.ArrowInvalid as error:
         raise InputError(
-            f"column {name!r} is not UTF-8 text: {error}; choose another with text_column=NAME",
+            f"column {name!r} is not UTF-8 text: {error}; choose another with text_column=NAME"
+            " (--text-column NAME)",
             source.name,
         ) from None
     if texts.nbytes > LONGEST_ROW and _value_lengths(texts).max(initial=0) > LONGEST_ROW:
@@ -338,8 +340,8 @@ def _plain(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return a slice without its dictionary. A cast would decode all lists of which these are some."""
     if not is_list(kind):
         return column.cast(kind)
-    values, offsets = flat(column)
-    return list_array(values.cast(kind.value_type), offsets, kind, valid_rows(column))
+    values, offsets = memory.flat(column)
+    return memory.list_array(values.cast(kind.value_type), offsets, kind, valid_rows(column))
 
 
 def _decoded_type(kind: pa.DataType) -> pa.DataType | None:

@@ -29,6 +29,7 @@ from numtok.corpus.read.batches import (
 from numtok.corpus.read.lines import BOM, refuse_utf16
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.errors import InputError
+from numtok.options import shown_option
 
 _LARGEST_HEADER = 1 << 20
 # Bytes; less than other formats take, as Arrow's parser holds a row of this size several times.
@@ -210,11 +211,15 @@ def _advice(names: Sequence[str], first: _Block, table: _Table, delimiter: str) 
     listing = ", ".join(map(repr, names))
     text = first.data.decode("utf-8", "replace")
     comma = _DECIMAL_COMMA.search(text) if table.delimiter == "," else None
-    also = f" and, if {comma[0]} has a decimal comma, grammar='european'" if comma else ""
+    also = (
+        f" and, if {comma[0]} has a decimal comma, grammar='european' (--grammar european)"
+        if comma
+        else ""
+    )
     return (
         f"{table.delimiter!r} is taken for what stands between columns, but every row has"
-        f" {len(names)} columns ({listing:.300}) with {delimiter!r} between them; read the file with"
-        f" delimiter={delimiter!r}{also}"
+        f" {len(names)} columns ({listing:.300}) with {delimiter!r} between them; read the file"
+        f" with {shown_option('delimiter', delimiter)}{also}"
     )
 
 
@@ -243,8 +248,8 @@ def _rows(
         more = row.actual_columns > row.expected_columns
         such = f" (perhaps a decimal comma, as in {comma[0]})" if comma and more else ""
         mend = (
-            f"mend that row: fields with the delimiter{such} or a line break in them must be quoted,"
-            f" {SKIP_HINT}"
+            f"mend that row: fields with the delimiter{such} or a line break in them must be"
+            f" quoted, {SKIP_HINT}"
         )
         ragged[row.number - 1] = (
             f"cannot be read as {table.source.format}: Expected {row.expected_columns} columns, got"

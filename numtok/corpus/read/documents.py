@@ -19,6 +19,7 @@ from numtok.corpus.read.template import ROW, Cells, Template, as_texts
 from numtok.errors import InputError, MissingInputError, NumtokError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.scan import scan
+from numtok.options import shown_option
 
 _CHUNK = 1 << 20
 _BLANK = b" \t\r"
@@ -31,10 +32,13 @@ def check_formats(sources: Sequence[Source], text_unit: str, delimiter: str | No
     """Refuse ``text_unit="file"`` without a text file, and ``delimiter`` without CSV or TSV."""
     if delimiter is not None and not any(one.format in ("csv", "tsv") for one in sources):
         raise InputError(
-            f"delimiter={delimiter!r} is for CSV and TSV files, and there is none; leave it out"
+            f"{shown_option('delimiter', delimiter)} is for CSV and TSV files, and there is none;"
+            " leave it out"
         )
     if text_unit == "file" and not any(source.format == "txt" for source in sources):
-        raise InputError("text_unit='file' is for .txt files, and there is none; leave it out")
+        raise InputError(
+            "text_unit='file' (--text-unit file) is for .txt files, and there is none; leave it out"
+        )
 
 
 def read_batches(source: Source, options: ReadOptions = _DEFAULTS) -> Iterator[TextBatch]:

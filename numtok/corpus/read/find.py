@@ -119,7 +119,7 @@ def _folder(folder: str, asked: str | None) -> list[Source]:
         wanted = asked or "/".join(f".{suffix}" for suffix in SUFFIXES)
         raise InputError(
             f"the folder holds no file of a known kind ({wanted}, plain or compressed); name files"
-            " and input_format=...",
+            " and input_format=... (--format)",
             folder,
         )
     ordered = sorted([*data, *shards], key=lambda file: file.split("/"))
@@ -162,7 +162,7 @@ def _file(path: str, asked: str | None, size: int | None) -> Source:
         if asked is None and is_named_pipe(path):
             raise InputError(
                 "is a named pipe, which waits until something writes to it; say what it holds with"
-                " input_format=... if that is meant",
+                " input_format=... (--format) if that is meant",
                 path,
             )
         # A pipe or device (`<(command)`) has a size of 0 that means nothing.
@@ -171,7 +171,7 @@ def _file(path: str, asked: str | None, size: int | None) -> Source:
     if asked is None and known is None:
         raise InputError(
             f"unknown kind of file; rename it to one of .{', .'.join(SUFFIXES)}, or tell with"
-            " input_format=...",
+            " input_format=... (--format)",
             path,
         )
     return Source(path, asked or known or "jsonl", compression, size)

@@ -60,7 +60,7 @@ class Columns:
         if not isinstance(value, dict):
             raise BadRow(
                 f"the row is {KINDS.get(type(value), 'a number')}, not an object; if the file is"
-                " one array of objects, tell with input_format='json'"
+                " one array of objects, tell with input_format='json' (--format json)"
             )
         if self.template is None:
             text = value.get(self.text)
@@ -102,7 +102,7 @@ def _check_text(text: Any, name: str) -> None:
     if not isinstance(text, str):
         raise BadRow(
             f"text column {name!r} holds {KINDS.get(type(text), 'a number')}, not a string; choose"
-            " another with text_column=NAME"
+            " another with text_column=NAME (--text-column NAME)"
         )
     try:
         text.encode()

@@ -152,7 +152,8 @@ def read_text(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     """
     if options.keep_columns or options.text_column is not None or options.template is not None:
         raise InputError(
-            "a text file has no columns; leave out text_column=..., template=... and those to keep",
+            "a text file has no columns; leave out text_column=... (--text-column), template=..."
+            " (--template) and those to keep",
             source.name,
         )
     with ByteStream(source) as stream:

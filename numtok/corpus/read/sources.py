@@ -67,7 +67,7 @@ def named_errors(source: Source) -> Iterator[None]:
         kind = f"{source.compression}-compressed " if source.compression else ""
         message = (
             f"cannot be read as {kind}{source.format}: {reason}; if it was cut short or damaged,"
-            " fetch it again; if it is of another kind, name that by input_format=..."
+            " fetch it again; if it is of another kind, name that by input_format=... (--format)"
         )
         raise InputError(message, source.name) from None
 

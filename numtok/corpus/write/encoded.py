@@ -149,7 +149,7 @@ def open_writer(
 ) -> Iterator[BatchWriter]:
     """Give a context in which to ``write`` record batches; the file appears under its name when the
     context ends well, and after any exception nothing is left of it. The options are those of
-    :class:`numtok.corpus.settings.EncodeOptions`; ``texts``: the first column is all that has to be
+    :class:`numtok.corpus.encode_options.EncodeOptions`; ``texts``: the first column is all that has to be
     written; ``durable``: a complete file outlasts a power cut. OutputError if the file exists, the
     options make no sense, or the disk refuses.
     """
@@ -199,7 +199,7 @@ def check_options(
     if kind == "arrow" and stream and sys.stdout.isatty():
         raise OutputError(
             "an Arrow stream is not for a terminal; pipe it into a program, or write"
-            " output_format='jsonl'"
+            " output_format='jsonl' (--output-format jsonl)"
         )
     known = able[kind]
     codec = compression or "none"

@@ -59,7 +59,7 @@ class Streams:
             if sizes.max(initial=0) > np.iinfo(np.int32).max:
                 raise OutputError(
                     f"{self.files[name]}.bin: a sequence has {sizes.max():,} values, more than the"
-                    " format can tell; export shorter rows, encoded with pack=..."
+                    " format can tell; export shorter rows, encoded with pack=... (--pack)"
                 )
             self._sizes[name].append(sizes.astype(np.int32))
             self._put(f"{self.files[name]}.bin", values, self._dtypes[name].newbyteorder("<"))

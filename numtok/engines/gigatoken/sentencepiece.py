@@ -84,8 +84,8 @@ class SentencePieceEngine:
         at = np.flatnonzero(ids == self._id)
         if len(at) != count:
             raise NumtokError(
-                "gigatoken did not keep numbers apart from the text; use engine='tokenizers' and"
-                " please report this tokenizer"
+                "gigatoken did not keep numbers apart from the text; use engine='tokenizers'"
+                " (--engine tokenizers) and please report this tokenizer"
             )
         between = ids[at[0] :] if count else ids
         between = between[between != self._id]

@@ -11,7 +11,7 @@ Where a digit would not do, the document ends, and another one begins: before a 
 category N, which would be one run with the digit; and after a space, where that and the space
 before the digit would be an added token.
 
-Words with *unsafe* characters (:mod:`numtok.engines.gigatoken.unsafe_characters`) are left out of
+Words with *unsafe* characters (:mod:`numtok.engines.gigatoken.byte_level`) are left out of
 the text, from the space before to the space after, and their ids are inserted.
 
 In: rows of text, the slots of numbers, unsafe positions. Out: ``Written``; then ``Encoded``.
@@ -31,7 +31,7 @@ from numtok.arrays.kernels import inlined_kernel, inner_kernel, kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.arrays.utf8 import class_at, class_before
-from numtok.engines.chunks import SPACE, Tokens, copy_tokens, empty_encoded, put_number
+from numtok.engines.chunks import SPACE, Tokens, copy_tokens, put_number
 from numtok.engines.engine import Encoded, Ints, Slots
 from numtok.errors import NumtokError
 
@@ -127,12 +127,12 @@ class Sources(NamedTuple):
 def put_in(written: Written, sources: Sources) -> Encoded:
     """Return the ids of whole rows; NumtokError if a token reaches over the edge of a number."""
     most = sum(map(len, (sources.tokens.ids, sources.words.ids, sources.slots.plain)))
-    out = empty_encoded(most + 1, len(written.rows), written.spaced)
+    out = Encoded.empty(most + 1, len(written.rows), written.spaced)
     filled = _put_in(written.events, written.rows, sources, out)
     if filled < 0:
         raise NumtokError(
-            "gigatoken did not keep numbers apart from the text; use engine='tokenizers' and please"
-            " report this tokenizer"
+            "gigatoken did not keep numbers apart from the text; use engine='tokenizers' (--engine"
+            " tokenizers) and please report this tokenizer"
         )
     return out._replace(ids=out.ids[:filled])
 

@@ -1,0 +1,315 @@
+"""Encode texts into a record batch with one row per document (``FORMAT.md``):
+:meth:`Encoder.encode_rows` is the whole way, each line one step of it. The inverse is
+:mod:`numtok.tokenizer.decode`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import multiprocessing
+import os
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.arrays import memory
+from numtok.arrays.kernels import kernel
+from numtok.arrays.text_rows import TextRows
+from numtok.engines.choose import make_engine
+from numtok.engines.engine import Encoded, Engine, NumtokTokens
+from numtok.engines.tokenizers_engine import TokenizersEngine
+from numtok.errors import InputError, NumtokError
+from numtok.numbers.numbers import Numbers
+from numtok.representations import Representation
+from numtok.tokenizer import schema
+from numtok.tokenizer.number_selection import EncodeReport, NumberSelector
+from numtok.tokenizer.vocabulary import NumberTokensInText, NumberVocabulary, symbol_stream
+
+Columns = dict[str, Any]
+Reported: TypeAlias = tuple[pa.RecordBatch, EncodeReport]
+LEAST = 1 << 16  # bytes of text in a part; for less, a thread is not worth while
+_process = os.getpid()
+
+
+class Encoder:
+    """Encode texts with their numbers: all of :meth:`numtok.Tokenizer.encode_batch`."""
+
+    def __init__(
+        self,
+        representations: Sequence[Representation],
+        selector: NumberSelector,
+        vocabulary: NumberVocabulary,
+        engines: TextEngines,
+        describe: Callable[[], dict[str, Any]],  # the schema's metadata about the tokenizer
+        decode: Callable[[pa.RecordBatch], pa.Array],
+    ) -> None:
+        self._representations, self._selector = representations, selector
+        self._vocabulary, self._engines = vocabulary, engines
+        self._describe, self._decode = describe, decode
+        self._schemas: dict[tuple[bool, bool, bool], pa.Schema] = {}
+        columns = schema.columns_of(representations, keep_text=False).values()
+        self.per_token = tuple(column.name for column in columns if column.per == "token")
+
+    def encode(
+        self,
+        rows: TextRows,
+        threads: int | None = 1,
+        keep_text: bool = False,
+        add_special_tokens: bool = False,
+        parse_special: bool = False,
+    ) -> Reported:
+        """Return the batch of the rows, made by several threads, and what became of their numbers."""
+        options = keep_text, add_special_tokens, parse_special
+        return encode_parts(lambda part: self.encode_rows(part, *options), rows, checked(threads))
+
+    def encode_rows(
+        self,
+        rows: TextRows,
+        keep_text: bool = False,
+        add_special_tokens: bool = False,
+        parse_special: bool = False,
+    ) -> Reported:
+        """Return the batch of the rows, made by this thread, and what became of their numbers."""
+        numbers, report, _ = self._selector.select(rows, parse_special)
+        in_text = self._vocabulary.encode(numbers, self._representations)
+        encoded, columns = self._encode_text(numbers, in_text, parse_special)
+        if add_special_tokens:
+            encoded, columns = self._add_special_tokens(numbers, encoded, columns)
+        report.tokens = len(encoded.ids)
+        return self._build_batch(numbers, encoded, columns, keep_text, add_special_tokens), report
+
+    def _encode_text(
+        self, numbers: Numbers, in_text: NumberTokensInText, parse_special: bool
+    ) -> tuple[Encoded, Columns]:
+        """Return the ids of the rows with the numbers in them, and all columns of the
+        representations.
+        """
+        engine, first = self._engines.between(parse_special), self._representations[0]
+        encoded = engine.encode(numbers.rows, in_text.slots)
+        if first.stays_text:
+            return encoded._replace(positions=engine.first_tokens(encoded, numbers)), {}
+        stream = symbol_stream(first, in_text.spelled, encoded.positions, len(encoded.ids))
+        return encoded, in_text.columns | ({} if stream is None else {stream[0]: stream[1]})
+
+    def _add_special_tokens(
+        self, numbers: Numbers, encoded: Encoded, columns: Columns
+    ) -> tuple[Encoded, Columns]:
+        """Return both with the special tokens of the source before and after each valid document;
+        columns with one value per token have 0 there.
+        """
+        prefix, suffix = self._engines.frame
+        shift = memory.offsets_of(numbers.rows.valid * (len(prefix) + len(suffix)))
+        offsets = encoded.offsets + shift
+        ids = np.empty(offsets[-1], np.int32)
+        moved = np.repeat(shift[:-1] + len(prefix), np.diff(encoded.offsets))
+        positions_of_ids = np.arange(len(encoded.ids)) + moved
+        ids[positions_of_ids] = encoded.ids
+        for row in np.flatnonzero(numbers.rows.valid):
+            ids[offsets[row] : offsets[row] + len(prefix)] = prefix
+            ids[offsets[row + 1] - len(suffix) : offsets[row + 1]] = suffix
+        widened = dict(columns)
+        for name in set(self.per_token) & set(columns):
+            widened[name] = np.zeros(len(ids), columns[name].dtype)
+            widened[name][positions_of_ids] = columns[name]
+        positions = encoded.positions + shift[numbers.document] + len(prefix)
+        return encoded._replace(ids=ids, offsets=offsets, positions=positions), widened
+
+    def _build_batch(
+        self,
+        numbers: Numbers,
+        encoded: Encoded,
+        columns: Columns,
+        keep_text: bool,
+        add_special_tokens: bool,
+    ) -> pa.RecordBatch:
+        """Return the record batch, with the texts that ids and numbers do not give back, because
+        the source tokenizer normalises, if ``keep_text``.
+        """
+        rows = numbers.rows
+        largest = max(len(encoded.ids), rows.nbytes if keep_text else 0)
+        described = self.schema(keep_text, add_special_tokens, largest > schema.LIST_LIMIT)
+        index = memory.empty(len(numbers), np.int32)
+        _positions_in_document(encoded.positions, encoded.offsets, numbers.document, index)
+        always = {"input_ids": encoded.ids, "number_index": index}
+        columns = {**always, "number_value": numbers.to_float64(), **columns}
+        if keep_text:
+            columns["number_text"] = numbers.text().cast(pa.string())
+        per_number, arrays = numbers.per_document(), []
+        without_text = described.remove(described.names.index("text")) if keep_text else described
+        for field in without_text:
+            offsets = encoded.offsets if field.name in self.per_token else per_number
+            values = columns[field.name]
+            arrays.append(memory.list_array(values, offsets, field.type, rows.valid))
+        batch = pa.RecordBatch.from_arrays(arrays, schema=without_text)
+        if not keep_text:
+            return batch
+        return with_text(batch, rows.array, self._decode(batch), described.field("text"))
+
+    def schema(
+        self, keep_text: bool = False, add_special_tokens: bool = False, large: bool = False
+    ) -> pa.Schema:
+        """Return the schema of the batches; ``large``: of lists beyond 2**31 values."""
+        options = (keep_text, add_special_tokens, large)
+        if options not in self._schemas:
+            frame = list(self._engines.frame) if add_special_tokens else [[], []]
+            described = {**self._describe(), "frame": frame}
+            made = schema.build_schema(self._representations, keep_text, described, large)
+            self._schemas[options] = made
+        return self._schemas[options]
+
+
+def with_text(
+    batch: pa.RecordBatch, texts: pa.Array, decoded: pa.Array, field: pa.Field
+) -> pa.RecordBatch:
+    """Add the texts that ids and number surfaces do not give back, because the source tokenizer
+    normalises; null for the others.
+    """
+    import pyarrow.compute as pc
+
+    texts = texts.cast(pa.large_string())
+    # null where there is no text, and so is the result
+    same = pc.equal(decoded.cast(pa.large_string()), texts)
+    return batch.append_column(
+        field, pc.if_else(same, pa.nulls(len(texts), pa.large_string()), texts).cast(field.type)
+    )
+
+
+@kernel
+def _positions_in_document(positions, offsets, document, out):  # type: ignore[no-untyped-def]
+    for i in range(positions.size):
+        out[i] = positions[i] - offsets[document[i]]
+
+
+class Encoding:
+    """An encoded text: a record batch of one row.
+
+    ``encoding["number_scaled"]`` is that column as numpy, ``input_ids`` and the like are
+    attributes.
+    """
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        values, _ = memory.flat(schema.column(self.batch, name))
+        if isinstance(values, pa.ExtensionArray):
+            return np.asarray(values.to_numpy_ndarray())
+        return memory.from_arrow(values)
+
+    def __getattr__(self, name: str) -> npt.NDArray[Any]:
+        # copy and pickle ask for such before there is a batch
+        if name.startswith("_") or name == "batch":
+            raise AttributeError(name)
+        if name not in self.batch.schema.names:
+            raise AttributeError(
+                f"Encoding has no {name!r}; its columns are {', '.join(self.batch.schema.names)}"
+            )
+        return self[name]
+
+    def __len__(self) -> int:
+        return len(self["input_ids"])
+
+    def __repr__(self) -> str:
+        return f"Encoding({len(self)} tokens, {len(self['number_index'])} numbers)"
+
+
+class TextEngines:
+    """The engines of a tokenizer: one that reads special tokens in the text as ordinary text, one
+    that parses them, and the complete tokenizer with its number tokens. Each is created on first
+    use.
+    """
+
+    def __init__(
+        self,
+        config: dict[str, Any],
+        tokens: NumtokTokens,
+        choice: str,
+        given_warnings: Collection[str] = (),
+    ) -> None:
+        self._config, self._tokens, self._choice = config, tokens, choice
+        self._given_warnings = set(given_warnings)
+
+    def __reduce__(self) -> Any:  # some engines cannot be pickled
+        return TextEngines, (self._config, self._tokens, self._choice, self._given_warnings)
+
+    def between(self, parse_special: bool) -> Engine:
+        """Return the engine for the text between numbers; it parses special tokens in the text if
+        asked to.
+        """
+        return self._parsing if parse_special else self._plain
+
+    @functools.cached_property
+    def _plain(self) -> Engine:
+        return self._make(parse_special=False)
+
+    @functools.cached_property
+    def _parsing(self) -> Engine:
+        return self._make(parse_special=True)
+
+    def _make(self, parse_special: bool) -> Engine:
+        given = self._config, self._tokens, self._choice, parse_special, self._given_warnings
+        return make_engine(*given)
+
+    @functools.cached_property
+    def whole(self) -> TokenizersEngine:
+        """The complete tokenizer, with all number tokens."""
+        return TokenizersEngine(self._config, dataclasses.replace(self._tokens, reserved=()))
+
+    @functools.cached_property
+    def frame(self) -> tuple[list[int], list[int]]:
+        """Ids of the special tokens before and after a text."""
+        return self.whole.special_prefix_and_suffix()
+
+
+def cores() -> int:
+    """Return the number of processors that this process may use. In a worker of
+    :mod:`multiprocessing` and in a fork it is 1, as the other workers use the rest.
+    """
+    if os.getpid() != _process or multiprocessing.parent_process() is not None:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def checked(threads: Any) -> int:
+    """Return the number of threads; ``None`` stands for as many as there are cores. InputError for
+    anything else but a positive integer.
+    """
+    if threads is None:
+        return cores()
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise InputError(
+            f"threads={threads!r} is not a positive integer; give None for as many as there are"
+            " cores"
+        )
+    return threads
+
+
+@functools.lru_cache(maxsize=1)
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:
+    """Return threads that stay, with the memory they have touched; a fork has none of its parent's."""
+    return ThreadPoolExecutor(threads, f"numtok-encode-{process}")
+
+
+def encode_parts(encode: Callable[[TextRows], Reported], rows: TextRows, threads: int) -> Reported:
+    """Return ``encode(rows)``, computed by several threads. An error names the row among all rows."""
+    parts = min(threads, len(rows), rows.nbytes // LEAST)
+    if parts < 2:
+        return encode(rows)
+    cuts = rows.offsets[0] + np.arange(1, parts) * (rows.nbytes / parts)
+    bounds = sorted({0, *np.searchsorted(rows.offsets, cuts).tolist(), len(rows)})
+    pieces = [rows.part(first, last) for first, last in itertools.pairwise(bounds)]
+    try:
+        encoded = list(_pool(os.getpid(), len(pieces)).map(encode, pieces))
+    except NumtokError:
+        return encode(rows)  # names the place among all of the rows
+    report = sum((one for _, one in encoded[1:]), encoded[0][1])
+    # lists with wider offsets, which only the whole can know
+    if max(report.tokens, rows.nbytes) > schema.LIST_LIMIT:
+        return encode(rows)
+    return pa.concat_batches([batch for batch, _ in encoded]), report
