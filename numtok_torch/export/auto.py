@@ -52,7 +52,7 @@ NOT_READ = ("trust_remote_code", "adapter_kwargs", "_from_auto", "_from_pipeline
 NEW_TOKENS = 20  # as of transformers' generate, where nothing says how many
 
 
-class NumberConfig(PreTrainedConfig):  # type: ignore[misc,unused-ignore]
+class NumberConfig(PreTrainedConfig):  # type: ignore[misc,override,unused-ignore]
     """``config.json`` beside a number model: the backbone's class and config, adapters, embedding,
     head, and how they are trained (:func:`numtok_torch.model.saving.describe`).
     """
@@ -248,23 +248,23 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
         return {"use_cache": True, **rest, **rows, "max_new_tokens": new}
 
 
-class NumberModelForCausalLM(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,unused-ignore]
+class NumberModelForCausalLM(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,override,unused-ignore]
     """Loads what ``AutoModelForCausalLM`` loads, and no other kind of model."""
 
 
-class NumberModelForMaskedLM(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,unused-ignore]
+class NumberModelForMaskedLM(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,override,unused-ignore]
     """Loads what ``AutoModelForMaskedLM`` loads, and no other kind of model."""
 
 
-class NumberModelForSeq2SeqLM(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,unused-ignore]
+class NumberModelForSeq2SeqLM(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,override,unused-ignore]
     """Loads what ``AutoModelForSeq2SeqLM`` loads, and no other kind of model."""
 
 
-class NumberModelForSequenceClassification(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,unused-ignore]
+class NumberModelForSequenceClassification(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,override,unused-ignore]
     """Loads what ``AutoModelForSequenceClassification`` loads, and no other kind of model."""
 
 
-class NumberModelForTokenClassification(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,unused-ignore]
+class NumberModelForTokenClassification(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,override,unused-ignore]
     """Loads what ``AutoModelForTokenClassification`` loads, and no other kind of model."""
 
 
@@ -307,7 +307,7 @@ def values_of(
     return values
 
 
-class NumberTextGeneration(TextGenerationPipeline):  # type: ignore[misc,unused-ignore]
+class NumberTextGeneration(TextGenerationPipeline):  # type: ignore[misc,override,unused-ignore]
     """``pipeline("text-generation", folder, trust_remote_code=True)``: text in, text out, with the
     numbers of both; of a model in memory, with ``pipeline_class=NumberTextGeneration``.
 
