@@ -52,7 +52,7 @@ NOT_READ = ("trust_remote_code", "adapter_kwargs", "_from_auto", "_from_pipeline
 NEW_TOKENS = 20  # as of transformers' generate, where nothing says how many
 
 
-class NumberConfig(PreTrainedConfig):  # type: ignore[misc,override,unused-ignore]
+class NumberConfig(PreTrainedConfig):  # type: ignore[misc,unused-ignore]
     """``config.json`` beside a number model: the backbone's class and config, adapters, embedding,
     head, and how they are trained (:func:`numtok_torch.model.saving.describe`).
     """
@@ -248,23 +248,33 @@ class PreTrainedNumberModel(NumberModel, PreTrainedModel, GenerationMixin):  # t
         return {"use_cache": True, **rest, **rows, "max_new_tokens": new}
 
 
-class NumberModelForCausalLM(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,override,unused-ignore]
+class NumberModelForCausalLM(  # type: ignore[misc,override,unused-ignore]
+    PreTrainedNumberModel, GenerationMixin
+):
     """Loads what ``AutoModelForCausalLM`` loads, and no other kind of model."""
 
 
-class NumberModelForMaskedLM(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,override,unused-ignore]
+class NumberModelForMaskedLM(  # type: ignore[misc,override,unused-ignore]
+    PreTrainedNumberModel, GenerationMixin
+):
     """Loads what ``AutoModelForMaskedLM`` loads, and no other kind of model."""
 
 
-class NumberModelForSeq2SeqLM(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,override,unused-ignore]
+class NumberModelForSeq2SeqLM(  # type: ignore[misc,override,unused-ignore]
+    PreTrainedNumberModel, GenerationMixin
+):
     """Loads what ``AutoModelForSeq2SeqLM`` loads, and no other kind of model."""
 
 
-class NumberModelForSequenceClassification(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,override,unused-ignore]
+class NumberModelForSequenceClassification(  # type: ignore[misc,override,unused-ignore]
+    PreTrainedNumberModel, GenerationMixin
+):
     """Loads what ``AutoModelForSequenceClassification`` loads, and no other kind of model."""
 
 
-class NumberModelForTokenClassification(PreTrainedNumberModel, GenerationMixin):  # type: ignore[misc,override,unused-ignore]
+class NumberModelForTokenClassification(  # type: ignore[misc,override,unused-ignore]
+    PreTrainedNumberModel, GenerationMixin
+):
     """Loads what ``AutoModelForTokenClassification`` loads, and no other kind of model."""
 
 
@@ -307,7 +317,7 @@ def values_of(
     return values
 
 
-class NumberTextGeneration(TextGenerationPipeline):  # type: ignore[misc,override,unused-ignore]
+class NumberTextGeneration(TextGenerationPipeline):  # type: ignore[misc,unused-ignore]
     """``pipeline("text-generation", folder, trust_remote_code=True)``: text in, text out, with the
     numbers of both; of a model in memory, with ``pipeline_class=NumberTextGeneration``.
 
