@@ -110,16 +110,12 @@ def stream(paths: Sequence[str], schema: pa.Schema) -> Any:
     """Return a ``datasets.IterableDataset`` of the rows of files, without null rows; each row group
     is one of its shards.
     """
-    chunks = [
-        (path, number) for path in paths for number, rows in enumerate(_chunk_rows(path)) if rows
-    ]
+    chunks: list[tuple[str, int]] = []
+    for path in paths:
+        with contextlib.closing(open_encoded(path)) as file:
+            chunks += [(path, number) for number, rows in enumerate(file.chunk_rows()) if rows]
     options = {"chunks": chunks, "columns": tuple(schema.names)}
     return datasets.IterableDataset.from_generator(read_chunks, gen_kwargs=options)
-
-
-def _chunk_rows(path: str) -> list[int]:
-    with contextlib.closing(open_encoded(path)) as file:
-        return file.chunk_rows()
 
 
 def read_chunks(chunks: Sequence[tuple[str, int]], columns: Sequence[str]) -> Iterator[Row]:

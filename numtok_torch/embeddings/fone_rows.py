@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from numtok import Tokenizer
 from numtok.errors import RepresentationError
@@ -70,7 +70,7 @@ def start_as_fone(
     with torch.no_grad():
         weight[ids] = nn.functional.pad(features, (0, weight.shape[1] - width)).to(weight)
     if frozen:
-        weight.register_hook(lambda gradient: _without(gradient, ids))
+        weight.register_hook(lambda gradient: gradient.index_fill(0, ids.to(gradient.device), 0))
     return rows
 
 
@@ -85,8 +85,3 @@ def _rows(tokenizer: Any, highest: int, spaced: bool) -> dict[int, int]:
         forms = (plain, symbol_token(plain), *(one + plain for one in SPACES if spaced))
         rows |= {known[form]: number for form in forms if form in known}
     return rows
-
-
-def _without(gradient: Tensor, ids: Tensor) -> Tensor:
-    """Return the gradient (rows, d_model) with zeros in some rows."""
-    return gradient.index_fill(0, ids.to(gradient.device), 0)

@@ -141,14 +141,9 @@ def _row_weights(model: Any) -> dict[str, str]:
     layers = {"words": word_embedding(model.transformer), "output": output_layer(model.transformer)}
     found: dict[str, str] = {}
     for part, layer in layers.items():
-        plain = next(
-            (one for one in _modules(layer) if isinstance(one, nn.Embedding | nn.Linear)), None
-        )
+        modules = () if layer is None else layer.modules()
+        plain = next((one for one in modules if isinstance(one, nn.Embedding | nn.Linear)), None)
         name = None if plain is None else names.get(id(plain.weight))
         if name is not None and name not in found.values():
             found[part] = name
     return found
-
-
-def _modules(layer: Any) -> list[nn.Module]:
-    return [] if layer is None else list(layer.modules())
