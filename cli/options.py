@@ -152,7 +152,9 @@ class Share(click.ParamType):  # type: ignore[type-arg]
 
 
 def _known_format(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
-    """The name of an input format. numtok, which knows them all, is imported once one is given."""
+    """Return the name of an input format. numtok, which knows them all, is imported once one is
+    given.
+    """
     if name is None:
         return None
     from numtok.corpus.read.formats import FORMATS
@@ -173,7 +175,7 @@ def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None
 
 
 def _configure(ctx: click.Context, param: click.Parameter, path: str | None) -> None:
-    """Options of the file are the defaults of those that are not given."""
+    """Make the options of the file the defaults of those that are not given."""
     if path is None:
         return
     from numtok.corpus.config import read_config

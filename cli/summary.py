@@ -16,7 +16,9 @@ VANISHING, CLIPPED, LEFT = 0.01, 0.1, 0.01
 
 
 def warn(summary: Summary, packed: bool) -> None:
-    """Documents without text, no numbers at all, and many numbers left as text or lost to a scale."""
+    """Warn of documents without text, of no numbers at all, and of many numbers left as text or
+    lost to a scale.
+    """
     if summary.without_text:
         became = "pieces without tokens" if packed else "null rows"
         print_warning(
@@ -108,7 +110,7 @@ def rows_of(summary: Summary, numbers: Any, pack: int | None = None) -> Iterator
 
 
 def _lost(summary: Summary) -> Iterator[Row]:
-    """The numbers that are not as they were, by what became of them."""
+    """Yield the numbers that are not as they were, by what became of them."""
     kinds = (
         ("cut numbers", summary.cut_numbers, "longer than a row, so that they lie in several"),
         ("left as text", summary.left_as_text, "cannot be held: "),

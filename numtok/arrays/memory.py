@@ -114,7 +114,7 @@ def list_array(
     kind: pa.DataType,
     valid: npt.NDArray[np.bool_] | None = None,
 ) -> pa.Array:
-    """Rows ``values[offsets[r]:offsets[r + 1]]`` as lists; those not valid are null."""
+    """Return rows ``values[offsets[r]:offsets[r + 1]]`` as lists; those not valid are null."""
     if not isinstance(values, pa.Array):
         values = to_arrow(values)
         values = values if values.type.equals(kind.value_type) else values.cast(kind.value_type)
@@ -126,7 +126,9 @@ def list_array(
 
 
 def flat(column: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
-    """(values, offsets from 0) of a list column or a slice; inverse of :func:`list_array`."""
+    """Return (values, offsets from 0) of a list column or a slice: the inverse of
+    :func:`list_array`.
+    """
     offsets = from_arrow(column.offsets).astype(np.int64)
     return column.values.slice(offsets[0], offsets[-1] - offsets[0]), offsets - offsets[0]
 

@@ -62,6 +62,12 @@ def encode_files(inputs: Files, output: str | Path, **options: Any) -> Summary:
 
     Raises:
         NumtokError: with the file and row. No half-written output is left; whole shards stay.
+
+    Example:
+        >>> import numtok
+        >>> summary = numtok.encode_files("sample.jsonl", "encoded.parquet", numbers="p10")
+        >>> summary.documents, summary.numbers
+        (31, 183)
     """
     asked = EncodeOptions(**options)
     tokenizer, fit = _tokenizer(asked)

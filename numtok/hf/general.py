@@ -205,7 +205,9 @@ def _sequences(row: Any, split: bool) -> list[list[str]]:
 
 
 def _input(row: list[list[MarkedText]], split: bool) -> Any:
-    """Invert :func:`_sequences`, with placeholders: return the row as ``tokenizers`` takes it."""
+    """Return the row as ``tokenizers`` takes it, with placeholders: the inverse of
+    :func:`_sequences`.
+    """
     parts = [[text.text for text in sequence] if split else sequence[0].text for sequence in row]
     return parts[0] if len(parts) == 1 else tuple(parts)
 

@@ -335,7 +335,7 @@ def _features(slots, base, stride, turns, out):  # type: ignore[no-untyped-def]
 
 @allocating_kernel
 def _inverse(features, base, stride, out):  # type: ignore[no-untyped-def]
-    """Invert :func:`_features`, slot by slot."""
+    """Decode slot by slot: the inverse of :func:`_features`."""
     width = stride.width
     for i in range(out.size // width):
         below = 0.0

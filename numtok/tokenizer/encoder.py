@@ -191,6 +191,14 @@ class Encoding:
 
     ``encoding["number_scaled"]`` is that column as numpy, ``input_ids`` and the like are
     attributes.
+
+    Example:
+        >>> import numtok
+        >>> encoding = numtok.Tokenizer.from_pretrained(numbers="xval").encode("from 5 to 10")
+        >>> encoding
+        Encoding(4 tokens, 2 numbers)
+        >>> encoding.number_value.tolist()
+        [5.0, 10.0]
     """
 
     def __init__(self, batch: pa.RecordBatch) -> None:

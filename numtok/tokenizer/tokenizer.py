@@ -59,6 +59,15 @@ class Tokenizer:
         own_tokens: the id of every token that numtok has added, in use or not. Written in a text,
             they are text.
         fingerprint: equal for tokenizers that give equal ids.
+
+    Example:
+        >>> import numtok
+        >>> tokenizer = numtok.Tokenizer.from_pretrained(numbers="xval")
+        >>> encoding = tokenizer("pH 7.4 at 25 °C")
+        >>> encoding["number_value"].tolist()
+        [7.4, 25.0]
+        >>> tokenizer.decode(encoding)
+        'pH 7.4 at 25 °C'
     """
 
     def __init__(
@@ -421,6 +430,12 @@ class Tokenizer:
         Raises:
             SchemaError: if the batch comes from another tokenizer, lacks a column, or has rows
                 whose columns disagree.
+
+        Example:
+            >>> import numtok
+            >>> tokenizer = numtok.Tokenizer.from_pretrained(numbers="p10")
+            >>> tokenizer.decode_batch(tokenizer.encode_batch(["-60.2 m", "1,234"])).to_pylist()
+            ['-60.2 m', '1230']
         """
         rows = schema.as_record_batch(batch)
         if not self.encoded(metadata := schema.read_metadata(rows.schema)):

@@ -183,10 +183,11 @@ def _rules(
     length: int | None = None,
     brackets: int = 0,
 ) -> NumberRules:
-    """Columns: the symbols, whose tokens have these ids; those that begin a number (``plain``) once
-    more, with a space before them (``spaced``); each kind of text. A number begins in a state of text, which takes the place
-    of the state 0 of the continuation. ``numbers`` are any, those without a sign, and those that
-    begin with a digit. The symbols ``in_text`` are tokens of the text too.
+    """Build the table of rules. Columns: the symbols, whose tokens have these ids; those that begin
+    a number (``plain``) once more, with a space before them (``spaced``); each kind of text. A
+    number begins in a state of text, which takes the place of the state 0 of the continuation.
+    ``numbers`` are any, those without a sign, and those that begin with a digit. The symbols
+    ``in_text`` are tokens of the text too.
     """
     texts = token_texts(tokenizer.config)
     text = around(tokenizer.grammar, [*texts, " "])  # the last is that of ids beyond
