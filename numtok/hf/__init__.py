@@ -2,7 +2,7 @@
 extra ``hf``.
 
 May import every other room of numtok but :mod:`numtok.corpus`. A call walks ``tokenizer``, then
-``batch`` (large batches, by numtok's engine), ``short_text`` or ``general`` (the base class).
+``batch`` (large batches, by numtok's engine) or ``general`` (the base class).
 """
 
 from numtok.hf.tokenizer import NumberTokenizer

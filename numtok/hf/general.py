@@ -20,7 +20,13 @@ from numtok.arrays.text_rows import TextRows
 from numtok.engines.hf_tokenizers import library
 from numtok.errors import InputError
 from numtok.hf.backend import BackendState
-from numtok.hf.placeholders import MarkedText, Marks, with_numbers_in_place, with_numbers_marked
+from numtok.hf.placeholders import (
+    MOST_REMEMBERED,
+    MarkedText,
+    Marks,
+    with_numbers_in_place,
+    with_numbers_marked,
+)
 from numtok.hf.streams import (
     NumberStreams,
     add_to_encoding,
@@ -30,6 +36,10 @@ from numtok.hf.streams import (
 from numtok.numbers.numbers import Numbers
 
 Ints = npt.NDArray[np.int64]
+
+SHORT = 1 << 10  # characters; beyond, arrays cost little more
+# options of a call whose answer says where tokens stand in the text
+_WITH_SPANS = ("return_offsets_mapping", "return_overflowing_tokens", "is_split_into_words")
 
 
 class Call(NamedTuple):
@@ -41,15 +51,23 @@ class Call(NamedTuple):
     options: Mapping[str, Any]  # the others, as the base class hands them to its ``_encode_plus``
 
 
-def encode_generally(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> Any:
-    """Encode the call as the base class does, with numbers as tokens."""
-    backend = NumberBackend(state, tokenizer.backend_tokenizer, call.with_streams)
+def encode_generally(
+    tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call, with_spans: bool = False
+) -> Any:
+    """Encode the call as the base class does, with numbers as tokens. Without ``with_spans``, the
+    encodings of a short text are made when something asks for them.
+    """
+    short = not (with_spans or call.with_streams or any(map(call.options.get, _WITH_SPANS)))
+    backend = NumberBackend(state, tokenizer.backend_tokenizer, call.with_streams, short)
     out: Any = encode_as_base(with_backend(tokenizer, backend), call)
     if backend.found and not call.with_streams:
         warn_missing_streams(tokenizer.deprecation_warnings, state.numtok)
     found = out.encodings
     if not found or not isinstance(found[0], NumberEncoding):
         return out
+    if backend.marked_shortly:
+        later = encodings_later(tokenizer, state, call)
+        return LazyBatchEncoding.of(out.data, out.n_sequences, later)
     lazy = LazyBatchEncoding(
         dict(out), n_sequences=out.n_sequences, make=lambda: [one.restored() for one in found]
     )
@@ -102,7 +120,7 @@ def encodings_later(
         vars(as_now).update(settings, _tokenizer=backend)
         bare = {**call.options, "return_tensors": None, "verbose": False}
         again = call._replace(with_streams=False, options=bare)
-        return list(encode_generally(as_now, state, again).encodings)
+        return list(encode_generally(as_now, state, again, with_spans=True).encodings)
 
     return make
 
@@ -110,9 +128,12 @@ def encodings_later(
 class NumberBackend:
     """The backend of one call: the ``tokenizers.Tokenizer`` in everything but ``encode_batch``."""
 
-    def __init__(self, state: BackendState, backend: Any, with_streams: bool) -> None:
+    def __init__(
+        self, state: BackendState, backend: Any, with_streams: bool, short: bool = False
+    ) -> None:
         self._state, self._backend, self._with_streams = state, backend, with_streams
-        self.found = False
+        self._short = short  # whether a short text needs no spans of its numbers
+        self.found = self.marked_shortly = False
         self.streams: NumberStreams | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -134,6 +155,8 @@ class NumberBackend:
         try:
             rows = [_sequences(row, is_pretokenized) for row in batch]
             texts = [text for row in rows for sequence in row for text in sequence]
+            if len(rows) == 1 and (short := self._encode_short(rows[0], texts, options)):
+                return short
             numbers = self._numbers(texts)
         except InputError:  # the backend has its own words for what is not text
             return self._backend.encode_batch(batch, **options)
@@ -146,6 +169,31 @@ class NumberBackend:
         inputs = [_input(row, is_pretokenized) for row in by_row]
         encodings = zip(marks.tokenizer.encode_batch(inputs, **options), by_row, strict=True)
         return [NumberEncoding(one, row, marks, is_pretokenized) for one, row in encodings]
+
+    def _encode_short(
+        self, row: list[list[str]], texts: list[str], options: dict[str, Any]
+    ) -> list[Any] | None:
+        """Return the encoding of one short text or pair, without spans, which cost more than all
+        else; None if only arrays can tell its numbers.
+        """
+        state = self._state
+        if not self._short or state.numbers_stay or max(map(len, texts), default=SHORT) >= SHORT:
+            return None
+        if not (state.may_hold_number(texts) or state.contains_reserved_token(texts)):
+            return None
+        marks, parse = state.marks_for(texts), not self.encode_special_tokens
+        marked = [_marked_short(state, marks, text, parse) for text in texts]
+        if None in marked:
+            return None
+        self.found, self.marked_shortly = marked != texts, True
+        take_settings(marks.tokenizer, self._backend)
+        parts = iter(marked)
+        split = options["is_pretokenized"]
+        by_sequence = [[next(parts) for _ in sequence] for sequence in row]
+        given = by_sequence if split else [sequence[0] for sequence in by_sequence]
+        one = given[0] if len(given) == 1 else tuple(given)
+        (encoding,) = marks.tokenizer.encode_batch([one], **options)
+        return [NumberEncoding(encoding, [], marks, split)]
 
     def _numbers(self, texts: list[str]) -> Numbers | None:
         """Return the numbers of the texts; None if the texts are to be encoded as they are."""
@@ -172,6 +220,58 @@ class NumberBackend:
             per_symbol = stream_of_symbols(state.numtok, slots, spelled)
             self.streams = NumberStreams(numbers, columns, per_symbol)
         return with_numbers_marked(texts, numbers, marks.spell(slots))
+
+
+def _marked_short(state: BackendState, marks: Marks, text: str, parse: bool) -> str | None:
+    """Return a short text with marks in place of its numbers; None if only arrays can tell."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        return None
+    found = state.numtok.selector.in_short_text(data, parse_special=parse)
+    if not found:
+        return None if found is None else text
+    one_token, known = marks.number.encode() if state.one_token else b"", marks.of_numbers
+    parts: list[bytes] = []
+    at = 0
+    for start, stop, sure in found:
+        number = data[start:stop]
+        own = one_token if sure and one_token else known.get(number)
+        if own is None:
+            known = _room_for_numbers(marks)
+            ids = state.numtok.one_to_symbols(number) if sure else None
+            if ids is None:  # the text around tells it
+                _learn_numbers(known, state, marks, data, found, parse)
+            else:
+                known[number] = marks.written(ids)
+            own = known[number]
+        parts += (data[at:start], own)
+        at = stop
+    return b"".join([*parts, data[at:]]).decode()
+
+
+def _room_for_numbers(marks: Marks) -> dict[bytes, bytes]:
+    """Return ``marks.of_numbers``, emptied if they are too many."""
+    if len(marks.of_numbers) > MOST_REMEMBERED:
+        marks.of_numbers = {}
+    return marks.of_numbers
+
+
+def _learn_numbers(
+    known: dict[bytes, bytes],
+    state: BackendState,
+    marks: Marks,
+    data: bytes,
+    found: list[tuple[int, int, bool]],
+    parse: bool,
+) -> None:
+    """Put the marks of all numbers of a short text into ``known``."""
+    for start, stop, _ in found:  # what some representation does not hold stays text
+        known[data[start:stop]] = data[start:stop]
+    numbers = state.numtok.selector.numbers(TextRows.of([data.decode()]), parse_special=parse)
+    spelled = marks.spell(state.numtok.encode_numbers(numbers).slots)
+    for start, stop, own in zip(numbers.start, numbers.stop, spelled, strict=True):
+        known[data[start:stop]] = own.encode()
 
 
 def take_settings(marked: Any, backend: Any) -> None:

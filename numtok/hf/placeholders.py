@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,14 +27,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 Ints = npt.NDArray[np.int64]
 
 MOST_CACHED = 2  # copies of a tokenizer, each with other marks
-MOST_REMEMBERED = 1 << 14  # numbers of short texts, and what stands between two
-
-
-class Piece(NamedTuple):
-    """Placeholders of a number in a short text."""
-
-    first: bytes  # its first mark; the number itself if it stays
-    others: list[int]  # the ids of its other marks
+MOST_REMEMBERED = 1 << 14  # numbers of short texts
 
 
 class Marks:
@@ -49,8 +42,8 @@ class Marks:
         mark_ids: the ids of the marks in the copy.
         any_mark: one of them; 0 if there is none.
         probe: the encoding of some text, without special tokens.
-        sure: what stands for a number that is surely one token.
-        pieces: what stands for each number that a short text held.
+        of_numbers: the marks of each number that a short text held, or the number itself if it
+            stays.
     """
 
     def __init__(self, numtok: Tokenizer, used: CodePoints) -> None:
@@ -68,9 +61,7 @@ class Marks:
         self.probe = self.tokenizer.encode("a", add_special_tokens=False)
         self.contents = {mark: content for content, mark in mark_of.items()}
         self.number = mark_of.get(NUM, "")
-        self.sure = Piece(self.number.encode(), [])
-        self.pieces: dict[bytes, Piece] = {}
-        self._after_mark: dict[bytes, list[int]] = {}
+        self.of_numbers: dict[bytes, bytes] = {}
         self._by_id = {id: mark_of[content] for content, id in marked.items()}
         find = self.tokenizer.token_to_id
         self.renamed = {find(mark): id for id, mark in self._by_id.items() if find(mark) != id}
@@ -84,35 +75,9 @@ class Marks:
         edges = itertools.pairwise(slots.offsets.tolist())
         return ["".join(marks[first:last]) for first, last in edges]
 
-    def piece(self, ids: list[int]) -> Piece:
-        """Return the placeholders of a number with these token ids."""
-        return Piece(self.written(ids[:1]), ids[1:])
-
     def written(self, ids: list[int]) -> bytes:
         """Return the placeholders of these tokens."""
         return "".join([self._by_id[id] for id in ids]).encode()
-
-    def room_for_pieces(self) -> dict[bytes, Piece]:
-        """Return :attr:`pieces`, emptied if they are too many."""
-        if len(self.pieces) > MOST_REMEMBERED:
-            self.pieces = {}
-        return self.pieces
-
-    def ids_after_mark(self, text: bytes) -> list[int] | None:
-        """Return the source's ids of a short text that ends in a number's first mark, behind
-        another; None if a call at the same time has it cut or padded.
-        """
-        known = self._after_mark.get(text)
-        if known is None:
-            written = text.decode()
-            encoding = self.tokenizer.encode(written[-1] + written, add_special_tokens=False)
-            first, *ids = encoding.ids or [-1]
-            if not ids or not self.mark_ids.issuperset((first, ids[-1])):
-                return None
-            if len(self._after_mark) > MOST_REMEMBERED:
-                self._after_mark = {}
-            known = self._after_mark[text] = self.source_ids(ids)
-        return known
 
     def source_ids(self, ids: list[int]) -> list[int]:
         """Return the ids of the source tokenizer for ids of the copy with placeholders."""

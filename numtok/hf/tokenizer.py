@@ -5,9 +5,9 @@ In and out: all that a fast transformers tokenizer takes and gives. Text without
     spelled-out representation), and with ``return_numbers=True`` the number streams run along
     (:mod:`numtok.hf.streams`). ``decode`` puts numbers back.
 
-A large batch goes through numtok's own engine (:mod:`numtok.hf.batch`), one short text through
-:mod:`numtok.hf.short_text`, all else the general way (:mod:`numtok.hf.general`): numbers are
-replaced by marks, and the base class does all of its own work. All give the same.
+A large batch goes through numtok's own engine (:mod:`numtok.hf.batch`), all else the general way
+(:mod:`numtok.hf.general`): numbers are replaced by marks, and the base class does all of its own
+work. Both give the same.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ from numtok.hf.saving import (
     without_number_tokens,
     write_own_files,
 )
-from numtok.hf.short_text import encode_shortly
 from numtok.hf.streams import pad_streams, pop_streams
 
 # of a call
@@ -220,7 +219,7 @@ class NumberTokenizer(NumberTokenizerBase):
             unknown = kwargs.keys() - BASE_OPTIONS
             loading.refuse_misspelt(unknown, ["return_numbers"], "a call of NumberTokenizer")
         call, state = Call(text, text_pair, with_streams, kwargs), self.backend_state()
-        out = encode_quickly(self, state, call) or encode_shortly(self, state, call)
+        out = encode_quickly(self, state, call)
         return encode_generally(self, state, call) if out is None else out
 
     def train_new_from_iterator(

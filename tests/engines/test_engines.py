@@ -444,7 +444,7 @@ def test_self_check_catches_a_wrong_engine(monkeypatch, fault):
     with pytest.warns(EngineWarning, match="slower engine 'tokenizers'"):
         tok = Tokenizer(trained.config("gpt2"), [TAKES_ALL])
     assert tok.engine.name == "tokenizers"
-    with pytest.raises(TokenizerError, match="engine='gigatoken' cannot be used"):
+    with pytest.raises(TokenizerError, match=r"engine='gigatoken' .* cannot be used"):
         Tokenizer(trained.config("gpt2"), [TAKES_ALL], engine="gigatoken")
 
 

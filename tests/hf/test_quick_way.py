@@ -21,9 +21,7 @@ from transformers import PreTrainedTokenizerFast
 
 from numtok.hf import NumberTokenizer
 from numtok.hf import batch as quick_way
-from numtok.hf import tokenizer as tokenizer_module
-from numtok.hf.general import Call
-from numtok.hf.short_text import encode_shortly
+from numtok.hf.general import Call, NumberBackend
 from numtok.representations import FoNE
 
 BYTE_LEVEL, OTHERS = ["gpt2", "llama3", "roberta"], ["bert", "t5", "llama", "legacy"]
@@ -149,19 +147,14 @@ CLOSE = ["1-2", "12:30  1, 2\u30003", "_4 1e40 [NUM] 5<s>6"]
         *((kind, name, CLOSE) for kind in ("bert", "t5", "llama") for name in ("p10", "fone")),
     ],
 )
-def test_short_is_general(kind, name, sentences, monkeypatch):
-    """A short text or pair alone, encoded the short way and the general one: what is returned, and
-    encodings made later; a second time as its numbers are known.
+def test_short_is_general(kind, name, sentences):
+    """A short text or pair alone, encoded without spans and with the arrays that spans need: what is
+    returned, and encodings made later; a second time as its numbers are known.
     """
     numbers = REPRESENTATIONS.get(name, [FoNE(3, 2)])
     ours, general = (
         NumberTokenizer.from_tokenizer(build_source(kind), numbers=numbers) for _ in range(2)
     )
-
-    def shortly(one, *rest):
-        return (one is ours and encode_shortly(one, *rest)) or None
-
-    monkeypatch.setattr(tokenizer_module, "encode_shortly", shortly)
     cut = {"max_length": 9, "truncation": True}
     padded = cut | {"padding": "max_length"}
     calls = [{}, padded, padded | {"return_tensors": "np"}]
@@ -169,34 +162,28 @@ def test_short_is_general(kind, name, sentences, monkeypatch):
     calls += [{"return_special_tokens_mask": True, "return_token_type_ids": True}]
     for case in itertools.product([*sentences, *sentences], calls, (None, sentences[0])):
         text, options, pair = case
-        compare(ours, general, lambda one: one(text, pair, **options), case)
+
+        def encode(one, text=text, options=options, pair=pair):
+            if one is ours:
+                return one(text, pair, **options)
+            out = one(text, pair, return_offsets_mapping=True, **options)
+            del out["offset_mapping"]
+            return out
+
+        compare(ours, general, encode, case)
 
 
-def test_the_short_way_is_taken():
+def test_a_short_text_needs_no_spans():
     for name in ("xval and bits", "p10"):
         ours = NumberTokenizer.from_tokenizer(build_source("bert"), numbers=REPRESENTATIONS[name])
 
-        def is_short(text, pair=None, streams=False, **options):
-            call = Call(text, pair, streams, options)
-            return encode_shortly(ours, ours.backend_state(), call) is not None
+        def is_short(text, short=True):
+            made = NumberBackend(ours.backend_state(), ours.backend_tokenizer, False, short)
+            made.encode_batch([text], True, False)
+            return made.marked_shortly
 
-        assert is_short("The 5 of 1,234") and is_short("1e40") and is_short("a 5", "b")
-        assert not is_short("a 5", streams=True) and not is_short(["a 5"])
-        assert not is_short("a 5", return_offsets_mapping=True)
-
-
-def test_what_stands_between_numbers_is_not_learnt_from_a_text_that_was_cut():
-    ours = NumberTokenizer.from_tokenizer(build_source("t5"), numbers=REPRESENTATIONS["p10"])
-    marks = ours.backend_state().marks_for([])
-    text = f" - {next(iter(marks.contents))}".encode()
-    for side in ("left", "right"):  # as a call in another thread may have it
-        marks.tokenizer.enable_truncation(2, direction=side)
-        assert marks.ids_after_mark(text) is None
-        marks.tokenizer.no_truncation()
-        marks.tokenizer.enable_padding(direction=side, length=12)
-        assert marks.ids_after_mark(text) is None
-        marks.tokenizer.no_padding()
-    assert len(marks.ids_after_mark(text) or []) > 1
+        assert is_short("The 5 of 1,234") and is_short("1e40") and is_short(("a 5", "b"))
+        assert not is_short("a 5", short=False) and not is_short("a 5" * 1000)
 
 
 @pytest.mark.filterwarnings("ignore:using the slower engine")

@@ -287,7 +287,7 @@ def test_another_grammar_is_asked_for_until_it_is_used(name, tmp_path):
     path.write_text(CORPORA[name] + "\n", "utf-8")
     told = ok(f"stats {path} --html {path}.html")
     for one in (" ".join(told.split()), Path(f"{path}.html").read_text("utf-8")):
-        assert f"count again with --grammar {name}" in one
+        assert f"count again with grammar={name!r} (--grammar)" in one
 
 
 def rewritten(text, marks):
