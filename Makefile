@@ -56,7 +56,7 @@ next: ## the core's tests on tokenizers 1.0, in .venv-next
 	.venv-next/bin/pip install --quiet -c constraints.txt -e . hypothesis pytest pytest-xdist
 	.venv-next/bin/pip install --quiet -c constraints.txt --no-deps --upgrade --target .venv-next/tokenizers-0.23 tokenizers
 	.venv-next/bin/pip install --quiet --no-deps tokenizers==1.0.0rc3
-	.venv-next/bin/pytest -n $(JOBS) --dist worksteal -m "not slow" tests/engines tests/representations tests/tokenizer $(ARGS)
+	.venv-next/bin/pytest -n $(JOBS) --dist worksteal -m "not slow" tests/engines tests/attacks/test_tokenizer_folders.py tests/representations tests/tokenizer $(ARGS)
 
 fuzz: $(DEV) ## mutate hostile inputs, TIME seconds for each kind (ARGS: kinds, --seed N); finds go to build/fuzz
 	$(BIN)/python tests/support/fuzz.py --time $(TIME) $(ARGS)

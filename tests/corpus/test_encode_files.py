@@ -6,8 +6,6 @@ import dataclasses
 import inspect
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,8 +18,6 @@ from places import ROOT
 import numtok
 from numtok import Grammar, Tokenizer, XVal
 from numtok.corpus.encode_options import EncodeOptions
-from numtok.corpus.read import formats
-from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.encoded import read_encoded
 from numtok.errors import (
     InputError,
@@ -172,7 +168,7 @@ NO_OPTIONS = [
         InputError,
         r"pack_mode='worst' \(--pack-mode\) is unknown",
     ),
-    ({"pack": 8, "end_token": "<stop>"}, TokenizerError, "'<stop>' .* is no token"),
+    ({"pack": 8, "end_token": "<stop>"}, TokenizerError, "'<stop>' .*is no token"),
     ({"pack": 8, "end_token": 1 << 20}, TokenizerError, "is no token"),
     ({"pack": 8, "end_token": "[NUM]"}, TokenizerError, "numbers are made of"),
     ({"split": "train=0.9"}, InputError, "add up to 1"),
@@ -202,30 +198,6 @@ def test_every_option_is_declared_once_and_told():
     options = {one.name for one in cli.commands["encode"].params}
     of_commands = {"inputs", "output", "pattern", "config", "quiet", "debug"}
     assert {*names} - {"progress"} == options - of_commands
-
-
-def test_importing_numtok_stays_light():
-    heavy = "('numtok.corpus', 'pyarrow.parquet', 'pyarrow.csv', 'torch')"
-    code = f"import sys, numtok; print([name for name in {heavy} if name in sys.modules])"
-    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
-    assert callable(numtok.encode_files)
-    with pytest.raises(AttributeError, match="encode_fils"):
-        numtok.encode_fils  # noqa: B018
-
-
-def test_an_input_format_is_a_reader_and_a_line_in_the_table(folder, monkeypatch):
-    def read_reversed(source, options):
-        lines = Path(source.path).read_text("utf-8").splitlines()
-        yield TextBatch(pa.array(line[::-1] for line in lines), {}, 0, source.size or 0, source)
-
-    monkeypatch.setitem(formats.FORMATS, "rev", formats.Format(("rev",), read_reversed))
-    monkeypatch.setitem(formats.SUFFIXES, "rev", "rev")
-    Path("in.rev").write_text("5.2- si ti\n", "utf-8")
-    command = "encode in.rev -o a.parquet --format rev --keep-text"
-    result = CliRunner().invoke(cli, command.split())
-    assert result.exit_code == 0, result.output
-    numtok.encode_files(folder, "b.parquet", input_format="rev", keep_text=True)
-    assert decoded(Path("a.parquet")) == decoded(Path("b.parquet")) == ["it is -2.5"]
 
 
 @pytest.mark.parametrize("name", ["no/a.parquet", "no/deeper/a.arrow", "no/a.jsonl"])

@@ -71,12 +71,3 @@ def test_a_job_that_is_not_finished_is_not_read(folder, tmp_path):
             read(tmp_path / "out")
     numtok.finish_job(tmp_path / "out")
     assert len(NumberDataset(tmp_path / "out", nulls="skip"))
-
-
-@pytest.mark.parametrize("options", [{"output_format": "arrow"}, {"pack": 64}], ids=str)
-def test_a_folder_of_arrow_files_and_one_of_packed_rows(corpus, tmp_path, options):
-    how = {"keep_text": True, "shards": 3, "workers": 1, **options}
-    made = numtok.encode_files(corpus / "a.jsonl", tmp_path / "out", **how)
-    assert made.documents == 60 and made.shards == 3 and ("pack" in options) == (made.rows != 60)
-    expected = [jobs.row("a", number)["text"] for number in range(60)]
-    assert [one for one in decoded(tmp_path / "out") if one] == [one for one in expected if one]

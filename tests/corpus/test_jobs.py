@@ -14,8 +14,7 @@ import pytest
 from input_files import decoded
 
 import numtok
-from numtok.corpus.jobs.folder import digest
-from numtok.errors import InputError, JobError, NumtokError, OutputError, RepresentationError
+from numtok.errors import InputError, JobError, OutputError, RepresentationError
 
 OPTIONS = {"keep_columns": ["id"], "keep_text": True}
 
@@ -98,7 +97,7 @@ def test_another_job_is_refused_by_what_differs(corpus, done):
     plan = done / "__numtok" / "plan.json"
     older = json.loads(plan.read_bytes())
     older["versions"]["numtok"] = "0.0.1"
-    plan.write_bytes(signed(older))
+    plan.write_bytes(jobs.signed(older))
     with pytest.raises(JobError, match=r"numtok was version 0\.0\.1, now it is"):
         encode(corpus, done, shards=3)
 
@@ -127,112 +126,14 @@ def test_what_is_damaged_is_made_again(corpus, unbroken, done):
     assert encode(corpus, done).resumed == 6 and jobs.shards(done) == jobs.shards(unbroken)
 
 
-def signed(content):
-    """As a forger would who knows how."""
-    content.pop("check", None)
-    return json.dumps(content | {"check": digest(content)}).encode()
-
-
-FIT = {"fitted": [numtok.XVal(0.5).to_dict()], "documents": 1, "numbers": 2, "largest": 1.5}
-PLANS = [
-    ("shards", 5, "shards: Expected array"),
-    ("shards", [[0, [["a.jsonl", "jsonl", None, 1, "", 0, "1", 1]]]], "Expected int"),
-    ("options", {}, "options that make no sense"),
-    ("options", {"numbers": 7, "grammar": {}, "output_format": "parquet"}, "make no sense"),
-    ("tokenizer", "gpt2", "tokenizer: Expected object"),
-    ("kept", "?", "options that make no sense"),
-    ("versions", [], "versions: Expected object"),
-    ("fit", FIT | {"documents": {"a": 1}}, "fit: documents=.*Expected int"),
-    ("fit", FIT | {"numbers": None}, "fit: numbers=None: Expected int"),
-    ("fit", FIT | {"largest": "5"}, "fit: largest='5': Expected float"),
-    ("fit", FIT | {"fitted": [{"name": "xval", "scale": [[1]]}]}, "options that make no sense"),
-    ("format", 1, "is of another version of numtok .format 1.*overwrite=True"),
-    ("format", 9, "is of another version of numtok"),
-]
-
-
-@pytest.mark.parametrize(("field", "value", "told"), PLANS)
-def test_a_forged_plan_is_told_by_its_field(done, field, value, told):
-    plan = done / "__numtok" / "plan.json"
-    plan.write_bytes(signed(json.loads(plan.read_bytes()) | {field: value}))
-    with pytest.raises(JobError, match=told):
-        numtok.finish_job(done)
-
-
-def test_a_damaged_plan_or_tokenizer_is_named(corpus, done):
-    settings, plan = (done / "__numtok" / name for name in ("tokenizer/numtok.json", "plan.json"))
-    whole = settings.read_bytes()
-    settings.write_bytes(whole.replace(b'"scale": ', b'"scale": 1'))
-    for call in (lambda: encode(corpus, done), lambda: numtok.finish_job(done, check=True)):
-        with pytest.raises(JobError, match="is not the tokenizer that the job was planned with"):
-            call()
-    settings.write_bytes(whole)
-    plan.write_bytes(plan.read_bytes().replace(b"zstd", b"zstf"))
-    with pytest.raises(JobError, match=r"plan\.json: is damaged or was changed by hand"):
-        encode(corpus, done)
-    assert encode(corpus, done, overwrite=True).resumed == 0
-
-
-@pytest.mark.parametrize("kind", ["link", "itself", "pipe"])
-@pytest.mark.parametrize(
-    "name",
-    ["plan.json", "lock", "plan.lock", "manifest.json", "00003.json", "../00003-of-00007.parquet"],
-)
-def test_links_and_pipes_are_not_followed(corpus, unbroken, done, tmp_path, name, kind):
-    """In a folder from somebody else, they could name any file, or wait for ever: what is read is
-    refused, what is written replaces them.
-    """
-    path, victim = done / "__numtok" / name, tmp_path / "victim"
-    victim.write_bytes(b"precious")
-    path.unlink(missing_ok=True)
-    os.mkfifo(path) if kind == "pipe" else path.symlink_to(victim if kind == "link" else path)
-    if name == "plan.json":
-        with pytest.raises(NumtokError, match=r"is a symbolic link|is no plain file"):
-            encode(corpus, done)
-    else:
-        encode(corpus, done)
-        assert jobs.shards(done) == jobs.shards(unbroken) and not path.is_symlink()
-    if name == "plan.json":
-        with pytest.raises(NumtokError, match=r"is a symbolic link|is no plain file"):
-            numtok.finish_job(done, check=True)
-    assert victim.read_bytes() == b"precious"
-
-
-def test_the_own_folder_is_no_link(corpus, done, tmp_path):
-    (done / "__numtok").rename(tmp_path / "elsewhere")
-    (done / "__numtok").symlink_to(tmp_path / "elsewhere")
-    for call in (lambda: encode(corpus, done), lambda: numtok.finish_job(done)):
-        with pytest.raises(JobError, match=r"__numtok: is a symbolic link"):
-            call()
-
-
-@pytest.mark.parametrize("name", ["tokenizer", "tokenizer/tokenizer.json", "tokenizer/numtok.json"])
-def test_the_tokenizer_of_a_job_is_no_link(name, corpus, done, tmp_path):
-    there = done / "__numtok" / name
-    there.rename(tmp_path / "elsewhere")
-    there.symlink_to(tmp_path / "elsewhere")
-    for call in (lambda: encode(corpus, done), lambda: numtok.finish_job(done, check=True)):
-        with pytest.raises(JobError, match=rf"__numtok/{name}: is a symbolic link"):
-            call()
-
-
-def test_a_new_job_does_not_write_its_tokenizer_through_a_link(corpus, tmp_path):
-    for folder in ("out/__numtok", "elsewhere"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "out/__numtok/tokenizer").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(JobError, match=r"__numtok/tokenizer: is a symbolic link"):
-        encode(corpus, tmp_path / "out")
-    assert not list((tmp_path / "elsewhere").iterdir())
-
-
 def test_a_folder_of_the_former_version_is_read(corpus, done):
     """And not gone on with."""
     own, names = done / "__numtok", [f"{number:06}.parquet" for number in range(7)]
     for path, name in zip(sorted(done.glob("*.parquet")), names, strict=True):
         path.rename(done / name)
     shards = [{"file": name, "rows": 0} for name in names]
-    (own / "manifest.json").write_bytes(signed({"format": 2, "shards": shards}))
-    (own / "plan.json").write_bytes(signed({"format": 2, "inputs": []}))
+    (own / "manifest.json").write_bytes(jobs.signed({"format": 2, "shards": shards}))
+    (own / "plan.json").write_bytes(jobs.signed({"format": 2, "inputs": []}))
     assert len(decoded(done)) == 5 * jobs.ROWS
     with pytest.raises(JobError, match="is of another version of numtok"):
         encode(corpus, done)

@@ -51,9 +51,15 @@ def run(*arguments, **options):
 # ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-@pytest.mark.parametrize("output", ["out.parquet", "out/"])
-@pytest.mark.parametrize("template", [HOMES, "row"])
+@pytest.mark.parametrize(
+    ("form", "output", "template"),
+    [
+        ("csv", "out.parquet", HOMES),
+        ("jsonl", "out.parquet", "row"),
+        ("parquet", "out/", HOMES),
+        ("csv", "out/", "row"),
+    ],
+)
 def test_a_scale_that_loses_a_column_stops(tmp_path, form, output, template):
     homes, out = write_homes(tmp_path, form=form), f"{tmp_path}/{output}"
     with pytest.raises(RepresentationError) as stopped:
@@ -163,11 +169,11 @@ def test_stats_says_that_encode_would_stop(tmp_path):
 # Numbers that stay text
 # ----------------------------------------------------------------------------------------------
 
-HOLD_LESS = ("fone:5,4", "bits", "p10", "fp15")
 
-
-@pytest.mark.parametrize("numbers", HOLD_LESS)
-@pytest.mark.parametrize("output", ["out.parquet", "out/"])
+@pytest.mark.parametrize(
+    ("numbers", "output"),
+    [("fone:5,4", "out.parquet"), ("bits", "out/"), ("p10", "out.parquet"), ("fp15", "out/")],
+)
 def test_numbers_that_stay_text_are_told(tmp_path, numbers, output):
     rows = [f"{k},{k + 0.25}e{150 if k < 5 else 0}" for k in range(1, 101)]
     (tmp_path / "in.csv").write_text("\n".join(["n,size", *rows]) + "\n")

@@ -151,8 +151,16 @@ def expected_texts(folder):
     return decoded(one)
 
 
-@pytest.mark.parametrize("first", ["a.parquet", "a.jsonl.gz", "a.csv", "a.json"])
-@pytest.mark.parametrize("keep", [[], ["id"]])
+@pytest.mark.parametrize(
+    ("first", "keep"),
+    [
+        ("a.parquet", ["id"]),
+        ("a.jsonl.gz", []),
+        ("a.csv", []),
+        ("a.csv", ["id"]),
+        ("a.json", ["id"]),
+    ],
+)
 def test_a_damaged_first_input(given, tmp_path, first, keep):
     """It stops nobody else, and is left out when that is asked for."""
     damage = b'text,id\n1,"never closed\n' if first == "a.csv" else b"[damaged"
@@ -209,7 +217,7 @@ def test_an_input_that_shrinks_while_it_is_read(tmp_path):
 def test_planning_many_small_inputs_is_linear(given, tmp_path):
     """Four times as many take about four times as long, and by far not sixteen."""
     taken = []
-    for count in (1000, 4000):
+    for count in (500, 2000):
         for number in range(count):
             (given / f"{number:06}.txt").write_text(f"is {number}")
         begin = time.process_time()

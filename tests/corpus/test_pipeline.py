@@ -16,7 +16,7 @@ from numtok.corpus import decode_files, encode_corpus
 from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.ordered_pipeline import run_ordered
 from numtok.corpus.read.encoded import read_encoded
-from numtok.errors import InputError, OutputError, RepresentationError
+from numtok.errors import InputError, OutputError
 
 TEXTS = [
     "pH 7.4 at -12.5e-3",
@@ -247,16 +247,6 @@ def test_an_output_is_no_input(tokenizer, tmp_path):
 
 
 # Failures
-
-
-def test_an_error_in_a_document_names_file_and_row_and_leaves_nothing(tmp_path):
-    texts = ["fine 1"] * 5000 + ["bad 1e400"] + ["fine 1"] * 5000
-    source = write_texts(tmp_path / "in.jsonl", texts)
-    told = r"in\.jsonl, row 5001: byte 4: xval cannot hold 1e400"
-    how = {"numbers": "xval", "overflow": "error", "scale": 1.0, "batch_bytes": 1 << 14}
-    with pytest.raises(RepresentationError, match=told):
-        numtok.encode_files(source, tmp_path / "o.parquet", **how)
-    assert only_file(tmp_path) == ["in.jsonl"]
 
 
 def test_lines_of_text_cannot_hold_line_breaks(tokenizer, tmp_path):

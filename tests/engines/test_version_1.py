@@ -1,10 +1,9 @@
 """Numtok on ``tokenizers`` 1.0: what works gives the ids of 0.23, and what does not says so.
 
-``make next`` runs all of it; without 1.0, what users are told is tried alone.
+``make next`` runs it.
 """
 
 import json
-import types
 
 import pytest
 import trained
@@ -12,14 +11,13 @@ from engine_oracle import TAKES_ALL, Oracle, check
 
 from benchmarks import drop_in_tokenizers
 from benchmarks.corpus import DEFAULT_TOKENIZER, Corpus
-from numtok.engines import hf_tokenizers
 from numtok.engines.hf_tokenizers import is_version_1
 from numtok.errors import MissingDependencyError, TokenizerError
 from numtok.representations import Digits, PlaceValue, Subword
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.train import train_tokenizer
 
-version_1 = pytest.mark.skipif(not is_version_1(), reason="make next runs it with tokenizers 1.0")
+pytestmark = pytest.mark.skipif(not is_version_1(), reason="make next runs it with tokenizers 1.0")
 # 1.0 does not read these
 REFUSED = {"gpt2_prefix_space": "add_prefix_space"}
 READ = [kind for kind in [*trained.KINDS, *trained.MORE] if kind not in REFUSED]
@@ -39,7 +37,6 @@ def pages(shared):
         return [json.loads(line)["text"][:6000] for line in lines][::9]
 
 
-@version_1
 @pytest.mark.parametrize("engine", ["tokenizers", "auto"])
 @pytest.mark.parametrize("model", drop_in_tokenizers.builders())
 def test_models_have_the_ids_of_the_earlier_version(model, engine, pages):
@@ -58,7 +55,6 @@ class _Source:
         self.to_str = lambda: json.dumps(config)
 
 
-@version_1
 @pytest.mark.parametrize("kind", READ)
 def test_texts_come_back(kind, tmp_path):
     """By a tokenizer that was saved and loaded, with one token a number and with many."""
@@ -70,7 +66,6 @@ def test_texts_come_back(kind, tmp_path):
         assert batch["number_value"].to_pylist()[1] == [12, 3, 4, 5, 5, 7]
 
 
-@version_1
 def test_no_cache_of_words_and_no_warning_is_needed(recwarn):
     for kind in ("bert", "t5"):
         tok = Tokenizer(trained.config(kind), [TAKES_ALL])
@@ -78,14 +73,12 @@ def test_no_cache_of_words_and_no_warning_is_needed(recwarn):
     assert list(recwarn) == []
 
 
-@version_1
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_it_does_not_read_is_told_with_a_way_out(kind):
     with pytest.raises(TokenizerError, match=rf"tokenizers<1\.0'\): .*{REFUSED[kind]}"):
         Tokenizer(trained.config(kind), [TAKES_ALL])
 
 
-@version_1
 def test_what_takes_the_earlier_version_says_so(tmp_path):
     bert = Tokenizer(trained.config("bert"), [Subword()])
     gpt2 = Tokenizer(trained.config("gpt2"), [Subword()])
@@ -98,14 +91,3 @@ def test_what_takes_the_earlier_version_says_so(tmp_path):
     for call in calls:
         with pytest.raises(MissingDependencyError, match=r"tokenizers<1\.0"):
             call()
-
-
-def test_what_a_user_is_told(monkeypatch):
-    later = types.SimpleNamespace(__version__="1.0.0")
-    monkeypatch.setattr(hf_tokenizers, "library", lambda: later)
-    with pytest.raises(MissingDependencyError) as caught:
-        train_tokenizer(["some text"], 300)
-    assert str(caught.value) == (
-        "training a tokenizer needs more than the Python interface of tokenizers 1.0.0 has; pip"
-        " install 'tokenizers<1.0' (with 1.0, numtok.Tokenizer loads, encodes, decodes and saves)"
-    )

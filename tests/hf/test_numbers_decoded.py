@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -14,10 +15,10 @@ pytest.importorskip("torch")
 
 import hf_checks as checks
 import hf_number_checks as number_checks
-from hf_cases import KINDS, SPELLED, TAKES_ALL, build_ours, oracle, ours
+from hf_cases import KINDS, SPELLED, TAKES_ALL, build_ours, oracle, ours, source
 from hf_inputs import NUMBER_TEXTS
 from hf_oracle import canonical
-from hostile import texts
+from hostile import PRIVATE_USE, texts
 from tokenizers.decoders import DecodeStream
 
 from numtok.errors import NumtokError
@@ -92,6 +93,17 @@ def test_streaming_decode(kind):
         assert "".join(filter(None, pieces)) == whole
         assert "".join(checks.stream_text(tok, ids, **skip)).strip() == whole.strip()
         assert whole.count(NUM) == len(oracle(kind).places([text])[0])
+
+
+@every_kind
+def test_private_use_characters_come_back(kind):
+    """Whichever of them stands in for numbers."""
+    tok, stock = ours(kind), source(kind)
+    for text in PRIVATE_USE:
+        got = tok(text, add_special_tokens=False, return_numbers=True)
+        decoded = tok.decode(got["input_ids"], number_value=got["number_value"])
+        as_source = stock.decode(stock(text, add_special_tokens=False)["input_ids"])
+        assert re.sub("[\0-\ud7ff]", "", decoded) == re.sub("[\0-\ud7ff]", "", as_source)
 
 
 def test_a_number_token_without_a_number_is_written_with_one_space():

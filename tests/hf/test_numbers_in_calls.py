@@ -27,19 +27,20 @@ from hf_cases import (
     SPELLED,
     TAKES_ALL,
     build_ours,
+    enlarged,
     oracle,
     ours,
+    ours_experienced,
     source,
 )
 from hf_compare import outcome, same
 from hf_inputs import NUMBER_TEXTS
-from hostile import NUMBERS, texts, triples
+from hostile import NUMBERS, PRIVATE_USE, texts, triples
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from numtok.errors import NumtokError
 from numtok.hf import NumberTokenizer
-from numtok.hf import batch as quick_way
 from numtok.numbers.grammar import Grammar
 from numtok.representations import NUM, Digits, Subword, XVal
 
@@ -66,42 +67,42 @@ CUT = {"truncation": True, "max_length": 5}
 WORDS = [["a", "5", "b -3", ""], ["-7", "[NUM]", " 8"]]
 
 
-def check(tok, reference, call, quick=True):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quick_way, "SMALL", 0 if quick else quick_way.SMALL)
-        number_checks.check_numbers(
-            tok, reference, call.text, call.text_pair, call.sides, **call.options
-        )
+def check(kind, call, large=False, **settings):
+    tok = (ours_experienced if large else ours)(kind, **settings)
+    words = call.options.get("is_split_into_words")
+    text = enlarged(call.text) if large and call.text_pair is None and not words else call.text
+    number_checks.check_numbers(
+        tok, oracle(kind, **settings), text, call.text_pair, call.sides, **call.options
+    )
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES)
 @pytest.mark.thorough
 @settings(max_examples=examples(12, thorough=40))
-@given(call=st.one_of(inputs.calls(), inputs.cuts()), quick=st.booleans())
-@example(call=call(NUMBER_TEXTS, **PADDED, **OFFSETS), quick=False)
-@example(call=call(NUMBER_TEXTS[::-1], NUMBER_TEXTS, **OFFSETS), quick=False)
-@example(call=call(WORDS, is_split_into_words=True, **OFFSETS), quick=False)
-@example(call=call("a <|2.5|> 5", split_special_tokens=True, **OFFSETS), quick=False)
+@given(call=st.one_of(inputs.calls(), inputs.cuts()), large=st.booleans())
+@example(call=call(NUMBER_TEXTS, **PADDED, **OFFSETS), large=False)
+@example(call=call(NUMBER_TEXTS[::-1], NUMBER_TEXTS, **OFFSETS), large=False)
+@example(call=call(WORDS, is_split_into_words=True, **OFFSETS), large=False)
+@example(call=call("a <|2.5|> 5", split_special_tokens=True, **OFFSETS), large=False)
 @example(
-    call=call("1 2 a 3 4 b 5 6 7", stride=1, return_overflowing_tokens=True, **CUT), quick=False
+    call=call("1 2 a 3 4 b 5 6 7", stride=1, return_overflowing_tokens=True, **CUT), large=False
 )
-@example(call=call(MIXED_TEXTS, padding=True, **CUT), quick=True)
-@example(call=call(["5 <mask> 6", "7", "of 8"]), quick=True)
-@example(call=call(["", ""], padding=True, return_special_tokens_mask=True), quick=True)
+@example(call=call(MIXED_TEXTS, padding=True, **CUT), large=True)
+@example(call=call(["5 <mask> 6", "7", "of 8"]), large=True)
+@example(call=call(["", ""], padding=True, return_special_tokens_mask=True), large=True)
 @example(
     call=inputs.Call(
         *("1 2 a 3", "4 b 5 6 7", {"truncation_side": "left"}),
         {"truncation": "only_second", "max_length": 9},
     ),
-    quick=False,
+    large=False,
 )
-def test_calls(kind, name, call, quick):
+def test_calls(kind, name, call, large):
     """Ids, offsets, words, streams; whatever cuts the ids cuts the streams, row for row; by the
     quick way for large batches too.
     """
-    tok, reference = ours(kind, **SETTINGS[name]), oracle(kind, **SETTINGS[name])
-    assert name != "one form" or f" {NUM}" not in tok.get_vocab()
-    check(tok, reference, call, quick)
+    assert name != "one form" or f" {NUM}" not in ours(kind, **SETTINGS[name]).get_vocab()
+    check(kind, call, large, **SETTINGS[name])
 
 
 @every_kind
@@ -122,7 +123,7 @@ def test_beside_every_fragment(kind):
 )
 def test_same_ids_as_the_core(kind):
     for numbers in ((TAKES_ALL,), *SPELLED.values())[: 1 if kind in REAL else None]:
-        checks.check_same_ids_as_core(ours(kind, numbers), NUMBER_TEXTS)
+        checks.check_same_ids_as_core(ours(kind, numbers), [*NUMBER_TEXTS, *PRIVATE_USE])
 
 
 @pytest.mark.parametrize("numbers", SINGLE)
@@ -135,7 +136,8 @@ def test_same_ids_as_the_core(kind):
 @example(call=call(["none", "a"], padding=True, return_tensors="np"))
 def test_streams(kind, numbers, call):
     """What each representation adds, under the names of the schema."""
-    check(ours(kind, SINGLE[numbers]), oracle(kind, SINGLE[numbers]), call)
+    for large in (False, True):
+        check(kind, call, large, numbers=SINGLE[numbers])
 
 
 @pytest.mark.parametrize(
@@ -156,7 +158,8 @@ def test_streams(kind, numbers, call):
 @example(call=call("E"))  # a symbol that BERT's vocabulary lacks
 @example(call=call(["Every EGG", "1E5 Eggs"], return_offsets_mapping=True))
 def test_spelled_out(kind, numbers, call):
-    check(ours(kind, SPELLED[numbers]), oracle(kind, SPELLED[numbers]), call)
+    for large in (False, True):
+        check(kind, call, large, numbers=SPELLED[numbers])
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "qwen", "metaspace_first", "llama_legacy", "t5"])
@@ -183,6 +186,7 @@ def test_subword(kind):
     """The baseline: numbers are what the source makes of them."""
     tok = ours(kind, (Subword(),))
     for text in NUMBER_TEXTS:
+        checks.check_call(tok, source(kind), text)
         checks.check_call(tok, source(kind), text, return_offsets_mapping=True)
 
 

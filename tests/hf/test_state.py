@@ -3,6 +3,7 @@ the same time.
 """
 
 import copy
+import itertools
 import lzma
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +18,7 @@ pytest.importorskip("torch")
 
 import hf_inputs as inputs
 import hf_number_checks as number_checks
-from hf_cases import build_ours, oracle, ours, source
+from hf_cases import SPELLED, TAKES_ALL, build_ours, oracle, ours, source
 from hf_compare import same
 from hf_inputs import NUMBER_TEXTS
 from hf_oracle import Oracle
@@ -162,16 +163,24 @@ def test_another_table_of_sentencepiece():
     assert found[0] != found[1]
 
 
-def test_in_threads():
-    """Calls at the same time, of which some need what is made on demand."""
+@pytest.mark.parametrize(("kind", "numbers"), [("bert", (TAKES_ALL,)), ("t5", SPELLED["p10"])])
+def test_in_threads(kind, numbers):
+    """Calls at the same time, of which some need what is made on demand. What is learnt while other
+    calls cut and fill, which all share one backend as in transformers, is right afterwards.
+    """
+    tok, reference = build_ours(kind, numbers), ours(kind, numbers)
+    documents = ["a 5 b -3", "[NUM] 7", "none", "1,234 [NUM] <|0.00|>", " - 5 - 6"] * 20
+    plain = [{"return_numbers": True}, {}]
+    cutting = [{"truncation": True, "max_length": 3}, {"padding": "max_length", "max_length": 12}]
 
-    def values(tok, text):
-        return tok(text, return_numbers=True)["number_value"]
+    def at_once(texts, ways):
+        with ThreadPoolExecutor(4) as pool:
+            return list(
+                pool.map(lambda text, way: dict(tok(text, **way)), texts, itertools.cycle(ways))
+            )
 
-    tok, documents = (
-        build_ours("bert"),
-        ["a 5 b -3", "[NUM] 7", "none", "1,234 [NUM] <|0.00|>"] * 20,
-    )
-    with ThreadPoolExecutor(4) as pool:
-        got = list(pool.map(lambda text: values(tok, text), documents))
-    assert got == [values(ours("bert"), text) for text in documents]
+    calls = list(zip(documents, itertools.cycle(plain)))
+    assert at_once(documents, plain) == [dict(reference(text, **way)) for text, way in calls]
+    new = [text.replace("5", "8").replace("7", "9 x") for text in documents]
+    at_once(new, plain + cutting)
+    assert [dict(tok(text)) for text in new] == [dict(reference(text)) for text in new]

@@ -16,7 +16,6 @@ transformers = pytest.importorskip("transformers")
 datasets = pytest.importorskip("datasets")
 
 from numtok.hf import NumberTokenizer
-from numtok.hf import batch as quick_way
 
 TEMPLATE = (
     "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}{% if"
@@ -75,13 +74,13 @@ def test_bare_numbers_are_told_once_with_the_way_out(said):
 CALLS = {
     "one": lambda tokenizer: tokenizer("5"),
     "many": lambda tokenizer: tokenizer(["a number 5"] * 6),
+    "so many that another engine has them": lambda tokenizer: tokenizer(["a number 5"] * 60_000),
     "chat": lambda tokenizer: tokenizer.apply_chat_template([{"role": "user", "content": "5"}]),
 }
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_every_way_to_encode_says_it(call, said, monkeypatch):
-    monkeypatch.setattr(quick_way, "SMALL", 0)  # the size from which the fast engine is used
+def test_every_way_to_encode_says_it(call, said):
     CALLS[call](made(ExponentBins()))
     assert len(said) == 1
 

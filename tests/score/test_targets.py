@@ -79,6 +79,7 @@ def test_a_number_in_json_beyond_any_is_none(tmp_path):
 )  # fmt: skip
 def test_a_completion_without_a_text_gets_no_reward(completion):
     assert number_reward()(completions=[completion, "5"], answer=["5", "5"]) == [0.0, 1.0]
+    assert as_digits(None) == "[invalid]"
 
 
 @pytest.mark.parametrize(
@@ -91,10 +92,6 @@ def test_a_completion_without_a_text_gets_no_reward(completion):
 )  # fmt: skip
 def test_completions_of_any_form(completion):
     assert number_reward()(completions=[completion] * 2, answer=["5", None]) == [1.0, 0.0]
-
-
-def test_a_response_without_a_text_has_no_digits():
-    assert as_digits(None) == "[invalid]"
 
 
 def test_the_reward_has_both_policies():

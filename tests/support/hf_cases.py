@@ -182,6 +182,32 @@ def ours(kind, numbers=(TAKES_ALL,), grammar=None, leading_space="auto"):
     return build_ours(kind, numbers, grammar, leading_space)
 
 
+# Large batches take another way than small ones, once a tokenizer has encoded so much that it is worth
+# to make the engine for it.
+MUCH = "a word " * 80_000
+FILLER = " a few words" * 400
+
+
+def experienced(tok):
+    """The same tokenizer, which has encoded so much."""
+    tok([MUCH])
+    return tok
+
+
+@kept
+def ours_experienced(kind, numbers=(TAKES_ALL,), grammar=None, leading_space="auto"):
+    """Likewise shared."""
+    return experienced(build_ours(kind, numbers, grammar, leading_space))
+
+
+def enlarged(text):
+    """A text or a batch of texts, so large that it takes the other way; anything else as it is."""
+    if isinstance(text, str):
+        return text + FILLER
+    is_batch = isinstance(text, list) and all(isinstance(one, str) for one in text)
+    return [*text, FILLER] if is_batch else text
+
+
 # What is encoded, and with which settings
 # ------------------------------------------------------------------------------------
 

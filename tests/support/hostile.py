@@ -41,6 +41,18 @@ FRAGMENTS = SPACES + NOT_QUITE_SPACES + NORMALISED + NUMERIC + MARKS + WORDS + T
 
 NUMBERS = ["5", "-3", "1,234", ".5", "1e5", "٤٢", "−0.50", "+7" + "0" * 45]
 
+# texts with so many private-use characters that the first one that might stand in for a number is not
+# free, nor any of the lowest plane
+_BASIC = "".join(map(chr, range(0xE000, 0xF900)))
+_HIGH = [*range(0x10_0000, 0x10_FFFE, 7), *range(0xF_0000, 0xF_FFFE, 97), 0x10_0001, 0x10_0002]
+_HIGH = "".join(map(chr, [*_HIGH, 0x10_8000, 0xF_8000]))
+PRIVATE_USE = [
+    f"a 5 {_BASIC[:16]} b -7.5",
+    f"x {_BASIC} 12 y",
+    f"1 {_HIGH} 2\ue000 3",
+    "".join(f"{c}{k % 10}" for k, c in enumerate(_BASIC[::16] + _HIGH[:300])),
+]
+
 texts = st.lists(
     st.one_of(
         st.sampled_from(FRAGMENTS),
