@@ -89,7 +89,8 @@ def grounded(
             "almost" allow; ``"exact"`` nothing; a number such as 0.01 so much of the source's figure.
         policy: how figures are written. ``percent``, ``units`` and ``currency`` say what may differ.
         ignore: the kinds of figures that are not held against the answer, all by default.
-        compute: also look for sums, differences, products, quotients and changes of two figures.
+        compute: also look for sums, differences, products, quotients and changes of two figures; of
+            the first ``MOST_OPERANDS`` different ones of the sources, and a warning says so.
         source_policy: how figures of the sources are written; by default as those of the answer.
 
     Raises:
@@ -103,9 +104,15 @@ def grounded(
         25% exact ['25%']
         17 nowhere []
     """
-    return Sources(sources, policy if source_policy is None else source_policy).check(
-        answer, tolerance, policy, ignore, compute=compute
-    )
+    known = Sources(sources, policy if source_policy is None else source_policy)
+    figures = known.check(answer, tolerance, policy, ignore, compute=compute)
+    if known.left_out and compute and any(one.ungrounded for one in figures):
+        warnings.warn(
+            f"of the figures of the sources the first {MOST_OPERANDS} different ones were tried as"
+            f" operands of sums, quotients and the like, and {known.left_out:,} were not",
+            stacklevel=2,
+        )
+    return figures
 
 
 class _Entry(NamedTuple):
@@ -147,7 +154,9 @@ class Sources:
                 self._add(figure, scales)
         for index in self._indexes.values():
             index.sort()
-        self._operands = _first_of_each(operands)
+        different = _first_of_each(operands)
+        self._operands = different[:MOST_OPERANDS]
+        self.left_out = len(different) - len(self._operands)  # figures not tried as operands
 
     def _add(self, figure: Quantity, scales: Sequence[int]) -> None:
         if figure.size is None:
@@ -178,21 +187,14 @@ class Sources:
             raise NumtokError(f"the answer is {type(answer).__name__}, not a text")
         chosen, ignored, allowed = policy_named(policy), check_kinds(ignore), _tolerance(tolerance)
         own_scales = stated_scales(answer)
-        figures, left_out = [], False
+        figures = []
         for quantity in read_figures(answer, chosen):
             one, place = quantity.answer, quantity.place
             kind = quantity.kind if quantity.kind in ignored else ""
             found, how = self._direct(answer, quantity, allowed, chosen, own_scales)
             if not (found or quantity.kind) and compute and quantity.size is not None:
                 found, how = self._computed(answer, quantity, allowed)
-                left_out = left_out or (not found and len(self._operands) > MOST_OPERANDS)
             figures.append(Figure(one.text, place.start, place.stop, one.value, found, how, kind))
-        if left_out:
-            warnings.warn(
-                f"the sources have {len(self._operands):,} different figures; of these the first"
-                f" {MOST_OPERANDS} were tried as operands of sums, quotients and the like",
-                stacklevel=2,
-            )
         return figures
 
     def _direct(
@@ -239,7 +241,7 @@ class Sources:
             Wanted(*(one / Fraction(10) ** power for one in sizes), figure, change)
             for power in sorted(powers)
         ]
-        result = computed_from(wanted, self._operands[:MOST_OPERANDS])
+        result = computed_from(wanted, self._operands)
         return ((), "") if result is None else (result.places, result.how)
 
 
