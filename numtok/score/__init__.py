@@ -17,9 +17,13 @@ from numtok.score.report import Report, report
 
 if TYPE_CHECKING:  # "as" makes them names of this module
     from numtok.score.figures import Place as Place
-    from numtok.score.grounding import Figure as Figure, Sources as Sources, grounded as grounded
+    from numtok.score.grounding import Figure as Figure
+    from numtok.score.grounding import Sources as Sources
+    from numtok.score.grounding import grounded as grounded
     from numtok.score.grounding_report import (
         GroundedReport as GroundedReport,
+    )
+    from numtok.score.grounding_report import (
         grounded_report as grounded_report,
     )
 

@@ -154,7 +154,10 @@ def grounded_reward(
 
     Args:
         sources: the column of the data set that has them, a text or a list of texts in each row.
-        tolerance, policy, ignore, compute: as there.
+        tolerance: what a figure may differ.
+        policy: how figures are written, in completions and sources.
+        ignore: the kinds of figures that do not count; None for all kinds.
+        compute: whether a figure may be computed from two of the sources.
         without_figures: the reward of a completion without figures or without text. With 1 a model
             may learn to write none; add a reward for the answer, or lower this one.
 

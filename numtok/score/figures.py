@@ -32,14 +32,15 @@ _METRIC = {  # power of ten of the unit without prefix
         "B": {"T": 12, "G": 9, "M": 6, "k": 3},
     }.items()
 }
-METRIC_UNITS = {name: (base, power) for base, names in _METRIC.items() for name, power in names.items()}
+METRIC_UNITS = {
+    name: (base, power) for base, names in _METRIC.items() for name, power in names.items()
+}
 METRIC_UNITS |= {"metre": ("m", 0), "meter": ("m", 0), "kilometre": ("m", 3), "kilometer": ("m", 3)}
 METRIC_UNITS |= {"gram": ("g", 0), "kilogram": ("g", 3), "tonne": ("g", 6), "litre": ("l", 0)}
 METRIC_UNITS |= {"liter": ("l", 0), "mL": ("l", -3), "L": ("l", 0)}
-_FUNCTION_WORDS = frozenset(
-    """a an and are as at be but by compared during for from has have in is it of on or over per since than that the
-    point then this to under until versus vs was were when where which while with year years yoy""".split()
-)
+_LINKS = """a an and are as at be but by compared during for from has have in is it of on or over per point since
+    than that the then this to under until versus vs was were when where which while with year years yoy"""
+_FUNCTION_WORDS = frozenset(_LINKS.split())  # that may follow a figure and are no unit
 
 _ROUNDED = re.compile(
     r"(?:\b(?:about|around|approximately|approx\.?|roughly|some|circa|ca\.?|close\sto|or\sso|estimated|near|c\.)|[~≈∼])"
@@ -65,7 +66,9 @@ _SCALE_POWERS = {"t": 3, "0": 3, "m": 6, "b": 9}
 _JOINT = re.compile(r"\s?(?:-|\u2013|to)\s?|\s(?P<word>and)\s")
 _BETWEEN = re.compile(r"\bbetween\s+\Z", re.IGNORECASE)
 _POINTS = re.compile(r"\s*(?:basis\spoints?|bps?)\b", re.IGNORECASE)
-_PERCENT = re.compile(r"\s*(?:percentage\spoints?|pp|ppts?|p\.p\.|‰|per\s?mille)(?![^\W_])", re.IGNORECASE)
+_PERCENT = re.compile(
+    r"\s*(?:percentage\spoints?|pp|ppts?|p\.p\.|‰|per\s?mille)(?![^\W_])", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,11 @@ def grounded_report(
     Args:
         answers: the texts to check; None is an empty one.
         sources: a text, or several, for each answer.
-        tolerance, policy, ignore, compute, source_policy: see :func:`numtok.score.grounded`.
+        tolerance: what a figure may differ, as in :func:`numtok.score.grounded`.
+        policy: how figures of the answers are written.
+        ignore: the kinds of figures that are not held against an answer.
+        compute: whether a figure may be computed from two of the sources.
+        source_policy: how figures of the sources are written; by default as those of the answers.
 
     Raises:
         NumtokError: if there are more of one than of the other.

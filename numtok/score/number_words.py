@@ -11,17 +11,11 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-_UNITS = {
-    word: value
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
-        " sixteen seventeen eighteen nineteen".split()
-    )
-}
-_TENS = {
-    word: 10 * value
-    for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
-}
+_BELOW_20 = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen
+    fifteen sixteen seventeen eighteen nineteen"""
+_BY_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_UNITS = {word: value for value, word in enumerate(_BELOW_20.split())}
+_TENS = {word: 10 * value for value, word in enumerate(_BY_TENS.split(), 2)}
 _SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _PARTS = {"half": 2, "halve": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "tenth": 10}
 

@@ -25,7 +25,10 @@ DOCUMENTS = 500
 def corpus(tmp_path_factory):
     """A folder of three files with 500 documents in all, odd ones among them."""
     folder = tmp_path_factory.mktemp("corpus")
-    texts = [f"Run {n}: {n * 37 % 1000 / 8} m at −{n}.50 °C, {n:,}00 of 1e{n % 40}" for n in range(DOCUMENTS)]
+    texts = [
+        f"Run {n}: {n * 37 % 1000 / 8} m at −{n}.50 °C, {n:,}00 of 1e{n % 40}"
+        for n in range(DOCUMENTS)
+    ]
     texts[7], texts[8], texts[9] = "-", "no number, but [NUM] and 今年", "\n12\n\n 13\r\n" * 50
     rows = [{"text": text, "id": f"d{n}", "length": len(text)} for n, text in enumerate(texts)]
     for file, (start, stop) in enumerate([(0, 100), (100, 390), (390, DOCUMENTS)]):
@@ -36,7 +39,9 @@ def corpus(tmp_path_factory):
 
 def pipeline(corpus, tmp_path, *steps, tasks=3):
     reader = JsonlReader(str(corpus), id_key="id")
-    return LocalPipelineExecutor([reader, *steps], tasks=tasks, workers=1, logging_dir=str(tmp_path / "logs"))
+    return LocalPipelineExecutor(
+        [reader, *steps], tasks=tasks, workers=1, logging_dir=str(tmp_path / "logs")
+    )
 
 
 def table(folder):
@@ -51,7 +56,8 @@ def table(folder):
         ("--scale 1", {}),  # nothing is fitted in a pipeline
         ("--numbers digits:3 --keep-text --grammar data", {"numbers": "digits:3", "keep_text": True, "grammar": "data"}),
         ("--numbers fone:6,4 --layout token", {"numbers": "fone:6,4", "layout": "token"}),
-        ("--numbers bits --compression gzip --keep-column id --keep-column length", {"numbers": "bits", "compression": "gzip", "keep_columns": ["id", "length"]}),
+        ("--numbers p10 --compression gzip --keep-column id --keep-column length",
+         {"numbers": "p10", "compression": "gzip", "keep_columns": ["id", "length"]}),
     ],
 )  # fmt: skip
 def test_the_rows_are_those_of_numtok_encode(corpus, tmp_path, words, options):
@@ -75,7 +81,9 @@ def test_packed_rows_of_each_task(corpus, tmp_path):
     options = {"numbers": "bits", "pack": 64, "end_token": "<|endoftext|>", "batch_bytes": 1000}
     pipeline(corpus, tmp_path, NumtokWriter(tmp_path / "out", **options)).run()
     for rank in range(3):
-        words = f"-o {tmp_path}/{rank}.parquet --numbers bits --pack 64 --end-token '<|endoftext|>' -q"
+        words = (
+            f"-o {tmp_path}/{rank}.parquet --numbers bits --pack 64 --end-token '<|endoftext|>' -q"
+        )
         ok(f"encode {corpus}/{rank}.jsonl {words}")
         wanted = pq.read_table(tmp_path / f"{rank}.parquet")
         assert pq.read_table(tmp_path / "out" / f"0000{rank}-of-00003.parquet").equals(wanted)
@@ -104,8 +112,13 @@ def test_decoded_by_the_command_line_and_read_by_numtok(corpus, tmp_path):
     pipeline(corpus, tmp_path, NumtokWriter(tmp_path / "out", numbers="bits", keep_text=True)).run()
     first = tmp_path / "out" / "00000-of-00003.parquet"
     ok(f"decode {first} -o {tmp_path}/back.jsonl -q")
-    back = [json.loads(line)["text"] for line in (tmp_path / "back.jsonl").read_text("utf-8").splitlines()]
-    given = [json.loads(line)["text"] for line in (corpus / "0.jsonl").read_text("utf-8").splitlines()]
+    back = [
+        json.loads(line)["text"]
+        for line in (tmp_path / "back.jsonl").read_text("utf-8").splitlines()
+    ]
+    given = [
+        json.loads(line)["text"] for line in (corpus / "0.jsonl").read_text("utf-8").splitlines()
+    ]
     assert back == given
 
 
