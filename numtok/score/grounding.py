@@ -236,10 +236,10 @@ class Sources:
         low, high = interval(text, figure, tolerance)
         assert figure.size is not None
         powers = {0} if figure.percent else {0, *self._scales}
-        sizes, change = (low, high, figure.size), direction(text, figure)
+        change = direction(text, figure)
+        scales = [Fraction(10) ** power for power in sorted(powers)]
         wanted = [
-            Wanted(*(one / Fraction(10) ** power for one in sizes), figure, change)
-            for power in sorted(powers)
+            Wanted(low / one, high / one, figure.size / one, figure, change) for one in scales
         ]
         result = computed_from(wanted, self._operands)
         return ((), "") if result is None else (result.places, result.how)
