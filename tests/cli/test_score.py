@@ -69,7 +69,7 @@ def test_figures_of_sources(tmp_path):
     both = run("", *words, "--sources", "question", file)
     assert "'17' is not" in both.stdout  # 18 - 16 is not 17
     assert run("", *words, "--tolerance", "exact", file).stdout.count("is not in the sources") == 2
-    assert "--ignore months is no kind" in refused("", *words, "--ignore", "months", file)
+    assert "ignore='months' is no kind" in refused("", *words, "--ignore", "months", file)
     assert "'2020' is not" in run("", *words, "--ignore", "none", file).stdout
 
 

@@ -15,11 +15,11 @@ import pyarrow as pa
 from datatrove.data import Document, DocumentsPipeline
 from datatrove.pipeline.base import PipelineStep
 from datatrove.utils.typeshelper import StatHints
+from numtok.corpus.settings import EncodeSettings
 
 from numtok import Grammar, Tokenizer, storage
 from numtok.corpus.encode import refuse_own_names, rows_for
 from numtok.corpus.encode_files import NUMBERS
-from numtok.corpus.settings import EncodeSettings
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, NumtokError
 from numtok.numbers.grammar import check_grammar
