@@ -245,7 +245,7 @@ def _decimal(literal: str) -> Decimal | str:
 
 
 def _field(row: Any, path: str, file: str, number: int, nested: bool = False) -> Any:
-    """What lies at ``a.0.b``; text or a number, or anything if it is ``nested``."""
+    """Return the value at ``a.0.b``: a text or a number, or anything if it is ``nested``."""
     from numtok.errors import InputError
 
     value = row

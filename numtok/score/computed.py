@@ -54,7 +54,7 @@ class _Ranked(NamedTuple):
 
 
 class _Operation(NamedTuple):
-    """What is done with two operands a and b.
+    """An operation on two operands a and b.
 
     Attributes:
         how: the name.

@@ -33,7 +33,7 @@ class Missing(NamedTuple):
 
 @dataclass
 class GroundedReport:
-    """How many figures of answers the sources have.
+    """A count of the figures of answers that the sources have, and those that they do not.
 
     Attributes:
         answers: how many there are.

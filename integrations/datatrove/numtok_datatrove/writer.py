@@ -15,16 +15,17 @@ import pyarrow as pa
 from datatrove.data import Document, DocumentsPipeline
 from datatrove.pipeline.base import PipelineStep
 from datatrove.utils.typeshelper import StatHints
-from numtok.corpus.settings import EncodeSettings
 
 from numtok import Grammar, Tokenizer, storage
 from numtok.corpus.encode import refuse_own_names, rows_for
 from numtok.corpus.encode_files import NUMBERS
+from numtok.corpus.encode_options import EncodeOptions
+from numtok.corpus.summary import SHARD_BATCH_BYTES
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, NumtokError
 from numtok.numbers.grammar import check_grammar
 from numtok.representations import Representation
-from numtok.representations.parse import for_files
+from numtok.representations.parse import choose
 
 
 class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no types
@@ -45,7 +46,7 @@ class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no type
         output_format: ``"parquet"`` or ``"arrow"``.
         options: ``keep_text``, ``add_special_tokens``, ``parse_special``, ``layout``, ``pack``,
             ``pack_mode``, ``end_token``, ``compression``, ``tensors`` and ``batch_bytes`` of
-            :class:`numtok.corpus.settings.EncodeOptions`.
+            :class:`numtok.corpus.encode_options.EncodeOptions`.
 
     Raises:
         NumtokError: for options that do not go together; while it runs, with the document's id.
@@ -68,10 +69,10 @@ class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no type
         super().__init__()
         self.output_folder, self.output_format = str(output_folder), output_format
         types = keep_columns if isinstance(keep_columns, Mapping) else {}
-        self.settings = EncodeSettings(keep_columns=list(keep_columns), **options)
+        self.options = EncodeOptions(keep_columns=list(keep_columns), **options)
         self.types = dict(types)
         self._source = None if tokenizer is None else str(tokenizer)
-        self._numbers = tuple(for_files(numbers, None, False))
+        self._numbers = tuple(choose(numbers, compact=True))
         self._grammar = check_grammar(grammar)
 
     @property
@@ -81,13 +82,13 @@ class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no type
 
     def run(self, data: DocumentsPipeline, rank: int = 0, world_size: int = 1) -> DocumentsPipeline:
         """Write the documents of a task, and hand each on."""
-        settings, tokenizer = self.settings, self.tokenizer
-        refuse_own_names(settings.keep_columns, tokenizer)
-        batches = _batches(data or (), settings.batch_bytes)
+        options, tokenizer = self.options, self.tokenizer
+        refuse_own_names(options.keep_columns, tokenizer)
+        batches = _batches(data or (), options.batch_bytes or SHARD_BATCH_BYTES)
         first = next(batches, [])
-        kept = [pa.field(name, self._type(name, first)) for name in settings.keep_columns]
-        own = tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens)
-        rows = rows_for(settings, pa.schema([*own, *kept], own.metadata), tokenizer)
+        kept = [pa.field(name, self._type(name, first)) for name in options.keep_columns]
+        own = tokenizer.batch_schema(options.keep_text, options.add_special_tokens)
+        rows = rows_for(options, pa.schema([*own, *kept], own.metadata), tokenizer)
         if not storage.is_url(self.output_folder):
             Path(self.output_folder).mkdir(parents=True, exist_ok=True)
         name = f"{rank:05d}-of-{world_size:05d}.{self.output_format}"
@@ -95,9 +96,9 @@ class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no type
             storage.join(self.output_folder, name),
             rows.schema,
             self.output_format,
-            settings.compression,
+            options.compression,
             overwrite=True,  # by a task that is run again
-            tensors=settings.tensors,
+            tensors=options.tensors,
         ) as writer:
             for batch in _chain(first, batches):
                 with self.track_time(unit="batch"):
@@ -110,13 +111,13 @@ class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no type
     def _encode(self, documents: list[Document], kept: list[pa.Field]) -> pa.RecordBatch:
         """Return the rows of some documents, with the columns that are kept."""
         texts = pa.array([one.text for one in documents], pa.large_string())
-        settings = self.settings
+        options = self.options
         try:
             encoded, report = self.tokenizer.encode_with_report(
                 texts,
-                keep_text=settings.keep_text,
-                add_special_tokens=settings.add_special_tokens,
-                parse_special=settings.parse_special,
+                keep_text=options.keep_text,
+                add_special_tokens=options.add_special_tokens,
+                parse_special=options.parse_special,
             )
         except NumtokError as error:
             if error.document is not None:
