@@ -1,10 +1,12 @@
-"""``numtok score``: how many answers of a model give the right number."""
+"""``numtok score``: how many answers of a model give the right number, or figures that their sources
+have.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -15,6 +17,8 @@ from .options import (
     DEBUG,
     command,
     group,
+    is_given,
+    refuse,
 )
 from .page import check_folder
 
@@ -22,7 +26,10 @@ EXAMPLES = """
 numtok score answers.jsonl --target answer --prediction output
 numtok score answers.csv --policy finance --json report.json
 numtok score samples_gsm8k.jsonl --target target --prediction resps.0.0
+numtok score rag.jsonl --grounded --sources context --sources question --prediction answer
 """
+UNGROUNDED = 3  # the exit status of answers with figures that their sources do not have
+GROUNDED_ALONE = ("sources", "tolerance", "ignore", "no_compute", "fail_under")
 
 
 @command(EXAMPLES)
@@ -56,7 +63,53 @@ numtok score samples_gsm8k.jsonl --target target --prediction resps.0.0
         default="default",
         show_default=True,
         help="How targets that are texts are read: the same names. The default reads plain"
-        " decimals, such as 1.5, whatever --policy says.",
+        " decimals, such as 1.5, whatever --policy says. With --grounded: how sources are read, by"
+        " default as --policy says.",
+    ),
+)
+@group(
+    "Figures of the sources",
+    click.option(
+        "--grounded",
+        is_flag=True,
+        help="Check every figure of the answers against sources, in place of one number against a"
+        " target.",
+    ),
+    click.option(
+        "--sources",
+        metavar="FIELD",
+        multiple=True,
+        help="The field with the sources of an answer: a text, a list of texts, or JSON. May be"
+        " repeated.",
+    ),
+    click.option(
+        "--tolerance",
+        metavar="VALUE",
+        default="rounding",
+        show_default=True,
+        help="What a figure may differ: rounding (by the digits written), exact, or a share of the"
+        " source's figure, such as 0.01.",
+    ),
+    click.option(
+        "--ignore",
+        metavar="KINDS",
+        default="all",
+        show_default=True,
+        help="Figures that are not held against an answer: all, none, or some of year, date, time,"
+        " list, label, reference, ordinal, count, name, factor, thought, joined by commas.",
+    ),
+    click.option(
+        "--no-compute",
+        is_flag=True,
+        help="Do not look for sums, differences, products, quotients and changes of two figures.",
+    ),
+    click.option(
+        "--fail-under",
+        metavar="PERCENT",
+        type=click.FloatRange(0, 100),
+        default=100,
+        show_default=True,
+        help="End with exit status 3 if fewer of the figures are found.",
     ),
 )
 @group(
@@ -72,34 +125,91 @@ numtok score samples_gsm8k.jsonl --target target --prediction resps.0.0
     DEBUG,
 )
 def score(
-    file: str, prediction: str, target: str, policy: str, target_policy: str, **options: Any
+    file: str,
+    prediction: str,
+    target: str,
+    policy: str,
+    target_policy: str,
+    grounded: bool,
+    **options: Any,
 ) -> None:
     """Compare the final number of each answer with the target.
 
     FILE is JSON lines or CSV, or - for JSON lines on standard input. The report says how many answers
     are exact, within 1% and 10%, of the same magnitude, no number, or cut, with examples; and the mean
     absolute error, the median relative error and R².
+
+    With --grounded, every figure of each answer is looked up in its sources. The report says how many
+    are there, exactly, rounded, in another scale or computed from two figures, and which are not.
     """
-    from numtok.files import write_file
     from numtok.score import report
 
     data = options["json"]
     if data not in (None, "-"):
         check_folder(data)  # before any answer is read
+    if grounded:
+        refuse("is for answers with one right number; leave out --grounded", "target")
+        read_as = target_policy if is_given("target_policy") else policy
+        made = _grounded(file, prediction, policy, read_as, options)
+        _show(str(made), made.to_dict(), data)
+        if 100 * made.share < options["fail_under"]:
+            click.get_current_context().exit(UNGROUNDED)
+        return
+    refuse("is for figures of sources; give --grounded too", *GROUNDED_ALONE)
     rows = list(_rows(file, prediction, target))
-    made = report((row[0] for row in rows), (row[1] for row in rows), policy, target_policy)
-    content = json.dumps(made.to_dict(), ensure_ascii=False, indent=2)
+    compared = report((row[0] for row in rows), (row[1] for row in rows), policy, target_policy)
+    _show(str(compared), compared.to_dict(), data)
+
+
+def _grounded(file: str, prediction: str, policy: str, read_as: str, options: Any) -> Any:
+    """Return the report of the figures of all answers."""
+    from numtok.score import grounded_report
+    from numtok.score.claims import KINDS
+
+    fields = options["sources"]
+    if not fields:
+        raise click.UsageError("--grounded needs the field of the sources; name it by --sources")
+    named = {"all": KINDS, "none": ()}
+    ignore = named.get(options["ignore"], options["ignore"].split(","))
+    rows = list(_rows(file, prediction, *fields, nested=fields))
+    return grounded_report(
+        (None if row[0] is None else str(row[0]) for row in rows),
+        ([text for value in row[1:] for text in _texts(value)] for row in rows),
+        options["tolerance"],
+        policy,
+        ignore,
+        compute=not options["no_compute"],
+        source_policy=read_as,
+    )
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts of a field: each of a list, and of what is no text its JSON."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+    elif isinstance(value, str | Decimal | float):
+        yield str(value)
+    elif value is not None:
+        yield json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _show(table: str, values: dict[str, Any], data: str | None) -> None:
+    """Print a report, and write it as JSON; only that if it goes to standard output."""
+    from numtok.files import write_file
+
+    content = json.dumps(values, ensure_ascii=False, indent=2)
     if data == "-":
         echo(content)
         return
     if data is not None:
         write_file(data, content + "\n")
-    for line in str(made).splitlines():
+    for line in table.splitlines():
         echo(shown(line))
 
 
-def _rows(file: str, *fields: str) -> Iterator[list[Any]]:
-    """Yield the fields of each row."""
+def _rows(file: str, *fields: str, nested: Sequence[str] = ()) -> Iterator[list[Any]]:
+    """The fields of each row; those that are ``nested`` may be lists and objects."""
     from numtok.errors import InputError
 
     rows: Iterable[tuple[int, Any]]
@@ -112,7 +222,7 @@ def _rows(file: str, *fields: str) -> Iterator[list[Any]]:
                 lines = ((number, line) for number, line in enumerate(stream, 1) if line.strip())
                 rows = ((number, _parse(line, file, number)) for number, line in lines)
             for number, row in rows:
-                yield [_field(row, field, file, number) for field in fields]
+                yield [_field(row, one, file, number, one in nested) for one in fields]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"cannot be read: {error}", file) from error
 
@@ -134,8 +244,8 @@ def _decimal(literal: str) -> Decimal | str:
         return literal
 
 
-def _field(row: Any, path: str, file: str, number: int) -> Any:
-    """Return the value at ``a.0.b``, a text or a number."""
+def _field(row: Any, path: str, file: str, number: int, nested: bool = False) -> Any:
+    """Return the value at ``a.0.b``: a text or a number, or anything if it is ``nested``."""
     from numtok.errors import InputError
 
     value = row
@@ -147,7 +257,7 @@ def _field(row: Any, path: str, file: str, number: int) -> Any:
             raise InputError(
                 f"has no field {path!r}; there are {there:.200}", file, number
             ) from None
-    if value is None or isinstance(value, str | float | Decimal):
+    if nested or value is None or isinstance(value, str | float | Decimal):
         return value
     raise InputError(
         f"{path!r} is {type(value).__name__}, not a text or a number; name what lies in it, such as"

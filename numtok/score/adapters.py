@@ -141,6 +141,49 @@ def number_reward(
     return numtok_reward
 
 
+def grounded_reward(
+    sources: str = "context",
+    tolerance: str | float = "rounding",
+    policy: Policy | str = "default",
+    ignore: Iterable[str] | None = None,
+    compute: bool = True,
+    without_figures: float = 1.0,
+) -> Callable[..., list[float]]:
+    """Return a reward function for TRL's trainers: the share of a completion's figures that its
+    sources have, see :func:`numtok.score.grounded`.
+
+    Args:
+        sources: the column of the data set that has them, a text or a list of texts in each row.
+        tolerance: what a figure may differ.
+        policy: how figures are written, in completions and sources.
+        ignore: the kinds of figures that do not count; None for all kinds.
+        compute: whether a figure may be computed from two of the sources.
+        without_figures: the reward of a completion without figures or without text. With 1 a model
+            may learn to write none; add a reward for the answer, or lower this one.
+
+    Raises:
+        NumtokError: for a policy or kind that does not exist. KeyError: when called without the
+            column.
+    """
+    from numtok.score.claims import KINDS, check_kinds
+    from numtok.score.grounding import Sources
+
+    chosen, kinds = policy_named(policy), check_kinds(KINDS if ignore is None else ignore)
+
+    def share(completion: Any, texts: Any) -> float:
+        text = text_of(completion) or ""
+        figures = Sources(texts, chosen).check(text, tolerance, chosen, kinds, compute=compute)
+        claims = [one for one in figures if not one.ignored]
+        if not claims:
+            return without_figures
+        return sum(not one.ungrounded for one in claims) / len(claims)
+
+    def numtok_grounded_reward(completions: Sequence[Any], **columns: Any) -> list[float]:
+        return [share(*pair) for pair in zip(completions, columns[sources], strict=True)]
+
+    return numtok_grounded_reward
+
+
 def text_of(completion: Any) -> str | None:
     """Return the text of a completion: a text, a message, or the last message of a chat; None if
     there is no text in it.

@@ -53,6 +53,7 @@ def test_help_and_version():
 ANSWERS = {
     "answers.jsonl": '{"answer": "5", "output": "it is 5"}\n',
     "answers.csv": "prediction,target\nit is 5,5\n",
+    "rag.jsonl": '{"answer": "5", "context": ["it is 5"], "question": "?"}\n',
     "samples_gsm8k.jsonl": '{"target": "5", "resps": [["it is 5"]]}\n',
 }
 

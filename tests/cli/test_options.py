@@ -122,6 +122,12 @@ stats sample.jsonl | --html a.html | --json a.json | --numbers bits | --grammar 
 stats sample.jsonl | --tokenizer mine | --text-unit file ! for .txt files
 stats sample.jsonl | --workers 0 ! not in the range
 score answers.jsonl | --prediction other | --target other | --policy strict | --target-policy european | --json a.json
+score answers.jsonl | --grounded ! name it by --sources | --sources target ! give --grounded | --tolerance 0.5 ! give --grounded
+score answers.jsonl | --ignore none ! give --grounded | --no-compute ! give --grounded | --fail-under 5 ! give --grounded
+score answers.jsonl --sources target --fail-under 0 | --grounded
+score answers.jsonl --grounded --fail-under 0 --sources other | --sources target | --tolerance 0.9
+score answers.jsonl --grounded --sources dated --fail-under 0 --prediction sum | --no-compute | --ignore none
+score answers.jsonl --grounded --sources dated --prediction target | --fail-under 0
 stats sample.jsonl | --task read | --task arithmetic | --task nope ! is not one of
 stats encoded.parquet | --grammar data ! is for texts | --pattern \d ! is for texts
 stats encoded.parquet | --tokenizer mine ! is for texts
@@ -167,6 +173,7 @@ def made(tmp_path_factory):
     (folder / "semi.csv").write_text("id;text\n" + cells.replace(",", ";"))
     (folder / "lines.txt").write_text("one 1, two 2\nthree 3\n")
     answer = {"prediction": "3/4", "target": "0.75", "other": "5"}
+    answer |= {"dated": "5 and 7", "sum": "12 in 2019"}
     (folder / "answers.jsonl").write_text(json.dumps(answer))
     (folder / "grouped.txt").write_text("a −5 b −6 c 1\u00a0234 d 5\u00a0678\n")
     (folder / "bad.jsonl").write_text('{"text": "1"}\n{"text": \n')

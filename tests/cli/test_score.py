@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from command import ok, refused
+from command import ok, refused, run
 
 ROWS = [{"output": "It costs $29.00.", "answer": "#### 29"}, {"output": "?", "answer": 4}]
 
@@ -45,3 +45,53 @@ def test_errors(tmp_path, content, options, message):
     file.write_text(content)
     assert message in refused("score", file, *options)
     assert "cannot be read" in refused("score", tmp_path / "none.jsonl")
+
+
+def test_figures_of_sources(tmp_path):
+    """The table, the JSON, and an exit status of its own for figures that are not there."""
+    file = tmp_path / "a.jsonl"
+    rows = [
+        {"a": "In 2020 it sold 1.2 million, 25% online.", "docs": ["1,234,567", {"online": 0.25}]},
+        {"a": "It sold 17.", "docs": 18, "question": "Is it 16?"},
+        {"a": None, "docs": None},
+    ]
+    file.write_text("\n".join(json.dumps({"question": None} | row) for row in rows))
+    words = ["score", "--grounded", "--prediction", "a", "--sources", "docs"]
+    told = run("", *words, file)
+    assert told.exit_code == 3 and "bug in numtok" not in told.output
+    assert "figures                       3" in told.stdout and "  year" in told.stdout
+    assert "  ungrounded                  1    33.3%" in told.stdout
+    assert "answer 2: '17' is not in the sources: 'It sold 17.'" in told.stdout
+    made = json.loads(ok("", *words, "--fail-under", "60", "--json", "-", file))
+    assert made["found"] == {"rounded": 1, "percent": 1} and made["missing"][0]["answer"] == 1
+    assert run("", *words, "--fail-under", "70", file).exit_code == 3
+    assert run("", *words, "--tolerance", "0.1", "--fail-under", "100", file).exit_code == 0
+    both = run("", *words, "--sources", "question", file)
+    assert "'17' is not" in both.stdout  # 18 - 16 is not 17
+    assert run("", *words, "--tolerance", "exact", file).stdout.count("is not in the sources") == 2
+    assert "ignore='months' is no kind" in refused("", *words, "--ignore", "months", file)
+    assert "'2020' is not" in run("", *words, "--ignore", "none", file).stdout
+
+
+def test_sources_of_another_country_and_without_computing(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text('prediction,context\n"1,5 oder 4,0","1.5 und 2.5"\n')
+    words = ["score", "--grounded", "--sources", "context", "--policy", "european", file]
+    assert run("", *words).exit_code == 3
+    assert "sum" in ok("", *words, "--target-policy", "default")
+    assert run("", *words, "--target-policy", "default", "--no-compute").exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--grounded"], "needs the field of the sources; name it by --sources"),
+        (["--grounded", "--sources", "a", "--target", "b"], "--target is for answers with one"),
+        (["--sources", "a"], "--sources is for figures of sources; give --grounded too"),
+        (["--fail-under", "5"], "--fail-under is for figures of sources"),
+    ],
+)
+def test_options_of_figures_go_together(tmp_path, words, message):
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"prediction": "5", "target": "5", "a": "5"}')
+    assert message in refused("score", file, *words)

@@ -1,0 +1,378 @@
+"""Check the figures of an answer against its sources: each is found there, exactly, rounded, as a
+percentage or in another scale; or computed from two figures of the sources; or nowhere.
+
+All comparisons are exact (fractions). Floats only choose which figures are compared.
+"""
+
+from __future__ import annotations
+
+import bisect
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import NamedTuple
+
+from numtok.errors import NumtokError
+from numtok.score.claims import KINDS, check_kinds
+from numtok.score.computed import MOST_OPERANDS, Operand, Wanted, computed_from
+from numtok.score.figures import (
+    METRIC_UNITS,
+    Place,
+    Quantity,
+    as_float,
+    direction,
+    interval,
+    read_figures,
+    stated_scales,
+)
+from numtok.score.policy import Policy, policy_named
+
+_SLACK = 1e-9  # of the floats by which figures are chosen
+_COARSE = 0.06  # how far from a fraction the figures lie that may be a rounding of it
+_RANKS = ("exact", "scale", "percent", "rounded")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of an answer, and where the sources have it.
+
+    Attributes:
+        text: the figure as written.
+        start, stop: its span in the answer, in characters.
+        value: the exact value.
+        found: the places in the sources; the two operands, or the one, of a computed figure; empty
+            if the sources do not have it.
+        how: ``exact``, ``scale`` (another scale or unit: 1.2 million for 1,200 in a table of
+            thousands), ``percent`` (25% for 0.25), ``rounded``; of a computed figure ``sum``,
+            ``difference``, ``product``, ``quotient``, ``percent of``, ``percent change`` or
+            ``complement`` (of 100%); empty if it is not found.
+        ignored: what it is if it claims nothing: ``year``, ``date``, ``list`` and so on.
+    """
+
+    text: str
+    start: int
+    stop: int
+    value: Decimal | Fraction
+    found: tuple[Place, ...] = ()
+    how: str = ""
+    ignored: str = ""
+
+    @property
+    def computed(self) -> bool:
+        """Whether the figure is computed from figures of the sources."""
+        return bool(self.how) and self.how not in _RANKS
+
+    @property
+    def ungrounded(self) -> bool:
+        """Whether the figure is a claim that the sources do not have."""
+        return not (self.found or self.ignored)
+
+
+def grounded(
+    answer: str,
+    sources: str | Sequence[str],
+    tolerance: str | float | Decimal = "rounding",
+    policy: Policy | str = "default",
+    ignore: Iterable[str] = KINDS,
+    *,
+    compute: bool = True,
+    source_policy: Policy | str | None = None,
+) -> list[Figure]:
+    """Return every figure of an answer, with the places in the sources that have it.
+
+    Args:
+        answer: the text to check.
+        sources: the texts that the answer may take figures from.
+        tolerance: ``"rounding"`` allows what rounds to the digits written, and what "over" or
+            "almost" allow; ``"exact"`` nothing; a number such as 0.01 so much of the source's figure.
+        policy: how figures are written. ``percent``, ``units`` and ``currency`` say what may differ.
+        ignore: the kinds of figures that are not held against the answer, all by default.
+        compute: also look for sums, differences, products, quotients and changes of two figures; of
+            the first ``MOST_OPERANDS`` different ones of the sources, and a warning says so.
+        source_policy: how figures of the sources are written; by default as those of the answer.
+
+    Raises:
+        NumtokError: for a tolerance, policy or kind that does not exist, or what is no text.
+
+    Example:
+        >>> text = "Sales were 1,234,567 in 2023, of which 25% online."
+        >>> for figure in grounded("About 1.2 million, a quarter (25%) online, 17 abroad.", text):
+        ...     print(figure.text, figure.how or "nowhere", [place.text for place in figure.found])
+        1.2 million rounded ['1,234,567']
+        25% exact ['25%']
+        17 nowhere []
+    """
+    known = Sources(sources, policy if source_policy is None else source_policy)
+    figures = known.check(answer, tolerance, policy, ignore, compute=compute)
+    if known.left_out and compute and any(one.ungrounded for one in figures):
+        warnings.warn(
+            f"of the figures of the sources the first {MOST_OPERANDS} different ones were tried as"
+            f" operands of sums, quotients and the like, and {known.left_out:,} were not",
+            stacklevel=2,
+        )
+    return figures
+
+
+class _Entry(NamedTuple):
+    """A value that a figure of the sources may stand for."""
+
+    size: Fraction
+    quantity: Quantity
+    how: str
+
+
+class Sources:
+    """Texts that answers are checked against, read once for many answers.
+
+    Example:
+        >>> sources = Sources(["12 of 48 voted"])
+        >>> [figure.how for figure in sources.check("12 of 48 are 25%, not 30%")]
+        ['exact', 'exact', 'percent of', '']
+    """
+
+    def __init__(self, sources: str | Sequence[str], policy: Policy | str = "default") -> None:
+        texts = [sources] if isinstance(sources, str) else list(sources)
+        self._policy = policy_named(policy)
+        self._indexes: dict[str, _Index] = {}
+        self._long: list[Quantity] = []  # figures without a size
+        self._scales: set[int] = set()
+        operands: list[Operand] = []
+        for number, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise NumtokError(f"source {number + 1} is {type(text).__name__}, not a text")
+            scales = stated_scales(text)
+            self._scales.update(scales)
+            figures = read_figures(text, self._policy, number)
+            operands += [
+                Operand(one.size, as_float(one.size), one)
+                for one in figures
+                if one.size and one.kind in ("", "year")
+            ]
+            for figure in figures:
+                self._add(figure, scales)
+        for index in self._indexes.values():
+            index.sort()
+        different = _first_of_each(operands)
+        self._operands = different[:MOST_OPERANDS]
+        self.left_out = len(different) - len(self._operands)  # figures not tried as operands
+
+    def _add(self, figure: Quantity, scales: Sequence[int]) -> None:
+        if figure.size is None:
+            self._long.append(figure)
+            return
+        self._put("percent" if figure.percent else "plain", figure.size, figure, "exact")
+        powers = [*figure.powers, *([] if figure.scaled or figure.kind else scales)]
+        for power in powers:
+            self._put("plain", figure.size * 10**power, figure, "scale")
+        if unit := _metric(figure):
+            base, power = unit
+            self._put(base, figure.size * Fraction(10) ** power, figure, "scale")
+
+    def _put(self, group: str, size: Fraction, figure: Quantity, how: str) -> None:
+        self._indexes.setdefault(group, _Index()).add(_Entry(size, figure, how))
+
+    def check(
+        self,
+        answer: str,
+        tolerance: str | float | Decimal = "rounding",
+        policy: Policy | str = "default",
+        ignore: Iterable[str] = KINDS,
+        *,
+        compute: bool = True,
+    ) -> list[Figure]:
+        """Return the figures of an answer, as :func:`grounded` does."""
+        if not isinstance(answer, str):
+            raise NumtokError(f"the answer is {type(answer).__name__}, not a text")
+        chosen, ignored, allowed = policy_named(policy), check_kinds(ignore), _tolerance(tolerance)
+        own_scales = stated_scales(answer)
+        figures = []
+        for quantity in read_figures(answer, chosen):
+            one, place = quantity.answer, quantity.place
+            kind = quantity.kind if quantity.kind in ignored else ""
+            found, how = self._direct(answer, quantity, allowed, chosen, own_scales)
+            if not (found or quantity.kind) and compute and quantity.size is not None:
+                found, how = self._computed(answer, quantity, allowed)
+            figures.append(Figure(one.text, place.start, place.stop, one.value, found, how, kind))
+        return figures
+
+    def _direct(
+        self,
+        text: str,
+        figure: Quantity,
+        tolerance: str | Fraction,
+        policy: Policy,
+        scales: Sequence[int],
+    ) -> tuple[tuple[Place, ...], str]:
+        """Return the places that have a figure, and how; those of the closest kind alone."""
+        if figure.size is None:
+            same = [one.place for one in self._long if one.answer.value == figure.answer.value]
+            return tuple(same), "exact" if same else ""
+        low, high = interval(text, figure, tolerance)
+        best: dict[tuple[int, bool], set[Place]] = {}
+        for reading in _readings(figure, policy, scales):
+            index = self._indexes.get(reading.group)
+            if index is None:
+                continue
+            factor = reading.factor
+            for entry in index.between(low * factor, high * factor, not figure.step):
+                how = _how(figure, entry, reading, low * factor, high * factor)
+                source = entry.quantity
+                fits = reading.allows(source) and _may_found(figure, source)
+                if how and fits and _is_same_kind(figure, source, policy):
+                    other_sign = _is_negative(figure) != _is_negative(source)
+                    rank = _RANKS.index(how), other_sign
+                    best.setdefault(rank, set()).add(source.place)
+        if not best:
+            return (), ""
+        rank = min(best)
+        places = sorted(best[rank], key=lambda place: (place.source, place.start))
+        return tuple(places), _RANKS[rank[0]]
+
+    def _computed(
+        self, text: str, figure: Quantity, tolerance: str | Fraction
+    ) -> tuple[tuple[Place, ...], str]:
+        low, high = interval(text, figure, tolerance)
+        assert figure.size is not None
+        powers = {0} if figure.percent else {0, *self._scales}
+        change = direction(text, figure)
+        scales = [Fraction(10) ** power for power in sorted(powers)]
+        wanted = [
+            Wanted(low / one, high / one, figure.size / one, figure, change) for one in scales
+        ]
+        result = computed_from(wanted, self._operands)
+        return ((), "") if result is None else (result.places, result.how)
+
+
+class _Index:
+    """Values in order of size."""
+
+    def __init__(self) -> None:
+        self._entries: list[_Entry] = []
+        self._keys: list[float] = []
+
+    def add(self, entry: _Entry) -> None:
+        self._entries.append(entry)
+
+    def sort(self) -> None:
+        """Put the values into order, once all are there."""
+        self._entries.sort(key=lambda entry: as_float(entry.size))
+        self._keys = [as_float(entry.size) for entry in self._entries]
+
+    def between(self, low: Fraction, high: Fraction, coarse: bool) -> Iterator[_Entry]:
+        """Yield the values from ``low`` to ``high``, and some more; ``coarse``: all near them."""
+        slack = _COARSE if coarse else _SLACK
+        start = bisect.bisect_left(self._keys, as_float(low) * (1 - slack))
+        stop = bisect.bisect_right(self._keys, as_float(high) * (1 + slack))
+        yield from self._entries[start:stop]
+
+
+class _Reading(NamedTuple):
+    """A way to read a figure: as a value of a group, times a factor.
+
+    Attributes:
+        group: "plain", "percent" or a metric unit.
+        factor: what the figure is multiplied by.
+        how: "exact", "scale" or "percent".
+        allows: which figures of the sources may be meant.
+    """
+
+    group: str
+    factor: Fraction
+    how: str
+    allows: Callable[[Quantity], bool]
+
+
+def _readings(figure: Quantity, policy: Policy, scales: Sequence[int]) -> Iterator[_Reading]:
+    """Yield the ways to read a figure of an answer."""
+    one, mixed = Fraction(1), policy.percent in ("ignore", "either")
+    if figure.percent:
+        yield _Reading("percent", one, "exact", _any)
+        if mixed:
+            yield _Reading("plain", one, "exact", lambda source: source.is_bare)
+        if policy.percent != "match":
+            yield _Reading("plain", Fraction(1, 100), "percent", _is_share)
+        return
+    yield _Reading("plain", one, "exact", _any)
+    powers = [*figure.powers, *([] if figure.scaled or figure.kind else scales)]
+    for power in powers:
+        yield _Reading("plain", Fraction(10) ** power, "scale", _any)
+    if mixed and figure.is_bare:
+        yield _Reading("percent", one, "exact", _any)
+    if policy.percent != "match" and _is_share(figure):
+        yield _Reading("percent", Fraction(100), "percent", _any)
+    if unit := _metric(figure):
+        yield _Reading(unit[0], Fraction(10) ** unit[1], "scale", _any)
+
+
+def _any(_: Quantity) -> bool:
+    return True
+
+
+def _may_found(figure: Quantity, source: Quantity) -> bool:
+    """Whether a figure of the sources may be what a claim goes back to: no label, date or name."""
+    return bool(figure.kind) or source.kind in ("", "year", "count", "ordinal")
+
+
+def _is_share(figure: Quantity) -> bool:
+    """Whether a figure may be a share of one: it is no whole number."""
+    return figure.size is not None and figure.size.denominator != 1
+
+
+def _metric(figure: Quantity) -> tuple[str, int] | None:
+    return None if figure.answer.currency else METRIC_UNITS.get(figure.answer.unit)
+
+
+def _how(
+    figure: Quantity, entry: _Entry, reading: _Reading, low: Fraction, high: Fraction
+) -> str | None:
+    """Return how a value of the sources agrees with a figure, None if it does not."""
+    assert figure.size is not None
+    size = figure.size * reading.factor
+    if size == entry.size:
+        return entry.how if reading.how == "exact" else reading.how
+    if low <= entry.size <= high:
+        return "rounded"
+    step = entry.quantity.step
+    if not figure.step and 0 < step * 10 <= entry.size and abs(size - entry.size) <= step / 2:
+        return "rounded"  # 1/3 for 33%
+    return None
+
+
+def _is_same_kind(figure: Quantity, source: Quantity, policy: Policy) -> bool:
+    """Whether currency and unit agree where the policy asks for it; km and m are one unit."""
+    one, other = figure.answer, source.answer
+    return (policy.currency != "match" or one.currency == other.currency) and (
+        policy.units != "match" or _base_unit(one.unit) == _base_unit(other.unit)
+    )
+
+
+def _base_unit(unit: str) -> str:
+    return METRIC_UNITS.get(unit, (unit, 0))[0]
+
+
+def _is_negative(figure: Quantity) -> bool:
+    return figure.answer.value < 0
+
+
+def _first_of_each(operands: Iterable[Operand]) -> list[Operand]:
+    """Return the operands without those whose value came before."""
+    first: dict[tuple[Fraction, bool, bool], Operand] = {}
+    for one in operands:
+        first.setdefault((one.size, one.quantity.percent, one.quantity.kind == "year"), one)
+    return list(first.values())
+
+
+def _tolerance(given: str | float | Decimal) -> str | Fraction:
+    if given in ("rounding", "exact"):
+        return str(given)
+    try:
+        value = Fraction(str(given))
+    except (ValueError, ZeroDivisionError):
+        value = Fraction(-1)
+    if not 0 <= value < 1:
+        raise NumtokError(
+            f"tolerance={given!r} is neither 'rounding', 'exact' nor a number below 1, such as 0.01"
+        )
+    return value
