@@ -74,7 +74,7 @@ format: $(DEV) ## mend what the linter and the formatter can mend
 bench: $(DEV) ## install the peers and run the benchmarks (ARGS go to python -m benchmarks)
 	$(BIN)/python -m benchmarks $(ARGS)
 
-evidence: $(DEV) ## run what is missing of the papers' experiments, JOBS at once (hours), and write docs/evidence.md
+evidence: $(DEV) ## run what is missing of the papers' experiments, JOBS at once (hours), and write docs/evidence.md and docs/evidence/
 	$(BIN)/python -m benchmarks.evidence all --jobs $(JOBS) $(ARGS)
 
 docs: $(DOCS) ## build the site into build/site, and stop at the first broken link

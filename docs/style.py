@@ -29,7 +29,7 @@ CODE = re.compile(r"(`+)[^`].*?\1", re.S)
 PICTURE = re.compile(r"!\[[^]]*\]\([^)]*\)")
 LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 NO_PROSE = re.compile(r" *(#|\||<|::: |---)")  # heading, table, HTML, reference, rule
-ITEM = re.compile(r" *([-*+]|\d+\.) +")
+ITEM = re.compile(r"^ *([-*+]|\d+\.) +")
 SENTENCE_END = re.compile(r"""(?<=[.?!])["'”)]*\s+(?=["'“(]?[A-Z0-9`])""")
 ABBREVIATION = re.compile(r"\b(e\.g|i\.e|etc|vs|cf|Fig|al|approx|no)\.$")
 
@@ -99,7 +99,7 @@ def paragraphs(markdown: str) -> Iterator[Paragraph]:
 def _prose(lines: list[str]) -> str:
     """Return the text of a paragraph without inline markup; "" for a list item of links alone."""
     item = ITEM.match(lines[0])
-    text = " ".join(ITEM.sub("", line, count=1) if item else line for line in lines)
+    text = " ".join([ITEM.sub("", lines[0]), *lines[1:]])
     text = PICTURE.sub("", text)
     if item and not re.search(r"\w", LINK.sub("", text)):
         return ""
