@@ -105,7 +105,7 @@ def _answer(one: Experiment, section: str, store: Store) -> str:
         one.result,
         tables.excerpt(section, one.rows, one.columns),
         f"![{re.sub(' and against .*', '', picture[1])}]({picture[2]})" if picture else "",
-        f"**How sure:** {one.sure}{missing} [`{one.name}`](evidence/{one.name}.md).",
+        f"**How sure:** {one.sure}{missing} [All figures](evidence/{one.name}.md).",
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 
