@@ -14,15 +14,16 @@ NOT_QUOTED = re.compile(r"\*\*| \(\d+ seeds?\)")  # bold, and what ``seeds`` wri
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose first column is aligned left, the others right.
+    """Return a table with numbers aligned right; the first column and verdicts are aligned left.
 
-    >>> print(markdown(["", "a"], [["b", "1"]]))
-    |  | a |
-    |---|--:|
-    | b | 1 |
+    >>> print(markdown(["", "a", "verdict"], [["b", "1", "shown"]]))
+    |  | a | verdict |
+    |---|--:|---|
+    | b | 1 | shown |
     """
     lines = ["| " + " | ".join(line) + " |" for line in [heads, *rows]]
-    return "\n".join([lines[0], "|---" + "|--:" * (len(heads) - 1) + "|", *lines[1:]])
+    marks = ["---" if head.startswith("verdict") else "--:" for head in heads[1:]]
+    return "\n".join([lines[0], "|".join(["", "---", *marks, ""]), *lines[1:]])
 
 
 def excerpt(page: str, rows: Sequence[str], columns: Sequence[str]) -> str:
