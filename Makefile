@@ -61,11 +61,12 @@ next: ## the core's tests on tokenizers 1.0, in .venv-next
 fuzz: $(DEV) ## mutate hostile inputs, TIME seconds for each kind (ARGS: kinds, --seed N); finds go to build/fuzz
 	$(BIN)/python tests/support/fuzz.py --time $(TIME) $(ARGS)
 
-check: $(DEV) ## lint, formatting, docstrings and types
+check: $(DEV) ## lint, formatting, docstrings, types, and sentences of the documentation that are hard to read
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python tests/support/docstrings.py
 	$(BIN)/mypy
+	$(BIN)/python docs/style.py
 
 format: $(DEV) ## mend what the linter and the formatter can mend
 	$(BIN)/ruff check --fix .
@@ -74,7 +75,7 @@ format: $(DEV) ## mend what the linter and the formatter can mend
 bench: $(DEV) ## install the peers and run the benchmarks (ARGS go to python -m benchmarks)
 	$(BIN)/python -m benchmarks $(ARGS)
 
-evidence: $(DEV) ## run what is missing of the papers' experiments, JOBS at once (hours), and write docs/evidence.md
+evidence: $(DEV) ## run what is missing of the papers' experiments, JOBS at once (hours), and write docs/evidence.md and docs/evidence/
 	$(BIN)/python -m benchmarks.evidence all --jobs $(JOBS) $(ARGS)
 
 docs: $(DOCS) ## build the site into build/site, and stop at the first broken link

@@ -35,17 +35,20 @@ from numtok.representations import (
 )
 
 IMAGES = Path(__file__).with_name("images")
-INK, FAINT, PAPER = "#22303c", "#c9d1d8", "#ffffff"
+# On no ground, in colours between black and white: read on light pages and on dark ones.
+INK, FAINT = "#768390", "#76839066"
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY = (
-    "#0072b2",
-    "#d98200",
-    "#00795a",
-    "#c2410c",
-    "#a0508a",
-    "#3d9bd4",
+    "#2f81d6",
+    "#d9822b",
+    "#2a9d6f",
+    "#d1495b",
+    "#9b6bc4",
+    "#3aa6b9",
 )
 STYLE = {
-    "figure.facecolor": PAPER,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
     "axes.edgecolor": FAINT,
     "axes.labelcolor": INK,
     "axes.spines.top": False,
@@ -57,7 +60,7 @@ STYLE = {
     "text.color": INK,
     "xtick.color": INK,
     "ytick.color": INK,
-    "grid.color": "#e8ecef",
+    "grid.color": "#76839033",
     "savefig.dpi": 130,
 }
 
@@ -94,7 +97,7 @@ def fone_phases() -> Any:
                     ha="center",
                     va="center",
                     fontsize=7,
-                    color="#7b8894",
+                    color=INK,
                 )
             axis.plot([0, x], [0, y], color=BLUE, lw=2.2, solid_capstyle="round")
             axis.plot(x, y, "o", color=BLUE, ms=4.5)
@@ -298,16 +301,14 @@ def tokens_of_an_integer() -> Any:
 
 
 def save(figure: Any, path: Path) -> None:
-    """As a PNG with a palette, a third of the size."""
+    """Write a figure as a PNG with a palette, a third of the size, and a transparent ground."""
     import matplotlib.pyplot as plt
     from PIL import Image
 
     with io.BytesIO() as buffer:
         figure.savefig(buffer)
         plt.close(figure)
-        Image.open(buffer).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(
-            path, optimize=True
-        )
+        Image.open(buffer).quantize(256, method=Image.Quantize.FASTOCTREE).save(path, optimize=True)
 
 
 PLOTS: tuple[Callable[[], Any], ...] = (

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.evidence``: run what is missing, and write docs/evidence.md.
+"""``python -m benchmarks.evidence``: run what is missing, and write docs/evidence.md and docs/evidence/.
 
 Every run is kept as one JSON file; what is cut off begins again with the run that it was in.
 """
@@ -20,7 +20,7 @@ EPILOG = """examples:
   python -m benchmarks.evidence all --jobs 2              # everything that is missing, two runs at once
   python -m benchmarks.evidence fone_arithmetic --match addition-fone
   python -m benchmarks.evidence mixture --into again      # all of it once more, beside the results there are
-  python -m benchmarks.evidence report                    # docs/evidence.md of the results
+  python -m benchmarks.evidence report                    # the pages of the results
   python -m benchmarks.evidence tasks --count 100 --levels 1 3 > questions.jsonl"""
 
 
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=Path,
         default=report.DOCS,
         metavar="FOLDER",
-        help="where report writes evidence.md",
+        help="where report writes evidence.md and evidence/",
     )
     parser.add_argument("--count", type=int, default=1000, metavar="N", help="of tasks: questions")
     parser.add_argument(
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run_missing(name, options.size, options.match, options.jobs, store, into) for name in names
     )
     if "report" in options.names or "all" in options.names:
-        print(report.write(EXPERIMENTS.values(), into, options.docs))
+        print(*report.write(EXPERIMENTS.values(), into, options.docs), sep="\n")
     return 1 if failed else 0
 
 

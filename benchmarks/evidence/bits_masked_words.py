@@ -58,6 +58,7 @@ RATES = {OWN: 0.002, FROZEN: 0.002, "all": 0.0005}  # a higher one does harm to 
 LEAST = 0.01  # of perplexity: what a value has to be worth
 WATCHED = 40  # of these sentences, for a point of a learning curve
 NEAR = 3  # tokens from the number
+NEAR_HEAD, SWAPPED_HEAD = f"within {NEAR} tokens of the number", "with another number, near"
 UNSEEN = 10  # one page of so many is put aside
 KNOWN = 20  # times that a token was seen, for half of what follows to be taken from there
 MASK = "<|endoftext|>"
@@ -356,7 +357,7 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     by = by_row(results)
     columns = {
         "perplexity": ("perplexity", ".1f"),
-        "perplexity_near": (f"within {NEAR} tokens of the number", ".1f"),
+        "perplexity_near": (NEAR_HEAD, ".1f"),
         "perplexity_far": ("farther", ".1f"),
         "top_1": ("top-1", ".1%"),
     }
@@ -372,7 +373,7 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
         for name, found in named.items()
     ]
     heads = [head for head, _ in columns.values()]
-    last = ["with another number, near", "verdict: the value is read", "seeds"]
+    last = [SWAPPED_HEAD, "verdict: the value is read", "seeds"]
     table = tables.markdown(["", *heads, *last], rows)
     if not by:
         return table
@@ -421,36 +422,65 @@ def by_row(results: list[tuple[Settings, Result]]) -> dict[tuple[str, str], list
 EXPERIMENT = Experiment(
     NAME,
     "Floating-Point Embedding, tables 1 and 2",
-    "Words beside a number, masked: perplexity of BERT-base on Wiki-Convert 2.993 by default, 2.954"
-    " with exponents, 2.898 with floats; top-1 66.98, 67.42, 67.88%.",
+    """\
+Words beside a number are masked, BERT-base on Wiki-Convert:
+
+| | perplexity | top-1 |
+|---|--:|--:|
+| default | 2.993 | 66.98% |
+| exponents | 2.954 | 67.42% |
+| floats | 2.898 | 67.88% |""",
     phases,
     run,
     section,
     question="Does the value of a number help to guess the words around it?",
-    differs=(
-        f"A BERT of width {TRUNK['small'][0]} with {TRUNK['small'][1]} layers, pretrained here on"
-        f" Wikipedia for {PRETRAINING['small']:,} steps of {BATCH}, in place of BERT-base; a number is then one token without"
-        f" a value, `constant`. Then {STEPS['small']:,} steps with each layer on 6,323 sentences with one number. The paper"
-        " trains the word head beside the layer, which on so few sentences did harm to all rows when tried, and so the layer is"
-        f" trained alone, or all of the model. One page of {UNSEEN} is put aside before the pretraining; 484 sentences of 41"
-        f" such pages are asked, 9,521 words or pieces of words, 2,262 of them within {NEAR} tokens of the number. `with another"
-        " number`: how much more perplexity is there with the number of another sentence; its error is over pages, and over seeds"
-        " where there are several. `shown` means 1% at the least by twice that error, `in part` 1% as measured, and twice that"
-        " error."
-        " Layers start from zeros, so that nothing is changed at first, but for `random start`, which is as long as a word"
-        " vector, as elsewhere on this page. The last rows are pretrained with their layer, or with digits as tokens, from the"
-        " start, with one seed. Rates are not searched. The pretrained model is kept beside the results (CC BY-SA 4.0, as its"
-        " text)."
+    result=(
+        "Models read the value: words near a number are harder to guess with another sentence's number"
+        " in its place. Whether a value makes these words easier to guess is not settled."
     ),
-    verdict=(
-        "Shown in part: a value is read. Words near a number are harder to guess with that of another sentence in its"
-        " place: by 2.8 ± 0.9% of perplexity with exponent bins and 1.8 ± 0.5% with bits, if the layer alone is"
-        " trained, by 1.8 ± 0.6% and hardly, 0.4 ± 0.2%, after training all of the model (three seeds), by 10.9 ± 1.6% and"
-        " 7.0 ± 1.5% if it was pretrained so, by 1.7 ± 0.8% with digits"
-        " (one seed). xVal's value is hardly read. Whether the model is better for it: near the number a token without a value"
-        " has a perplexity of 46.7, bits 46.3, bins 46.5; after training all of the model 42.7, 42.6 and 42.6, which is no"
-        " difference. Pretrained so it is 43.6 with bits and 43.2 with bins, but with bins words far from the number are nearly as much"
-        " easier, which a value hardly explains: one seed does not settle it. A layer that does not start from zeros is 9%"
-        " behind."
-    ),
+    sure="Shown in part, with three seeds; one seed where pretrained with values.",
+    rows=("exponent bins, all", "constant, all"),
+    columns=(NEAR_HEAD, SWAPPED_HEAD),
+    picture="bits_masked_words.svg",
+    differs=f"""\
+- **Model.** A BERT of width {TRUNK["small"][0]} with {TRUNK["small"][1]} layers in place of BERT-base,
+  pretrained here on Wikipedia for {PRETRAINING["small"]:,} steps of {BATCH}. A number is then one token
+  without a value, `constant`.
+- **Training.** {STEPS["small"]:,} steps with each layer on 6,323 sentences with one number. The paper trains
+  the word head beside the layer. On so few sentences that did harm to all rows when tried, so the
+  layer is trained alone, or all of the model. Rates are not searched.
+- **Questions.** A page in {UNSEEN} is held out before the pretraining. 484 sentences of 41 such pages are
+  asked: 9,521 words or subwords, 2,262 of them within {NEAR} tokens of the number.
+- **`{SWAPPED_HEAD}`** is the increase in perplexity with the number of another sentence. Its error is over
+  pages, and over seeds where there are several. `shown`: at least 1% by twice that error. `shown in
+  part`: at least 1% as measured, and more than twice that error.
+- **Start.** Layers start from zeros, so that nothing is changed at first. `random start` is as long as
+  a word vector, as in the other experiments.
+- **The last rows** are pretrained with their layer, or with digits as tokens, from the start, with one
+  seed.
+
+The pretrained model is kept beside the results (CC BY-SA 4.0, as its text).""",
+    verdict="""\
+Shown in part.
+
+- **A value is read: shown in part.** Words near a number are harder to guess with the number of
+  another sentence in its place. xVal's value is hardly read.
+
+| perplexity with another number | exponent bins | bits | digits |
+|---|--:|--:|--:|
+| the layer alone is trained, three seeds | +2.8 ± 0.9% | +1.8 ± 0.5% | |
+| all of the model is trained, three seeds | +1.8 ± 0.6% | hardly: +0.4 ± 0.2% | |
+| pretrained so, one seed | +10.9 ± 1.6% | +7.0 ± 1.5% | +1.7 ± 0.8% |
+
+- **The model is better for it: not settled.** After training all of the model there is no difference.
+  Pretrained with bins, words far from the number are nearly as much easier, which a value hardly
+  explains. A single seed does not settle it.
+
+| perplexity near the number | no value | bits | exponent bins |
+|---|--:|--:|--:|
+| the layer alone is trained | 46.7 | 46.3 | 46.5 |
+| all of the model is trained | 42.7 | 42.6 | 42.6 |
+| pretrained so, one seed | 46.7 | 43.6 | 43.2 |
+
+A layer that does not start from zeros is 9% behind.""",
 )

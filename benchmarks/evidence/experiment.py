@@ -1,5 +1,5 @@
-"""What an experiment is: which runs it has, how one is made, and the section of docs/evidence.md
-that its results make.
+"""What an experiment is: which runs it has, how one is made, and what its pages say: a section of
+docs/evidence.md, and docs/evidence/NAME.md.
 
 In: a size (``smoke``: a few steps, to see that it learns; ``small``: a CPU, minutes each; ``full``:
     the paper's settings). Out: phases of settings; the runs of a phase may look up what those
@@ -29,11 +29,15 @@ class Experiment:
         run: settings, the results so far, and a folder that is removed afterwards; what was found.
         section: Markdown of the results, without a heading; it may draw plots into the folder
             given.
-        question: which is asked, for readers of no paper.
-        differs: what of the paper's setting is not that of the results.
-        seen: in a sentence, what the results say to the claim; empty if there are too few.
-        verdict: of the paper's finding: shown, shown in part, not shown or contradicted, and what
-            would settle it.
+        question: the question asked, for readers who know no paper.
+        result: the answer in two sentences, for docs/evidence.md.
+        sure: the verdict in a word or two, and how sure it is.
+        rows, columns: of the tables in ``section``, what docs/evidence.md shows.
+        picture: the file name of the picture in ``section`` that docs/evidence.md shows.
+        differs: how the settings of the results differ from those of the paper.
+        seen: what the results say to the claim; empty if there are too few.
+        verdict: of the paper's finding: shown, shown in part, not shown or contradicted, why, and
+            what would settle it.
         kept_in: the experiment whose runs these are, and in whose folder the results lie; empty for
             its own.
     """
@@ -45,6 +49,11 @@ class Experiment:
     run: Callable[[Settings, Store, Path], Result]
     section: Callable[[list[tuple[Settings, Result]], Path], str]
     question: str = ""
+    result: str = ""
+    sure: str = ""
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    picture: str = ""
     differs: str = ""
     seen: Callable[[list[tuple[Settings, Result]]], str] = lambda results: ""
     verdict: str = ""

@@ -1,4 +1,4 @@
-"""All experiments, in the order of the page."""
+"""All experiments, in the order of the pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures for docs/evidence.md: SVG that reads on light pages and on dark ones, and that is the
+"""Pictures for docs/evidence.md and docs/evidence/: SVG that reads on light pages and on dark ones, and that is the
 same, byte for byte, whenever it is drawn of the same values.
 
 In: values by the name of what is compared and by where they were taken, several where there are
@@ -178,7 +178,9 @@ def bars(path: Path, values: Values, x: str) -> None:
 
 
 def shown(path: Path, what: str, names: Iterable[str]) -> str:
-    """Markdown, for a page one folder up; without the picture it says what of whom was to be seen."""
+    """Return the Markdown of a picture, for a page one folder up. Its text says what is shown of
+    whom.
+    """
     return f"![{what}: {'; '.join(names)}]({path.parent.name}/{path.name})"
 
 

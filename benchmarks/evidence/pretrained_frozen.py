@@ -26,6 +26,7 @@ from benchmarks.evidence.corpus import Encoded, encode
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
 from benchmarks.evidence.place_fermat import problems
+from benchmarks.evidence.plots import dots, shown
 from benchmarks.evidence.store import Result, Settings, Store
 from benchmarks.evidence.tables_by_heads import line, table
 from numtok_torch import NumberModel
@@ -97,6 +98,7 @@ TASKS: dict[str, Any] = {
     "breast cancer": None,
 }
 MAGNITUDES = ("product", "ratio", "larger", "conversion", "read back")  # answers are logarithms
+PICTURED = ("sum", "product", "conversion")
 
 
 def phases(size: str) -> list[list[Settings]]:
@@ -263,7 +265,7 @@ def scored(said: Floats, answers: Floats, task: str) -> Result:
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
-    """Median relative errors and R², means over seeds."""
+    """Return tables of median relative errors and R², means over seeds, and a picture of the errors."""
     by = tables.gathered(
         ((settings["numbers"], task), found)
         for settings, result in results
@@ -281,29 +283,56 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
             for numbers in NUMBERS
         ]  # fmt: skip
         parts += [f"{said}:", tables.markdown(["", *TASKS], rows)]
+    values = {
+        task: {
+            numbers: [one["median_relative_error"] for one in by[numbers, task]]
+            for numbers in NUMBERS
+            if (numbers, task) in by
+        }
+        for task in PICTURED
+    }
+    if any(values.values()):
+        picture = plots / f"{NAME}.svg"
+        dots(picture, values, "median relative error", log=True)
+        parts.append(shown(picture, "Median relative error by representation", values))
     return "\n\n".join(parts)
 
 
 EXPERIMENT = Experiment(
     NAME,
     "a pretrained model, frozen",
-    "No paper. What does a pretrained model make of a value that it is shown, before anything in it is trained?",
+    "No paper. What does a pretrained model make of a value that it is shown, before anything in it is"
+    " trained?",
     phases,
     run,
     section,
-    question="Does a frozen pretrained model say better estimates where it is shown values?",
-    differs=(
-        "SmolLM2-135M-Instruct, its weights as published. The answer is read from the hidden state of the question's last token by"
-        f" ridge regression, fitted to {TRAINING['small']} questions, its strength chosen on a quarter of them; {ASKED['small']} others are asked."
-        " Of the tables, the other rows are asked. The layer of a value starts at random, as long as the word vectors, and is not trained, but"
-        f" for `{TRAINED[2:]}`: {STEPS['small']} steps of {BATCH} through the frozen model."
-        " The number that is read back stands in a word problem of our own templates. The GPU was shared with other runs."
+    question="Does a frozen pretrained model estimate better when it is shown values?",
+    result=(
+        "Behind `xval` and `logfourier`, the hidden state gives sums, products, ratios and conversions"
+        " 2 to 26 times nearer than behind the model's own digits. `bits`, `quantile_bins` and fixed"
+        " `fone` features are mostly behind digits."
     ),
-    verdict=(
-        "Likely, for estimates. Nothing is trained but the regression. Behind `xval` and `logfourier` the hidden state says sums,"
-        " products, ratios and conversions 2 to 26 times nearer than behind the model's own digits, and columns of tables better. `[NUM]`"
-        " and `[/NUM]` around digits change nothing. Not every value helps: `bits`, `quantile_bins` and fixed `fone` features"
-        " are behind digits, mostly, as a model that is not trained cannot read them. A number that stands earlier in a text is not"
-        " found by any of them: the last hidden state does not say it. One seed or two, and rows of `fone` with a trained layer are missing."
-    ),
+    sure="Likely, for estimates, with one seed or two.",
+    rows=(f"`{OWN}`", "`xval`", "`logfourier`", "`bits`"),
+    columns=("sum", "conversion"),
+    picture="pretrained_frozen.svg",
+    differs=f"""\
+- **Model**: SmolLM2-135M-Instruct, its weights as published. The GPU was shared with other runs.
+- **Answers** are read from the hidden state of the question's last token by ridge regression. The
+  regression is fitted to {TRAINING["small"]} questions, its strength is chosen on a quarter of them, and
+  {ASKED["small"]} others are asked; of the tables, all other rows.
+- **The layer of a value** starts at random, as long as the word vectors, and is not trained. For
+  `{TRAINED[2:]}` it is trained in {STEPS["small"]} steps of {BATCH} through the frozen model.
+- **The number that is read back** stands in a word problem of our own templates.""",
+    verdict="""\
+Likely, for estimates. Nothing is trained but the regression.
+
+- **Values help.** Behind `xval` and `logfourier` the hidden state gives sums, products, ratios and
+  conversions 2 to 26 times nearer than behind the model's own digits. Columns of tables are better
+  too. `[NUM]` and `[/NUM]` around digits change nothing.
+- **Not every value helps.** `bits`, `quantile_bins` and fixed `fone` features are mostly behind digits,
+  as a model that is not trained cannot read them.
+- **Numbers earlier in a text** are not found by any row: the last hidden state does not hold them.
+
+Each row has a seed or two. Rows of `fone` with a trained layer are missing.""",
 )

@@ -240,20 +240,35 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
 EXPERIMENT = Experiment(
     NAME,
     "a pretrained model that learns arithmetic",
-    "No paper, for a pretrained model. FoNE and place values were shown to help models that learn arithmetic from scratch.",
+    "No paper, for a pretrained model. FoNE and place values were shown to help models that learn"
+    " arithmetic from scratch.",
     phases,
     run,
     section,
     question="By what does a pretrained model learn arithmetic soonest?",
-    differs=(
-        f"SmolLM2-135M-Instruct, LoRA of rank {pretrained.RANK} in all linear layers at {RATE:g}, the layer and the head at {NEW_RATE:g},"
-        f" {STEPS['small']} steps of {BATCH['small']} answers, {SAMPLES['small']} questions. Word problems are of our own templates, one sum or difference"
-        " of whole numbers of up to three digits, with equations that are put aside. The GPU was shared with other runs."
+    result=(
+        "`place:lsd`, digits with places and the least significant first, has all sums and 95% of the"
+        " differences; the model's own digits have 91% and 42%. Values do not help here."
     ),
-    verdict=(
-        "Likely by digits that know their places, the least significant first. `place:lsd` has all sums and 95% of the differences right where the"
-        " model's own digits have 91% and 42%. Places on the model's own digits, most significant first, do not help: the place of a digit is not"
-        " known while it is written. Values do not help here. `xval` says sums to within a few units, not exactly, and `fone` has hardly begun to"
-        f" learn in {STEPS['small']} steps. Values beside the model's own digits start it as it was, and change nothing afterwards. One seed each."
-    ),
+    sure="Likely, by digits that know their places; one seed each.",
+    rows=(f"`{OWN}`", "`place:lsd`", "`fone:4,0`", "`xval`"),
+    columns=("sum", "difference"),
+    picture="pretrained_lora_difference.svg",
+    differs=f"""\
+- **Model**: SmolLM2-135M-Instruct, LoRA of rank {pretrained.RANK} in all linear layers at {RATE:g}, the layer
+  and the head at {NEW_RATE:g}. The GPU was shared with other runs.
+- **Training**: {STEPS["small"]} steps of {BATCH["small"]} answers, {SAMPLES["small"]:,} questions.
+- **Word problems** are of our own templates, one sum or difference of whole numbers of up to three
+  digits, with equations that are held out.""",
+    verdict=f"""\
+Likely by digits that know their places, the least significant first.
+
+- **Places.** `place:lsd` has all sums and 95% of the differences right, where the model's own digits
+  have 91% and 42%. Places on the model's own digits, most significant first, do not help: the
+  position of a digit is not known while it is written.
+- **Values do not help here.** `xval` predicts sums to within a few units, not exactly. `fone` has hardly
+  begun to learn in {STEPS["small"]} steps. Values beside the model's own digits start the model as it was,
+  and change nothing afterwards.
+
+Each row has one seed.""",
 )

@@ -1,4 +1,6 @@
-"""From results to docs/evidence.md, and to what is still missing."""
+"""From results to docs/evidence.md, a page of short answers, and docs/evidence/, a page for each
+experiment.
+"""
 
 from __future__ import annotations
 
@@ -13,116 +15,162 @@ from benchmarks.evidence.store import Result, Settings, Store, slug
 from numtok.files import write_file
 
 DOCS = Path(__file__).parents[2] / "docs"
-INTRODUCTION = """# Evidence
+SIZE = "small"  # of the runs that are counted
+METHOD = "method.md"
+INTRODUCTION = f"""# Evidence
 
-What do papers on numbers find, and does it show in small models on one core of a CPU? And what helps a pretrained model? In short:
+What papers on numbers in language models find, tried in small models on one core of a CPU; and what
+helps a pretrained model. Each question has a page with all tables, curves and settings.
 
+- **The models are small.** `Shown` is no proof for larger models, `not shown` none against the paper.
+- **±** is the standard deviation over seeds. `Likely` is what fewer than three seeds say.
+- [How the experiments are run](evidence/{METHOD}) says the rest.
 """
-READING = """
-How to read this page:
+RUNNING = """# How the experiments are run
 
-- **The models are small**: 50,000 to 930,000 weights, mostly a minute of training. That of `pretrained_...` has 135 million,
-  and ran on a GPU. `Shown` is no proof for larger ones, `not shown` none against the paper.
-- **`Likely`** is what fewer than three seeds say.
-- **±** is the standard deviation over seeds (divided by n - 1). A figure without it is of one seed.
-- **Every row** of a table gets the same transformer, data, steps and search, unless it says otherwise (`×4`, `longer`).
-- **Vectors start** as long as the word vectors that they are added to; but those of places start from zeros, outside of `fone_lengths`, as do
-  those of `bits_masked_words`, and FoNE's features, which do not learn, are as published.
-- **CPU seconds** are of cores that had other work beside, of more than one machine: compare them roughly.
-- **Once more**: `python -m benchmarks.evidence NAME` makes the runs of an experiment that are missing. Each is a file in `benchmarks/evidence/results`,
-  with settings, seed, losses, versions and mostly examples of answers. `report` writes this page. Tables and sections of xVal are of its first version.
-"""
-GPU = """## What would one hour of one GPU settle?
+The rules that all experiments of [Evidence](../evidence.md) share.
 
-`--full` takes the papers' settings. Models are then trained on a GPU, where PyTorch finds one. None of these has been yet.
-Times are estimated, from 15 to 25 ms a step.
+- **Models** have 50,000 to 930,000 weights, and mostly train for a minute. The model of the
+  `pretrained_...` experiments has 135 million, and ran on a GPU.
+- **`Shown`** is no proof for larger models. `Not shown` is none against the paper. **`Likely`** is what
+  fewer than three seeds say.
+- **±** is the standard deviation over seeds (divided by n - 1). A figure without ± is of a single seed.
+- **Every row** of a table gets the same transformer, data, steps and search, unless its name says
+  otherwise (`×4`, `longer`).
+- **Vectors start** as long as the word vectors that they are added to. Vectors of places start
+  from zeros, except in `fone_lengths`, and so do the layers of `bits_masked_words`. FoNE's features, which do
+  not learn, are as published.
+- **CPU seconds** are of cores of more than one machine that had other work too. Compare them roughly.
+- **xVal** is cited by the tables and sections of its first version.
+
+All of it took {hours:.1f} hours of training on one core, and the pretrained model's on a GPU.
+
+## Run an experiment again
+
+`python -m benchmarks.evidence NAME` makes the missing runs of an experiment. Each run is a file in
+`benchmarks/evidence/results` with settings, seed, losses, versions and mostly examples of answers.
+`python -m benchmarks.evidence report` writes these pages.
+
+## What would one hour of one GPU settle?
+
+`--full` takes the papers' settings. Models are then trained on a GPU, where PyTorch finds one. None of
+these runs has been made yet. The times are estimates, from 15 to 25 ms a step.
 
 | question | command | takes |
-| --- | --- | --- |
+|---|---|---|
 | Six encodings, width 768, 100,000 steps: whose R² is the paper's? | `xval_expressions --full --match=-2-0-0.001 --jobs 6` | an hour |
 | 720,000 sums, width 384, 140,600 steps: do digits end below FoNE? | `fone_arithmetic --full --jobs 5` | an hour for a run; a day for sums |
 | BERT-base: does a value help the words around it? | `bits_masked_words --full` | hours, and more than these 420 pages |
 
-So an hour settles the first. The small models of this page would hardly gain from one.
+So an hour settles the first question. The small models here would hardly gain from an hour.
 """
 
 
 def overview(experiments: Iterable[Experiment], store: Store, size: str) -> str:
-    """How many runs there are of each experiment, how many of them are done, and in a word what
-    they say.
-    """
+    """Return a table of all experiments: question, verdict in a word, and runs done."""
     rows = []
     for one in experiments:
-        runs = [settings for phase in one.phases(size) for settings in phase]
-        done = sum(store.get(one.results, settings) is not None for settings in runs)
-        said = re.split("[.:,]| of ", one.verdict)[0]
-        rows.append([one.question, f"`{one.name}`", said, f"{done} of {len(runs)}"])
+        done, total = _done(one, store, size)
+        verdict = re.split("[.:,]| of ", one.sure)[0]
+        rows.append([one.question, f"`{one.name}`", verdict, f"{done} of {total}"])
     return tables.markdown(["", "experiment", "verdict", "runs done"], rows)
 
 
+def write(experiments: Iterable[Experiment], store: Store, docs: Path) -> list[Path]:
+    """Write docs/evidence.md and the pages of docs/evidence/; return their paths. Experiments
+    without results have none.
+    """
+    experiments = list(experiments)
+    answers, pages = [INTRODUCTION], {METHOD: RUNNING.format(hours=_cpu_hours(experiments, store))}
+    for one in experiments:
+        if results := store.all(one.results):
+            section = one.section(results, docs / "images")
+            answers.append(_answer(one, section, store))
+            pages[f"{one.name}.md"] = _page(one, section, results, store)
+    paths = {docs / "evidence.md": "\n".join(answers)}
+    paths |= {docs / "evidence" / name: page for name, page in pages.items()}
+    (docs / "evidence").mkdir(parents=True, exist_ok=True)
+    for path, text in paths.items():
+        write_file(path, text)
+    return list(paths)
+
+
+def _answer(one: Experiment, section: str, store: Store) -> str:
+    """Return the section of docs/evidence.md."""
+    picture = re.search(rf"!\[([^]:]*)[^]]*\]\((\w+/{re.escape(one.picture)})\)", section)
+    done, total = _done(one, store, SIZE)
+    missing = f" {done} of {total} runs are done." * (done < total)
+    parts = [
+        f"## {one.question}",
+        one.result,
+        tables.excerpt(section, one.rows, one.columns),
+        f"![{re.sub(' and against .*', '', picture[1])}]({picture[2]})" if picture else "",
+        f"**How sure:** {one.sure}{missing} [All figures](evidence/{one.name}.md).",
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _page(
+    one: Experiment, section: str, results: list[tuple[Settings, Result]], store: Store
+) -> str:
+    """Return docs/evidence/NAME.md."""
+    parts = [
+        f"# {one.question}",
+        f"Experiment `{one.name}`: {one.paper}. All questions: [Evidence](../evidence.md)."
+        f" Rules of all experiments: [How the experiments are run]({METHOD}).",
+        f"## Verdict\n\n{one.verdict}",
+        f"## The paper's result\n\n{one.claim}",
+        f"## Results\n\n{section.replace('](images/', '](../images/')}",
+        one.seen(results),
+        f"## Settings\n\n{one.differs}",
+        f"## Runs\n\n{_runs(one, results, store)}",
+        _shortest(one, results),
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
 def _runs(one: Experiment, results: list[tuple[Settings, Result]], store: Store) -> str:
-    """How many, which seeds, how long, and on what."""
+    """Return a table of how many runs there are, with which seeds, how long, and on what."""
     seeds = sorted({settings["seed"] for settings, _ in results if "seed" in settings})
     hours = sum(result.get("seconds", 0) for _, result in results) / 3600
     trained = [result for _, result in results if "seconds" in result]
-    curves = sum("curve" in result for result in trained)
-    said = [
-        f"{len(results)}",
-        *([f"seeds {', '.join(map(str, seeds))}" if seeds[1:] else "one seed"] if seeds else []),
-        *([f"{hours:.1f} hours of training"] if hours else []),
-        *([f"learning curves of {curves} of {len(trained)} trainings"] if trained else []),
-        *(
-            f"{name} {', '.join(versions)}"
-            for name, versions in store.made_with(one.results).items()
-        ),
-    ]
-    return "; ".join(said) + "."
+    done, total = _done(one, store, SIZE)
+    rows = [["runs", f"{done} of {total}"]]
+    if seeds:
+        rows.append(["seeds", ", ".join(map(str, seeds))])
+    if trained:
+        curves = sum("curve" in result for result in trained)
+        rows.append(["training", f"{hours:.1f} hours"])
+        rows.append(["learning curves", f"of {curves} of {len(trained)} trainings"])
+    rows += [[name, ", ".join(versions)] for name, versions in store.made_with(one.results).items()]
+    return tables.markdown(rows[0], rows[1:])
 
 
-def _cheapest(one: Experiment, results: list[tuple[Settings, Result]]) -> str:
-    """How to make the quickest of its trainings once more."""
-    made = {slug(settings): result for settings, result in results if settings["size"] == "small"}
+def _shortest(one: Experiment, results: list[tuple[Settings, Result]]) -> str:
+    """Return how to make the shortest of its trainings again."""
+    made = {slug(settings): result for settings, result in results if settings["size"] == SIZE}
     if not made:
         return ""
-    name = min(made, key=lambda name: made[name].get("seconds", math.inf))
+    name = min(made, key=lambda name: made[name].get("seconds", math.inf)).removeprefix(SIZE)
+    match = f"--match={name}" if name.startswith("-") else f"--match {name}"
     return (
-        f" The quickest once more: `python -m benchmarks.evidence {one.name} --match"
-        f" {name.removeprefix('small')} --into again`.".replace("--match -", "--match=-")
+        "The shortest run once more:"
+        f" `python -m benchmarks.evidence {one.name} {match} --into again`."
     )
 
 
-def write(experiments: Iterable[Experiment], store: Store, docs: Path) -> Path:
-    """Write docs/evidence.md; its path."""
-    experiments = list(experiments)
-    hours = (
-        sum(
-            result.get("seconds", 0)
-            for name in {one.results: None for one in experiments}
-            for _, result in store.all(name)
-            if "device" not in result
-        )
-        / 3600
+def _done(one: Experiment, store: Store, size: str) -> tuple[int, int]:
+    """Return how many runs of a size are done, and how many there are."""
+    runs = [settings for phase in one.phases(size) for settings in phase]
+    return sum(store.get(one.results, settings) is not None for settings in runs), len(runs)
+
+
+def _cpu_hours(experiments: list[Experiment], store: Store) -> float:
+    names = {one.results: None for one in experiments}
+    seconds = (
+        result.get("seconds", 0)
+        for name in names
+        for _, result in store.all(name)
+        if "device" not in result
     )
-    parts = [
-        INTRODUCTION
-        + overview(experiments, store, "small")
-        + f"\n\nAll of it is {hours:.1f} hours of training on one core, and the pretrained model's on a GPU.\n"
-        + READING
-    ]
-    for one in experiments:
-        results = store.all(one.results)
-        if results:
-            said = {
-                "Verdict": one.verdict,
-                "The paper": one.claim,
-                "": one.section(results, docs / "images"),
-                "Seen": one.seen(results),
-                "What differs": one.differs,
-                "Runs": _runs(one, results, store) + _cheapest(one, results),
-            }
-            told = [f"**{name}:** {text}" if name else text for name, text in said.items() if text]
-            parts.append("\n\n".join([f"## `{one.name}`: {one.paper}", *told]) + "\n")
-    parts.append(GPU)
-    path = docs / "evidence.md"
-    write_file(path, "\n".join(parts))
-    return path
+    return float(sum(seconds)) / 3600

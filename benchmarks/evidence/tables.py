@@ -3,18 +3,48 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 Key = TypeVar("Key", bound=Hashable)
+NOT_QUOTED = re.compile(r"\*\*| \(\d+ seeds?\)")  # bold, and what ``seeds`` writes
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose first column is aligned left, the others right."""
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    """Return a table with numbers aligned right; the first column and verdicts are aligned left.
+
+    >>> print(markdown(["", "a", "verdict"], [["b", "1", "shown"]]))
+    |  | a | verdict |
+    |---|--:|---|
+    | b | 1 | shown |
+    """
+    lines = ["| " + " | ".join(line) + " |" for line in [heads, *rows]]
+    marks = ["---" if head.startswith("verdict") else "--:" for head in heads[1:]]
+    return "\n".join([lines[0], "|".join(["", "---", *marks, ""]), *lines[1:]])
+
+
+def excerpt(page: str, rows: Sequence[str], columns: Sequence[str]) -> str:
+    """Return the first table of a page that has all the columns, reduced to these rows and columns.
+    Bold and counts of seeds, as in ``name (3 seeds)``, are left out, and rows that the table lacks;
+    "" if there is no such table or row.
+
+    >>> page = markdown(["", "a", "b (3 seeds)"], [["one", "1", "2"], ["two (1 seed)", "3", "4"]])
+    >>> print(excerpt(page, ["two", "three"], ["b"]))
+    |  | b |
+    |---|--:|
+    | two | 4 |
+    """
+    for table in re.findall(r"(?:^\|.*\|$\n?)+", NOT_QUOTED.sub("", page), re.M):
+        heads, _, *lines = [line[2:-2].split(" | ") for line in table.strip().splitlines()]
+        if set(columns) <= set(heads):
+            indices = [0, *map(heads.index, columns)]
+            by_name = {line[0]: line for line in lines}
+            kept = [[by_name[row][index] for index in indices] for row in rows if row in by_name]
+            return markdown([heads[index] for index in indices], kept) if kept else ""
+    return ""
 
 
 def mean(values: Iterable[float | None], form: str = ".1%") -> str:

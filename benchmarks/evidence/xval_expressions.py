@@ -278,33 +278,55 @@ def by_row(results: list[tuple[Settings, Result]]) -> dict[str, list[Result]]:
 EXPERIMENT = Experiment(
     NAME,
     "xVal, table 3",
-    "The value of an expression, masked: R² of 0.99998, 0.99994 and 0.99998 for xVal on 2, 3 and 4"
-    " operands; P10 0.998, 0.996, 0.992; P1000 0.991, 0.990, 0.991; FP15 0.993, 0.981, 0.935.",
+    """\
+R² of the value of an expression, which is masked:
+
+| operands | xVal | P10 | P1000 | FP15 |
+|---|--:|--:|--:|--:|
+| 2 | 0.99998 | 0.998 | 0.991 | 0.993 |
+| 3 | 0.99994 | 0.996 | 0.990 | 0.981 |
+| 4 | 0.99998 | 0.992 | 0.991 | 0.935 |""",
     phases,
     run,
     section,
     question="For estimates, is a value that scales a vector better than tokens?",
-    differs=(
-        "The paper does not say the size, steps or samples of its arithmetic. Here width"
-        f" {TRUNK['small'][0]} and {TRUNK['small'][1]} layers; {STEPS['small']:,} steps of"
-        f" {BATCH['small']}; {SAMPLES['small']:,} samples; two operands of two decimals, within ±5 but"
-        f" not between 2 and 2.5, no answer between 3 and 3.5. {HELD_OUT['small']:,} unseen expressions, of which one of eight"
-        " stands in the training in a form that is equal, and one of four if all signs may be turned."
-        f" `{ANOTHER}` has xVal's head and scale in place of its own mixture."
-        " `xval, longer` has three times the steps, as many tokens as `p10`. All have GPT-2's dropout of 0.1. Of two rates,"
-        " that with the lower loss on unseen expressions is taken, at seed 0, which is not shown; for `p1000` and"
-        " `p10` the other has the better R² there, 0.997 and 0.916, and for `p1000` more that is no number.\n\n"
-        "Two things favour a row. All tokens of P10 and P1000 are masked and said at once, each without"
-        " knowing the others, which may be why their answers are sometimes far off. And what is no"
-        " number is left out of R² and of the error, which helps P1000."
+    result=(
+        "xVal is ahead of P10 and P1000 in R², but no row has the paper's figures."
+        " Scaling a vector is not the reason: `logfourier`, also one token, leaves less than a third"
+        " as much unexplained."
     ),
-    verdict=(
-        "Shown in part: that xVal is ahead of P10 and P1000 in R², with each of three seeds. No row has the paper's"
-        " figures, and P10 and P1000 do not differ by more than their seeds. It is not that a value scales a vector:"
-        " `logfourier`, which the paper does not have, also takes one token, and with xVal's head and loss it leaves"
-        " less than a third as much unexplained in as many steps, less with each of four seeds, and in the median errs"
-        " clearly less with three of them. 1 - R² is what this loss makes small; in the median, P1000 errs about as much as"
-        " `logfourier`, less than xVal: it loses by answers that are far off, such as wrong signs. 50 times the steps,"
-        " `--full`, would settle it."
-    ),
+    sure="Shown in part, with three or four seeds; in median error P1000 is ahead of xVal.",
+    rows=("`xval`", HEAD[ANOTHER], "`p1000`"),
+    columns=("R²", "median relative error"),
+    picture="xval_expressions.svg",
+    differs=f"""\
+The paper does not say the size, steps or samples of its arithmetic. Here:
+
+- Width {TRUNK["small"][0]} and {TRUNK["small"][1]} layers, GPT-2's dropout of 0.1; {STEPS["small"]:,} steps
+  of {BATCH["small"]}; {SAMPLES["small"]:,} samples.
+- Two operands of two decimals, within ±5 but not between 2 and 2.5. No answer lies between 3 and 3.5.
+- {HELD_OUT["small"]:,} unseen expressions are asked. An eighth of them stand in the training in an equal
+  form, and a quarter if all signs may be turned.
+- `{ANOTHER}` has xVal's head and scale in place of its own mixture.
+- `xval, longer` has three times the steps, and so as many tokens as `p10`.
+- Each row takes the one of two rates with the lower loss on unseen expressions, at seed 0, which is
+  not shown. For `p1000` and `p10` the other rate has the better R² there, 0.997 and 0.916. With it,
+  more answers of `p1000` are no number.
+
+Two things favour a row. All tokens of P10 and P1000 are masked and predicted at once, each without
+knowing the others. Their answers may sometimes be far off for that reason. And answers that are no
+number are left out of R² and of the error, which helps P1000.""",
+    verdict="""\
+Shown in part.
+
+- **xVal is ahead of P10 and P1000 in R²: shown**, with each of three seeds. No row has the paper's
+  figures. P10 and P1000 differ by no more than their seeds.
+- **Scaling a vector is not the reason.** `logfourier`, which the paper does not have, also takes one
+  token. With xVal's head and loss and as many steps, it leaves less than a third as much unexplained,
+  less with each of four seeds. In the median it errs clearly less with three of them.
+- **The median says something else.** This loss makes 1 - R² small. In the median, P1000 errs about as
+  much as `logfourier`, and less than xVal. P1000 loses in R² by answers that are far off, such as
+  wrong signs.
+
+50 times the steps (`--full`) would settle it.""",
 )

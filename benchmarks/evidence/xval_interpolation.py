@@ -25,13 +25,13 @@ NAME = "xval_interpolation"
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
-    """What is said where the answer is in the gap, and beside it; and the errors where operands
-    were seen, in the gap, and beyond.
+    """Return what is predicted where the answer is in the gap, and beside it; and the errors where
+    operands were seen, in the gap, and beyond.
     """
     by = by_row(results)
     heads = [
         "",
-        *(f"{what}, {where}" for what in ("said there", "median error") for where in ANSWERS),
+        *(f"{what}, {where}" for what in ("predicted there", "median error") for where in ANSWERS),
         *(f"median error, operand {where}" for where in WHERE),
         "no number, answer gap",
     ]
@@ -57,13 +57,15 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
 
 
 def seen(results: list[tuple[Settings, Result]]) -> str:
-    """How often answers in the gap are said there, over how often those beside it are."""
+    """Return how often answers in the gap are predicted, over how often those beside it are."""
     said = [
         f"`{numbers}` {_there(found, 'answer gap') / beside:.2f}"
         for numbers, found in by_row(results).items()
         if (beside := _there(found, "answer beside"))
     ]
-    return f"Said in the gap over said beside it: {', '.join(said)}." if said else ""
+    return (
+        f"Share predicted in the gap over the share beside it: {', '.join(said)}." if said else ""
+    )
 
 
 def _there(found: Sequence[Result], where: str) -> float:
@@ -78,26 +80,41 @@ EXPERIMENT = Experiment(
     NAME,
     "xVal, section 3.3, figure 5 (there on orbits of planets)",
     "Text-based encodings other than P10 do not predict any number that they did not see for a"
-    " quantity; xVal interpolates between those that it saw.",
+    " quantity. xVal interpolates between the numbers that it saw.",
     xval_expressions.phases,
     xval_expressions.run,
     section,
-    question="And where the training left numbers out?",
-    differs=(
-        "The runs are those of `xval_expressions`. There are no answers between 3 and 3.5 in the training, and others of all"
-        " sizes; 1,000 questions ask for answers there, of either sign, and 1,000 for answers between 3.5 and 4, of which the"
-        " training has one of 17. What is said counts if it lies there with the right sign. In the paper it is one of several"
-        " quantities that has a gap. In both, the tokens that the gap needs stand elsewhere: here in operands, and in 1% of the"
-        " answers, which are a tenth as large. Of operands none lies between 2 and 2.5, nor beyond 5; the tokens of P1000 that"
-        " these need hardly stand in any operand. Errors beyond are of larger answers, and so do not compare."
+    question="Can a model predict numbers from a range that the training left out?",
+    result=(
+        "Where the training has no answer, P1000 predicts none; xVal and `logfourier` predict as many"
+        " as beside the gap. P10, the paper's exception, predicts 0 to 2% in the gap."
     ),
+    sure="Shown in part, for P1000, with three or four seeds; B1999 and FP15 were not run.",
+    rows=("`xval`", "`p10`", "`p1000`"),
+    columns=("predicted there, answer gap", "predicted there, answer beside"),
+    picture="xval_interpolation.svg",
+    differs="""\
+The runs are those of `xval_expressions`.
+
+- **Answers.** The training has no answers between 3 and 3.5, and answers of all other sizes. 1,000
+  questions ask for answers in that gap, of either sign. 1,000 others ask for answers beside it,
+  between 3.5 and 4, which the training has in one of 17 samples. A prediction counts if it lies in
+  the range with the right sign.
+- **In the paper**, one of several quantities has a gap. In both, the tokens that the gap needs stand
+  elsewhere: here in operands, and in 1% of the answers, which are a tenth as large.
+- **Operands.** None lies between 2 and 2.5, nor beyond 5. The tokens of P1000 for these hardly stand
+  in any operand. Errors beyond 5 are of larger answers, and so do not compare.""",
     seen=seen,
-    verdict=(
-        "Shown in part, for P1000: where no answer of the training lies it says none, with any of three seeds, and right"
-        " beside 71 to 96% of the answers that lie there; xVal and `logfourier` say as many in the gap as beside it. B1999 and"
-        " FP15 were not run. Not shown: that P10 is an exception. It says 0 to 2% in the gap and 46 to 81% beside. P1000 errs by"
-        " 8% in the median there, three times as much as beside; xVal by 6% in both. Where an operand lies in a gap, the errors"
-        " of xVal and `logfourier` do not grow, and those of P1000 two- to sixfold."
-    ),
+    verdict="""\
+Shown in part, for P1000.
+
+- **P1000 predicts no unseen number: shown.** Where no answer of the training lies, P1000 predicts
+  none, with any of three seeds. Beside the gap it predicts 71 to 96% of the answers there. xVal and
+  `logfourier` predict as many in the gap as beside it. B1999 and FP15 were not run.
+- **P10 is an exception: not shown.** P10 predicts 0 to 2% in the gap, and 46 to 81% beside it.
+- **Errors of answers.** In the gap, P1000 errs by 8% in the median, three times as much as beside it.
+  xVal errs by 6% in both.
+- **Errors where an operand lies in a gap.** The errors of xVal and `logfourier` do not grow. P1000's
+  errors grow two- to sixfold.""",
     kept_in=xval_expressions.NAME,
 )

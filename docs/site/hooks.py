@@ -26,6 +26,8 @@ ELSEWHERE = {
 }
 LIES_AT = {page: path for path, page in ELSEWHERE.items()}
 LINK = re.compile(r"""(\]\(|<img src=")([^)\s"#]+)((?:#[^)\s"]*)?)([)"])""")
+PATH_AS_TEXT = re.compile(r"\[`?([\w./-]+\.md)`?\](?=\(([^)\s#]+)[)#])")
+TITLE = re.compile(r"^# (.+)$", re.M)
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 SHORT = re.compile("<code>(?=[^<]{1,30}</code>)")
 
@@ -43,19 +45,29 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Have every link lead to the page or file of the site, else to the file in the repository."""
+    """Have every link lead to the page or file of the site, else to the file in the repository. A
+    link whose text is the path of a page shows the title of the page.
+    """
     here = page.file.src_uri
+    source = LIES_AT.get(here, f"docs/{here}")
+    if here == "index.md":
+        page.meta["hide"] = ["navigation"]  # a list of this page alone, whose code needs the room
     if here == "reference/cli.md":
         markdown += command_line()
     if here.startswith("tutorials/"):
         name = Path(here).with_suffix(".ipynb").name
         markdown += f'\n\n<a href="../{name}" download>This page as a notebook</a>\n'
 
+    def titled(match: re.Match[str]) -> str:
+        path = (ROOT / source).parent / match[2]
+        shown = path.name == Path(match[1]).name and path.is_file() and _on_site(path)
+        title = TITLE.search(path.read_text("utf-8")) if shown else None
+        return f"[{title[1]}]" if title else match[0]
+
     def led(match: re.Match[str]) -> str:
         before, target, anchor, after = match.groups()
         if ":" in target:
             return match[0]
-        source = LIES_AT.get(here, f"docs/{here}")
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
         # what is HTML already is not made relative to the page's address by MkDocs
         seen_from = page.url + "index.html" if before.startswith("<img") else here
@@ -64,7 +76,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     pieces = FENCE.split(markdown)
     fences = [*FENCE.findall(markdown), ""]
     return "".join(
-        LINK.sub(led, _plain(piece)) + fence for piece, fence in zip(pieces, fences, strict=True)
+        LINK.sub(led, PATH_AS_TEXT.sub(titled, _plain(piece))) + fence
+        for piece, fence in zip(pieces, fences, strict=True)
     )
 
 
@@ -87,6 +100,12 @@ def command_line() -> str:
         context = click.Context(command, info_name=f"numtok {name}".strip(), terminal_width=80)
         told += f"\n## {context.info_name}\n\n```text\n{command.get_help(context)}\n```\n"
     return told
+
+
+def _on_site(path: Path) -> bool:
+    """Whether the site has a page of this file."""
+    name = posixpath.normpath(path.resolve().relative_to(ROOT).as_posix())
+    return name in ELSEWHERE or name.startswith("docs/")
 
 
 def _address(path: str, here: str, config: Any) -> str:

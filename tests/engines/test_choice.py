@@ -321,7 +321,7 @@ def test_self_check_catches_a_wrong_engine(monkeypatch, fault, tmp_path):
     with pytest.warns(EngineWarning, match="slower engine 'tokenizers'"):
         tok = Tokenizer(trained.config("gpt2"), [TAKES_ALL])
     assert tok.engine.name == "tokenizers" and not [*tmp_path.glob("facts/same-ids-*")]
-    with pytest.raises(TokenizerError, match="engine='gigatoken' .*cannot be used"):
+    with pytest.raises(TokenizerError, match=r"engine='gigatoken' .*cannot be used"):
         Tokenizer(trained.config("gpt2"), [TAKES_ALL], engine="gigatoken")
 
 

@@ -2,6 +2,7 @@
 what the kept results say.
 """
 
+import doctest
 import itertools
 import json
 import math
@@ -39,7 +40,7 @@ from benchmarks.evidence.store import Store, reported
 from numtok.score import tasks
 
 # names, and the picture that compares them
-SHOWN = re.compile(r"!\[[^]]*?: ([^]]*)\]\(images/([^)]*)\)")
+SHOWN = re.compile(r"!\[[^]]*?: ([^]]*)\]\(\.\./images/([^)]*)\)")
 NUMERAL = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
@@ -181,25 +182,55 @@ def test_a_value_stands_beside_the_token_after_its_number():
     assert (layer(words, batch) != words).any(-1).tolist() == behind.tolist()
 
 
-def test_the_page_is_made_of_the_kept_results(tmp_path):
-    """docs/evidence.md says what the results in the repository say, and nothing else."""
+def pages(folder):
+    """Return the text of each page of evidence under ``folder``, by path."""
+    paths = [folder / "evidence.md", *(folder / "evidence").glob("*.md")]
+    return {str(path.relative_to(folder)): path.read_text("utf-8") for path in paths}
+
+
+def test_the_pages_are_made_of_the_kept_results(tmp_path):
+    """docs/evidence.md and docs/evidence/ say what the results in the repository say, and nothing
+    else.
+    """
     report.write(EXPERIMENTS.values(), Store(), tmp_path)
-    page = (tmp_path / "evidence.md").read_text()
-    assert page == (report.DOCS / "evidence.md").read_text(), (
-        "run python -m benchmarks.evidence report"
-    )
+    written = pages(tmp_path)
+    assert written == pages(report.DOCS), "run python -m benchmarks.evidence report"
     drawn = {path.name for path in (tmp_path / "images").glob("*")}
     assert drawn == {path.name for path in (report.DOCS / "images").glob("*.svg")}
     for name in drawn:
         kept, made = (shapes(folder / "images" / name) for folder in (report.DOCS, tmp_path))
         assert made[0] == kept[0], name
         np.testing.assert_allclose(made[1], kept[1], atol=0.01, err_msg=name)
-    verdicts = ("Shown", "Not shown", "Contradicted", "Says nothing", "Likely")
-    assert all(one.verdict.startswith(verdicts) for one in EXPERIMENTS.values())
-    shown = SHOWN.findall(page)
+    shown = [found for page in written.values() for found in SHOWN.findall(page)]
     assert {picture for _, picture in shown} == drawn and len(shown) == len(drawn)
     for names, picture in shown:
         assert set(names.split("; ")) <= words(tmp_path / "images" / picture)
+
+
+VERDICTS = ("Shown in part", "Shown", "Not shown", "Contradicted", "Says nothing", "Likely")
+
+
+@pytest.mark.parametrize("one", EXPERIMENTS.values(), ids=lambda one: one.name)
+def test_the_answer_of_an_experiment_is_short_and_as_careful_as_its_page(one, tmp_path):
+    """Two sentences, a table with figures of the experiment's page, a picture of it, and how sure."""
+    section = one.section(Store().all(one.results), tmp_path / "images")
+    table = tables.excerpt(section, one.rows, one.columns)
+    lines = [line[2:-2].split(" | ") for line in table.splitlines()]
+    assert [line[0] for line in lines[2:]] == list(one.rows)
+    assert lines[0][1:] == list(one.columns)
+    assert f"(images/{one.picture})" in section
+    assert len(re.split(r"(?<=\.) ", one.result)) == 2
+    verdict = next(verdict for verdict in VERDICTS if one.verdict.startswith(verdict))
+    assert one.sure.startswith(verdict)
+
+
+def test_examples_in_the_docstrings_of_tables():
+    result = doctest.testmod(tables)
+    assert result.attempted and not result.failed
+
+
+def test_the_page_of_answers_is_short():
+    assert len(pages(report.DOCS)["evidence.md"].split()) <= 1500
 
 
 def test_kept_results_are_of_runs_that_there_are():
