@@ -1,7 +1,7 @@
 """How Parquet is to store each column: size, and speed of writing and reading, for every encoding
 and compression.
 
-``python -m benchmarks.columns`` prints the table of ``docs/files.md``. What is chosen by it is the
+``python -m benchmarks.columns`` prints the table that ``docs/files.md`` has an extract of. What is chosen by it is the
 ``encoding`` that each ``Column`` declares.
 """
 
