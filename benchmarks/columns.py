@@ -1,8 +1,8 @@
 """How Parquet is to store each column: size, and speed of writing and reading, for every encoding
 and compression.
 
-``python -m benchmarks.columns`` prints the table of ``docs/files.md``. What is chosen by it is the
-``encoding`` that each ``Column`` declares.
+``python -m benchmarks.columns`` prints the whole table. ``docs/files.md`` shows the chosen rows, each
+the ``encoding`` that its ``Column`` declares.
 """
 
 from __future__ import annotations
