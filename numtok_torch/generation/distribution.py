@@ -12,7 +12,6 @@ Each token that ends a number adds to the probability of its value; each that le
 from __future__ import annotations
 
 import contextlib
-import copy
 import heapq
 import itertools
 import math
@@ -31,6 +30,9 @@ from numtok import NumberFormat
 from numtok.number_format.number_end import NumberEnds
 from numtok.number_format.token_trie import Ints, TokenTrie, token_texts_of
 from numtok_torch.model.backbone import ModelError
+
+# How far the probabilities of two ways of reading the same text may be apart, by rounding alone.
+TOLERANCES = {torch.float64: 1e-8, torch.float32: 1e-4}
 
 Floats = npt.NDArray[np.float64]
 TopLogprobs = Callable[[str], Mapping[str, float]]
@@ -120,7 +122,7 @@ def number_distribution(
     mass: float = 0.99,
     *,
     leading_space: bool = True,
-    batch_size: int = 16,
+    batch_size: int = 32,
     max_prefixes: int = 4096,
 ) -> NumberDistribution:
     """Return the probability of every number that a model may write after a prompt.
@@ -280,15 +282,18 @@ class Walk:
 
 
 class ModelSource:
-    """The next tokens as a causal model of transformers gives them. The prompt is read once, and its
-    cache is used for every beginning of a number.
+    """The next tokens as a causal model of transformers gives them.
+
+    The prompt and every beginning of a number are read once. All of them lie in one cache, as a tree:
+    each token sees the prompt and the tokens before it in its own number, which a mask says. Models
+    for which that is not the same as reading each text alone read each text alone.
     """
 
     def __init__(self, model: Any, tokenizer: Any, prompt: str | Sequence[int], known: str) -> None:
         config = getattr(model, "config", None)
         if not callable(getattr(model, "generate", None)) or config.is_encoder_decoder:
             raise ModelError(
-                f"number_distribution needs a causal model of transformers as it is, got"
+                "number_distribution needs a causal model of transformers as it is, got"
                 f" {type(model).__name__}; of a NumberModel, draw samples with generate"
             )
         self._model = model
@@ -299,51 +304,69 @@ class ModelSource:
         self._prompt: list[int] = ids
         self._first: Floats | None = None
         self._cache: Any = None
+        self._columns: dict[tuple[int, ...], int] = {}  # where the last token of each lies in it
 
     def next_tokens(self, prefixes: Sequence[Prefix]) -> list[tuple[TokenTrie, Floats]]:
         """Return the tokens that may follow each beginning, and their probabilities."""
-        first = self._read_prompt()
-        longer = [prefix.ids for prefix in prefixes if prefix.ids]
-        others = iter(self._probabilities(longer)) if longer else iter(())
-        return [(self._trie, next(others) if prefix.ids else first) for prefix in prefixes]
+        with _evaluated(self._model):
+            if self._first is None:
+                self._first = self._read_prompt()
+            longer = [prefix.ids for prefix in prefixes if prefix.ids]
+            others = iter(self._read(longer)) if longer else iter(())
+        return [(self._trie, next(others) if prefix.ids else self._first) for prefix in prefixes]
 
     def _read_prompt(self) -> Floats:
-        if self._first is None:
-            ids = torch.tensor([self._prompt], device=self._model.device)  # (1, prompt)
-            with _evaluated(self._model):
-                output = self._model(input_ids=ids, use_cache=True)
-            self._first = self._of_tokens(output.logits[:, -1])[0]
-            cache = getattr(output, "past_key_values", None)
-            self._cache = cache if hasattr(cache, "batch_repeat_interleave") else None
-        return self._first
+        output = self._model(input_ids=self._tensor([self._prompt]), use_cache=True)
+        cache = getattr(output, "past_key_values", None)
+        self._cache = cache if any(getattr(cache, "is_sliding", [True])) is False else None
+        return self._of_tokens(output.logits[0, -1:])[0]
 
-    def _probabilities(self, rows: Sequence[tuple[int, ...]]) -> Floats:
-        """float64[rows, tokens] after the prompt and these ids, padded on the right."""
-        lengths = torch.tensor([len(row) for row in rows])
-        longest, before = int(lengths.max()), len(self._prompt)
-        ids = torch.tensor([[*row, *[row[-1]] * (longest - len(row))] for row in rows])
-        mask = (torch.arange(longest) < lengths[:, None]).long()  # (rows, longest)
-        mask = torch.cat([torch.ones(len(rows), before, dtype=torch.long), mask], 1)
-        given: dict[str, Any] = {"attention_mask": mask}
+    def _read(self, rows: Sequence[tuple[int, ...]]) -> Floats:
+        """float64[rows, tokens] after the prompt and these ids."""
         if self._cache is None:
-            ids = torch.cat([torch.tensor([self._prompt] * len(rows)), ids], 1)
-            lengths = lengths + before
-        given = {"input_ids": ids, "attention_mask": mask}
-        given = {name: tensor.to(self._model.device) for name, tensor in given.items()}
-        if self._cache is not None:
-            given["past_key_values"] = copy.deepcopy(self._cache)
-            given["past_key_values"].batch_repeat_interleave(len(rows))
-        with _evaluated(self._model):
-            logits = self._model(**given, use_cache=self._cache is not None).logits
-        return self._of_tokens(logits[torch.arange(len(rows)), lengths - 1])
+            return np.concatenate([self._read_alone(row) for row in rows])
+        if self._columns:
+            return self._read_in_tree(rows)
+        with contextlib.suppress(RuntimeError, ValueError, TypeError, IndexError):
+            found, alone = self._read_in_tree(rows), self._read_alone(rows[-1])
+            if np.abs(found[-1] - alone).max() < TOLERANCES.get(self._model.dtype, 0.02):
+                return found
+        self._cache = None
+        return self._read(rows)
+
+    def _read_alone(self, row: tuple[int, ...]) -> Floats:
+        ids = self._tensor([[*self._prompt, *row]])
+        return self._of_tokens(self._model(input_ids=ids, use_cache=False).logits[0, -1:])
+
+    def _read_in_tree(self, rows: Sequence[tuple[int, ...]]) -> Floats:
+        """The last token of each is new; those before it are in the cache."""
+        before, cached = len(self._prompt), len(self._prompt) + len(self._columns)
+        self._columns |= {row: cached + at for at, row in enumerate(rows)}
+        dtype = self._model.dtype
+        mask = torch.full((len(rows), cached + len(rows)), torch.finfo(dtype).min, dtype=dtype)
+        mask[:, :before] = 0
+        for at, row in enumerate(rows):
+            mask[at, [self._columns[row[:stop]] for stop in range(1, len(row) + 1)]] = 0
+        output = self._model(
+            input_ids=self._tensor([[row[-1] for row in rows]]),
+            position_ids=self._tensor([[before + len(row) - 1 for row in rows]]),
+            attention_mask=mask[None, None].to(self._model.device),  # (1, 1, rows, columns)
+            past_key_values=self._cache,
+            use_cache=True,
+        )
+        return self._of_tokens(output.logits[0])
+
+    def _tensor(self, ids: list[list[int]]) -> Tensor:
+        return torch.tensor(ids, device=self._model.device)
 
     def _of_tokens(self, logits: Tensor) -> Floats:
         """float64[rows, tokens], the probabilities of the trie's tokens, of (rows, vocabulary)."""
         shares = logits.double().softmax(-1).cpu().numpy()
-        ids = self._trie.ids
-        known: Floats = np.where(
-            ids < shares.shape[1], shares[:, np.minimum(ids, shares.shape[1] - 1)], 0
-        )
+        scored = self._trie.ids < shares.shape[1]
+        if scored.all():
+            return np.asarray(shares[:, self._trie.ids])
+        known = np.zeros((len(shares), len(scored)))
+        known[:, scored] = shares[:, self._trie.ids[scored]]
         return known
 
 
