@@ -191,7 +191,7 @@ class NumberFormat:
             return json_schema(values=sorted(set(map(self.value, self.texts))))
         low, high = self._bounds()
         unit = None if self.exponent else Decimal(1).scaleb(-self._decimals)
-        return json_schema(low, high, self.step if self.step is not None else unit)
+        return json_schema(low, high, unit if self.step is None else Decimal(self.step))
 
     def logits_processor(self, tokenizer: Any, leading_space: bool = True) -> Any:
         """Return what lets a model write one number of this format and then end:
