@@ -78,7 +78,7 @@ def read(text, is_held):
     body = text.removeprefix(" ")
     digits = len(body) - len(body.lstrip("0123456789"))
     number, rest = body[:digits], body[digits:]
-    could_be = number == "" or (number[0] != "0" or number == "0") and len(number) <= 3
+    could_be = number == "" or ((number[0] != "0" or number == "0") and len(number) <= 3)
     if not could_be or (number == "" and rest):
         return False
     if rest == "" or rest in {".", ",", "e", "e-"}:
@@ -196,7 +196,8 @@ def test_what_is_read_off_it():
     made = NumberDistribution((Decimal(5), Decimal(1), Decimal(20)), (0.4, 0.2, 0.2), 0.15, 0.05)
     assert made.mean == pytest.approx((2 + 0.2 + 4) / 0.8)
     assert (made.median, made.quantile(0), made.quantile(1)) == (5, 1, 20)
-    assert made.quantile(0.25) == 1 and made.interval(0.4) == (5, 20)
+    assert made.quantile(0.25) == 1 and made.interval(0.6) == (1, 20)
+    assert made.interval(0.4) == (5, 5)
     nothing = NumberDistribution((), (), 1.0, 0.0)
     assert math.isnan(nothing.mean) and nothing.median.is_nan()
     with pytest.raises(ModelError, match="from 0 to 1"):
