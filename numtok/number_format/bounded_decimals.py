@@ -79,11 +79,11 @@ class BoundedDecimals(Language):
         self._positions = 0
 
     def texts(self, *texts: str) -> Part:
-        """One of these texts."""
+        """Accept one of these texts."""
         return self.words([self.alphabet.index(one) for one in text] for text in texts)
 
     def unsigned(self, shape: Shape, low: Fraction, high: Fraction, zero: bool) -> Part:
-        """Every number of a shape from ``low`` to ``high``, which are not negative; 0 only where
+        """Accept every number of a shape from ``low`` to ``high``, which are not negative; 0 only where
         ``zero``.
         """
         parts = list(self._plain(shape, low, high, zero))
@@ -92,7 +92,7 @@ class BoundedDecimals(Language):
         return self.either(*parts)
 
     def _plain(self, shape: Shape, low: Fraction, high: Fraction, zero: bool) -> Iterator[Part]:
-        """Numbers without an exponent, one part for each number of digits before the point."""
+        """Yield numbers without an exponent, one part for each number of digits before the point."""
         longest = min(shape.digits, max(1, len(str(math.floor(high)))))
         for whole in range(1, longest + 1):
             decimals = min(shape.decimals, shape.digits - whole)
@@ -108,7 +108,7 @@ class BoundedDecimals(Language):
         yield self._digits(mantissa.within(0 if zero else 1, 10**decimals - 1), 1, decimals, "")
 
     def _scientific(self, shape: Shape, low: Fraction, high: Fraction) -> Iterator[Part]:
-        """Numbers as ``d.ddde-x``: one digit before the point, which is not 0. Most exponents allow
+        """Yield numbers as ``d.ddde-x``: one digit before the point, which is not 0. Most exponents allow
         every mantissa, so those that allow the same ones go together.
         """
         decimals = min(shape.decimals, shape.digits - 1)
@@ -123,7 +123,7 @@ class BoundedDecimals(Language):
             yield self.then(self._digits(mantissa, 1, decimals, ""), self.texts(*texts))
 
     def _digits(self, mantissa: Mantissa, whole: int, decimals: int, grouping: str) -> Part:
-        """The digits of one of these integers: ``whole`` of them, and after a point up to
+        """Accept the digits of one of these integers: ``whole`` of them, and after a point up to
         ``decimals`` more, of which zeros at the end may be left out.
         """
         if mantissa.is_empty():
@@ -134,7 +134,7 @@ class BoundedDecimals(Language):
         moduli = [step // math.gcd(step, 10**left) for left in range(length, -1, -1)]
 
         def onward(at: int, key: Key) -> Iterator[tuple[int, Key]]:
-            """Each digit that may stand at a position, and where it leads."""
+            """Yield each digit that may stand at a position, and where it leads."""
             rest, is_low, is_high = key
             first, last = int(low[at]) if is_low else 0, int(high[at]) if is_high else 9
             for digit in range(first, last + 1):
@@ -142,7 +142,7 @@ class BoundedDecimals(Language):
                 yield digit, (to, is_low and digit == first, is_high and digit == last)
 
         def parts(at: int, key: Key, states: dict[Key, int]) -> Iterator[Part]:
-            """What may follow the first ``at`` digits, given the states after one more."""
+            """Yield what may follow the first ``at`` digits, given the states after one more."""
             if at >= whole and key[0] == 0 and not (key[1] and low[at:].strip("0")):
                 yield self.then()
             digits: dict[int, list[int]] = {}

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from numtok.errors import FormatError, TokenizerError
 from numtok.number_format.token_trie import Ints, TokenTrie, token_texts_of
-from numtok.numbers.automaton import NEVER
+from numtok.numbers.automaton import NEVER, Continuation
 from numtok.tokenizer.packing import end_token
-
-if TYPE_CHECKING:
-    from numtok.number_format.number_format import NumberFormat
 
 ENDED = -1  # the state after the end token
 
@@ -33,7 +30,8 @@ class NumberFormatProcessor:
     follow, they alone hold.
 
     Args:
-        number_format: which numbers may be written.
+        automaton: the numbers that may be written.
+        alphabet: its characters.
         tokenizer: the model's, as in :meth:`numtok.NumberFormat.logits_processor`.
         leading_space: whether one space may stand before the number.
         eos_token_id: the end token, or several; None for the tokenizer's.
@@ -49,18 +47,17 @@ class NumberFormatProcessor:
 
     def __init__(
         self,
-        number_format: NumberFormat,
+        automaton: Continuation,
+        alphabet: str,
         tokenizer: Any,
         leading_space: bool = True,
         eos_token_id: int | Sequence[int] | None = None,
     ) -> None:
         self.ends = _end_tokens(tokenizer, eos_token_id)
-        alphabet = number_format.alphabet
         if " " not in alphabet and leading_space:
             alphabet += " "
         self.trie = TokenTrie(token_texts_of(tokenizer), alphabet)
         self._node_of = dict(zip(self.trie.ids.tolist(), self.trie.node.tolist(), strict=True))
-        automaton = number_format.automaton
         states, symbols = automaton.following.shape
         # two more rows: what comes before the number, and nowhere
         self._start, self._nowhere = states, states + 1
@@ -76,7 +73,7 @@ class NumberFormatProcessor:
         self._known: dict[bytes, int] = {}
         self._ends_well = self._states_that_end()
         if not self._ends_well[self._start]:
-            raise FormatError(f"the tokens of this tokenizer cannot write {number_format}")
+            raise FormatError("the tokens of this tokenizer cannot write these numbers")
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """Return the scores of the tokens that may follow, and -inf for all others."""

@@ -31,7 +31,7 @@ Sequenced = tuple[tuple[str, int, int], ...]
 
 @dataclass(frozen=True)
 class Notation:
-    """How a language of patterns writes what an automaton needs.
+    """Notation of expressions: of regular expressions, or of a language of grammars.
 
     Attributes:
         literal: writes one character.
@@ -120,7 +120,7 @@ def _rules(automaton: Continuation, alphabet: str, notation: Notation, is_writte
 def _expressions(
     automaton: Continuation, alphabet: str, notation: Notation
 ) -> dict[int, Sequenced]:
-    """What may follow each state that is a rule; where there are no rules, what numbers are."""
+    """Return what may follow each state that is a rule; without rules, what may follow the first."""
     onward = [_onward(row, alphabet) for row in automaton.following]
     led_to = Counter(to for targets in onward for to in targets)
     written: dict[int, Sequenced] = {}
@@ -146,7 +146,7 @@ def _expressions(
 
 
 def _onward(following: Sequence[int], alphabet: str) -> dict[int, str]:
-    """The states that may follow, and by which characters."""
+    """Return the states that may follow, and by which characters."""
     targets: dict[int, str] = {}
     for character, to in zip(alphabet, map(int, following), strict=True):
         if to != NEVER:
@@ -155,7 +155,7 @@ def _onward(following: Sequence[int], alphabet: str) -> dict[int, str]:
 
 
 def _atoms(characters: str, notation: Notation) -> list[str]:
-    """One atom for all digits, and one for each other character."""
+    """Return one atom for all digits, and one for each other character."""
     digits = "".join(character for character in DIGITS if character in characters)
     atoms = [notation.literal(one) for one in characters if one not in DIGITS]
     if len(digits) == 1:
@@ -164,7 +164,7 @@ def _atoms(characters: str, notation: Notation) -> list[str]:
 
 
 def _ranges(digits: str) -> str:
-    """``0124`` as ``0-24``."""
+    """Return ``0124`` as ``0-24``."""
     runs: list[str] = []
     for digit in digits:
         if runs and int(runs[-1][-1]) + 1 == int(digit):
@@ -175,7 +175,7 @@ def _ranges(digits: str) -> str:
 
 
 def _joined(first: Sequenced, rest: Sequenced) -> Sequenced:
-    """One after the other, the same atom on both sides written once."""
+    """Return one after the other, the same atom on both sides written once."""
     if not rest or first[-1][0] != rest[0][0]:
         return first + rest
     (atom, low, high), (_, more, most) = first[-1], rest[0]
@@ -183,7 +183,7 @@ def _joined(first: Sequenced, rest: Sequenced) -> Sequenced:
 
 
 def _either(choices: list[Sequenced], may_end: bool, notation: Notation) -> Sequenced:
-    """One of the choices, or nothing where the number may end."""
+    """Return one of the choices, or nothing where the number may end."""
     if not choices:
         return ()
     if len(choices) == 1 and not may_end:

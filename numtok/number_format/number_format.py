@@ -7,11 +7,11 @@ other programs and models need to keep to it. Every text is a number, every numb
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numtok.errors import FormatError
 from numtok.number_format.bounded_decimals import (
@@ -24,6 +24,9 @@ from numtok.number_format.bounded_decimals import (
 from numtok.number_format.notations import json_schema, to_gbnf, to_lark, to_regex
 from numtok.numbers.automaton import NEVER, Continuation, Part
 from numtok.numbers.extract import extract
+
+if TYPE_CHECKING:
+    from numtok.number_format.logits_processor import NumberFormatProcessor
 
 SIGNS = ("", "-", "+-")
 DEFAULT_DIGITS = 15  # every decimal of so many digits survives a float64
@@ -130,7 +133,7 @@ class NumberFormat:
 
     @functools.cached_property
     def longest(self) -> int:
-        """How many characters the longest text has."""
+        """The number of characters of the longest text."""
         return longest_text(self.automaton)
 
     def matches(self, text: str) -> bool:
@@ -193,7 +196,12 @@ class NumberFormat:
         unit = None if self.exponent else Decimal(1).scaleb(-self._decimals)
         return json_schema(low, high, unit if self.step is None else Decimal(self.step))
 
-    def logits_processor(self, tokenizer: Any, leading_space: bool = True) -> Any:
+    def logits_processor(
+        self,
+        tokenizer: Any,
+        leading_space: bool = True,
+        eos_token_id: int | Sequence[int] | None = None,
+    ) -> NumberFormatProcessor:
         """Return what lets a model write one number of this format and then end:
         ``model.generate(..., logits_processor=[format.logits_processor(tokenizer)])``.
 
@@ -201,10 +209,16 @@ class NumberFormat:
             tokenizer: any tokenizer of transformers, a ``tokenizers.Tokenizer`` or a
                 ``numtok.Tokenizer``; its own tokens are used.
             leading_space: whether one space may stand before the number.
+            eos_token_id: the end token, or several; None for the tokenizer's.
+
+        Raises:
+            FormatError: for a tokenizer without an end token, or whose tokens cannot write the
+                numbers.
         """
         from numtok.number_format.logits_processor import NumberFormatProcessor
 
-        return NumberFormatProcessor(self, tokenizer, leading_space)
+        ends = eos_token_id
+        return NumberFormatProcessor(self.automaton, self.alphabet, tokenizer, leading_space, ends)
 
     def _check(self) -> None:
         """Hold the options to what they may be."""
@@ -237,7 +251,7 @@ class NumberFormat:
         return min(self._written()[1], self._digits)
 
     def _written(self) -> tuple[int, int]:
-        """How many digits before the point the bounds have at most, and how many are behind it."""
+        """Return how many digits the bounds have at most before the point, and how many are behind."""
         bounds = [Decimal(one) for one in (self.minimum, self.maximum) if one is not None]
         whole = max((one.adjusted() + 1 for one in bounds if one), default=1)
         if self.decimals is not None:

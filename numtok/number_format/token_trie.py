@@ -111,7 +111,7 @@ def token_texts_of(tokenizer: Any) -> list[tuple[int, str]]:
 
 
 def _config(fast: Any) -> dict[str, Any]:
-    """What the texts depend on, as in a tokenizer.json, without merges."""
+    """Return what the texts depend on, as in a tokenizer.json, without merges."""
     added = fast.get_added_tokens_decoder()
     vocabulary = fast.get_vocab(with_added_tokens=False)
     parts = {
@@ -136,7 +136,7 @@ def _texts(config: dict[str, Any]) -> list[tuple[int, str]]:
 
 
 def _decoded(tokenizer: Any) -> list[tuple[int, str]]:
-    """Those of a tokenizer in Python: what a token adds to the text of another."""
+    """Return the texts of a tokenizer in Python: what a token adds to the text of another."""
     options = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
     [*_, first] = tokenizer("a", add_special_tokens=False)["input_ids"]
     before = tokenizer.decode([first], **options)

@@ -40,7 +40,7 @@ TopLogprobs = Callable[[str], Mapping[str, float]]
 
 @dataclass(frozen=True)
 class NumberDistribution:
-    """How likely a model is to write each number next.
+    """Probabilities of the numbers that a model may write next.
 
     Attributes:
         values: the most likely first.
@@ -105,7 +105,7 @@ class Prefix:
 
 
 class Source(Protocol):
-    """What knows the next tokens."""
+    """Source of next tokens."""
 
     def next_tokens(self, prefixes: Sequence[Prefix]) -> list[tuple[TokenTrie, Floats]]:
         """Return, for each prefix, the tokens that may follow and float64[tokens], the probability
@@ -175,7 +175,7 @@ def number_distribution(
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """What the tokens of a trie do from one state.
+    """Outcomes of the tokens of a trie in one state.
 
     Attributes:
         ends: (text of the token up to the end, how many characters stand behind the number there,

@@ -26,7 +26,6 @@ from torch import Tensor
 
 from numtok import NumberFormat, Tokenizer
 from numtok.errors import InputError, TokenizerError
-from numtok.number_format.logits_processor import NumberFormatProcessor
 from numtok.numbers.grammar import Grammar
 from numtok.representations import SingleToken, SpelledOut
 from numtok.tokenizer.generated_numbers import continuation, number_ids, spelled, value_of
@@ -165,7 +164,7 @@ def _with_format(number_format: NumberFormat, call: Call) -> dict[str, Any]:
             " of its own; leave it out, or take numbers='subword' or 'digits:1,bare'"
         )
     ends = call.options["eos_token_id"]
-    held = NumberFormatProcessor(number_format, call.tokenizer, eos_token_id=ends)
+    held = number_format.logits_processor(call.tokenizer, eos_token_id=ends)
     given = call.options.get("logits_processor") or []
     return call.options | {"logits_processor": [*given, held]}
 

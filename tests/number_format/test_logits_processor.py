@@ -8,7 +8,6 @@ import trained
 
 from numtok import NumberFormat, Tokenizer
 from numtok.errors import FormatError
-from numtok.number_format.logits_processor import NumberFormatProcessor
 from numtok.number_format.token_trie import TokenTrie, token_texts_of
 
 torch = pytest.importorskip("torch")
@@ -127,7 +126,7 @@ def test_tokens_that_lead_nowhere_are_not_taken():
 
 def test_what_is_no_tokenizer_or_has_no_end_is_refused():
     with pytest.raises(FormatError, match="got int"):
-        NumberFormatProcessor(NumberFormat(0, 9), 5, eos_token_id=0)
+        NumberFormat(0, 9).logits_processor(5, eos_token_id=0)
     endless = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.source("gpt2"))
     with pytest.raises(FormatError, match="no end token"):
         NumberFormat(0, 9).logits_processor(endless)
