@@ -290,8 +290,8 @@ class ModelSource:
     """
 
     def __init__(self, model: Any, tokenizer: Any, prompt: str | Sequence[int], known: str) -> None:
-        config = getattr(model, "config", None)
-        if not callable(getattr(model, "generate", None)) or config.is_encoder_decoder:
+        writes = callable(getattr(model, "generate", None))
+        if not writes or getattr(model.config, "is_encoder_decoder", False):
             raise ModelError(
                 "number_distribution needs a causal model of transformers as it is, got"
                 f" {type(model).__name__}; of a NumberModel, draw samples with generate"
@@ -319,7 +319,8 @@ class ModelSource:
         output = self._model(input_ids=self._tensor([self._prompt]), use_cache=True)
         cache = getattr(output, "past_key_values", None)
         self._cache = cache if any(getattr(cache, "is_sliding", [True])) is False else None
-        return self._of_tokens(output.logits[0, -1:])[0]
+        first: Floats = self._of_tokens(output.logits[0, -1:])[0]
+        return first
 
     def _read(self, rows: Sequence[tuple[int, ...]]) -> Floats:
         """float64[rows, tokens] after the prompt and these ids."""

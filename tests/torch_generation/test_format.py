@@ -19,7 +19,7 @@ def made(numbers):
     config = transformers.GPT2Config(
         n_embd=16, n_layer=1, n_head=2, vocab_size=size, n_positions=64, eos_token_id=size - 1
     )
-    return NumberModel(transformers.GPT2LMHeadModel(config).eval()), tokenizer
+    return NumberModel(transformers.GPT2LMHeadModel(config).eval(), None), tokenizer
 
 
 @pytest.mark.parametrize("numbers", ["subword", "digits:1,bare"])
