@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # "as" makes them names of this module
     from numtok.corpus.jobs.finish import finish_job as finish_job, job_status as job_status
     from numtok.corpus.stats import corpus_stats as corpus_stats
     from numtok.errors import NumtokError as NumtokError
+    from numtok.number_format.number_format import NumberFormat as NumberFormat
     from numtok.numbers.extract import extract as extract
     from numtok.numbers.grammar import Grammar as Grammar
     from numtok.numbers.number import Number as Number
@@ -48,6 +49,7 @@ if TYPE_CHECKING:  # "as" makes them names of this module
 
 _MODULES = {  # where each name is
     "numtok.errors": ("NumtokError",),
+    "numtok.number_format.number_format": ("NumberFormat",),
     "numtok.numbers.extract": ("extract",),
     "numtok.numbers.grammar": ("Grammar",),
     "numtok.numbers.number": ("Number",),

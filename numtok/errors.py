@@ -79,6 +79,12 @@ class GrammarError(NumtokError, ValueError):
     """A grammar option or a user's pattern that cannot be used."""
 
 
+class FormatError(NumtokError, ValueError):
+    """A number format that holds no number or cannot be made, or a grammar of another program that
+    cannot state it.
+    """
+
+
 class RepresentationError(NumtokError, ValueError):
     """A representation that is wrongly configured, or, with ``overflow="error"``, a number it
     cannot hold.

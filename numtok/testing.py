@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.errors import MissingDependencyError, RepresentationError
+from numtok.numbers.automaton import NEVER, Continuation
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
@@ -29,7 +30,6 @@ from numtok.representations import (
     from_dict,
     streams,
 )
-from numtok.representations.symbol_grammar import NEVER, Continuation
 from numtok.tokenizer.tokenizer import Tokenizer
 
 try:

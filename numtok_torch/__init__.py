@@ -32,6 +32,7 @@ from numtok_torch.embeddings.place_values import PlaceValueEmbedding
 from numtok_torch.embeddings.xval import XValEmbedding
 from numtok_torch.export.onnx import to_onnx
 from numtok_torch.export.xval_gpt2 import XVAL_MASKING, xval_gpt2
+from numtok_torch.generation.distribution import NumberDistribution, number_distribution
 from numtok_torch.generation.estimate import Estimate
 from numtok_torch.generation.generate_texts import Generated, generate
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
@@ -73,6 +74,7 @@ __all__ = [
     "ModelError",
     "NumberCollator",
     "NumberDataset",
+    "NumberDistribution",
     "NumberEmbedding",
     "NumberHead",
     "NumberLogitsProcessor",
@@ -97,6 +99,7 @@ __all__ = [
     "generate",
     "head_from_config",
     "head_from_schema",
+    "number_distribution",
     "start_as_fone",
     "to_onnx",
     "xval_gpt2",

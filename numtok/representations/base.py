@@ -22,12 +22,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.errors import RepresentationError
+from numtok.numbers.automaton import Continuation
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.options import check_options
 from numtok.representations.columns import Column
 from numtok.representations.plain import PlainForm
-from numtok.representations.symbol_grammar import Continuation
 
 NUM, END_NUM = "[NUM]", "[/NUM]"
 OVERFLOW = ("text", "clip", "error")

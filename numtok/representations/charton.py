@@ -50,11 +50,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
+from numtok.numbers.automaton import Continuation, Language
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import decimals
 from numtok.representations.base import Mask, Spelled, SpelledOut, Symbols
-from numtok.representations.symbol_grammar import Continuation, Language
 
 MAX_SYMBOLS = 2**16
 MAX_DECADE = 10**6

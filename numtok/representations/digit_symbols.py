@@ -37,11 +37,12 @@ import pyarrow as pa
 from numtok.arrays.kernels import allocating_kernel, inlined_kernel, inner_kernel
 from numtok.arrays.unicode_classes import DIGIT, character_classes
 from numtok.arrays.utf8 import class_at
+from numtok.numbers.automaton import Continuation
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.to_text import marks_of
 from numtok.representations.base import AddedTokens, Mask, Spelled, SpelledOut, Symbols
-from numtok.representations.symbol_grammar import EXPONENT_DIGITS, Continuation, Decimals
+from numtok.representations.symbol_grammar import EXPONENT_DIGITS, Decimals
 
 LIMIT = 32767  # of the index of a place
 MARKS = tuple("-+.eE,_'")

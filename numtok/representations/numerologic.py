@@ -31,12 +31,13 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel, inner_kernel
+from numtok.numbers.automaton import Continuation, Part
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import digit_symbols
 from numtok.representations.base import Mask, Spelled, SpelledOut, Symbols
 from numtok.representations.digit_symbols import LOWER_E, POINT, UPPER_E
-from numtok.representations.symbol_grammar import Continuation, Decimals, Part
+from numtok.representations.symbol_grammar import Decimals
 
 MOST_WRITTEN = 20  # digits on either side of the point that a model may announce
 COLON = len(digit_symbols.alphabet(1))

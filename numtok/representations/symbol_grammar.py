@@ -1,6 +1,6 @@
-"""Automata of spelled-out numbers: :class:`Continuation`, a table of states and symbols;
-:class:`Language`, which builds one; and :class:`Decimals`, the numbers that a grammar reads (rule A
-of :mod:`numtok.numbers.grammar`), character by character or in groups of digits.
+"""Automata of spelled-out numbers: :class:`Decimals`, the numbers that a grammar reads (rule A of
+:mod:`numtok.numbers.grammar`), character by character or in groups of digits. What builds them is
+in :mod:`numtok.numbers.automaton`.
 
 The rule is said again here because a model writes numbers symbol by symbol: before a symbol is
 chosen, the automaton tells which ones lead to a number. :func:`numtok.extract` needs all of it. The
@@ -23,135 +23,12 @@ three digits and is not 0, and [grouped] again; [power] has at most three digits
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
+from numtok.numbers.automaton import Language, Part
 from numtok.numbers.grammar import Grammar
 
-NEVER = -1
 EXPONENT_DIGITS = 3  # the largest power of ten that a float64 holds is 308
-
-Part = Callable[[int], int]  # from the state after it to the state before it
-
-
-@dataclass(frozen=True, eq=False)
-class Continuation:
-    """Automaton of the symbols of a spelled-out number."""
-
-    # int16[states, symbols], the state after each symbol, ``NEVER`` where it may not follow.
-    # Numbers begin in state 0.
-    following: npt.NDArray[np.int16]
-    # bool[states], whether what is written is a number. Without brackets around it, it ends where
-    # nothing may follow.
-    ends: npt.NDArray[np.bool_]
-
-    @functools.cached_property
-    def to_end(self) -> npt.NDArray[np.int64]:
-        """int64[states]: with how many symbols, at least, what is written becomes a number; 0 where
-        it is one.
-        """
-        found, before = np.where(self.ends, 0, len(self.ends)), None
-        # each turn settles the states that are one symbol further away
-        while before is None or (found < before).any():
-            before = found
-            # [states, symbols]
-            onward = np.where(self.following == NEVER, len(self.ends), found[self.following])
-            found = np.minimum(found, onward.min(1) + 1)
-        return found
-
-
-class Language:
-    """Sequences of symbols, put together from parts, the last one first: an automaton that may be
-    in several states at once.
-    """
-
-    END, NOTHING = 0, 1  # states: a whole sequence; none at all
-
-    def __init__(self) -> None:
-        # of each state: the symbols that lead onward, None if nothing has to be written; to where
-        self._states: list[tuple[Any, tuple[int, ...]]] = [(None, ()), (None, ())]
-        self._known: dict[Hashable, int] = {}
-
-    def one(self, symbols: range | tuple[int, ...]) -> Part:
-        """Accept one of these symbols."""
-        return lambda after: self._state(symbols, {after} if symbols else set())
-
-    def either(self, *parts: Part) -> Part:
-        """Accept one of the parts."""
-        return lambda after: self._state(None, {part(after) for part in parts})
-
-    def maybe(self, *parts: Part) -> Part:
-        """Accept the parts, one after the other, or nothing."""
-        return self.either(self.then(*parts), lambda after: after)
-
-    def then(self, *parts: Part) -> Part:
-        """Accept the parts, one after the other."""
-        return lambda after: functools.reduce(lambda state, part: part(state), parts[::-1], after)
-
-    def many(self, part: Part) -> Part:
-        """Accept the part any number of times."""
-
-        def before(after: int) -> int:
-            if after == self.NOTHING:
-                return after
-            again = len(self._states)
-            self._states.append((None, (after,)))
-            self._states[again] = (None, (part(again), after))
-            return again
-
-        return before
-
-    def _state(self, symbols: Any, onward: set[int]) -> int:
-        """Return the state from which these symbols lead to the states ``onward``. Equal arguments
-        give the same state.
-        """
-        if not (onward := onward - {self.NOTHING}):
-            return self.NOTHING
-        key = symbols, tuple(sorted(onward))
-        if key not in self._known:
-            self._known[key] = len(self._states)
-            self._states.append(key)
-        return self._known[key]
-
-    def continuation(self, part: Part, symbols: int) -> Continuation:
-        """Build the automaton of sequences of this part, for an alphabet of so many symbols."""
-        reached = functools.cache(self._reached)
-        begin = reached(part(self.END))
-        # symbols that nothing tells apart have one column
-        told = list(dict.fromkeys(one for one, _ in self._states if one is not None))
-        member = np.zeros((len(told), symbols), np.bool_)
-        for row, chosen in zip(member, told, strict=True):
-            row[list(chosen)] = True
-        kinds, kind = np.unique(member, axis=1, return_inverse=True)  # [told, kinds], [symbols]
-        columns = {one: np.flatnonzero(row).tolist() for one, row in zip(told, kinds, strict=True)}
-        rows, following = {begin: 0}, []
-        for state in (order := [begin]):
-            onward: list[set[int]] = [set() for _ in range(kinds.shape[1])]
-            for one in state:
-                chosen, after = self._states[one]
-                for column in columns[chosen] if chosen is not None else ():
-                    onward[column] |= reached(*after)
-            for other in filter(None, map(frozenset, onward)):
-                if other not in rows:
-                    rows[other] = len(order)
-                    order.append(other)
-            following.append([rows.get(frozenset(other), NEVER) for other in onward])
-        ends = np.array([self.END in state for state in order])
-        return Continuation(np.array(following, np.int16)[:, kind.reshape(-1)], ends)
-
-    def _reached(self, state: int) -> frozenset[int]:
-        """Return the states that this state leads to without a symbol: those that wait for a
-        symbol, and the end.
-        """
-        symbols, onward = self._states[state]
-        if symbols is not None or state == self.END:
-            return frozenset([state])
-        return frozenset().union(*map(self._reached, onward))
 
 
 class Decimals(Language):

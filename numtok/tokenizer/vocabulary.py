@@ -19,6 +19,7 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
 from numtok.engines.config import is_byte_level, kind_of, vocabulary_of
 from numtok.engines.engine import NumtokTokens, Slots
+from numtok.numbers.automaton import NEVER, Continuation
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import (
@@ -31,7 +32,6 @@ from numtok.representations import (
     symbol_token,
 )
 from numtok.representations.base import Symbols
-from numtok.representations.symbol_grammar import NEVER, Continuation
 from numtok.tokenizer.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens
 
 Ints = npt.NDArray[np.int64]

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from numtok.numbers.automaton import NEVER, Continuation
 from numtok.numbers.text_boundaries import NUMBER, OTHER_TEXT, STATES, around, may_begin
 from numtok.representations import END_NUM, SingleToken, SpelledOut
-from numtok.representations.symbol_grammar import NEVER, Continuation
 from numtok.tokenizer.token_texts import token_texts
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.vocabulary import Ids, first_ids

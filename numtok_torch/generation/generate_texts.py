@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from numtok import Tokenizer
+from numtok import NumberFormat, Tokenizer
 from numtok.errors import InputError, TokenizerError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import SingleToken, SpelledOut
@@ -101,6 +101,7 @@ def generate(
     batch_size: int | None = None,
     well_formed: bool = True,
     longest: int = LONGEST,
+    format: NumberFormat | None = None,
     **options: Any,
 ) -> list[str] | Generated:
     """Continue texts: ``num_return_sequences`` for each prompt, those of the first prompt first.
@@ -122,6 +123,8 @@ def generate(
         well_formed: continue spelled-out numbers as numbers only, begin none that would be cut,
             and write none where it would not be read (:class:`~numtok_torch.NumberLogitsProcessor`).
         longest: symbols that a spelled-out number has at most.
+        format: write one number of this format after each prompt, and nothing besides; for numbers
+            in the tokens of the text (``subword``, ``digits:1,bare``).
         options: those of transformers' ``generate``; greedy if they do not say. ``eos_token_id``
             are by default the tokenizer's and those of the generation config, ``[]`` for none; a
             number token among them ends the text with its number. ``streamer``, for one prompt and
@@ -140,11 +143,30 @@ def generate(
     held = longest if well_formed else None
     call = Call.of(model, tokenizer, len(prompts), options, sample_numbers, held)
     call = replace(call, add_special_tokens=add_special_tokens, full_text=full_text)
+    if format is not None:
+        call = replace(call, options=_with_format(format, call))
     found = call.continue_all(prompts, batch_size)
     if samples is None:
         return found if details else found.texts
     each = [found.values[at : at + samples] for at in range(0, len(found.values), samples)]
     return replace(found, estimates=tuple(Estimate.of(one, reduce, coverage) for one in each))
+
+
+def _with_format(number_format: NumberFormat, call: Call) -> dict[str, Any]:
+    """Return the options of a call, with what lets it write numbers of a format alone. ModelError
+    for numbers that are no tokens of the text.
+    """
+    representation = call.tokenizer.representations[0]
+    spelled_out = isinstance(representation, SpelledOut) and not representation.marks_begin
+    if not (spelled_out or representation.stays_text):
+        raise ModelError(
+            f"format= is for numbers in the tokens of the text, and {representation.name} has tokens"
+            " of its own; leave it out, or take numbers='subword' or 'digits:1,bare'"
+        )
+    ends = call.options["eos_token_id"]
+    held = number_format.logits_processor(call.tokenizer, eos_token_id=ends)
+    given = call.options.get("logits_processor") or []
+    return call.options | {"logits_processor": [*given, held]}
 
 
 def _checked(

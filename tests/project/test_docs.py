@@ -94,6 +94,8 @@ FOUND_THERE: dict[str, list[Callable[[Path], None]]] = {
     "numtok/FORMAT.md": [out_parquet],
     "docs/files.md": [sample],
     "docs/choosing.md": [sample],
+    "docs/distribution.md": [small_smollm2],
+    "docs/number_format.md": [small_smollm2],
     "docs/predict.md": [small_smollm2],
     "docs/pretrained.md": [sample, small_smollm2],
 }

@@ -19,7 +19,7 @@ LINES = 500
 # A room imports only rooms before it.
 ROOMS = {
     "numtok": ["errors", "storage", "arrays", "numbers", "score", "representations", "engines",
-               "tokenizer", "statistics", "corpus", "hf", "testing"],
+               "tokenizer", "number_format", "statistics", "corpus", "hf", "testing"],
     "numtok_torch": ["data", "embeddings", "heads", "model", "generation", "export", "metrics"],
 }  # fmt: skip
 MODULES = {}  # paths by dotted names

@@ -1,0 +1,150 @@
+"""A model that writes one number of a format, and then ends.
+
+In: all ids so far, int64 (rows, seq), and the scores of the next token, float (rows, vocabulary).
+Out: the scores, -inf for each token that may not follow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numtok.errors import FormatError, TokenizerError
+from numtok.number_format.token_trie import Ints, TokenTrie, token_texts_of
+from numtok.numbers.automaton import NEVER, Continuation
+from numtok.tokenizer.packing import end_token
+
+ENDED = -1  # the state after the end token
+
+
+class NumberFormatProcessor:
+    """Lets a model write one number of a format after its prompt, then an end token. It works as
+    transformers' ``LogitsProcessor``.
+
+    A prompt is what stands in the rows when the processor sees them first. From then on it knows a
+    row by its ids, so that rows may be reordered, dropped or repeated, as beams are; for the next
+    prompts the same processor may be used again. Where other constraints leave no token that may
+    follow, they alone hold.
+
+    Args:
+        automaton: the numbers that may be written.
+        alphabet: its characters.
+        tokenizer: the model's, as in :meth:`numtok.NumberFormat.logits_processor`.
+        leading_space: whether one space may stand before the number.
+        eos_token_id: the end token, or several; None for the tokenizer's.
+
+    Shape:
+        - input_ids: (rows, seq); scores: (rows, vocabulary); output: (rows, vocabulary).
+
+    Raises:
+        FormatError: for a tokenizer without an end token, or whose tokens cannot write the numbers.
+    """
+
+    supports_continuous_batching = False  # there, several requests are one row
+
+    def __init__(
+        self,
+        automaton: Continuation,
+        alphabet: str,
+        tokenizer: Any,
+        leading_space: bool = True,
+        eos_token_id: int | Sequence[int] | None = None,
+    ) -> None:
+        self.ends = _end_tokens(tokenizer, eos_token_id)
+        if " " not in alphabet and leading_space:
+            alphabet += " "
+        self.trie = TokenTrie(token_texts_of(tokenizer), alphabet)
+        self._node_of = dict(zip(self.trie.ids.tolist(), self.trie.node.tolist(), strict=True))
+        states, symbols = automaton.following.shape
+        # two more rows: what comes before the number, and nowhere
+        self._start, self._nowhere = states, states + 1
+        self._table: Ints = np.full((states + 2, len(alphabet)), self._nowhere)
+        self._table[:states, :symbols] = automaton.following
+        self._table[self._table == NEVER] = self._nowhere
+        self._table[self._start] = self._table[0]
+        if leading_space:
+            self._table[self._start, alphabet.index(" ")] = 0
+        self._complete = np.append(automaton.ends, [False, False])
+        self._nodes: dict[int, Ints] = {}
+        self._allowed: dict[Any, Any] = {}
+        self._known: dict[bytes, int] = {}
+        self._ends_well = self._states_that_end()
+        if not self._ends_well[self._start]:
+            raise FormatError("the tokens of this tokenizer cannot write these numbers")
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """Return the scores of the tokens that may follow, and -inf for all others."""
+        rows = np.ascontiguousarray(input_ids.cpu().numpy())
+        held = scores.new_full(scores.shape, -np.inf)
+        known = {}
+        for row, ids in enumerate(rows):
+            before = self._known.get(ids[:-1].tobytes())
+            state = self._start if before is None else self._after(before, int(ids[-1]))
+            known[ids.tobytes()] = state
+            allowed = self._ids(state, scores)
+            chosen = scores[row, allowed]
+            if bool((chosen > -np.inf).any()):
+                held[row, allowed] = chosen
+            else:
+                held[row] = scores[row]
+        self._known = known
+        return held
+
+    def _after(self, state: int, token: int) -> int:
+        """The state after one more token."""
+        if state == ENDED or token in self.ends:
+            return ENDED
+        node = self._node_of.get(token)
+        return self._nowhere if node is None else int(self._states(state)[node])
+
+    def _states(self, state: int) -> Ints:
+        """int64[nodes], the states that the tokens lead to."""
+        if state not in self._nodes:
+            self._nodes[state] = self.trie.states(self._table, state)
+        return self._nodes[state]
+
+    def _ids(self, state: int, scores: Any) -> Any:
+        """int64[n], the tokens that may follow; the end alone where no other may."""
+        key = state, scores.shape[1], scores.device
+        if key not in self._allowed:
+            import torch
+
+            ids = list(self.ends)
+            if state not in (ENDED, self._nowhere):
+                to = self._states(state)[self.trie.node]
+                ids = self.ends * bool(self._complete[state])
+                ids = [*self.trie.ids[self._ends_well[to]].tolist(), *ids]
+            fitting = [one for one in ids if one < scores.shape[1]]
+            self._allowed[key] = torch.tensor(fitting, dtype=torch.int64, device=scores.device)
+        return self._allowed[key]
+
+    def _states_that_end(self) -> Any:
+        """bool[states], from which tokens lead to a whole number: all, if each character of the
+        numbers is a token; else those from which others do.
+        """
+        needed = np.flatnonzero((self._table != self._nowhere).any(0)).tolist()
+        if self.trie.single_characters().issuperset(needed):
+            return np.arange(len(self._table)) < self._nowhere
+        ends_well = self._complete.copy()
+        while True:
+            more = ends_well | np.array(
+                [ends_well[self._states(one)[self.trie.node]].any() for one in range(self._nowhere)]
+                + [False]
+            )
+            if (more == ends_well).all():
+                return ends_well
+            ends_well = more
+
+
+def _end_tokens(tokenizer: Any, given: int | Sequence[int] | None) -> list[int]:
+    if given is None:
+        given = getattr(tokenizer, "eos_token_id", None)
+    if given is None and hasattr(tokenizer, "own_tokens"):
+        with contextlib.suppress(TokenizerError):
+            given = end_token(tokenizer)
+    if given is None:
+        raise FormatError("the tokenizer has no end token; give eos_token_id, or set its eos_token")
+    return [given] if isinstance(given, int) else list(given)

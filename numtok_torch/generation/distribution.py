@@ -1,0 +1,404 @@
+"""The distribution of the number that a model would write next.
+
+In: a causal model and its tokenizer as they are, or a function that gives the most likely next
+tokens, and a prompt. Out: :class:`NumberDistribution`, values with their probabilities.
+
+The texts of a number are walked token by token, the most likely first
+(:class:`~numtok.number_format.number_end.NumberEnds`), in whatever tokens the model may write them.
+Each token that ends a number adds to the probability of its value; each that leads elsewhere to
+``outside``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from numtok import NumberFormat
+from numtok.number_format.number_end import NumberEnds
+from numtok.number_format.token_trie import Ints, TokenTrie, token_texts_of
+from numtok_torch.model.backbone import ModelError
+
+# How far the probabilities of two ways of reading the same text may be apart, by rounding alone.
+TOLERANCES = {torch.float64: 1e-8, torch.float32: 1e-4}
+
+Floats = npt.NDArray[np.float64]
+TopLogprobs = Callable[[str], Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class NumberDistribution:
+    """Probabilities of the numbers that a model may write next.
+
+    Attributes:
+        values: the most likely first.
+        probabilities: of each value, whatever digits and tokens it is written in.
+        outside: the probability of anything that is no number of the format.
+        unwalked: the probability of what was not looked at: no value has more than that to add to
+            its probability, and neither has ``outside``.
+    """
+
+    values: tuple[Decimal, ...]
+    probabilities: tuple[float, ...]
+    outside: float
+    unwalked: float
+
+    @property
+    def number(self) -> float:
+        """The probability of all ``values`` together."""
+        return math.fsum(self.probabilities)
+
+    @property
+    def mean(self) -> float:
+        """The mean of the values, given that one of them is written; NaN if there are none."""
+        weighted = (float(v) * p for v, p in zip(self.values, self.probabilities, strict=True))
+        return math.fsum(weighted) / self.number if self.values else math.nan
+
+    @property
+    def median(self) -> Decimal:
+        """The value that half of the probability of numbers does not exceed."""
+        return self.quantile(0.5)
+
+    def quantile(self, share: float) -> Decimal:
+        """Return the least value that a number does not exceed with at least this probability, given
+        that one of ``values`` is written; NaN if there are none.
+        """
+        if not 0 <= share <= 1:
+            raise ModelError(f"quantile: share={share} must be from 0 to 1")
+        if not self.values:
+            return Decimal("NaN")
+        pairs = sorted(zip(self.values, self.probabilities, strict=True))
+        reached = np.cumsum([probability for _, probability in pairs])
+        at = int(np.searchsorted(reached, share * reached[-1] * (1 - 1e-12)))
+        return pairs[min(at, len(pairs) - 1)][0]
+
+    def interval(self, coverage: float = 0.9) -> tuple[Decimal, Decimal]:
+        """Return (lower, upper), between which the middle ``coverage`` of the numbers lies."""
+        return self.quantile((1 - coverage) / 2), self.quantile((1 + coverage) / 2)
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """The beginning of a number.
+
+    Attributes:
+        ids: its tokens.
+        text: their text.
+        state: of :class:`NumberEnds` after it.
+    """
+
+    ids: tuple[int, ...]
+    text: str
+    state: int
+
+
+class Source(Protocol):
+    """Source of next tokens."""
+
+    def next_tokens(self, prefixes: Sequence[Prefix]) -> list[tuple[TokenTrie, Floats]]:
+        """Return, for each prefix, the tokens that may follow and float64[tokens], the probability
+        of each of ``trie.ids``.
+        """
+        ...
+
+
+def number_distribution(
+    model: Any,
+    tokenizer: Any,
+    prompt: str | Sequence[int],
+    format: NumberFormat,
+    mass: float = 0.99,
+    *,
+    leading_space: bool = True,
+    batch_size: int = 32,
+    max_prefixes: int = 4096,
+) -> NumberDistribution:
+    """Return the probability of every number that a model may write after a prompt.
+
+    A number begins at once, or after one space. It ends before the first character that cannot go on
+    with it, or with the text; ``100.`` is 100 unless a digit follows.
+
+    Args:
+        model: a causal model of transformers as it is, or a function from a text to the log
+            probabilities of the tokens that are most likely to follow it, by their text, as the
+            ``top_logprobs`` of a server. What such a function leaves out counts as ``unwalked``.
+        tokenizer: the model's, of transformers; None beside a function.
+        prompt: a text, or its token ids.
+        format: which numbers are counted; others are ``outside``.
+        mass: the share of the probability of numbers that is found for sure, 1 for all of it. Of
+            what a function leaves out, nothing is known.
+        leading_space: whether one space may stand before the number.
+        batch_size: beginnings of numbers that the model is given at once.
+        max_prefixes: beginnings of numbers that the model is given at most. Where they do not
+            suffice, ``unwalked`` is what is missing.
+
+    Raises:
+        ModelError: for a model that does not write text, an empty prompt, and other options out of
+            range.
+    """
+    if not 0 < mass <= 1 or batch_size < 1 or max_prefixes < 1:
+        raise ModelError(
+            f"mass={mass} must be above 0 and at most 1, batch_size={batch_size} and"
+            f" max_prefixes={max_prefixes} positive"
+        )
+    ends = NumberEnds(format, leading_space)
+    source: Source
+    if isinstance(model, torch.nn.Module):
+        source = ModelSource(model, tokenizer, prompt, ends.alphabet)
+    elif callable(model) and isinstance(prompt, str):
+        source = FunctionSource(model, prompt, ends.alphabet)
+    else:
+        raise ModelError(
+            f"a causal model, or a function and a text are needed, got {type(model).__name__}"
+        )
+    walk = Walk(ends, source)
+    walk.go_on(mass, batch_size, max_prefixes)
+    found: dict[Decimal, float] = defaultdict(float)
+    for text, probability in walk.found.items():
+        found[format.value(text.removeprefix(" "))] += probability
+    best = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+    values, probabilities = zip(*best, strict=True) if best else ((), ())
+    return NumberDistribution(values, probabilities, walk.outside, walk.unwalked)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """Outcomes of the tokens of a trie in one state.
+
+    Attributes:
+        ends: (text of the token up to the end, how many characters stand behind the number there,
+            int64[tokens], which of the trie's tokens) for those that end a number.
+        onward: int64[tokens], which tokens lead to a longer beginning.
+        texts: the text of each of those.
+        states: the state after each of those.
+    """
+
+    ends: list[tuple[str, int, Ints]]
+    onward: Ints
+    texts: list[str]
+    states: list[int]
+
+    @classmethod
+    def of(cls, ends: NumberEnds, trie: TokenTrie, state: int) -> Outcomes:
+        """Return those of a state."""
+        at_node = trie.states(ends.table, state)  # (nodes,)
+        at_token = at_node[trie.node]  # (tokens,)
+        # the node before the first character behind the number
+        before = np.arange(len(at_node))
+        for node in np.flatnonzero(at_node == ends.ended).tolist():
+            parent = int(trie.parent[node])
+            before[node] = before[parent] if at_node[parent] == ends.ended else parent
+        ended = np.flatnonzero(at_token == ends.ended)
+        groups: dict[int, list[int]] = defaultdict(list)
+        for token, node in zip(ended.tolist(), before[trie.node[ended]].tolist(), strict=True):
+            groups[node].append(token)
+        onward = np.flatnonzero((at_token != ends.ended) & (at_token != ends.nowhere))
+        return cls(
+            [
+                (trie.texts[node], ends.behind[int(at_node[node])], np.array(tokens))
+                for node, tokens in groups.items()
+            ],
+            onward,
+            [trie.texts[node] for node in trie.node[onward].tolist()],
+            at_token[onward].tolist(),
+        )
+
+
+class Walk:
+    """Numbers found so far, and their beginnings that are still to be walked.
+
+    Attributes:
+        found: the probability of each text of a number.
+        outside: the probability of what is no number of the format.
+    """
+
+    def __init__(self, ends: NumberEnds, source: Source) -> None:
+        self.found: dict[str, float] = defaultdict(float)
+        self.outside = 0.0
+        self._ends, self._source = ends, source
+        self._unseen = 0.0  # the probability of tokens that the source leaves out
+        self._count = itertools.count()  # the first of two with the same probability comes first
+        # (-probability, count, beginning)
+        self._waiting = [(-1.0, next(self._count), Prefix((), "", ends.start))]
+        self._outcomes: dict[tuple[TokenTrie, int], Outcomes] = {}
+
+    @property
+    def unwalked(self) -> float:
+        """The probability of all that was not looked at."""
+        return self._unseen + self._waiting_mass()
+
+    def go_on(self, mass: float, batch_size: int, max_prefixes: int) -> None:
+        """Walk until a share of what the source knows of numbers is found."""
+        asked = 0
+        while self._waiting and asked < max_prefixes:
+            found, waiting = math.fsum(self.found.values()), self._waiting_mass()
+            if mass < 1 and found >= mass * (found + waiting):
+                return
+            size = min(batch_size, len(self._waiting), max_prefixes - asked)
+            batch = [heapq.heappop(self._waiting) for _ in range(size)]
+            prefixes = [prefix for _, _, prefix in batch]
+            answers = self._source.next_tokens(prefixes)
+            for (negative, _, prefix), (trie, share) in zip(batch, answers, strict=True):
+                self._expand(prefix, -negative, trie, share)
+            asked += size
+
+    def _expand(self, prefix: Prefix, probability: float, trie: TokenTrie, share: Floats) -> None:
+        key = trie, prefix.state
+        if key not in self._outcomes:
+            self._outcomes[key] = Outcomes.of(self._ends, *key)
+        outcomes = self._outcomes[key]
+        inside = 0.0
+        for text, behind, tokens in outcomes.ends:
+            written = prefix.text + text
+            ended = float(share[tokens].sum())
+            self.found[written[: len(written) - behind]] += probability * ended
+            inside += ended
+        onward = share[outcomes.onward]
+        ids = trie.ids[outcomes.onward]
+        for number, text, state, one in zip(
+            ids.tolist(), outcomes.texts, outcomes.states, onward.tolist(), strict=True
+        ):
+            if one > 0:
+                longer = Prefix((*prefix.ids, number), prefix.text + text, state)
+                heapq.heappush(self._waiting, (-probability * one, next(self._count), longer))
+        seen = float(share.sum())
+        self._unseen += probability * max(0.0, 1 - seen)
+        self.outside += probability * max(0.0, seen - inside - float(onward.sum()))
+
+    def _waiting_mass(self) -> float:
+        return math.fsum(-negative for negative, _, _ in self._waiting)
+
+
+class ModelSource:
+    """The next tokens as a causal model of transformers gives them.
+
+    The prompt and every beginning of a number are read once. All of them lie in one cache, as a tree:
+    each token sees the prompt and the tokens before it in its own number, which a mask says. Models
+    for which that is not the same as reading each text alone read each text alone.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, prompt: str | Sequence[int], known: str) -> None:
+        writes = callable(getattr(model, "generate", None))
+        if not writes or getattr(model.config, "is_encoder_decoder", False):
+            raise ModelError(
+                "number_distribution needs a causal model of transformers as it is, got"
+                f" {type(model).__name__}; of a NumberModel, draw samples with generate"
+            )
+        self._model = model
+        self._trie = TokenTrie(token_texts_of(tokenizer), known, outside=True)
+        ids = tokenizer(prompt)["input_ids"] if isinstance(prompt, str) else list(prompt)
+        if not ids:
+            raise ModelError("the prompt has no tokens; give it some text")
+        self._prompt: list[int] = ids
+        self._first: Floats | None = None
+        self._cache: Any = None
+        self._columns: dict[tuple[int, ...], int] = {}  # where the last token of each lies in it
+
+    def next_tokens(self, prefixes: Sequence[Prefix]) -> list[tuple[TokenTrie, Floats]]:
+        """Return the tokens that may follow each beginning, and their probabilities."""
+        with _evaluated(self._model):
+            if self._first is None:
+                self._first = self._read_prompt()
+            longer = [prefix.ids for prefix in prefixes if prefix.ids]
+            others = iter(self._read(longer)) if longer else iter(())
+        return [(self._trie, next(others) if prefix.ids else self._first) for prefix in prefixes]
+
+    def _read_prompt(self) -> Floats:
+        output = self._model(input_ids=self._tensor([self._prompt]), use_cache=True)
+        cache = getattr(output, "past_key_values", None)
+        self._cache = cache if any(getattr(cache, "is_sliding", [True])) is False else None
+        first: Floats = self._of_tokens(output.logits[0, -1:])[0]
+        return first
+
+    def _read(self, rows: Sequence[tuple[int, ...]]) -> Floats:
+        """float64[rows, tokens] after the prompt and these ids."""
+        if self._cache is None:
+            return np.concatenate([self._read_alone(row) for row in rows])
+        if self._columns:
+            return self._read_in_tree(rows)
+        with contextlib.suppress(RuntimeError, ValueError, TypeError, IndexError):
+            found, alone = self._read_in_tree(rows), self._read_alone(rows[-1])
+            if np.abs(found[-1] - alone).max() < TOLERANCES.get(self._model.dtype, 0.02):
+                return found
+        self._cache = None
+        return self._read(rows)
+
+    def _read_alone(self, row: tuple[int, ...]) -> Floats:
+        ids = self._tensor([[*self._prompt, *row]])
+        return self._of_tokens(self._model(input_ids=ids, use_cache=False).logits[0, -1:])
+
+    def _read_in_tree(self, rows: Sequence[tuple[int, ...]]) -> Floats:
+        """The last token of each is new; those before it are in the cache."""
+        before, cached = len(self._prompt), len(self._prompt) + len(self._columns)
+        self._columns |= {row: cached + at for at, row in enumerate(rows)}
+        dtype = self._model.dtype
+        mask = torch.full((len(rows), cached + len(rows)), torch.finfo(dtype).min, dtype=dtype)
+        mask[:, :before] = 0
+        for at, row in enumerate(rows):
+            mask[at, [self._columns[row[:stop]] for stop in range(1, len(row) + 1)]] = 0
+        output = self._model(
+            input_ids=self._tensor([[row[-1] for row in rows]]),
+            position_ids=self._tensor([[before + len(row) - 1 for row in rows]]),
+            attention_mask=mask[None, None].to(self._model.device),  # (1, 1, rows, columns)
+            past_key_values=self._cache,
+            use_cache=True,
+        )
+        return self._of_tokens(output.logits[0])
+
+    def _tensor(self, ids: list[list[int]]) -> Tensor:
+        return torch.tensor(ids, device=self._model.device)
+
+    def _of_tokens(self, logits: Tensor) -> Floats:
+        """float64[rows, tokens], the probabilities of the trie's tokens, of (rows, vocabulary)."""
+        shares = logits.double().softmax(-1).cpu().numpy()
+        scored = self._trie.ids < shares.shape[1]
+        if scored.all():
+            return np.asarray(shares[:, self._trie.ids])
+        known = np.zeros((len(shares), len(scored)))
+        known[:, scored] = shares[:, self._trie.ids[scored]]
+        return known
+
+
+class FunctionSource:
+    """The next tokens as a function gives them."""
+
+    def __init__(self, top_logprobs: TopLogprobs, prompt: str, known: str) -> None:
+        self._ask, self._prompt, self._known = top_logprobs, prompt, known
+
+    def next_tokens(self, prefixes: Sequence[Prefix]) -> list[tuple[TokenTrie, Floats]]:
+        """Return the tokens that may follow each beginning, and their probabilities."""
+        found = []
+        for prefix in prefixes:
+            answer = self._ask(self._prompt + prefix.text)
+            shares = np.exp(np.array(list(answer.values()), np.float64))
+            if not np.isfinite(shares).all() or shares.sum() > 1 + 1e-3:
+                raise ModelError(
+                    f"the function's log probabilities after {prefix.text!r} sum to"
+                    f" {shares.sum():.3g}; give natural logarithms of probabilities"
+                )
+            found.append((TokenTrie(enumerate(answer), self._known, outside=True), shares))
+        return found
+
+
+@contextlib.contextmanager
+def _evaluated(model: torch.nn.Module) -> Iterator[None]:
+    """Without gradients and dropout."""
+    was = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(was)

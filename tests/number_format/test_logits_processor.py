@@ -1,0 +1,185 @@
+"""A model writes one number of a format, with the tokens of any tokenizer, and ends."""
+
+import time
+
+import numpy as np
+import pytest
+import trained
+
+from numtok import NumberFormat, Tokenizer
+from numtok.errors import FormatError
+from numtok.number_format.token_trie import TokenTrie, token_texts_of
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+FORMATS = [
+    NumberFormat(0, 999, decimals=2),
+    NumberFormat(-50, 50, step="2.5"),
+    NumberFormat(1000, 2_000_000, grouping=","),
+    NumberFormat.of(["3.14", "1,789", "-12"]),
+    NumberFormat("1e-9", "1e9", decimals=2, exponent=True),
+]
+
+
+def tokenizers():
+    end = {"eos_token": "<|endoftext|>"}
+    for name in ("neox", "gpt2"):
+        source = trained.source(name)
+        yield name, transformers.PreTrainedTokenizerFast(tokenizer_object=source, **end)
+    yield "bytes", transformers.ByT5Tokenizer()
+
+
+@pytest.fixture(params=["neox", "gpt2", "bytes"])
+def tokenizer(request):
+    return dict(tokenizers())[request.param]
+
+
+def write(processor, prompt, width, seed, most=40):
+    """What a model with random scores writes."""
+    rng = np.random.default_rng(seed)
+    ids = list(prompt)
+    for _ in range(most):
+        scores = torch.from_numpy(rng.normal(size=(1, width))).float()
+        held = processor(torch.tensor([ids]), scores)
+        token = int(held[0].softmax(-1).multinomial(1))
+        if token in processor.ends:
+            return ids[len(prompt) :]
+        ids.append(token)
+    raise AssertionError("the number does not end")
+
+
+@pytest.mark.parametrize("number_format", FORMATS, ids=str)
+def test_random_scores_give_numbers_that_end(tokenizer, number_format):
+    torch.manual_seed(0)
+    prompt = tokenizer("It is", add_special_tokens=False)["input_ids"]
+    processor = number_format.logits_processor(tokenizer)
+    for seed in range(20):
+        ids = write(processor, prompt, len(tokenizer), seed)
+        text = tokenizer.decode([*prompt, *ids]).removeprefix("It is").removeprefix(" ")
+        assert number_format.matches(text), text
+
+
+def test_every_way_to_cut_a_number_into_tokens_may_be_written():
+    tokenizer = dict(tokenizers())["gpt2"]
+    number_format = NumberFormat(0, 999)
+    processor = number_format.logits_processor(tokenizer)
+    texts = dict(token_texts_of(tokenizer))
+    scores = torch.zeros(1, len(tokenizer))
+    held = processor(torch.tensor([[0, 1]]), scores)[0]
+    expected = {
+        number
+        for number, text in texts.items()
+        if text.removeprefix(" ").isascii()
+        and (text == " " or number_format.matches(text.removeprefix(" ")))
+    }
+    assert set(torch.nonzero(held == 0).reshape(-1).tolist()) == expected
+
+
+def test_rows_may_be_reordered_and_the_processor_used_again():
+    tokenizer = dict(tokenizers())["gpt2"]
+    processor = NumberFormat(0, 99).logits_processor(tokenizer)
+    one, two = (tokenizer(text)["input_ids"][-1] for text in ("1", "2"))
+    end = processor.ends[0]
+    width = len(tokenizer)
+    for _ in range(2):
+        first = processor(torch.tensor([[5, 6], [7, 8]]), torch.zeros(2, width))
+        assert (first[:, end] == -np.inf).all() and (first[:, one] == 0).all()
+        second = processor(torch.tensor([[7, 8, one], [5, 6, two]]), torch.zeros(2, width))
+        assert (second[:, end] == 0).all() and (second[:, one] == 0).all()
+        third = processor(torch.tensor([[5, 6, two, one], [7, 8, one, end]]), torch.zeros(2, width))
+        assert torch.nonzero(third > -np.inf)[:, 1].tolist() == [end, end]
+
+
+def test_other_constraints_alone_hold_where_nothing_may_follow():
+    tokenizer = dict(tokenizers())["gpt2"]
+    processor = NumberFormat(0, 99).logits_processor(tokenizer)
+    scores = torch.full((1, len(tokenizer)), -np.inf)
+    scores[0, 7] = 1.0
+    assert (processor(torch.tensor([[5]]), scores) == scores).all()
+
+
+def test_tokens_that_lead_nowhere_are_not_taken():
+    """No token is a lone 5, so 5 and 50 cannot be written, and no 1 may follow where it would."""
+    vocabulary = {"</s>": 0, "1": 1, "25": 2, "2": 3}
+
+    class Words:
+        eos_token_id, all_special_ids = 0, [0]
+
+        def __call__(self, text, add_special_tokens=False):
+            return {"input_ids": [1]}
+
+        def __len__(self):
+            return len(vocabulary)
+
+        def decode(self, ids, **options):
+            return "".join(list(vocabulary)[number] for number in ids)
+
+    processor = NumberFormat.of([125, 15, 2]).logits_processor(Words())
+    held = processor(torch.tensor([[3]]), torch.zeros(1, 4))
+    assert (held[0] == 0).tolist() == [False, True, False, True]
+    held = processor(torch.tensor([[3, 1]]), torch.zeros(1, 4))
+    assert (held[0] == 0).tolist() == [False, False, True, False]
+    with pytest.raises(FormatError, match="cannot write"):
+        NumberFormat.of([5]).logits_processor(Words())
+
+
+def test_what_is_no_tokenizer_or_has_no_end_is_refused():
+    with pytest.raises(FormatError, match="got int"):
+        NumberFormat(0, 9).logits_processor(5, eos_token_id=0)
+    endless = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.source("gpt2"))
+    with pytest.raises(FormatError, match="no end token"):
+        NumberFormat(0, 9).logits_processor(endless)
+
+
+def test_a_tokenizer_of_numtok_has_the_texts_of_its_source():
+    ours = Tokenizer.from_pretrained(trained.source("gpt2"), numbers="subword")
+    theirs = dict(tokenizers())["gpt2"]
+    expected = dict(token_texts_of(theirs))
+    assert {n: t for n, t in token_texts_of(ours) if n in expected and t} == {
+        n: t for n, t in expected.items() if t
+    }
+
+
+def test_the_trie_steps_as_single_tokens_do():
+    number_format = FORMATS[0]
+    texts = [(n, text) for n, text in token_texts_of(dict(tokenizers())["gpt2"])][:5000]
+    trie = TokenTrie(
+        [*texts, (9001, "12.5"), (9002, "999"), (9003, "1000")], number_format.alphabet
+    )
+    table = np.vstack([number_format.automaton.following, np.full(len(number_format.alphabet), -1)])
+    states = trie.states(table.astype(np.int64), 0)
+    for number, node in zip(trie.ids.tolist(), trie.node.tolist(), strict=True):
+        state, text = (
+            0,
+            dict(texts).get(number, {9001: "12.5", 9002: "999", 9003: "1000"}.get(number)),
+        )
+        for character in text:
+            state = int(table[state, number_format.alphabet.index(character)])
+        assert states[node] == state and trie.texts[node] == text
+
+
+def test_a_large_vocabulary_is_fast():
+    """150,000 tokens, three-digit groups among them: below 2 s to make, below 1 ms a step."""
+    words = {"</s>": 0} | {f"{n}": 1 + n for n in range(1000)}
+    words |= {mark: 1001 + at for at, mark in enumerate([".", "-", "Ġ"])}
+    words |= {f"w{n}x": 1004 + n for n in range(150_000 - 1004)}
+
+    class Fast:
+        decoder = pre_tokenizer = None
+        model = type("BPE", (), {})()
+        get_vocab = staticmethod(lambda with_added_tokens: words)
+        get_added_tokens_decoder = staticmethod(dict)
+        eos_token_id = 0
+
+    begin = time.process_time()
+    processor = NumberFormat(-(10**9), 10**9, decimals=3).logits_processor(Fast())
+    made = time.process_time() - begin
+    ids, scores, taken = torch.arange(500)[None], torch.zeros(1, 150_000), []
+    for token in (124, 1001, 57, 0):
+        for _ in range(5):
+            begin = time.process_time()
+            processor(ids, scores)
+            taken.append(time.process_time() - begin)
+        ids = torch.cat([ids, torch.tensor([[token]])], 1)
+    assert made < 2 and np.median(taken) < 1e-3

@@ -1,0 +1,230 @@
+"""The distribution of the next number is that of writing every number out."""
+
+import functools
+import math
+import time
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from pretrained import smollm2
+
+from numtok import NumberFormat
+from numtok_torch import ModelError, NumberDistribution, number_distribution
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
+
+TOKENS = [
+    "</s>",
+    " ",
+    *"0123456789",
+    ".",
+    ",",
+    "x",
+    "e",
+    "-",
+    "12",
+    "00",
+    " 1",
+    "5 k",
+    ".x",
+    "99",
+    ".5",
+]
+PROMPT = [14, 1, 14]
+BOILING = "The boiling point of water in degrees Celsius is"
+
+
+@functools.cache
+def tiny_tokenizer():
+    vocabulary = {token: number for number, token in enumerate(TOKENS)}
+    model = tokenizers.models.WordLevel(vocabulary, unk_token="x")
+    backend = tokenizers.Tokenizer(model)
+    backend.decoder = tokenizers.decoders.Fuse()
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>")
+
+
+@functools.cache
+def tiny_model(kind="Llama"):
+    torch.manual_seed(3)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "vocab_size": len(TOKENS)}
+    if kind == "Llama":
+        config = transformers.LlamaConfig(
+            **sizes, intermediate_size=32, num_attention_heads=2, initializer_range=0.4
+        )
+    elif kind == "Mistral":
+        config = transformers.MistralConfig(
+            **sizes,
+            intermediate_size=32,
+            num_attention_heads=2,
+            num_key_value_heads=2,
+            sliding_window=4,
+            initializer_range=0.4,
+        )
+    else:
+        config = transformers.BloomConfig(**sizes, n_head=2, initializer_range=0.4)
+    return getattr(transformers, f"{kind}ForCausalLM")(config).eval()
+
+
+def next_shares(model, ids):
+    with torch.no_grad():
+        return model(input_ids=torch.tensor([ids])).logits[0, -1].double().softmax(-1).tolist()
+
+
+def read(text, is_held):
+    """What a text says that goes on: a number that has ended; nothing (False); None for not yet."""
+    body = text.removeprefix(" ")
+    digits = len(body) - len(body.lstrip("0123456789"))
+    number, rest = body[:digits], body[digits:]
+    could_be = number == "" or ((number[0] != "0" or number == "0") and len(number) <= 3)
+    if not could_be or (number == "" and rest):
+        return False
+    if rest == "" or rest in {".", ",", "e", "e-"}:
+        return None
+    if rest[0] in ".," and rest[1].isdigit():
+        return False
+    if rest[0] == "e" and rest[1:].lstrip("-")[:1].isdigit() and not rest.startswith("e--"):
+        return False
+    return number if is_held(number) else False
+
+
+def by_brute_force(model, is_held):
+    """Every sequence of tokens, until it has ended or is no number."""
+    found, outside, waiting = {}, 0.0, [((), 1.0)]
+    while waiting:
+        ids, probability = waiting.pop()
+        for token, share in enumerate(next_shares(model, [*PROMPT, *ids])):
+            text = "".join(TOKENS[number] for number in ids)
+            said = read(text + (TOKENS[token] if token else "\0"), is_held)
+            if said is None:
+                waiting.append(((*ids, token), probability * share))
+            elif said is False:
+                outside += probability * share
+            else:
+                found[Decimal(said)] = found.get(Decimal(said), 0.0) + probability * share
+    return found, outside
+
+
+def check_equal(model, made, found, outside, accuracy):
+    assert made.unwalked == pytest.approx(0, abs=1e-9)
+    assert set(made.values) == set(found)
+    for value, probability in zip(made.values, made.probabilities, strict=True):
+        assert probability == pytest.approx(found[value], abs=accuracy)
+    assert made.outside == pytest.approx(outside, abs=accuracy)
+    assert list(made.probabilities) == sorted(made.probabilities, reverse=True)
+    assert math.isclose(made.number + made.outside, 1, abs_tol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["Llama", "Mistral", "Bloom"])
+def test_it_is_what_brute_force_gives(kind):
+    """In one cache, and for models that are read text by text: a window, or places from a mask."""
+    model, most = tiny_model(kind), 999 if kind == "Llama" else 19
+    found, outside = by_brute_force(model, lambda number: int(number) <= most)
+    made = number_distribution(
+        model, tiny_tokenizer(), PROMPT, NumberFormat(0, most), 1, max_prefixes=10**6
+    )
+    check_equal(model, made, found, outside, 1e-6)
+
+
+def test_less_mass_is_walked_less_and_the_rest_is_bounded():
+    model, tokenizer = tiny_model(), tiny_tokenizer()
+    whole = number_distribution(
+        model, tokenizer, PROMPT, NumberFormat(0, 999), 1, max_prefixes=10**6
+    )
+    exact = dict(zip(whole.values, whole.probabilities, strict=True))
+    for mass in (0.5, 0.9, 0.99):
+        part = number_distribution(
+            model, tokenizer, PROMPT, NumberFormat(0, 999), mass, batch_size=4
+        )
+        assert part.number >= mass * whole.number
+        assert whole.number <= part.number + part.unwalked + 1e-6
+        for value, probability in zip(part.values, part.probabilities, strict=True):
+            assert -1e-6 <= exact[value] - probability <= part.unwalked + 1e-6
+    few = number_distribution(model, tokenizer, PROMPT, NumberFormat(0, 999), max_prefixes=5)
+    assert few.unwalked > 0.01
+
+
+def test_a_function_of_top_logprobs_is_walked_with_a_bound():
+    model, asked = tiny_model(), []
+
+    def top(count):
+        def function(text):
+            assert text.startswith("x x")
+            asked.append(text)
+            rest, ids = text[3:], []
+            while rest:
+                [*_, token] = [one for one in TOKENS[1:12] + TOKENS[12:17] if rest.startswith(one)]
+                ids.append(TOKENS.index(token))
+                rest = rest[len(token) :]
+            shares = next_shares(model, [*PROMPT, *ids])
+            best = sorted(range(len(shares)), key=lambda at: -shares[at])[:count]
+            return {TOKENS[at]: math.log(shares[at]) for at in best}
+
+        return function
+
+    number_format = NumberFormat(0, 99)
+    whole = number_distribution(top(len(TOKENS)), None, "x x", number_format, 1, max_prefixes=10**5)
+    assert whole.unwalked == pytest.approx(0, abs=1e-9)
+    exact = dict(zip(whole.values, whole.probabilities, strict=True))
+    part = number_distribution(top(8), None, "x x", number_format, 1, max_prefixes=10**5)
+    assert part.number + part.outside + part.unwalked == pytest.approx(1) and part.unwalked > 0
+    for value, probability in zip(part.values, part.probabilities, strict=True):
+        assert 0 <= exact[value] - probability + 1e-9 <= part.unwalked + 2e-9
+    assert asked
+
+
+def test_a_number_ends_before_what_does_not_go_on_with_it():
+    """1. is 1 unless a digit follows, and 1.5 is no integer."""
+    answers = {
+        "": {" 1": 1.0},
+        " 1": {".": 0.5, "0": 0.25, " km": 0.25},
+        " 1.": {"5": 0.5, " The": 0.5},
+        " 10": {"e": 1.0},
+        " 10e": {"5": 0.5, "ven": 0.5},
+    }
+    logs = {text: {t: math.log(p) for t, p in one.items()} for text, one in answers.items()}
+    made = number_distribution(logs.__getitem__, None, "", NumberFormat(0, 99), 1)
+    assert dict(zip(map(str, made.values), made.probabilities, strict=True)) == pytest.approx(
+        {"1": 0.5, "10": 0.125}
+    )
+    assert made.outside == pytest.approx(0.375)
+
+
+def test_what_is_read_off_it():
+    made = NumberDistribution((Decimal(5), Decimal(1), Decimal(20)), (0.4, 0.2, 0.2), 0.15, 0.05)
+    assert made.mean == pytest.approx((2 + 0.2 + 4) / 0.8)
+    assert (made.median, made.quantile(0), made.quantile(1)) == (5, 1, 20)
+    assert made.quantile(0.25) == 1 and made.interval(0.6) == (1, 20)
+    assert made.interval(0.4) == (5, 5)
+    nothing = NumberDistribution((), (), 1.0, 0.0)
+    assert math.isnan(nothing.mean) and nothing.median.is_nan()
+    with pytest.raises(ModelError, match="from 0 to 1"):
+        made.quantile(2)
+
+
+def test_what_cannot_be_walked_is_refused():
+    number_format = NumberFormat(0, 9)
+    for model, prompt, options, words in (
+        (tiny_model(), "x", {"mass": 0}, "mass"),
+        (tiny_model(), [], {}, "no tokens"),
+        (torch.nn.Linear(2, 2), "x", {}, "causal model"),
+        (5, "x", {}, "got int"),
+        (lambda text: {"1": 0.5}, "x", {}, "natural logarithms"),
+    ):
+        with pytest.raises(ModelError, match=words):
+            number_distribution(model, tiny_tokenizer(), prompt, number_format, **options)
+
+
+@pytest.mark.slow
+def test_a_pretrained_model_knows_where_water_boils():
+    folder = smollm2()
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    begin = time.process_time()
+    made = number_distribution(model, tokenizer, BOILING, NumberFormat(0, 999))
+    assert time.process_time() - begin < 20  # on two cores 10 s
+    assert made.values[0] == 100 and made.median == 100
+    assert made.number >= 0.99 * (made.number + made.unwalked)
+    assert np.isclose(made.number + made.outside + made.unwalked, 1)
