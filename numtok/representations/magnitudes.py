@@ -153,8 +153,8 @@ def clipping(
     return (
         f"the fitted scale of xval would clip {beyond / total:.1%} of the numbers{where}:"
         f" {xval.largest:.4g} is the largest value that a model can then read. Take"
-        f" {', '.join(first)} or {last}; or say that it is meant, by scale=... (--scale), clip=..."
-        " (--clip) or overflow='clip' (--overflow clip)"
+        f" {', '.join(first)} or {last} as numbers=... (--numbers); or say that it is"
+        " meant, by scale=... (--scale), clip=... (--clip) or overflow='clip' (--overflow clip)"
     )
 
 

@@ -79,7 +79,7 @@ def test_a_text_of_which_much_would_be_clipped_stops(tmp_path):
     arguments = ("encode", tmp_path / "homes.txt", "-o", tmp_path / "a.parquet")
     stopped = run(*arguments, "--numbers", "xval")
     assert stopped.exit_code != 0 and not (tmp_path / "a.parquet").exists()
-    assert "--numbers xval:log" in stopped.stderr and "--overflow clip" in stopped.stderr
+    assert "'xval:log'" in stopped.stderr and "--overflow clip" in stopped.stderr
     pipe = ("encode", "-", "-o", tmp_path / "a.parquet", "--numbers", "xval")
     piped = run(*pipe, input="\n".join(map(json_row, texts)))
     assert piped.exit_code != 0 and "the largest value" in piped.stderr
@@ -156,7 +156,7 @@ def test_stats_says_that_encode_would_stop(tmp_path):
     told = run("stats", homes, "--template", HOMES, "--json", tmp_path / "s.json")
     assert told.exit_code == 0
     shown = " ".join(told.stdout.split())
-    assert "300 of 300 in column 'price'" in shown and "--numbers xval:log" in shown
+    assert "300 of 300 in column 'price'" in shown and "'xval:log'" in shown
     assert "--numbers xval --scale" not in shown
     advice = json.loads((tmp_path / "s.json").read_text())["recommendation"]
     assert advice["numbers"] == "quantile_bins:32,soft"
