@@ -99,7 +99,11 @@ def check_learns(model: Any) -> None:
     if model.freeze_backbone is True:
         options.append("freeze_backbone='trunk', which trains the word head too")
     names = [type(one).__name__ for one in (model.embedding, model.head) if one is not None]
-    without = f", and {' and '.join(names)} learn nothing" if names else ""
+    without = (
+        f", and {' and '.join(names)} {'learn' if len(names) > 1 else 'learns'} nothing"
+        if names
+        else ""
+    )
     raise ModelError(
         f"nothing in this model can learn: the backbone is frozen{without}; take"
         f" {', or '.join(options)}"
