@@ -55,7 +55,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence or paragraph that breaks a rule."""
+    """A sentence or paragraph that breaks a rule."""
 
     page: str
     line: int

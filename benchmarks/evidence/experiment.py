@@ -1,5 +1,5 @@
-"""What an experiment is: which runs it has, how one is made, and what its pages say: a section of
-docs/evidence.md, and docs/evidence/NAME.md.
+"""Describe an experiment: which runs it has, how a run is made, and what its pages say, a section
+of docs/evidence.md, and docs/evidence/NAME.md.
 
 In: a size (``smoke``: a few steps, to see that it learns; ``small``: a CPU, minutes each; ``full``:
     the paper's settings). Out: phases of settings; the runs of a phase may look up what those

@@ -90,7 +90,7 @@ def test_packed_rows_of_each_task(corpus, tmp_path):
 
 
 def test_filters_before_and_steps_behind(corpus, tmp_path):
-    """What a filter drops is not written, and the step behind gets every document as it was."""
+    """Documents that a filter drops are not written; the step behind gets the others as they were."""
     seen = []
     executor = pipeline(
         corpus,

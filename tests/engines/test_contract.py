@@ -211,8 +211,8 @@ SPELLED = [
     documents=["5 6-7 8", " -12.5e-3", "[NUM:+] 5 [NUM:602]6", "-0 0.0"], representation=SPELLED[2]
 )
 def test_contract_of_spelled_out_numbers(kind, engine, documents, representation):
-    """What stands around a spelled-out number is what stands around ``[NUM]``; its tokens never
-    occur by other ways.
+    """The text around a spelled-out number has the ids that it has around ``[NUM]``; tokens of
+    numbers occur in no other way.
     """
     tok, reference = tokenizer(kind, engine, representation), oracle(kind)
     batch = tok.encode_batch(documents)
@@ -309,7 +309,7 @@ def test_contract_of_real_tokenizers(real_tokenizers):
 
 
 def rows_of(documents, size=2000):
-    """The same text in rows of that many characters: the other library's time is not linear in the
+    """Cut the text into rows of that many characters: the other library's time is not linear in the
     length of a row.
     """
     return [text[start : start + size] for text in documents for start in range(0, len(text), size)]

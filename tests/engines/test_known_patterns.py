@@ -1,5 +1,5 @@
-"""What gigatoken is relied on for: every known pattern cuts around a digit that stands in for a
-number, whatever the text around it is.
+"""Every known pattern cuts around a digit that stands in for a number, whatever the text around it
+is: the gigatoken engine relies on this.
 """
 
 import functools

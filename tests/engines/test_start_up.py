@@ -91,7 +91,7 @@ def test_the_verdict_is_kept_for_the_same_tokens_and_engines(cache, monkeypatch)
     """A file for each: it is not written again, and another version of an engine has its own."""
 
     def verdicts(numbers):
-        """Those that are there after an encoding, and when each was written."""
+        """Return the cache files after an encoding, and when each was written."""
         Tokenizer.from_pretrained(numbers=numbers).encode(LINE)
         found = [path for path in facts(cache) if path.name.startswith("same-ids-")]
         return {path.name: path.stat().st_mtime_ns for path in found}

@@ -36,7 +36,7 @@ def tokenizer(request):
 
 
 def write(processor, prompt, width, seed, most=40):
-    """What a model with random scores writes."""
+    """Return the text that a model with random scores writes."""
     rng = np.random.default_rng(seed)
     ids = list(prompt)
     for _ in range(most):

@@ -30,7 +30,7 @@ def texts_of(number_format):
 
 
 def is_held(text, low, high, decimals, step, sign):
-    """The same, said with Decimal."""
+    """Return whether the format holds the text, by Decimal alone."""
     if not re.fullmatch(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?", text):
         return False
     value = Decimal(text)
@@ -207,7 +207,7 @@ FORMATS = [
 
 
 def check_equal_language(count, reader_of):
-    """What a reader of the grammar accepts is what the format holds."""
+    """A reader of the grammar accepts the texts of the format and no others."""
     draw = random.Random(7)
     accepted = 0
     for _ in range(count):

@@ -104,7 +104,7 @@ def test_symbol_grammar(rows, text, numbers):
     ("rows", "text", "numbers"), [one for one in CASES if one.values[0].grammar in POLICY_GRAMMARS]
 )
 def test_score(rows, text, numbers):
-    """What scoring reads where no words, fractions and the like are read with the numerals."""
+    """Return the numbers that scoring reads where it reads numerals alone, no words or fractions."""
     thousands = POLICY_GRAMMARS[rows.grammar]
     found = read_numbers(text, dataclasses.replace(POLICIES["strict"], thousands=thousands))
     assert [one.value.as_tuple() for one in found] == [value for _, value in stated(numbers)]

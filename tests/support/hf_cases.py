@@ -189,14 +189,14 @@ FILLER = " a few words" * 400
 
 
 def experienced(tok):
-    """The same tokenizer, which has encoded so much."""
+    """Return the tokenizer after it has encoded a long text, so that its quick way is on."""
     tok([MUCH])
     return tok
 
 
 @kept
 def ours_experienced(kind, numbers=(TAKES_ALL,), grammar=None, leading_space="auto"):
-    """Likewise shared."""
+    """Return the tokenizer of numtok, experienced; tests share it."""
     return experienced(build_ours(kind, numbers, grammar, leading_space))
 
 

@@ -529,8 +529,8 @@ half_ways = st.builds(
 @settings(max_examples=examples(20))
 @given(literals=st.lists(half_ways, min_size=1, max_size=20))
 def test_decoded_text_has_the_values_that_it_was_decoded_from(numbers, literals):
-    """Of numbers so near to half-way between two float32 that float64 cannot tell, columns of
-    float32 may hold the other one: one step away.
+    """A number so near to half-way between two float32 that float64 cannot tell may have the other
+    one in columns of float32, one step away.
     """
     tok = Tokenizer.from_pretrained(None, numbers)
     batch = tok.encode_batch(literals)

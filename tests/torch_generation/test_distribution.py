@@ -74,7 +74,7 @@ def next_shares(model, ids):
 
 
 def read(text, is_held):
-    """What a text says that goes on: a number that has ended; nothing (False); None for not yet."""
+    """Return the number that has ended in a text; False for no number, None for not yet."""
     body = text.removeprefix(" ")
     digits = len(body) - len(body.lstrip("0123456789"))
     number, rest = body[:digits], body[digits:]
