@@ -410,14 +410,15 @@ def test_spaces(numbers, source, length, wiki_texts, request):
 
 @pytest.mark.slow
 def test_plots(tmp_path):
-    """They can be drawn, are small, and are those that the page shows."""
+    """They can be drawn, are small, and are those that the pages show."""
     pytest.importorskip("matplotlib")
     subprocess.run(
         [sys.executable, str(DOCS / "plots.py"), str(tmp_path)], check=True, capture_output=True
     )
     drawn = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
     page = (DOCS / "representations.md").read_text("utf-8")
-    pictures = set(re.findall(r"images/([\w.]+)", (DOCS / "start.md").read_text("utf-8")))
+    others = "".join((DOCS / name).read_text("utf-8") for name in ("start.md", "stats.md"))
+    pictures = set(re.findall(r"images/([\w.]+)", others))
     assert set(re.findall(r"\(images/(\S+)\)", page)) == set(drawn)
     # those of the evidence are .svg
     assert pictures | set(drawn) == {path.name for path in (DOCS / "images").glob("*.png")}
