@@ -1,5 +1,6 @@
-"""What griffe does not know of our docstrings: roles, ``:class:`numtok.Grammar```, become links,
-and arguments that are told together, ``start, stop: ...``, become one entry each.
+"""Translates docstrings for griffe: roles such as ``:class:`numtok.Grammar``` become links, arguments
+that share a description, ``start, stop: ...``, become one entry each, and ``Example:`` becomes the
+section ``Examples:``, whose code is shown as code.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 import griffe
 
 ROLE = re.compile(r":(?:mod|class|func|meth|attr|data|exc):`(~?)([\w.]+)`")
+EXAMPLE = re.compile(r"^Example:$", re.M)
 TOGETHER = re.compile(r"^    (\w+)((?:, \w+)+): (.*(?:\n {8}.*)*)", re.M)
 
 
@@ -19,7 +21,7 @@ class Roles(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Called by griffe for each module, class, function and attribute."""
         if obj.docstring is not None:
-            text = TOGETHER.sub(_apart, obj.docstring.value)
+            text = EXAMPLE.sub("Examples:", TOGETHER.sub(_apart, obj.docstring.value))
             obj.docstring.value = ROLE.sub(_link, text)
 
 

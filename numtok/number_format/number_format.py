@@ -41,12 +41,6 @@ class NumberFormat:
 
     There are no superfluous zeros in front, no ``-0`` and no lone point.
 
-    >>> price = NumberFormat(minimum="0.05", maximum="99.95", decimals=2)
-    >>> [price.matches(text) for text in ("0.05", "7.5", "99.96", "007", "1.999")]
-    [True, True, False, False, False]
-    >>> NumberFormat(0, 255).regex()
-    '(?:0|1[0-9]{0,2}|2(?:[0-4][0-9]?|5[0-5]?|[6-9])?|[3-9][0-9]?)'
-
     Args:
         minimum, maximum: the bounds, both of them allowed; an open side ends where the digits do.
         decimals: the most digits after the point, zeros at the end included. None: as many as
@@ -65,6 +59,13 @@ class NumberFormat:
 
     Raises:
         FormatError: for options that do not go together, or leave no number.
+
+    Example:
+        >>> price = NumberFormat(minimum="0.05", maximum="99.95", decimals=2)
+        >>> [price.matches(text) for text in ("0.05", "7.5", "99.96", "007", "1.999")]
+        [True, True, False, False, False]
+        >>> NumberFormat(0, 255).regex()
+        '(?:0|1[0-9]{0,2}|2(?:[0-4][0-9]?|5[0-5]?|[6-9])?|[3-9][0-9]?)'
     """
 
     minimum: Figure | None = None
