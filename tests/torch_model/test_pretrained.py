@@ -1,4 +1,4 @@
-"""A real pretrained model, SmolLM2, with numbers around it: what docs/training.md says of one."""
+"""A real pretrained model, SmolLM2, with numbers around it: what docs/pretrained.md says of one."""
 
 import json
 
