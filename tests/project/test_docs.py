@@ -319,14 +319,16 @@ def _(session, printed):
     assert {one for one in told if not one.endswith(("lock", "__numtok"))} == listed
 
 
-@promise("docs/packing.md", "class Twins(Dataset)")
+@promise("docs/packing.md", "class MegatronRows(Dataset)")
 def _(session, printed):
+    """Every row holds what the file holds, with the end token behind it."""
     from numtok_torch import NumberDataset
 
-    data, twins = NumberDataset(session.folder / "sample.parquet"), session.names["twins"]
-    assert len(twins) == len(data)
-    for one, stored in zip(twins, data, strict=True):  # but for the end token behind each document
-        assert one["input_ids"][:-1].tolist() == stored["input_ids"].tolist()
+    data, rows = NumberDataset(session.folder / "sample.parquet"), session.names["rows"]
+    assert len(rows) == len(data)
+    for row, stored in zip(rows, data, strict=True):
+        assert row["input_ids"][:-1].tolist() == stored["input_ids"].tolist()
+        assert row["number_value"][row["number_mask"]].tolist() == stored["number_value"].tolist()
 
 
 @promise("docs/stats.md", "numtok stats sample.jsonl --html")
