@@ -156,8 +156,8 @@ class Numbers:
         is :meth:`format` of number i.
 
         Raises:
-            InputError: for an exponent that the grammar cannot read: above 10**17 - 1, or as far
-                below -(10**17 - 1) as no fraction of the digits is.
+            InputError: for an exponent that the grammar cannot read: above ``10**17 - 1``, or as
+                far below ``-(10**17 - 1)`` as no fraction of the digits is.
         """
         count = len(negative)
         lowest = -LARGEST_EXPONENT - np.diff(digit_offsets)
