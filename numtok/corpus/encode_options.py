@@ -25,8 +25,9 @@ from numtok.tokenizer.metadata import LARGEST_ROW
 class EncodeOptions:
     """Options of :func:`numtok.encode_files` and ``numtok encode``.
 
-    >>> EncodeOptions(layout="token", keep_columns=["id"]).layout
-    'token'
+    Example:
+        >>> EncodeOptions(layout="token", keep_columns=["id"]).layout
+        'token'
 
     Attributes:
         numbers: representations, or their names, ``"xval,fone:6,4"``; ``"xval:log"`` if not given.

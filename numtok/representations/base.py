@@ -167,9 +167,10 @@ class Representation(ABC):
         """Return what :func:`numtok.representations.parse` reads: ``xval:log``, ``fone:6,4``,
         ``bits``. Options that can only be given in Python are not in it.
 
-        >>> from numtok import FoNE
-        >>> FoNE(6, 4).spec()
-        'fone:6,4'
+        Example:
+            >>> from numtok import FoNE
+            >>> FoNE(6, 4).spec()
+            'fone:6,4'
         """
         values = [getattr(self, name) for name in self.positional]
         defaults = [getattr(type(self), name, None) for name in self.positional]

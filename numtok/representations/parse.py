@@ -102,8 +102,9 @@ def from_spec(spec: str) -> Representation:
     perhaps a colon with integers, in the order of its ``positional`` options, and some of its
     ``words``. The inverse of :meth:`Representation.spec`.
 
-    >>> from_spec("digits:3").spec()
-    'digits'
+    Example:
+        >>> from_spec("digits:3").spec()
+        'digits'
 
     Raises:
         RepresentationError: for an unknown name or option.
