@@ -92,6 +92,16 @@ class QuantileBins(SingleToken):
     def needs_fit(self) -> bool:
         return not self.edges
 
+    @property
+    def low(self) -> float | None:
+        """Return the smallest magnitude of an edge but 0; None without edges."""
+        return min((abs(edge) for edge in self.edges if edge), default=None)
+
+    @property
+    def high(self) -> float | None:
+        """Return the largest magnitude of an edge; None without edges."""
+        return max((abs(edge) for edge in self.edges), default=None)
+
     def fit_to(self, values: Floats, counts: npt.NDArray[np.float64] | None = None) -> QuantileBins:
         """Return a copy whose edges are fitted to ``values``, float64[n], each of which occurs once
         or ``counts`` times. The edges are 0 and 1 if there are no values, and begin at 0 if there

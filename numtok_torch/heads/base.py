@@ -149,7 +149,7 @@ class ValueHead(NumberHead):
     def options_for(cls, representation: Any) -> dict[str, Any]:
         """Return the scale of xVal; where a representation has none, or goes by logarithms, asinh
         space, logarithmic from its smallest magnitude on, which ends at its largest, or from 1e-4
-        to 1e8; nothing if neither is said.
+        to 1e8; nothing if neither is said. The edges of quantile bins say both.
         """
         names = "scale", "log", "low", "high"
         shown = {name: getattr(representation, name, None) for name in names}
