@@ -116,6 +116,7 @@ def test_any_representation_can_have_them(numbers, space):
         (numtok.ExponentBins(), 1e-4, 1e6),
         (numtok.ExponentBins(280, low=1e-7, high=1e7), 1e-7, 1e7),
         (numtok.LogFourier(), 1e-4, 1e8),
+        (numtok.QuantileBins(4, edges=(-2.5, 0.0, 0.5, 30.0, 450000.0)), 0.5, 450000.0),
         (numtok.XVal(log=True), 1e-4, 1e8),
     ],
 )
