@@ -2,7 +2,6 @@
 left, through click's runner and as processes of their own.
 """
 
-import io
 import json
 import logging
 import re
@@ -22,7 +21,6 @@ from numtok_cli.main import cli
 from places import SAMPLE
 
 import numtok
-from numtok.corpus.write import sinks
 from numtok.corpus.write.sinks import json_lines
 from numtok.tokenizer.layout import plain
 from numtok.tokenizer.tokenizer_json import DEFAULT_FOLDER
@@ -159,27 +157,6 @@ def test_infinite_values_are_numbers_that_read_back():
     batch = pa.record_batch({"id": text, "value": [[1e400, -1e400, float("nan"), 0.5]]})
     (line,) = json_lines(batch.replace_schema_metadata({}))
     assert line == '{"id": "\\"Infinity\\" is a word", "value": [1e999, -1e999, null, 0.5]}\n'
-
-
-def test_a_long_row_is_written_in_pieces(monkeypatch):
-    columns = {
-        "id": ["½", None, "", "d"],
-        "ids": [[1, 2, 3, None], None, [], [4]],
-        "numbers": pa.array([[0.5, float("inf"), 3e7], None, [], [float("nan")]]),
-        "tensors": pa.array(
-            [[[1, 2], [3, 4]], None, [], [[5, 6]]], pa.large_list(pa.list_(pa.uint8(), 2))
-        ),
-    }
-    batch = pa.record_batch(columns).replace_schema_metadata({})
-    whole = "".join(json_lines(batch)).encode()
-    monkeypatch.setattr(sinks, "LONG", 0)
-    for piece in (1, 2, 1000):
-        monkeypatch.setattr(sinks, "CHUNK", piece)
-        out = io.BytesIO()
-        sinks.FORMATS["jsonl"].sink(out, batch.schema, sinks.SinkOptions()).write(batch)
-        assert out.getvalue() == whole
-    monkeypatch.setattr(sinks, "CHUNK", 3)
-    assert max(map(len, sinks.json_pieces(batch))) < len(whole) / 3
 
 
 # What goes wrong

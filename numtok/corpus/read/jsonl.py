@@ -28,7 +28,6 @@ from numtok.corpus.read.template import AS_WRITTEN, Cells, Template, as_written
 # that start with an object.
 _STARTS_WITH_OBJECT = re.compile(rb"[ \t\r\n]*\{")
 _SAMPLE_BYTES = 1 << 20
-_LONG_STRING = 1 << 12
 _FIT_IN_INT32 = (1 << 31) - 2
 KINDS = {
     int: "a number",
@@ -250,34 +249,11 @@ def columns_of_rows(
 
 def _sample(data: bytes, limit: int) -> list[dict[str, Any]]:
     """Return the objects on the first lines, up to about ``limit`` bytes; bad ones are left out."""
-    rows: list[dict[str, Any]] = []
-    start, cut = 0, data.find(b"\n", limit)
-    end = cut if cut >= 0 else len(data)
-    while start <= end:
-        stop = data.find(b"\n", start, end)
-        stop = stop if stop >= 0 else end
+    rows = []
+    cut = data.find(b"\n", limit)
+    for line in data[: cut if cut >= 0 else None].split(b"\n"):
         with contextlib.suppress(BadRow):
-            row = _fields(memoryview(data)[start:stop])
+            row = parse_line(line)
             if isinstance(row, dict):
                 rows.append(row)
-        start = stop + 1
     return rows
-
-
-def _fields(line: memoryview) -> Any:
-    """Return the value on a line, with empty strings for long ones: Python's would take several
-    times their memory, and only their kind is asked for.
-    """
-    if len(line) <= _LONG_STRING:
-        return parse_line(bytes(line))
-    import msgspec  # takes longer to load than most starts may
-
-    try:
-        decoded = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-        values = {name: memoryview(raw) for name, raw in decoded.items()}
-    except (msgspec.MsgspecError, RecursionError):
-        return parse_line(bytes(line))
-    return {
-        name: "" if bytes(raw[:1]) == b'"' and len(raw) > _LONG_STRING else parse_line(bytes(raw))
-        for name, raw in values.items()
-    }

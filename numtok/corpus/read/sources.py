@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import bz2
 import contextlib
+import gzip
 import io
 import lzma
 import sys
@@ -92,32 +93,9 @@ class _Counted(io.RawIOBase):
         return True
 
 
-class _Gzip:
-    """The decompressor of one member of a gzip file, with the interface of ``BZ2Decompressor``."""
-
-    def __init__(self) -> None:
-        self._inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)  # the header of gzip, not of zlib
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        return self._inflate.decompress(self._inflate.unconsumed_tail + data, max_length)
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._inflate.unconsumed_tail
-
-    @property
-    def eof(self) -> bool:
-        return self._inflate.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._inflate.unused_data
-
-
-# What decompresses one member of a file. The file objects of the standard library take whatever
-# cannot be read behind the first member for the end of the file.
+# The decompressors of one member of a file. The file objects of the standard library take whatever
+# cannot be read behind the first member for the end of the file; that of gzip does not.
 _MEMBERS: dict[str, Callable[[], Any]] = {
-    "gzip": _Gzip,
     "bz2": bz2.BZ2Decompressor,
     "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ),
 }
@@ -176,7 +154,9 @@ class ByteStream:
         limit = None if source.stop is None else source.stop - source.start
         self.counted = _Counted(self.raw, limit)
         self.stream: Any = self.counted
-        if source.compression in _MEMBERS:
+        if source.compression == "gzip":
+            self.stream = gzip.GzipFile(fileobj=self.counted)
+        elif source.compression in _MEMBERS:
             self.stream = _Members(self.counted, source.compression)
         elif source.compression:
             self.stream = pa.CompressedInputStream(

@@ -23,8 +23,6 @@ ZSTD_LEVEL = 1
 # Of Arrow data; larger row groups are hardly smaller or quicker, cost memory, and one row costs the
 # more to read.
 ROW_GROUP_BYTES = 16 << 20
-LONG = 1 << 26  # bytes of a batch, which is then one long row
-CHUNK = 1 << 16  # values of a list
 ENCODINGS = {"plain": "PLAIN", "delta": "DELTA_BINARY_PACKED", "split": "BYTE_STREAM_SPLIT"}
 FITTING = {  # physical types that an encoding takes
     "DELTA_BINARY_PACKED": ("INT32", "INT64"),
@@ -155,9 +153,7 @@ class _LinesSink(Sink):
         self._file, self._rows, self._exact = file, 0, options.exact
 
     def write(self, batch: pa.RecordBatch) -> None:
-        lines = self.lines(batch)
-        for piece in lines if batch.nbytes > LONG else ["".join(lines)]:
-            self._file.write(piece.encode())
+        self._file.write("".join(self.lines(batch)).encode())
         self._rows += batch.num_rows
 
     @abstractmethod
@@ -167,8 +163,7 @@ class _LinesSink(Sink):
 
 class _JsonSink(_LinesSink):
     def lines(self, batch: pa.RecordBatch) -> Iterator[str]:
-        pieces = json_pieces if batch.nbytes > LONG else json_lines
-        yield from pieces(batch, self._rows, self._exact)
+        yield from json_lines(batch, self._rows, self._exact)
 
 
 class _TextSink(_LinesSink):
@@ -196,29 +191,6 @@ def json_lines(batch: pa.RecordBatch, first: int = 0, exact: bool = False) -> It
             f"{_json(name)}: {_json(value, exact, name, number)}" for name, value in row.items()
         )
         yield "{" + ", ".join(parts) + "}\n"
-
-
-def json_pieces(batch: pa.RecordBatch, first: int = 0, exact: bool = False) -> Iterator[str]:
-    """Yield what :func:`json_lines` gives, in pieces of bounded size: as Python's lists and its
-    integers, the ids of a long row take ten times their memory.
-    """
-    stored = plain(batch)
-    for row in range(stored.num_rows):
-        for name, column in zip(stored.schema.names, stored.slice(row, 1).columns, strict=True):
-            yield f"{'{' if name == stored.schema.names[0] else ', '}{_json(name)}: "
-            if column.null_count or not (
-                pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
-            ):
-                yield _json(column[0].as_py(), exact, name, first + row + 1)
-                continue
-            values = column.flatten()
-            yield "["
-            for start in range(0, len(values), CHUNK):
-                some = values.slice(start, CHUNK).to_pylist()
-                part = _json(some, exact, name, first + row + 1)
-                yield (", " if start else "") + part[1:-1]
-            yield "]"
-        yield "}\n"
 
 
 def _json(value: Any, exact: bool = False, name: str = "", row: int = 0) -> str:
