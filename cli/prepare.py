@@ -121,7 +121,7 @@ def _texts(
 
     run = Run(find_inputs(inputs, input_format), "-", progress)
     reader = Reader(run.sources, EncodeOptions(text_column=text_column, delimiter=delimiter))
-    for batch, run.read in reader.with_kept_columns(())[0]:
+    for batch, run.read in reader.chunks():
         yield batch.texts
         run.tick()
 

@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.corpus.decode import tokenizer_of
-from numtok.corpus.encode_options import check_delimiter
+from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.read import encoded
-from numtok.corpus.read.batches import ReadOptions
-from numtok.corpus.read.documents import check_formats, read_batches
+from numtok.corpus.read.documents import check_formats
 from numtok.corpus.read.encoded import SUFFIXES, open_encoded
 from numtok.corpus.read.find import find_inputs, suffixes
+from numtok.corpus.text_chunks import Reader
 from numtok.errors import InputError
 from numtok.representations import from_dict
 from numtok.storage import is_folder
@@ -74,9 +74,9 @@ def text_of(
     """Return the text of a row of a corpus; InputError if there is none."""
     (source,) = find_inputs([path], input_format)
     check_formats([source], "line", delimiter)
-    how = ReadOptions(text_column, batch_bytes=PIECE_BYTES, delimiter=check_delimiter(delimiter))
-    batches = read_batches(source, how)
-    text = _nth((batch.texts for batch in batches), row, source.name)[0].as_py()
+    how = EncodeOptions(text_column=text_column, delimiter=delimiter, batch_bytes=PIECE_BYTES)
+    texts = (chunk.batch.texts for chunk in Reader([source], how).chunks())
+    text = _nth(texts, row, source.name)[0].as_py()
     if text is None:
         raise InputError(
             "has no text: it is missing or null; choose another row", source.name, row=row

@@ -11,7 +11,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,17 +19,17 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
-from numtok.corpus.encode_options import check_delimiter
+from numtok.corpus.encode_options import EncodeOptions, check_delimiter
 from numtok.corpus.ordered_pipeline import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.read import encoded
-from numtok.corpus.read.batches import ReadOptions
-from numtok.corpus.read.documents import check_formats, columns_with_numbers, read_batches
+from numtok.corpus.read.batches import TextBatch
+from numtok.corpus.read.documents import check_formats, columns_with_numbers
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
-from numtok.corpus.read.template import Cells, Template
+from numtok.corpus.read.template import Cells
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, processors
-from numtok.corpus.text_chunks import TextChunk, join_small, located
-from numtok.corpus.unpack import EncodedChunk, encoded_chunks
+from numtok.corpus.text_chunks import Reader, join_small, located
+from numtok.corpus.unpack import encoded_chunks
 from numtok.errors import InputError, NumtokError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
@@ -100,25 +100,24 @@ def corpus_stats(
                 f"{name}=... is for texts, and these files hold numbers that were found already;"
                 " leave it out, or name a column of texts by text_column=NAME (--text-column NAME)"
             )
-    joined = None if template is None else Template(template)
-    how = ReadOptions(
-        text_column,
-        (),
-        batch_bytes,
-        text_unit,
-        on_error,
-        template=joined,
-        delimiter=check_delimiter(delimiter),
+    options = EncodeOptions(
+        text_column=text_column,
+        template=template,
+        delimiter=delimiter,
+        text_unit=text_unit,
+        on_error=on_error,
+        workers=workers,
+        batch_bytes=batch_bytes,
     )
     made = Tokenizer.from_pretrained(tokenizer, Subword(), check_grammar(grammar))
-    total = _total(Run(sources, "-", progress), how, made, workers)
+    total = _total(Run(sources, "-", progress), options, made)
     if total.documents and not total.numbers and not (template or is_encoded(sources[0])):
-        _warn_of_other_columns(columns_with_numbers(sources[0], made.grammar, how.delimiter))
+        _warn_of_other_columns(sources[0], made.grammar, delimiter)
     return total
 
 
-def _warn_of_other_columns(columns: Sequence[str]) -> None:
-    if columns:
+def _warn_of_other_columns(source: Source, grammar: Grammar, delimiter: str | None) -> None:
+    if columns := columns_with_numbers(source, grammar, check_delimiter(delimiter)):
         template = " ".join(f"{{{name}}}" for name in columns)
         warnings.warn(
             f"there are no numbers in the texts; the columns {', '.join(map(repr, columns))} hold"
@@ -128,7 +127,15 @@ def _warn_of_other_columns(columns: Sequence[str]) -> None:
         )
 
 
-def _total(run: Run, how: ReadOptions, tokenizer: Tokenizer, workers: int | None) -> Statistics:
+class _Part(NamedTuple):
+    """Some rows that are yet to be counted."""
+
+    counted: Callable[[], Statistics]  # called from any thread
+    bytes: int
+    read: int  # stored bytes of all inputs up to their end
+
+
+def _total(run: Run, options: EncodeOptions, tokenizer: Tokenizer) -> Statistics:
     total = Statistics()
 
     @contextlib.contextmanager
@@ -141,18 +148,42 @@ def _total(run: Run, how: ReadOptions, tokenizer: Tokenizer, workers: int | None
 
         yield add
 
-    workers, count = workers or processors(), functools.partial(_counted_piece, tokenizer)
-    pieces, budget = _pieces(run.sources, how), (workers + ON_THE_WAY) * how.batch_bytes
-    run_ordered(pieces, count, sink, _size, workers, budget, run.tick)
+    workers = options.workers or processors()
+    parts = _parts(run.sources, options, tokenizer)
+    budget = (workers + ON_THE_WAY) * (options.batch_bytes or BATCH_BYTES)
+    run_ordered(
+        parts,
+        lambda part: (part.counted(), part.read),
+        sink,
+        lambda part: part.bytes,
+        workers,
+        budget,
+        run.tick,
+    )
     return total
 
 
-def _counted_piece(tokenizer: Tokenizer, piece: TextChunk | EncodedChunk) -> tuple[Statistics, int]:
-    """Return the counts of a chunk, and how far all inputs are read; called from several threads."""
-    if isinstance(piece, EncodedChunk):
-        return statistics_of_encoded(piece.batch, piece.path), piece.read
-    with located(piece.batch):
-        return counted(piece.batch.texts, tokenizer, piece.batch.cells), piece.read
+def _parts(
+    sources: Sequence[Source], options: EncodeOptions, tokenizer: Tokenizer
+) -> Iterator[_Part]:
+    """Yield the rows of encoded files, and the texts of others or of columns that are named."""
+    read, found = 0, options.text_column is None and options.template is None
+    for are_encoded, some in itertools.groupby(sources, lambda one: found and is_encoded(one)):
+        group = list(some)
+        if are_encoded:
+            for rows in encoded_chunks(group, options.batch_bytes or BATCH_BYTES, read):
+                count = functools.partial(statistics_of_encoded, rows.batch, rows.path)
+                yield _Part(count, rows.batch.nbytes, rows.read)
+        else:
+            for texts in join_small(Reader(group, options).chunks()):
+                count = functools.partial(_counted_texts, texts.batch, tokenizer)
+                yield _Part(count, texts.batch.texts.nbytes, read + texts.read)
+        read += sum(source.size or 0 for source in group)
+
+
+def _counted_texts(batch: TextBatch, tokenizer: Tokenizer) -> Statistics:
+    with located(batch):
+        return counted(batch.texts, tokenizer, batch.cells)
 
 
 def counted(texts: pa.Array, tokenizer: Tokenizer, cells: Cells | None = None) -> Statistics:
@@ -178,28 +209,6 @@ def _front(texts: pa.Array, limit: int) -> pa.Array:
     first = rows.text[rows.offsets[0] : rows.offsets[0] + limit].tobytes()
     text = first.decode("utf-8", "ignore")
     return TextRows.of([text[: text.rfind(" ") + 1] or text]).array
-
-
-def _pieces(sources: Sequence[Source], how: ReadOptions) -> Iterator[TextChunk | EncodedChunk]:
-    read, found = 0, how.text_column is None and how.template is None
-    for are_encoded, some in itertools.groupby(sources, lambda one: found and is_encoded(one)):
-        group = list(some)
-        if are_encoded:
-            yield from encoded_chunks(group, how.batch_bytes, read)
-        else:
-            yield from join_small(_texts(group, how, read))
-        read += sum(source.size or 0 for source in group)
-
-
-def _texts(sources: Sequence[Source], how: ReadOptions, read: int) -> Iterator[TextChunk]:
-    for source in sources:
-        for texts in read_batches(source, how):
-            yield TextChunk(texts, read + texts.position)
-        read += source.size or 0
-
-
-def _size(piece: TextChunk | EncodedChunk) -> int:
-    return int(piece.batch.texts.nbytes if isinstance(piece, TextChunk) else piece.batch.nbytes)
 
 
 def is_encoded(source: Source) -> bool:

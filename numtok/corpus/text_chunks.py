@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from numtok.corpus.summary import BATCH_BYTES
 from numtok.errors import NumtokError
 
 SMALL_BYTES = 1 << 16  # smaller batches cost more than what is in them, and are joined
+_NO_TYPES: Mapping[str, pa.DataType] = {}
 
 
 class TextChunk(NamedTuple):
@@ -50,7 +51,6 @@ class Reader:
             delimiter=check_delimiter(options.delimiter),
         )
         self.text_column = ""  # of the first file that has one
-        self.rows: dict[Source, int] = {}  # read so far, those that were skipped too
         self.bad: list[tuple[Source, SkippedRow]] = []  # those that were skipped
         self.without_text = 0  # documents
         self.first_null: tuple[Source, int] | None = None  # the first of them, its row from 1
@@ -63,7 +63,7 @@ class Reader:
         ``fields_of_job``.
         """
         types: dict[str, pa.DataType] = {field.name: field.type for field in fields_of_job or ()}
-        pieces = self._pieces(tuple(names), types)
+        pieces = self.chunks(tuple(names), types)
         if not names or fields_of_job is not None:
             return pieces, list(fields_of_job or ())
         first: list[TextChunk] = []
@@ -76,12 +76,16 @@ class Reader:
         fields = [pa.field(name, dtype) for name, dtype in types.items()]
         return itertools.chain(first, pieces), fields
 
-    def _pieces(self, names: tuple[str, ...], types: dict[str, pa.DataType]) -> Iterator[TextChunk]:
+    def chunks(
+        self, names: Sequence[str] = (), types: Mapping[str, pa.DataType] = _NO_TYPES
+    ) -> Iterator[TextChunk]:
+        """Yield the documents of all sources in order, with the columns ``names``; ``types`` may
+        come to be known while the first are read.
+        """
         done = 0
         for source in self.sources:
             how = dataclasses.replace(self.how, keep_columns=names, kept_types=dict(types))
             for batch in read_batches(source, how):
-                self.rows[source] = batch.first_row + len(batch.texts) + batch.skipped
                 self.bad += [(source, row) for row in batch.bad]
                 if self._documents is not None:
                     batch = batch.take(np.flatnonzero(self._documents.contains(batch.texts)))
