@@ -157,7 +157,7 @@ def _known_format(ctx: click.Context, param: click.Parameter, name: str | None) 
     """
     if name is None:
         return None
-    from numtok.corpus.read.formats import FORMATS
+    from numtok.corpus.read.documents import FORMATS
 
     if name not in FORMATS:
         known = ", ".join(map(repr, FORMATS))
@@ -178,7 +178,7 @@ def _configure(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     """Make the options of the file the defaults of those that are not given."""
     if path is None:
         return
-    from numtok.corpus.config import read_config
+    from numtok.corpus.encode_options import read_config
 
     known = {str(one.name): one for one in ctx.command.params if one is not param}
     made = read_config(path)

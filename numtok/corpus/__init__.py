@@ -1,7 +1,7 @@
 """Corpora: files of text to files of encoded rows and back, in bounded memory.
 
-- ``encode_files`` is what ``numtok encode`` does; ``encode_options`` has its options, ``config`` reads
-  them from a file.
+- ``encode_files`` is what ``numtok encode`` does; ``encode_options`` has its options, and reads them
+  from a file.
 - ``encode`` and ``decode`` are the two ways. ``text_chunks`` and ``unpack`` read what goes through
   them, ``ordered_pipeline`` runs them, ``pack`` says which rows a file gets.
 - ``fit`` finds xVal's scale, ``split`` which documents a split has, ``summary`` tells.

@@ -17,12 +17,13 @@ from numtok import storage
 from numtok.corpus.encode import encode_corpus
 from numtok.corpus.encode_options import EncodeOptions, check_delimiter
 from numtok.corpus.fit import ScaleFit, xval_place
-from numtok.corpus.jobs.request import is_folder
+from numtok.corpus.jobs.request import SHARD_SIZE
 from numtok.corpus.read.documents import columns_with_numbers
 from numtok.corpus.read.find import find_inputs
-from numtok.corpus.split import parse_split
+from numtok.corpus.split import HashRange, parse_split
 from numtok.corpus.summary import Summary
-from numtok.errors import RepresentationError, TokenizerError
+from numtok.corpus.write.sinks import FORMATS
+from numtok.errors import OutputError, RepresentationError, TokenizerError
 from numtok.numbers.grammar import check_grammar
 from numtok.options import shown_option
 from numtok.representations import Representation
@@ -31,6 +32,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 Files = str | Path | Sequence[str | Path]
 NUMBERS = "xval:log"  # what files are encoded with if nothing is said: it holds every magnitude
+FILE_ENDS = tuple(suffix for one in FORMATS.values() for suffix in one.suffixes)
 Options = ParamSpec("Options")
 
 
@@ -75,7 +77,7 @@ def encode_files(inputs: Files, output: str | Path, **options: Any) -> Summary:
     paths = [os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else inputs
     if asked.split is not None:
         summary = _encode_parts(paths, output, tokenizer, asked, fit)
-    elif is_folder(output, asked):
+    elif _is_folder(output, asked):
         from numtok.corpus.jobs.job import encode_folder  # which a file does not need
 
         summary = encode_folder(paths, output, tokenizer, asked, fit=fit)
@@ -87,6 +89,28 @@ def encode_files(inputs: Files, output: str | Path, **options: Any) -> Summary:
             first, tokenizer.grammar, check_delimiter(asked.delimiter)
         )
     return summary
+
+
+def _is_folder(output: str | Path, options: EncodeOptions) -> bool:
+    """Whether the output is a folder of shards: its name ends in a slash, it is there, or the
+    options say so; OutputError if they do, but it is named like a file. Workers say so of a name
+    without a suffix.
+    """
+    name = os.fspath(output)
+    named_like_one = name.lower().endswith(FILE_ENDS)
+    if name.endswith(("/", os.sep)):
+        return True
+    if not (storage.is_url(name) and named_like_one) and storage.is_folder(name):
+        return True
+    like_a_file = name == "-" or named_like_one or storage.is_file(name)
+    if options.asks_for_shards and like_a_file:
+        raise OutputError(
+            f"{name} is a file, or named like one, but the options for shards are for a"
+            " folder; name one, as in out/"
+        )
+    by_workers = options.workers is not None and options.output_format is None
+    no_suffix = not os.path.splitext(name)[1]
+    return options.asks_for_shards or (by_workers and not like_a_file and no_suffix)
 
 
 def _tokenizer(asked: EncodeOptions) -> tuple[Tokenizer, ScaleFit | None]:
@@ -165,14 +189,24 @@ def _encode_parts(
     """Encode into a folder for each split, one after the other, all with the scale of the first."""
     from numtok.corpus.jobs.finish import finish_splits
     from numtok.corpus.jobs.job import encode_folder
-    from numtok.corpus.jobs.request import options_of_split
 
-    is_folder(output, asked)  # or an error
+    _is_folder(output, asked)  # or an error
     made: dict[str, Summary] = {}
     for name, bounds in parse_split(str(asked.split)).items():
-        folder, options = storage.join(output, name), options_of_split(asked, bounds)
+        folder, options = storage.join(output, name), _options_of_split(asked, bounds)
         made[name] = encode_folder(inputs, folder, tokenizer, options, fit=fit, hash_range=bounds)
         tokenizer, fit = tokenizer.with_options(made[name].representations), None
     if not any(one.share for one in made.values()):
         finish_splits(output, list(made), asked.card)
     return Summary.of_splits(made, str(output))
+
+
+def _options_of_split(options: EncodeOptions, bounds: str) -> EncodeOptions:
+    """Return the options of the folder of one split: no card, and files of about the same size."""
+    documents = HashRange.parse(bounds, options.split_seed)
+    share = float(documents.high - documents.low)
+    if options.shards is not None:
+        shards = max(1, round(options.shards * share))
+        return dataclasses.replace(options, card=False, shards=shards)
+    size = min(int((options.shard_size or SHARD_SIZE) / share), (1 << 62) - 1)
+    return dataclasses.replace(options, card=False, shard_size=size)

@@ -6,17 +6,20 @@ change a byte of the output.
 from __future__ import annotations
 
 import functools
+import tomllib
 import types
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, TypedDict
 
+from numtok import storage
 from numtok.corpus.read.template import Template
 from numtok.corpus.summary import Progress
 from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar
-from numtok.options import shown_option
+from numtok.options import COMMAND_LINE_NAMES, conform, shown_option
 from numtok.representations import Representation
 from numtok.tokenizer.metadata import LARGEST_ROW
 
@@ -258,3 +261,32 @@ def check_delimiter(given: Any) -> str | None:
             " digit, quote or line break, as in ';'"
         )
     return delimiter
+
+
+# Options in a file
+# -------------------------------------------------------------------------------------------------
+
+# what a file holds where a call may take objects
+_AS_TEXT = {
+    **dict.fromkeys(("output", "tokenizer", "numbers", "grammar", "pattern", "shard"), str),
+    "inputs": str | list[str],
+    "shard_size": int | str,
+}
+_ALIASES = {name.replace("-", "_"): option for option, name in COMMAND_LINE_NAMES.items()}
+
+
+def read_config(path: str | Path) -> dict[str, Any]:
+    """Return the options in a TOML file, held to the types of :class:`EncodeOptions`."""
+    name = str(path)
+    try:
+        with storage.open_file(name) as file:
+            content = tomllib.loads(file.read().decode())
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}; check the path", name) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is no TOML: {error}; mend the file", name) from None
+    named = {key.replace("-", "_"): value for key, value in content.items()}
+    options = {_ALIASES.get(key, key): value for key, value in named.items()}
+    types = {name: kind for name, kind in hints().items() if name != "progress"}
+    conform(options, TypedDict("FileOptions", types | _AS_TEXT, total=False), name, InputError)  # type: ignore[operator]  # made of the dataclass
+    return options

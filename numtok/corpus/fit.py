@@ -99,16 +99,13 @@ class Fit:
         return [by_name.get(one.name, one) for one in representations]
 
     def to_json(self) -> dict[str, Any]:
+        """Return JSON-ready values."""
         return vars(self) | {"fitted": [one.to_dict() for one in self.fitted]}
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Fit:
-        """Read what :meth:`to_json` writes, and the form of older plans, with xVal alone. ValueError
-        for anything else.
-        """
-        rest = dict(written)
-        fitted = rest.pop("fitted", None) or [rest.pop("xval")]
-        made = cls(fitted=tuple(map(from_dict, fitted)), **rest)
+        """Read what :meth:`to_json` writes; ValueError for anything else."""
+        made = cls(**written | {"fitted": tuple(map(from_dict, written["fitted"]))})
         check_options(made, "fit", ValueError)
         return made
 

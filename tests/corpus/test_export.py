@@ -13,8 +13,8 @@ from input_files import write_texts
 from numtok_cli.main import cli
 
 import numtok
+from numtok.corpus.export import open_streams
 from numtok.corpus.read.encoded import read_encoded
-from numtok.corpus.write.streams import open_streams
 from numtok.errors import InputError, OutputError, SchemaError, TokenizerError
 from numtok.tokenizer.layout import to_token_layout
 

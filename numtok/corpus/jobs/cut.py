@@ -10,12 +10,11 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from numtok.corpus.read.documents import group_sizes, line_start
-from numtok.corpus.read.formats import FORMATS
+from numtok.corpus.read.documents import FORMATS, group_sizes, line_start
 from numtok.corpus.read.sources import Source
 from numtok.errors import InputError
 
-Stretch = tuple[int, int | None, int]  # start, stop, bytes
+Span = tuple[int, int | None, int]  # start, stop, bytes
 
 
 class Part(NamedTuple):
@@ -49,12 +48,12 @@ def cut(
         stop = done + (source.size or 0)
         numbers = range(done * count // total, stop * count // total + 2) if total else ()
         ends = [end for k in numbers if done < (end := total * k // count) < stop]
-        pieces: dict[int, list[Stretch]] = {}
-        for stretch in _stretches(source, [end - done for end in ends], text_unit):
-            twice_middle = 2 * done + stretch[2]
-            done += stretch[2]
+        pieces: dict[int, list[Span]] = {}
+        for span in _spans(source, [end - done for end in ends], text_unit):
+            twice_middle = 2 * done + span[2]
+            done += span[2]
             place = min(twice_middle * count // (2 * total), count - 1) if total else 0
-            pieces.setdefault(place, []).append(stretch)
+            pieces.setdefault(place, []).append(span)
         for place, some in pieces.items():
             joined = (some[0][0], some[-1][1], sum(length for _, _, length in some))
             shards.setdefault(place, []).append(_part(source, tag, joined))
@@ -65,18 +64,12 @@ def cut_again(source: Source, tag: str, count: int, text_unit: str) -> list[Part
     """Return so many parts of a file that has changed since it was cut into as many; the last ones
     are empty where there is too little to cut.
     """
-    size = source.size or 0
-    stretches = _stretches(source, [size * k // count for k in range(1, count)], text_unit)
-    if len(stretches) > count:  # row groups: some in each part
-        bounds = [len(stretches) * k // count for k in range(count + 1)]
-        some = [stretches[start:stop] for start, stop in itertools.pairwise(bounds)]
-        stretches = [(one[0][0], one[-1][1], sum(part[2] for part in one)) for one in some]
-    stretches += [(0, 0, 0)] * (count - len(stretches))
-    return [_part(source, tag, stretch) for stretch in stretches]
+    parts = [part for shard in cut([source], [tag], count, text_unit) for part in shard]
+    return parts + [_part(source, tag, (0, 0, 0))] * (count - len(parts))
 
 
-def _stretches(source: Source, inner: Sequence[int], text_unit: str) -> list[Stretch]:
-    """Return what the file is cut into; ``inner`` are the bytes where it should be cut."""
+def _spans(source: Source, inner: Sequence[int], text_unit: str) -> list[Span]:
+    """Return the spans that the file is cut into; ``inner`` are the bytes where it should be cut."""
     size = source.size or 0
     kind = None if source.compression or not inner else FORMATS[source.format].cut
     if kind == "lines" and not (source.format == "txt" and text_unit == "file"):
@@ -99,5 +92,5 @@ def _group_ends(source: Source) -> list[int]:
     return [0]
 
 
-def _part(source: Source, tag: str, stretch: Stretch) -> Part:
-    return Part(source.path, source.format, source.compression, source.size or 0, tag, *stretch)
+def _part(source: Source, tag: str, span: Span) -> Part:
+    return Part(source.path, source.format, source.compression, source.size or 0, tag, *span)

@@ -21,8 +21,8 @@ from numtok.corpus.jobs.folder import (
     QUARANTINE,
     Folder,
     read_manifest,
+    run_lock,
 )
-from numtok.corpus.jobs.lock import run_lock
 from numtok.corpus.jobs.plan import Plan, as_json, check_tiling, saved_tokenizer
 from numtok.corpus.jobs.receipt import Receipt, is_damaged, read_receipts
 from numtok.corpus.summary import Summary, quarantine, summed

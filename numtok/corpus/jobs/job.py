@@ -13,8 +13,7 @@ from numtok.corpus.fit import ScaleFit
 from numtok.corpus.jobs.encode_shard import Outcome, Task
 from numtok.corpus.jobs.executors import Tick, run_here, run_ray
 from numtok.corpus.jobs.finish import complete, listed, summarize
-from numtok.corpus.jobs.folder import MANIFEST, Folder
-from numtok.corpus.jobs.lock import plan_lock, run_lock
+from numtok.corpus.jobs.folder import MANIFEST, Folder, plan_lock, run_lock
 from numtok.corpus.jobs.plan import Plan, Shard, load_or_make
 from numtok.corpus.jobs.receipt import Receipt, read_receipt, read_receipts
 from numtok.corpus.jobs.request import Request, make_request, refuse_inputs_within

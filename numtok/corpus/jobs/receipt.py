@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from numtok import storage
 from numtok.corpus.jobs.folder import OWN, Folder
 from numtok.corpus.jobs.plan import Plan, Shard
 from numtok.errors import JobError
+from numtok.tokenizer.number_selection import EncodeReport
 
 
 class SkippedRow(NamedTuple):
@@ -24,22 +25,12 @@ class SkippedRow(NamedTuple):
     error: str
 
 
-@dataclass(frozen=True)
-class Counts:
+@dataclass
+class Counts(EncodeReport):
     """Counts of a shard, which are added up over all shards."""
 
-    documents: int
-    bytes: int
-    tokens: int
-    numbers: int
-    left_as_text: dict[str, int]
-    clipped: dict[str, int]
-    vanishing: dict[str, int]
-    in_added_tokens: int
-    without_text: int
-    cut_numbers: int
-    numbers_by_column: dict[str, int] = field(default_factory=dict)  # of a template
-    left_by_column: dict[str, int] = field(default_factory=dict)
+    without_text: int = 0  # documents
+    cut_numbers: int = 0
 
 
 @dataclass(frozen=True)

@@ -19,51 +19,16 @@ from numtok.corpus.read.sources import Source
 from numtok.corpus.split import HashRange
 from numtok.corpus.summary import SHARD_BATCH_BYTES
 from numtok.corpus.write.encoded import check_options
-from numtok.corpus.write.sinks import FORMATS
 from numtok.errors import InputError, OutputError
 from numtok.tokenizer.tokenizer import Tokenizer
 
 SHARD_SIZE = 256 << 20
 FILE_SUFFIXES = {"parquet": ".parquet", "arrow": ".arrow"}
-ENDS = tuple(suffix for one in FORMATS.values() for suffix in one.suffixes)  # of files
 # how a job is done, not what it writes; or told by others that are planned
 _NOT_PLANNED = (
     *("workers", "overwrite", "on_error", "progress", "ray", "shard"),
     *("tokenizer", "overflow", "dense", "scale", "split"),
 )
-
-
-def options_of_split(options: EncodeOptions, bounds: str) -> EncodeOptions:
-    """Return the options of the folder of one split: no card, and files of about the same size."""
-    documents = HashRange.parse(bounds, options.split_seed)
-    share = float(documents.high - documents.low)
-    if options.shards is not None:
-        shards = max(1, round(options.shards * share))
-        return dataclasses.replace(options, card=False, shards=shards)
-    size = min(int((options.shard_size or SHARD_SIZE) / share), (1 << 62) - 1)
-    return dataclasses.replace(options, card=False, shard_size=size)
-
-
-def is_folder(output: str | Path, options: EncodeOptions) -> bool:
-    """Whether the output is a folder of shards: its name ends in a slash, it is there, or the
-    options say so; OutputError if they do, but it is named like a file. Workers say so of a name
-    without a suffix.
-    """
-    name = os.fspath(output)
-    named_like_one = name.lower().endswith(ENDS)
-    if name.endswith(("/", os.sep)):
-        return True
-    if not (storage.is_url(name) and named_like_one) and storage.is_folder(name):
-        return True
-    like_a_file = name == "-" or named_like_one or storage.is_file(name)
-    if options.asks_for_shards and like_a_file:
-        raise OutputError(
-            f"{name} is a file, or named like one, but the options for shards are for a"
-            " folder; name one, as in out/"
-        )
-    by_workers = options.workers is not None and options.output_format is None
-    no_suffix = not os.path.splitext(name)[1]
-    return options.asks_for_shards or (by_workers and not like_a_file and no_suffix)
 
 
 @dataclass(frozen=True)

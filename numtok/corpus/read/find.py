@@ -10,7 +10,7 @@ from pathlib import Path
 
 from numtok import storage
 from numtok.corpus.jobs.folder import MANIFEST, OWN, PLAN, shards_of
-from numtok.corpus.read.formats import SUFFIXES
+from numtok.corpus.read.documents import SUFFIXES
 from numtok.corpus.read.sources import COMPRESSIONS, Source
 from numtok.errors import InputError
 from numtok.storage import is_url
@@ -159,12 +159,6 @@ def _file(path: str, asked: str | None, size: int | None) -> Source:
             status = os.stat(path)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}; check the path", path) from None
-        if asked is None and is_named_pipe(path):
-            raise InputError(
-                "is a named pipe, which waits until something writes to it; say what it holds with"
-                " input_format=... (--format) if that is meant",
-                path,
-            )
         # A pipe or device (`<(command)`) has a size of 0 that means nothing.
         size = status.st_size if stat.S_ISREG(status.st_mode) else None
     known, compression = suffixes(path)
@@ -175,13 +169,6 @@ def _file(path: str, asked: str | None, size: int | None) -> Source:
             path,
         )
     return Source(path, asked or known or "jsonl", compression, size)
-
-
-def is_named_pipe(path: str) -> bool:
-    """Whether reading waits until somebody writes there; `<(command)` and /dev/stdin are not meant."""
-    if is_url(path) or path.startswith("/dev/") or not os.path.exists(path):
-        return False
-    return stat.S_ISFIFO(os.stat(path).st_mode)
 
 
 def suffixes(path: str) -> tuple[str | None, str | None]:

@@ -1,4 +1,3 @@
 """Writers of encoded files: ``sinks`` has the table of output formats, ``encoded`` the files that
-appear when they are whole, and standard output; ``streams`` has the formats of other people's
-trainers.
+appear when they are whole, and standard output.
 """
