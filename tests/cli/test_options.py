@@ -414,7 +414,6 @@ def test_stats_and_encode_fit_one_scale(tmp_path):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("encode a.jsonl -o b.parquet --config pipe", "pipe: is a named pipe"),
         (
             "encode a.jsonl -o b.parquet --tokenizer ./pipe",
             "pipe is neither a file nor a folder, but a pipe",

@@ -205,7 +205,7 @@ def _scalar(text: str | None) -> pa.Scalar:
 
 def as_texts(column: pa.Array, name: str, path: str) -> pa.Array:
     """Return the values as large_string: numbers in their shortest form, decimals with all their
-    digits, times in that of ISO 8601. MissingInputError for nested values, and for bytes that are
+    digits, times in that of ISO 8601, durations as whole numbers. MissingInputError for nested values, and for bytes that are
     no text.
 
     >>> as_texts(pa.array([0.1, None], pa.float16()), "price", "a.parquet").to_pylist()
@@ -223,7 +223,7 @@ def as_texts(column: pa.Array, name: str, path: str) -> pa.Array:
         if pa.types.is_timestamp(column.type):
             return _timestamps(column)
         if pa.types.is_duration(column.type):
-            return _durations(column)
+            column = column.cast(pa.int64())
         return column.cast(pa.large_string())
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         why = "nested" if pa.types.is_nested(column.type) else str(error).splitlines()[0]
@@ -270,29 +270,6 @@ def _timestamps(column: pa.Array) -> pa.Array:
     ):
         texts = pc.replace_substring_regex(texts, pattern, replacement)
     return texts
-
-
-_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # of a second
-
-
-def _durations(column: pa.Array) -> pa.Array:
-    """Return ``P1DT2H3M4.5S``, ``-PT0.25S``, ``PT0S``."""
-    per_second = _TICKS[column.type.unit]
-    ticks = column.cast(pa.int64()).to_pylist()
-    texts = [None if one is None else _duration(one, per_second) for one in ticks]
-    return pa.array(texts, pa.large_string())
-
-
-def _duration(ticks: int, per_second: int) -> str:
-    seconds, fraction = divmod(abs(ticks), per_second)
-    minutes, seconds = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    behind_point = f".{fraction + per_second}".replace(".1", ".", 1).rstrip("0").rstrip(".")
-    date = f"{days}D" if days else ""
-    time = f"{hours}H" * bool(hours) + f"{minutes}M" * bool(minutes)
-    time += f"{seconds}{behind_point}S" * bool(seconds or fraction or not ticks)
-    return "-" * (ticks < 0) + f"P{date}" + f"T{time}" * bool(time)
 
 
 def as_written(row: Mapping[str, Any]) -> dict[str, str]:
