@@ -35,7 +35,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 
 class _Decoded(NamedTuple):
-    """The texts of a piece, what is counted of them, and how far its file is read."""
+    """The texts of a chunk, what is counted of them, and how far its file is read."""
 
     texts: pa.RecordBatch
     report: EncodeReport
@@ -94,13 +94,13 @@ def decode_files(
             writer.finish()
             run.written = writer.bytes_written
 
-    pieces, budget = encoded_chunks(sources, batch_bytes), (workers + ON_THE_WAY) * batch_bytes
-    run_ordered(pieces, decoder, sink, lambda piece: piece.batch.nbytes, workers, budget, run.tick)
+    chunks, budget = encoded_chunks(sources, batch_bytes), (workers + ON_THE_WAY) * batch_bytes
+    run_ordered(chunks, decoder, sink, lambda chunk: chunk.batch.nbytes, workers, budget, run.tick)
     return run.complete(Summary())
 
 
 class _Decoder:
-    """Decodes one piece, with the columns that the first file has kept; from several threads."""
+    """Decodes one chunk, with the columns that the first file has kept; from several threads."""
 
     def __init__(self, path: str, tokenizer: Any) -> None:
         self._path = path
@@ -111,21 +111,21 @@ class _Decoder:
         self._kept = [field for field in described if field.name not in own]
         self.schema = pa.schema([pa.field("text", pa.large_string()), *self._kept])
 
-    def __call__(self, piece: EncodedChunk) -> _Decoded:
+    def __call__(self, chunk: EncodedChunk) -> _Decoded:
         for field in self._kept:
-            if field.name not in piece.batch.schema.names:
+            if field.name not in chunk.batch.schema.names:
                 raise SchemaError(
-                    f"{piece.path}: has no column {field.name!r}, but {self._path} has; decode the"
+                    f"{chunk.path}: has no column {field.name!r}, but {self._path} has; decode the"
                     " two apart"
                 )
-        columns = [piece.batch.column(field.name).cast(field.type) for field in self._kept]
+        columns = [chunk.batch.column(field.name).cast(field.type) for field in self._kept]
         try:
-            texts = self._tokenizer.decode_batch(piece.batch).cast(pa.large_string())
+            texts = self._tokenizer.decode_batch(chunk.batch).cast(pa.large_string())
         except NumtokError as error:
-            error.move_to_file(piece.path)
+            error.move_to_file(chunk.path)
             raise
         decoded = pa.RecordBatch.from_arrays([texts, *columns], schema=self.schema)
-        return _Decoded(decoded, _report(piece.batch, texts), piece.read)
+        return _Decoded(decoded, _report(chunk.batch, texts), chunk.read)
 
 
 def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:

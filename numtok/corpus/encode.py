@@ -5,6 +5,8 @@ whatever the size of the input: a few batches are on their way at once.
 from __future__ import annotations
 
 import functools
+import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +18,7 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.encode_options import EncodeOptions
-from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
+from numtok.corpus.fit import FIT_BYTES, Fit, ScaleFit, sample_files
 from numtok.corpus.ordered_pipeline import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.pack import FileRows, PackedRows, TokenLayoutRows
 from numtok.corpus.read.batches import TextBatch
@@ -110,19 +112,19 @@ def encode_sources(
     of the file is taken.
     """
     summary = Summary()
-    pieces, kept = reader.with_kept_columns(
+    chunks, kept = reader.with_kept_columns(
         options.keep_columns, shard_schema and shard_schema.kept
     )
     if fit is not None:
-        tokenizer, pieces, summary.fit = _fitted(fit, tokenizer, reader, pieces)
+        tokenizer, chunks, summary.fit = _fitted(fit, tokenizer, reader, chunks)
     summary.representations = tuple(tokenizer.representations)
     encoder = _Encoder(tokenizer, options, kept, shard_schema.metadata if shard_schema else {})
     sink = functools.partial(_sink, encoder, run, summary, check_inputs, shard_schema is not None)
     workers = options.workers or processors()
-    budget = (workers + ON_THE_WAY) * reader.how.batch_bytes
-    pieces = join_small(pieces)
+    budget = (workers + ON_THE_WAY) * reader.options.batch_bytes
+    chunks = join_small(chunks)
     run_ordered(
-        pieces, encoder, sink, lambda piece: piece.batch.texts.nbytes, workers, budget, run.tick
+        chunks, encoder, sink, lambda chunk: chunk.batch.texts.nbytes, workers, budget, run.tick
     )
     summary.text_column, summary.skipped = reader.text_column, len(reader.bad)
     summary.without_text = reader.without_text
@@ -157,8 +159,8 @@ class _Encoder:
         self._encoded = pa.schema([*own, *kept], {**own.metadata, **metadata})
         self.rows = rows_for(options, self._encoded, tokenizer)
 
-    def __call__(self, piece: TextChunk) -> EncodedBatch:
-        how, batch = self.options, piece.batch
+    def __call__(self, chunk: TextChunk) -> EncodedBatch:
+        how, batch = self.options, chunk.batch
         with located(batch):
             encoded, report = self._tokenizer.encode_with_report(
                 batch.texts,
@@ -170,7 +172,7 @@ class _Encoder:
                 self._count_by_column(batch, report)
             rows = self.rows.convert(self._with_kept(encoded, batch))
         memory.trim_memory(batch.texts.nbytes)
-        return EncodedBatch(rows, report, piece.read)
+        return EncodedBatch(rows, report, chunk.read)
 
     def _count_by_column(self, batch: TextBatch, report: EncodeReport) -> None:
         """Add to the report what the columns of the template hold."""
@@ -223,18 +225,30 @@ def _sink(
 
 
 def _fitted(
-    fit: ScaleFit, tokenizer: Tokenizer, reader: Reader, pieces: Iterable[TextChunk]
+    fit: ScaleFit, tokenizer: Tokenizer, reader: Reader, chunks: Iterable[TextChunk]
 ) -> tuple[Tokenizer, Iterable[TextChunk], Fit]:
     """Return the tokenizer with its scale, all chunks of text, and what the scale was found on."""
     batches: Iterable[TextBatch]
     if any(source.size is None for source in reader.sources):
-        batches, pieces = sample_stream(pieces, lambda piece: piece.batch)
+        batches, chunks = _first_chunks(chunks)
     else:
-        batches = sample_files(reader.sources, reader.how)
+        batches = sample_files(reader.sources, reader.options)
     representations, found_on = fit(tokenizer.representations, tokenizer.grammar, batches)
     # what a long document among the sample took is more than it costs to begin anew
     memory.release()
-    return tokenizer.with_options(representations), pieces, found_on
+    return tokenizer.with_options(representations), chunks, found_on
+
+
+def _first_chunks(chunks: Iterable[TextChunk]) -> tuple[list[TextBatch], Iterable[TextChunk]]:
+    """Return (the batches of the first chunks, about ``FIT_BYTES`` of text; all chunks), so that a
+    stream is read once. A chunk that is given again is kept no longer.
+    """
+    source, first, size = iter(chunks), deque[TextChunk](), 0
+    while size < FIT_BYTES and (chunk := next(source, None)):
+        first.append(chunk)
+        size += chunk.batch.texts.nbytes
+    again = (first.popleft() for _ in range(len(first)))
+    return [chunk.batch for chunk in first], itertools.chain(again, source)
 
 
 def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:

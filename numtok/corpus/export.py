@@ -112,7 +112,6 @@ def export_files(
     """
     check_choice("to", to, tuple(CODES))
     sources = find_inputs(inputs)
-    run = Run(sources, prefix, progress)
     path = sources[0].path
     described = schema_of(path)
     metadata = read_metadata(described, path)
@@ -123,33 +122,48 @@ def export_files(
             " each by end_token=... (--end-token), such as '<|endoftext|>'",
             stacklevel=2,
         )
-    columns = _columns(described)
-    dtypes = {name: _stored(one, metadata) for name, one in columns.items()}
-    with open_streams(str(prefix), to, dtypes, overwrite) as out:
+    run = Run(sources, prefix, progress)
+    exported = _write_rows(run, to, _columns(described), metadata, end, overwrite)
+    if exported.left_out:
+        separated = end is not None or metadata["pack"]
+        kept = "" if separated else "; end_token=... (--end-token) writes the empty ones"
+        warnings.warn(
+            f"empty and null documents, {exported.left_out:,}, are not written{kept}",
+            stacklevel=2,
+        )
+    return exported
+
+
+def _write_rows(
+    run: Run,
+    to: str,
+    columns: Mapping[str, Column],
+    metadata: dict[str, Any],
+    end: int | None,
+    overwrite: bool,
+) -> Exported:
+    """Write the rows of all files, each with the end token, and what the files hold."""
+    sources, dtypes = run.sources, {name: _stored(one, metadata) for name, one in columns.items()}
+    with open_streams(str(run.output), to, dtypes, overwrite) as out:
         exported = Exported(dict(out.files))
-        for batch, of, run.read in _in_token_layout(sources, metadata, end):
-            ends = _write(batch, of, columns, dtypes, out)
+        for batch, path, run.read in _in_token_layout(sources, metadata, end):
+            ends = _write(batch, path, columns, dtypes, out)
             sizes = np.diff(ends, prepend=0)
             exported.left_out += int(np.count_nonzero(sizes == 0))
             exported.sequences += int(np.count_nonzero(sizes))
             exported.tokens += int(sizes.sum())
             run.report.tokens, run.written = exported.tokens, out.bytes_written
             run.tick()
-        told: Any = {"to": to, "sequences": exported.sequences, "tokens": exported.tokens}
-        told |= {"left_out": exported.left_out}
-        told |= {"streams": _about(columns, dtypes, out.files), "numtok": metadata}
-        out.finish(f"{json.dumps(told, indent=1)}\n")
+        about = {
+            "to": to,
+            "sequences": exported.sequences,
+            "tokens": exported.tokens,
+            "left_out": exported.left_out,
+            "streams": _about(columns, dtypes, out.files),
+            "numtok": metadata,
+        }
+        out.finish(f"{json.dumps(about, indent=1)}\n")
     exported.bytes, exported.seconds = out.bytes_written, run.seconds
-    if exported.left_out:
-        kept = (
-            ""
-            if end is not None or metadata["pack"]
-            else "; end_token=... (--end-token) writes the empty ones"
-        )
-        warnings.warn(
-            f"empty and null documents, {exported.left_out:,}, are not written{kept}",
-            stacklevel=2,
-        )
     return exported
 
 
@@ -216,7 +230,7 @@ def _write(
     dtypes: Mapping[str, np.dtype[Any]],
     out: Streams,
 ) -> npt.NDArray[np.int64]:
-    """Write rows; after how many tokens each of them ends."""
+    """Write rows, and return int64[rows]: after how many tokens each of them ends."""
     streams = {}
     for name, column in columns.items():
         if name not in batch.schema.names:

@@ -6,10 +6,9 @@ found as ``numtok stats`` finds it (:mod:`numtok.representations.magnitudes`).
 from __future__ import annotations
 
 import dataclasses
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +27,6 @@ from numtok.representations.magnitudes import ColumnMagnitudes, refuse_clipping
 FIT_BYTES = 32 << 20  # of text; scanning it takes a tenth of a second
 FIT_BATCH = 1 << 20
 FIT_FILES = 32
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -153,25 +150,3 @@ def sample_files(sources: Sequence[Source], how: ReadOptions) -> Iterator[TextBa
             left -= batch.texts.nbytes
             if share <= 0:
                 break
-
-
-def sample_stream(
-    items: Iterable[Item], batch_of: Callable[[Item], TextBatch]
-) -> tuple[list[TextBatch], Iterator[Item]]:
-    """Return (the batches of the first items, about ``FIT_BYTES`` of text; all items): nothing is
-    read twice.
-    """
-    source, first, size = iter(items), [], 0
-    for item in source:
-        first.append(item)
-        size += batch_of(item).texts.nbytes
-        if size >= FIT_BYTES:
-            break
-    return [batch_of(item) for item in first], itertools.chain(_released(first), source)
-
-
-def _released(items: list[Item]) -> Iterator[Item]:
-    """Yield each item, and keep no reference to it afterwards."""
-    items.reverse()
-    while items:
-        yield items.pop()

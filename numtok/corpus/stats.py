@@ -74,8 +74,7 @@ def corpus_stats(
             have their own.
         text_column: where the text is; by default ``text``, ``content``, ``document``, ``body``, or
             the only column of strings.
-        template: in place of ``text_column``, columns joined to a text: see
-            :func:`numtok.encode_files`.
+        template: in place of ``text_column``, columns joined to a text, as by ``encode_files``.
         input_format: of the inputs, whatever their suffix.
         delimiter: between the columns of CSV and TSV, if it is another than a comma or a tab.
         text_unit: in ``.txt``, whether a line or the whole file is a document.
@@ -94,12 +93,7 @@ def corpus_stats(
     """
     sources = find_inputs(inputs, input_format)
     check_formats(sources, text_unit, delimiter)
-    for name, value in (("grammar", grammar), ("tokenizer", tokenizer)):
-        if value is not None and text_column is template is None and all(map(is_encoded, sources)):
-            raise InputError(
-                f"{name}=... is for texts, and these files hold numbers that were found already;"
-                " leave it out, or name a column of texts by text_column=NAME (--text-column NAME)"
-            )
+    _refuse_for_encoded(sources, text_column or template, grammar=grammar, tokenizer=tokenizer)
     options = EncodeOptions(
         text_column=text_column,
         template=template,
@@ -111,12 +105,26 @@ def corpus_stats(
     )
     made = Tokenizer.from_pretrained(tokenizer, Subword(), check_grammar(grammar))
     total = _total(Run(sources, "-", progress), options, made)
-    if total.documents and not total.numbers and not (template or is_encoded(sources[0])):
+    if total.documents and not total.numbers and template is None:
         _warn_of_other_columns(sources[0], made.grammar, delimiter)
     return total
 
 
+def _refuse_for_encoded(sources: Sequence[Source], texts: str | None, **for_texts: Any) -> None:
+    """Raise InputError for options that would do nothing, as all files are encoded already and no
+    column of ``texts`` is asked for.
+    """
+    for name, value in for_texts.items():
+        if value is not None and texts is None and all(map(is_encoded, sources)):
+            raise InputError(
+                f"{name}=... is for texts, and these files hold numbers that were found already;"
+                " leave it out, or name a column of texts by text_column=NAME (--text-column NAME)"
+            )
+
+
 def _warn_of_other_columns(source: Source, grammar: Grammar, delimiter: str | None) -> None:
+    if is_encoded(source):
+        return
     if columns := columns_with_numbers(source, grammar, check_delimiter(delimiter)):
         template = " ".join(f"{{{name}}}" for name in columns)
         warnings.warn(

@@ -42,7 +42,7 @@ class Reader:
         documents: HashRange | None = None,  # those of a split; None for all
     ) -> None:
         self.sources = sources
-        self.how = ReadOptions(
+        self.options = ReadOptions(
             options.text_column,
             batch_bytes=options.batch_bytes or BATCH_BYTES,
             text_unit=options.text_unit,
@@ -59,22 +59,22 @@ class Reader:
     def with_kept_columns(
         self, names: Sequence[str], fields_of_job: Sequence[pa.Field] | None = None
     ) -> tuple[Iterable[TextChunk], list[pa.Field]]:
-        """Return (pieces, kept columns): their types are those of the first batch, or
+        """Return (chunks, kept columns): their types are those of the first batch, or
         ``fields_of_job``.
         """
         types: dict[str, pa.DataType] = {field.name: field.type for field in fields_of_job or ()}
-        pieces = self.chunks(tuple(names), types)
+        chunks = self.chunks(tuple(names), types)
         if not names or fields_of_job is not None:
-            return pieces, list(fields_of_job or ())
+            return chunks, list(fields_of_job or ())
         first: list[TextChunk] = []
-        for piece in pieces:  # one whose rows were all left out has no types
-            first.append(piece)
-            if len(piece.batch.texts):
+        for chunk in chunks:  # one whose rows were all left out has no types
+            first.append(chunk)
+            if len(chunk.batch.texts):
                 break
         known_by = first[-1].batch.kept if first else {}
         types.update({name: known_by[name].type if first else pa.string() for name in names})
         fields = [pa.field(name, dtype) for name, dtype in types.items()]
-        return itertools.chain(first, pieces), fields
+        return itertools.chain(first, chunks), fields
 
     def chunks(
         self, names: Sequence[str] = (), types: Mapping[str, pa.DataType] = _NO_TYPES
@@ -84,8 +84,10 @@ class Reader:
         """
         done = 0
         for source in self.sources:
-            how = dataclasses.replace(self.how, keep_columns=names, kept_types=dict(types))
-            for batch in read_batches(source, how):
+            options_of_file = dataclasses.replace(
+                self.options, keep_columns=names, kept_types=dict(types)
+            )
+            for batch in read_batches(source, options_of_file):
                 self.bad += [(source, row) for row in batch.bad]
                 if self._documents is not None:
                     batch = batch.take(np.flatnonzero(self._documents.contains(batch.texts)))
@@ -125,33 +127,33 @@ def _size(batch: TextBatch) -> int:
     return sum(column.nbytes for column in (batch.texts, *batch.kept.values()))
 
 
-def join_small(pieces: Iterable[TextChunk]) -> Iterator[TextChunk]:
+def join_small(chunks: Iterable[TextChunk]) -> Iterator[TextChunk]:
     """Yield the same documents, with batches of less than ``SMALL_BYTES`` joined to larger ones: a
     folder of tiny files gives a batch for each. An error comes after the documents before it.
     """
     waiting: list[TextChunk] = []
     size = 0
     try:
-        for piece in pieces:
-            small = _size(piece.batch) < SMALL_BYTES
+        for chunk in chunks:
+            small = _size(chunk.batch) < SMALL_BYTES
             if small:
-                waiting.append(piece)
-                size += _size(piece.batch)
+                waiting.append(chunk)
+                size += _size(chunk.batch)
             if not small or size >= SMALL_BYTES:
                 yield from _joined(waiting)
                 waiting, size = [], 0
             if not small:
-                yield piece
+                yield chunk
     except Exception:
         yield from _joined(waiting)
         raise
     yield from _joined(waiting)
 
 
-def _joined(pieces: Sequence[TextChunk]) -> Iterator[TextChunk]:
-    """Yield one piece with the rows of all; nothing of none."""
-    filled = [piece for piece in pieces if len(piece.batch.texts)] or pieces[-1:]
+def _joined(chunks: Sequence[TextChunk]) -> Iterator[TextChunk]:
+    """Yield one chunk with the rows of all; nothing of none."""
+    filled = [chunk for chunk in chunks if len(chunk.batch.texts)] or chunks[-1:]
     if len(filled) > 1:
-        yield TextChunk(joined([piece.batch for piece in filled]), pieces[-1].read)
+        yield TextChunk(joined([chunk.batch for chunk in filled]), chunks[-1].read)
     else:
         yield from filled

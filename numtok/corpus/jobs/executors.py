@@ -251,14 +251,6 @@ def _reason(error: Any) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 
-def _not_started(address: str, error: Exception) -> JobError:
-    """Return the error for a node of Ray that does not come up."""
-    return JobError(
-        f"Ray did not start for {address!r} ({_reason(error)}); run the same command again once the"
-        " machine has memory and processor time to spare, or leave out ray=... (--ray)"
-    )
-
-
 @contextlib.contextmanager
 def _connected(address: str) -> Iterator[Any]:
     """Connect Ray to the cluster, and yield it; a program that is connected already stays so."""
@@ -276,15 +268,21 @@ def _connected(address: str) -> Iterator[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **alone)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        if address == "local":
-            raise _not_started(address, error) from error
-        raise JobError(
-            f"there is no Ray cluster at {address!r} ({_reason(error)}); start one with `ray start"
-            " --head`, or take ray='local' (--ray local)"
-        ) from error
     except Exception as error:  # of no narrower kind, for a node that does not start in time
-        raise _not_started(address, error) from error
+        no_cluster = isinstance(error, ConnectionError | RuntimeError | ValueError)
+        what, way_out = (
+            "Ray did not start for",
+            (
+                "run the same command again once the machine has memory and processor time to spare, or"
+                " leave out ray=... (--ray)"
+            ),
+        )
+        if no_cluster and address != "local":
+            what, way_out = (
+                "there is no Ray cluster at",
+                ("start one with `ray start --head`, or take ray='local' (--ray local)"),
+            )
+        raise JobError(f"{what} {address!r} ({_reason(error)}); {way_out}") from error
     try:
         yield ray
     finally:

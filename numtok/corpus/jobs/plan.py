@@ -337,7 +337,7 @@ def _fitted(request: Request) -> tuple[Tokenizer, Fit | None]:
     tokenizer, fit = request.tokenizer, request.fit
     if fit is None:
         return tokenizer, None
-    batches = sample_files(request.sources, _reader(request).how)
+    batches = sample_files(request.sources, _reader(request).options)
     scaled, found = fit(tokenizer.representations, tokenizer.grammar, batches)
     return tokenizer.with_options(scaled), found
 
@@ -346,8 +346,8 @@ def _kept_fields(request: Request) -> list[pa.Field]:
     """Return the types of the kept columns, by the first input that can be read; a column that is not
     there is an error now, not one in every shard.
     """
-    pieces, kept = _reader(request).with_kept_columns(request.options.keep_columns)
-    next((piece for piece in pieces if len(piece.batch.texts)), None)
+    chunks, kept = _reader(request).with_kept_columns(request.options.keep_columns)
+    next((chunk for chunk in chunks if len(chunk.batch.texts)), None)
     return kept
 
 

@@ -35,12 +35,10 @@ class BatchWriter:
         schema: pa.Schema,
         kind: str,
         options: SinkOptions,
-        durable: bool,
     ) -> None:
         """Start the file; use ``open_writer``, which also finishes or removes it."""
         self.path, self.schema, self.rows = path, schema, 0
         self._file, self._to_stdout, self._finished = file, options.stream, False
-        self._durable = durable and not options.stream
         self._counted = _Counted(file, options.stream)
         with self._named_errors():
             self._sink: Sink = FORMATS[kind].sink(self._counted, schema, options)  # type: ignore[arg-type]  # all that is asked of it
@@ -62,12 +60,12 @@ class BatchWriter:
         self.rows += batch.num_rows
 
     def finish(self) -> None:
-        """Write the rest and the footer, and, if ``durable``, force all to the disk; once."""
+        """Write the rest and the footer, and force a file to the disk; once."""
         if self._finished:
             return
         with self._named_errors():
             self._sink.finish()
-            if self._durable:
+            if not self._to_stdout:
                 os.fsync(self._file.fileno())
         self._finished = True
 
@@ -145,12 +143,11 @@ def open_writer(
     row_group_bytes: int = ROW_GROUP_BYTES,
     tensors: str = "lists",
     texts: bool = False,
-    durable: bool = True,
 ) -> Iterator[BatchWriter]:
     """Give a context in which to ``write`` record batches; the file appears under its name when the
     context ends well, and after any exception nothing is left of it. The options are those of
     :class:`numtok.corpus.encode_options.EncodeOptions`; ``texts``: the first column is all that has to be
-    written; ``durable``: a complete file outlasts a power cut. OutputError if the file exists, the
+    written. OutputError if the file exists, the
     options make no sense, or the disk refuses.
     """
     path = storage.normalized(path)
@@ -160,7 +157,7 @@ def open_writer(
         file: Any = (
             sys.stdout.buffer if options.stream else stack.enter_context(new_file(path, overwrite))
         )
-        writer = BatchWriter(path, file, schema, kind, options, durable)
+        writer = BatchWriter(path, file, schema, kind, options)
         try:
             yield writer
             writer.finish()
