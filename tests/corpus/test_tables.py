@@ -146,13 +146,6 @@ def test_columns_without_texts_are_refused_by_name(name, tmp_path):
         assert read_all(tmp_path / name, template="{price}") == ["5"]
 
 
-def test_numbers_beside_a_nested_column_are_told(tmp_path):
-    columns = {"text": ["none"], "price": [5], "list": [[1, 2]]}
-    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
-    summary = numtok.encode_files(tmp_path / "a.parquet", tmp_path / "o.parquet")
-    assert summary.number_columns == ("price",)
-
-
 ODD = {  # of the kind of WikiTableQuestions
     "quotes.csv": 'Year,"Player (age)",Pts:avg\n2001,"O""Neal, S. (29)",28.7\n2002,"A\nB",\n',
     "names.csv": '"",Rank 1,"1,000m",Größe\nx,1,2:05.3,1.80 m\n',

@@ -55,6 +55,10 @@ def encode_shard(
     schema = ShardSchema(plan.kept_fields, plan.metadata)
     summary = encode_sources(run, task.tokenizer, options, reader, shard_schema=schema)
     shard.check_inputs()  # what was read is what was planned
+    first_without_text = ""
+    if reader.first_null is not None:
+        source, row = reader.first_null
+        first_without_text = f"{source.name}, row {row + rows_before(source)}"
     receipt = Receipt(
         shard=shard.number,
         key=plan.key(shard),
@@ -67,17 +71,10 @@ def encode_shard(
             without_text=summary.without_text,
             cut_numbers=summary.cut_numbers,
         ),
-        first_without_text=_first_without_text(reader),
+        first_without_text=first_without_text,
         skipped=list(_skipped(reader)),
     )
     folder.write_json(shard.receipt, as_json(receipt))
-
-
-def _first_without_text(reader: Reader) -> str:
-    if reader.first_null is None:
-        return ""
-    source, row = reader.first_null
-    return f"{source.name}, row {row + rows_before(source)}"
 
 
 def _skipped(reader: Reader) -> list[SkippedRow]:

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from numtok import storage
@@ -48,7 +48,7 @@ _LONGEST = 500  # characters of what a dead worker said last
 
 def run_here(
     task: Task, shards: Sequence[Shard], workers: int | None, tick: Tick
-) -> Iterator[Outcome]:
+) -> Generator[Outcome]:
     """Encode shards on this machine. Without a number of workers, no more processes are started than
     pay. A representation that is defined in a script cannot go to another process; nor can what
     lies in the memory of this one.
@@ -64,7 +64,7 @@ def run_here(
     return run_processes(task, shards, processes, threads, tick)
 
 
-def run_serial(task: Task, shards: Sequence[Shard], threads: int, tick: Tick) -> Iterator[Outcome]:
+def run_serial(task: Task, shards: Sequence[Shard], threads: int, tick: Tick) -> Generator[Outcome]:
     """Encode one shard after the other in this process."""
     for shard in shards:
         yield try_shard(task, shard, threads, lambda told, at=shard.number: tick(at, told))  # type: ignore[misc]
@@ -140,7 +140,7 @@ class _Worker:
 
 def run_processes(
     task: Task, shards: Sequence[Shard], processes: int, threads: int, tick: Tick
-) -> Iterator[Outcome]:
+) -> Generator[Outcome]:
     """Encode shards in so many processes. One that dies is replaced; a shard over which ``TRIES`` of
     them died has failed.
     """
@@ -210,7 +210,7 @@ def _record_death(worker: _Worker, waiting: deque[Shard], deaths: Counter[int]) 
 
 def run_ray(
     task: Task, shards: Sequence[Shard], address: str, workers: int | None, tick: Tick
-) -> Iterator[Outcome]:
+) -> Generator[Outcome]:
     """Encode shards by tasks on a Ray cluster, one for each shard, which Ray itself tries again where
     a node dies. Every node must see the folder and the inputs.
     """

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.fit import ScaleFit
-from numtok.corpus.jobs.encode_shard import Outcome, Task
-from numtok.corpus.jobs.executors import Tick, run_here, run_ray
+from numtok.corpus.jobs.encode_shard import Task
+from numtok.corpus.jobs.executors import run_here, run_ray
 from numtok.corpus.jobs.finish import complete, listed, summarize
 from numtok.corpus.jobs.folder import MANIFEST, Folder, plan_lock, run_lock
 from numtok.corpus.jobs.plan import Plan, Shard, load_or_make
@@ -121,7 +121,14 @@ def _encode_missing(run: _Run, request: Request) -> dict[int, str]:
     failures: dict[int, str] = {}
     run.tick()
     folder, plan = run.task.folder, run.task.plan
-    with contextlib.closing(_outcomes(run.task, run.missing, request, run.tick)) as outcomes:
+    if not run.missing:
+        return failures
+    workers, ray = request.options.workers, request.options.ray
+    if ray is not None:
+        outcomes = run_ray(run.task, run.missing, ray, workers, run.tick)
+    else:
+        outcomes = run_here(run.task, run.missing, workers, run.tick)
+    with contextlib.closing(outcomes):
         for number, error, stop in outcomes:
             if error is None:
                 shard = plan.shards[number]
@@ -132,18 +139,6 @@ def _encode_missing(run: _Run, request: Request) -> dict[int, str]:
             if stop:
                 break
     return failures
-
-
-def _outcomes(
-    task: Task, shards: Sequence[Shard], request: Request, tick: Tick
-) -> Generator[Outcome, None, None]:
-    workers, ray = request.options.workers, request.options.ray
-    if not shards:
-        return
-    if ray is not None:
-        yield from run_ray(task, shards, ray, workers, tick)
-    else:
-        yield from run_here(task, shards, workers, tick)
 
 
 def _finished(run: _Run, request: Request, failures: dict[int, str]) -> Summary:

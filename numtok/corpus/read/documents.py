@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from numtok import storage
 from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, skipped_batch
 from numtok.corpus.read.sources import Source, named_errors
-from numtok.corpus.read.template import ROW, Cells, Template, as_texts
+from numtok.corpus.read.template import ROW, Template
 from numtok.errors import InputError, MissingInputError, NumtokError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.scan import scan
@@ -29,7 +28,7 @@ _CHUNK = 1 << 20
 _BLANK = b" \t\r"
 _DEFAULTS = ReadOptions()
 _TABLES = ("csv", "tsv", "parquet", "arrow", "jsonl")
-_LOOKED_AT = 1 << 20  # bytes of a table
+_SAMPLE_BYTES = 1 << 20  # of a table
 
 Reader = Callable[[Source, ReadOptions], Iterator[TextBatch]]
 
@@ -161,37 +160,19 @@ def _before(source: Source) -> Iterator[bytes]:
             yield chunk
 
 
-class _Looking(Template):
-    """Keeps the texts of each column that has some, and makes none of rows."""
-
-    def __init__(self) -> None:
-        super().__init__(ROW)
-        self.seen: dict[str, list[str | None]] = {}
-
-    def of_columns(self, columns: Mapping[str, pa.Array], path: str = "") -> tuple[pa.Array, Cells]:
-        rows = 0
-        for name, column in columns.items():
-            rows = len(column)
-            with contextlib.suppress(InputError):
-                self.seen.setdefault(name, []).extend(as_texts(column, name, path).to_pylist())
-        none = np.zeros((rows, 0), np.int64)
-        return pa.nulls(rows, pa.large_string()), Cells((), none, none)
-
-
 def columns_with_numbers(
     source: Source, grammar: Grammar, delimiter: str | None = None
 ) -> tuple[str, ...]:
-    """Return the columns in which the first rows hold numbers; none for a pipe, or what is no
-    table.
+    """Return the columns in which the first rows hold numbers; none for a pipe, what is no table, or
+    a table with columns of lists or objects.
     """
     if source.size is None or source.format not in _TABLES:
         return ()
-    looking = _Looking()
     with contextlib.suppress(NumtokError, pa.ArrowException, OSError):
-        how = ReadOptions(None, (), _LOOKED_AT, template=looking, delimiter=delimiter)
-        next(FORMATS[source.format].read(source, how), None)
-    return tuple(
-        name
-        for name, texts in looking.seen.items()
-        if len(scan([text or "" for text in texts], grammar))
-    )
+        options = ReadOptions(None, (), _SAMPLE_BYTES, template=Template(ROW), delimiter=delimiter)
+        batch = next(FORMATS[source.format].read(source, options), None)
+        if batch is not None and batch.cells is not None:
+            numbers = scan(batch.texts, grammar)
+            columns = batch.cells.column_of(numbers.document, numbers.stop)
+            return tuple(batch.cells.counted(columns))
+    return ()

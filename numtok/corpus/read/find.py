@@ -46,7 +46,10 @@ def _refuse_twice(sources: Sequence[Source]) -> None:
     files: dict[object, Source] = {}
     stems: dict[str, Source] = {}
     for source in sources:
-        before = files.setdefault(_identity(source.path), source)
+        in_store = source.path == "-" or is_url(source.path)
+        status = None if in_store else os.stat(source.path)
+        identity = (status.st_dev, status.st_ino) if status else source.path
+        before = files.setdefault(identity, source)
         if before is not source:
             other = f" (the other time as {before.path})" if before.path != source.path else ""
             raise InputError(
@@ -64,14 +67,6 @@ def _refuse_twice(sources: Sequence[Source]) -> None:
                 " two, or rename one"
             )
             raise InputError(message, source.name)
-
-
-def _identity(path: str) -> object:
-    """Return a key that is equal for two names of one file."""
-    if path == "-" or is_url(path):
-        return path
-    status = os.stat(path)
-    return status.st_dev, status.st_ino
 
 
 def _expand(item: str, asked: str | None) -> list[Source]:

@@ -5,6 +5,7 @@ a sink and a line in :data:`FORMATS`, both here.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 from abc import ABC, abstractmethod
@@ -147,38 +148,37 @@ class _ArrowSink(Sink):
 
 
 class _LinesSink(Sink):
-    """A JSON object or the text of each row, written as soon as its batch comes."""
+    """A JSON object or the text of each row, written as soon as its batch comes; ``lines`` are those
+    of a batch, the number of rows before, and whether values are exact.
+    """
 
-    def __init__(self, file: BinaryIO, schema: pa.Schema, options: SinkOptions) -> None:
-        self._file, self._rows, self._exact = file, 0, options.exact
+    def __init__(
+        self,
+        file: BinaryIO,
+        schema: pa.Schema,
+        options: SinkOptions,
+        lines: Callable[[pa.RecordBatch, int, bool], Iterator[str]],
+    ) -> None:
+        self._file, self._rows, self._exact, self._lines = file, 0, options.exact, lines
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self._file.write("".join(self.lines(batch)).encode())
+        self._file.write("".join(self._lines(batch, self._rows, self._exact)).encode())
         self._rows += batch.num_rows
 
-    @abstractmethod
-    def lines(self, batch: pa.RecordBatch) -> Iterator[str]:
-        """Return what is written for a batch."""
 
+def _text_lines(batch: pa.RecordBatch, first: int, _: bool) -> Iterator[str]:
+    """Yield the first column as lines; OutputError for a text with a line break."""
+    import pyarrow.compute as pc
 
-class _JsonSink(_LinesSink):
-    def lines(self, batch: pa.RecordBatch) -> Iterator[str]:
-        yield from json_lines(batch, self._rows, self._exact)
-
-
-class _TextSink(_LinesSink):
-    def lines(self, batch: pa.RecordBatch) -> Iterator[str]:
-        import pyarrow.compute as pc
-
-        texts = batch.column(0)
-        breaks = pc.fill_null(pc.match_substring_regex(texts, r"[\r\n]"), False)
-        if pc.any(breaks).as_py():
-            row = self._rows + pc.index(breaks, True).as_py() + 1
-            raise OutputError(
-                f"document {row} has a line break, so it is no line of a .txt file; write .jsonl"
-                " instead"
-            )
-        yield from ((text or "") + "\n" for text in texts.to_pylist())
+    texts = batch.column(0)
+    breaks = pc.fill_null(pc.match_substring_regex(texts, r"[\r\n]"), False)
+    if pc.any(breaks).as_py():
+        row = first + pc.index(breaks, True).as_py() + 1
+        raise OutputError(
+            f"document {row} has a line break, so it is no line of a .txt file; write .jsonl"
+            " instead"
+        )
+    yield from ((text or "") + "\n" for text in texts.to_pylist())
 
 
 def json_lines(batch: pa.RecordBatch, first: int = 0, exact: bool = False) -> Iterator[str]:
@@ -242,6 +242,8 @@ FORMATS = {
     "arrow": OutputFormat(
         (".arrow", ".feather", ".ipc"), _ArrowSink, ("zstd", "lz4", "none"), True
     ),
-    "jsonl": OutputFormat((".jsonl", ".ndjson"), _JsonSink, stream=True),
-    "txt": OutputFormat((".txt",), _TextSink, columns=False),
+    "jsonl": OutputFormat(
+        (".jsonl", ".ndjson"), functools.partial(_LinesSink, lines=json_lines), stream=True
+    ),
+    "txt": OutputFormat((".txt",), functools.partial(_LinesSink, lines=_text_lines), columns=False),
 }
