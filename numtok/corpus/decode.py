@@ -104,11 +104,12 @@ class _Decoder:
 
     def __init__(self, path: str, tokenizer: Any) -> None:
         self._path = path
-        is_made = isinstance(tokenizer, Tokenizer)
-        self._tokenizer = tokenizer if is_made else tokenizer_of(path, tokenizer)
-        described = schema_of(path)
-        own = declared_columns(described, path)  # a kept one may be called as it likes
-        self._kept = [field for field in described if field.name not in own]
+        is_tokenizer = isinstance(tokenizer, Tokenizer)
+        self._tokenizer = tokenizer if is_tokenizer else tokenizer_of(path, tokenizer)
+        encoded_schema = schema_of(path)
+        # a kept column may be called as it likes
+        numtok_columns = declared_columns(encoded_schema, path)
+        self._kept = [field for field in encoded_schema if field.name not in numtok_columns]
         self.schema = pa.schema([pa.field("text", pa.large_string()), *self._kept])
 
     def __call__(self, chunk: EncodedChunk) -> _Decoded:

@@ -69,14 +69,14 @@ def encode_corpus(
     refuse_input_as_output(sources, output)
     refuse_own_names(options.keep_columns, tokenizer)
     run = Run(sources, output, options.progress)
-    found = [None if source.size is None else identify(source.path) for source in sources]
+    identities = [None if source.size is None else identify(source.path) for source in sources]
 
     def check_inputs() -> None:
         """Raise InputError for an input that is shorter now, or other, and so was read in part."""
-        for source, before in zip(sources, found, strict=True):
+        for source, before in zip(sources, identities, strict=True):
             if before is not None:
-                now = identify(source.path)
-                if now != before and now[0] <= before[0]:
+                current = identify(source.path)
+                if current != before and current[0] <= before[0]:
                     raise changed(source.name)
 
     reader = Reader(sources, options)
@@ -154,19 +154,21 @@ class _Encoder:
         kept: Sequence[pa.Field],
         metadata: Mapping[bytes, bytes],
     ) -> None:
-        own = tokenizer.batch_schema(options.keep_text, options.add_special_tokens)
+        schema_of_batches = tokenizer.batch_schema(options.keep_text, options.add_special_tokens)
         self.options, self._tokenizer, self._kept = options, tokenizer, kept
-        self._encoded = pa.schema([*own, *kept], {**own.metadata, **metadata})
+        self._encoded = pa.schema(
+            [*schema_of_batches, *kept], {**schema_of_batches.metadata, **metadata}
+        )
         self.rows = rows_for(options, self._encoded, tokenizer)
 
     def __call__(self, chunk: TextChunk) -> EncodedBatch:
-        how, batch = self.options, chunk.batch
+        options, batch = self.options, chunk.batch
         with located(batch):
             encoded, report = self._tokenizer.encode_with_report(
                 batch.texts,
-                keep_text=how.keep_text,
-                add_special_tokens=how.add_special_tokens,
-                parse_special=how.parse_special,
+                keep_text=options.keep_text,
+                add_special_tokens=options.add_special_tokens,
+                parse_special=options.parse_special,
             )
             if batch.cells is not None:
                 self._count_by_column(batch, report)
@@ -203,9 +205,9 @@ def _sink(
     for_receipt: bool,
 ) -> Iterator[Sink[EncodedBatch]]:
     """Open the output; count what is written, and for a receipt take the digest of the file."""
-    how, rows = encoder.options, encoder.rows
-    output = (how.output_format, how.compression, how.overwrite)
-    with open_writer(run.output, rows.schema, *output, tensors=how.tensors) as writer:
+    options, rows = encoder.options, encoder.rows
+    output = (options.output_format, options.compression, options.overwrite)
+    with open_writer(run.output, rows.schema, *output, tensors=options.tensors) as writer:
 
         def write(encoded: EncodedBatch) -> None:
             for batch in rows.arrange(encoded.rows):
@@ -255,17 +257,17 @@ def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
     """Raise InputError for a kept column that looks like one of numtok's, be it written this time
     or not.
     """
-    own = {
+    numtok_names = {
         *schema.columns_of(tokenizer.representations, True, "number", False),
         *schema.columns_of(tokenizer.representations, True, "token", True),
     }
-    taken = [name for name in keep_columns if name in own]
-    if taken:
+    reserved = [name for name in keep_columns if name in numtok_names]
+    if reserved:
         hint = (
             "use keep_text=True (--keep-text) to be able to give every text back"
-            if taken[0] == "text"
+            if reserved[0] == "text"
             else "rename it in the input"
         )
         raise InputError(
-            f"column {taken[0]!r} cannot be kept, as numtok writes one of that name itself; {hint}"
+            f"column {reserved[0]!r} cannot be kept, as numtok writes one of that name itself; {hint}"
         )

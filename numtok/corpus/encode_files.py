@@ -71,22 +71,22 @@ def encode_files(inputs: Files, output: str | Path, **options: Any) -> Summary:
         >>> summary.documents, summary.numbers
         (31, 183)
     """
-    asked = EncodeOptions(**options)
-    tokenizer, fit = _tokenizer(asked)
-    _check_tensors(tokenizer, asked)
+    checked = EncodeOptions(**options)
+    tokenizer, fit = _tokenizer(checked)
+    _check_tensors(tokenizer, checked)
     paths = [os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else inputs
-    if asked.split is not None:
-        summary = _encode_parts(paths, output, tokenizer, asked, fit)
-    elif _is_folder(output, asked):
+    if checked.split is not None:
+        summary = _encode_parts(paths, output, tokenizer, checked, fit)
+    elif _is_folder(output, checked):
         from numtok.corpus.jobs.job import encode_folder  # which a file does not need
 
-        summary = encode_folder(paths, output, tokenizer, asked, fit=fit)
+        summary = encode_folder(paths, output, tokenizer, checked, fit=fit)
     else:
-        summary = encode_corpus(paths, output, tokenizer, asked, fit=fit)
-    if summary.documents and not summary.numbers and asked.template is None:
-        first = find_inputs(paths, asked.input_format)[0]
+        summary = encode_corpus(paths, output, tokenizer, checked, fit=fit)
+    if summary.documents and not summary.numbers and checked.template is None:
+        first = find_inputs(paths, checked.input_format)[0]
         summary.number_columns = columns_with_numbers(
-            first, tokenizer.grammar, check_delimiter(asked.delimiter)
+            first, tokenizer.grammar, check_delimiter(checked.delimiter)
         )
     return summary
 
@@ -113,66 +113,66 @@ def _is_folder(output: str | Path, options: EncodeOptions) -> bool:
     return options.asks_for_shards or (by_workers and not like_a_file and no_suffix)
 
 
-def _tokenizer(asked: EncodeOptions) -> tuple[Tokenizer, ScaleFit | None]:
+def _tokenizer(options: EncodeOptions) -> tuple[Tokenizer, ScaleFit | None]:
     """Return the tokenizer, made of the options unless it is made already, and how to fit it."""
-    source = asked.tokenizer
+    source = options.tokenizer
     if isinstance(source, Tokenizer):
         for name in ("numbers", "grammar", "overflow", "dense", "leading_space"):
-            if getattr(asked, name) not in (None, False):
+            if getattr(options, name) not in (None, False):
                 raise TokenizerError(
-                    f"{shown_option(name, getattr(asked, name))} is for a tokenizer that is yet to"
+                    f"{shown_option(name, getattr(options, name))} is for a tokenizer that is yet to"
                     " be made; this one has its own, so leave it out"
                 )
-        scaled, fit = _scaled(source.representations, False, asked)
+        scaled, fit = _scaled(source.representations, False, options)
         return source.with_options(scaled), fit
-    numbers = NUMBERS if asked.numbers is None else asked.numbers
-    chosen = choose(numbers, asked.overflow, compact=not asked.dense)
-    if asked.dense and not any(hasattr(one, "compact") for one in chosen):
+    numbers = NUMBERS if options.numbers is None else options.numbers
+    chosen = choose(numbers, options.overflow, compact=not options.dense)
+    if options.dense and not any(hasattr(one, "compact") for one in chosen):
         names = ",".join(one.name for one in chosen)
         raise RepresentationError(
             f"{names!r} has no tensors, which dense=True (--dense) is for: bits and fone have; leave"
             " it out"
         )
-    scaled, fit = _scaled(chosen, isinstance(numbers, str), asked)
-    spaces = asked.leading_space
+    scaled, fit = _scaled(chosen, isinstance(numbers, str), options)
+    spaces = options.leading_space
     if spaces is not None and all(one.stays_text for one in scaled):
         raise TokenizerError(
             f"{shown_option('leading_space', spaces)} is for numbers that become tokens of their"
             f" own, and {scaled[0].name} leaves them text; leave it out"
         )
-    grammar = check_grammar(asked.grammar)
-    return Tokenizer.from_pretrained(source, scaled, grammar, asked.engine, spaces), fit
+    grammar = check_grammar(options.grammar)
+    return Tokenizer.from_pretrained(source, scaled, grammar, options.engine, spaces), fit
 
 
 def _scaled(
-    chosen: Sequence[Representation], by_name: bool, asked: EncodeOptions
+    chosen: Sequence[Representation], by_name: bool, options: EncodeOptions
 ) -> tuple[Sequence[Representation], ScaleFit | None]:
     """Return the representations with xVal's scale, if it is given; and how to fit what is not."""
-    find = asked.fit or any(
-        one is not None for one in (asked.scale, asked.clip, asked.fit_quantile)
+    find = options.fit or any(
+        one is not None for one in (options.scale, options.clip, options.fit_quantile)
     )
     find = find or (by_name and any(representation.has_scale for representation in chosen))
-    if asked.scale is not None:
-        if asked.fit or asked.fit_quantile is not None:
-            other = "fit=... (--fit)" if asked.fit else "fit_quantile=... (--fit-quantile)"
+    if options.scale is not None:
+        if options.fit or options.fit_quantile is not None:
+            other = "fit=... (--fit)" if options.fit else "fit_quantile=... (--fit-quantile)"
             raise RepresentationError(
                 f"scale=... (--scale) gives the scale, which {other} is to find; leave out one"
             )
         place, find = xval_place(chosen), False
-        xval: Any = dataclasses.replace(chosen[place], scale=asked.scale, clip=asked.clip)  # type: ignore[type-var]
+        xval: Any = dataclasses.replace(chosen[place], scale=options.scale, clip=options.clip)  # type: ignore[type-var]
         chosen = [*chosen[:place], xval, *chosen[place + 1 :]]
     if find:
         xval_place(chosen)
     elif not any(representation.needs_fit for representation in chosen):
         return chosen, None
-    return chosen, ScaleFit(asked.fit_quantile, asked.clip, find)
+    return chosen, ScaleFit(options.fit_quantile, options.clip, find)
 
 
-def _check_tensors(tokenizer: Tokenizer, asked: EncodeOptions) -> None:
+def _check_tensors(tokenizer: Tokenizer, options: EncodeOptions) -> None:
     """Refuse Arrow's tensor type where there is no tensor."""
     types = (getattr(field.type, "value_type", None) for field in tokenizer.batch_schema())
     tensors = any(isinstance(kind, pa.FixedShapeTensorType) for kind in types)
-    if asked.tensors == "extension" and not tensors:
+    if options.tensors == "extension" and not tensors:
         raise RepresentationError(
             "tensors='extension' (--tensors extension) is for columns of tensors, and there is"
             " none; leave it out, or give dense=True (--dense) where there can be"
@@ -183,22 +183,24 @@ def _encode_parts(
     inputs: Sequence[str | Path],
     output: str | Path,
     tokenizer: Tokenizer,
-    asked: EncodeOptions,
+    options: EncodeOptions,
     fit: ScaleFit | None,
 ) -> Summary:
     """Encode into a folder for each split, one after the other, all with the scale of the first."""
     from numtok.corpus.jobs.finish import finish_splits
     from numtok.corpus.jobs.job import encode_folder
 
-    _is_folder(output, asked)  # or an error
-    made: dict[str, Summary] = {}
-    for name, bounds in parse_split(str(asked.split)).items():
-        folder, options = storage.join(output, name), _options_of_split(asked, bounds)
-        made[name] = encode_folder(inputs, folder, tokenizer, options, fit=fit, hash_range=bounds)
-        tokenizer, fit = tokenizer.with_options(made[name].representations), None
-    if not any(one.share for one in made.values()):
-        finish_splits(output, list(made), asked.card)
-    return Summary.of_splits(made, str(output))
+    _is_folder(output, options)  # or an error
+    summaries: dict[str, Summary] = {}
+    for name, bounds in parse_split(str(options.split)).items():
+        folder, split_options = storage.join(output, name), _options_of_split(options, bounds)
+        summaries[name] = encode_folder(
+            inputs, folder, tokenizer, split_options, fit=fit, hash_range=bounds
+        )
+        tokenizer, fit = tokenizer.with_options(summaries[name].representations), None
+    if not any(one.share for one in summaries.values()):
+        finish_splits(output, list(summaries), options.card)
+    return Summary.of_splits(summaries, str(output))
 
 
 def _options_of_split(options: EncodeOptions, bounds: str) -> EncodeOptions:

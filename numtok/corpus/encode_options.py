@@ -240,24 +240,24 @@ def _choices(hint: Any) -> tuple[Any, ...]:
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     """Raise InputError if the value is none of the choices."""
     if value not in choices:
-        known = ", ".join(map(repr, choices))
-        raise InputError(f"{shown_option(name, value)} is unknown; use one of {known}")
+        listed = ", ".join(map(repr, choices))
+        raise InputError(f"{shown_option(name, value)} is unknown; use one of {listed}")
 
 
-def check_delimiter(given: Any) -> str | None:
+def check_delimiter(value: Any) -> str | None:
     """Return the character between columns, a backslash with a t as a tab; InputError if it cannot
     be one.
 
     >>> check_delimiter(";")
     ';'
     """
-    if given is None:
+    if value is None:
         return None
-    delimiter = "\t" if given == "\\t" else str(given)
-    fits = isinstance(given, str) and len(delimiter) == 1 and delimiter.isascii()
+    delimiter = "\t" if value == "\\t" else str(value)
+    fits = isinstance(value, str) and len(delimiter) == 1 and delimiter.isascii()
     if not fits or delimiter.isalnum() or delimiter in '"\r\n\0':
         raise InputError(
-            f"{shown_option('delimiter', given)} must be one character of ASCII, but no letter,"
+            f"{shown_option('delimiter', value)} must be one character of ASCII, but no letter,"
             " digit, quote or line break, as in ';'"
         )
     return delimiter

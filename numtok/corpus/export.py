@@ -188,8 +188,8 @@ def _end(
 def _columns(schema: pa.Schema) -> dict[str, Column]:
     """Return all columns with one value per token in token layout, texts excepted; the ids first."""
     tokens = token_schema(schema) if read_metadata(schema)["layout"] == "number" else schema
-    known = declared_columns(tokens)
-    stored = (known[name] for name in tokens.names if name in known)
+    declared = declared_columns(tokens)
+    stored = (declared[name] for name in tokens.names if name in declared)
     return {
         column.name: column
         for column in stored
@@ -312,9 +312,9 @@ class Streams:
             self._put(f"{base}.idx", np.arange(len(sizes) + 1), "<i8")
             for kind in ("bin", "idx"):
                 os.fsync(self._open[f"{base}.{kind}"].fileno())
-        told = np.frombuffer(about.encode(), np.uint8)
-        self._put(next(iter(self._open)), told)
-        self.bytes_written -= told.nbytes
+        summary = np.frombuffer(about.encode(), np.uint8)
+        self._put(next(iter(self._open)), summary)
+        self.bytes_written -= summary.nbytes
 
     def _put(self, path: str, values: Values, dtype: npt.DTypeLike = np.uint8) -> None:
         """Write all values; OutputError if the system refuses."""

@@ -51,12 +51,12 @@ class ScaleFit:
         """
         place = xval_place(representations) if self.scale else None
         needs_fit = [one for one in representations if one.needs_fit]
-        counts, documents, found = np.zeros(magnitudes.BINS, np.int64), 0, 0
+        counts, documents, values_counted = np.zeros(magnitudes.BINS, np.int64), 0, 0
         kept, columns = [np.empty(0)], ColumnMagnitudes()
         for batch in batches:
             numbers, held = _held(scan(batch.texts, grammar), representations)
             values = numbers.to_float64()[held]
-            documents, found = documents + len(batch.texts), found + len(values)
+            documents, values_counted = documents + len(batch.texts), values_counted + len(values)
             counts += magnitudes.counted(values)
             kept += [values] if needs_fit else []
             if place is not None and batch.cells is not None:
@@ -65,14 +65,14 @@ class ScaleFit:
         fitted = [one.fit_to(np.concatenate(kept)) for one in needs_fit]
         largest = None
         if place is not None:
-            given: XVal = representations[place]  # type: ignore[assignment]  # by xval_place
-            xval = magnitudes.fitted_xval(counts, self.quantile, given.log, given.overflow)
+            unfitted: XVal = representations[place]  # type: ignore[assignment]  # by xval_place
+            xval = magnitudes.fitted_xval(counts, self.quantile, unfitted.log, unfitted.overflow)
             largest = xval.largest if counts.any() else None
-            if self.clip is None and self.quantile is None and given.overflow != "clip":
-                refuse_clipping(xval, counts, found, columns)
+            if self.clip is None and self.quantile is None and unfitted.overflow != "clip":
+                refuse_clipping(xval, counts, values_counted, columns)
             clip = xval.clip if self.clip is None else self.clip
             fitted.append(dataclasses.replace(xval, clip=clip))
-        fit = Fit(tuple(fitted), documents, found, largest)
+        fit = Fit(tuple(fitted), documents, values_counted, largest)
         return fit.put_into(representations), fit
 
 
@@ -102,9 +102,9 @@ class Fit:
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Fit:
         """Read what :meth:`to_json` writes; ValueError for anything else."""
-        made = cls(**written | {"fitted": tuple(map(from_dict, written["fitted"]))})
-        check_options(made, "fit", ValueError)
-        return made
+        fit = cls(**written | {"fitted": tuple(map(from_dict, written["fitted"]))})
+        check_options(fit, "fit", ValueError)
+        return fit
 
 
 def xval_place(representations: Sequence[Representation]) -> int:
@@ -134,7 +134,7 @@ def _held(
     return numbers, keep
 
 
-def sample_files(sources: Sequence[Source], how: ReadOptions) -> Iterator[TextBatch]:
+def sample_files(sources: Sequence[Source], options: ReadOptions) -> Iterator[TextBatch]:
     """Yield texts of about ``FIT_BYTES``: from the front of each file, or of ``FIT_FILES`` of them
     at even distances if there are more. All files are read again afterwards.
     """
@@ -144,7 +144,7 @@ def sample_files(sources: Sequence[Source], how: ReadOptions) -> Iterator[TextBa
     for k, source in enumerate(chosen):
         share = left // (count - k)  # what short files leave over goes to the others
         size = min(FIT_BATCH, max(share, 1))
-        for batch in read_batches(source, dataclasses.replace(how, batch_bytes=size)):
+        for batch in read_batches(source, dataclasses.replace(options, batch_bytes=size)):
             yield batch
             share -= batch.texts.nbytes
             left -= batch.texts.nbytes

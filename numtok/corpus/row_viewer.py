@@ -74,8 +74,8 @@ def text_of(
     """Return the text of a row of a corpus; InputError if there is none."""
     (source,) = find_inputs([path], input_format)
     check_formats([source], "line", delimiter)
-    how = EncodeOptions(text_column=text_column, delimiter=delimiter, batch_bytes=PIECE_BYTES)
-    texts = (chunk.batch.texts for chunk in Reader([source], how).chunks())
+    options = EncodeOptions(text_column=text_column, delimiter=delimiter, batch_bytes=PIECE_BYTES)
+    texts = (chunk.batch.texts for chunk in Reader([source], options).chunks())
     text = _nth(texts, row, source.name)[0].as_py()
     if text is None:
         raise InputError(

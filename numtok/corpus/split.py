@@ -43,11 +43,11 @@ class HashRange(NamedTuple):
         data, ends = rows.text.data, rows.offsets.tolist()
         low, high = int(self.low * _HASHES), int(self.high * _HASHES)
         key = str(self.seed).encode()
-        taken = np.empty(len(ends) - 1, np.bool_)
-        for row in range(len(taken)):
-            made = hashlib.blake2b(data[ends[row] : ends[row + 1]], digest_size=8, key=key)
-            taken[row] = low <= int.from_bytes(made.digest(), "big") < high
-        return taken
+        inside = np.empty(len(ends) - 1, np.bool_)
+        for row in range(len(inside)):
+            digest = hashlib.blake2b(data[ends[row] : ends[row + 1]], digest_size=8, key=key)
+            inside[row] = low <= int.from_bytes(digest.digest(), "big") < high
+        return inside
 
 
 def parse_split(split: str) -> dict[str, str]:
@@ -56,21 +56,21 @@ def parse_split(split: str) -> dict[str, str]:
     >>> parse_split("train=0.98,validation=0.02")
     {'train': '0:0.98', 'validation': '0.98:1.00'}
     """
-    found: dict[str, str] = {}
+    bounds: dict[str, str] = {}
     low = Decimal(0)
     for part in split.split(","):
         name, _, share = part.strip().partition("=")
-        if not re.fullmatch(r"[A-Za-z]\w*", name) or name in found:
+        if not re.fullmatch(r"[A-Za-z]\w*", name) or name in bounds:
             break
         with contextlib.suppress(InvalidOperation):
             high = low + Decimal(share)
             if high > low:
-                found[name], low = f"{low}:{high}", high
+                bounds[name], low = f"{low}:{high}", high
                 continue
         break
-    if not found or low != 1:
+    if not bounds or low != 1:
         raise InputError(
             f"{shown_option('split', split)} must name the splits and their shares, which add up"
             " to 1, as in 'train=0.98,validation=0.02'"
         )
-    return found
+    return bounds

@@ -103,10 +103,10 @@ def corpus_stats(
         workers=workers,
         batch_bytes=batch_bytes,
     )
-    made = Tokenizer.from_pretrained(tokenizer, Subword(), check_grammar(grammar))
-    total = _total(Run(sources, "-", progress), options, made)
+    subwords = Tokenizer.from_pretrained(tokenizer, Subword(), check_grammar(grammar))
+    total = _total(Run(sources, "-", progress), options, subwords)
     if total.documents and not total.numbers and template is None:
-        _warn_of_other_columns(sources[0], made.grammar, delimiter)
+        _warn_of_other_columns(sources[0], subwords.grammar, delimiter)
     return total
 
 
@@ -175,8 +175,10 @@ def _parts(
     sources: Sequence[Source], options: EncodeOptions, tokenizer: Tokenizer
 ) -> Iterator[_Part]:
     """Yield the rows of encoded files, and the texts of others or of columns that are named."""
-    read, found = 0, options.text_column is None and options.template is None
-    for are_encoded, some in itertools.groupby(sources, lambda one: found and is_encoded(one)):
+    read, may_be_encoded = 0, options.text_column is None and options.template is None
+    for are_encoded, some in itertools.groupby(
+        sources, lambda one: may_be_encoded and is_encoded(one)
+    ):
         group = list(some)
         if are_encoded:
             for rows in encoded_chunks(group, options.batch_bytes or BATCH_BYTES, read):
@@ -199,13 +201,13 @@ def counted(texts: pa.Array, tokenizer: Tokenizer, cells: Cells | None = None) -
     it. ``cells``: where the columns of a template stand in the texts.
     """
     numbers = scan(texts, tokenizer.grammar)
-    made = Statistics.of_numbers(numbers)
+    statistics = Statistics.of_numbers(numbers)
     if cells is not None:
         places = cells.column_of(numbers.document, numbers.stop)
         columns = ColumnMagnitudes.of(cells.names, places, numbers.to_float64())
-        made = dataclasses.replace(made, columns=columns)
+        statistics = dataclasses.replace(statistics, columns=columns)
     tokens = TokenCosts.of(_front(texts, max(TOKEN_BYTES, texts.nbytes // TOKEN_SHARE)), tokenizer)
-    return dataclasses.replace(made, tokens=tokens)
+    return dataclasses.replace(statistics, tokens=tokens)
 
 
 def _front(texts: pa.Array, limit: int) -> pa.Array:

@@ -67,7 +67,7 @@ def run_here(
 def run_serial(task: Task, shards: Sequence[Shard], threads: int, tick: Tick) -> Generator[Outcome]:
     """Encode one shard after the other in this process."""
     for shard in shards:
-        yield try_shard(task, shard, threads, lambda told, at=shard.number: tick(at, told))  # type: ignore[misc]
+        yield try_shard(task, shard, threads, lambda progress, at=shard.number: tick(at, progress))  # type: ignore[misc]
 
 
 # In processes of this machine
@@ -215,7 +215,7 @@ def run_ray(
     a node dies. Every node must see the folder and the inputs.
     """
     places = (task.folder.path, *task.plan.paths)
-    given = Address.of(task, "/" if all(map(storage.is_url, places)) else os.getcwd())
+    job_address = Address.of(task, "/" if all(map(storage.is_url, places)) else os.getcwd())
     with _connected(address) as ray:
         remote = ray.remote(num_cpus=1, max_retries=RAY_TRIES)(try_shard_at)
         died = (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError)
@@ -226,7 +226,7 @@ def run_ray(
                 most = workers or 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
                 while waiting and len(running) < most:
                     shard = waiting.popleft()
-                    running[remote.remote(tuple(given), shard.number)] = shard.number
+                    running[remote.remote(tuple(job_address), shard.number)] = shard.number
                 ended, _ = ray.wait(list(running), num_returns=1, timeout=LOOK_AWAY)
                 for one in ended:
                     number = running.pop(one)

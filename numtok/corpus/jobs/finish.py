@@ -109,8 +109,10 @@ def _job_in(output: str | Path) -> tuple[Folder, Plan]:
 def complete(folder: Folder, plan: Plan, receipts: Sequence[Receipt]) -> Summary:
     """Write the manifest and what goes with it, the same whoever writes them."""
     check_tiling(plan)
-    own = {receipt.file for receipt in receipts}
-    if foreign := [name for name in folder.names() if name.endswith(DATA) and name not in own]:
+    shard_files = {receipt.file for receipt in receipts}
+    if foreign := [
+        name for name in folder.names() if name.endswith(DATA) and name not in shard_files
+    ]:
         raise JobError(
             "is no shard of this job, but would be read as one; move it away",
             folder.file(foreign[0]),

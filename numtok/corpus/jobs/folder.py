@@ -79,10 +79,10 @@ class Folder:
         if self.remote:
             return storage.size(self.file(name))
         try:
-            found = os.lstat(self.file(name))
+            status = os.lstat(self.file(name))
         except OSError:
             return None
-        return found.st_size if stat.S_ISREG(found.st_mode) else None
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
 
     def remove(self, name: str) -> None:
         """Remove a file or a folder, if it is there."""
@@ -144,12 +144,12 @@ class Folder:
             raise refusal from error
 
 
-def _plain(path: str, how: int) -> bytes | None:
+def _plain(path: str, flags: int) -> bytes | None:
     """Read a plain file; a pipe is refused, as nobody may ever write to it."""
     if storage.is_url(path):
         return storage.read_object(path)
     try:
-        descriptor = os.open(path, os.O_RDONLY | _ANY | how)
+        descriptor = os.open(path, os.O_RDONLY | _ANY | flags)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -305,5 +305,5 @@ def shards_of(folder: str | Path) -> list[str] | None:
 def saved_beside(path: str | Path) -> str | None:
     """Return the tokenizer.json of the job that a folder, or a file in it, belongs to; or None."""
     folder = path if storage.is_folder(path) else os.path.dirname(path)
-    found = storage.join(folder, f"{TOKENIZER}/tokenizer.json")
-    return found if storage.is_file(found) else None
+    path_of_tokenizer = storage.join(folder, f"{TOKENIZER}/tokenizer.json")
+    return path_of_tokenizer if storage.is_file(path_of_tokenizer) else None

@@ -145,8 +145,8 @@ def _finished(run: _Run, request: Request, failures: dict[int, str]) -> Summary:
     """Finish the job if all shards are done, or say what is left."""
     folder, plan = run.task.folder, run.task.plan
     receipts = read_receipts(folder, plan)
-    own = {shard.number for shard in run.shards}
-    lost = sorted(own - {receipt.shard for receipt in receipts})
+    numbers_of_run = {shard.number for shard in run.shards}
+    lost = sorted(numbers_of_run - {receipt.shard for receipt in receipts})
     if failures:
         raise _failed(folder, plan, failures, len(lost))
     if lost:
@@ -158,7 +158,7 @@ def _finished(run: _Run, request: Request, failures: dict[int, str]) -> Summary:
     if len(receipts) == len(plan.shards):
         summary = complete(folder, plan, receipts)
     else:
-        summary = summarize(folder, plan, [one for one in receipts if one.shard in own])
+        summary = summarize(folder, plan, [one for one in receipts if one.shard in numbers_of_run])
         summary.share, summary.shards_done = True, len(receipts)
     summary.resumed, summary.seconds = run.resumed, run.seconds
     return summary

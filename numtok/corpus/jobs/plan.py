@@ -189,16 +189,18 @@ class Plan:
 
     def differences(self, request: Request) -> Iterator[str]:
         """Yield what a call asks for that this plan does not make, for people."""
-        asked = json.loads(json.dumps(request.planned))
-        for name in sorted({*self.options, *asked} - {"card", "engine"}):
-            old, new = (json.dumps(one.get(name), sort_keys=True) for one in (self.options, asked))
+        requested = json.loads(json.dumps(request.planned))
+        for name in sorted({*self.options, *requested} - {"card", "engine"}):
+            old, new = (
+                json.dumps(one.get(name), sort_keys=True) for one in (self.options, requested)
+            )
             if old != new:
                 yield f"{name} was {old:.80}, now it is {new:.80}"
         if request.tokenizer.fingerprint != self.tokenizer.before_fit:
             yield "the tokenizer gives other ids"
-        for package, found in versions().items():
-            if found != self.versions.get(package):
-                yield f"{package} was version {self.versions.get(package)}, now it is {found}"
+        for package, installed in versions().items():
+            if installed != self.versions.get(package):
+                yield f"{package} was version {self.versions.get(package)}, now it is {installed}"
         now, before = {source.path for source in request.sources}, {*self.paths}
         for paths, what in ((now - before, "is new"), (before - now, "is no input any more")):
             if paths:
@@ -215,13 +217,13 @@ def as_json(content: Any) -> Any:
 
 def versions() -> dict[str, str]:
     """Return the versions of the packages that ids and files depend on."""
-    found = {}
+    installed = {}
     for package in ("numtok", "pyarrow", "tokenizers", "gigatoken"):
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "unknown"
-    return found
+            installed[package] = "unknown"
+    return installed
 
 
 def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
@@ -338,8 +340,8 @@ def _fitted(request: Request) -> tuple[Tokenizer, Fit | None]:
     if fit is None:
         return tokenizer, None
     batches = sample_files(request.sources, _reader(request).options)
-    scaled, found = fit(tokenizer.representations, tokenizer.grammar, batches)
-    return tokenizer.with_options(scaled), found
+    scaled, found_on = fit(tokenizer.representations, tokenizer.grammar, batches)
+    return tokenizer.with_options(scaled), found_on
 
 
 def _kept_fields(request: Request) -> list[pa.Field]:

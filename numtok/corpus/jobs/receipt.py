@@ -66,13 +66,15 @@ def read_receipt(folder: Folder, plan: Plan, shard: Shard) -> Receipt | None:
 def read_receipts(folder: Folder, plan: Plan) -> list[Receipt]:
     """Return the receipts of the shards that are done, in their order."""
     names = set(folder.names(OWN))
-    there = [shard for shard in plan.shards if f"{shard.name}.json" in names]
-    found = storage.each(functools.partial(read_receipt, folder, plan), there, folder.remote)
-    return [receipt for receipt in found if receipt is not None]
+    candidates = [shard for shard in plan.shards if f"{shard.name}.json" in names]
+    receipts = storage.each(
+        functools.partial(read_receipt, folder, plan), candidates, folder.remote
+    )
+    return [receipt for receipt in receipts if receipt is not None]
 
 
 def is_damaged(folder: Folder, receipt: Receipt) -> bool:
     """Whether the file of a shard has another SHA-256 than its receipt."""
     with storage.open_file(folder.file(receipt.file)) as file:
-        made = hashlib.file_digest(file, "sha256")  # type: ignore[arg-type]  # it can be read into
-    return made.hexdigest() != receipt.sha256
+        digest = hashlib.file_digest(file, "sha256")  # type: ignore[arg-type]  # it can be read into
+    return digest.hexdigest() != receipt.sha256

@@ -35,13 +35,13 @@ def main() -> None:
         channel.write(json.dumps(message) + "\n")
         channel.flush()
 
-    told = 0.0
+    last_time = 0.0
 
-    def progress(how_far: Any) -> None:
-        nonlocal told
-        if time.monotonic() - told > TELL:
-            told = time.monotonic()
-            tell({"progress": how_far})
+    def progress(far: Any) -> None:
+        nonlocal last_time
+        if time.monotonic() - last_time > TELL:
+            last_time = time.monotonic()
+            tell({"progress": far})
 
     task = Address(*address).open()
     tell({"ready": True})

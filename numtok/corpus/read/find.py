@@ -33,8 +33,8 @@ def find_inputs(
     if format is not None and format not in SUFFIXES:
         raise InputError(f"unknown format {format!r}; known are {', '.join(SUFFIXES)}")
     asked = None if format is None else SUFFIXES[format]
-    given = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
-    sources = [source for item in given for source in _expand(str(item), asked)]
+    items = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
+    sources = [source for item in items for source in _expand(str(item), asked)]
     if not sources:
         raise InputError("no input given; name files, folders, globs, or - for standard input")
     _refuse_twice(sources)
@@ -75,11 +75,11 @@ def _expand(item: str, asked: str | None) -> list[Source]:
     """
     if item == "-":
         return [Source("-", asked or "jsonl")]
-    found = storage.status(item)
-    if found is not None and found.is_folder:
+    status = storage.status(item)
+    if status is not None and status.is_folder:
         return _folder(item.rstrip("/") or "/", asked)
-    if found is not None or os.path.lexists(item):
-        return [_file(item, asked, found and found.size)]
+    if status is not None or os.path.lexists(item):
+        return [_file(item, asked, status and status.size)]
     if glob.has_magic(item):
         if is_url(item):
             hits = storage.files_below(item, pattern=True)
@@ -118,11 +118,11 @@ def _folder(folder: str, asked: str | None) -> list[Source]:
             folder,
         )
     ordered = sorted([*data, *shards], key=lambda file: file.split("/"))
-    found = [_file(file, asked, sizes[file]) for file in ordered]
-    for source in found:
+    sources = [_file(file, asked, sizes[file]) for file in ordered]
+    for source in sources:
         if source.size is None and not is_url(folder):  # it may wait for ever
             raise InputError("is a pipe or a device; take it out of the folder", source.path)
-    return found
+    return sources
 
 
 def _walk(folder: str) -> Iterator[str]:

@@ -68,13 +68,13 @@ class Columns:
             text = as_written(parse_line(raw, AS_WRITTEN))
         values = [text]
         for name, dtype in self.kept.items():
-            fits, given = fitted(value.get(name), dtype)
+            fits, stored = fitted(value.get(name), dtype)
             if not fits:
                 raise BadRow(
                     f"kept column {name!r} holds {shown(value[name])}, which {dtype}, the type of"
                     f" the rows before, cannot hold as it is; {WAY_OUT}"
                 )
-            values.append(given)
+            values.append(stored)
         return values
 
     def arrays(
@@ -90,8 +90,8 @@ class Columns:
         }
         if self.template is None:
             return pa.array(texts, pa.large_string()), columns, None
-        made, cells = self.template.of_rows(texts)
-        return made, columns, cells
+        joined, cells = self.template.of_rows(texts)
+        return joined, columns, cells
 
 
 def _check_text(text: Any, name: str) -> None:
@@ -224,9 +224,9 @@ def columns_of_rows(
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not names:
         text = options.text_column or "text"
-        known = {name: options.kept_types.get(name, pa.string()) for name in options.keep_columns}
-        known.pop(text, None)
-        return Columns(text, known, options.template)
+        types = {name: options.kept_types.get(name, pa.string()) for name in options.keep_columns}
+        types.pop(text, None)
+        return Columns(text, types, options.template)
     kinds = {name: {type(row[name]) for row in rows if row.get(name) is not None} for name in names}
     named = [name for name in TEXT_COLUMNS if name in kinds]
     strings = [

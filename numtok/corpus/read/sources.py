@@ -47,10 +47,10 @@ def identify(path: str) -> tuple[int, str]:
     """Return (size, a tag that changes with the content) of an input; MissingInputError without
     one.
     """
-    found = storage.status(path)
-    if found is None:
+    status = storage.status(path)
+    if status is None:
         raise MissingInputError("is not there any more; check the path", path)
-    return found.size or 0, found.tag
+    return status.size or 0, status.tag
 
 
 @contextlib.contextmanager

@@ -99,13 +99,13 @@ def _parquet_options(schema: pa.Schema, options: SinkOptions) -> dict[str, Any]:
     """
     import pyarrow.parquet as pq
 
-    own = declared_columns(schema) if METADATA_KEY in (schema.metadata or {}) else {}
+    declared = declared_columns(schema) if METADATA_KEY in (schema.metadata or {}) else {}
     memory = pa.BufferOutputStream()
     pq.ParquetWriter(memory, plain_schema(schema)).close()
     leaves = pq.read_metadata(pa.BufferReader(memory.getvalue())).schema
     dictionaries, others = [], {}
     for leaf in map(leaves.column, range(len(leaves))):
-        column = own.get(leaf.path.split(".")[0])
+        column = declared.get(leaf.path.split(".")[0])
         encoding = ENCODINGS.get(column.encoding) if column else None
         if encoding is None:
             dictionaries.append(leaf.path)
@@ -128,11 +128,11 @@ class _ArrowSink(Sink):
     def __init__(self, file: BinaryIO, schema: pa.Schema, options: SinkOptions) -> None:
         level = ZSTD_LEVEL if options.compression == "zstd" else None
         codec = None if options.compression == "none" else pa.Codec(options.compression, level)
-        how = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
+        ipc_options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
         self._stream, self._finished = options.stream, False
         opened = pa.ipc.new_stream if options.stream else pa.ipc.new_file
         stored = plain_schema(schema) if options.stream else schema
-        self._writer = opened(file, stored, options=how)
+        self._writer = opened(file, stored, options=ipc_options)
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._writer.write_batch(plain(batch) if self._stream else batch)
