@@ -5,7 +5,7 @@ are read, a record batch at a time.
 from __future__ import annotations
 
 import contextlib
-import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -43,55 +43,38 @@ class ArrowFile:
         self._source = storage.for_arrow(path) if storage.is_url(path) else pa.OSFile(path)
         self.size: int = self._source.size()
         self._is_stream = self._source.read(6) != b"ARROW1"
+        self.schema: pa.Schema = self._open(pa.ipc.IpcReadOptions()).schema
+
+    def _open(self, options: pa.ipc.IpcReadOptions) -> Any:
         self._source.seek(0)
         opened = pa.ipc.open_stream if self._is_stream else pa.ipc.open_file
-        self._reader: Any = opened(self._source)
-        self.schema: pa.Schema = self._reader.schema
-        self._projected: tuple[tuple[str, ...], Any] | None = None
+        return opened(self._source, options=options)
 
-    @functools.cached_property
-    def batches(self) -> int:
-        """The number of record batches; those of a stream, which has no index, are read once and
-        kept.
-        """
-        return int(
-            len(self._stream_batches) if self._is_stream else self._reader.num_record_batches
-        )
-
-    @functools.cached_property
-    def _stream_batches(self) -> list[pa.RecordBatch]:
-        return list(self._streamed(self.schema.names))
-
-    def _streamed(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        self._source.seek(0)
-        yield from pa.ipc.open_stream(self._source, options=self._only(names))
+    def _open_columns(self, names: Sequence[str]) -> Any:
+        """Return a reader of these columns, in the order of the file."""
+        fields = [self.schema.get_field_index(name) for name in names]
+        return self._open(pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False))
 
     def read(self, names: list[str]) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Yield these columns of all batches in order, each with the bytes of the file up to its end,
         about; the others are neither read nor decompressed.
         """
+        reader = self._open_columns(names)
         if self._is_stream:
-            for batch in self._streamed(names):
+            for batch in reader:
                 yield self._checked(batch.select(names)), self._source.tell()
             return
-        for number in range(self.batches):
-            yield self.batch(number, names), self.size * (number + 1) // self.batches
+        count = reader.num_record_batches
+        for number in range(count):
+            batch = reader.get_batch(number)
+            yield self._checked(batch.select(names)), self.size * (number + 1) // count
 
     def batch(self, number: int, names: list[str]) -> pa.RecordBatch:
-        """Return these columns of one batch."""
-        if self._is_stream:
-            return self._checked(self._stream_batches[number].select(names))
-        return self._checked(self._opened(tuple(names)).get_batch(number).select(names))
-
-    def _opened(self, names: tuple[str, ...]) -> Any:
-        """Return the file, opened for some columns; mostly they are the same each time."""
-        if self._projected is None or self._projected[0] != names:
-            self._projected = names, pa.ipc.open_file(self._source, options=self._only(names))
-        return self._projected[1]
-
-    def _only(self, names: Sequence[str]) -> pa.ipc.IpcReadOptions:
-        fields = [self.schema.get_field_index(name) for name in names]
-        return pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+        """Return these columns of one batch; a stream, which has no index, is read up to there."""
+        reader = self._open_columns(names)
+        in_order = itertools.islice(reader, number, None) if self._is_stream else None
+        batch = next(in_order) if in_order else reader.get_batch(number)
+        return self._checked(batch.select(names))
 
     def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         for name, column in zip(batch.schema.names, batch.columns, strict=True):

@@ -122,9 +122,7 @@ class _Arrow(EncodedFile):
         # small, in either layout
         counted = "number_index" if "number_index" in self.schema.names else "number_mask"
         with named_errors(Source(self.path, _KIND)):
-            return [
-                self._file.batch(number, [counted]).num_rows for number in range(self._file.batches)
-            ]
+            return [batch.num_rows for batch, _ in self._file.read([counted])]
 
     def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
         return self._file.batch(number, columns)
