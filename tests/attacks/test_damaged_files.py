@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.ipc
 import pytest
 import trained
-from input_files import decoded
+from input_files import decoded, read_encoded
 
 import numtok
-from numtok.corpus.read.encoded import read_encoded
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.representations import P10, FloatBits, PlaceValue, Subword, XVal

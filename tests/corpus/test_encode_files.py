@@ -11,14 +11,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from input_files import decoded, lines_of, write_texts
+from input_files import decoded, lines_of, read_encoded, write_texts
 from numtok_cli.main import cli
 from places import ROOT
 
 import numtok
 from numtok import Grammar, Tokenizer, XVal
 from numtok.corpus.encode_options import EncodeOptions
-from numtok.corpus.read.encoded import read_encoded
 from numtok.errors import (
     InputError,
     NumtokError,

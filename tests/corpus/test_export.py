@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 import trained
 from click.testing import CliRunner
-from input_files import write_texts
+from input_files import read_encoded, write_texts
 from numtok_cli.main import cli
 
 import numtok
 from numtok.corpus.export import open_streams
-from numtok.corpus.read.encoded import read_encoded
 from numtok.errors import InputError, OutputError, SchemaError, TokenizerError
 from numtok.tokenizer.layout import to_token_layout
 

@@ -9,13 +9,12 @@ from contextlib import contextmanager, nullcontext
 
 import pyarrow.parquet as pq
 import pytest
-from input_files import decoded, lines_of, write_texts
+from input_files import decoded, lines_of, read_encoded, write_texts
 
 import numtok
 from numtok.corpus import decode_files, encode_corpus
 from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.ordered_pipeline import run_ordered
-from numtok.corpus.read.encoded import read_encoded
 from numtok.errors import InputError, OutputError
 
 TEXTS = [

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from input_files import read_encoded
 
 import numtok
-from numtok.corpus.read.encoded import read_encoded
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import OutputError, SchemaError
 from numtok.representations import FloatBits, FoNE, XVal

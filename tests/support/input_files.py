@@ -2,6 +2,7 @@
 them.
 """
 
+import contextlib
 import json
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import numtok
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import read_batches
+from numtok.corpus.read.encoded import open_encoded
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.template import Template
 from numtok.errors import InputError
@@ -27,6 +29,12 @@ def read_all(path, **options):
         batch.texts.validate(full=True)
         assert all(len(column) == len(batch.texts) for column in batch.kept.values())
     return [text for batch in batches for text in batch.texts.to_pylist()]
+
+
+def read_encoded(path, batch_bytes=8 << 20):
+    """The rows of an encoded file, in batches."""
+    with contextlib.closing(open_encoded(path)) as file:
+        yield from file.batches(batch_bytes)
 
 
 def write(folder, name, data):

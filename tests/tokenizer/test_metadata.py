@@ -13,9 +13,10 @@ import trained
 
 pytest.importorskip("torch")
 
+from input_files import read_encoded
+
 import numtok
 from numtok.corpus.decode import tokenizer_of
-from numtok.corpus.read.encoded import read_encoded
 from numtok.errors import NumtokError, SchemaError
 from numtok.representations import (
     P10,

@@ -7,10 +7,9 @@ import itertools
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from input_files import write_texts
+from input_files import read_encoded, write_texts
 
 import numtok
-from numtok.corpus.read.encoded import read_encoded
 from numtok.errors import SchemaError
 
 torch = pytest.importorskip("torch")

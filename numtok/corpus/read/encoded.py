@@ -44,7 +44,10 @@ class EncodedFile(ABC):
     def batches(
         self, batch_bytes: int, columns: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield all rows of these columns, or of all, checked: see :func:`read_encoded`."""
+        """Yield all rows of these columns, or of all, in batches of about ``batch_bytes``, or those of
+        an Arrow file; at least one batch, if need be without rows. SchemaError names the file and
+        the row where columns disagree.
+        """
         row, batch, names = 0, None, list(columns or self.schema.names)
         with named_errors(Source(self.path, _KIND)):
             for part in self._decoded(batch_bytes, names):
@@ -161,12 +164,3 @@ def schema_of(path: str | Path) -> pa.Schema:
 def is_encoded(path: str | Path) -> bool:
     """Whether a Parquet or Arrow file has numtok's metadata."""
     return METADATA_KEY in (schema_of(path).metadata or {})
-
-
-def read_encoded(path: str | Path, batch_bytes: int = 8 << 20) -> Iterator[pa.RecordBatch]:
-    """Yield all rows of an encoded file, in batches of about ``batch_bytes``, or those of an Arrow
-    file; at least one batch comes, if need be without rows. SchemaError names the file and the row
-    where columns disagree.
-    """
-    with contextlib.closing(open_encoded(path)) as file:
-        yield from file.batches(batch_bytes)
