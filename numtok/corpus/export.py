@@ -210,17 +210,17 @@ def _in_token_layout(
 ) -> Iterator[EncodedChunk]:
     """Yield all rows, with the end token after each, if there is one."""
     path = ""
-    for piece in encoded_rows(sources, BATCH_BYTES):
-        if piece.path != path:
-            path, metadata = piece.path, read_metadata(piece.batch.schema, piece.path)
+    for chunk in encoded_rows(sources, BATCH_BYTES):
+        if chunk.path != path:
+            path, metadata = chunk.path, read_metadata(chunk.batch.schema, chunk.path)
             for key in ("tokenizer", "numbers", "pack", "frame"):
                 if metadata[key] != first[key]:
                     raise SchemaError(
                         f"its {key} is not that of {sources[0].path}; export what belongs together",
                         path=path,
                     )
-        rows = piece.batch if end is None else with_ends(to_number_layout(piece.batch), end)
-        yield piece._replace(batch=to_token_layout(rows))
+        rows = chunk.batch if end is None else with_ends(to_number_layout(chunk.batch), end)
+        yield chunk._replace(batch=to_token_layout(rows))
 
 
 def _write(

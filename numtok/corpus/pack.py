@@ -137,31 +137,34 @@ class PackedRows(FileRows):
         One that just became full waits: null documents that follow belong to it.
         """
         waiting = joined(self._waiting)
-        laid = FlatRows(waiting)
-        total = int(laid.offsets[-1])
+        flat = FlatRows(waiting)
+        total = int(flat.offsets[-1])
         found = row_ends(
-            np.array([[0, total]]), laid.places, laid.number_stops(self._tokens), self._length
+            np.array([[0, total]]),
+            flat.places,
+            flat.number_stops(self._tokens),
+            self._length,
         )
         self.cut_numbers += found.cut_numbers
-        starts, stops, source = _split(laid.offsets, found.ends)
+        starts, stops, source = _split(flat.offsets, found.ends)
         row = np.searchsorted(found.ends, starts + (stops > starts), side="left")
         full = len(found.ends) + last
         done = int(np.searchsorted(row, full))
         edges = np.searchsorted(row, np.arange(full + 1))
         yield from self._written(
-            waiting, laid, _Pieces(starts[:done], stops[:done], source[:done], edges)
+            waiting, flat, _Pieces(starts[:done], stops[:done], source[:done], edges)
         )
         edges = np.arange(len(row) - done + 1)
         open_row = _Pieces(starts[done:], stops[done:], source[done:], edges)
-        self._waiting = [self._open(waiting, laid, open_row)]
+        self._waiting = [self._open(waiting, flat, open_row)]
 
     def _best_fit(self, documents: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        laid = FlatRows(documents)
-        sections = np.stack([laid.offsets[:-1], laid.offsets[1:]], 1)
-        found = row_ends(sections, laid.places, laid.number_stops(self._tokens), self._length)
+        flat = FlatRows(documents)
+        sections = np.stack([flat.offsets[:-1], flat.offsets[1:]], 1)
+        found = row_ends(sections, flat.places, flat.number_stops(self._tokens), self._length)
         self.cut_numbers += found.cut_numbers
-        starts, stops, source = _split(laid.offsets, found.ends)
-        ends_document = stops == laid.offsets[1:][source]
+        starts, stops, source = _split(flat.offsets, found.ends)
+        ends_document = stops == flat.offsets[1:][source]
         row = np.empty(len(starts), np.int64)
         fitted, rows = best_fit((stops - starts)[ends_document], self._length)
         row[ends_document] = fitted
@@ -174,20 +177,20 @@ class PackedRows(FileRows):
         order = np.argsort(row, kind="stable")
         edges = np.searchsorted(row[order], np.arange(len(rank) + 1))
         yield from self._written(
-            documents, laid, _Pieces(starts[order], stops[order], source[order], edges)
+            documents, flat, _Pieces(starts[order], stops[order], source[order], edges)
         )
 
-    def _open(self, waiting: pa.RecordBatch, laid: FlatRows, pieces: _Pieces) -> pa.RecordBatch:
+    def _open(self, waiting: pa.RecordBatch, flat: FlatRows, pieces: _Pieces) -> pa.RecordBatch:
         """Add pieces as rows that wait for more."""
-        rows = laid.take(pieces.starts, pieces.stops, pieces.rows)
+        rows = flat.take(pieces.starts, pieces.stops, pieces.rows)
         for column, values in zip(
-            self._per_row, self._of_documents(waiting, laid, pieces), strict=True
+            self._per_row, self._of_documents(waiting, flat, pieces), strict=True
         ):
             rows = rows.append_column(pa.field(column.name, column.type), values)
         return rows
 
     def _written(
-        self, waiting: pa.RecordBatch, laid: FlatRows, pieces: _Pieces
+        self, waiting: pa.RecordBatch, flat: FlatRows, pieces: _Pieces
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows as they are stored, so many at a time."""
         count = len(pieces.rows) - 1
@@ -198,9 +201,9 @@ class PackedRows(FileRows):
             part = _Pieces(
                 pieces.starts[some], pieces.stops[some], pieces.source[some], rows - rows[0]
             )
-            tokens = to_token_layout(laid.take(part.starts, part.stops, part.rows))
+            tokens = to_token_layout(flat.take(part.starts, part.stops, part.rows))
             lengths = memory.to_arrow((part.stops - part.starts).astype(np.int32))
-            documents, remaining, *text = self._of_documents(waiting, laid, part)
+            documents, remaining, *text = self._of_documents(waiting, flat, part)
             lists = [
                 memory.list_array(values, part.rows, pa.list_(values.type))
                 for values in (*text, lengths, documents, remaining)
@@ -208,18 +211,18 @@ class PackedRows(FileRows):
             yield pa.RecordBatch.from_arrays([*tokens.columns, *lists], schema=self.schema)
 
     def _of_documents(
-        self, waiting: pa.RecordBatch, laid: FlatRows, pieces: _Pieces
+        self, waiting: pa.RecordBatch, flat: FlatRows, pieces: _Pieces
     ) -> list[pa.Array]:
         """Return the columns of each piece: its document, how many tokens follow, the text with the first."""
         source = memory.to_arrow(pieces.source)
         after = (
             memory.from_arrow(waiting.column(SEQ_REMAINING.name))[pieces.source]
-            + laid.offsets[1:][pieces.source]
+            + flat.offsets[1:][pieces.source]
             - pieces.stops
         )
         values = [waiting.column(SEQ_DOCUMENTS.name).take(source), memory.to_arrow(after)]
         if SEQ_TEXT in self._per_row:
-            later = pieces.starts > laid.offsets[:-1][pieces.source]
+            later = pieces.starts > flat.offsets[:-1][pieces.source]
             chosen = pa.array(np.where(later, 0, pieces.source), mask=later)
             values.append(waiting.column(SEQ_TEXT.name).take(chosen))
         return values

@@ -68,13 +68,13 @@ def encoded_chunks(
     together.
     """
     rows = encoded_rows(sources, batch_bytes, read)
-    for path, pieces in itertools.groupby(rows, lambda piece: piece.path):
+    for path, chunks in itertools.groupby(rows, lambda chunk: chunk.path):
         unpacker: Unpacker | None = None
-        for piece in pieces:
-            if unpacker is None and is_packed(piece.batch.schema):
-                unpacker = Unpacker(piece.batch.schema, path)
-            for batch in unpacker.documents(piece.batch) if unpacker else [piece.batch]:
-                yield piece._replace(batch=batch)
+        for chunk in chunks:
+            if unpacker is None and is_packed(chunk.batch.schema):
+                unpacker = Unpacker(chunk.batch.schema, path)
+            for batch in unpacker.documents(chunk.batch) if unpacker else [chunk.batch]:
+                yield chunk._replace(batch=batch)
         if unpacker is not None:
             unpacker.finish()
 
@@ -83,9 +83,9 @@ class Unpacker:
     """Gathers documents, in batches of ``schema``, from the pieces of a packed file."""
 
     def __init__(self, packed: pa.Schema, path: str) -> None:
-        own, laid = {one.name for one in (*PACKED, SEQ_TEXT)}, number_schema(packed)
-        kept = declared_columns(laid, path).keys() - own  # a piece has nothing of other columns
-        rows = pa.schema([field for field in laid if field.name in kept], laid.metadata)
+        own, schema = {one.name for one in (*PACKED, SEQ_TEXT)}, number_schema(packed)
+        kept = declared_columns(schema, path).keys() - own  # a piece has nothing of other columns
+        rows = pa.schema([field for field in schema if field.name in kept], schema.metadata)
         self._has_text = SEQ_TEXT.name in packed.names
         self.schema = rows.append(pa.field("text", SEQ_TEXT.type)) if self._has_text else rows
         self._path, self._next = path, 0
@@ -140,13 +140,13 @@ class Unpacker:
         documents = memory.from_arrow(waiting.column(SEQ_DOCUMENTS.name))
         order = np.argsort(documents, kind="stable")
         chosen, others = np.split(order, [np.count_nonzero(documents < end)])
-        laid = FlatRows(waiting)
-        starts, stops = laid.offsets[:-1][chosen], laid.offsets[1:][chosen]
+        flat = FlatRows(waiting)
+        starts, stops = flat.offsets[:-1][chosen], flat.offsets[1:][chosen]
         rows = np.searchsorted(documents[chosen], np.arange(self._next, end + 1))
         remaining = memory.from_arrow(waiting.column(SEQ_REMAINING.name))[chosen]
         self._check(documents[chosen], stops - starts, remaining)
         tokens = np.diff(memory.offsets_of(stops - starts)[rows])
-        whole = laid.take(starts, stops, rows, valid=tokens > 0)
+        whole = flat.take(starts, stops, rows, valid=tokens > 0)
         columns = whole.columns
         if self._has_text:
             columns = [
