@@ -20,14 +20,61 @@ from numtok.tokenizer.packing import end_token
 ENDED = -1  # the state after the end token
 
 
-class NumberFormatProcessor:
+class RowsProcessor:
+    """A logits processor that knows the state of each row by its ids, so that rows may be reordered,
+    dropped or repeated, as beams are. A row that it has not seen before is a prompt.
+
+    Args:
+        tokenizer: the model's.
+        eos_token_id: the end token, or several; None for the tokenizer's.
+
+    Attributes:
+        ends: the end tokens.
+
+    Raises:
+        FormatError: for a tokenizer without an end token.
+    """
+
+    supports_continuous_batching = False  # there, several requests are one row
+
+    def __init__(self, tokenizer: Any, eos_token_id: int | Sequence[int] | None) -> None:
+        self.ends = _end_tokens(tokenizer, eos_token_id)
+        self._states: dict[bytes, Any] = {}
+
+    def first(self, ids: Ints) -> Any:
+        """Return the state of a row that is a prompt."""
+        raise NotImplementedError
+
+    def after(self, state: Any, token: int) -> Any:
+        """Return the state after one more token."""
+        raise NotImplementedError
+
+    def forbidden(self, state: Any, scores: Any) -> Any:
+        """Return bool[vocabulary], the tokens that may not follow, on the device of the scores."""
+        raise NotImplementedError
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """Return the scores of the tokens that may follow, and -inf for all others."""
+        rows = np.ascontiguousarray(input_ids.cpu().numpy())
+        states, held = {}, scores.clone()
+        for row, ids in enumerate(rows):
+            before = self._states.get(ids[:-1].tobytes())
+            state = self.first(ids) if before is None else self.after(before, int(ids[-1]))
+            states[ids.tobytes()] = state
+            held[row].masked_fill_(self.forbidden(state, scores), -np.inf)
+            if bool((held[row] == -np.inf).all()):
+                held[row] = scores[row]
+        self._states = states
+        return held
+
+
+class NumberFormatProcessor(RowsProcessor):
     """Lets a model write one number of a format after its prompt, then an end token. It works as
     transformers' ``LogitsProcessor``.
 
-    A prompt is what stands in the rows when the processor sees them first. From then on it knows a
-    row by its ids, so that rows may be reordered, dropped or repeated, as beams are; for the next
-    prompts the same processor may be used again. Where other constraints leave no token that may
-    follow, they alone hold.
+    A prompt is what stands in the rows when the processor sees them first; for the next prompts the
+    same processor may be used again. Where other constraints leave no token that may follow, they
+    alone hold.
 
     Args:
         automaton: the numbers that may be written.
@@ -43,8 +90,6 @@ class NumberFormatProcessor:
         FormatError: for a tokenizer without an end token, or whose tokens cannot write the numbers.
     """
 
-    supports_continuous_batching = False  # there, several requests are one row
-
     def __init__(
         self,
         automaton: Continuation,
@@ -53,7 +98,7 @@ class NumberFormatProcessor:
         leading_space: bool = True,
         eos_token_id: int | Sequence[int] | None = None,
     ) -> None:
-        self.ends = _end_tokens(tokenizer, eos_token_id)
+        super().__init__(tokenizer, eos_token_id)
         if " " not in alphabet and leading_space:
             alphabet += " "
         self.trie = TokenTrie(token_texts_of(tokenizer), alphabet)
@@ -69,57 +114,39 @@ class NumberFormatProcessor:
             self._table[self._start, alphabet.index(" ")] = 0
         self._complete = np.append(automaton.ends, [False, False])
         self._nodes: dict[int, Ints] = {}
-        self._allowed: dict[Any, Any] = {}
-        self._known: dict[bytes, int] = {}
+        self._forbidden: dict[Any, Any] = {}
         self._ends_well = self._states_that_end()
         if not self._ends_well[self._start]:
             raise FormatError("the tokens of this tokenizer cannot write these numbers")
 
-    def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """Return the scores of the tokens that may follow, and -inf for all others."""
-        rows = np.ascontiguousarray(input_ids.cpu().numpy())
-        held = scores.new_full(scores.shape, -np.inf)
-        known = {}
-        for row, ids in enumerate(rows):
-            before = self._known.get(ids[:-1].tobytes())
-            state = self._start if before is None else self._after(before, int(ids[-1]))
-            known[ids.tobytes()] = state
-            allowed = self._ids(state, scores)
-            chosen = scores[row, allowed]
-            if bool((chosen > -np.inf).any()):
-                held[row, allowed] = chosen
-            else:
-                held[row] = scores[row]
-        self._known = known
-        return held
+    def first(self, ids: Ints) -> int:
+        """Return the state before the number."""
+        return self._start
 
-    def _after(self, state: int, token: int) -> int:
-        """The state after one more token."""
+    def after(self, state: int, token: int) -> int:
+        """Return the state after one more token."""
         if state == ENDED or token in self.ends:
             return ENDED
         node = self._node_of.get(token)
-        return self._nowhere if node is None else int(self._states(state)[node])
+        return self._nowhere if node is None else int(self._nodes_after(state)[node])
 
-    def _states(self, state: int) -> Ints:
+    def _nodes_after(self, state: int) -> Ints:
         """int64[nodes], the states that the tokens lead to."""
         if state not in self._nodes:
             self._nodes[state] = self.trie.states(self._table, state)
         return self._nodes[state]
 
-    def _ids(self, state: int, scores: Any) -> Any:
-        """int64[n], the tokens that may follow; the end alone where no other may."""
+    def forbidden(self, state: int, scores: Any) -> Any:
+        """Return bool[vocabulary]: all but the end where no other token may follow."""
         key = state, scores.shape[1], scores.device
-        if key not in self._allowed:
-            import torch
-
+        if key not in self._forbidden:
             ids = list(self.ends)
             if state not in (ENDED, self._nowhere):
-                to = self._states(state)[self.trie.node]
+                to = self._nodes_after(state)[self.trie.node]
                 ids = self.ends * bool(self._complete[state])
                 ids = [*self.trie.ids[self._ends_well[to]].tolist(), *ids]
-            fitting = [one for one in ids if one < scores.shape[1]]
-            self._allowed[key] = torch.tensor(fitting, dtype=torch.int64, device=scores.device)
-        return self._allowed[key]
+            self._forbidden[key] = all_but(ids, scores)
+        return self._forbidden[key]
 
     def _states_that_end(self) -> Any:
         """bool[states], from which tokens lead to a whole number: all, if each character of the
@@ -131,12 +158,25 @@ class NumberFormatProcessor:
         ends_well = self._complete.copy()
         while True:
             more = ends_well | np.array(
-                [ends_well[self._states(one)[self.trie.node]].any() for one in range(self._nowhere)]
+                [
+                    ends_well[self._nodes_after(one)[self.trie.node]].any()
+                    for one in range(self._nowhere)
+                ]
                 + [False]
             )
             if (more == ends_well).all():
                 return ends_well
             ends_well = more
+
+
+def all_but(ids: Sequence[int], scores: Any) -> Any:
+    """Return bool[vocabulary], False for these ids, on the device of the scores (rows, vocabulary)."""
+    import torch
+
+    forbidden = np.ones(scores.shape[1], np.bool_)
+    chosen = np.array(ids, np.int64)
+    forbidden[chosen[chosen < len(forbidden)]] = False
+    return torch.from_numpy(forbidden).to(scores.device)
 
 
 def _end_tokens(tokenizer: Any, given: int | Sequence[int] | None) -> list[int]:

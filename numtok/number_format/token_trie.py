@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,12 @@ from numtok.errors import FormatError
 from numtok.tokenizer.token_texts import beside_others
 
 Ints = npt.NDArray[np.int64]
+
+
+class Table(Protocol):
+    """int64[states, columns] of an automaton, the state after each character."""
+
+    def __getitem__(self, index: tuple[Ints, Ints], /) -> Ints: ...
 
 
 class TokenTrie:
@@ -68,7 +74,7 @@ class TokenTrie:
         self.node: Ints = rank[np.array(ends, np.int64)]
         self.texts = [written[node] for node in order.tolist()]
 
-    def states(self, table: Ints, state: int) -> Ints:
+    def states(self, table: Table, state: int) -> Ints:
         """Return int64[nodes], the state at each node if the root is in ``state``.
 
         Args:
@@ -96,13 +102,19 @@ def token_texts_of(tokenizer: Any) -> list[tuple[int, str]]:
     Raises:
         FormatError: for anything else.
     """
+    contents = token_contents_of(tokenizer)
+    return [(number, content.decode("utf-8", "replace")) for number, content in contents]
+
+
+def token_contents_of(tokenizer: Any) -> list[tuple[int, bytes]]:
+    """Return the same as :func:`token_texts_of`, in UTF-8: a character may be cut between tokens."""
     if hasattr(tokenizer, "own_tokens"):  # of numtok
         own = set(tokenizer.own_tokens.values())
-        texts = _texts(tokenizer.config)
-        return [(number, "" if number in own else text) for number, text in texts]
+        contents = _contents(tokenizer.config)
+        return [(number, b"" if number in own else content) for number, content in contents]
     fast = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if hasattr(fast, "get_added_tokens_decoder"):
-        return _texts(_config(fast))
+        return _contents(_config(fast))
     if hasattr(tokenizer, "decode") and hasattr(tokenizer, "all_special_ids"):
         return _decoded(tokenizer)
     raise FormatError(
@@ -127,26 +139,22 @@ def _config(fast: Any) -> dict[str, Any]:
     }
 
 
-def _texts(config: dict[str, Any]) -> list[tuple[int, str]]:
+def _contents(config: dict[str, Any]) -> list[tuple[int, bytes]]:
     special = {token["id"] for token in config["added_tokens"] if token["special"]}
     return [
-        (number, "" if number in special else content.decode("utf-8", "replace"))
+        (number, b"" if number in special else content)
         for number, content in beside_others(config).items()
     ]
 
 
-def _decoded(tokenizer: Any) -> list[tuple[int, str]]:
-    """Return the texts of a tokenizer in Python: what a token adds to the text of another."""
+def _decoded(tokenizer: Any) -> list[tuple[int, bytes]]:
+    """Return the contents of a tokenizer in Python: what a token adds to the text of another."""
     options = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
     [*_, first] = tokenizer("a", add_special_tokens=False)["input_ids"]
     before = tokenizer.decode([first], **options)
     special = set(tokenizer.all_special_ids)
-    return [
-        (
-            number,
-            ""
-            if number in special
-            else tokenizer.decode([first, number], **options)[len(before) :],
-        )
+    texts = (
+        "" if number in special else tokenizer.decode([first, number], **options)[len(before) :]
         for number in range(len(tokenizer))
-    ]
+    )
+    return [(number, text.encode("utf-8", "replace")) for number, text in enumerate(texts)]

@@ -164,20 +164,20 @@ def may_begin(grammar: Grammar, carries_sign: bool = True) -> Begins:
 def around(grammar: Grammar, texts: Sequence[str]) -> Around:
     """Return the states after each of the texts, from every state."""
     points = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32)
-    kinds = _kinds(grammar)[points].tobytes().decode("ascii")
+    kinds = character_kinds(grammar)[points].tobytes().decode("ascii")
     ends = np.cumsum([len(text) for text in texts]).tolist()
     known: dict[str, int] = {}
     edges = zip([0, *ends[:-1]], ends, strict=True)
-    each = (_shortened(kinds[first:end]) for first, end in edges)
+    each = (shortened(kinds[first:end]) for first, end in edges)
     which = np.array([known.setdefault(one, len(known)) for one in each], np.int64)
-    walked = [[_walk(state, one, grammar.decimal) for one in known] for state in STATES]
+    walked = [[walk(state, one, grammar.decimal) for one in known] for state in STATES]
     after = [[STATES.index(state) for state, _ in row] for row in walked]
     allowed = [[stays for _, stays in row] for row in walked]
     shape = len(STATES), len(known)
     return Around(which, np.reshape(after, shape), np.reshape(allowed, shape))
 
 
-def _walk(state: str, kinds: str, decimal: str) -> tuple[str, bool]:
+def walk(state: str, kinds: str, decimal: str) -> tuple[str, bool]:
     """Return (the state after these characters, whether each number before them stays what it is)."""
     stays = True
     for kind in kinds:
@@ -190,7 +190,7 @@ def _walk(state: str, kinds: str, decimal: str) -> tuple[str, bool]:
 
 
 @functools.lru_cache(maxsize=10_000)
-def _shortened(kinds: str) -> str:
+def shortened(kinds: str) -> str:
     """Drop characters that change no state: repeated ones, and those within a word."""
     return re.sub(f"[{LETTERS}]{{2,}}", _shortened_word, re.sub(r"([ 0)])\1+", r"\1", kinds))
 
@@ -209,7 +209,7 @@ def _shortened_word(run: re.Match[str]) -> str:
 
 
 @functools.lru_cache(maxsize=4)
-def _kinds(grammar: Grammar) -> npt.NDArray[np.uint8]:
+def character_kinds(grammar: Grammar) -> npt.NDArray[np.uint8]:
     """Return uint8[0x110000], the kind of each character, as its code in ASCII."""
     table = np.full(CODE_POINTS, ord(" "), np.uint8)
     if grammar.pattern is not None:

@@ -1,0 +1,122 @@
+"""A model that writes no figure but those of its prompt.
+
+In: all ids so far, int64 (rows, seq), and the scores of the next token, float (rows, vocabulary).
+Out: the scores, -inf for each token that would begin, continue or end another figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numtok.number_format.grounded_text import GroundedText, Symbols
+from numtok.number_format.grounded_tokens import Ending, GroundedTokens, Vocabulary, decode
+from numtok.number_format.logits_processor import RowsProcessor, all_but
+from numtok.number_format.number_format import Figure
+from numtok.number_format.token_trie import Ints, token_contents_of
+from numtok.number_format.written_forms import digits_of_names, forms_of_values, written_forms
+from numtok.score.policy import Policy, policy_named
+
+LAST_WORDS = 200  # characters of the prompt, at most, that an answer may go on with
+
+RowState = tuple[GroundedTokens, Ending]
+
+
+class GroundedLogitsProcessor(RowsProcessor):
+    """Lets a model write free text, and no figures in it but those of the prompt:
+    ``model.generate(..., logits_processor=[GroundedLogitsProcessor(tokenizer)])``, any model.
+
+    Figures are what :func:`numtok.extract` finds. Each may be written as in the prompt, with and
+    without grouped digits, and without its minus. Digits behind a letter, as in Q3, may be those
+    that stand so in the prompt. Numbers in words are free. The prompt's last word and the answer
+    are one text, so that ``1`` at the end of a prompt may become ``17``. Where other constraints
+    leave no token that may follow, they alone hold. It works as transformers' ``LogitsProcessor``.
+
+    Args:
+        tokenizer: of transformers, or a ``tokenizers.Tokenizer``; its own tokens are used.
+        sources: the texts that have the figures; None for the prompt of each row.
+        allow: further figures, such as ``range(1, 11)`` for the numbers of a list. None by default:
+            when a digit is written, nothing tells a list number from a claim.
+        policy: how numbers are written: the grammar of a :class:`numtok.score.Policy`.
+        eos_token_id: the end token, or several; None for the tokenizer's.
+
+    Shape:
+        - input_ids: (rows, seq); scores: (rows, vocabulary); output: (rows, vocabulary).
+
+    Raises:
+        FormatError: for a tokenizer without an end token, or without tokens for single digits.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        sources: str | Sequence[str] | None = None,
+        allow: Iterable[Figure] = (),
+        policy: Policy | str = "default",
+        eos_token_id: int | Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(tokenizer, eos_token_id)
+        self.grammar = policy_named(policy).grammar
+        self._symbols = Symbols(self.grammar)
+        self._vocabulary = Vocabulary(token_contents_of(tokenizer), self._symbols)
+        self._is_end = np.isin(self._vocabulary.ids, self.ends)
+        self._further = forms_of_values(allow, self.grammar)
+        self._tokens: dict[str, GroundedTokens] = {}  # by the text that has the figures
+        self._forbidden: dict[Any, Any] = {}
+        given = [sources] if isinstance(sources, str) else sources
+        self._sources = None if given is None else "\n".join(given)
+
+    def first(self, ids: Ints) -> RowState:
+        """Return the state of a row at the end of its prompt."""
+        content = self._vocabulary.content
+        prompt, pending = decode(b"".join(content.get(one) or b"\n" for one in ids.tolist()))
+        tokens = self._tokens_of(prompt if self._sources is None else self._sources)
+        state = tokens.text.behind(self._symbols.of(_last_words(prompt)))
+        return tokens, Ending(state, pending)
+
+    def after(self, state: RowState, token: int) -> RowState:
+        """Return the state after one more token."""
+        tokens, ending = state
+        return tokens, tokens.after(ending, token)
+
+    def forbidden(self, state: RowState, scores: Any) -> Any:
+        """Return bool[vocabulary], the tokens that may not follow."""
+        tokens, ending = state
+        key = tokens, ending, scores.shape[1], scores.device
+        if key not in self._forbidden:
+            ends = self.ends if tokens.text.may_end(ending.state) else []
+            ids = self._vocabulary.ids[tokens.allowed(ending) & ~self._is_end]
+            self._forbidden[key] = all_but([*ids.tolist(), *ends], scores)
+        return self._forbidden[key]
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """Return the scores of the tokens that may follow, and -inf for all others."""
+        held = super().__call__(input_ids, scores)
+        used = {id(tokens) for tokens, _ in self._states.values()}
+        if any(id(one) not in used for one in self._tokens.values()):  # of prompts before
+            self._tokens = {text: one for text, one in self._tokens.items() if id(one) in used}
+            self._forbidden = {
+                key: one for key, one in self._forbidden.items() if id(key[0]) in used
+            }
+        return held
+
+    def _tokens_of(self, text: str) -> GroundedTokens:
+        """Return which tokens may follow, for the figures of a text."""
+        if text not in self._tokens:
+            figures = {
+                written
+                for form in written_forms(text, self.grammar) | self._further
+                if self._vocabulary.single.issuperset(written := self._symbols.plain(form))
+            }
+            names = digits_of_names(text, self.grammar)
+            automaton = GroundedText(self._symbols, figures, names, text)
+            self._tokens[text] = GroundedTokens(self._vocabulary, automaton)
+        return self._tokens[text]
+
+
+def _last_words(prompt: str) -> str:
+    """Return the end of the last line of a prompt, without a word that is cut."""
+    line = prompt[prompt.rfind("\n") + 1 :]
+    return line if len(line) <= LAST_WORDS else line[-LAST_WORDS:].partition(" ")[2]

@@ -1,0 +1,267 @@
+"""Texts whose figures are all among those given: an automaton over the characters of free text.
+
+In: figures, and what counts as a number. Out: the state after each character, as rows of a table
+that are computed when they are first needed (``table[states, columns]``).
+
+Two automata run side by side. One tells how the text so far ends, and so whether a number begins
+at the next character (:mod:`numtok.numbers.text_boundaries`). The other one follows the characters
+of the figures (:class:`numtok.NumberFormat`). Where the first says that digits would be read as a
+number, or would change the number before them, only the second decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from numtok.arrays.unicode_classes import DIGIT, character_classes, ranges
+from numtok.number_format.bounded_decimals import DIGITS
+from numtok.number_format.number_format import NumberFormat
+from numtok.numbers.automaton import NEVER
+from numtok.numbers.grammar import ARABIC_POINT, Grammar, separators_of
+from numtok.numbers.text_boundaries import STATES, character_kinds, may_begin, shortened, walk
+
+Ints = npt.NDArray[np.int64]
+KINDS = " aehxulEHUL.,';/)\\$-"  # of text_boundaries, without the digits; each is a symbol
+FIRST_SEPARATOR = 0xE000  # private-use code points are symbols of characters that group digits
+GLUED_AFTER = ("a", "0.")  # states in which digits belong to a name, such as Q3 or v1.2
+NOWHERE = 0  # the state that no text leads out of
+NAME, FIGURE, JOINED = range(3)  # what a path is within
+GROUP_ALONE = re.compile(r"[^0-9]|[0-9]{3}(?![0-9])")  # may be read as one number with that before
+MARKS_BEYOND_ASCII = f"\u2212{ARABIC_POINT}"
+
+
+class Symbols:
+    """Symbols of characters: a symbol stands for all characters that no figure tells apart.
+
+    A symbol is the kind of a character (:mod:`numtok.numbers.text_boundaries`), an ASCII digit, a
+    plus, a character that groups digits, or a numeral beyond ASCII, such as ``²`` or ``٣``, itself.
+
+    Args:
+        grammar: what counts as a number, without a pattern or parentheses for a sign.
+
+    Attributes:
+        separators: the symbols of characters that group digits.
+    """
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+        kinds = character_kinds(grammar)
+        table = kinds.astype(np.uint32)
+        for first, last in ranges()["number"]:
+            table[first:last] = np.arange(first, last)
+        table[ord("+")] = ord("+")
+        for letter in "dD":  # kinds e and E, but begin no exponent of a figure
+            table[ord(letter)] = ord(letter)
+        self._kind = dict(zip(KINDS, KINDS, strict=True)) | dict.fromkeys(DIGITS, "0")
+        self._kind |= {"+": "-", "d": "e", "D": "E"}
+        self.separators = ""
+        for at, mark in enumerate(separators_of(grammar)):
+            symbol = "," if mark == "," else chr(FIRST_SEPARATOR + at)
+            self._kind[symbol] = chr(kinds[ord(mark)])
+            table[ord(mark)] = ord(symbol)
+            self.separators += symbol
+        self._table, self._kinds = table, kinds
+        self._values = character_classes()
+        self.all = "".join(self._kind)
+
+    def of(self, text: str) -> str:
+        """Return the symbol of each character of a text."""
+        points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        return self._table[points].astype("<u4").tobytes().decode("utf-32-le")
+
+    def kind(self, symbol: str) -> str:
+        """Return the kind of a symbol: that of its characters."""
+        return self._kind.get(symbol) or chr(self._kinds[ord(symbol)])
+
+    def plain(self, text: str) -> str:
+        """Return the symbols of a text, with ASCII digits for those of all scripts."""
+        return "".join(map(self._plain, self.of(text)))
+
+    def _plain(self, symbol: str) -> str:
+        value = int(self._values[ord(symbol)]) - DIGIT
+        return symbol if symbol in self._kind or value < 0 else str(value)
+
+    def rare(self, symbols: str) -> set[str]:
+        """Return the numerals beyond ASCII among symbols."""
+        return set(symbols).difference(self._kind)
+
+    def shortened(self, symbols: str) -> str:
+        """Drop symbols that change no state: those within words, and repeated ones."""
+        return shortened(re.sub(r"([^\w])\1{2,}", r"\1\1", symbols))
+
+
+class Path(NamedTuple):
+    """A figure, or the digits of a name, that the text so far ends with or within.
+
+    Attributes:
+        state: the state of its automaton.
+        within: ``NAME`` for the digits of a name, which are not read as a number; ``JOINED`` for a
+            figure that stands directly behind a comma and another one, as in ``5,12``; ``FIGURE``
+            for any other one.
+        grouped: whether its digits are grouped.
+    """
+
+    state: int
+    within: int
+    grouped: bool = False
+
+
+class State(NamedTuple):
+    """How a text ends.
+
+    Attributes:
+        text: the state of :mod:`numtok.numbers.text_boundaries`; None within a number that must go
+            on.
+        paths: the figures that may go on.
+        grouped: whether the number at the end, which a comma may follow, has groups of digits.
+    """
+
+    text: str | None
+    paths: frozenset[Path] = frozenset()
+    grouped: bool = False
+
+
+class GroundedText:
+    """An automaton over the symbols of texts that hold no figure but those given.
+
+    Args:
+        symbols: of the grammar by which figures are read.
+        figures: the figures, as they may be written, in symbols of ASCII digits and marks.
+        names: the digits that may stand behind letters, the same way.
+        source: the text that has them; its numerals beyond ASCII may be written.
+
+    Attributes:
+        start: the state at the beginning of a text.
+        beyond_ascii: (UTF-8, symbol) of the characters beyond ASCII that figures may have.
+    """
+
+    def __init__(
+        self, symbols: Symbols, figures: Iterable[str], names: Iterable[str], source: str
+    ) -> None:
+        self.symbols, self._rare = symbols, frozenset(symbols.rare(symbols.of(source)))
+        chosen = set(figures)
+        joined = (one for one in chosen if not GROUP_ALONE.match(one))
+        not_grouped = (one for one in joined if not set(one) & set(symbols.separators))
+        self._automata = _Texts(names), _Texts(chosen), _Texts(not_grouped)
+        marks = [*MARKS_BEYOND_ASCII, *separators_of(symbols.grammar), *self._rare]
+        self.beyond_ascii = [(one.encode(), symbols.of(one)) for one in marks if not one.isascii()]
+        begins = may_begin(symbols.grammar)
+        self._begins = {
+            kind: {state for state, may in zip(STATES, mask, strict=True) if may}
+            for kind, mask in (("0", begins.digit), (".", begins.mark), ("-", begins.sign))
+        }
+        self._states: list[State | None] = [None]  # NOWHERE
+        self._numbers: dict[State, int] = {}
+        self._following: dict[tuple[int, str], int] = {}
+        self.start = self._number(State(" "))
+
+    def step(self, state: int, symbols: str) -> int:
+        """Return the state after more symbols."""
+        for symbol in symbols:
+            if (state, symbol) not in self._following:
+                self._following[state, symbol] = self._after(state, symbol)
+            state = self._following[state, symbol]
+        return state
+
+    def may_end(self, state: int) -> bool:
+        """Whether a text may end in a state: not within a figure."""
+        known = self._states[state]
+        return known is not None and known.text is not None
+
+    def behind(self, symbols: str) -> int:
+        """Return the state behind any text, of which not all need be allowed: the figure that it ends
+        within, if it does, may go on.
+        """
+        state, text = self.start, " "
+        for symbol in symbols:
+            kind = self.symbols.kind(self.symbols.plain(symbol))
+            text, _ = walk(text, kind, self.symbols.grammar.decimal)
+            state = self.step(state, symbol) or self._number(State(text))
+        return state
+
+    def _number(self, state: State) -> int:
+        if state not in self._numbers:
+            self._numbers[state] = len(self._states)
+            self._states.append(state)
+        return self._numbers[state]
+
+    def _after(self, number: int, symbol: str) -> int:
+        """Return the state after one symbol."""
+        state = self._states[number]
+        if symbol in self._rare:
+            symbol = self.symbols.plain(symbol)
+        elif self.symbols.rare(symbol):
+            return NOWHERE
+        if state is None:
+            return NOWHERE
+        kind = self.symbols.kind(symbol)
+        text = self._text_after(state, kind)
+        grouped = state.grouped and text == "N,"
+        paths = set()
+        for path in (*state.paths, *self._begun(state, kind)):
+            moved = self._moved(path, symbol)
+            if moved is not None:
+                paths.add(moved)
+                if self._is_whole(moved):
+                    text = "0" if moved.within == NAME else "N"
+                    grouped = grouped or moved.grouped
+        if text is None and not paths:
+            return NOWHERE
+        return self._number(State(text, frozenset(paths), grouped))
+
+    def _text_after(self, state: State, kind: str) -> str | None:
+        """Return how the text ends behind a character that belongs to no figure, None where none may
+        stand.
+        """
+        if state.text is None or kind == "0":
+            return None
+        text, stays = walk(state.text, kind, self.symbols.grammar.decimal)
+        if state.text == "0" and kind == ",":  # B2,345
+            text = "N,"
+        return text if stays else None
+
+    def _begun(self, state: State, kind: str) -> list[Path]:
+        """Return the figure, or the digits of a name, that may begin with a character."""
+        text = state.text
+        if text in self._begins.get(kind, ()):
+            if kind != "0" or text != "N,":
+                return [Path(0, FIGURE)]
+            # 1,234,56 is three numbers, so that 1,234 is none there
+            return [] if state.grouped else [Path(0, JOINED)]
+        return [Path(0, NAME)] if kind == "0" and text in GLUED_AFTER else []
+
+    def _moved(self, path: Path, symbol: str) -> Path | None:
+        """Return where a path leads with one more symbol, None for nowhere."""
+        after = self._automata[path.within].after(path.state, symbol)
+        if after == NEVER:
+            return None
+        return Path(after, path.within, path.grouped or symbol in self.symbols.separators)
+
+    def _is_whole(self, path: Path) -> bool:
+        return self._automata[path.within].ends(path.state)
+
+
+class _Texts:
+    """The automaton of some texts, which may be none at all."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        chosen = tuple(sorted(set(texts)))
+        self._format = NumberFormat(texts=chosen) if chosen else None
+        alphabet = self._format.alphabet if self._format else ""
+        self._columns = {symbol: column for column, symbol in enumerate(alphabet)}
+
+    def after(self, state: int, symbol: str) -> int:
+        """Return the state after a symbol, ``NEVER`` if it may not follow."""
+        column = self._columns.get(symbol)
+        if column is None or self._format is None:
+            return NEVER
+        return int(self._format.automaton.following[state, column])
+
+    def ends(self, state: int) -> bool:
+        """Whether one of the texts ends in a state."""
+        return self._format is not None and bool(self._format.automaton.ends[state])

@@ -1,0 +1,164 @@
+"""The tokens that may follow a text whose figures are all among those given.
+
+In: the tokens of a tokenizer, an automaton of :mod:`numtok.number_format.grounded_text`, and how a
+text ends. Out: bool[tokens], which of them may follow. A token is stepped character by character;
+where a token ends within the UTF-8 of a character, the bytes wait for the next token.
+"""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from numtok.errors import FormatError
+from numtok.number_format.grounded_text import NOWHERE, GroundedText, Symbols
+from numtok.number_format.token_trie import Ints, TokenTrie
+
+NEEDED = "0123456789.-"  # symbols of characters that have to be tokens of their own
+CONTINUING = bytes(range(0x80, 0xC0))  # within a character
+INVALID = "\ufffd"  # what bytes that are no text are read as
+OTHER = " "  # the symbol of that, and of special tokens, whatever they are
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Ending(NamedTuple):
+    """How a text ends: the state of its automaton, and the bytes of a character that is not whole."""
+
+    state: int
+    pending: bytes = b""
+
+
+class Vocabulary:
+    """The tokens of a tokenizer as a trie of symbols.
+
+    Args:
+        contents: (id, UTF-8) of each token; special tokens have none.
+        symbols: the symbols of characters.
+
+    Attributes:
+        content: the UTF-8 of each token by id.
+        trie: the distinct sequences of symbols, without those that change no state.
+        ids: int64[tokens].
+        node: int64[tokens], where each token ends in the trie.
+        tails: (token, bytes) of those that end within a character; a token is an index in ``ids``.
+        continuing: int64[n], the tokens that begin within a character.
+        single: the symbols of characters that are tokens of their own.
+
+    Raises:
+        FormatError: if digits, the point and the hyphen are not tokens of their own.
+    """
+
+    def __init__(self, contents: Iterable[tuple[int, bytes]], symbols: Symbols) -> None:
+        self.content = dict(contents)
+        self.ids: Ints = np.array(list(self.content), np.int64)
+        texts, self.tails, continuing = [], [], []
+        for token, content in enumerate(self.content.values()):
+            text, tail = decode(content)
+            texts.append(text if content else INVALID)
+            if tail:
+                self.tails.append((token, tail))
+            if content[:1] and content[0] in CONTINUING:
+                continuing.append(token)
+        self.continuing: Ints = np.array(continuing, np.int64)
+        lengths = np.cumsum([0, *map(len, texts)]).tolist()
+        written = symbols.of("".join(texts))
+        distinct: dict[str, int] = {}
+        which = [
+            distinct.setdefault(symbols.shortened(written[start:stop]), len(distinct))
+            for start, stop in itertools.pairwise(lengths)
+        ]
+        self.alphabet = symbols.all + "".join(sorted(symbols.rare(written)))
+        self.trie = TokenTrie(((number, text) for text, number in distinct.items()), self.alphabet)
+        self.node = self.trie.node[np.array(which, np.int64)]
+        self.single = {self.alphabet[column] for column in self.trie.single_characters()}
+        if not self.single.issuperset(NEEDED):
+            raise FormatError(
+                "this tokenizer has no token for each digit, the point and the hyphen"
+            )
+
+
+class GroundedTokens:
+    """The tokens of a vocabulary that may follow.
+
+    Args:
+        vocabulary: of the tokenizer.
+        text: the automaton of the texts that may be written.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, text: GroundedText) -> None:
+        self._vocabulary, self.text = vocabulary, text
+        self._table = _Rows(text, vocabulary.alphabet)
+        self._allowed: dict[Ending, Mask] = {}
+
+    def after(self, ending: Ending, token: int) -> Ending:
+        """Return how a text ends after one more token."""
+        content = self._vocabulary.content.get(token, b"")
+        text, pending = decode(ending.pending + content) if content else (INVALID, b"")
+        return Ending(self.text.step(ending.state, self.text.symbols.of(text)), pending)
+
+    def allowed(self, ending: Ending) -> Mask:
+        """Return bool[tokens], whether each token may follow."""
+        if ending not in self._allowed:
+            find = self._after_part if ending.pending else self._after_whole
+            self._allowed[ending] = find(ending)
+        return self._allowed[ending]
+
+    def _after_whole(self, ending: Ending) -> Mask:
+        """Return what :meth:`allowed` does, where no character is cut."""
+        at_nodes = self._vocabulary.trie.states(self._table, ending.state)
+        states = at_nodes[self._vocabulary.node]
+        allowed: Mask = states != NOWHERE
+        for token, tail in self._vocabulary.tails:
+            allowed[token] = allowed[token] and self._may_go_on(Ending(int(states[token]), tail))
+        return allowed
+
+    def _after_part(self, ending: Ending) -> Mask:
+        """Return the same within a character, which a token goes on with; or else it is invalid."""
+        allowed = self.allowed(Ending(self.text.step(ending.state, OTHER))).copy()
+        ids = self._vocabulary.ids[self._vocabulary.continuing].tolist()
+        goes_on = [self._may_go_on(self.after(ending, one)) for one in ids]
+        allowed[self._vocabulary.continuing] = goes_on
+        return allowed
+
+    def _may_go_on(self, ending: Ending) -> bool:
+        """Whether some character that begins with the pending bytes may follow."""
+        step = self.text.step
+        if not ending.pending:
+            return ending.state != NOWHERE
+        return step(ending.state, OTHER) != NOWHERE or any(
+            step(ending.state, symbol) != NOWHERE
+            for content, symbol in self.text.beyond_ascii
+            if content.startswith(ending.pending)
+        )
+
+
+class _Rows:
+    """The table of an automaton whose rows are computed when they are first needed."""
+
+    def __init__(self, text: GroundedText, alphabet: str) -> None:
+        self._text, self._alphabet = text, alphabet
+        self._table = np.zeros((16, len(alphabet)), np.int64)
+        self._filled = np.zeros(16, np.bool_)
+
+    def __getitem__(self, index: tuple[Ints, Ints]) -> Ints:
+        states = index[0]
+        while len(self._filled) <= states.max(initial=0):
+            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
+            self._filled = np.concatenate([self._filled, np.zeros_like(self._filled)])
+        if not self._filled[states].all():
+            for state in np.unique(states[~self._filled[states]]).tolist():
+                self._table[state] = [self._text.step(state, one) for one in self._alphabet]
+                self._filled[state] = True
+        return self._table[index]
+
+
+def decode(content: bytes) -> tuple[str, bytes]:
+    """Return the text of some bytes, and the bytes at its end that are a character's first part."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    return decoder.decode(content), decoder.getstate()[0]

@@ -1,0 +1,80 @@
+"""The ways in which the figures of a text may be written again.
+
+In: a text. Out: its figures as they stand there, without the characters that group digits, and with
+them; those below 0 also without their sign, as in "fell by 5".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from numtok.number_format.bounded_decimals import DIGITS
+from numtok.number_format.number_format import Figure, NumberFormat
+from numtok.numbers.extract import extract
+from numtok.numbers.grammar import Grammar, separators_of
+
+MINUS = "-\u2212"
+
+
+def written_forms(text: str, grammar: Grammar) -> set[str]:
+    """Return the ways to write the figures of a text.
+
+    >>> sorted(written_forms("from 1,250 to -3", Grammar()))
+    ['+1,250', '+1250', '-3', '1,250', '1250', '3']
+    """
+    return {
+        form
+        for figure in {one.text for one in extract(text, grammar)}
+        for form in _forms(figure, grammar)
+    }
+
+
+def forms_of_values(values: Iterable[Figure], grammar: Grammar) -> set[str]:
+    """Return the ways to write numbers, and the figures of texts.
+
+    Raises:
+        FormatError: for what is neither a text nor a finite number.
+    """
+    texts = (one if isinstance(one, str) else _as_written(one, grammar) for one in values)
+    return written_forms(" ; ".join(texts), grammar)
+
+
+def digits_of_names(text: str, grammar: Grammar) -> set[str]:
+    """Return the digits of a text that are not read as numbers, as in names.
+
+    >>> sorted(digits_of_names("In Q3 the B2B sales of COVID-19 tests fell by 5", Grammar()))
+    ['2', '3']
+    """
+    rest = list(text)
+    for number in extract(text, grammar):
+        rest[number.start : number.stop] = " " * (number.stop - number.start)
+    return set(re.findall("[0-9]+", "".join(rest)))
+
+
+def _as_written(value: Figure, grammar: Grammar) -> str:
+    [text] = NumberFormat.of([value]).texts or ()
+    return text.replace(".", grammar.decimal)
+
+
+def _forms(figure: str, grammar: Grammar) -> Iterator[str]:
+    sign = figure[0] if figure[0] in f"+{MINUS}" else ""
+    plain = figure.removeprefix(sign).translate(dict.fromkeys(map(ord, separators_of(grammar))))
+    forms = {figure.removeprefix(sign), plain}
+    whole = len(plain) - len(plain.lstrip(DIGITS))
+    for separator in grammar.grouping or "":
+        forms |= {f"{one}{plain[whole:]}" for one in _grouped(plain[:whole], separator, grammar)}
+    signs = ("", "-") if sign and sign in MINUS else ("", "+")
+    for form in forms:
+        if [one.text for one in extract(form, grammar)] == [form]:
+            yield from (f"{one}{form}" for one in signs)
+
+
+def _grouped(digits: str, separator: str, grammar: Grammar) -> Iterator[str]:
+    """Yield digits in groups of three, and of two where the grammar has them."""
+    for size in (3, 2) if grammar.lakhs else (3,):
+        groups, rest = [digits[-3:]], digits[:-3]
+        while rest:
+            groups, rest = [rest[-size:], *groups], rest[:-size]
+        if len(groups) > 1:
+            yield separator.join(groups)
