@@ -3,6 +3,7 @@ transformer.
 """
 
 from numtok.errors import MissingDependencyError
+from numtok.number_format.grounded_processor import GroundedLogitsProcessor
 from numtok.tokenizer.generated_numbers import PlaceTracker
 
 try:
@@ -68,6 +69,7 @@ __all__ = [
     "FoNEHead",
     "FourierHead",
     "Generated",
+    "GroundedLogitsProcessor",
     "IterableNumberDataset",
     "LogFourierEmbedding",
     "MixtureHead",

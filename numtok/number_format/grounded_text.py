@@ -23,11 +23,19 @@ from numtok.number_format.bounded_decimals import DIGITS
 from numtok.number_format.number_format import NumberFormat
 from numtok.numbers.automaton import NEVER
 from numtok.numbers.grammar import ARABIC_POINT, Grammar, separators_of
-from numtok.numbers.text_boundaries import STATES, character_kinds, may_begin, shortened, walk
+from numtok.numbers.text_boundaries import (
+    LETTERS,
+    STATES,
+    character_kinds,
+    may_begin,
+    shortened_word,
+    walk,
+)
 
 Ints = npt.NDArray[np.int64]
 KINDS = " aehxulEHUL.,';/)\\$-"  # of text_boundaries, without the digits; each is a symbol
 FIRST_SEPARATOR = 0xE000  # private-use code points are symbols of characters that group digits
+SEPARATED = ("N,", "N'")  # states behind a number and a character that may group digits
 GLUED_AFTER = ("a", "0.")  # states in which digits belong to a name, such as Q3 or v1.2
 NOWHERE = 0  # the state that no text leads out of
 NAME, FIGURE, JOINED = range(3)  # what a path is within
@@ -54,11 +62,10 @@ class Symbols:
         table = kinds.astype(np.uint32)
         for first, last in ranges()["number"]:
             table[first:last] = np.arange(first, last)
-        table[ord("+")] = ord("+")
-        for letter in "dD":  # kinds e and E, but begin no exponent of a figure
-            table[ord(letter)] = ord(letter)
+        for character in "+dD\n":  # d and D are of the kinds e and E, but begin no exponent here
+            table[ord(character)] = ord(character)
         self._kind = dict(zip(KINDS, KINDS, strict=True)) | dict.fromkeys(DIGITS, "0")
-        self._kind |= {"+": "-", "d": "e", "D": "E"}
+        self._kind |= {"+": "-", "d": "e", "D": "E", "\n": " "}
         self.separators = ""
         for at, mark in enumerate(separators_of(grammar)):
             symbol = "," if mark == "," else chr(FIRST_SEPARATOR + at)
@@ -91,8 +98,11 @@ class Symbols:
         return set(symbols).difference(self._kind)
 
     def shortened(self, symbols: str) -> str:
-        """Drop symbols that change no state: those within words, and repeated ones."""
-        return shortened(re.sub(r"([^\w])\1{2,}", r"\1\1", symbols))
+        """Drop symbols that change no state: those within words, and marks after two equal ones. Line
+        feeds stay.
+        """
+        marks = re.sub(r"([^\w\n])\1{2,}", r"\1\1", symbols)
+        return re.sub(f"[{LETTERS}]{{2,}}", shortened_word, marks)
 
 
 class Path(NamedTuple):
@@ -155,6 +165,10 @@ class GroundedText:
             kind: {state for state, may in zip(STATES, mask, strict=True) if may}
             for kind, mask in (("0", begins.digit), (".", begins.mark), ("-", begins.sign))
         }
+        self._begins["-"].add("N'")
+        self._begins["."].add("N'")
+        if symbols.grammar.decimal == ",":  # which a sign may follow
+            self._begins["-"].update(one for one in STATES if one.endswith("."))
         self._states: list[State | None] = [None]  # NOWHERE
         self._numbers: dict[State, int] = {}
         self._following: dict[tuple[int, str], int] = {}
@@ -201,7 +215,7 @@ class GroundedText:
             return NOWHERE
         kind = self.symbols.kind(symbol)
         text = self._text_after(state, kind)
-        grouped = state.grouped and text == "N,"
+        grouped = state.grouped and text in SEPARATED
         paths = set()
         for path in (*state.paths, *self._begun(state, kind)):
             moved = self._moved(path, symbol)
@@ -228,11 +242,11 @@ class GroundedText:
     def _begun(self, state: State, kind: str) -> list[Path]:
         """Return the figure, or the digits of a name, that may begin with a character."""
         text = state.text
-        if text in self._begins.get(kind, ()):
-            if kind != "0" or text != "N,":
-                return [Path(0, FIGURE)]
+        if kind == "0" and text in SEPARATED:
             # 1,234,56 is three numbers, so that 1,234 is none there
             return [] if state.grouped else [Path(0, JOINED)]
+        if text in self._begins.get(kind, ()):
+            return [Path(0, FIGURE)]
         return [Path(0, NAME)] if kind == "0" and text in GLUED_AFTER else []
 
     def _moved(self, path: Path, symbol: str) -> Path | None:

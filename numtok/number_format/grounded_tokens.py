@@ -8,7 +8,6 @@ where a token ends within the UTF-8 of a character, the bytes wait for the next 
 from __future__ import annotations
 
 import codecs
-import itertools
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -66,16 +65,15 @@ class Vocabulary:
             if content[:1] and content[0] in CONTINUING:
                 continuing.append(token)
         self.continuing: Ints = np.array(continuing, np.int64)
-        lengths = np.cumsum([0, *map(len, texts)]).tolist()
-        written = symbols.of("".join(texts))
+        written = symbols.of("\n".join(text.replace("\n", "\r") for text in texts))  # a line each
         distinct: dict[str, int] = {}
         which = [
-            distinct.setdefault(symbols.shortened(written[start:stop]), len(distinct))
-            for start, stop in itertools.pairwise(lengths)
+            distinct.setdefault(text, len(distinct)) if text else -1
+            for text in symbols.shortened(written).split("\n")
         ]
         self.alphabet = symbols.all + "".join(sorted(symbols.rare(written)))
         self.trie = TokenTrie(((number, text) for text, number in distinct.items()), self.alphabet)
-        self.node = self.trie.node[np.array(which, np.int64)]
+        self.node: Ints = np.append(self.trie.node, 0)[np.array(which, np.int64)]  # -1: the root
         self.single = {self.alphabet[column] for column in self.trie.single_characters()}
         if not self.single.issuperset(NEEDED):
             raise FormatError(
@@ -160,5 +158,8 @@ class _Rows:
 
 def decode(content: bytes) -> tuple[str, bytes]:
     """Return the text of some bytes, and the bytes at its end that are a character's first part."""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    return decoder.decode(content), decoder.getstate()[0]
+    try:
+        return content.decode(), b""
+    except UnicodeDecodeError:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        return decoder.decode(content), decoder.getstate()[0]

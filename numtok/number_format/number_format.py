@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -223,7 +223,8 @@ class NumberFormat:
 
     def _check(self) -> None:
         """Hold the options to what they may be."""
-        if self.texts is not None and replace(self, texts=None) != type(self)():
+        others = (one for one in fields(self) if one.name != "texts")
+        if self.texts is not None and any(getattr(self, o.name) != o.default for o in others):
             raise FormatError("texts are all that may be written: leave the other options out")
         if self.sign not in SIGNS:
             raise FormatError(f"sign={self.sign!r} must be one of {', '.join(map(repr, SIGNS))}")

@@ -168,7 +168,7 @@ def around(grammar: Grammar, texts: Sequence[str]) -> Around:
     ends = np.cumsum([len(text) for text in texts]).tolist()
     known: dict[str, int] = {}
     edges = zip([0, *ends[:-1]], ends, strict=True)
-    each = (shortened(kinds[first:end]) for first, end in edges)
+    each = (_shortened(kinds[first:end]) for first, end in edges)
     which = np.array([known.setdefault(one, len(known)) for one in each], np.int64)
     walked = [[walk(state, one, grammar.decimal) for one in known] for state in STATES]
     after = [[STATES.index(state) for state, _ in row] for row in walked]
@@ -190,12 +190,12 @@ def walk(state: str, kinds: str, decimal: str) -> tuple[str, bool]:
 
 
 @functools.lru_cache(maxsize=10_000)
-def shortened(kinds: str) -> str:
+def _shortened(kinds: str) -> str:
     """Drop characters that change no state: repeated ones, and those within a word."""
-    return re.sub(f"[{LETTERS}]{{2,}}", _shortened_word, re.sub(r"([ 0)])\1+", r"\1", kinds))
+    return re.sub(f"[{LETTERS}]{{2,}}", shortened_word, re.sub(r"([ 0)])\1+", r"\1", kinds))
 
 
-def _shortened_word(run: re.Match[str]) -> str:
+def shortened_word(run: re.Match[str]) -> str:
     """Return two letters that have the effect of the run: the first says whether an exponent or an
     escape begins, the other whether the rest are hexadecimal, and whether all are ASCII. Up to
     three capitals stay as many.

@@ -1,0 +1,258 @@
+"""A model writes free text with the tokens of any tokenizer, and no figure but those of its prompt."""
+
+import functools
+import time
+
+import numpy as np
+import pytest
+import trained
+from effort import examples
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pretrained import smollm2
+
+from numtok import Grammar, extract
+from numtok.errors import FormatError
+from numtok.number_format.grounded_text import NOWHERE, GroundedText, Symbols
+from numtok.number_format.written_forms import digits_of_names, written_forms
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from numtok_torch import GroundedLogitsProcessor  # noqa: E402
+
+GRAMMARS = [Grammar.prose(), Grammar.european(), Grammar.data(), Grammar.swiss(), Grammar.indian()]
+PROMPTS = [
+    "Sales rose from 1,234,567 to 2.5 million in 2023, i.e. by -5 or .75, in Q3 (5e3).",
+    "٣ and ١٢ of 10² are 3, 12,345 and 0,5; v1.2 and 1.2.3 are names, 1,23 a list.",
+    "1 and 234, 17 and 345 with 1.5, 12,34,567, 2'345'678, 1.234,5 and 5 100.",
+    "No figure stands here.\n",
+]
+CHARACTERS = " 0123456789.,-+xeEdDkma'/½²)(%$\\T:_\u00a0\u2009’\n١٢\u2212٫٬"
+BETWEEN = [" ", ", ", ". ", "; ", " (", ") ", "% ", " $", " - ", "/", ":", "km ", "\u2013", " and ", "* ",
+           "\n", "[", "]", "=", " >", '"', "... ", "年", "? ", "! ", "|", " the 😀 ", " naïve "]  # fmt: skip
+
+
+@functools.cache
+def tokenizer(name):
+    if name == "smollm2":
+        return transformers.AutoTokenizer.from_pretrained(smollm2())
+    source, end = trained.source(name), "<|endoftext|>"
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=source, eos_token=end)
+
+
+@functools.cache
+def processor(name):
+    return GroundedLogitsProcessor(tokenizer(name))
+
+
+@functools.cache
+def texts_like(source, grammar):
+    symbols = Symbols(grammar)
+    figures = map(symbols.plain, written_forms(source, grammar))
+    return GroundedText(symbols, figures, digits_of_names(source, grammar), source)
+
+
+def values(text, grammar=None):
+    return {number.value for number in extract(text, grammar)}
+
+
+def allowed_values(source, grammar=None):
+    found = values(source, grammar)
+    return found | {abs(value) for value in found}
+
+
+def write(name, prompts, seed, most=30):
+    """Return what a model writes whose random scores prefer tokens with digits."""
+    stock, rng = tokenizer(name), np.random.default_rng(seed)
+    stock.pad_token, stock.padding_side = stock.eos_token, "left"
+    ids = stock(prompts, return_tensors="pt", padding=True)["input_ids"]
+    begin = ids.shape[1]
+    digits = [any(map(str.isdigit, one)) for one in stock.convert_ids_to_tokens(range(len(stock)))]
+    hold = processor(name)
+    ended = [False] * len(prompts)
+    for _ in range(most):
+        scores = rng.normal(size=(len(prompts), len(stock))) + 4 * np.array(digits)
+        held = hold(ids, torch.from_numpy(scores).float())
+        chosen = held.softmax(-1).multinomial(1)
+        ended = [was or int(one) in hold.ends for was, one in zip(ended, chosen, strict=True)]
+        ids = torch.cat([ids, chosen], 1)
+    for _ in range(most):  # on to the end of each number
+        held = hold(ids, torch.zeros(len(prompts), len(stock)))
+        if all((held[:, hold.ends[0]] == 0).tolist()):
+            break
+        ids = torch.cat([ids, held.softmax(-1).multinomial(1)], 1)
+    return [stock.decode(row[begin:], skip_special_tokens=True) for row in ids]
+
+
+@given(st.sampled_from(GRAMMARS), st.sampled_from(PROMPTS), st.data())
+@settings(max_examples=examples(100))
+@pytest.mark.thorough
+def test_every_figure_of_a_text_that_may_be_written_is_one_of_the_source(grammar, source, data):
+    automaton = texts_like(source, grammar)
+    symbol = automaton.symbols.of
+    state, text = automaton.start, ""
+    for _ in range(data.draw(st.integers(1, 25))):
+        may = [one for one in CHARACTERS if automaton.step(state, symbol(one)) != NOWHERE]
+        digits = [one for one in may if one.isdigit()]
+        text += data.draw(st.sampled_from(digits if digits and data.draw(st.booleans()) else may))
+        state = automaton.step(state, symbol(text[-1]))
+    while not automaton.may_end(state):
+        may = [one for one in CHARACTERS if automaton.step(state, symbol(one)) != NOWHERE]
+        text += data.draw(st.sampled_from(may))
+        state = automaton.step(state, symbol(text[-1]))
+    assert values(text, grammar) <= allowed_values(source, grammar), text
+
+
+@given(st.sampled_from(GRAMMARS), st.sampled_from(PROMPTS[:3]), st.data())
+@settings(max_examples=examples(100))
+@pytest.mark.thorough
+def test_a_text_with_figures_of_the_source_may_be_written(grammar, source, data):
+    automaton, forms = texts_like(source, grammar), written_forms(source, grammar)
+    between = st.sampled_from(BETWEEN)
+    text = data.draw(between)
+    for _ in range(data.draw(st.integers(1, 4))):
+        text += data.draw(st.sampled_from(sorted(forms))) + data.draw(between)
+    numbers = extract(text, grammar)
+    read = sum(sum(map(str.isdigit, number.text)) for number in numbers)
+    if {number.text for number in numbers} <= forms and read == sum(map(str.isdigit, text)):
+        state = automaton.step(automaton.start, automaton.symbols.of(text))
+        assert automaton.may_end(state), text
+
+
+@pytest.mark.parametrize("name", ["neox", "gpt2", "llama3", "llama_legacy", "bert", "smollm2"])
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_with_random_scores_keep_to_the_figures_of_their_own_prompts(name, seed):
+    torch.manual_seed(seed)
+    prompts = [f"{one}\n" for one in PROMPTS]
+    for prompt, text in zip(prompts, write(name, prompts, seed), strict=True):
+        assert values(text) <= allowed_values(prompt), text
+
+
+@pytest.mark.parametrize("name", ["neox", "gpt2", "smollm2"])
+def test_prompts_may_be_written_again_token_by_token(name):
+    stock, hold = tokenizer(name), processor(name)
+    for text in (
+        PROMPTS[0],
+        "From 1234567 😀 to 2023, and naïve: 5%",
+        "٣, 10² and 12,345! ½".replace("½", ""),
+    ):
+        prompt = stock(PROMPTS[0] + PROMPTS[1] + "\n")["input_ids"]
+        for token in stock(text, add_special_tokens=False)["input_ids"]:
+            held = hold(torch.tensor([prompt]), torch.zeros(1, len(stock)))
+            assert held[0, token] == 0, (text, stock.decode([token]))
+            prompt.append(token)
+
+
+def follow(text, prompt="It has 17 rooms, 1,250 m and Q3.\n", name="gpt2", **options):
+    """Return the characters that may follow, of digits and some marks, and whether the text may end."""
+    stock = tokenizer(name)
+    hold = GroundedLogitsProcessor(stock, **options) if options else processor(name)
+    rows = [stock(prompt)["input_ids"]]
+    for token in stock(text, add_special_tokens=False)["input_ids"]:
+        hold(torch.tensor(rows), torch.zeros(1, len(stock)))
+        rows = [[*rows[0], token]]
+    held = hold(torch.tensor(rows), torch.zeros(1, len(stock)))[0]
+    single = {one: stock(one, add_special_tokens=False)["input_ids"] for one in "0123456789.,-a"}
+    may = {one for one, ids in single.items() if held[ids[0]] == 0}
+    return "".join(sorted(may - set(".,-a"))), bool(held[hold.ends[0]] == 0)
+
+
+def test_numbers_end_where_a_figure_ends():
+    assert follow("It has ") == ("1", True)
+    assert follow("It has 1") == ("27", False)
+    assert follow("It has 17") == ("", True)
+    assert follow("It has 17.") == ("", True)
+    assert follow("It has 17, ") == ("1", True)
+    assert follow("It has 12") == ("5", False)
+    assert follow("It has 1,") == ("2", False)
+    assert follow("It has -") == ("", True)
+    assert follow("In Q") == ("3", True)
+    assert follow("In Q3") == ("", True)
+    assert follow("It is a") == ("3", True)
+
+
+def test_a_number_at_the_end_of_the_prompt_goes_on():
+    assert follow("", "It has 17 and 175 rooms, that is 17") == ("5", True)
+    assert follow("", "It has 17 and 175 rooms, that is 1", sources="17, 175") == ("7", False)
+    assert follow("", "It has 1.2.3", sources="17") == ("", True)
+
+
+def test_further_figures_may_be_allowed():
+    assert follow("\n", allow=range(1, 11)) == ("123456789", True)
+    assert follow("\n1", allow=range(1, 11)) == ("027", True)
+    assert follow("\n", "x", allow=["-0.5", 7]) == ("07", True)
+
+
+def test_policies_say_how_numbers_are_written():
+    european = {"policy": "european"}
+    assert follow("1.2", "Es sind 1.250,5 km.\n", **european) == ("5", False)
+    assert follow("1", "Es sind 1.250,5 km.\n", **european)[0] == "2"
+    assert follow("1250,", "Es sind 1.250,5 km.\n", **european) == ("5", False)
+
+
+def test_other_numerals_are_written_only_if_the_prompt_has_them():
+    stock = tokenizer("gpt2")
+    for prompt, text, may in (("It is 12.\n", "١", False), ("١٢ of 3\n", "١", True),
+                              ("It is 10.\n", "²", False), ("It is 10².\n", "²", True)):  # fmt: skip
+        ids = stock(prompt)["input_ids"]
+        allowed = True
+        for token in stock(text, add_special_tokens=False)["input_ids"]:
+            held = processor("gpt2")(torch.tensor([ids]), torch.zeros(1, len(stock)))
+            allowed = allowed and bool(held[0, token] == 0)
+            ids.append(token)
+        assert allowed == may, (prompt, text)
+
+
+def test_other_constraints_alone_hold_where_nothing_may_follow():
+    stock = tokenizer("gpt2")
+    scores = torch.full((1, len(stock)), -np.inf)
+    scores[0, stock("9", add_special_tokens=False)["input_ids"]] = 1.0
+    ids = torch.tensor([stock("It has 17 rooms.\n")["input_ids"]])
+    assert (processor("gpt2")(ids, scores) == scores).all()
+
+
+def test_a_tokenizer_without_digits_is_refused():
+    class Words:
+        eos_token_id, all_special_ids = 0, [0]
+
+        def __call__(self, text, add_special_tokens=False):
+            return {"input_ids": [1]}
+
+        def __len__(self):
+            return 3
+
+        def decode(self, ids, **options):
+            return "".join(("</s>", "a", "12")[number] for number in ids)
+
+    with pytest.raises(FormatError, match="no token for each digit"):
+        GroundedLogitsProcessor(Words())
+
+
+def test_a_large_vocabulary_is_fast():
+    """150,000 tokens, three-digit groups among them: below 2 s to make, below 1 ms a step."""
+    words = {"</s>": 0} | {f"{n}": 1 + n for n in range(1000)}
+    words |= {mark: 1001 + at for at, mark in enumerate([".", "-", "Ġ", ","])}
+    words |= {
+        f"Ġw{n:x}".translate(str.maketrans("0123456789", "ghijklmnop")): 1005 + n
+        for n in range(148_995)
+    }
+
+    class Fast:
+        decoder = pre_tokenizer = None
+        model = type("BPE", (), {})()
+        get_vocab = staticmethod(lambda with_added_tokens: words)
+        get_added_tokens_decoder = staticmethod(dict)
+        eos_token_id = 0
+
+    begin = time.process_time()
+    hold = GroundedLogitsProcessor(Fast(), sources=PROMPTS)
+    made = time.process_time() - begin
+    ids, scores, taken = torch.arange(2000, 2500)[None], torch.zeros(1, 150_000), []
+    for token in (2000, 1003, 2, 235, 568, 3000):
+        for _ in range(5):
+            begin = time.process_time()
+            hold(ids, scores)
+            taken.append(time.process_time() - begin)
+        ids = torch.cat([ids, torch.tensor([[token]])], 1)
+    assert made < 2 and np.median(taken) < 1e-3, (made, np.median(taken))
