@@ -71,7 +71,9 @@ class GroundedLogitsProcessor(RowsProcessor):
     def first(self, ids: Ints) -> RowState:
         """Return the state of a row at the end of its prompt."""
         content = self._vocabulary.content
-        prompt, pending = decode(b"".join(content.get(one) or b"\n" for one in ids.tolist()))
+        prompt, pending = decode(
+            b"".join(content.get(one) or b"\n" for one in ids.tolist()), errors="replace"
+        )
         tokens = self._tokens_of(prompt if self._sources is None else self._sources)
         state = tokens.text.behind(self._symbols.of(_last_words(prompt)))
         return tokens, Ending(state, pending)
@@ -86,9 +88,9 @@ class GroundedLogitsProcessor(RowsProcessor):
         tokens, ending = state
         key = tokens, ending, scores.shape[1], scores.device
         if key not in self._forbidden:
-            ends = self.ends if tokens.text.may_end(ending.state) else []
+            may_end = tokens.text.may_end(ending.state) and not ending.pending
             ids = self._vocabulary.ids[tokens.allowed(ending) & ~self._is_end]
-            self._forbidden[key] = all_but([*ids.tolist(), *ends], scores)
+            self._forbidden[key] = all_but([*ids.tolist(), *self.ends * may_end], scores)
         return self._forbidden[key]
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:

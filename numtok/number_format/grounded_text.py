@@ -37,6 +37,7 @@ KINDS = " aehxulEHUL.,';/)\\$-"  # of text_boundaries, without the digits; each 
 FIRST_SEPARATOR = 0xE000  # private-use code points are symbols of characters that group digits
 SEPARATED = ("N,", "N'")  # states behind a number and a character that may group digits
 GLUED_AFTER = ("a", "0.")  # states in which digits belong to a name, such as Q3 or v1.2
+SPECIAL = "\0"  # the symbol of a special token, which a reader of the text may see or not
 NOWHERE = 0  # the state that no text leads out of
 NAME, FIGURE, JOINED = range(3)  # what a path is within
 GROUP_ALONE = re.compile(r"[^0-9]|[0-9]{3}(?![0-9])")  # may be read as one number with that before
@@ -62,10 +63,12 @@ class Symbols:
         table = kinds.astype(np.uint32)
         for first, last in ranges()["number"]:
             table[first:last] = np.arange(first, last)
-        for character in "+dD\n":  # d and D are of the kinds e and E, but begin no exponent here
+        for (
+            character
+        ) in f"+dD\n{SPECIAL}":  # d and D are of the kinds e and E, but begin no exponent here
             table[ord(character)] = ord(character)
         self._kind = dict(zip(KINDS, KINDS, strict=True)) | dict.fromkeys(DIGITS, "0")
-        self._kind |= {"+": "-", "d": "e", "D": "E", "\n": " "}
+        self._kind |= {"+": "-", "d": "e", "D": "E", "\n": " ", SPECIAL: " "}
         self.separators = ""
         for at, mark in enumerate(separators_of(grammar)):
             symbol = "," if mark == "," else chr(FIRST_SEPARATOR + at)
@@ -187,11 +190,13 @@ class GroundedText:
         known = self._states[state]
         return known is not None and known.text is not None
 
-    def behind(self, symbols: str) -> int:
+    def behind(self, symbols: str, state: int | None = None) -> int:
         """Return the state behind any text, of which not all need be allowed: the figure that it ends
         within, if it does, may go on.
         """
-        state, text = self.start, " "
+        state = self.start if state is None else state
+        known = self._states[state]
+        text = known.text if known and known.text else " "
         for symbol in symbols:
             kind = self.symbols.kind(self.symbols.plain(symbol))
             text, _ = walk(text, kind, self.symbols.grammar.decimal)
@@ -214,6 +219,8 @@ class GroundedText:
         if state is None:
             return NOWHERE
         kind = self.symbols.kind(symbol)
+        if symbol == SPECIAL:  # no digits may follow directly
+            return NOWHERE if state.text is None else self._number(State("N", grouped=True))
         text = self._text_after(state, kind)
         grouped = state.grouped and text in SEPARATED
         paths = set()

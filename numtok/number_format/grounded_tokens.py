@@ -2,12 +2,13 @@
 
 In: the tokens of a tokenizer, an automaton of :mod:`numtok.number_format.grounded_text`, and how a
 text ends. Out: bool[tokens], which of them may follow. A token is stepped character by character;
-where a token ends within the UTF-8 of a character, the bytes wait for the next token.
+where a token ends within the UTF-8 of a character, the next one has to go on with it.
 """
 
 from __future__ import annotations
 
 import codecs
+import contextlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -15,13 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.errors import FormatError
-from numtok.number_format.grounded_text import NOWHERE, GroundedText, Symbols
+from numtok.number_format.grounded_text import NOWHERE, SPECIAL, GroundedText, Symbols
 from numtok.number_format.token_trie import Ints, TokenTrie
 
 NEEDED = "0123456789.-"  # symbols of characters that have to be tokens of their own
 CONTINUING = bytes(range(0x80, 0xC0))  # within a character
-INVALID = "\ufffd"  # what bytes that are no text are read as
-OTHER = " "  # the symbol of that, and of special tokens, whatever they are
+OTHER = " "  # the symbol of most characters, and of bytes that are no text
 
 Mask = npt.NDArray[np.bool_]
 
@@ -47,6 +47,7 @@ class Vocabulary:
         node: int64[tokens], where each token ends in the trie.
         tails: (token, bytes) of those that end within a character; a token is an index in ``ids``.
         continuing: int64[n], the tokens that begin within a character.
+        invalid: int64[m], those and the tokens that are no text at all.
         single: the symbols of characters that are tokens of their own.
 
     Raises:
@@ -56,15 +57,18 @@ class Vocabulary:
     def __init__(self, contents: Iterable[tuple[int, bytes]], symbols: Symbols) -> None:
         self.content = dict(contents)
         self.ids: Ints = np.array(list(self.content), np.int64)
-        texts, self.tails, continuing = [], [], []
+        texts, self.tails, continuing, invalid = [], [], [], []
         for token, content in enumerate(self.content.values()):
-            text, tail = decode(content)
-            texts.append(text if content else INVALID)
+            try:
+                text, tail = decode(content)
+            except UnicodeDecodeError:
+                text, tail = "", b""
+                (continuing if content[0] in CONTINUING else invalid).append(token)
+            texts.append(text if content else SPECIAL)
             if tail:
                 self.tails.append((token, tail))
-            if content[:1] and content[0] in CONTINUING:
-                continuing.append(token)
         self.continuing: Ints = np.array(continuing, np.int64)
+        self.invalid: Ints = np.array([*continuing, *invalid], np.int64)
         written = symbols.of("\n".join(text.replace("\n", "\r") for text in texts))  # a line each
         distinct: dict[str, int] = {}
         which = [
@@ -95,10 +99,16 @@ class GroundedTokens:
         self._allowed: dict[Ending, Mask] = {}
 
     def after(self, ending: Ending, token: int) -> Ending:
-        """Return how a text ends after one more token."""
+        """Return how a text ends after one more token, whether or not it may follow."""
+        try:
+            text, pending = self._decoded(ending, token)
+        except UnicodeDecodeError:
+            return Ending(self.text.behind(OTHER, ending.state))
+        return Ending(self.text.behind(self.text.symbols.of(text), ending.state), pending)
+
+    def _decoded(self, ending: Ending, token: int) -> tuple[str, bytes]:
         content = self._vocabulary.content.get(token, b"")
-        text, pending = decode(ending.pending + content) if content else (INVALID, b"")
-        return Ending(self.text.step(ending.state, self.text.symbols.of(text)), pending)
+        return decode(ending.pending + content) if content else (SPECIAL, b"")
 
     def allowed(self, ending: Ending) -> Mask:
         """Return bool[tokens], whether each token may follow."""
@@ -112,16 +122,19 @@ class GroundedTokens:
         at_nodes = self._vocabulary.trie.states(self._table, ending.state)
         states = at_nodes[self._vocabulary.node]
         allowed: Mask = states != NOWHERE
+        allowed[self._vocabulary.invalid] = False
         for token, tail in self._vocabulary.tails:
             allowed[token] = allowed[token] and self._may_go_on(Ending(int(states[token]), tail))
         return allowed
 
     def _after_part(self, ending: Ending) -> Mask:
-        """Return the same within a character, which a token goes on with; or else it is invalid."""
-        allowed = self.allowed(Ending(self.text.step(ending.state, OTHER))).copy()
-        ids = self._vocabulary.ids[self._vocabulary.continuing].tolist()
-        goes_on = [self._may_go_on(self.after(ending, one)) for one in ids]
-        allowed[self._vocabulary.continuing] = goes_on
+        """Return the same within a character, with which a token has to go on."""
+        allowed = np.zeros(len(self._vocabulary.ids), np.bool_)
+        for token in self._vocabulary.continuing.tolist():
+            with contextlib.suppress(UnicodeDecodeError):
+                text, pending = self._decoded(ending, int(self._vocabulary.ids[token]))
+                state = self.text.step(ending.state, self.text.symbols.of(text))
+                allowed[token] = self._may_go_on(Ending(state, pending))
         return allowed
 
     def _may_go_on(self, ending: Ending) -> bool:
@@ -156,10 +169,11 @@ class _Rows:
         return self._table[index]
 
 
-def decode(content: bytes) -> tuple[str, bytes]:
-    """Return the text of some bytes, and the bytes at its end that are a character's first part."""
-    try:
-        return content.decode(), b""
-    except UnicodeDecodeError:
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        return decoder.decode(content), decoder.getstate()[0]
+def decode(content: bytes, errors: str = "strict") -> tuple[str, bytes]:
+    """Return the text of some bytes, and the bytes at its end that are a character's first part.
+
+    >>> decode("5 €".encode()[:-1])[0]
+    '5 '
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")(errors)
+    return decoder.decode(content), decoder.getstate()[0]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import trained
 from effort import examples
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pretrained import smollm2
 
@@ -19,7 +19,7 @@ from numtok.number_format.written_forms import digits_of_names, written_forms
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from numtok_torch import GroundedLogitsProcessor  # noqa: E402
+from numtok_torch import GroundedLogitsProcessor
 
 GRAMMARS = [Grammar.prose(), Grammar.european(), Grammar.data(), Grammar.swiss(), Grammar.indian()]
 PROMPTS = [
@@ -120,7 +120,7 @@ def test_a_text_with_figures_of_the_source_may_be_written(grammar, source, data)
         assert automaton.may_end(state), text
 
 
-@pytest.mark.parametrize("name", ["neox", "gpt2", "llama3", "llama_legacy", "bert", "smollm2"])
+@pytest.mark.parametrize("name", ["neox", "gpt2", "llama3", "llama_legacy", "smollm2"])
 @pytest.mark.parametrize("seed", range(2))
 def test_rows_with_random_scores_keep_to_the_figures_of_their_own_prompts(name, seed):
     torch.manual_seed(seed)
