@@ -39,8 +39,6 @@ SEPARATED = ("N,", "N'")  # states behind a number and a character that may grou
 GLUED_AFTER = ("a", "0.")  # states in which digits belong to a name, such as Q3 or v1.2
 SPECIAL = "\0"  # the symbol of a special token, which a reader of the text may see or not
 NOWHERE = 0  # the state that no text leads out of
-NAME, FIGURE, JOINED = range(3)  # what a path is within
-GROUP_ALONE = re.compile(r"[^0-9]|[0-9]{3}(?![0-9])")  # may be read as one number with that before
 MARKS_BEYOND_ASCII = f"\u2212{ARABIC_POINT}"
 
 
@@ -109,19 +107,12 @@ class Symbols:
 
 
 class Path(NamedTuple):
-    """A figure, or the digits of a name, that the text so far ends with or within.
-
-    Attributes:
-        state: the state of its automaton.
-        within: ``NAME`` for the digits of a name, which are not read as a number; ``JOINED`` for a
-            figure that stands directly behind a comma and another one, as in ``5,12``; ``FIGURE``
-            for any other one.
-        grouped: whether its digits are grouped.
+    """A figure that the text so far ends with or within: the state of its automaton, and whether it is
+    one; else digits of a name, such as Q3, which are not read as a number.
     """
 
     state: int
-    within: int
-    grouped: bool = False
+    is_figure: bool
 
 
 class State(NamedTuple):
@@ -131,12 +122,10 @@ class State(NamedTuple):
         text: the state of :mod:`numtok.numbers.text_boundaries`; None within a number that must go
             on.
         paths: the figures that may go on.
-        grouped: whether the number at the end, which a comma may follow, has groups of digits.
     """
 
     text: str | None
     paths: frozenset[Path] = frozenset()
-    grouped: bool = False
 
 
 class GroundedText:
@@ -157,10 +146,7 @@ class GroundedText:
         self, symbols: Symbols, figures: Iterable[str], names: Iterable[str], source: str
     ) -> None:
         self.symbols, self._rare = symbols, frozenset(symbols.rare(symbols.of(source)))
-        chosen = set(figures)
-        joined = (one for one in chosen if not GROUP_ALONE.match(one))
-        not_grouped = (one for one in joined if not set(one) & set(symbols.separators))
-        self._automata = _Texts(names), _Texts(chosen), _Texts(not_grouped)
+        self._automata = _Texts(names), _Texts(figures)
         marks = [*MARKS_BEYOND_ASCII, *separators_of(symbols.grammar), *self._rare]
         self.beyond_ascii = [(one.encode(), symbols.of(one)) for one in marks if not one.isascii()]
         begins = may_begin(symbols.grammar)
@@ -220,20 +206,18 @@ class GroundedText:
             return NOWHERE
         kind = self.symbols.kind(symbol)
         if symbol == SPECIAL:  # no digits may follow directly
-            return NOWHERE if state.text is None else self._number(State("N", grouped=True))
+            return NOWHERE if state.text is None else self._number(State("N"))
         text = self._text_after(state, kind)
-        grouped = state.grouped and text in SEPARATED
         paths = set()
         for path in (*state.paths, *self._begun(state, kind)):
             moved = self._moved(path, symbol)
             if moved is not None:
                 paths.add(moved)
                 if self._is_whole(moved):
-                    text = "0" if moved.within == NAME else "N"
-                    grouped = grouped or moved.grouped
+                    text = "N" if moved.is_figure else "0"
         if text is None and not paths:
             return NOWHERE
-        return self._number(State(text, frozenset(paths), grouped))
+        return self._number(State(text, frozenset(paths)))
 
     def _text_after(self, state: State, kind: str) -> str | None:
         """Return how the text ends behind a character that belongs to no figure, None where none may
@@ -250,21 +234,18 @@ class GroundedText:
         """Return the figure, or the digits of a name, that may begin with a character."""
         text = state.text
         if kind == "0" and text in SEPARATED:
-            # 1,234,56 is three numbers, so that 1,234 is none there
-            return [] if state.grouped else [Path(0, JOINED)]
+            return []  # 48,25 looks like a figure, though it is read as two
         if text in self._begins.get(kind, ()):
-            return [Path(0, FIGURE)]
-        return [Path(0, NAME)] if kind == "0" and text in GLUED_AFTER else []
+            return [Path(0, is_figure=True)]
+        return [Path(0, is_figure=False)] if kind == "0" and text in GLUED_AFTER else []
 
     def _moved(self, path: Path, symbol: str) -> Path | None:
         """Return where a path leads with one more symbol, None for nowhere."""
-        after = self._automata[path.within].after(path.state, symbol)
-        if after == NEVER:
-            return None
-        return Path(after, path.within, path.grouped or symbol in self.symbols.separators)
+        after = self._automata[path.is_figure].after(path.state, symbol)
+        return None if after == NEVER else Path(after, path.is_figure)
 
     def _is_whole(self, path: Path) -> bool:
-        return self._automata[path.within].ends(path.state)
+        return self._automata[path.is_figure].ends(path.state)
 
 
 class _Texts:

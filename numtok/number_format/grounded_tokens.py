@@ -57,7 +57,9 @@ class Vocabulary:
     def __init__(self, contents: Iterable[tuple[int, bytes]], symbols: Symbols) -> None:
         self.content = dict(contents)
         self.ids: Ints = np.array(list(self.content), np.int64)
-        texts, self.tails, continuing, invalid = [], [], [], []
+        texts, self.tails = [], []
+        continuing: list[int] = []
+        invalid: list[int] = []
         for token, content in enumerate(self.content.values()):
             try:
                 text, tail = decode(content)

@@ -121,7 +121,8 @@ class NumberFormatProcessor(RowsProcessor):
 
     def first(self, ids: Ints) -> int:
         """Return the state before the number."""
-        return self._start
+        start: int = self._start
+        return start
 
     def after(self, state: int, token: int) -> int:
         """Return the state after one more token."""

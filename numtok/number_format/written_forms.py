@@ -6,6 +6,7 @@ them; those below 0 also without their sign, as in "fell by 5".
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -13,6 +14,7 @@ from numtok.number_format.bounded_decimals import DIGITS
 from numtok.number_format.number_format import Figure, NumberFormat
 from numtok.numbers.extract import extract
 from numtok.numbers.grammar import Grammar, separators_of
+from numtok.numbers.number import Number
 
 MINUS = "-\u2212"
 
@@ -23,11 +25,20 @@ def written_forms(text: str, grammar: Grammar) -> set[str]:
     >>> sorted(written_forms("from 1,250 to -3", Grammar()))
     ['+1,250', '+1250', '-3', '1,250', '1250', '3']
     """
-    return {
-        form
-        for figure in {one.text for one in extract(text, grammar)}
-        for form in _forms(figure, grammar)
-    }
+    numbers = extract(text, grammar)
+    forms = {form for figure in {one.text for one in numbers} for form in _forms(figure, grammar)}
+    return forms | set(_lists(text, numbers, grammar))
+
+
+def _lists(text: str, numbers: list[Number], grammar: Grammar) -> Iterator[str]:
+    """Yield what looks like one number and is read as several, such as 1,23."""
+    marks = set(separators_of(grammar)) - set(" ")
+    start = 0
+    for at, (one, other) in enumerate(itertools.pairwise([*numbers, None]), 1):
+        if other is None or text[one.stop : other.start] not in marks:
+            if at - start > 1:
+                yield text[numbers[start].start : one.stop]
+            start = at
 
 
 def forms_of_values(values: Iterable[Figure], grammar: Grammar) -> set[str]:

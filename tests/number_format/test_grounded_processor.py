@@ -29,7 +29,7 @@ PROMPTS = [
     "No figure stands here.\n",
 ]
 CHARACTERS = " 0123456789.,-+xeEdDkma'/½²)(%$\\T:_\u00a0\u2009’\n١٢\u2212٫٬"
-BETWEEN = [" ", ", ", ". ", "; ", " (", ") ", "% ", " $", " - ", "/", ":", "km ", "\u2013", " and ", "* ",
+BETWEEN = [", ", ". ", "; ", " (", ") ", "% ", " $", " - ", "/", ":", "km ", "\u2013", " and ", "* ",
            "\n", "[", "]", "=", " >", '"', "... ", "年", "? ", "! ", "|", " the 😀 ", " naïve "]  # fmt: skip
 
 
@@ -166,6 +166,8 @@ def test_numbers_end_where_a_figure_ends():
     assert follow("It has 17, ") == ("1", True)
     assert follow("It has 12") == ("5", False)
     assert follow("It has 1,") == ("2", False)
+    assert follow("It has 17,") == ("", True)
+    assert follow("It has 17,", "It has 17,50 and 17.\n") == ("5", True)
     assert follow("It has -") == ("", True)
     assert follow("In Q") == ("3", True)
     assert follow("In Q3") == ("", True)

@@ -106,6 +106,7 @@ FOUND_THERE: dict[str, list[Callable[[Path], None]]] = {
     "docs/files.md": [sample],
     "docs/choosing.md": [sample],
     "docs/distribution.md": [small_smollm2],
+    "docs/grounded.md": [small_smollm2],
     "docs/number_format.md": [small_smollm2],
     "docs/predict.md": [small_smollm2],
     "docs/pretrained.md": [sample, small_smollm2],
