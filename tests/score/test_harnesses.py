@@ -4,7 +4,12 @@ import json
 
 import pytest
 
-from numtok.score.adapters import inspect_scorer, number_reward, register_lm_eval
+from numtok.score.adapters import (
+    grounded_reward,
+    inspect_scorer,
+    number_reward,
+    register_lm_eval,
+)
 
 ANSWERS = [("It costs $29.00.", "29"), ("#### 1,000", "1000"), ("I do not know", "4"), ("5", "6")]
 
@@ -68,7 +73,15 @@ def test_inspect_ai(tmp_path):
 
 
 @pytest.mark.slow
-def test_trl(tmp_path):
+@pytest.mark.parametrize(
+    ("reward", "column", "row"),
+    [
+        (number_reward("answer", tolerance=1e9), "answer", "5"),
+        (grounded_reward("context", without_figures=0.5), "context", "2 cats and 3 dogs"),
+        (grounded_reward("context", without_figures=0.5), "context", ["2 cats", "3 dogs"]),
+    ],
+)
+def test_trl(tmp_path, reward, column, row):
     """A tiny model is trained with the reward, which is logged."""
     trl = pytest.importorskip("trl")
     datasets = pytest.importorskip("datasets")
@@ -81,7 +94,7 @@ def test_trl(tmp_path):
     shape = transformers.GPT2Config(**sizes, eos_token_id=tokenizer.eos_token_id)
     trainer = trl.GRPOTrainer(
         model=transformers.GPT2LMHeadModel(shape),
-        reward_funcs=number_reward("answer", tolerance=1e9),
+        reward_funcs=reward,
         args=trl.GRPOConfig(
             str(tmp_path),
             max_steps=2,
@@ -92,9 +105,10 @@ def test_trl(tmp_path):
             report_to=[],
             use_cpu=True,
         ),
-        train_dataset=datasets.Dataset.from_dict({"prompt": ["2 + 3 ="] * 8, "answer": ["5"] * 8}),
+        train_dataset=datasets.Dataset.from_dict({"prompt": ["2 + 3 ="] * 8, column: [row] * 8}),
         processing_class=tokenizer,
     )
     trainer.train()
-    logged = [row for row in trainer.state.log_history if "rewards/numtok_reward/mean" in row]
-    assert logged and all(0 <= row["rewards/numtok_reward/mean"] <= 1 for row in logged)
+    mean = f"rewards/{reward.__name__}/mean"
+    logged = [step[mean] for step in trainer.state.log_history if mean in step]
+    assert len(logged) == 2 and all(0 <= one <= 1 for one in logged)
