@@ -116,7 +116,7 @@ class Path(NamedTuple):
 
 
 class State(NamedTuple):
-    """How a text ends.
+    """The end of a text.
 
     Attributes:
         text: the state of :mod:`numtok.numbers.text_boundaries`; None within a number that must go

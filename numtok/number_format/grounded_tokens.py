@@ -27,7 +27,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Ending(NamedTuple):
-    """How a text ends: the state of its automaton, and the bytes of a character that is not whole."""
+    """The end of a text: the state of its automaton, and the bytes of a character that is not whole."""
 
     state: int
     pending: bytes = b""

@@ -32,13 +32,14 @@ def written_forms(text: str, grammar: Grammar) -> set[str]:
 
 def _lists(text: str, numbers: list[Number], grammar: Grammar) -> Iterator[str]:
     """Yield what looks like one number and is read as several, such as 1,23."""
-    marks = set(separators_of(grammar)) - set(" ")
+    marks = set(separators_of(grammar)) - {" "}
+    joined = [text[one.stop : other.start] in marks for one, other in itertools.pairwise(numbers)]
     start = 0
-    for at, (one, other) in enumerate(itertools.pairwise([*numbers, None]), 1):
-        if other is None or text[one.stop : other.start] not in marks:
-            if at - start > 1:
-                yield text[numbers[start].start : one.stop]
-            start = at
+    for stop, goes_on in enumerate([*joined, False], 1):
+        if not goes_on:
+            if stop - start > 1:
+                yield text[numbers[start].start : numbers[stop - 1].stop]
+            start = stop
 
 
 def forms_of_values(values: Iterable[Figure], grammar: Grammar) -> set[str]:
