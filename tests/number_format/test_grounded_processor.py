@@ -206,6 +206,22 @@ def test_other_numerals_are_written_only_if_the_prompt_has_them():
         assert allowed == may, (prompt, text)
 
 
+def test_special_tokens_neither_cut_figures_nor_join_them():
+    """Decoded without special tokens, 17 and 17 around one are 1717."""
+    stock = tokenizer("gpt2")
+    hold = GroundedLogitsProcessor(stock, eos_token_id=stock("a")["input_ids"])
+    special = stock.eos_token_id
+    one, seven = (stock(text, add_special_tokens=False)["input_ids"][0] for text in "17")
+    rows = [stock("It has 17 rooms.\n")["input_ids"]]
+    scores = torch.zeros(1, len(stock))
+    may = []
+    for token in (one, seven, special, None):
+        held = hold(torch.tensor(rows), scores)[0]
+        may.append((bool(held[one] == 0), bool(held[special] == 0)))
+        rows = [[*rows[0], token]]
+    assert may == [(True, True), (False, False), (False, True), (False, True)]
+
+
 def test_other_constraints_alone_hold_where_nothing_may_follow():
     stock = tokenizer("gpt2")
     scores = torch.full((1, len(stock)), -np.inf)
