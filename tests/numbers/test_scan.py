@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scanned import PIECES, UUID, rows_of, rows_of_oracle, surfaces
+from scanned import DAMAGED, PIECES, UUID, rows_of, rows_of_oracle, strings, surfaces
 
 import numtok
 from numtok import Grammar
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import ranges
-from numtok.errors import GrammarError, InputError
+from numtok.errors import GrammarError
 from numtok.numbers.extract import SHORT_TEXT, read
 from numtok.numbers.grammar import GROUPING_CHARACTERS
 
@@ -217,13 +217,6 @@ def test_nothing(kind):
         assert numbers.to_decimal() == numbers.format().to_pylist() == []
 
 
-def strings(offsets, data, valid=None):
-    """Of memory as other programs may lay it out."""
-    places = pa.py_buffer(np.array(offsets, np.int32))
-    mask = valid and pa.py_buffer(valid)
-    return pa.StringArray.from_buffers(len(offsets) - 1, places, pa.py_buffer(data), mask)
-
-
 def test_a_null_row_hides_its_bytes():
     assert with_documents(numtok.scan(strings([0, 1, 3], b"1\xff2", b"\x01"))) == [(0, "1")]
     # and what is not valid UTF-8 outside of a slice is not read
@@ -246,68 +239,6 @@ def test_foreign_memory_that_is_not_aligned(shift):
     array = pa.StringArray.from_buffers(1, places, data)
     assert surfaces(array[0].as_py()) == ["12345678", "9"]
     assert numtok.scan(array).text().to_pylist() == ["12345678", "9"]
-
-
-# ---- Errors
-
-
-DAMAGED = strings([0, 1, 3, 4], b"1 \xff2")
-
-
-@pytest.mark.parametrize(
-    "texts",
-    [
-        DAMAGED,
-        DAMAGED.view(pa.binary()).cast(pa.large_binary()).view(pa.large_string()),
-        pa.chunked_array([DAMAGED]),
-        pa.chunked_array([DAMAGED, DAMAGED]),
-        pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), DAMAGED),
-    ],
-)
-def test_invalid_utf8_names_document_and_byte(texts):
-    with pytest.raises(
-        InputError, match=r"^document 1, byte 1: 0xFF is not valid UTF-8; .*errors='replace'"
-    ):
-        numtok.scan(texts)
-
-
-@pytest.mark.parametrize("offsets", [[0, 7, 3], [0, 1 << 20, 3], [0, -5, 3], [3, 2, 3]])
-def test_damaged_offsets(offsets):
-    """Such as a hostile file may hold.
-
-    Arrow itself, asked to convert such an array, reads outside its memory.
-    """
-    damaged = strings(offsets, b"1 2")
-    encoded = pa.DictionaryArray.from_arrays(pa.array([0, 1]), damaged)
-    for texts in (damaged, pa.chunked_array([damaged] * 2), encoded):
-        with pytest.raises(InputError, match="damaged"):
-            numtok.scan(texts)
-
-
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        ("7", "got one str"),
-        (None, "NoneType"),
-        (5, "int"),
-        (["1", 5], "document 1: expected str or None, got int"),
-        ([2.5], "document 0: expected str or None, got float"),
-        (["1", ["2"]], "document 1: expected str or None, got list"),
-        (["1", "a\ud800"], "document 1, character 1: lone surrogate U\\+D800"),
-        ([None, "\udfff"], "document 1, character 0: lone surrogate U\\+DFFF"),
-        (pa.array([1, 2]), "got int64"),
-        (pa.array([b"1"]), "got binary"),
-        (pa.array([["1"]]), "got list"),
-        (pa.array([1, 2]).dictionary_encode(), "got dictionary"),
-        (pa.chunked_array([[1]]), "got int64"),
-        (pa.chunked_array([[1], [2]]), "got int64"),
-        (pa.chunked_array([[b"1"], [b"\xff"]]), "got binary"),
-        (pa.chunked_array([], pa.int64()), "got int64"),
-    ],
-)
-def test_wrong_types(texts, message):
-    with pytest.raises(InputError, match=message):
-        numtok.scan(texts)
 
 
 # ---- Linear time
@@ -399,50 +330,22 @@ def test_pattern_with_context():
     assert numtok.extract("1'234'567", swiss)[0].value == 1234567
 
 
-def test_pattern_that_backtracks_without_end(monkeypatch):
-    monkeypatch.setattr(sys.modules["numtok.numbers.scan"], "SECONDS", 0.2)
+@pytest.mark.slow
+def test_pattern_that_backtracks_without_end():
     endless = Grammar.from_pattern(r"(?:\d|\d\d)+(?=x)|\d{2}")
     assert rows_of(numtok.scan(["12 13x"], endless))
     message = (
-        r"document 1: the number pattern .* did not come to an end within 0\.201 seconds on this"
+        r"document 1: the number pattern .* did not come to an end within 5 seconds on this"
         r" text of 62 characters, '1111"
     )
     with pytest.raises(GrammarError, match=message):
         numtok.scan(["12", "1" * 60 + "yx"], endless)
 
 
-def test_a_pattern_reads_the_same_exponents_and_no_longer_ones():
-    with pytest.raises(GrammarError, match="document 1, byte 2: the exponent"):
-        numtok.scan(["7", "a 1e123456789012345678"], Grammar.from_pattern(SIMPLE))
-
-
 def test_a_pattern_reads_digits_that_python_does_not_know_yet():
     text = "5 \U00010d43\U00010d40e\U00011de2 \u0663"  # Unicode 16 and 17
     numbers = numtok.extract(text, Grammar.from_pattern(SIMPLE))
     assert [number.value for number in numbers] == [5, 3000, 3]
-
-
-NO_DECIMAL = r"document 1, byte 3: the pattern matched .* does not read as a decimal number"
-
-
-@pytest.mark.parametrize(
-    ("pattern", "text", "message"),
-    [
-        ("(", "", "does not compile"),
-        (r"(?P<number>\d+", "", "does not compile"),
-        (r"\d*", "", "matches the empty string"),
-        ("", "", "matches the empty string"),
-        ("[a-z]+", "é x", NO_DECIMAL),
-        (r"\d+x\d+", "é 1x2", NO_DECIMAL),
-        ("1,", "é 1,", NO_DECIMAL),
-        (r"\.", "é .", NO_DECIMAL),
-        ("-", "é -", NO_DECIMAL),
-        (r"\d(?=(?P<number>\d+))", "123", "document 1: .* matches overlap at character 2"),
-    ],
-)
-def test_patterns_that_cannot_be_used(pattern, text, message):
-    with pytest.raises(GrammarError, match=message):
-        numtok.scan(["", text], Grammar.from_pattern(pattern))
 
 
 # ---- Options
@@ -456,27 +359,6 @@ def test_options_round_trip(grammar):
     assert Grammar.from_dict(options) == grammar
     as_ever = "grouping signs exponent leading_dot unicode_digits accounting pattern"
     assert set(options) == set(as_ever.split())
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        *(({"grouping": one}, r"grouping=.* is not supported") for one in (";", "", ",,", "\t")),
-        ({"decimal": ";"}, r"decimal=';' is not supported; use '\.' or ','"),
-        *(
-            (
-                {"grouping": grouping, "decimal": grouping[-1]},
-                "both group digits and be the decimal",
-            )
-            for grouping in (".", ",", " ,")
-        ),
-        ({"dots": 1, "commas": True}, "option commas, dots; this version knows accounting"),
-        ({"pattern": "["}, "does not compile"),
-    ],
-)
-def test_options_that_cannot_be_used(options, message):
-    with pytest.raises(GrammarError, match=message):
-        Grammar.from_dict(options)
 
 
 # ---- extract

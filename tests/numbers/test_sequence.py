@@ -48,13 +48,6 @@ def test_some_left_out_in_place_are_the_others_selected(mask, with_floats):
         assert np.array_equal(values, getattr(expected, name)()) and not values.flags.writeable
 
 
-def test_an_index_out_of_range_is_an_index_error():
-    numbers = scan(["1 2"])
-    for which in (2, -3, [0, 2], np.array([True])):
-        with pytest.raises(IndexError):
-            numbers[which]
-
-
 def test_equal_are_the_same_numbers_written_alike_at_the_same_places():
     numbers = scan(TEXTS)
     assert numbers == scan(TEXTS) == numbers[np.arange(len(numbers))]

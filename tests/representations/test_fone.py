@@ -5,14 +5,12 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numtok import Grammar, Numbers
-from numtok.errors import RepresentationError
 from numtok.numbers.scan import scan
 from numtok.representations import FoNE
 from numtok.representations.fone import nearest_phase
@@ -197,17 +195,3 @@ def test_chunks_are_numbers_of_their_own():
 
 
 # ---- Options
-
-
-def test_features_that_cannot_be():
-    fone, compact = FoNE(2, 1), FoNE(2, 1, compact=True)
-    features = np.ones((2, 3, 2))
-    with pytest.raises(RepresentationError, match="number 1 are not finite"):
-        fone.decode_digits(np.where(np.arange(2)[:, None, None] == 1, np.nan, features))
-    with pytest.raises(RepresentationError, match=r"expected \(n, 3, 2\)"):
-        fone.decode_digits(np.ones((1, 4, 2)))
-    with pytest.raises(RepresentationError, match="rule"):
-        fone.decode_digits(features, "argmax")
-    wrong = pa.FixedShapeTensorArray.from_numpy_ndarray(np.array([[1, 2, 10]], np.uint8))
-    with pytest.raises(RepresentationError, match="10, which is not a digit"):
-        compact.decode({"number_digits": wrong})

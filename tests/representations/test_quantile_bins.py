@@ -1,7 +1,6 @@
 """QuantileBins: edges and places as rtdl-num-embeddings has them, its bounds, and how it is fitted."""
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from effort import examples
@@ -10,9 +9,8 @@ from hypothesis import strategies as st
 from input_files import write_texts
 
 import numtok
-from numtok import FoNE, Numbers, QuantileBins, Tokenizer
+from numtok import FoNE, Numbers, QuantileBins
 from numtok.corpus import tokenizer_of
-from numtok.errors import RepresentationError
 from numtok.representations import from_dict, parse
 from numtok.statistics import Statistics
 from numtok.statistics.losses import losses
@@ -58,14 +56,6 @@ def test_what_is_read_back_is_as_near_as_it_says(values, n, soft):
     bound = width * (1 + 1e-9) * (2.0**-24 * len(edges) if soft else 0.5)
     least = np.finfo(np.float64).smallest_subnormal
     assert np.all(np.abs(back - values) <= bound + 1e-9 * np.abs(values) + least)
-
-
-def test_without_edges_it_says_how_to_get_some():
-    with pytest.raises(RepresentationError, match=r"encode_files fits them .* QuantileBins\.fit"):
-        Tokenizer.from_pretrained(numbers="quantile_bins").encode("a 5")
-    column = {"number_quantile_bin": pa.array([7], pa.int16())}
-    with pytest.raises(RepresentationError, match="holds 7, expected 0 to 0"):
-        QuantileBins(edges=(0.0, 1.0)).decode(column)
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,12 @@ what happens just outside them.
 """
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from spelling import places, symbols
 
 import numtok
 from numtok import Grammar, Numbers
-from numtok.errors import RepresentationError
-from numtok.representations import Digits, FloatBits, PlaceValue, XVal
+from numtok.representations import Digits, PlaceValue, XVal
 
 # Golden values
 
@@ -117,19 +115,3 @@ def test_clip():
 
 
 # Decoding what a model gives
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize(
-    "representation", [XVal(), XVal(scale=2.0), FloatBits(), FloatBits(compact=True)], ids=str
-)
-def test_what_is_no_number_is_refused(representation, value):
-    floats = np.array([1.0, value], np.float32)
-    column = pa.array(floats)
-    if isinstance(representation, FloatBits):
-        column = pa.array(floats.view(np.uint32))
-        if not representation.compact:
-            bits = np.unpackbits(floats.astype(">f4").view(np.uint8)).reshape(2, 32)
-            column = pa.FixedShapeTensorArray.from_numpy_ndarray(bits)
-    with pytest.raises(RepresentationError, match=rf"{representation.name}: value 1 is {value}"):
-        representation.decode({next(iter(representation.columns())): column})

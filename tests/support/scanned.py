@@ -4,6 +4,9 @@ are given.
 In: texts and a grammar. Out: rows of plain values.
 """
 
+import numpy as np
+import pyarrow as pa
+
 import numtok
 from numtok.numbers.extract import read
 
@@ -12,6 +15,16 @@ UUID = "12345678-1234-1234-1234-123456789012"
 
 def surfaces(text, grammar=None):
     return [str(surface) for surface in numtok.scan([text], grammar).text().to_pylist()]
+
+
+def strings(offsets, data, valid=None):
+    """Make an Arrow array of memory as other programs may lay it out."""
+    places = pa.py_buffer(np.array(offsets, np.int32))
+    mask = valid and pa.py_buffer(valid)
+    return pa.StringArray.from_buffers(len(offsets) - 1, places, pa.py_buffer(data), mask)
+
+
+DAMAGED = strings([0, 1, 3, 4], b"1 \xff2")
 
 
 def rows_of(numbers):

@@ -13,7 +13,6 @@ import tokenizers
 import trained
 
 from numtok import Grammar, Tokenizer
-from numtok.errors import RepresentationError
 from numtok.representations import Digits, PlaceValue, Subword
 from numtok.tokenizer.generated_numbers import PlaceTracker
 
@@ -105,11 +104,6 @@ def test_places_follow_from_what_is_written(representation):
     assert tracker is not None
     places = [int(tracker.step([one])[0]) for one in encoding.input_ids.tolist()]
     assert places == np.minimum(encoding["place_value"], 0).tolist()
-
-
-def test_digits_backwards_need_brackets():
-    with pytest.raises(RepresentationError, match="take order='msd', or brackets=True"):
-        PlaceValue(order="lsd", brackets=False)
 
 
 @pytest.mark.parametrize(
