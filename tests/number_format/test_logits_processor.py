@@ -124,14 +124,6 @@ def test_tokens_that_lead_nowhere_are_not_taken():
         NumberFormat.of([5]).logits_processor(Words())
 
 
-def test_what_is_no_tokenizer_or_has_no_end_is_refused():
-    with pytest.raises(FormatError, match="got int"):
-        NumberFormat(0, 9).logits_processor(5, eos_token_id=0)
-    endless = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.source("gpt2"))
-    with pytest.raises(FormatError, match="no end token"):
-        NumberFormat(0, 9).logits_processor(endless)
-
-
 def test_a_tokenizer_of_numtok_has_the_texts_of_its_source():
     ours = Tokenizer.from_pretrained(trained.source("gpt2"), numbers="subword")
     theirs = dict(tokenizers())["gpt2"]

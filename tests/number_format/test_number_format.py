@@ -140,31 +140,6 @@ def test_figures_stay_as_they_are_written():
         "1000",
         "7",
     )
-    for wrong in ("", "12 apples", "1 2", "x"):
-        with pytest.raises(FormatError, match="is not one number"):
-            NumberFormat.of([wrong])
-    with pytest.raises(FormatError, match="give some"):
-        NumberFormat.of([])
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"minimum": 3, "maximum": 2}, "no number is left"),
-        ({"maximum": -1, "sign": ""}, "no number is left"),
-        ({"minimum": "nan"}, "finite"),
-        ({"minimum": True}, "finite"),
-        ({"step": 0}, "above 0"),
-        ({"decimals": -1}, "from 0 to 400"),
-        ({"sign": "+"}, "sign="),
-        ({"grouping": "."}, "grouping="),
-        ({"texts": ("1",), "decimals": 2}, "leave the other options out"),
-        ({"maximum": 10**12, "step": 10**6 + 3}, "states"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(options, words):
-    with pytest.raises(FormatError, match=words):
-        NumberFormat(**options)
 
 
 def random_format(draw):
@@ -301,13 +276,9 @@ def test_a_schema_states_the_values():
         "type": "integer", "minimum": 0, "maximum": 100, "multipleOf": 5,
     }  # fmt: skip
     assert NumberFormat.of([7, "0.50"]).json_schema() == {"enum": [0.5, 7]}
-    with pytest.raises(FormatError, match="string=True"):
-        NumberFormat(0, "0.12345678901234567891").json_schema()
 
 
-def test_an_expression_that_would_be_too_long_is_refused():
-    with pytest.raises(FormatError, match="gbnf"):
-        NumberFormat(0, 10**12, step=7).regex()
+def test_a_grammar_is_short_where_an_expression_would_be_too_long():
     assert len(NumberFormat(0, 10**12, step=7).gbnf()) < 20_000
 
 

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from numtok.errors import NumtokError
 from numtok.score import Policy, Sources, grounded, grounded_report
 from numtok.score.adapters import grounded_reward
 from numtok.score.claims import KINDS, NonClaims
@@ -160,24 +159,6 @@ def test_ignore_names_kinds():
     assert [one.ignored for one in grounded(text, "", ignore=["label"])] == ["", "label", ""]
     assert [one.ungrounded for one in grounded(text, "", ignore=())] == [True, True, True]
     assert {case["figures"][0][1].removeprefix("ignored as ") for case in CASES if case["figures"]} >= set(KINDS) - {"factor"}  # fmt: skip
-    with pytest.raises(NumtokError, match="'months' is no kind of figure; use any of count, date"):
-        grounded(text, "", ignore=["months"])
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: grounded("1", "1", tolerance=-1), "tolerance=-1 is neither"),
-        (lambda: grounded("1", "1", tolerance="near"), "tolerance='near' is neither"),
-        (lambda: grounded("1", ["1", None]), "source 2 is NoneType, not a text"),
-        (lambda: grounded(5, "1"), "the answer is int, not a text"),
-        (lambda: grounded("1", "1", policy="x"), "no policy is called 'x'"),
-        (lambda: grounded_report(["1"], []), "there must be sources for each answer"),
-    ],
-)
-def test_errors(call, message):
-    with pytest.raises(NumtokError, match=message):
-        call()
 
 
 def test_a_report_counts_figures_and_names_those_that_are_missing():
@@ -198,8 +179,6 @@ def test_a_reward_is_the_share_of_figures_that_are_found():
     chat = [{"role": "assistant", "content": "5 rooms, 7 floors"}]
     completions = ["5 rooms", chat, "none at all", "in 2019"]
     assert reward(completions, docs=["5 rooms", ["5", "6"], "5", "5"]) == [1.0, 0.5, 0.5, 0.5]
-    with pytest.raises(KeyError):
-        reward(["5"], context=["5"])
 
 
 def test_scoring_alone_does_not_load_it():

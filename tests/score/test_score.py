@@ -184,22 +184,6 @@ def test_report():
     assert told.accuracy == 0.2 and told.examples == [(3, "no idea")]
     assert told.digits_right == pytest.approx((15 + 2 + 0.69897 + 0) / 4)
     json.dumps(told.to_dict())
-    with pytest.raises(numtok.NumtokError, match="a target for each"):
-        report(["1"], [])
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: equal("1", "1", -1), "tolerance is a number from 0"),
-        (lambda: equal("1", "1", 0, "maths"), "no policy is called 'maths'; there are default"),
-        (lambda: equal([1], "1"), "neither a text nor a number"),
-        (lambda: Policy(percent="drop"), "percent='drop' is not known"),
-    ],
-)
-def test_errors(call, message):
-    with pytest.raises(numtok.NumtokError, match=message):
-        call()
 
 
 def test_a_reward_and_digits():

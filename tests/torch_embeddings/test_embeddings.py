@@ -8,7 +8,6 @@ import math
 from functools import partial
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given, settings
@@ -17,9 +16,7 @@ from hypothesis import strategies as st
 import numtok
 import numtok_torch as layers
 from numtok import Numbers
-from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import (
-    P10,
     Digits,
     ExponentBins,
     FloatBits,
@@ -223,15 +220,6 @@ def test_zero_init_changes_nothing_and_learns(name):
     assert all(parameter.grad.any() for parameter in layer.parameters())
 
 
-@EVERY
-def test_a_missing_stream_is_named(name):
-    layer, batch = made(name), batch_of()
-    for stream in layer.streams:
-        del batch[stream]
-    with pytest.raises(SchemaError, match=r"the batch has no .*which \w+ reads; encode the text"):
-        layer(words(), batch)
-
-
 @pytest.mark.slow
 def test_every_layer_compiles_to_one_graph_for_batches_of_any_size():
     """Forward and backward, without a break, and compiled once."""
@@ -396,74 +384,3 @@ def test_the_layers_follow_from_the_file(compact):
 def test_the_layer_follows_from_the_file(one, options, wanted):
     layer = layers.embedding_from_schema(schema_of(one), D, **options)
     assert wanted.items() <= layer.config().items()
-
-
-def test_a_file_without_anything_to_embed_or_an_unknown_option():
-    for one in (P10(), Digits()):
-        with pytest.raises(SchemaError, match="tokens alone"):
-            layers.embedding_from_schema(schema_of(one), D)
-    with pytest.raises(RepresentationError, match="none of xval has the option depth"):
-        layers.embedding_from_schema(schema_of(XVal()), D, depth=3)
-    with pytest.raises(SchemaError, match="not written by numtok"):
-        layers.embedding_from_schema(pa.schema([]), D)
-
-
-@pytest.mark.parametrize(
-    ("layer", "size", "seq", "message"),
-    [
-        (made("xval"), D, 3, "batch and sequence differ"),
-        (made("xval"), 5, 7, "made for d_model=24"),
-        (layers.FoNEEmbedding(32, 6, 6), 32, 7, "made for 12 digits"),
-        (layers.FoNEEmbedding(32, 4, 4), 32, 7, "made for 8 digits"),
-        (layers.FloatBitsEmbedding(64, width=64), 64, 7, "of 64 bits"),
-        (layers.LogFourierEmbedding(D, 7), D, 7, "number_log_fourier"),
-    ],
-)
-def test_streams_of_another_shape_are_refused(layer, size, seq, message):
-    with pytest.raises(SchemaError, match=message):
-        layer(torch.zeros(2, seq, size), batch_of())
-
-
-PLACES, OF_DIGITS = layers.PlaceValueEmbedding, layers.FoNEDigitEmbedding
-ZERO_REPLACED = {"projection": "linear", "zero_init": True, "combine": "replace"}
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: layers.FoNEEmbedding(10, 5, 4), "18 features do not fit into d_model=10"),
-        (
-            lambda: layers.FoNEEmbedding(D, 5, 4, projection="pad", zero_init=True),
-            "projection='linear'",
-        ),
-        (lambda: layers.FoNEEmbedding(D, 5, 4, projection="mlp"), "'mlp' is unknown"),
-        (lambda: layers.FloatBitsEmbedding(D, depth=0), "depth=0"),
-        (lambda: layers.FloatBitsEmbedding(D, width=16), "width=16 must be 32 or 64"),
-        (lambda: layers.FloatBitsEmbedding(D, reciprocal=True), "take width=64"),
-        (lambda: layers.FloatBitsEmbedding(D, combine="sum"), "combine='sum' is unknown"),
-        (
-            lambda: layers.FloatBitsEmbedding(D, combine="zero_pad", projection="linear"),
-            "leave projection and zero_init out",
-        ),
-        (
-            lambda: layers.FloatBitsEmbedding(D, combine="zero_pad", zero_init=True),
-            "leave projection and zero_init out",
-        ),
-        (lambda: layers.FloatBitsEmbedding(D, width=64, bias=True), "take combine='replace'"),
-        (lambda: layers.FloatBitsEmbedding(D, width=64), "64 features do not fit into d_model=24"),
-        (lambda: PLACES(D, max_place=0), "max_place=0"),
-        (lambda: PLACES(D, written="up"), "'up' is unknown"),
-        (lambda: PLACES(D, read_as_written=True), "read_as_written needs an order of writing"),
-        (lambda: PLACES(D, max_offset=100), "max_offset=100 must be below max_place=64"),
-        (lambda: OF_DIGITS(D, [1, 2]), "ten ids"),
-        (lambda: OF_DIGITS(D, IDS, combine="mean"), "'mean' is unknown"),
-        (lambda: OF_DIGITS(D, IDS, **ZERO_REPLACED), "combine='add'"),
-        (lambda: layers.SumEmbedding([]), "at least one"),
-        (lambda: layers.SumEmbedding([*map(layers.XValEmbedding, (2, 3))]), "same d_model"),
-        (lambda: layers.embedding_from_config({"name": "word2v"}, D), "unknown embedding 'word2v"),
-        (lambda: layers.embedding_from_config({"name": "xval", "colour": 1}, D), "colour"),
-    ],
-)
-def test_what_cannot_be_made(make, message):
-    with pytest.raises(RepresentationError, match=message):
-        make()

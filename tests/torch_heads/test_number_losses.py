@@ -2,8 +2,6 @@
 left out.
 """
 
-from functools import partial
-
 import ntloss
 import numpy as np
 import pytest
@@ -12,8 +10,7 @@ import trained
 import transformers
 
 from numtok import Tokenizer
-from numtok.errors import RepresentationError, SchemaError
-from numtok.representations import B1999, FP15, P10, P1000, Digits, PlaceValue, Subword, XVal
+from numtok.representations import B1999, FP15, P10, P1000, Digits, PlaceValue, Subword
 from numtok_torch import CrossEntropyWith, DigitEntropyLoss, NumberTokenLoss, NumberValueLoss
 from numtok_torch.heads.digit_tokens import DigitTokens
 from numtok_torch.heads.losses import ENTROPY_WEIGHT as WEIGHT
@@ -251,13 +248,6 @@ def test_digit_entropy_is_that_of_the_authors():
     assert found == pytest.approx(np.mean(by_hand), rel=1e-5)
 
 
-@pytest.mark.parametrize("one", [PlaceValue(order="lsd"), Digits(3)])
-def test_digit_entropy_is_of_single_digits_in_their_order(one):
-    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [one])
-    with pytest.raises(RepresentationError, match="the most significant first"):
-        DigitEntropyLoss.from_tokenizer(tokenizer)
-
-
 @pytest.mark.parametrize("count", [1, 3])
 def test_losses_beside_the_cross_entropy_over_batches_of_a_step(count):
     """Of a model that scores more tokens than there are; the cross-entropy is that of all rows at
@@ -339,35 +329,3 @@ def test_every_loss_compiles_to_one_graph_for_any_number_of_tokens():
         both = [one(logits, labels) for one in (compiled, run)]
         torch.testing.assert_close(*both)
         torch.testing.assert_close(*[torch.autograd.grad(sum(one), logits) for one in both])
-
-
-def test_mistakes():
-    for representation in (XVal(), B1999()):
-        schema = Tokenizer.from_pretrained(trained.source("gpt2"), [representation]).batch_schema()
-        with pytest.raises(
-            SchemaError, match=f"{representation.name}, without a token for each digit"
-        ):
-            NumberValueLoss.from_schema(schema)
-    with pytest.raises(SchemaError, match="xval, without"):
-        NumberTokenLoss.from_schema(
-            Tokenizer.from_pretrained(trained.source("gpt2"), [XVal()]).batch_schema()
-        )
-    for make in (partial(NumberValueLoss, PLAIN), partial(NumberTokenLoss, PLAIN.groups())):
-        with pytest.raises(RepresentationError, match="'mape' is unknown"):
-            make("mape")
-    for losses, weights in (([], 1.0), ([NumberValueLoss(PLAIN)], [1.0, 2.0])):
-        with pytest.raises(RepresentationError, match="a weight for each"):
-            CrossEntropyWith(losses, weights)
-    with pytest.raises(RepresentationError, match="needs tokens that are digits"):
-        NumberValueLoss(DigitTokens({}))
-    for loss in (
-        NumberValueLoss(PLAIN),
-        NumberTokenLoss.from_digits(list(DIGITS)),
-        DigitEntropyLoss(PLAIN),
-    ):
-        with pytest.raises(SchemaError, match="scores 15 tokens, and those of numbers go up to 20"):
-            loss(some_logits(1, 3, 15), torch.zeros(1, 3, dtype=torch.int64))
-        with pytest.raises(SchemaError, match="differ in batch or sequence"):
-            loss(some_logits(1, 3, 30), torch.zeros(1, 4, dtype=torch.int64))
-        with pytest.raises(SchemaError, match="give each label one weight"):
-            loss(some_logits(1, 3, 30), torch.zeros(1, 3, dtype=torch.int64), weights=torch.ones(3))

@@ -1,0 +1,43 @@
+"""What number formats and their logits processor refuse."""
+
+import errors
+import pytest
+import trained
+
+from numtok import NumberFormat
+from numtok.errors import FormatError
+
+transformers = pytest.importorskip("transformers")
+ENDLESS = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.source("gpt2"))
+DIGIT = NumberFormat(0, 9)
+OPTIONS = [
+    ({"minimum": 3, "maximum": 2}, "no number is left"),
+    ({"maximum": -1, "sign": ""}, "no number is left"),
+    ({"minimum": "nan"}, "finite"),
+    ({"minimum": True}, "finite"),
+    ({"step": 0}, "above 0"),
+    ({"decimals": -1}, "from 0 to 400"),
+    ({"sign": "+"}, "sign="),
+    ({"grouping": "."}, "grouping="),
+    ({"texts": ("1",), "decimals": 2}, "leave the other options out"),
+    ({"maximum": 10**12, "step": 10**6 + 3}, "states"),
+]
+ERRORS = {
+    FormatError: [
+        *((lambda options=options: NumberFormat(**options), told) for options, told in OPTIONS),
+        *(
+            (lambda one=one: NumberFormat.of([one]), "is not one number")
+            for one in ("", "12 apples", "1 2", "x")
+        ),
+        (lambda: NumberFormat.of([]), "give some"),
+        (lambda: NumberFormat(0, "0.12345678901234567891").json_schema(), "string=True"),
+        (lambda: NumberFormat(0, 10**12, step=7).regex(), "gbnf"),
+        (lambda: DIGIT.logits_processor(5, eos_token_id=0), "got int"),
+        (lambda: DIGIT.logits_processor(ENDLESS), "no end token"),
+    ]
+}
+
+
+@errors.rows(ERRORS)
+def test_errors(call, kind, told, fields):
+    errors.check(call, kind, told, fields)
