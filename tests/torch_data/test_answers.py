@@ -7,7 +7,6 @@ import pytest
 from kept import kept
 
 import numtok
-from numtok.errors import SchemaError
 
 torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader
@@ -51,11 +50,3 @@ def test_a_batch_has_them_and_what_a_data_set_says_is_kept():
     learnt = [row[row != -100].tolist() for row in batch["labels"]]
     answers = [" 7\n", " 12.5 m\n", " none\n", " -1e3\n"]
     assert learnt == [made.encode(answer).input_ids.tolist() for answer in answers]
-
-
-def test_a_row_without_the_end_of_a_question_is_named():
-    made = tokenizer("xval")
-    rows = answers_only(NumberDataset(made.encode_batch(["5", "A? 5"])), made, "A?")
-    assert rows[1]["labels"].tolist()[:2] == [-100, -100]
-    with pytest.raises(SchemaError, match="row 0 "):
-        rows[0]

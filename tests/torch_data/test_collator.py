@@ -14,7 +14,6 @@ from kept import kept
 from torch_rows import PAD, ROWS, assert_same, cut, dense, slow_batch, sparse
 
 import numtok
-from numtok.errors import NumtokError, SchemaError
 from numtok.representations import B1999, P10, Digits, FloatBits, FoNE, PlaceValue, XVal
 
 torch = pytest.importorskip("torch")
@@ -159,69 +158,10 @@ def test_by_hand(case):
     assert {name: tensor.tolist() for name, tensor in batch.items()} == expected
 
 
-ONE, TWO = {"input_ids": [1], "number_index": [0]}, {"input_ids": [1, 2]}
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([], "no rows"),
-        ([{"labels": [1]}], "no 'input_ids'"),
-        ([{"input_ids": [1]}, {"input_ids": [1], "labels": [1]}], "rows 0 and 1.*labels"),
-        ([{"input_ids": [1], "id": "x"}], "'id'.*drop"),
-        ([{"input_ids": 1}], "single value"),
-        ([{"input_ids": [1], "number_value": [1.0]}], "neither 'number_index'"),
-        ([ONE | {"number_mask": [True]}], "both"),
-        ([TWO | {"number_index": [2], "number_value": [1.0]}], "ascending places"),
-        ([TWO | {"number_index": [-1], "number_value": [1.0]}], "ascending places"),
-        ([TWO | {"number_index": [1, 0], "number_value": [1.0, 2.0]}], "ascending places"),
-        ([TWO | {"number_index": [1], "number_value": []}], "row 0: .* has 0 values.*1 numbers"),
-        ([TWO | {"number_mask": [True]}], "row 0: 'number_mask' has 1"),
-        ([TWO | {"place_value": [0]}], "row 0: 'place_value' has 1"),
-        ([ONE | {"number_bits": [[1, [0]]]}], "nested lists"),
-        ([ONE | {"number_bits": [[1] * k]} for k in (32, 31)], "same shape"),
-        ([{"input_ids": [1], "number_index": [], "number_fourier": []}], "from_schema"),
-    ],
-)
-def test_rows_that_do_not_fit_together(rows, message):
-    with pytest.raises(NumtokError, match=message):
-        collator()(rows)
-
-
-MASKED = {"objective": "masked", "mask_token_id": 1, "vocab_size": 9}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"objective": "mlm"}, "objective='mlm'"),
-        ({"padding_side": "top"}, "padding_side"),
-        ({"truncation_side": "top"}, "truncation_side"),
-        ({"padding": True}, "padding"),
-        ({"pack": True}, "max_length"),
-        ({"padding": "max_length"}, "max_length"),
-        ({"max_length": 0}, "max_length=0"),
-        ({"max_length": 2, "frame": (1, 1)}, "special tokens"),
-        ({"pad_to_multiple_of": 0}, "pad_to_multiple_of"),
-        ({"objective": "masked"}, "mask_token_id"),
-        (MASKED | {"mask": "digits"}, "mask='digits'"),
-        (MASKED | {"mlm_probability": 2}, "mlm_probability"),
-        (MASKED | {"mask_share": 0.95}, "mask_share"),
-        (MASKED | {"vocab_size": 2, "special_token_ids": (0,)}, "no word"),
-    ],
-)
-def test_options_that_make_no_sense(options, message):
-    with pytest.raises(SchemaError, match=message):
-        collator(**options)
-
-
 def test_rows_without_numbers_as_lists_need_the_schema():
     make = NumberCollator.from_schema(tokenizer(FoNE(6, 4)).batch_schema(), 0, objective=None)
     row = {"input_ids": [1], "number_index": [], "number_value": [], "number_fourier": []}
     assert make([row])["number_fourier"].shape == (1, 1, 10, 2)
-    one = {"number_index": [0], "number_value": [1.0], "number_fourier": [[[1.0, 0.0]]]}
-    with pytest.raises(SchemaError, match="schema says"):
-        make([row | one])
 
 
 # --- truncation of numbers of several tokens
@@ -280,13 +220,6 @@ def test_from_a_tokenizer():
     assert made.vocab_size == tok.vocab_size
     assert added["[CLS]"] in made.special_token_ids
     assert made.tokens.ids == (added["[NUM]"],)
-    for source, message in (
-        ((tok, "<pad>"), "no token '<pad>'"),
-        ((tok,), "no padding token"),
-        ((object(), 0), r"neither a numtok\.Tokenizer"),
-    ):
-        with pytest.raises(NumtokError, match=message):
-            NumberCollator.from_tokenizer(*source, objective=None)
 
 
 def test_from_a_transformers_tokenizer():
@@ -299,12 +232,9 @@ def test_from_a_transformers_tokenizer():
     assert (made.pad_token_id, made.mask_token_id) == (tok.pad_token_id, tok.mask_token_id)
     assert made.tokens.ids == (tok.convert_tokens_to_ids("[NUM]"),)
     assert set(tok.all_special_ids) <= set(made.special_token_ids)
-    with pytest.raises(NumtokError, match=r"neither a numtok\.Tokenizer nor a numtok\.hf"):
-        NumberCollator.from_tokenizer(stock, objective="masked")
 
 
-def test_rows_of_another_tokenizer_are_refused():
-    """Their numbers are other tokens, or other values of the same."""
+def test_rows_of_which_no_tokenizer_is_known_are_taken():
     near, far = tokenizer(XVal()), tokenizer(XVal(0.5))
     rows = [list(NumberDataset(one.encode_batch(["it is 5"]))) for one in (near, far)]
     for made in (
@@ -313,8 +243,6 @@ def test_rows_of_another_tokenizer_are_refused():
     ):
         assert made(rows[0])["number_scaled"].max() == 5
         made([dict(row) for row in rows[1]])  # of which nothing is known
-        with pytest.raises(SchemaError, match="made for another tokenizer"):
-            made(rows[0] + rows[1])
 
 
 def test_collator_can_be_pickled():
@@ -391,15 +319,3 @@ def test_words_of_64_bits_keep_all_of_them(texts, lists):
     assert shown == made["number_value"][made["number_mask"]].tolist()
     written = [word for text in texts for word in text.split() if word[-1].isdigit()]
     assert [repr(value).removesuffix(".0") for value in shown] == written
-
-
-def test_what_is_trained_must_be_said():
-    schema = tokenizer(XVal()).batch_schema()
-    for make in (
-        lambda **options: NumberCollator(PAD, **options),
-        lambda **options: NumberCollator.from_schema(schema, PAD, **options),
-        lambda **options: NumberCollator.from_tokenizer(tokenizer(XVal()), PAD, **options),
-    ):
-        with pytest.raises(SchemaError, match=r"'causal'.*'masked'.*Seq2SeqNumberCollator"):
-            make()
-        assert make(objective=None).objective is None
