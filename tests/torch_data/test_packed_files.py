@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 import torch_models as tiny
 
-from numtok_torch import ModelError, NumberModel, embedding_from_schema
+from numtok_torch import NumberModel, embedding_from_schema
 from numtok_torch.data import IterableNumberDataset, NumberCollator, NumberDataset
 
 TEXTS = [f"the sum of {n} and -{n}.5 is {2 * n + 1}, " * (1 + n % 4) for n in range(30)]
@@ -158,13 +158,3 @@ def test_the_trainer_keeps_documents_apart(source, model, folder, tmp_path):
         total += float(torch.nn.functional.cross_entropy(logits, ids[0, 1:], reduction="sum"))
         count += len(logits)
     assert abs(logged - total / count) < 2e-4 * logged
-
-
-def test_a_model_is_told_what_it_cannot_take():
-    tok = numtok.Tokenizer.from_pretrained(None, "xval")
-    made = NumberModel(tiny.backbone("llama"), embedding_from_schema(tok.batch_schema(), tiny.D))
-    with pytest.raises(
-        ModelError,
-        match="seq_lengths is a column of a file, which has one value per piece of a document",
-    ):
-        made(input_ids=torch.zeros(1, 2, dtype=torch.int64), seq_lengths=torch.tensor([[2]]))

@@ -8,7 +8,6 @@ import pickle
 from pathlib import Path
 
 import pytest
-import torch
 import torch_models as tiny
 import transformers
 from new_process import run
@@ -16,9 +15,8 @@ from torch_generators import PROMPTS, setting
 from torch_models import same
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, pipeline
 
-from numtok.errors import SchemaError
 from numtok.hf import NumberTokenizer
-from numtok_torch import ModelError, NumberCollator, NumberModel, generate
+from numtok_torch import NumberCollator, NumberModel, generate
 from numtok_torch.auto import NumberConfig, NumberTextGeneration, PreTrainedNumberModel
 
 TRUSTED = {"trust_remote_code": True}
@@ -204,32 +202,6 @@ def test_a_plain_trainer_writes_whole_folders(tmp_path):
     trainer.train()
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "checkpoint-2", **TRUSTED)
     same(loaded(**tiny.batch()).loss, made.eval()(**tiny.batch()).loss, 0, 0)
-
-
-def test_what_cannot_be_done_is_told(tmp_path):
-    saved("xval", tmp_path)
-    found = PreTrainedNumberModel.from_pretrained(tmp_path)
-    _, batch = encoded(tmp_path, PROMPTS)
-    with pytest.raises(SchemaError, match=r"return_numbers=True.*pipeline_class="):
-        found.generate(batch["input_ids"], attention_mask=batch["attention_mask"])
-    with pytest.raises(ModelError, match="padding_side = 'left'"):
-        found.generate(**encoded(tmp_path, PROMPTS, "right")[1])
-    with pytest.raises(ModelError, match="a token at least"):
-        found.generate(torch.zeros(1, 0, dtype=torch.int64))
-    with pytest.raises(ModelError, match=r"not loaded with device_map; .*\.to\(device\)"):
-        AutoModelForCausalLM.from_pretrained(tmp_path, device_map="cpu", **TRUSTED)
-    with pytest.raises(ModelError, match="does not support custom_generate"):
-        found.generate(**batch, custom_generate="somewhere")
-    found.name_or_path = ""
-    with pytest.raises(ModelError, match=r"generate\(\.\.\., tokenizer=\.\.\.\)"):
-        found.generate(**batch)
-    with pytest.raises(ValueError, match="trust_remote_code=True"):
-        AutoModelForCausalLM.from_pretrained(tmp_path, trust_remote_code=False)
-    with pytest.raises(ValueError, match=r"pip install 'numtok\[torch\]'"):
-        transformers.GPT2LMHeadModel.from_pretrained(tmp_path)  # would be random
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(OSError, match=r"model\.safetensors"):
-        PreTrainedNumberModel.from_pretrained(tmp_path / "empty")
 
 
 def test_how_many_tokens(tmp_path):

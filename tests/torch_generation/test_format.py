@@ -4,7 +4,7 @@ import pytest
 import trained
 
 from numtok import NumberFormat, Tokenizer
-from numtok_torch import ModelError, NumberModel, generate
+from numtok_torch import NumberModel, generate
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -33,10 +33,3 @@ def test_each_text_is_one_number(numbers):
     assert len(set(texts)) > 10
     free = generate(model, tokenizer, PROMPTS)
     assert not any(number_format.matches(text.removeprefix(" ")) for text in free)
-
-
-@pytest.mark.parametrize("numbers", ["xval", "p10"])
-def test_numbers_with_tokens_of_their_own_are_refused(numbers):
-    model, tokenizer = made(numbers)
-    with pytest.raises(ModelError, match="tokens of its own"):
-        generate(model, tokenizer, PROMPTS, format=NumberFormat(0, 9))

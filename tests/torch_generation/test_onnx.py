@@ -8,15 +8,11 @@ import sys
 import numpy as np
 import pytest
 import torch
-import torch_models as tiny
-import transformers
 from exported import exported
 from places import EXAMPLES
 from torch_generators import PROMPTS, setting
 
-from numtok.errors import MissingDependencyError
-from numtok.representations import XVal
-from numtok_torch import ModelError, NumberModel, PlaceValueEmbedding, generate, to_onnx
+from numtok_torch import generate
 from numtok_torch.generation.generate_texts import read_prompts
 
 ort = pytest.importorskip("onnxruntime")
@@ -131,29 +127,3 @@ def test_the_loop_without_torch_writes_what_generate_writes(cases):
     )
     assert done.returncode == 0, done.stderr
     assert [json.loads(line) for line in done.stdout.splitlines()] == wanted
-
-
-def test_what_cannot_be_written(tmp_path, monkeypatch):
-    model, tokenizer, _ = made(*QUICK)
-    bert = NumberModel(tiny.backbone("bert"), None, None)
-    with pytest.raises(ModelError, match="BertForMaskedLM writes no text from left to right"):
-        to_onnx(bert, tmp_path / "new", tokenizer)
-    with pytest.raises(ModelError, match="needs a NumberModel, got GPT2LMHeadModel"):
-        to_onnx(model.transformer, tmp_path / "new", tokenizer)
-    sizes = {"hidden_size": tiny.D, "num_hidden_layers": 1, "state_size": 4}
-    config = transformers.MambaConfig(vocab_size=tokenizer.vocab_size, **sizes)
-    mamba = NumberModel(transformers.MambaForCausalLM(config), None, None)
-    with pytest.raises(ModelError, match="keys and values of each layer"):
-        to_onnx(mamba, tmp_path / "new", tokenizer)
-    with pytest.raises(ModelError, match="written 'lsd', the tokenizer writes them 'msd'"):
-        to_onnx(made("place lsd", "gpt2")[0], tmp_path / "new", made("place", "gpt2")[1])
-    other = tokenizer.with_options([XVal(0.5)])
-    with pytest.raises(ModelError, match="made for another tokenizer"):
-        to_onnx(model, tmp_path / "new", other)
-    places = PlaceValueEmbedding(tiny.D, written="lsd", read_as_written=True)
-    with pytest.raises(ModelError, match="no operation for read_as_written"):
-        to_onnx(NumberModel(model.backbone, places), tmp_path / "new", tokenizer)
-    monkeypatch.setitem(sys.modules, "onnxscript", None)
-    with pytest.raises(MissingDependencyError, match=r"numtok\[onnx\]"):
-        to_onnx(model, tmp_path / "new", tokenizer)
-    assert not (tmp_path / "new").exists()

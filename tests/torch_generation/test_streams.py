@@ -15,7 +15,7 @@ from transformers.generation.streamers import BaseStreamer
 
 import numtok
 from numtok.representations import FP15, P1000, Digits, SingleToken, Subword, XVal
-from numtok_torch import ModelError, NumberModel, generate
+from numtok_torch import NumberModel, generate
 
 
 class Pieces(TextStreamer):
@@ -118,10 +118,3 @@ def test_other_streamers_get_ids():
     prompt = tokenizer.encode(PROMPTS[0]).input_ids.tolist()
     assert streamer.ids[:-1][: len(prompt) + len(found.ids[0])] == [*prompt, *found.ids[0]]
     assert streamer.ids[-1] == -1
-
-
-def test_one_text_only():
-    made, tokenizer, options = setting("xval")
-    for prompts, more in ((PROMPTS, {}), (PROMPTS[:1], {"num_beams": 2}), ([], {})):
-        with pytest.raises(ModelError, match="one prompt, and neither num_beams nor"):
-            generate(made, tokenizer, prompts, streamer=Pieces(), **options, **more)

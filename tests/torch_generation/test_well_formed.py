@@ -28,11 +28,10 @@ from numtok.representations import (
     FloatBits,
     NumeroLogic,
     PlaceValue,
-    Subword,
     XVal,
 )
 from numtok.tokenizer.generated_numbers import number_ids
-from numtok_torch import ModelError, NumberModel, generate
+from numtok_torch import NumberModel, generate
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
 
 SPELLED = {
@@ -258,17 +257,6 @@ def test_values_are_those_that_the_grammar_reads(grammar, text):
     options = scripted(tokenizer, "It", script)
     found = generate(model, tokenizer, ["It"], details=True, **options)
     assert found.texts == [text] and found.values == [[1234.5, 7000.0]]
-
-
-def test_mistakes_are_told():
-    with pytest.raises(ModelError, match="no rules for how numbers go on"):
-        NumberLogitsProcessor(Tokenizer.from_pretrained(trained.source("gpt2"), [Subword()]))
-    with pytest.raises(ModelError, match="got str"):
-        NumberLogitsProcessor("gpt2")
-    with pytest.raises(ModelError, match="longest=0"):
-        NumberLogitsProcessor(tokenizer_of("place"), longest=0)
-    with pytest.raises(ModelError, match="add_number_rows"):
-        NumberLogitsProcessor(tokenizer_of("p10"))(torch.tensor([[1]]), torch.zeros(1, 600))
 
 
 WRITTEN = {

@@ -13,7 +13,7 @@ import transformers
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from torch_models import same
 
-from numtok_torch import ModelError, NumberCollator, NumberModel
+from numtok_torch import NumberCollator, NumberModel
 
 TEXTS = pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "llama"])
 SIZES = tiny.SIZES | {"max_position_embeddings": 66, "pad_token_id": tiny.PAD}
@@ -126,29 +126,3 @@ def test_trainer(kind, tmp_path):
     assert trainer.evaluate()["eval_right"] > 0.9
     back, batch = NumberModel.from_pretrained(tmp_path / "checkpoint-60"), collator(rows[:5])
     same(back(**batch).loss, made.eval()(**batch).loss, 0, 0)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("BertForQuestionAnswering", "a task that NumberModel does not support"),
-        ("BertForMultipleChoice", "a task that NumberModel does not support"),
-        ("BartForSequenceClassification", "to classify, take an encoder or a decoder alone"),
-    ],
-)
-def test_what_is_refused(name, expected):
-    kind = getattr(transformers, name)
-    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
-    layers = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16}
-    with pytest.raises(ModelError, match=expected):
-        NumberModel(kind(kind.config_class(**SIZES | heads | layers)), None)
-
-
-def test_the_end_of_a_text_is_found_by_its_padding():
-    made = NumberModel(backbone("llama", num_labels=3), None)
-    with pytest.raises(ModelError, match=r"pad on the left.*padding_side='left'"):
-        made(**tiny.padded(tiny.batch(labels=False), 0, 2) | {"labels": CLASSES})
-    nameless = NumberModel(backbone("gpt2", num_labels=2), tiny.embedding("fone"))
-    nameless.config.pad_token_id = None
-    with pytest.raises(ModelError, match="has no pad_token_id"):
-        nameless(**inputs(CLASSES % 2))

@@ -16,7 +16,7 @@ from torch_models import same
 
 from numtok import Tokenizer
 from numtok.representations import P10, Digits, XVal
-from numtok_torch import ModelError, NumberModel, add_number_rows
+from numtok_torch import NumberModel, add_number_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:Could not find a config file:UserWarning")
 SOURCE = trained.source("gpt2")
@@ -119,14 +119,6 @@ def test_inside_adapters(way):
     assert sorted(add_number_rows(adapted, known)) == own
     ids = torch.tensor([[5, *own, 9]])
     same(adapted(input_ids=ids).logits, plain(input_ids=ids).logits)
-
-
-def test_adapters_around_the_words_must_come_after():
-    peft = pytest.importorskip("peft")
-    backbone = tiny.backbone("llama", vocab_size=SOURCE.get_vocab_size())
-    config = peft.LoraConfig(target_modules=["q_proj"], modules_to_save=["embed_tokens"])
-    with pytest.raises(ModelError, match="before get_peft_model"):
-        add_number_rows(peft.get_peft_model(backbone, config), tokenizer(Digits(1)))
 
 
 @pytest.mark.slow

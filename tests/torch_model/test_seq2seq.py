@@ -16,10 +16,9 @@ from torch_generators import PROMPTS, setting
 from torch_models import same
 
 from numtok import Tokenizer
-from numtok.errors import InputError, SchemaError
+from numtok.errors import SchemaError
 from numtok.representations import FoNE, XVal
 from numtok_torch import (
-    ModelError,
     NumberDataset,
     NumberModel,
     Seq2SeqNumberCollator,
@@ -121,25 +120,6 @@ def test_gradients_reach_what_they_reach_in_the_stock_model(kind, embedding, hea
     assert all(one.any() for one in ours)
 
 
-def test_errors():
-    given = batch()
-    for made, left_out, message in (
-        (model("t5"), "number_labels_mask", "no number_labels_mask"),
-        (model("t5"), "labels", "give labels"),
-        (model("t5", "fone"), "number_scaled_labels", "no number_scaled_labels"),
-    ):
-        some = {name: stream for name, stream in given.items() if name != left_out}
-        with pytest.raises((ModelError, SchemaError), match=message):
-            made(**some)
-    with pytest.raises(ModelError, match="leave causal out"):
-        model("t5", causal=True)
-    nameless = tiny.backbone("t5")
-    for config in (nameless.config, nameless.generation_config):
-        config.decoder_start_token_id = config.bos_token_id = None
-    with pytest.raises(ModelError, match="decoder_start_token_id"):
-        NumberModel(nameless, None)(given["input_ids"], labels=given["labels"])
-
-
 def test_an_encoder_alone():
     """Of T5: as it is, and as T5EncoderModel."""
     given = tiny.batch(labels=False)
@@ -183,10 +163,6 @@ def test_the_collator():
     assert set(found) - set(source) == {"labels", "number_labels_mask", *streams}
     with pytest.raises(SchemaError, match="StackDataset"):
         collator([row for row, _ in rows[:2]])
-    packed = {"pack": True, "max_length": 8, "max_target_length": 8}
-    for options, message in ((packed, "packed"), ({"objective": "causal"}, "objective=None")):
-        with pytest.raises(SchemaError, match=message):
-            Seq2SeqNumberCollator.from_schema(schema, 0, **options)
 
 
 @pytest.mark.parametrize("kind", ["bart", pytest.param("t5", marks=pytest.mark.slow)])
@@ -247,7 +223,3 @@ def test_limits_of_generation():
     endless = options | {"max_new_tokens": 100, "eos_token_id": 10**6}
     long = generate(made, tokenizer, ["7"], **endless)
     assert len(long.ids[0]) == 64  # all positions of the decoder, and no more
-    with pytest.raises(InputError, match="64 positions"):
-        generate(made, tokenizer, ["a b c d " * 40], **options)
-    with pytest.raises(ModelError, match="decoder_input_ids"):
-        generate(made, tokenizer, ["7"], decoder_input_ids=torch.zeros(1, 1))

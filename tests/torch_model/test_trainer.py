@@ -17,14 +17,12 @@ import transformers
 from torch_models import SparseRows, same
 
 import numtok
-from numtok.errors import InputError, SchemaError
 from numtok.representations import XVal
 from numtok_torch import (
     ModelError,
     NumberCollator,
     NumberDataset,
     NumberModel,
-    embedding_from_config,
     generate,
     head_from_config,
 )
@@ -147,13 +145,6 @@ def test_numbers_alone(batches, tmp_path):
     same(found.state.log_history[0]["loss"], loss.item(), rtol=1e-6)
 
 
-def test_label_smoothing_is_refused_where_it_would_be_wrong(tmp_path):
-    found = trainer(tmp_path, made(), label_smoothing_factor=0.1)
-    with pytest.raises(ModelError, match=r"taken out of the batch.*NumberTrainer"):
-        found.train()
-    assert found.state.global_step == 0
-
-
 @pytest.mark.parametrize("plain", [False, True])
 def test_number_metrics(plain, tmp_path):
     """In batches of different widths: what is padded is no number."""
@@ -172,30 +163,6 @@ def test_number_metrics(plain, tmp_path):
     difference = (predicted - batch["number_value"])[there].abs().mean().item()
     assert found["eval_mean_absolute_error"] == pytest.approx(difference, rel=1e-5)
     assert {"eval_median_log_error", "eval_r_squared", "eval_exact_match"} <= found.keys()
-
-
-def test_number_metrics_without_what_leaves_the_numbers_say_so(tmp_path):
-    options = {"per_device_eval_batch_size": 1, "compute_metrics": number_metrics}
-    told = "needs preprocess_logits_for_metrics=numbers_only"
-    with pytest.raises(InputError, match=told):
-        trainer(tmp_path, made(), transformers.Trainer, **options).evaluate()
-
-
-def test_too_few_rows_and_no_collator_are_told_before_the_first_step(tmp_path):
-    tokenizer = numtok.Tokenizer.from_pretrained(numbers=[XVal()])
-    data = NumberDataset(tokenizer.encode_batch(["no number", "and 5"] * 2))
-    collator = NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal")
-    small = NumberModel(tiny.backbone("gpt2", vocab_size=16_000), tiny.embedding("xval"), None)
-    with pytest.raises(ModelError, match="tokenizer=tokenizer"):
-        small(**collator(list(data)))
-    arguments = transformers.TrainingArguments(str(tmp_path), use_cpu=True, report_to=[])
-    for model, collate, message in (
-        (small, collator, "add_number_rows"),
-        (small, None, "NumberCollator"),
-        (small.backbone, collator, "needs a NumberModel"),
-    ):
-        with pytest.raises((ModelError, SchemaError), match=message):
-            NumberTrainer(model, arguments, data_collator=collate, train_dataset=data)
 
 
 @pytest.mark.parametrize("which", ["train_dataset", "eval_dataset", "data_collator"])
@@ -376,21 +343,3 @@ def test_a_learning_rate_for_the_layers(tmp_path):
     assert len(logs) == 3
     for entry in logs:
         assert entry["loss"] == pytest.approx(entry["token_loss"] + entry["number_loss"], rel=1e-4)
-
-
-def test_a_model_in_which_nothing_can_learn_is_refused(tmp_path):
-    layers = {"name": "fone", "int_digits": 3, "frac_digits": 2}
-    fixed = embedding_from_config(layers, tiny.D), head_from_config(layers, tiny.D)
-    with pytest.raises(ModelError, match=r"nothing in this model can learn.*projection='linear'"):
-        NumberModel(tiny.backbone("gpt2"), *fixed, freeze_backbone=True)
-    linear = embedding_from_config(layers | {"projection": "linear"}, tiny.D)
-    NumberModel(tiny.backbone("gpt2"), linear, fixed[1], freeze_backbone=True)
-    NumberModel(tiny.backbone("gpt2"), *fixed, freeze_backbone="trunk")
-    by_hand = NumberModel(tiny.backbone("gpt2").requires_grad_(False), *fixed)
-    with pytest.raises(ModelError, match="nothing in this model can learn"):
-        NumberTrainer(
-            by_hand,
-            tiny.arguments(tmp_path),
-            data_collator=NumberCollator(tiny.PAD, objective="causal"),
-            train_dataset=SparseRows(2),
-        )
