@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from numtok import Grammar, Number, Numbers, Tokenizer, extract
+from numtok import Grammar, Number, Tokenizer, extract
 from numtok.errors import NumtokError
-from numtok.numbers.scan import scan
-from numtok.representations import REPRESENTATIONS, FoNE, Representation, XVal, from_dict, parse
+from numtok.representations import REPRESENTATIONS, FoNE, XVal, from_dict
 
 pd = pytest.importorskip("pandas")
 
@@ -57,57 +56,6 @@ MISSING = [pd.NA, None, float("nan"), np.float64("nan")]
 def test_texts_of_many_kinds(texts):
     assert ids_of(texts) == WANT == ids_of(["a 5", None])
     assert ids_of(np.array(["a 5", "b"])) == ids_of(["a 5", "b"])
-
-
-NOT_TEXTS = [
-    {"a": 1}, [b"x"], b"x", "x", {"x"}, 5, None, [5], ["a", 1.5], [["a"]], [True],
-    np.array([1, 2]), np.array([b"a"]), np.array([["a"]]), pd.DataFrame({"text": ["a"]}),
-    pd.Series([1, 2]), pa.array([1]), pa.array([b"a"]), pa.table({"text": ["a"]}),
-    pa.record_batch({"text": ["a"]}), pa.scalar("a"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("texts", NOT_TEXTS, ids=shown)
-@pytest.mark.parametrize(
-    "function", [lambda texts: tok().encode_batch(texts), scan], ids=["encode_batch", "scan"]
-)
-def test_what_is_not_texts(function, texts):
-    with pytest.raises(NumtokError, match=r"expected"):
-        function(texts)
-
-
-NUM_ID = tok().tokens["[NUM]"]
-REFUSED = {
-    **{f"encode({text!r})": lambda text=text: tok().encode(text) for text in (None, b"x", 5, ["a"])},
-    **{f"extract({text!r})": lambda text=text: extract(text) for text in (None, b"5", 5, ["5"])},
-    **{f"decode({ids!r})": lambda ids=ids: tok().decode(ids) for ids in ("abc", None, [1.5], ["a"], [[1, 2]], [[1], [1, 2]], [2**70], [None])},
-    **{f"decode numbers={given!r}": lambda given=given: tok().decode([NUM_ID], given) for given in (5, ["abc"], [None], [1, 2], [float("inf")])},
-    **{f"decode_batch({given!r})": lambda given=given: tok().decode_batch(given) for given in (None, [[1]], pa.table({"input_ids": [[1]]}), "a")},
-    "decode_batch(Encoding)": lambda: tok().decode_batch(tok().encode("5")),
-    "decode(RecordBatch)": lambda: tok().decode(tok().encode("5").batch),
-    "encoding[0]": lambda: tok().encode("5")[0],
-    **{f"from_pretrained({source!r})": lambda source=source: Tokenizer.from_pretrained(source) for source in (5, {}, b"x", [], "", "a\0b", "/no/such")},
-    **{f"numbers={given!r}": lambda given=given: Tokenizer.from_pretrained(numbers=given) for given in (
-        5, [5], [], [None], "", {"name": "xval"}, [{"name": "xval"}], [FoNE], FoNE, [Representation], int, b"xval", "no", ["no"], "xval,place", True)},
-    **{f"grammar={given!r}": lambda given=given: Tokenizer.from_pretrained(grammar=given) for given in ("prosaic", Grammar, {}, 5, False)},
-    **{f"scan grammar={given!r}": lambda given=given: scan(["5"], given) for given in ("prosaic", Grammar, {}, 5)},
-    **{f"engine={given!r}": lambda given=given: Tokenizer.from_pretrained(engine=given) for given in (5, [], None, "x")},
-    **{f"leading_space={given!r}": lambda given=given: Tokenizer.from_pretrained(leading_space=given) for given in (5, [], "x")},
-    **{f"save_pretrained({given!r})": lambda given=given: tok().save_pretrained(given) for given in (None, 5)},
-    **{f"Grammar({name}={given!r})": lambda name=name, given=given: Grammar(**{name: given})
-       for name in (field.name for field in dataclasses.fields(Grammar)) for given in (5, [], b"\\d", 1.5, {})},
-    **{f"Grammar.from_dict({given!r})": lambda given=given: Grammar.from_dict(given) for given in (None, [], 5, {5: 1})},
-    **{f"from_dict({given!r})": lambda given=given: from_dict(given) for given in (None, [1], 5, {}, {"name": []}, {"name": "xval", 5: 1})},
-    **{f"parse({given!r})": lambda given=given: parse(given) for given in (None, 5, [], b"xval")},
-    **{f"Numbers.parse({given!r})": lambda given=given: Numbers.parse(given) for given in (5, [None], [b"5"], [[5]], None, "5")},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("call", list(REFUSED))
-def test_what_is_refused(call):
-    with pytest.raises(NumtokError) as caught:
-        REFUSED[call]()
-    assert len(str(caught.value)) > 20
 
 
 REQUIRED = {

@@ -9,12 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 import numtok
-from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
-from numtok.representations import REPRESENTATIONS, Column, SingleToken, XVal, register
+from numtok.representations import REPRESENTATIONS, Column, SingleToken
 from numtok.representations.columns import ALWAYS, WITH_TEXT
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer.generated_numbers import streams_of
@@ -44,21 +42,6 @@ def test_what_a_model_wrote_has_the_declared_type():
     tokenizer = numtok.Tokenizer.from_pretrained(None, [Magnitude()])
     stream = streams_of(tokenizer, Numbers.parse(["1e3", "-2"]))["number_magnitude"]
     assert stream.dtype == np.int64 and stream.tolist() == [7, -1]
-
-
-def test_names_are_given_once():
-    class Other(Magnitude):
-        name = "xval"
-
-    class Clashing(Magnitude):
-        name = "clashing"
-        declared = (Column("place_value", pa.float32(), np.float32),)
-
-    with pytest.raises(RepresentationError, match="there is a representation 'xval' already, XVal"):
-        register(Other)
-    with pytest.raises(RepresentationError, match="there is a column 'place_value' already"):
-        register(Clashing)
-    assert "clashing" not in REPRESENTATIONS and REPRESENTATIONS["xval"] is XVal
 
 
 def test_format_md_says_what_is_declared():

@@ -10,7 +10,6 @@ import trained
 from kept import kept
 
 from numtok import Digits, PlaceValue, Tokenizer
-from numtok.errors import SchemaError
 from numtok.representations.digit_symbols import groups
 from numtok.tokenizer.packing import NumberTokens
 from numtok.tokenizer.schema import read_metadata
@@ -107,13 +106,3 @@ def test_real_tokenizers(name, count, request):
     assert tok.own_tokens.keys() == {"[NUM]", " [NUM]", "[/NUM]", *own}
     text = ["It is -1234567.89 or 1,234."]
     assert tok.decode_batch(tok.encode_batch(text, keep_text=True)).to_pylist() == text
-
-
-def test_damaged_ids_of_groups_are_refused():
-    described = Tokenizer(trained.config("gpt2"), [Digits()]).batch_schema()
-    told = json.loads(described.metadata[b"numtok"])
-    (first, count), size = told["symbols"]["plain"][0], told["vocab_size"]
-    for plain in ([[first, count - 1]], [[first, count], [5, 1]], [[size, count]], []):
-        damaged = told | {"symbols": {"plain": plain, "spaced": []}}
-        with pytest.raises(SchemaError, match="'symbols', 'plain'"):
-            read_metadata(described.with_metadata({"numtok": json.dumps(damaged)}))

@@ -140,20 +140,6 @@ def test_no_json_object(described):
     assert refused("single", described)
 
 
-@pytest.mark.parametrize(
-    ("metadata", "message"),
-    [
-        (None, "no 'numtok' schema metadata"),
-        ({b"other": b"1"}, "no 'numtok' schema metadata"),
-        ({b"numtok": b'{"format": 3}'}, "format 3.*upgrade"),
-        ({b"numtok": b'{"format": "1"}'}, "damaged.*format"),
-    ],
-)
-def test_what_the_error_says(metadata, message):
-    with pytest.raises(SchemaError, match=message):
-        TOKENIZERS["single"].decode_batch(BATCHES["single"].replace_schema_metadata(metadata))
-
-
 OUT_OF_RANGE = [
     (("numbers", 2, "int_digits"), -5),
     (("numbers", 2, "int_digits"), 10**18),

@@ -11,7 +11,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from numtok import Tokenizer
-from numtok.errors import InputError, RepresentationError
 from numtok.representations import P10, FloatBits, FoNE, PlaceValue, Subword, XVal
 from numtok.tokenizer import encoder, schema
 
@@ -76,25 +75,11 @@ def test_the_rows_are_encoded_in_parts():
     assert batch.equals(tok.encode_batch(texts))
 
 
-def test_errors_name_the_place_among_all_rows():
-    tok = Tokenizer(trained.config("gpt2"), [XVal(overflow="error")])
-    texts = ["a 5 and 6"] * 30 + ["x 1e999"]
-    with pytest.raises(RepresentationError) as caught:
-        tok.encode_batch(texts, threads=3)
-    assert (caught.value.document, caught.value.byte) == (30, 2)
-
-
 def test_lists_that_need_wider_offsets(monkeypatch):
     """Each part alone would not."""
     tok, texts = tokenizer("gpt2", "two"), ["a 5 and 6 of 7"] * 40
     monkeypatch.setattr(schema, "LIST_LIMIT", 200)
     assert written(tok.encode_batch(texts, threads=4)) == written(tok.encode_batch(texts))
-
-
-@pytest.mark.parametrize("wrong", [0, -1, 1.5, "2", True])
-def test_threads_are_counted(wrong):
-    with pytest.raises(InputError, match="positive integer"):
-        tokenizer("gpt2", "two").encode_batch(["a"], threads=wrong)
 
 
 def _cores_of_worker(_):

@@ -6,14 +6,12 @@ import functools
 import json
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from effort import examples
 from hostile import rows
 from hypothesis import example, given, settings
 
 import numtok
-from numtok.errors import SchemaError
 from numtok.representations import streams
 from numtok.representations.parse import choose
 from numtok.tokenizer.layout import conform, plain, to_number_layout, to_token_layout
@@ -80,21 +78,3 @@ def test_the_metadata_say_so():
     assert [read_metadata(one.schema)["layout"] for one in (batch, token)] == ["number", "token"]
     assert to_token_layout(token) is token and to_number_layout(batch) is batch
     assert set(declared_columns(token.schema)) >= set(token.schema.names)
-    wrong = {b"numtok": json.dumps({**described, "layout": "word"}).encode()}
-    with pytest.raises(SchemaError, match="'layout': Invalid enum value 'word'"):
-        read_metadata(token.schema.with_metadata(wrong))
-
-
-def test_rows_that_do_not_hold_together_are_refused():
-    token = to_token_layout(tokenizer("xval,fone:3,2,bits").encode_batch(["is -28.5", "7"]))
-    short = pa.array([[1.0], [1.0, 2.0]], pa.list_(pa.float64()))
-    place = token.schema.get_field_index("number_value")
-    with pytest.raises(SchemaError, match="'number_value' has 1 values, but there are 3 tokens"):
-        check_rows(token.set_column(place, token.schema.field(place), short))
-    with pytest.raises(SchemaError, match="no column 'number_mask'"):
-        check_rows(token.drop_columns(["number_mask"]))
-    batch = tokenizer("xval,fone:3,2,bits").encode_batch(["is 7", "5 or 6"])
-    place = batch.schema.get_field_index("number_index")
-    twice = pa.array([[1], [2, 2]], pa.list_(pa.int32()))  # one token of two numbers
-    with pytest.raises(SchemaError, match="row 1: 'number_index' has 2, which is no place after"):
-        check_rows(batch.set_column(place, batch.schema.field(place), twice))
