@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from input_files import batches_of, failure, read_all, write
 
 import numtok
-from numtok.errors import InputError
 
 
 @pytest.mark.parametrize("size", [50, 50_000])
@@ -159,17 +158,6 @@ def test_the_delimiter_holds_for_files_folders_and_statistics(tmp_path):
         tmp_path / "in", tmp_path / "b.parquet", text_column="name", **how
     )
     assert summary.number_columns == ("price",)
-
-
-def test_a_delimiter_that_cannot_be_one(tmp_path):
-    write(tmp_path, "a.csv", "a;b\n1;2\n")
-    write(tmp_path, "a.txt", "a;b\n1;2\n")
-    for wrong in (";;", "", "x", "1", '"', "\n", "é", 5):
-        with pytest.raises(InputError, match="delimiter="):
-            numtok.encode_files(tmp_path / "a.csv", tmp_path / "o.parquet", delimiter=wrong)
-    for call in (numtok.corpus_stats, lambda *one, **how: numtok.encode_files(*one, "o", **how)):
-        with pytest.raises(InputError, match="for CSV and TSV"):
-            call(tmp_path / "a.txt", delimiter=";")
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv"])

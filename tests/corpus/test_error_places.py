@@ -5,11 +5,9 @@ text is made of these.
 import copy
 import pickle
 
-import pyarrow as pa
 import pytest
 
-import numtok
-from numtok import Grammar, Tokenizer, XVal
+from numtok import Grammar, Tokenizer
 from numtok.corpus import encode_corpus
 from numtok.corpus.encode_options import EncodeOptions
 from numtok.errors import (
@@ -48,25 +46,6 @@ def test_the_text_of_an_error_is_its_place_and_its_message(error, told):
     for same in (error, pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert type(same) is type(error)
         assert (str(same), same.message, place_of(same)) == (told, "wrong", place_of(error))
-
-
-STRICT = XVal(overflow="error")
-CALLS = [
-    (["none", "a é 1e400"], STRICT, RepresentationError, {"document": 1, "byte": 5}),
-    (pa.array([b"a", b"ab\xff"]).view(pa.string()), None, InputError, {"document": 1, "byte": 2}),
-    (["a", "b\ud800"], None, InputError, {"document": 1, "character": 1}),
-    (["a", 5], None, InputError, {"document": 1}),
-    (["5", "a: b"], Grammar.from_pattern(r"\d|b"), GrammarError, {"document": 1, "byte": 3}),
-]
-
-
-@pytest.mark.parametrize(("texts", "how", "kind", "place"), CALLS)
-def test_calls_say_which_document_and_byte(texts, how, kind, place):
-    with pytest.raises(kind) as told:
-        if isinstance(how, XVal):
-            Tokenizer.from_pretrained(numbers=[how]).encode_batch(texts)
-        numtok.scan(texts, how)
-    assert place_of(told.value) == place
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from numtok_cli.main import cli
 
 import numtok
 from numtok.corpus.export import open_streams
-from numtok.errors import InputError, OutputError, SchemaError, TokenizerError
+from numtok.errors import OutputError
 from numtok.tokenizer.layout import to_token_layout
 
 MEGATRON = {1: "<u1", 2: "<i1", 3: "<i2", 4: "<i4", 5: "<i8", 6: "<f8", 7: "<f4", 8: "<u2"}
@@ -156,25 +156,6 @@ def test_several_files_follow_one_another(folder, tmp_path):
         for suffix in (".bin", ".idx"):
             assert Path(f"{one}{suffix}").read_bytes() == Path(f"{two}{suffix}").read_bytes()
     assert seen[-1].tokens == exported.tokens == folders.tokens and seen[-1].read == seen[-1].total
-
-
-SEVERAL = ["place.parquet", "packed.parquet"]
-REFUSED = [
-    ("packed", {"end_token": 0}, SchemaError, "packed.parquet: .*end token already; leave out end"),
-    ("place", {"end_token": 1 << 20}, SchemaError, "end_token=1048576 .* is no id .* has 16003"),
-    ("place", {"end_token": "<stop>"}, TokenizerError, "'<stop>' .* is no token"),
-    ("place", {"to": "jax"}, InputError, "'jax' .* is unknown; .* 'megatron', 'gpt-neox'"),
-    (SEVERAL, {}, SchemaError, r"packed.parquet: its tokenizer is not that of .*place.parquet"),
-    (["in.jsonl"], {}, InputError, "neither a Parquet nor an Arrow IPC file"),
-]
-
-
-@pytest.mark.parametrize(("name", "options", "kind", "message"), REFUSED)
-def test_what_cannot_be_exported(name, options, kind, message, folder, tmp_path):
-    names = name if isinstance(name, list) else [f"{name}.parquet"]
-    with pytest.raises(kind, match=message):
-        numtok.export_files([folder / one for one in names], tmp_path / "out", **options)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_files_appear_whole_or_not_at_all(folder, tmp_path):

@@ -155,34 +155,6 @@ def test_a_foreign_file_is_not_taken_for_a_shard(corpus, done, tmp_path):
             encode(corpus, folder, **options)
 
 
-NO_JOBS = [
-    ({"shards": 0}, InputError, "whole number"),
-    ({"shard_size": 10}, InputError, "leave out one"),
-    ({"shard": (3, 2)}, InputError, "one of 1/2 to 2/2"),
-    ({"output_format": "csv"}, OutputError, "unknown output format"),
-    ({"compression": "rar"}, OutputError, "no compression 'rar'"),
-    ({"keep_columns": ["text"]}, InputError, "cannot be kept"),
-    ({"shard": (1, 2), "overwrite": True}, JobError, "would remove what the others have written"),
-    ({"inputs": "-"}, InputError, "cannot be cut into shards"),
-    (
-        {"output": "out.parquet"},
-        OutputError,
-        "named like one, but the options for shards are for a folder",
-    ),
-    ({"output": "/sys/numtok"}, OutputError, "cannot make the folder: .*check the folder and its"),
-]
-
-
-@pytest.mark.parametrize(("options", "kind", "message"), NO_JOBS)
-def test_what_cannot_be_a_job_is_refused_before_anything_is_written(
-    corpus, tmp_path, options, kind, message
-):
-    given = {"inputs": corpus, "output": tmp_path / "out", "shards": 7} | options
-    with pytest.raises(kind, match=message):
-        numtok.encode_files(**given)
-    assert not (tmp_path / "out").exists()
-
-
 # Errors within shards
 
 

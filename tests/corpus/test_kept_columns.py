@@ -48,15 +48,6 @@ def test_columns_of_any_name_come_back(tokenizer, tmp_path):
     assert round_trip(write(tmp_path, *map(json.dumps, rows)), tokenizer, *names) == rows
 
 
-@pytest.mark.parametrize(
-    "name", ["text", "input_ids", "number_text", "number_scaled", "number_mask", "seq_lengths"]
-)
-def test_a_name_of_ours_is_refused_with_a_way_out(name, tokenizer, tmp_path):
-    path = write(tmp_path, json.dumps({"text": "1", name: "1"}))
-    with pytest.raises(InputError, match=f"column '{name}' cannot be kept"):
-        encode([path], tokenizer, name)
-
-
 LATE = [json.dumps({"text": "word " * 100, "x": {"a": 1, "b": [{"c": 1}]}}) for _ in range(4000)]
 
 

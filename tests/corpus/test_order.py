@@ -10,7 +10,6 @@ import pytest
 
 import numtok
 from numtok.corpus.split import HashRange, parse_split
-from numtok.errors import OutputError
 
 KEPT = {"keep_columns": ["id"], "keep_text": True, "scale": 1.0}
 SPLIT = "train=0.7,validation=0.2,test=0.1"
@@ -91,11 +90,6 @@ def test_a_split_is_by_the_text_and_the_seed():
     assert (HashRange.parse("0.25:0.5", 0).contains(texts[::-1]) == taken[::-1]).all()
     assert (HashRange.parse("0.25:0.5", 0).contains(texts[7:300]) == taken[7:300]).all()
     assert (HashRange.parse("0.25:0.5", 1).contains(texts) != taken).sum() > 500
-
-
-def test_a_split_is_of_a_folder(tmp_path):
-    with pytest.raises(OutputError, match=r"out\.parquet is a file, or named like one"):
-        numtok.encode_files(tmp_path, tmp_path / "out.parquet", split="a=0.5,b=0.5")
 
 
 def test_shares_add_up_exactly():

@@ -21,7 +21,7 @@ import numtok
 from numtok.corpus import pack
 from numtok.corpus.pack import PackedRows, best_fit
 from numtok.corpus.unpack import Unpacker
-from numtok.errors import SchemaError, TokenizerError
+from numtok.errors import SchemaError
 from numtok.tokenizer.layout import conform, to_token_layout
 from numtok.tokenizer.packing import end_token
 from numtok.tokenizer.schema import check_rows
@@ -221,10 +221,8 @@ def test_missing_rows_are_noticed(tmp_path):
             unpacker.finish()
 
 
-def test_the_end_token_is_found_or_asked_for():
+def test_the_end_token_is_found_or_named():
     tok = tokenizer("place")
     assert end_token(tok) == 0
     id_of_a = tok.config["model"]["vocab"]["a"]
     assert end_token(tok, "a") == end_token(tok, id_of_a) == id_of_a
-    with pytest.raises(TokenizerError, match="none of the usual end tokens; name the one"):
-        end_token(numtok.Tokenizer({**trained.config("gpt2"), "added_tokens": []}, ["xval"]))

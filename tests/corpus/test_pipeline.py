@@ -33,10 +33,6 @@ def tokenizer():
     return numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(), numtok.FloatBits()])
 
 
-def only_file(folder):
-    return sorted(path.name for path in folder.iterdir())
-
-
 def column(path, name):
     return [value for batch in read_encoded(path) for value in batch.column(name).to_pylist()]
 
@@ -233,16 +229,6 @@ def test_progress_is_told_from_the_calling_thread_and_ends_complete(tokenizer, t
     assert seen[-1].read == seen[-1].total == source.stat().st_size
     assert seen[-1].documents == 2000
     assert [one.read for one in seen] == sorted(one.read for one in seen)
-
-
-def test_an_output_is_no_input(tokenizer, tmp_path):
-    encode_corpus([write_texts(tmp_path / "in.jsonl", ["1"])], tmp_path / "o.parquet", tokenizer)
-    for call, how in (
-        (encode_corpus, {"options": EncodeOptions(overwrite=True)}),
-        (decode_files, {"overwrite": True}),
-    ):
-        with pytest.raises(OutputError, match="also an input"):
-            call([tmp_path / "o.parquet"], tmp_path / "o.parquet", tokenizer, **how)
 
 
 # Failures

@@ -185,8 +185,3 @@ def test_a_table_whose_numbers_are_elsewhere_is_told(tmp_path):
     )
     assert numtok.corpus_stats(path, template="{price}").numbers == 2
     assert numtok.corpus_stats(path, template="row").numbers == 10
-
-
-def test_a_template_is_for_tables(tmp_path):
-    (tmp_path / "a.txt").write_text("5\n")
-    assert "a text file has no columns" in str(failure(tmp_path / "a.txt", template="row"))

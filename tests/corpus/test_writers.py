@@ -153,24 +153,6 @@ def test_a_file_that_is_there_or_was_made_meanwhile_stays(tmp_path):
     assert read(write(path, [ids(1)], overwrite=True)).num_rows == 1
 
 
-def test_bad_places_are_refused(tmp_path):
-    (tmp_path / "x").mkdir()
-    assert read(write(tmp_path / "x" / "a.parquet", [ids(3)])).num_rows == 3
-    assert read(write(tmp_path / "a.bin", [ids(1)], format="arrow")).num_rows == 1
-    (tmp_path / "file").write_text("")
-    for name, options, reason in (
-        ("file/a.parquet", {}, "there is no folder"),
-        ("x/y/a.parquet", {}, "there is no folder"),
-        ("x", {"format": "parquet"}, "folder"),
-        ("n" * 250 + ".parquet", {}, "too long"),
-        ("a.csv", {}, r"\.parquet, \.arrow"),
-        ("b.bin", {"format": "csv"}, "parquet or arrow"),
-        ("a.arrow", {"compression": "snappy"}, "zstd, lz4, none"),
-    ):
-        with pytest.raises(OutputError, match=reason):
-            write(tmp_path / name, [ids(1)], **options)
-
-
 def test_a_batch_of_another_schema(tmp_path):
     with pytest.raises(SchemaError, match=r"number_bits(.|\n)*but the file has(.|\n)*input_ids"):
         write(tmp_path / "a.parquet", [encoded([1])], ids(1).schema)
