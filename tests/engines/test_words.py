@@ -42,14 +42,20 @@ def test_what_comes_again_is_not_asked_for_again(kind):
     assert words < len(cache) <= words + 1
 
 
-@pytest.mark.parametrize(("most", "longest"), [(2, 64), (5, 64), (1 << 17, 3)])
-def test_room_for_few_words_changes_nothing(monkeypatch, most, longest):
-    monkeypatch.setattr(word_cache, "MOST_CACHED", most)
-    monkeypatch.setattr(word_cache, "LONGEST_CACHED", longest)
+def test_room_for_few_words_changes_nothing():
+    """More words than are cached, some of them too long to be."""
     tok = Tokenizer(trained.config("t5"), [TAKES_ALL], engine="tokenizers")
-    for rows in (["a 5 b"], [SENTENCE, "", SENTENCE], ["b a 5 b", "7 a 5"], ["c d e f"]):
+    words = [f"{k:x}ab{k * 7919:x}" for k in range(word_cache.MOST_CACHED + 9000)]
+    many = [" ".join(words[at : at + 500]) for at in range(0, len(words), 500)]
+    long = "c" * (word_cache.LONGEST_CACHED + 1)
+    for rows in (
+        ["a 5 b"],
+        [SENTENCE, long, SENTENCE],
+        many,
+        ["b a 5 b", f"7 a 5 {long}", *many[-9:]],
+    ):
         check(tok, oracle("t5"), rows)
-    assert len(tok.engine) <= most
+    assert len(tok.engine) <= word_cache.MOST_CACHED
 
 
 def test_threads_keep_the_same_words():

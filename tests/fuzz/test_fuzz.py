@@ -28,12 +28,10 @@ def test_mutations(name, tmp_path, monkeypatch):
             pytest.fail(f"{why}; the input is {tmp_path / 'input'}")
 
 
-def test_a_failure_and_a_slow_input_are_told(monkeypatch):
-    monkeypatch.setattr(fuzz, "SECONDS", 1)
-
+def test_a_failure_and_a_slow_input_are_told():
     def endless(data):
         while True:
             pass
 
-    assert "Slow" in (fuzz.failure(endless, b"") or "")
+    assert "Slow" in (fuzz.failure(endless, b"", seconds=1) or "")
     assert "JSONDecodeError" in (fuzz.failure(lambda data: fuzz.json.loads(data), b"{") or "")

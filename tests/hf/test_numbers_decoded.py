@@ -89,7 +89,7 @@ def test_streaming_decode(kind):
     for text in NUMBER_TEXTS[:4]:
         ids = tok.encode(text)
         stream, whole = DecodeStream(**skip), tok.decode(ids, **skip)
-        pieces = [stream.step(tok._tokenizer, number) for number in ids]
+        pieces = [stream.step(tok.backend_tokenizer, number) for number in ids]
         assert "".join(filter(None, pieces)) == whole
         assert "".join(checks.stream_text(tok, ids, **skip)).strip() == whole.strip()
         assert whole.count(NUM) == len(oracle(kind).places([text])[0])

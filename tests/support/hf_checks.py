@@ -53,7 +53,7 @@ def check_other_ways_in(tok, source, text, pair, **options):
         lambda one: one.backend_tokenizer.encode(
             text.replace("[NUM", ""), pair.replace("[NUM", "")
         ),
-        lambda one: one._tokenizer.encode_batch([text.replace("[NUM", "")]),
+        lambda one: one.backend_tokenizer.encode_batch([text.replace("[NUM", "")]),
     ]
     for k, way in enumerate(ways):
         compare(tok, source, way, (k, text, pair, options))
@@ -130,8 +130,8 @@ def check_decode_stream(tok, source, ids):
         flag = {"skip_special_tokens": skip}
         ours, theirs = DecodeStream(**flag), DecodeStream(**flag)
         for number in ids:
-            one = outcome(lambda: ours.step(tok._tokenizer, number))
-            other = outcome(lambda: theirs.step(source._tokenizer, number))
+            one = outcome(lambda: ours.step(tok.backend_tokenizer, number))
+            other = outcome(lambda: theirs.step(source.backend_tokenizer, number))
             same(one, other, (ids, number))
         assert stream_text(tok, ids, **flag) == stream_text(source, ids, **flag), ids
 

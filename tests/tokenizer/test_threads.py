@@ -24,12 +24,6 @@ REPRESENTATIONS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def every_part_is_worth_while(monkeypatch):
-    monkeypatch.setattr(encoder, "LEAST", 8)
-    yield
-
-
 @functools.cache
 def tokenizer(kind, name):
     return Tokenizer(trained.config(kind), REPRESENTATIONS[name])
@@ -47,13 +41,14 @@ def written(batch):
     [*(("gpt2", name) for name in REPRESENTATIONS), ("roberta", "two"), ("bert", "two")],
 )
 @settings(max_examples=8)
-@given(rows, st.integers(2, 5), st.booleans(), st.booleans(), st.booleans())
+@given(rows, st.integers(2, 4), st.booleans(), st.booleans(), st.booleans())
 @example(
     [None, "a -5 and 1,234.5 <mask>", "", None, "6 7 8 e\u0301 " * 9, "no"], 3, True, True, True
 )
 def test_same_bytes(kind, name, documents, count, keep, frame, special):
     tok = tokenizer(kind, name)
-    texts = pa.array([*documents, *documents, "x 5"], pa.string()).slice(1)
+    long = "of so many words 5.5 " * 5000  # there is a thread for each 64 kB
+    texts = pa.array([*documents, long, *documents, long, "x 5"], pa.string()).slice(1)
     options = {"keep_text": keep, "add_special_tokens": frame, "parse_special": special}
     one, report = tok.encode_with_report(texts, **options)
     several, of_parts = tok.encode_with_report(texts, count, **options)
@@ -69,7 +64,7 @@ def test_the_rows_are_encoded_in_parts():
         sizes.append(len(part))
         return tok.encode_with_report(part)
 
-    texts = ["a 5 and 6 of 7"] * 40
+    texts = ["a 5 and 6 of 7 " * 500] * 40
     batch, _ = encoder.encode_parts(of_part, encoder.TextRows.of(texts), 4)
     assert sizes == [10] * 4
     assert batch.equals(tok.encode_batch(texts))
@@ -77,8 +72,8 @@ def test_the_rows_are_encoded_in_parts():
 
 def test_lists_that_need_wider_offsets(monkeypatch):
     """Each part alone would not."""
-    tok, texts = tokenizer("gpt2", "two"), ["a 5 and 6 of 7"] * 40
-    monkeypatch.setattr(schema, "LIST_LIMIT", 200)
+    tok, texts = tokenizer("gpt2", "two"), ["a 5 and 6 of 7 " * 500] * 40
+    monkeypatch.setattr(schema, "LIST_LIMIT", 100_000)
     assert written(tok.encode_batch(texts, threads=4)) == written(tok.encode_batch(texts))
 
 
