@@ -4,7 +4,6 @@ makes numtok read, write or wait for anything elsewhere.
 
 import json
 import os
-import shutil
 
 import jobs
 import pytest
@@ -14,13 +13,7 @@ from numtok.errors import JobError, NumtokError
 
 OPTIONS = {"keep_columns": ["id"], "keep_text": True, "shards": 7}
 corpus, unbroken = jobs.fixtures(60, **OPTIONS)
-
-
-@pytest.fixture
-def done(unbroken, tmp_path):
-    """A folder of shards, to be spoilt."""
-    shutil.copytree(unbroken, tmp_path / "out")
-    return tmp_path / "out"
+done = jobs.done
 
 
 def encode(corpus, folder, **options):

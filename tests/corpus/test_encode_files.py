@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
+from command import ok
 from input_files import decoded, lines_of, read_encoded, write_texts
 from numtok_cli.main import cli
 from places import ROOT
@@ -52,9 +52,7 @@ def test_a_tokenizer_of_ones_own_encodes_as_its_name(numbers, folder):
     ],
 )
 def test_a_call_writes_the_file_of_the_command(arguments, options, folder):
-    command = ["encode", "in.jsonl", "-o", "command.parquet", *arguments.split()]
-    result = CliRunner().invoke(cli, command)
-    assert result.exit_code == 0, result.output
+    ok(f"encode in.jsonl -o command.parquet {arguments}")
     summary = numtok.encode_files("in.jsonl", "call.parquet", **options)
     assert (summary.documents, summary.output) == (4, "call.parquet")
     assert Path("command.parquet").read_bytes() == Path("call.parquet").read_bytes()

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import trained
-from click.testing import CliRunner
+from command import ok, run
 from input_files import read_encoded, write_texts
-from numtok_cli.main import cli
 
 import numtok
 from numtok.corpus.export import open_streams
@@ -70,8 +69,7 @@ def folder(tmp_path_factory):
 def test_every_stream_is_that_of_the_rows(name, to, folder, tmp_path):
     (path,) = folder.glob(f"{name}.*")
     rows, out = token_rows(path), tmp_path / "out"
-    result = CliRunner().invoke(cli, ["export", str(path), "--to", to, str(out)])
-    assert result.exit_code == 0, result.output
+    ok("export", path, "--to", to, out)
     about = json.loads(Path(f"{out}.json").read_text("utf-8"))
     tokens = sum(len(row["input_ids"]) for row in rows)
     assert (about["sequences"], about["tokens"]) == (len(rows), tokens) and len(rows) >= 4
@@ -137,9 +135,7 @@ def test_documents_that_end_by_themselves_need_no_word(folder, tmp_path):
 
 @warnings_are_shown
 def test_the_command_names_the_option(folder, tmp_path):
-    result = CliRunner().invoke(
-        cli, ["export", str(folder / "place.parquet"), "--to", "megatron", str(tmp_path / "out")]
-    )
+    result = run("export", folder / "place.parquet", "--to", "megatron", tmp_path / "out")
     assert result.exit_code == 0
     assert "nothing separates the documents" in result.stderr
     assert "end_token=... (--end-token)" in result.stderr

@@ -4,16 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from numtok_cli.main import cli
+from command import run
 
 import numtok
 from numtok.corpus.read.find import find_inputs
 from numtok.errors import InputError
-
-
-def run(line):
-    return CliRunner().invoke(cli, line.split())
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ shared, finished.
 
 import json
 import os
-import shutil
 
 import jobs
 import pyarrow as pa
@@ -20,13 +19,7 @@ OPTIONS = {"keep_columns": ["id"], "keep_text": True}
 
 
 corpus, unbroken = jobs.fixtures(shards=7, **OPTIONS)
-
-
-@pytest.fixture
-def done(unbroken, tmp_path):
-    """The same, to be spoilt."""
-    shutil.copytree(unbroken, tmp_path / "out")
-    return tmp_path / "out"
+done = jobs.done
 
 
 def encode(corpus, folder, **options):

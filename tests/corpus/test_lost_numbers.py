@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
-from numtok_cli.main import cli
+from command import run
 
 import numtok
 from numtok.corpus.read.batches import TextBatch, joined
@@ -41,10 +40,6 @@ def write_homes(folder, count=300, form="csv"):
         lines += [",".join(map(str, row.values())) for row in table.to_pylist()]
         path.write_text("\n".join(lines) + "\n")
     return path
-
-
-def run(*arguments, **options):
-    return CliRunner().invoke(cli, [str(one) for one in arguments], **options)
 
 
 # A scale that clips

@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import trained
-from click.testing import CliRunner
+from command import ok
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from input_files import decoded, lines_of, write_texts
-from numtok_cli.main import cli
 
 import numtok
 from numtok.corpus import pack
@@ -180,11 +179,9 @@ TEXTS = [f"{n} is -{n}.50 of 1,{n:03}.5\n" * (n % 9) if n % 5 else None for n in
 def test_the_command_packs_and_gives_every_byte_back(mode, suffix, numbers, tmp_path):
     source, output = corpus(tmp_path, TEXTS), tmp_path / f"packed.{suffix}"
     options = ["--numbers", numbers, "--keep-text", "--pack", "64", "--pack-mode", mode, "--quiet"]
-    result = CliRunner().invoke(cli, ["encode", str(source), "-o", str(output), *options])
-    assert result.exit_code == 0, result.output
+    ok("encode", source, "-o", output, *options)
     back = str(tmp_path / "back.jsonl")
-    result = CliRunner().invoke(cli, ["decode", str(output), "-o", back])
-    assert result.exit_code == 0, result.output
+    ok("decode", output, "-o", back)
     assert [row["text"] for row in lines_of(tmp_path / "back.jsonl")] == TEXTS
     counted = numtok.corpus_stats(output)
     assert (counted.documents, counted.without_text) == (len(TEXTS), TEXTS.count(None))

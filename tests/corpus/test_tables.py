@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
+from command import run
 from input_files import decoded, failure, read_all
-from numtok_cli.main import cli
 
 import numtok
 
@@ -170,15 +169,15 @@ def test_a_table_whose_numbers_are_elsewhere_is_told(tmp_path):
     path, out = tmp_path / "prices.csv", tmp_path / "o.parquet"
     path.write_text("id,name,price,date\n1,tea,2.50,2020-01-02\n2,rice,1234,2020-01-03\n")
     command = ["encode", str(path), "-o", str(out)]
-    said = CliRunner().invoke(cli, command).output
-    assert "hold some" not in CliRunner().invoke(cli, ["stats", str(out)]).output  # encoded
+    said = run(*command).output
+    assert "hold some" not in run("stats", out).output  # encoded
     assert "of 'name'" in said and "there are no numbers in 'name'" in said
     assert "'id', 'price', 'date' hold some" in said and "--template '{id} {price} {date}'" in said
     more = ["--template", "{name} costs {price}", "--overwrite"]
-    said = CliRunner().invoke(cli, [*command, *more]).output
+    said = run(*command, *more).output
     assert "there are no numbers" not in said
     assert pq.read_table(out)["number_value"].to_pylist() == [[2.5], [1234.0]]
-    said = CliRunner().invoke(cli, ["stats", str(path)]).output
+    said = run("stats", path).output
     assert (
         "'id', 'price', 'date' hold some" in said
         and "by template=... (--template), '{id} {price} {date}'" in said

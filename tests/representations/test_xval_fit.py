@@ -5,16 +5,15 @@ import re
 import sys
 from decimal import Decimal
 
+import command
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import trained
-from click.testing import CliRunner
 from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from input_files import write_texts
-from numtok_cli.main import cli
 from places import SAMPLE
 
 import numtok
@@ -212,7 +211,7 @@ def test_other_options_need_the_same_tokens():
 
 
 def run(*arguments, **options):
-    return CliRunner().invoke(cli, ["encode", *arguments], **options)
+    return command.run("encode", *arguments, **options)
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ from pathlib import Path
 import jobs
 import memory_store
 import pytest
-from click.testing import CliRunner
-from numtok_cli.main import cli
+from command import ok
 
 import numtok
 from numtok.errors import InputError, JobError, MissingDependencyError, OutputError
@@ -79,9 +78,7 @@ def test_all_that_reads_and_writes_takes_urls(store, corpus, local, tmp_path):
 
 def inspected(folder, name="00001-of-00005.parquet"):
     """What is shown of a row."""
-    found = CliRunner().invoke(cli, ["inspect", f"{folder}/{name}", "--row", "3"])
-    assert found.exit_code == 0, found.output
-    return found.output
+    return ok("inspect", f"{folder}/{name}", "--row", "3")
 
 
 REFUSED = [

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -56,6 +57,13 @@ def fixtures(rows=ROWS, **options):
         return folder
 
     return corpus, unbroken
+
+
+@pytest.fixture
+def done(unbroken, tmp_path):
+    """A copy of the folder of the job, to be spoilt."""
+    shutil.copytree(unbroken, tmp_path / "out")
+    return tmp_path / "out"
 
 
 def shards(folder):

@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
+from command import ok
 from input_files import write_texts
 from kept import kept
-from numtok_cli.main import cli
 
 import numtok
 from numtok.corpus.write.encoded import open_writer
@@ -237,8 +236,7 @@ def test_command_line_to_a_spawned_worker(tmp_path):
     lines = [f"row {n}: {n}.5 and {-n} of 1e{n % 38}" for n in range(200)]
     given, encoded = write_texts(tmp_path / "in.jsonl", lines), tmp_path / "out.parquet"
     arguments = ["encode", str(given), "-o", str(encoded), "--numbers", "xval:log,bits", "--quiet"]
-    result = CliRunner().invoke(cli, arguments)
-    assert result.exit_code == 0, result.output
+    ok(*arguments)
     data = IterableNumberDataset(encoded)
     collate = NumberCollator.from_schema(data.schema, 0, objective="causal")
     spawned = {"num_workers": 1, "multiprocessing_context": "spawn"}
