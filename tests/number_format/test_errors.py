@@ -8,7 +8,7 @@ from numtok import NumberFormat
 from numtok.errors import FormatError
 
 transformers = pytest.importorskip("transformers")
-ENDLESS = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.source("gpt2"))
+ENDLESS = trained.stock("gpt2")
 DIGIT = NumberFormat(0, 9)
 OPTIONS = [
     ({"minimum": 3, "maximum": 2}, "no number is left"),

@@ -25,8 +25,7 @@ FORMATS = [
 def tokenizers():
     end = {"eos_token": "<|endoftext|>"}
     for name in ("neox", "gpt2"):
-        source = trained.source(name)
-        yield name, transformers.PreTrainedTokenizerFast(tokenizer_object=source, **end)
+        yield name, trained.stock(name, **end)
     yield "bytes", transformers.ByT5Tokenizer()
 
 

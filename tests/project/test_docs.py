@@ -64,7 +64,7 @@ def pythia(folder, name="EleutherAI/pythia-70m"):
     """
     target = folder / name
     end = {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}
-    source = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.source("neox"), **end)
+    source = trained.stock("neox", **end)
     source.save_pretrained(target)
     sizes = {"hidden_size": 32, "intermediate_size": 64, "max_position_embeddings": 256}
     sizes |= {"num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": len(source)}

@@ -12,7 +12,8 @@ import torch
 import transformers
 from torch import nn
 
-from numtok_torch import SumEmbedding, embedding_from_config, head_from_config
+from numtok import Tokenizer
+from numtok_torch import NumberModel, SumEmbedding, embedding_from_config, head_from_config
 
 torch.set_num_threads(1)
 transformers.logging.set_verbosity_error()
@@ -106,6 +107,20 @@ def embedding(name, **options):
 def head(name):
     torch.manual_seed(2)
     return head_from_config(HEADS[name], D)
+
+
+def number_model(kind="gpt2", embedding_name="xval", head_name="scalar", **options):
+    """Make a number model around a kind, or a model, for evaluation; None leaves the embedding or
+    the head out.
+    """
+    layers = embedding_name and embedding(embedding_name), head_name and head(head_name)
+    whole = backbone(kind) if isinstance(kind, str) else kind
+    return NumberModel(whole, *layers, **options).eval()
+
+
+def schema_of(*numbers):
+    """Return the schema of what the default tokenizer encodes with these numbers."""
+    return Tokenizer.from_pretrained(numbers=list(numbers)).batch_schema()
 
 
 def batch(rows=3, seq=9, seed=0, labels=True):

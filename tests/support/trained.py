@@ -321,6 +321,13 @@ def source(kind):
     return Tokenizer.from_str(_json(kind))
 
 
+def stock(kind, **options):
+    """Return the fast tokenizer of transformers around one kind."""
+    from transformers import PreTrainedTokenizerFast
+
+    return PreTrainedTokenizerFast(tokenizer_object=source(kind), **options)
+
+
 def cuts_digits(kind):
     """The tokenizer.json of a kind whose vocabulary has no token of several digits, or of digits
     and something else.

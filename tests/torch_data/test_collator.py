@@ -224,9 +224,9 @@ def test_from_a_tokenizer():
 
 def test_from_a_transformers_tokenizer():
     hf = pytest.importorskip("numtok.hf")
-    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("transformers")
     names = {"pad_token": "[PAD]", "mask_token": "[MASK]", "cls_token": "[CLS]"}
-    stock = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.source("bert"), **names)
+    stock = trained.stock("bert", **names)
     tok = hf.NumberTokenizer.from_tokenizer(stock, numbers=[XVal()])
     made = NumberCollator.from_tokenizer(tok, objective="masked")
     assert (made.pad_token_id, made.mask_token_id) == (tok.pad_token_id, tok.mask_token_id)

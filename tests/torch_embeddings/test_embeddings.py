@@ -12,8 +12,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_models import schema_of
 
-import numtok
 import numtok_torch as layers
 from numtok import Numbers
 from numtok.representations import (
@@ -341,10 +341,6 @@ def test_fone_replaces_the_digits_of_abacus(projection):
 
 
 # ---- From a file, and errors
-
-
-def schema_of(*numbers):
-    return numtok.Tokenizer.from_pretrained(numbers=list(numbers)).batch_schema()
 
 
 @pytest.mark.parametrize("compact", [False, True])

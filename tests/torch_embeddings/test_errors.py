@@ -6,9 +6,10 @@ import errors
 import pyarrow as pa
 import torch
 import torch_models as tiny
+from torch_models import schema_of
 
 import numtok_torch as layers
-from numtok import Digits, Tokenizer
+from numtok import Digits
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import P10, XVal
 
@@ -67,10 +68,6 @@ SHAPES = [
         "of 64 bits",
     ),
 ]
-
-
-def schema_of(*numbers):
-    return Tokenizer.from_pretrained(numbers=list(numbers)).batch_schema()
 
 
 def without_streams(layer):

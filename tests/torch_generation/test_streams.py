@@ -10,7 +10,7 @@ from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch_generators import CASES, PROMPTS, scripted, setting
-from transformers import PreTrainedTokenizerFast, TextIteratorStreamer, TextStreamer
+from transformers import TextIteratorStreamer, TextStreamer
 from transformers.generation.streamers import BaseStreamer
 
 import numtok
@@ -85,7 +85,7 @@ def test_streamers_of_transformers():
     """Of the drop-in tokenizer, of the core, and, in another thread, one that is iterated over."""
     hf = pytest.importorskip("numtok.hf")
     made, tokenizer, options = setting("xval")
-    stock = PreTrainedTokenizerFast(tokenizer_object=trained.source("gpt2"))
+    stock = trained.stock("gpt2")
     wrapped = hf.NumberTokenizer.from_tokenizer(stock, numbers=[XVal(0.1)])
     (text,) = generate(made, tokenizer, PROMPTS[:1], full_text=True, **options)
     for known in (wrapped, tokenizer):

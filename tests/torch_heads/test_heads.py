@@ -9,8 +9,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_models import schema_of
 
-import numtok
 import numtok_torch as heads
 from numtok import Numbers
 from numtok.representations import (
@@ -467,10 +467,6 @@ def test_components_start_apart():
 
 
 # ---- From a file, and errors
-
-
-def schema_of(*numbers):
-    return numtok.Tokenizer.from_pretrained(numbers=list(numbers)).batch_schema()
 
 
 @pytest.mark.parametrize(

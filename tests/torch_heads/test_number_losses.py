@@ -215,7 +215,7 @@ def test_digits_of_a_plain_vocabulary():
     """Of a model that knows nothing of numtok, and of numtok's Subword: tokens of one digit, and
     the point.
     """
-    plain = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.source("gpt2"))
+    plain = trained.stock("gpt2")
     for tokenizer in (plain, Tokenizer.from_pretrained(trained.source("gpt2"), [Subword()])):
         loss = NumberValueLoss.from_tokenizer(tokenizer)
         assert loss.tokens.digits == {
@@ -275,7 +275,7 @@ def test_losses_beside_the_cross_entropy_over_batches_of_a_step(count):
 
 def test_a_stock_model_learns_with_them_in_a_trainer(tmp_path):
     """With a vocabulary that is padded to a multiple of 64, and steps of two batches."""
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.source("gpt2"))
+    tokenizer = trained.stock("gpt2")
     size = 64 * (len(tokenizer) // 64 + 1)
     assert size > len(tokenizer)
     torch.manual_seed(0)

@@ -7,6 +7,7 @@ import torch_models as tiny
 import trained
 import transformers
 from torch_generators import PROMPTS, setting
+from torch_models import number_model as model
 
 from numtok import Tokenizer
 from numtok.errors import InputError, SchemaError
@@ -26,12 +27,6 @@ from numtok_torch.trainer import NumberTrainer
 
 SIZES = tiny.SIZES | {"max_position_embeddings": 66, "pad_token_id": tiny.PAD}
 SCALAR = {"name": "scalar"}
-
-
-def model(kind="gpt2", embedding="xval", **options):
-    return NumberModel(
-        tiny.backbone(kind), tiny.embedding(embedding), tiny.head("scalar"), **options
-    )
 
 
 def bare(name, *parts, **options):
@@ -196,7 +191,7 @@ ERRORS = {
     SchemaError: [
         (lambda: call(model(), *(tiny.batch().keys() - {"input_ids"})), "no number_mask"),
         (lambda: call(model(), *(tiny.batch().keys() - {"input_ids", "number_mask"})), "no number_scaled"),
-        (lambda: call(model(embedding="bits"), "number_scaled"), "ScalarHead is trained on"),
+        (lambda: call(model(embedding_name="bits"), "number_scaled"), "ScalarHead is trained on"),
         (lambda: call(model("bert"), number_labels_mask=tiny.batch()["number_mask"]), "no number_scaled_labels"),
         (lambda: call(model("t5"), "number_labels_mask", batch=pairs()), "no number_labels_mask"),
         (lambda: call(model("t5", "fone"), "number_scaled_labels", batch=pairs()), "no number_scaled_labels"),

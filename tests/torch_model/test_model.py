@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch_models as tiny
 import transformers
+from torch_models import number_model as model
 from torch_models import same
 
 from numtok_torch import ModelError, NumberModel, xval_gpt2
@@ -18,11 +19,6 @@ EVERY = pytest.mark.parametrize("kind", tiny.ALL)
 EVERY_CAUSAL = pytest.mark.parametrize("kind", tiny.CAUSAL)
 EVERY_HEAD = pytest.mark.parametrize("name", tiny.HEADS)
 EMBEDDING_OF = {"scalar": "xval", "mixture": "logfourier", "fone": "fone", "bits": "bits"}
-
-
-def model(kind="gpt2", embedding="xval", head="scalar", **options):
-    layers = tiny.embedding(embedding) if embedding else None, tiny.head(head) if head else None
-    return NumberModel(tiny.backbone(kind), *layers, **options).eval()
 
 
 # What it computes
@@ -87,7 +83,7 @@ def test_weights_of_the_losses():
     batch = tiny.batch()
     found = model(number_weight=0.25, token_weight=2.0)(**batch)
     same(found.loss, 2.0 * found.token_loss + 0.25 * found.number_loss)
-    only = model(head=None)(**batch)
+    only = model(head_name=None)(**batch)
     assert only.number_loss is None
     same(only.loss, only.token_loss)
     del batch["labels"]

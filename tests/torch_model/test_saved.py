@@ -10,6 +10,7 @@ import safetensors.torch
 import torch
 import torch_models as tiny
 import transformers
+from torch_models import number_model as model
 from torch_models import same
 
 from numtok_torch import ModelError, NumberModel, xval_gpt2
@@ -20,12 +21,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:fan_in_fan_out is set:UserWarning"),
     pytest.mark.filterwarnings("ignore:Could not find a config file:UserWarning"),
 ]
-
-
-def model(kind="gpt2", embedding="xval", head="scalar", **options):
-    layers = tiny.embedding(embedding) if embedding else None, tiny.head(head) if head else None
-    backbone = tiny.backbone(kind) if isinstance(kind, str) else kind
-    return NumberModel(backbone, *layers, **options).eval()
 
 
 def of_class(name, **options):

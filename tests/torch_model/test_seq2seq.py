@@ -13,6 +13,7 @@ import trained
 import transformers
 from torch.utils.data import StackDataset
 from torch_generators import PROMPTS, setting
+from torch_models import number_model as model
 from torch_models import same
 
 from numtok import Tokenizer
@@ -40,11 +41,6 @@ def batch(rows=3, source=9, target=7):
     found["labels"] = written["labels"]
     found["number_labels_mask"] = written["number_mask"]
     return found | {f"{name}_labels": written[name] for name in LIKE}
-
-
-def model(kind, embedding="xval", head="scalar", **options):
-    layers = tiny.embedding(embedding) if embedding else None, tiny.head(head) if head else None
-    return NumberModel(tiny.backbone(kind), *layers, **options).eval()
 
 
 # What it computes
