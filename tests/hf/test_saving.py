@@ -19,7 +19,6 @@ from new_process import run
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, Qwen2Config
 
 import numtok
-from numtok.errors import OutputError, RepresentationError, TokenizerError
 from numtok.hf import tokenizer as hf
 from numtok.numbers.grammar import Grammar
 from numtok.representations import Digits, FoNE, Subword, XVal
@@ -205,19 +204,9 @@ def test_without_numtok_nothing_reads_other_ids(tmp_path):
             assert reader in ("auto", "trusted") and "drop_in" in folder, (case, seen)
 
 
-def test_a_path_that_is_none():
-    with pytest.raises(TokenizerError, match="does not exist; give"):
-        hf.NumberTokenizer.from_pretrained("/nowhere/tokenizer")
-
-
 def test_an_exported_folder_is_stock_and_whole(tmp_path):
-    with pytest.raises(RepresentationError, match="xval is more than a cut"):
-        ours("llama").export(tmp_path)
-    assert not [*tmp_path.iterdir()]
     tok = build_ours("llama", numbers=(Digits(3),))
     assert tok.export(tmp_path) == tok.export(tmp_path, overwrite=True) != ()
-    with pytest.raises(OutputError, match="exists already"):
-        tok.export(tmp_path)
     read = AutoTokenizer.from_pretrained(tmp_path)
     assert type(read) is PreTrainedTokenizerFast
     assert (read.eos_token, read.chat_template) == (tok.eos_token, tok.chat_template)

@@ -117,9 +117,6 @@ def test_drop_in():
     ours = hf.NumberTokenizer.from_pretrained(numbers=["xval", "fone:6,4"], grammar="data")
     assert ours.numtok.representations == (XVal(), FoNE(6, 4))
     assert ours.numtok.grammar == Grammar.data()
-    for wrong, message in (({"numbers": [5]}, "no representation"), ({"grammar": "x"}, "Grammar")):
-        with pytest.raises(NumtokError, match=message):
-            hf.NumberTokenizer.from_pretrained(**wrong)
 
 
 def test_ids_beyond_the_vocabulary_are_no_text():
