@@ -19,7 +19,7 @@ from places import SAMPLE
 import numtok
 from numtok import Numbers
 from numtok.corpus import fit as fitting
-from numtok.corpus import text_chunks, tokenizer_of
+from numtok.corpus import tokenizer_of
 from numtok.corpus.encode import encode_corpus
 from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.fit import ScaleFit
@@ -169,13 +169,22 @@ def test_fit_looks_at_all_files(tmp_path):
     assert summary.fit.largest == pytest.approx(300, rel=1 / 31)
 
 
-def test_fit_reaches_the_last_of_many_files(tmp_path, monkeypatch):
-    paths = [write_texts(tmp_path / f"{k}.jsonl", [f"{10**k} and more"] * 200) for k in range(4)]
-    for limit, most in (("FIT_BYTES", 4000), ("FIT_FILES", 2)):
-        monkeypatch.setattr(fitting, limit, most)
-        summary, _ = fitted(tmp_path, paths, [XVal()])
-        assert summary.fit.largest == pytest.approx(1000, rel=1 / 31)
-        assert summary.fit.documents < 600
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (fitting.FIT_FILES + 8, 1),
+        pytest.param(4, fitting.FIT_BYTES // 1000, marks=pytest.mark.slow),
+    ],
+    ids=["many", "large"],
+)
+def test_fit_reaches_the_last_of_many_files(files, words, tmp_path):
+    """And looks at a part only, of many files or of large ones."""
+    numbers = [*range(10, 10 + files - 1), 1000]
+    texts = {number: f"{number}{' and more' * words}" for number in numbers}
+    paths = [write_texts(tmp_path / f"{number}.jsonl", [texts[number]] * 50) for number in numbers]
+    summary, _ = fitted(tmp_path, paths, [XVal()])
+    assert summary.fit.largest == pytest.approx(1000, rel=1 / 31)
+    assert summary.fit.documents < 50 * files
 
 
 @pytest.mark.parametrize(
@@ -262,12 +271,11 @@ def test_a_scale_that_loses_numbers_is_told(folder):
     assert told.format("0.0%", "48.9%") in result.stderr
 
 
-@pytest.mark.parametrize("tiny_sample", [False, True])
-def test_a_pipe_is_read_once(tiny_sample, folder, monkeypatch):
-    if tiny_sample:  # so that most of the text comes after the sample
-        monkeypatch.setattr(fitting, "FIT_BYTES", 500)
-        monkeypatch.setattr(text_chunks, "BATCH_BYTES", 300)
+@pytest.mark.parametrize("large", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_pipe_is_read_once(large, folder, monkeypatch):
+    """Also where much text comes after the sample that the scale is fitted to."""
     data = SAMPLE.read_bytes()
+    data *= 2 * fitting.FIT_BYTES // len(data) if large else 1
     monkeypatch.setattr(sys, "stdin", None)
     result = run(
         *("-", "-o", "a.parquet", "--numbers", "xval:log", "--keep-column", "id", "--keep-text"),
@@ -281,7 +289,7 @@ def test_a_pipe_is_read_once(tiny_sample, folder, monkeypatch):
     decoded = [tokenizer.decode_batch(batch).to_pylist() for batch in table.to_batches()]
     assert [text for batch in decoded for text in batch] == [row["text"] for row in rows]
     assert 0 < metadata()["scale"] < 1
-    if not tiny_sample:
+    if not large:
         shown = run(str(SAMPLE), "-o", "b.parquet", "--numbers", "xval:log", "-q")
         assert shown.exit_code == 0 and metadata("b.parquet") == metadata()
 
