@@ -268,9 +268,7 @@ def test_without_a_head_no_number_token_is_written():
     ],
     ids=["msd", "lsd", "threes", "lsd, read as written"],
 )
-def test_training_and_writing_show_the_same_places(
-    representation, seen_in_question, options, monkeypatch
-):
+def test_training_and_writing_show_the_same_places(representation, seen_in_question, options):
     """The layer that embedding_from_schema makes, in training on an answer, and while that answer
     is written.
     """
@@ -280,14 +278,7 @@ def test_training_and_writing_show_the_same_places(
     layer = embedding_from_schema(encoded.schema, tiny.D, **options)
     made = NumberModel(tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), layer)
     seen = []
-    find = layer.find
-
-    def watched(vectors, batch):
-        found = find(vectors, batch)
-        seen.append(found[1])
-        return found
-
-    monkeypatch.setattr(layer, "find", watched)
+    layer.register_forward_pre_hook(lambda layer, given: seen.append(layer.find(*given)[1]))
     collate = NumberCollator.from_schema(encoded.schema, 0, objective="causal")
     batch = collate(list(NumberDataset(encoded)))
     width = len(tokenizer.encode(question).input_ids)
@@ -335,7 +326,7 @@ def test_the_tokenizer_of_another_model_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["place", "place lsd"])
-def test_places_follow_their_beam(name, monkeypatch):
+def test_places_follow_their_beam(name):
     """Each row is shown with the places that a tracker of its own gives, however beams take each
     other's place.
     """
