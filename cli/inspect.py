@@ -153,10 +153,10 @@ def _of_text(
     **_: Any,
 ) -> dict[str, Any]:
     from numtok import Tokenizer
-    from numtok.representations.parse import choose
+    from numtok.representations.parse import set_for_all
     from numtok.tokenizer.inspect import inspect_text
 
-    chosen = [choose(names, overflow) for names in numbers or DEFAULT_NUMBERS]
+    chosen = [set_for_all(names, overflow) for names in numbers or DEFAULT_NUMBERS]
     made = [Tokenizer.from_pretrained(tokenizer, names, grammar) for names in chosen]
     return of_text(inspect_text(text, made))
 

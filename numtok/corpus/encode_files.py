@@ -27,7 +27,7 @@ from numtok.errors import OutputError, RepresentationError, TokenizerError
 from numtok.numbers.grammar import check_grammar
 from numtok.options import shown_option
 from numtok.representations import Representation
-from numtok.representations.parse import choose
+from numtok.representations.parse import set_for_all
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Files = str | Path | Sequence[str | Path]
@@ -126,7 +126,7 @@ def _tokenizer(options: EncodeOptions) -> tuple[Tokenizer, ScaleFit | None]:
         scaled, fit = _scaled(source.representations, False, options)
         return source.with_options(scaled), fit
     numbers = NUMBERS if options.numbers is None else options.numbers
-    chosen = choose(numbers, options.overflow, compact=not options.dense)
+    chosen = set_for_all(numbers, options.overflow, compact=not options.dense)
     if options.dense and not any(hasattr(one, "compact") for one in chosen):
         names = ",".join(one.name for one in chosen)
         raise RepresentationError(

@@ -71,7 +71,7 @@ class Marks:
 
     def spell(self, slots: Slots) -> list[str]:
         """Return the placeholders of each number."""
-        marks = [self._by_id[id] for id in slots.plain.tolist()]
+        marks = [self._by_id[id] for id in slots.unspaced.tolist()]
         edges = itertools.pairwise(slots.offsets.tolist())
         return ["".join(marks[first:last]) for first, last in edges]
 

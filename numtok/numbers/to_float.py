@@ -1,6 +1,6 @@
 """Exact decimals to floats, each rounded once, from the decimal, to nearest even (IEEE 754).
 
-In: :class:`~numtok.numbers.columns.Columns`. Out: :class:`Floats`. Clinger's fast path
+In: :class:`~numtok.numbers.decimals.Decimals`. Out: :class:`Floats`. Clinger's fast path
 settles nearly all, up to 15 digits; that of Eisel and Lemire (D. Lemire, "Number parsing at a
 gigabyte per second", Software: Practice and Experience 51 (2021), section 5 and algorithm 1) most
 of the others; Arrow's correctly rounding parser reads the rest from their text.
@@ -18,7 +18,7 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.bitmarks import EIGHT, ONE, ZERO, eight_bytes
 from numtok.arrays.kernels import inlined_kernel, inner_kernel, kernel
-from numtok.numbers.columns import Columns, Runs, runs_of, take
+from numtok.numbers.decimals import Decimals, Runs, runs_of, take
 from numtok.numbers.to_text import to_text
 
 # Clinger's fast path: w * 10**e is correctly rounded when w < 2**53 and |e| <= 22, as both are
@@ -60,7 +60,7 @@ class Floats(NamedTuple):
     held: npt.NDArray[np.bool_]
 
     def take(self, runs: Runs, in_place: bool = False) -> Floats:
-        """Return the floats of the runs, as :func:`~numtok.numbers.columns.take` does for one
+        """Return the floats of the runs, as :func:`~numtok.numbers.decimals.take` does for one
         array.
         """
         return Floats(*(take(one, runs, in_place) for one in self)).read_only()
@@ -72,14 +72,14 @@ class Floats(NamedTuple):
         return self
 
 
-def to_floats(columns: Columns) -> Floats:
+def to_floats(decimals: Decimals) -> Floats:
     """Return the floats of all numbers."""
-    count = len(columns.exponent)
+    count = len(decimals.exponent)
     floats = Floats(*(memory.empty(count, kind) for kind in (np.float64, np.float32, np.bool_)))
     left = memory.empty(count, np.int64)
-    left = left[: _to_floats(columns, _POWERS_OF_TEN, powers_of_five(), floats, left)]
+    left = left[: _to_floats(decimals, _POWERS_OF_TEN, powers_of_five(), floats, left)]
     if len(left):
-        others = columns.take(runs_of(left, count))
+        others = decimals.take(runs_of(left, count))
         texts = to_text(others)
         floats.doubles[left] = memory.from_arrow(texts.cast(pa.float64()))
         floats.singles[left] = singles = memory.from_arrow(texts.cast(pa.float32()))
@@ -88,10 +88,10 @@ def to_floats(columns: Columns) -> Floats:
 
 
 @kernel
-def _to_floats(columns, powers, fives, out, left):  # type: ignore[no-untyped-def]
+def _to_floats(decimals, powers, fives, out, left):  # type: ignore[no-untyped-def]
     """Fill in what can be told; the count of those in ``left`` of which something cannot."""
-    digits, offsets, exponent = columns.digits, columns.digit_offsets, columns.exponent
-    negative, (doubles, singles, held) = columns.negative, out
+    digits, offsets, exponent = decimals.digits, decimals.digit_offsets, decimals.exponent
+    negative, (doubles, singles, held) = decimals.negative, out
     found = ZERO
     for i in range(np.uint64(exponent.size)):
         whole, exact = _whole(digits, np.uint64(offsets[i]), np.uint64(offsets[i + ONE]))

@@ -140,7 +140,7 @@ def by_tokenizers(
 ) -> pa.LargeStringArray:
     """Decode any tokenizer's ids to texts: with stand-ins decoded, and numbers put in by ``join``."""
     texts = []
-    stand_ins = np.where(spans.spaced, engine.tokens.spaced, engine.tokens.plain).tolist()
+    stand_ins = np.where(spans.spaced, engine.tokens.spaced, engine.tokens.unspaced).tolist()
     ids, offsets, spoken, first = rows.ids, rows.offsets.tolist(), surfaces.to_pylist(), 0
     for begin, end in itertools.pairwise(offsets):
         last, at = first, begin + rows.before

@@ -129,8 +129,8 @@ def number_ids(tokenizer: Tokenizer) -> list[int]:
     """Return the tokens that stand for a number or begin one; none if numbers are tokens of the
     text.
     """
-    plain, spaced = first_ids(tokenizer.tokens, tokenizer.spelling)
-    return [*plain.tolist(), *spaced.tolist()]
+    unspaced, spaced = first_ids(tokenizer.tokens, tokenizer.spelling)
+    return [*unspaced.tolist(), *spaced.tolist()]
 
 
 def spelled(

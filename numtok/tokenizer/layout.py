@@ -20,7 +20,7 @@ from numtok.arrays import memory
 from numtok.errors import SchemaError
 from numtok.representations import SingleToken, from_dict
 from numtok.representations.columns import NUMBER_INDEX, NUMBER_MASK, Column, neutral
-from numtok.representations.parse import choose
+from numtok.representations.parse import set_for_all
 from numtok.representations.values import tensor_array, tensor_values
 from numtok.tokenizer.metadata import tensor_shapes
 from numtok.tokenizer.schema import (
@@ -37,13 +37,13 @@ Ints = npt.NDArray[np.int64]
 Batch = TypeVar("Batch", pa.RecordBatch, pa.Table)
 
 
-def plain_schema(schema: pa.Schema) -> pa.Schema:
+def schema_with_lists(schema: pa.Schema) -> pa.Schema:
     """Return the schema with lists of tensors as lists of ``fixed_size_list``."""
-    return plain(no_rows(schema)).schema
+    return tensors_as_lists(no_rows(schema)).schema
 
 
-def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the batch with the types of :func:`plain_schema`, without a copy."""
+def tensors_as_lists(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the batch with the types of :func:`schema_with_lists`, without a copy."""
     metadata = batch.schema.metadata or {}
     shapes = read_metadata(batch.schema)["shapes"] if METADATA_KEY in metadata else {}
     columns = [
@@ -249,7 +249,7 @@ def expand(batch: Batch) -> Batch:
         raise SchemaError(f"expected a record batch or a table, got {type(batch).__name__}")
     described, batch = read_metadata(batch.schema), conform(batch)
     compact = [from_dict(options) for options in described["numbers"]]
-    dense = choose(compact, compact=False)
+    dense = set_for_all(compact, compact=False)
     columns, fields = list(batch.columns), list(batch.schema)
     for one, wanted in zip(compact, dense, strict=True):
         for old, new in zip(one.columns(), wanted.columns().values(), strict=True):

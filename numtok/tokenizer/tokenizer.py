@@ -20,7 +20,7 @@ from numtok.errors import InputError, SchemaError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import Representation, SpelledOut, Subword, representations_of
-from numtok.representations.parse import Representations, choose
+from numtok.representations.parse import Representations, set_for_all
 from numtok.tokenizer import saving, schema
 from numtok.tokenizer.advice import advise_bare
 from numtok.tokenizer.decode import Decoder, TokenIds
@@ -251,7 +251,9 @@ class Tokenizer:
         numbers = saving.saved_representations(metadata)  # files of format 1 tell the form apart
         return metadata["tokenizer"] == saving.fingerprint_of(
             self.config, numbers, self.grammar, self.leading_space, with_form=True
-        ) and choose(numbers, compact=False) == choose(self.representations, compact=False)
+        ) and set_for_all(numbers, compact=False) == set_for_all(
+            self.representations, compact=False
+        )
 
     @functools.cached_property
     def vocab_size(self) -> int:

@@ -66,11 +66,11 @@ class Spelling(NamedTuple):
             for content in representation.token_strings_in(grammar)
         ]
         spaced = [tokens[one] for one in representation.spaced_token_strings if one in tokens]
-        plain_ids, spaced_ids = np.array(ids, np.int32), np.array(spaced, np.int32)
+        unspaced_ids, spaced_ids = np.array(ids, np.int32), np.array(spaced, np.int32)
         brackets = (tokens.get(NUM, -1), tokens.get(f" {NUM}", -1), tokens.get(END_NUM, -1))
         first, length = representation.first_symbols, representation.length
         reading = representation.reading(grammar)
-        return cls(plain_ids, first, spaced_ids, length, brackets, reading)
+        return cls(unspaced_ids, first, spaced_ids, length, brackets, reading)
 
     @property
     def bracketed(self) -> bool:
@@ -88,10 +88,10 @@ def first_ids(tokens: Mapping[str, int], spelling: Spelling | None) -> tuple[Ids
     """Return the tokens with which numbers begin: without, and with the space before them."""
     if spelling is not None and not spelling.bracketed:
         return spelling.ids[spelling.first.start : spelling.first.stop], spelling.spaced
-    plain, spaced = (
+    unspaced, spaced = (
         np.array([tokens[form]] if form in tokens else [], np.int32) for form in (NUM, f" {NUM}")
     )
-    return plain, spaced
+    return unspaced, spaced
 
 
 def token_ids(spelled: Spelled, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
@@ -106,11 +106,11 @@ def token_ids(spelled: Spelled, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
             first = spelled.symbols[starts].astype(np.int64) - spelling.first.start
             with_space[starts] = spelling.spaced[first]
         return flat, with_space, spelled.offsets
-    plain, spaced, end = spelling.brackets
+    unspaced, spaced, end = spelling.brackets
     offsets = memory.offsets_of(np.diff(spelled.offsets) + 2)
     flat = np.full(offsets[-1], end, np.int32)
     flat[_symbol_places(spelled, offsets[:-1] + 1)] = spelling.ids[spelled.symbols]
-    flat[offsets[:-1]] = plain
+    flat[offsets[:-1]] = unspaced
     with_space = flat.copy()
     with_space[offsets[:-1]] = spaced
     return flat, with_space, offsets
@@ -119,8 +119,8 @@ def token_ids(spelled: Spelled, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
 def ids_of_one(symbols: Symbols, spelling: Spelling) -> list[int]:
     """Return the ids, without space, of one number."""
     ids: list[int] = spelling.ids[symbols].tolist()
-    plain, _, end = spelling.brackets
-    return [plain, *ids, end] if spelling.bracketed else ids
+    unspaced, _, end = spelling.brackets
+    return [unspaced, *ids, end] if spelling.bracketed else ids
 
 
 def symbol_stream(
@@ -268,12 +268,12 @@ class NumberVocabulary:
         config, tokens = add_number_tokens(source, representation, two_forms)
         own = own_tokens(config, tokens, saved)
         spelling = Spelling.of(representation, tokens, grammar)
-        plain, spaced = (int(ids[0]) if len(ids) else -1 for ids in first_ids(tokens, spelling))
+        unspaced, spaced = (int(ids[0]) if len(ids) else -1 for ids in first_ids(tokens, spelling))
         as_text = spelling is not None and spelling.reading is not None
         if as_text:
-            plain = _size(config)  # no token: it stands for numbers within the engines
-        reserved = tuple(number for number in own.values() if number not in (plain, spaced))
-        return cls(config, tokens, own, spelling, NumtokTokens(plain, spaced, reserved, as_text))
+            unspaced = _size(config)  # no token: it stands for numbers within the engines
+        reserved = tuple(number for number in own.values() if number not in (unspaced, spaced))
+        return cls(config, tokens, own, spelling, NumtokTokens(unspaced, spaced, reserved, as_text))
 
     @property
     def size(self) -> int:
@@ -291,15 +291,15 @@ class NumberVocabulary:
             return NumberTokensInText({}, Slots.none(len(numbers.rows)), None)
         if self.spelling is not None and isinstance(first, SpelledOut):
             spelled = first.encode(numbers)
-            plain, spaced, offsets = token_ids(spelled, self.spelling)
-            return NumberTokensInText({}, Slots.of(numbers, plain, spaced, offsets), spelled)
+            unspaced, spaced, offsets = token_ids(spelled, self.spelling)
+            return NumberTokensInText({}, Slots.of(numbers, unspaced, spaced, offsets), spelled)
         columns: dict[str, Any] = {}
         for representation in representations:
             if isinstance(representation, SingleToken):
                 columns |= representation.encode(numbers)
-        ids = self.in_text.plain, self.in_text.spaced
-        plain, spaced = (memory.full(count, one, np.int32) for one in ids)
-        slots = Slots.of(numbers, plain, spaced, np.arange(count + 1))
+        ids = self.in_text.unspaced, self.in_text.spaced
+        unspaced, spaced = (memory.full(count, one, np.int32) for one in ids)
+        slots = Slots.of(numbers, unspaced, spaced, np.arange(count + 1))
         return NumberTokensInText(columns, slots, None)
 
     def described(self) -> dict[str, Any]:

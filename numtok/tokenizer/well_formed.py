@@ -127,10 +127,10 @@ def _rules_of(tokenizer: Tokenizer) -> NumberRules | None:
         inside = representation.continuation(tokenizer.grammar)
         return None if inside is None else _TextRules(tokenizer, inside, spelling.ids).rules()
     touching = numbers_touch(tokenizer)
-    plain, spaced = (ids.tolist() for ids in first_ids(tokens, spelling))
+    unspaced, spaced = (ids.tolist() for ids in first_ids(tokens, spelling))
     if isinstance(representation, SingleToken):
         return _rules(
-            tokenizer, [ONE_SYMBOL] * 3, plain, plain, spaced, NO_SYMBOLS, touching, length=1
+            tokenizer, [ONE_SYMBOL] * 3, unspaced, unspaced, spaced, NO_SYMBOLS, touching, length=1
         )
     if spelling is None or not isinstance(representation, SpelledOut):
         return None
@@ -142,11 +142,13 @@ def _rules_of(tokenizer: Tokenizer) -> NumberRules | None:
         numbers.append(continuation)
     ids, length = spelling.ids.tolist(), spelling.length
     if not spelling.bracketed:
-        return _rules(tokenizer, numbers, ids, plain, spaced, NO_SYMBOLS, touching, length=length)
+        return _rules(
+            tokenizer, numbers, ids, unspaced, spaced, NO_SYMBOLS, touching, length=length
+        )
     in_text = np.flatnonzero(~np.isin(ids, list(tokenizer.own_tokens.values())))
     numbers = [_in_brackets(continuation) for continuation in numbers]
-    ids = [*ids, *plain, tokens[END_NUM]]
-    return _rules(tokenizer, numbers, ids, plain, spaced, in_text, touching, brackets=2)
+    ids = [*ids, *unspaced, tokens[END_NUM]]
+    return _rules(tokenizer, numbers, ids, unspaced, spaced, in_text, touching, brackets=2)
 
 
 def numbers_touch(tokenizer: Tokenizer) -> bool:
@@ -157,8 +159,8 @@ def numbers_touch(tokenizer: Tokenizer) -> bool:
     if len(both.number_index) < 2:
         return True  # no numbers to the grammar: there is nothing to say
     second = int(both.number_index[1])
-    plain, _ = first_ids(tokenizer.tokens, tokenizer.spelling)
-    return second == len(one.input_ids) and both.input_ids[second] in plain
+    unspaced, _ = first_ids(tokenizer.tokens, tokenizer.spelling)
+    return second == len(one.input_ids) and both.input_ids[second] in unspaced
 
 
 def _in_brackets(inside: Continuation) -> Continuation:
@@ -176,7 +178,7 @@ def _rules(
     tokenizer: Tokenizer,
     numbers: Sequence[Continuation],
     ids: Sequence[int],
-    plain: Sequence[int],
+    unspaced: Sequence[int],
     spaced: Sequence[int],
     in_text: Ints,
     touching: bool,
@@ -184,7 +186,7 @@ def _rules(
     brackets: int = 0,
 ) -> NumberRules:
     """Build the table of rules. Columns: the symbols, whose tokens have these ids; those that begin
-    a number (``plain``) once more, with a space before them (``spaced``); each kind of text. A
+    a number (``unspaced``) once more, with a space before them (``spaced``); each kind of text. A
     number begins in a state of text, which takes the place of the state 0 of the continuation.
     ``numbers`` are any, those without a sign, and those that begin with a digit. The symbols
     ``in_text`` are tokens of the text too.
@@ -198,7 +200,7 @@ def _rules(
     may_follow_space, which_after_space = may_follow[blank], which[blank]
     if touching:
         may_follow, which = may_follow_space, which_after_space
-    first = np.flatnonzero(np.isin(ids, plain))
+    first = np.flatnonzero(np.isin(ids, unspaced))
     others = symbols + len(spaced)
     with_space = np.arange(symbols, others)
     sizes = [len(continuation.ends) - 1 for continuation in numbers]

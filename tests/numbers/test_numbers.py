@@ -366,7 +366,7 @@ def test_select_equals_a_loop(given_literals, data):
     assert columns(chosen) == [everything[i] for i in which]
     floats = [numbers.to_float64(), numbers.to_float32(), numbers.fit_float32()]
     for one in (chosen, numbers.select(np.array(which, np.int64))):
-        assert [column.dtype for column in one.columns] == [c.dtype for c in numbers.columns]
+        assert [column.dtype for column in one.decimals] == [c.dtype for c in numbers.decimals]
         for given_floats, same in zip(
             floats, (one.to_float64(), one.to_float32(), one.fit_float32()), strict=True
         ):

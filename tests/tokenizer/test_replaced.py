@@ -90,7 +90,7 @@ def test_one_number_is_spelled_as_in_many_texts(representation, grammar, text):
     numbers = ours.selector.numbers(TextRows.of([text]))
     slots = ours.encode_numbers(numbers).slots
     many = {
-        stop: slots.plain[slots.offsets[k] : slots.offsets[k + 1]].tolist()
+        stop: slots.unspaced[slots.offsets[k] : slots.offsets[k + 1]].tolist()
         for k, stop in enumerate(numbers.stop.tolist())
     }
     for start, stop, sure in found:
