@@ -192,7 +192,7 @@ def _worth_while(state: BackendState, texts: list[str]) -> bool:
         return False
     state.characters += characters
     if state.has_fast_engine is None and state.characters >= LARGE:
-        state.has_fast_engine = state.numtok.has_fast_engine(parse_special=True)
+        state.has_fast_engine = state.numtok.engine_for(parse_special=True).is_fast
     return bool(state.has_fast_engine)
 
 

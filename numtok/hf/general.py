@@ -239,7 +239,7 @@ def _marked_short(state: BackendState, marks: Marks, text: str, parse: bool) -> 
         own = one_token if sure and one_token else known.get(number)
         if own is None:
             known = _room_for_numbers(marks)
-            ids = state.numtok.one_to_symbols(number) if sure else None
+            ids = state.numtok.ids_of_one(number) if sure else None
             if ids is None:  # the text around tells it
                 _learn_numbers(known, state, marks, data, found, parse)
             else:

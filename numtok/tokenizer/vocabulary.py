@@ -31,7 +31,6 @@ from numtok.representations import (
     SpelledOut,
     symbol_token,
 )
-from numtok.representations.base import Symbols
 from numtok.tokenizer.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens
 
 Ints = npt.NDArray[np.int64]
@@ -114,13 +113,6 @@ def token_ids(spelled: Spelled, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
     with_space = flat.copy()
     with_space[offsets[:-1]] = spaced
     return flat, with_space, offsets
-
-
-def ids_of_one(symbols: Symbols, spelling: Spelling) -> list[int]:
-    """Return the ids, without space, of one number."""
-    ids: list[int] = spelling.ids[symbols].tolist()
-    unspaced, _, end = spelling.brackets
-    return [unspaced, *ids, end] if spelling.bracketed else ids
 
 
 def symbol_stream(
