@@ -25,6 +25,12 @@ from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.tokenizer_json import check_exists, load_source
 
 OPTIONS = ("numbers", "grammar", "leading_space", "return_numbers")
+DEFAULTS: dict[str, Any] = {
+    "numbers": [XVal().to_dict()],
+    "grammar": Grammar().to_dict(),
+    "leading_space": "auto",
+    "return_numbers": False,
+}
 OWN_METHODS = {
     "__call__", "_encode_plus", "_convert_encoding", "pad", "_pad", "decode", "_decode",
     "batch_decode",
@@ -44,17 +50,6 @@ def given_settings(
     if grammar is not None:
         given["grammar"] = check_grammar(grammar).to_dict()
     return {name: value for name, value in given.items() if value is not None}
-
-
-def complete_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings with the defaults for what is not given."""
-    defaults = {
-        "numbers": [XVal().to_dict()],
-        "grammar": Grammar().to_dict(),
-        "leading_space": "auto",
-        "return_numbers": False,
-    }
-    return defaults | settings
 
 
 def refuse_misspelt(names: Iterable[str], options: Sequence[str], where: str) -> None:

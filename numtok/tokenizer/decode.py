@@ -144,14 +144,14 @@ def by_tokenizers(
     ids, offsets, spoken, first = rows.ids, rows.offsets.tolist(), surfaces.to_pylist(), 0
     for begin, end in itertools.pairwise(offsets):
         last, at = first, begin + rows.before
-        pieces: list[int] = []
+        kept: list[int] = []
         while last < len(spans.positions) and spans.positions[last] < end:
-            pieces += [*ids[at : spans.positions[last]].tolist(), stand_ins[last]]
+            kept += [*ids[at : spans.positions[last]].tolist(), stand_ins[last]]
             at = int(spans.stops[last])
             last += 1
-        pieces += ids[at : max(at, end - rows.after)].tolist()
+        kept += ids[at : max(at, end - rows.after)].tolist()
         # a model may give ids that are no token
-        between = engine.texts_between([one for one in pieces if one >= 0], last - first)
+        between = engine.texts_between([one for one in kept if one >= 0], last - first)
         texts.append(join(between, spoken[first:last]))
         first = last
     return pa.array(texts, pa.large_string())
@@ -267,10 +267,7 @@ class Decoder:
     def numbers_in(self, ids: Ids, values: Sequence[Any] | None) -> list[tuple[int, int, str]]:
         """Return the numbers in ids that a model may have made: (first token, end, text) of each."""
         if self._reader is not None:
-            numbers = self._reader.numbers(ids)
-            texts = map(str, numbers.texts.to_pylist())
-            ends = numbers.positions.tolist(), numbers.stops.tolist()
-            return list(zip(*ends, texts, strict=True))
+            return self._reader.numbers(ids).spans()
         positions = self._number_places(ids)
         if self._spelling is not None:
             stops = number_stops(ids, positions, self._spelling).tolist()
@@ -301,12 +298,10 @@ class Decoder:
         return first.decode(read_symbols(ids, positions, self._spelling))
 
     def decoded_apart(self, ids: Ids) -> list[tuple[int, int, str]] | None:
-        """Do what :meth:`numtok.Tokenizer.decoded_apart` says."""
-        if self._reader is None:
-            return None
-        found = self._reader.apart(ids)
-        ends = found.positions.tolist(), found.stops.tolist()
-        return list(zip(*ends, map(str, found.texts.to_pylist()), strict=True))
+        """Return the spans that the source decodes to other text than theirs, as
+        :meth:`numtok.Tokenizer.decoded_apart` does.
+        """
+        return None if self._reader is None else self._reader.apart(ids).spans()
 
     def _text_of_reading(self, ids: Ids, reader: TextReader) -> str:
         """Return the text of ids whose numbers are tokens of the text."""

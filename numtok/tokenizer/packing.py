@@ -179,8 +179,6 @@ def end_token(tokenizer: Tokenizer, token_or_id: str | int | None = None) -> int
 
 def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Return the rows of batches of one schema, one after the other, as one batch."""
-    if len(batches) == 1:
-        return batches[0]
     filled = [batch for batch in batches if batch.num_rows] or batches[:1]
     return pa.concat_batches(filled) if len(filled) > 1 else filled[0]
 

@@ -45,7 +45,7 @@ from numtok.representations import (
     parse,
 )
 from numtok.representations.charton import Charton
-from numtok.tokenizer.number_tokens import OWN_SYMBOL
+from numtok.tokenizer.vocabulary import OWN_SYMBOL
 from numtok.tokenizer.tokenizer import Tokenizer
 
 CASES = {
