@@ -107,9 +107,11 @@ def scan_decimals(rows: TextRows, grammar: Grammar) -> Decimals:
         # Each row has at most one number for each run of marks, as digits side by side are one's.
         digits, runs = count_marks(marks)
         numbers = runs + len(rows)
-    kinds = (np.int32, np.int64, np.int64, np.bool_)
     decimals = Decimals(
-        *(memory.empty(numbers, kind) for kind in kinds),
+        memory.empty(numbers, np.int32),
+        memory.empty(numbers, np.int64),
+        memory.empty(numbers, np.int64),
+        memory.empty(numbers, np.bool_),
         memory.empty(digits + SPARE, np.uint8),
         memory.empty(numbers + 1, np.int64),
         memory.empty(numbers, np.int64),
@@ -118,7 +120,10 @@ def scan_decimals(rows: TextRows, grammar: Grammar) -> Decimals:
     offsets.flags.writeable = False  # all alike, so that nothing is compiled twice
     count, filled = _scan(Rows(text, marks, offsets, rows.valid), rules_of(grammar), decimals)
     return Decimals(
-        *(one[:count] for one in decimals[:4]),
+        decimals.document[:count],
+        decimals.start[:count],
+        decimals.stop[:count],
+        decimals.negative[:count],
         decimals.digits[:filled],
         decimals.digit_offsets[: count + 1],
         decimals.exponent[:count],

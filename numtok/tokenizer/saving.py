@@ -19,8 +19,8 @@ from numtok.files import write_file
 from numtok.numbers.grammar import Grammar
 from numtok.options import conform
 from numtok.representations import Representation, XVal, from_dict, representations_of
-from numtok.tokenizer.vocabulary import OWN_SYMBOL
 from numtok.tokenizer.tokenizer_json import SETTINGS_FILE, read_json, sealed
+from numtok.tokenizer.vocabulary import OWN_SYMBOL
 
 SAVED_VERSION = 1
 CONFIG_FILE = "tokenizer_config.json"
