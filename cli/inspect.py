@@ -342,7 +342,9 @@ def _bit_fields(name: str, value: Any) -> list[str]:
 
 
 def _short(text: str, most: int = 32) -> str:
-    """Return the text on one line of at most so many characters, with its length if it is cut."""
+    """Return the text on one line; of more than ``most`` characters its beginning and its length:
+    ``1234567890123...(1,000)``, at most ``most`` characters in all.
+    """
     text = shown(text)
     return text if len(text) <= most else f"{text[: most - 12]}…({len(text):,})"
 

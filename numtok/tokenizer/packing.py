@@ -83,7 +83,7 @@ class NumberTokens:
         where its longest reading does.
 
         Args:
-            ids: int64[tokens], rows laid end to end.
+            ids: int64[tokens], all rows, one after the other.
             positions: int64[numbers], ascending, the first token of each number.
             row_stops: int64[numbers], where the row of each number ends.
         """

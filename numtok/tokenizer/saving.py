@@ -32,7 +32,7 @@ def save(
     folder: str | Path, config: Mapping[str, Any], settings: Mapping[str, Any], plain: bool
 ) -> None:
     """Write both files to a folder; ``plain``: other programs read the tokenizer.json rightly, and
-    ``AutoTokenizer`` is told so.
+    ``AutoTokenizer`` reads it too.
     """
     if not isinstance(folder, str | Path):
         raise OutputError(f"expected the folder to save to, got {type(folder).__name__}")

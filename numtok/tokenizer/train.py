@@ -100,9 +100,9 @@ def save_tokenizer(config: dict[str, Any], folder: str | Path, overwrite: bool =
             f"{path} exists already; choose another folder, or overwrite it with overwrite=True"
             " (--overwrite)"
         )
-    told = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END_OF_TEXT}
+    stock = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END_OF_TEXT}
     write_file(path, json.dumps(config, ensure_ascii=False, separators=(",", ":")) + "\n")
-    write_file(path.with_name("tokenizer_config.json"), json.dumps(told, indent=2) + "\n")
+    write_file(path.with_name("tokenizer_config.json"), json.dumps(stock, indent=2) + "\n")
     return path
 
 

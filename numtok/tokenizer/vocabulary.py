@@ -371,11 +371,13 @@ class NumberVocabulary:
         """
         symbols = {number for one, number in self.tokens.items() if OWN_SYMBOL.fullmatch(one)}
         tokens = {one: number for one, number in self.tokens.items() if number not in symbols}
-        told: dict[str, Any] = {"tokens": tokens, "vocab_size": self.size}
-        told["tokenizer_kind"] = f"{kind_of(self.config)} of {self.size - len(self.own):,} tokens"
+        metadata: dict[str, Any] = {"tokens": tokens, "vocab_size": self.size}
+        metadata["tokenizer_kind"] = (
+            f"{kind_of(self.config)} of {self.size - len(self.own):,} tokens"
+        )
         if symbols and self.spelling is not None:
-            return told | {"symbols": self.spelling.runs(symbols)}
-        return told
+            return metadata | {"symbols": self.spelling.runs(symbols)}
+        return metadata
 
 
 def _size(config: dict[str, Any]) -> int:
