@@ -252,9 +252,6 @@ class TokensWithDigits:
             token["normalized"] for token in self._chosen.values()
         )
 
-    def __bool__(self) -> bool:
-        return self._pattern is not None
-
     def spans_in(self, text: bytes) -> list[tuple[int, int]] | None:
         """Return the spans of the tokens in one text; None if only :meth:`outside` can tell."""
         if self._pattern is None or self._common not in text:
