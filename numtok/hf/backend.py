@@ -132,7 +132,7 @@ class NumberTokenizerBase(PreTrainedTokenizerFast):
         settings = loading.DEFAULTS | settings
         self.return_numbers = bool(settings.pop("return_numbers"))
         self.cache = {}
-        made = loading.add_number_tokens(self.backend_tokenizer, settings)
+        made = loading.install_number_tokens(self.backend_tokenizer, settings)
         self._number_settings = made.saved_settings()
         self.init_kwargs["number_settings"] = self.number_settings
 

@@ -99,7 +99,7 @@ class NumberTokenizer(NumberTokenizerBase):
 
         Options that are not given are those that the folder was saved with.
         """
-        loading.refuse_misspelt(kwargs, loading.OPTIONS, "NumberTokenizer.from_pretrained")
+        loading.refuse_misspelt(kwargs, [*loading.DEFAULTS], "NumberTokenizer.from_pretrained")
         path = pretrained_model_name_or_path
         path = DEFAULT_FOLDER if path is None else path
         given = loading.given_settings(numbers, grammar, leading_space, return_numbers)
