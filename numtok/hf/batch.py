@@ -298,10 +298,10 @@ def _streams(
     numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, placement: Placement
 ) -> dict[str, Array]:
     """Return the streams."""
-    _, _, places = schema.number_places(batch)
-    place = np.full(int(offsets[-1] - offsets[0]) + 1, -1)  # of every token; -1 if it was cut off
-    place[placement.source] = placement.target
-    target = place[places]
+    _, _, positions = schema.number_positions(batch)
+    moved = np.full(int(offsets[-1] - offsets[0]) + 1, -1)  # of every token; -1 if it was cut off
+    moved[placement.source] = placement.target
+    target = moved[positions]
     there = target >= 0
     mask = np.zeros(placement.size, np.bool_)
     mask[target[there]] = True

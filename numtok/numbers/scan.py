@@ -39,7 +39,7 @@ def scan(texts: Texts, grammar: Grammar | str | None = None) -> Numbers:
         grammar: what counts as a number; ``Grammar()`` if not given.
 
     Returns:
-        The numbers in order of document and place, with byte offsets within each document. A null
+        The numbers in order of document and start, with byte offsets within each document. A null
         row has none.
 
     Raises:

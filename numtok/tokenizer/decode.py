@@ -231,7 +231,7 @@ class Decoder:
         schema.check_rows(batch)
         batch = to_number_layout(batch)
         ids = memory.from_arrow(memory.flat(batch.column("input_ids"))[0])
-        offsets, _, positions = schema.number_places(batch)
+        offsets, _, positions = schema.number_positions(batch)
         # a packed row is the text of its tokens
         before, after = metadata["frame"] if metadata["pack"] is None else ([], [])
         numbers = self._number_texts(batch, ids, positions)
@@ -245,7 +245,7 @@ class Decoder:
         ids = given_ids(token_ids)
         if self._reader is not None:
             return self._text_of_reading(ids, self._reader)
-        positions = self._number_places(ids)
+        positions = self._number_positions(ids)
         if self._spelling is not None:
             number_texts = in_marks_of(self._grammar, self.read_spelled(ids, positions))
         elif values is None:
@@ -268,7 +268,7 @@ class Decoder:
         """Return the numbers in ids that a model may have made: (first token, end, text) of each."""
         if self._reader is not None:
             return self._reader.numbers(ids).spans()
-        positions = self._number_places(ids)
+        positions = self._number_positions(ids)
         if self._spelling is not None:
             stops = number_stops(ids, positions, self._spelling).tolist()
             spans = zip(positions.tolist(), stops, strict=True)
@@ -313,7 +313,7 @@ class Decoder:
         spans = NumberSpans(positions, stops, np.zeros(len(positions), np.bool_))
         return str(by_tokenizers(self._engine(), rows, spans, texts, self.join)[0].as_py())
 
-    def _number_places(self, ids: Ids) -> Ints:
+    def _number_positions(self, ids: Ids) -> Ints:
         return np.flatnonzero(np.isin(ids, np.concatenate(self._first_ids)))
 
     def _read_number(self, ids: Ids, position: int) -> str | None:

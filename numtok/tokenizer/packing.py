@@ -22,7 +22,7 @@ from numtok.options import shown_option
 from numtok.representations import END_NUM, NUM, SpelledOut, from_dict
 from numtok.tokenizer.schema import (
     declared_columns,
-    number_places,
+    number_positions,
     read_metadata,
     valid_rows,
 )
@@ -221,7 +221,7 @@ class FlatRows:
         self._per_token = {name for name in names if per[name] == "token"}
         self._values = {name: memory.flat(batch.column(name))[0] for name in names}
         self.ids = memory.from_arrow(self._values["input_ids"])
-        self.offsets, self._number_offsets, self.places = number_places(batch)
+        self.offsets, self._number_offsets, self.places = number_positions(batch)
 
     def number_stops(self, tokens: NumberTokens) -> Ints:
         """Return int64[numbers]: where the tokens of each number end."""

@@ -119,7 +119,7 @@ def no_rows(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
-def number_places(batch: pa.RecordBatch) -> tuple[Ints, Ints, Ints]:
+def number_positions(batch: pa.RecordBatch) -> tuple[Ints, Ints, Ints]:
     """Return (where the ids of each row begin, where its numbers do, the first token of each
     number) of a batch in number layout, all rows end to end.
     """
