@@ -22,7 +22,7 @@ from numtok.corpus.read.documents import columns_with_numbers
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.split import HashRange, parse_split
 from numtok.corpus.summary import Summary
-from numtok.corpus.write.sinks import FORMATS
+from numtok.corpus.write.sinks import OUTPUT_FORMATS
 from numtok.errors import OutputError, RepresentationError, TokenizerError
 from numtok.numbers.grammar import check_grammar
 from numtok.options import shown_option
@@ -32,7 +32,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 Files = str | Path | Sequence[str | Path]
 NUMBERS = "xval:log"  # what files are encoded with if nothing is said: it holds every magnitude
-FILE_ENDS = tuple(suffix for one in FORMATS.values() for suffix in one.suffixes)
+FILE_ENDS = tuple(suffix for one in OUTPUT_FORMATS.values() for suffix in one.suffixes)
 Options = ParamSpec("Options")
 
 

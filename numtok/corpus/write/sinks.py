@@ -1,5 +1,5 @@
 """The table of output formats: what a file's name must end in, and what writes it. A new format is
-a sink and a line in :data:`FORMATS`, both here.
+a sink and a line in :data:`OUTPUT_FORMATS`, both here.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ class OutputFormat:
     columns: bool = True  # whether it holds more than texts
 
 
-FORMATS = {
+OUTPUT_FORMATS = {
     "parquet": OutputFormat((".parquet",), _ParquetSink, ("zstd", "lz4", "snappy", "gzip", "none")),
     "arrow": OutputFormat(
         (".arrow", ".feather", ".ipc"), _ArrowSink, ("zstd", "lz4", "none"), True
