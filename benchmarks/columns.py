@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from benchmarks.corpus import Corpus, load
 from numtok import Tokenizer
 from numtok.corpus.write.sinks import ENCODINGS, FITTING
-from numtok.tokenizer.layout import plain, to_token_layout
+from numtok.tokenizer.layout import tensors_as_lists, to_token_layout
 from numtok.tokenizer.schema import declared_columns
 
 COMPRESSIONS: dict[str, tuple[str, int | None]] = {
@@ -69,7 +69,7 @@ def columns(corpus: Corpus) -> Iterator[tuple[str, pa.Table, str]]:
                 (
                     f"`{name}`{' of 64' * (numbers == 'bits:64')}{', compact' if compact and name == 'number_bits' else ''}"
                 ),
-                _alone(plain(batch), name),
+                _alone(tensors_as_lists(batch), name),
                 chosen[name].encoding,
             )
         if numbers == "xval":
@@ -87,9 +87,9 @@ def columns(corpus: Corpus) -> Iterator[tuple[str, pa.Table, str]]:
 
 
 def _representations(numbers: str, compact: bool) -> Sequence[object]:
-    from numtok.representations.parse import choose
+    from numtok.representations.parse import set_for_all
 
-    return choose(numbers, None, compact)
+    return set_for_all(numbers, None, compact)
 
 
 def _alone(batch: pa.RecordBatch, name: str) -> pa.Table:

@@ -153,10 +153,10 @@ def _of_text(
     **_: Any,
 ) -> dict[str, Any]:
     from numtok import Tokenizer
-    from numtok.representations.parse import choose
+    from numtok.representations.parse import set_for_all
     from numtok.tokenizer.inspect import inspect_text
 
-    chosen = [choose(names, overflow) for names in numbers or DEFAULT_NUMBERS]
+    chosen = [set_for_all(names, overflow) for names in numbers or DEFAULT_NUMBERS]
     made = [Tokenizer.from_pretrained(tokenizer, names, grammar) for names in chosen]
     return of_text(inspect_text(text, made))
 
@@ -342,7 +342,9 @@ def _bit_fields(name: str, value: Any) -> list[str]:
 
 
 def _short(text: str, most: int = 32) -> str:
-    """Return the text on one line of at most so many characters, with its length if it is cut."""
+    """Return the text on one line; of more than ``most`` characters its beginning and its length:
+    ``1234567890123...(1,000)``, at most ``most`` characters in all.
+    """
     text = shown(text)
     return text if len(text) <= most else f"{text[: most - 12]}…({len(text):,})"
 

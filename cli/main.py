@@ -130,9 +130,9 @@ for _command in (
 
 
 def open_streams() -> None:
-    """Give the process all three standard streams: a file opened later must not become one of them.
-
-    One that is closed is opened in the wrong direction, which makes its use an error.
+    """Open the standard streams that are closed, so that a file opened later does not become one of
+    them. A closed stream is opened in the wrong direction: reading from it, or writing to it, stays
+    an error.
     """
     wrong = {"stdin": os.O_WRONLY, "stdout": os.O_RDONLY, "stderr": os.O_RDONLY}
     for descriptor, name in enumerate(wrong):

@@ -157,10 +157,10 @@ def _known_format(ctx: click.Context, param: click.Parameter, name: str | None) 
     """
     if name is None:
         return None
-    from numtok.corpus.read.documents import FORMATS
+    from numtok.corpus.read.documents import INPUT_FORMATS
 
-    if name not in FORMATS:
-        known = ", ".join(map(repr, FORMATS))
+    if name not in INPUT_FORMATS:
+        known = ", ".join(map(repr, INPUT_FORMATS))
         raise click.BadParameter(f"{name!r} is not one of {known}.", ctx, param)
     return name
 

@@ -215,9 +215,9 @@ def _tokenizer(
     names: str, source: str | None, grammar: str | None, overflow: str | None
 ) -> Tokenizer:
     from numtok import Tokenizer
-    from numtok.representations.parse import choose
+    from numtok.representations.parse import set_for_all
 
-    return Tokenizer.from_pretrained(source, choose(names, overflow), grammar)
+    return Tokenizer.from_pretrained(source, set_for_all(names, overflow), grammar)
 
 
 def command_of(

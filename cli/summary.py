@@ -79,8 +79,9 @@ def _warn_of_no_numbers(summary: Summary) -> None:
 
 
 def rows_of(summary: Summary, numbers: Any, pack: int | None = None) -> Iterator[Row]:
-    """Yield the rows of the table printed at the end. ``numbers`` is the option as the user gave
-    it, ``pack`` the length of packed rows.
+    """Yield the rows (name, value, remark) of the table printed at the end. ``numbers``: the option
+    as the user gave it; if it is no text, the names of the summary's representations are shown.
+    ``pack``: the length of packed rows.
     """
     if not isinstance(numbers, str):
         numbers = ",".join(representation.name for representation in summary.representations)

@@ -60,9 +60,19 @@ def encode_corpus(
     *,
     fit: ScaleFit | None = None,
 ) -> Summary:
-    """Encode files into one Parquet or Arrow file, as :func:`numtok.encode_files` does, by a
-    ``tokenizer`` that is made; ``fit``: first find the scale of its xVal on a sample of the texts:
-    from all over the files, or, with a pipe among the inputs, on the first 32 MB.
+    """Encode files into one Parquet or Arrow file, as :func:`numtok.encode_files` does, by this
+    tokenizer. Rows that ``on_error="skip"`` leaves out are listed in ``OUTPUT.quarantine``.
+
+    Args:
+        inputs: files, folders, globs or URLs.
+        output: a file, or ``-`` for standard output.
+        tokenizer: encodes the texts.
+        options: see :class:`~numtok.corpus.encode_options.EncodeOptions`.
+        fit: first find the scale of the tokenizer's xVal on a sample of the texts: from all over
+            the files, or, with a pipe among the inputs, on the first 32 MB.
+
+    Raises:
+        NumtokError: also for an input that was cut or replaced while it was read.
     """
     sources = find_inputs(inputs, options.input_format)
     check_formats(sources, options.text_unit, options.delimiter)

@@ -22,17 +22,17 @@ from numtok.corpus.read.documents import columns_with_numbers
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.split import HashRange, parse_split
 from numtok.corpus.summary import Summary
-from numtok.corpus.write.sinks import FORMATS
+from numtok.corpus.write.sinks import OUTPUT_FORMATS
 from numtok.errors import OutputError, RepresentationError, TokenizerError
 from numtok.numbers.grammar import check_grammar
 from numtok.options import shown_option
 from numtok.representations import Representation
-from numtok.representations.parse import choose
+from numtok.representations.parse import set_for_all
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Files = str | Path | Sequence[str | Path]
 NUMBERS = "xval:log"  # what files are encoded with if nothing is said: it holds every magnitude
-FILE_ENDS = tuple(suffix for one in FORMATS.values() for suffix in one.suffixes)
+FILE_ENDS = tuple(suffix for one in OUTPUT_FORMATS.values() for suffix in one.suffixes)
 Options = ParamSpec("Options")
 
 
@@ -126,7 +126,7 @@ def _tokenizer(options: EncodeOptions) -> tuple[Tokenizer, ScaleFit | None]:
         scaled, fit = _scaled(source.representations, False, options)
         return source.with_options(scaled), fit
     numbers = NUMBERS if options.numbers is None else options.numbers
-    chosen = choose(numbers, options.overflow, compact=not options.dense)
+    chosen = set_for_all(numbers, options.overflow, compact=not options.dense)
     if options.dense and not any(hasattr(one, "compact") for one in chosen):
         names = ",".join(one.name for one in chosen)
         raise RepresentationError(

@@ -63,7 +63,8 @@ def corpus_stats(
     batch_bytes: int = BATCH_BYTES,
     progress: Callable[[Progress], None] | None = None,
 ) -> Statistics:
-    """Count the numbers of files, as ``numtok stats`` does.
+    """Count the numbers of files, as ``numtok stats`` does. Warns if the texts hold none, but other
+    columns do.
 
     Args:
         inputs: a file, folder, glob or URL, ``-`` for standard input, or a list of them. Of encoded
@@ -71,7 +72,8 @@ def corpus_stats(
         tokenizer: the source tokenizer whose tokens per number are counted, as
             :meth:`numtok.Tokenizer.from_pretrained` takes it.
         grammar: what counts as a number in texts, or its name; prose if not given. Encoded files
-            have their own.
+            have their own, and where all inputs are encoded, ``grammar`` and ``tokenizer`` are
+            refused.
         text_column: where the text is; by default ``text``, ``content``, ``document``, ``body``, or
             the only column of strings.
         template: in place of ``text_column``, columns joined to a text, as by ``encode_files``.

@@ -64,8 +64,8 @@ def encoded_rows(
 def encoded_chunks(
     sources: Sequence[Source], batch_bytes: int, read: int = 0
 ) -> Iterator[EncodedChunk]:
-    """Yield the rows of encoded files, packed ones as documents. SchemaError for rows that do not hold
-    together.
+    """Yield the rows of encoded files, packed ones as documents; ``read`` bytes were read before.
+    SchemaError for rows whose columns disagree, and for a packed file that ends within a document.
     """
     rows = encoded_rows(sources, batch_bytes, read)
     for path, chunks in itertools.groupby(rows, lambda chunk: chunk.path):

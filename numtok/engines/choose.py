@@ -162,11 +162,14 @@ def _compare(fast: Engine, slow: Engine, tokens: NumtokTokens, merges: list[Any]
         raise TokenizerError("its merges hold a pair twice, and the libraries rank it differently")
 
     numbers = scan(SELF_CHECK)
-    if tokens.plain < 0:  # numbers stay text
+    if tokens.unspaced < 0:  # numbers stay text
         numbers = numbers.select(np.empty(0, np.int64))
     count = len(numbers)
-    plain, spaced = np.full(count, tokens.plain, np.int32), np.full(count, tokens.spaced, np.int32)
-    slots = Slots.of(numbers, plain, spaced, np.arange(count + 1))
+    unspaced, spaced = (
+        np.full(count, tokens.unspaced, np.int32),
+        np.full(count, tokens.spaced, np.int32),
+    )
+    slots = Slots.of(numbers, unspaced, spaced, np.arange(count + 1))
     got, expected = (
         np.split(encoded.ids, encoded.offsets[1:-1])
         for encoded in (fast.encode(numbers.rows, slots), slow.encode(numbers.rows, slots))

@@ -61,7 +61,7 @@ def joined(text: npt.NDArray[np.uint8], spans: Ints) -> tuple[npt.NDArray[np.uin
 
 def interleave(tokens: Tokens, spaced: Mask, slots: Slots) -> Encoded:
     """Return the ids of whole rows from those of the chunks."""
-    out = Encoded.empty(len(tokens.ids) + len(slots.plain), len(slots.per_document) - 1, spaced)
+    out = Encoded.empty(len(tokens.ids) + len(slots.unspaced), len(slots.per_document) - 1, spaced)
     return out._replace(ids=out.ids[: _interleave(tokens, slots, out)])
 
 
@@ -118,10 +118,10 @@ def put_number(slots, number, out, filled):  # type: ignore[no-untyped-def]
     """Append one number's ids; returns the new fill."""
     spaced = out.spaced[number]
     out.positions[number] = filled
-    if slots.plain.size == out.positions.size:  # every number is one token
-        out.ids[filled] = slots.spaced[number] if spaced else slots.plain[number]
+    if slots.unspaced.size == out.positions.size:  # every number is one token
+        out.ids[filled] = slots.spaced[number] if spaced else slots.unspaced[number]
         return filled + ONE
     for k in range(slots.offsets[number], slots.offsets[number + 1]):
-        out.ids[filled] = slots.spaced[k] if spaced else slots.plain[k]
+        out.ids[filled] = slots.spaced[k] if spaced else slots.unspaced[k]
         filled += ONE
     return filled

@@ -91,7 +91,7 @@ def without_numbers(config: Config, tokens: NumtokTokens, parse_special: bool) -
     """Return ``config`` as the engines take it: no number tokens, no truncation or padding, and
     special tokens only if they are to be parsed.
     """
-    ours = {tokens.plain, tokens.spaced, *tokens.reserved}
+    ours = {tokens.unspaced, tokens.spaced, *tokens.reserved}
     added = [
         token
         for token in config.get("added_tokens") or []

@@ -1,7 +1,7 @@
 r"""Where tokenizers certainly cut text, or certainly merge nothing, by the parts of their
 tokenizer.json that are known.
 
-**Around digits** (:func:`cuts_at_digits`): text around a number may stay in one piece, as these
+**Around digits** (:func:`cuts_at_digits`): text around a number may stay whole, as these
 pre-tokenizers cut it around a digit as they cut it around a token. All of them take the first
 alternative that matches, from left to right; no alternative looks back, and only ``\s+(?!\S)``
 looks ahead. So they agree in what the gigatoken engine builds on:

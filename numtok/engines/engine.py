@@ -26,7 +26,7 @@ class NumtokTokens:
     # ids of those that stand for a number, ``[NUM]`` and, if there are two forms, `` [NUM]``; -1 if
     # there is none. For numbers without a frame, of one of the symbols that may begin them; for those
     # that are tokens of the text (``as_text``), an id beyond all tokens.
-    plain: int
+    unspaced: int
     spaced: int = -1
     # ids of the others, ``[/NUM]`` and the symbols of spelled-out numbers: what looks like them in
     # a text is ordinary text
@@ -42,15 +42,15 @@ class Slots(NamedTuple):
     start: Ints  # int64[c], byte offsets within the document, without the space before
     stop: Ints
     # int32, flat ids to put in place of each slot, in its form without and with the space
-    plain: Ids
+    unspaced: Ids
     spaced: Ids
     offsets: Ints  # int64[c + 1] into both
 
     @classmethod
-    def of(cls, numbers: Numbers, plain: Ids, spaced: Ids, offsets: Ints) -> Slots:
+    def of(cls, numbers: Numbers, unspaced: Ids, spaced: Ids, offsets: Ints) -> Slots:
         """Return a slot for each of these numbers."""
         places = numbers.document, numbers.per_document(), numbers.start, numbers.stop
-        return cls(*places, plain, spaced, offsets)
+        return cls(*places, unspaced, spaced, offsets)
 
     @classmethod
     def none(cls, rows: int) -> Slots:
@@ -68,7 +68,7 @@ class Slots(NamedTuple):
             self.per_document[first : last + 1] - own.start,
             self.start[own],
             self.stop[own],
-            self.plain[tokens],
+            self.unspaced[tokens],
             self.spaced[tokens],
             self.offsets[own.start : own.stop + 1] - tokens.start,
         )

@@ -59,19 +59,19 @@ class TokenizersEngine:
             placeholder = self._character_beside(used_in(text.decode()))
         texts = _with_placeholders(rows, slots, placeholder.encode())
         tokenizer = self._tokenizer(placeholder)
-        plain, spaced_token = _placeholder_ids(tokenizer, placeholder)
+        unspaced, spaced_token = _placeholder_ids(tokenizer, placeholder)
         with tokenizer_errors("tokenizers cannot encode with it"):
             encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         flat, id_offsets = flat_ids(encodings)
-        places = np.flatnonzero((flat == plain) | (flat == spaced_token))
+        places = np.flatnonzero((flat == unspaced) | (flat == spaced_token))
         if len(places) != len(slots.document):
             raise NumtokError(
                 f"the tokenizer returned {len(places)} number tokens for {len(slots.document)}"
                 " numbers; please report this tokenizer"
             )
         spaced = flat[places] == spaced_token
-        if len(slots.plain) == len(places):  # every number is one token
-            flat[places] = np.where(spaced, slots.spaced, slots.plain)
+        if len(slots.unspaced) == len(places):  # every number is one token
+            flat[places] = np.where(spaced, slots.spaced, slots.unspaced)
             return Encoded(flat, id_offsets, places, spaced)
         ends = np.sort(np.concatenate([id_offsets[1:], places]))  # of the chunks between
         ends -= np.searchsorted(places, ends)
@@ -117,14 +117,14 @@ class TokenizersEngine:
         """Whether the ids do not tell if a space stands before a number."""
         tokenizer = self._tokenizer(self._usual_character)
         texts = [f"a {self._usual_character}", f"a{self._usual_character}"]
-        spaced, plain = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        return bool(spaced.ids == plain.ids)
+        spaced, unspaced = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        return bool(spaced.ids == unspaced.ids)
 
     def _decoded(self, ids: list[int], placeholder: str) -> str:
         """Return the text of ids, with the character in place of each number."""
         tokenizer = self._tokenizer(placeholder)
-        plain, spaced = _placeholder_ids(tokenizer, placeholder)
-        renamed = {self.tokens.plain: plain, self.tokens.spaced: spaced}
+        unspaced, spaced = _placeholder_ids(tokenizer, placeholder)
+        renamed = {self.tokens.unspaced: unspaced, self.tokens.spaced: spaced}
         given = [renamed.get(token, token) for token in ids]
         with tokenizer_errors("tokenizers cannot decode with it"):
             return str(tokenizer.decode(given, skip_special_tokens=False))
@@ -208,7 +208,7 @@ class TokenizersEngine:
         so that the placeholders may get other ids than they have. Numbers that are tokens of the
         text have no added token: their placeholder comes last.
         """
-        contents = {self.tokens.plain: placeholder, self.tokens.spaced: " " + placeholder}
+        contents = {self.tokens.unspaced: placeholder, self.tokens.spaced: " " + placeholder}
         reserved = set(self.tokens.reserved)
         found = []
         for token in self._config["added_tokens"]:
@@ -220,15 +220,15 @@ class TokenizersEngine:
             elif number < last:
                 found.append(token | {"content": f"{placeholder}\ufdd0{number}"})
         if self.tokens.as_text:
-            found.append(ordinary_token(self.tokens.plain, placeholder))
+            found.append(ordinary_token(self.tokens.unspaced, placeholder))
         return found
 
 
 def _placeholder_ids(tokenizer: Any, placeholder: str) -> tuple[int, int]:
     """Return the ids of the placeholder and of its form with a space; -1 if there is none."""
     ids = (tokenizer.token_to_id(form) for form in (placeholder, " " + placeholder))
-    plain, spaced = (-1 if number is None else int(number) for number in ids)
-    return plain, spaced
+    unspaced, spaced = (-1 if number is None else int(number) for number in ids)
+    return unspaced, spaced
 
 
 def _with_placeholders(rows: TextRows, slots: Slots, placeholder: bytes) -> list[str]:

@@ -36,7 +36,7 @@ def with_rows_in_text(config: Config, rows: Sequence[str]) -> Config | None:
 
 def with_splits(source: Config, patterns: Iterable[str]) -> Config:
     """Return the source with these cuts, before its own; or after, if it puts a space before
-    pieces.
+    words.
     """
     ours = [
         {"type": "Split", "pattern": {"Regex": one}, "behavior": "Isolated", "invert": False}

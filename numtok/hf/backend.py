@@ -2,7 +2,7 @@
 backend, and how a change to it is noticed.
 
 In: a backend and numtok's settings. Out: the numtok tokenizer, the copies of the backend with
-    marks, and what was found out about them. All of it is made on demand, belongs in the
+    placeholders, and what was found out about them. All of it is made on demand, belongs in the
     tokenizer's ``cache``, and is left behind when the backend changes.
 """
 
@@ -18,7 +18,7 @@ from transformers import PreTrainedTokenizerFast
 
 from numtok.engines.hf_tokenizers import library, load
 from numtok.hf import loading
-from numtok.hf.placeholders import Marks, marks_for
+from numtok.hf.placeholders import Placeholders, placeholders_for
 from numtok.representations import SingleToken
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.tokenizer_json import load_source
@@ -34,7 +34,8 @@ class BackendState:
 
     numtok: Tokenizer  # the tokenizer; its engine is made when it is first needed
     post_processor: Any  # its state at that time
-    marks: list[Marks] = field(default_factory=list)  # the last copies of the backend with marks
+    # the last copies of the backend with placeholders
+    cached: list[Placeholders] = field(default_factory=list)
     characters: int = 0  # how many were encoded in batches that may take the quick way
     has_fast_engine: bool | None = None  # None before the engine was made
 
@@ -74,14 +75,9 @@ class BackendState:
             *(one for one in self.numtok.own_tokens if not one.lstrip().startswith(begins)),
         )
 
-    def marks_for(self, texts: Sequence[str]) -> Marks:
+    def placeholders_for(self, texts: Sequence[str]) -> Placeholders:
         """Return placeholders that do not occur in the texts."""
-        return marks_for(self.marks, self.numtok, texts)
-
-
-def source_ids(backend: Any, texts: list[str]) -> list[list[int]]:
-    """Return the ids of texts, without special tokens."""
-    return [one.ids for one in backend.encode_batch(texts, add_special_tokens=False)]
+        return placeholders_for(self.cached, self.numtok, texts)
 
 
 def state_of(part: Any) -> Any:
@@ -133,10 +129,10 @@ class NumberTokenizerBase(PreTrainedTokenizerFast):
 
     def _install(self, settings: dict[str, Any]) -> None:
         """Add the number tokens that are not there yet."""
-        settings = loading.complete_settings(settings)
+        settings = loading.DEFAULTS | settings
         self.return_numbers = bool(settings.pop("return_numbers"))
         self.cache = {}
-        made = loading.add_number_tokens(self.backend_tokenizer, settings)
+        made = loading.install_number_tokens(self.backend_tokenizer, settings)
         self._number_settings = made.saved_settings()
         self.init_kwargs["number_settings"] = self.number_settings
 

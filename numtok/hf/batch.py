@@ -61,7 +61,7 @@ class SpecialTokens(NamedTuple):
 NO_SPECIAL = SpecialTokens([], [], [], [], 0)
 
 
-class Places(NamedTuple):
+class Placement(NamedTuple):
     """Where the tokens of n rows go in one flat array."""
 
     size: int  # of the array
@@ -126,7 +126,8 @@ def _batch_encoding(
     }
     if with_length:
         data["length"] = np.diff(flat.edges).tolist()
-    out = LazyBatchEncoding(data, tensor_type=tensors, n_sequences=1, make=encodings)
+    out = LazyBatchEncoding.of(data, 1, encodings)
+    out.convert_to_tensors(tensors)
     by_row = zip(*map(flat.rows, flat.streams.values()), strict=True)
     streams = [dict(zip(flat.streams, row, strict=True)) for row in by_row]
     add_to_encoding(out, streams, tensors, single=False)
@@ -165,18 +166,18 @@ def encode_flat(
         warn_missing_streams(tokenizer.deprecation_warnings, state.numtok)
     ids, offsets = memory.flat(batch.column("input_ids"))
     side = options.get("padding_side") or tokenizer.padding_side
-    layout = _layout(offsets, room, tokenizer.truncation_side, special, options, side)
-    if layout is None:
+    placement = _placement(offsets, room, tokenizer.truncation_side, special, options, side)
+    if placement is None:
         return None
-    columns = _columns(tokenizer, ids.to_numpy(), layout, special, options)
+    columns = _columns(tokenizer, ids.to_numpy(), placement, special, options)
     if options.get("return_offsets_mapping"):
         mapping = offset_mapping(tokenizer, state, texts, batch)
         if mapping is None:
             return None
-        columns["offset_mapping"] = np.zeros((layout.size, 2), np.int64)
-        columns["offset_mapping"][layout.target] = mapping[layout.source]
-    made = _streams(state.numtok, batch, offsets, layout) if with_streams else {}
-    return Flat(columns, made, layout.edges)
+        columns["offset_mapping"] = np.zeros((placement.size, 2), np.int64)
+        columns["offset_mapping"][placement.target] = mapping[placement.source]
+    made = _streams(state.numtok, batch, offsets, placement) if with_streams else {}
+    return Flat(columns, made, placement.edges)
 
 
 def _threads() -> int:
@@ -192,7 +193,7 @@ def _worth_while(state: BackendState, texts: list[str]) -> bool:
         return False
     state.characters += characters
     if state.has_fast_engine is None and state.characters >= LARGE:
-        state.has_fast_engine = state.numtok.has_fast_engine(parse_special=True)
+        state.has_fast_engine = state.numtok.engine_for(parse_special=True).is_fast
     return bool(state.has_fast_engine)
 
 
@@ -205,7 +206,7 @@ def _special_tokens(
     processor = tokenizer.backend_tokenizer.post_processor
     if processor is None:
         return NO_SPECIAL
-    around = processor.process(state.marks_for([]).probe, None, True)
+    around = processor.process(state.placeholders_for([]).probe, None, True)
     inside = [k for k, special in enumerate(around.special_tokens_mask) if not special]
     if not inside:
         return None
@@ -225,14 +226,14 @@ def _room(options: Mapping[str, Any], special: int) -> int | None:
     return -1 if strategy == TruncationStrategy.ONLY_SECOND else int(most) - special
 
 
-def _layout(
+def _placement(
     offsets: Ints,
     room: int | None,
     cut_side: str,
     special: SpecialTokens,
     options: Mapping[str, Any],
     padding_side: str,
-) -> Places | None:
+) -> Placement | None:
     """Return where everything goes; None if rows would be longer than their padding."""
     lengths = np.diff(offsets)
     kept = lengths if room is None else np.minimum(lengths, room)
@@ -252,25 +253,25 @@ def _layout(
     first = offsets[:-1] + (lengths - kept if cut_side == "left" else 0)
     run = np.arange(int(kept.sum())) - np.repeat(np.cumsum(kept) - kept, kept)  # 0, 1... in a row
     source, target = np.repeat(first, kept) + run, np.repeat(begins + before, kept) + run
-    return Places(int(edges[-1]), begins, edges, source, target, kept)
+    return Placement(int(edges[-1]), begins, edges, source, target, kept)
 
 
 def _columns(
     tokenizer: PreTrainedTokenizerFast,
     ids: Array,
-    layout: Places,
+    placement: Placement,
     special: SpecialTokens,
     options: Mapping[str, Any],
 ) -> dict[str, Array]:
     """Return the columns that the base class returns, in its order."""
 
     def filled(padding: int, values: Any, before: list[int], after: list[int]) -> Array:
-        flat = np.full(layout.size, padding, np.int64)
-        flat[layout.target] = values
+        flat = np.full(placement.size, padding, np.int64)
+        flat[placement.target] = values
         for k, value in enumerate(before):
-            flat[layout.begins + k] = value
+            flat[placement.begins + k] = value
         for k, value in enumerate(after):
-            flat[layout.begins + len(before) + layout.kept + k] = value
+            flat[placement.begins + len(before) + placement.kept + k] = value
         return flat
 
     def wanted(name: str) -> bool:
@@ -278,10 +279,10 @@ def _columns(
         return name in tokenizer.model_input_names if asked is None else bool(asked)
 
     around = len(special.before) + len(special.after)
-    unpadded = len(layout.target) + len(layout.kept) * around
-    padding = tokenizer.pad_token_id if layout.size > unpadded else 0
+    unpadded = len(placement.target) + len(placement.kept) * around
+    padding = tokenizer.pad_token_id if placement.size > unpadded else 0
     ones = [1] * len(special.before), [1] * len(special.after)
-    columns = {"input_ids": filled(padding, ids[layout.source], special.before, special.after)}
+    columns = {"input_ids": filled(padding, ids[placement.source], special.before, special.after)}
     if wanted("token_type_ids"):
         columns["token_type_ids"] = filled(
             tokenizer.pad_token_type_id, special.type, special.types_before, special.types_after
@@ -294,15 +295,15 @@ def _columns(
 
 
 def _streams(
-    numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, layout: Places
+    numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, placement: Placement
 ) -> dict[str, Array]:
     """Return the streams."""
-    _, _, places = schema.number_places(batch)
-    place = np.full(int(offsets[-1] - offsets[0]) + 1, -1)  # of every token; -1 if it was cut off
-    place[layout.source] = layout.target
-    target = place[places]
+    _, _, positions = schema.number_positions(batch)
+    moved = np.full(int(offsets[-1] - offsets[0]) + 1, -1)  # of every token; -1 if it was cut off
+    moved[placement.source] = placement.target
+    target = moved[positions]
     there = target >= 0
-    mask = np.zeros(layout.size, np.bool_)
+    mask = np.zeros(placement.size, np.bool_)
     mask[target[there]] = True
     flat, known = {NUMBER_MASK.name: mask}, streams()
     for name in batch.schema.names:
@@ -310,8 +311,8 @@ def _streams(
             continue
         values = as_numpy(memory.flat(batch.column(name))[0])
         per_token = name in numtok.per_token_columns
-        to, own = (layout.target, layout.source) if per_token else (target[there], there)
-        flat[name] = neutral(known[name][0], layout.size, values)
+        to, own = (placement.target, placement.source) if per_token else (target[there], there)
+        flat[name] = neutral(known[name][0], placement.size, values)
         flat[name][to] = values[own]
     return flat
 

@@ -1,5 +1,5 @@
-"""Ids to text, with the numbers put in: each is decoded as one mark, a character that nothing else
-decodes to, which is then replaced.
+"""Ids to text, with the numbers put in: each is decoded as one placeholder, a character that nothing
+else decodes to, which is then replaced.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def decode_row(
     if found is None:
         return str(PreTrainedTokenizerFast._decode(tokenizer, token_ids, **options))
     (kept, surfaces), read = found, [""]
-    for _ in range(2):  # again with others, if what is read has some of the marks itself
-        marks = state.marks_for(read)
-        shown = [marks.any_mark if token < 0 else token for token in kept]
-        read = [with_backend(tokenizer, marks.tokenizer)._decode(shown, **options)]
-        texts = marks.texts_between(read[0], len(surfaces))
+    for _ in range(2):  # again with others, if the decoded text has some of the placeholders itself
+        placeholders = state.placeholders_for(read)
+        shown = [placeholders.any_id if token < 0 else token for token in kept]
+        read = [with_backend(tokenizer, placeholders.tokenizer)._decode(shown, **options)]
+        texts = placeholders.texts_between(read[0], len(surfaces))
         if texts is not None:
             return state.numtok.join(texts, surfaces)
     raise NumtokError(
@@ -71,7 +71,7 @@ def find_in_ids(
     size = numtok.vocab_size
     flat = np.array([number if 0 <= number < size else -1 for number in ids], np.int32)
     numbers = numtok.decoded_apart(flat)
-    in_text = numbers is not None  # tokens of the text, which have no marks
+    in_text = numbers is not None  # tokens of the text, which have no placeholders
     if numbers is None:
         numbers = numtok.numbers_in(flat, None if values is None else list(values))
     if not numbers:

@@ -24,7 +24,12 @@ from numtok.tokenizer.saving import check_settings, read_settings
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.tokenizer_json import check_exists, load_source
 
-OPTIONS = ("numbers", "grammar", "leading_space", "return_numbers")
+DEFAULTS: dict[str, Any] = {
+    "numbers": [XVal().to_dict()],
+    "grammar": Grammar().to_dict(),
+    "leading_space": "auto",
+    "return_numbers": False,
+}
 OWN_METHODS = {
     "__call__", "_encode_plus", "_convert_encoding", "pad", "_pad", "decode", "_decode",
     "batch_decode",
@@ -44,17 +49,6 @@ def given_settings(
     if grammar is not None:
         given["grammar"] = check_grammar(grammar).to_dict()
     return {name: value for name, value in given.items() if value is not None}
-
-
-def complete_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings with the defaults for what is not given."""
-    defaults = {
-        "numbers": [XVal().to_dict()],
-        "grammar": Grammar().to_dict(),
-        "leading_space": "auto",
-        "return_numbers": False,
-    }
-    return defaults | settings
 
 
 def refuse_misspelt(names: Iterable[str], options: Sequence[str], where: str) -> None:
@@ -108,7 +102,9 @@ def load_stock(path: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Any
 
 
 def check_is_fast(tokenizer: Any, ours: type) -> None:
-    """Whether numbers can be put into it. TokenizerError if the tokenizer is not a fast one."""
+    """Raise TokenizerError for a tokenizer that is not a fast one. Warn of one whose class changes
+    what a call does.
+    """
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         raise TokenizerError(
             f"{type(tokenizer).__name__} is not a fast transformers tokenizer; wrap a"
@@ -127,9 +123,9 @@ def check_is_fast(tokenizer: Any, ours: type) -> None:
         )
 
 
-def add_number_tokens(backend: Any, settings: dict[str, Any]) -> Tokenizer:
-    """Add the number tokens that are not there yet; the numtok tokenizer of the same settings.
-    TokenizerError if ``tokenizers`` gives them other ids.
+def install_number_tokens(backend: Any, settings: dict[str, Any]) -> Tokenizer:
+    """Add the number tokens that a backend lacks, and return the numtok tokenizer of the same
+    settings. TokenizerError if ``tokenizers`` gives the tokens other ids.
     """
     made = Tokenizer.from_settings(load_source(backend), settings)
     known = backend.get_added_tokens_decoder()

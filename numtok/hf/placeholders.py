@@ -1,7 +1,8 @@
-"""Marks: private-use characters that stand for numbers while ``tokenizers`` has a text. A copy of the
-tokenizer has them as added tokens in place of ``[NUM]``, so that a literal ``[NUM]`` is ordinary
-text; a spelled-out number is one mark per token. Where numbers are tokens of the text, marks may be
-rows of the vocabulary (:func:`numtok.engines.vocabulary_rows.with_rows_in_text`).
+"""Placeholders: private-use characters that stand for numbers while ``tokenizers`` has a text. A copy
+of the tokenizer has them as added tokens in place of ``[NUM]``, so that a literal ``[NUM]`` is
+ordinary text; a spelled-out number is one placeholder per token. Where numbers are tokens of the
+text, placeholders may be rows of the vocabulary
+(:func:`numtok.engines.vocabulary_rows.with_rows_in_text`).
 """
 
 from __future__ import annotations
@@ -26,66 +27,66 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 Ints = npt.NDArray[np.int64]
 
-MOST_CACHED = 2  # copies of a tokenizer, each with other marks
+MOST_CACHED = 2  # copies of a tokenizer, each with other placeholders
 MOST_REMEMBERED = 1 << 14  # numbers of short texts
 
 
-class Marks:
-    """The copy of a tokenizer that knows marks.
+class Placeholders:
+    """The copy of a tokenizer that knows placeholders.
 
     Attributes:
         tokenizer: the ``tokenizers.Tokenizer``.
-        number: the mark of a number that is one token; empty if there is none.
-        contents: what each mark stands for.
+        number: the placeholder of a number that is one token; empty if there is none.
+        contents: the token that each placeholder stands for.
         renamed: the source's id of each id that only the copy has, for symbols that are words of
             the vocabulary (``6`` in GPT-2).
-        mark_ids: the ids of the marks in the copy.
-        any_mark: one of them; 0 if there is none.
+        ids: those of the placeholders in the copy.
+        any_id: one of them; 0 if there is none.
         probe: the encoding of some text, without special tokens.
-        of_numbers: the marks of each number that a short text held, or the number itself if it
-            stays.
+        by_number: the placeholders of each number that a short text held, or the number itself if
+            it stays.
     """
 
     def __init__(self, numtok: Tokenizer, used: CodePoints) -> None:
         own, spaced = numtok.own_tokens, _spaced(numtok)
         symbols = {content: id for content, id in numtok.tokens.items() if content not in own}
-        marked = {content: id for content, id in own.items() if content not in spaced} | symbols
-        free = unused(np.union1d(used, used_in_tokens(numtok.config)), len(marked))
-        mark_of = dict(zip(marked, map(chr, free.tolist()), strict=True))
+        replaced = {content: id for content, id in own.items() if content not in spaced} | symbols
+        free = unused(np.union1d(used, used_in_tokens(numtok.config)), len(replaced))
+        placeholder_of = dict(zip(replaced, map(chr, free.tolist()), strict=True))
         config = numtok.config | {"truncation": None, "padding": None}
         in_text = None
         if numtok.spelling is not None and numtok.spelling.reading is not None:
-            in_text = with_rows_in_text(config, list(mark_of.values()))
-        config = in_text or config | {"added_tokens": _entries(numtok, mark_of, symbols)}
+            in_text = with_rows_in_text(config, list(placeholder_of.values()))
+        config = in_text or config | {"added_tokens": _entries(numtok, placeholder_of, symbols)}
         self.tokenizer = load(config)
         self.probe = self.tokenizer.encode("a", add_special_tokens=False)
-        self.contents = {mark: content for content, mark in mark_of.items()}
-        self.number = mark_of.get(NUM, "")
-        self.of_numbers: dict[bytes, bytes] = {}
-        self._by_id = {id: mark_of[content] for content, id in marked.items()}
+        self.contents = {one: content for content, one in placeholder_of.items()}
+        self.number = placeholder_of.get(NUM, "")
+        self.by_number: dict[bytes, bytes] = {}
+        self._by_id = {id: placeholder_of[content] for content, id in replaced.items()}
         find = self.tokenizer.token_to_id
-        self.renamed = {find(mark): id for id, mark in self._by_id.items() if find(mark) != id}
-        self.any_mark = int(find(next(iter(self.contents), "")) or 0)
-        forms = [find(form) for mark in self.contents for form in (mark, f" {mark}")]
-        self.mark_ids = frozenset(id for id in forms if id is not None)
+        self.renamed = {find(one): id for id, one in self._by_id.items() if find(one) != id}
+        self.any_id = int(find(next(iter(self.contents), "")) or 0)
+        forms = [find(form) for one in self.contents for form in (one, f" {one}")]
+        self.ids = frozenset(id for id in forms if id is not None)
 
-    def spell(self, slots: Slots) -> list[str]:
+    def of_ids(self, ids: list[int]) -> str:
+        """Return the placeholders of tokens, by their ids in the source."""
+        return "".join([self._by_id[id] for id in ids])
+
+    def of_slots(self, slots: Slots) -> list[str]:
         """Return the placeholders of each number."""
-        marks = [self._by_id[id] for id in slots.plain.tolist()]
+        every = self.of_ids(slots.unspaced.tolist())
         edges = itertools.pairwise(slots.offsets.tolist())
-        return ["".join(marks[first:last]) for first, last in edges]
-
-    def written(self, ids: list[int]) -> bytes:
-        """Return the placeholders of these tokens."""
-        return "".join([self._by_id[id] for id in ids]).encode()
+        return [every[first:last] for first, last in edges]
 
     def source_ids(self, ids: list[int]) -> list[int]:
         """Return the ids of the source tokenizer for ids of the copy with placeholders."""
         return [self.renamed.get(id, id) for id in ids] if self.renamed else ids
 
     def texts_between(self, text: str, count: int) -> list[str] | None:
-        """Return what stands before, between and after the marks of ``text``; None if there are not
-        ``count`` marks, as the text itself has some of the characters.
+        """Return what stands before, between and after the placeholders of ``text``; None if there
+        are not ``count``, as the text itself has some of the characters.
         """
         places = [at for at, one in enumerate(text) if one in self.contents]
         if len(places) != count:
@@ -108,7 +109,7 @@ def _spaced(numtok: Tokenizer) -> set[str]:
 
 
 def _entries(
-    numtok: Tokenizer, mark_of: dict[str, str], symbols: dict[str, int]
+    numtok: Tokenizer, placeholder_of: dict[str, str], symbols: dict[str, int]
 ) -> list[dict[str, Any]]:
     """Return ``added_tokens`` with placeholders: the contents of numtok's own tokens are replaced,
     the symbols that are words of the vocabulary come after.
@@ -118,61 +119,58 @@ def _entries(
     for token in numtok.config["added_tokens"]:
         content = token["content"]
         if content in spaced:
-            token = token | {"content": " " + mark_of[content[1:]]}
+            token = token | {"content": " " + placeholder_of[content[1:]]}
         elif content in own:
-            token = token | {"content": mark_of[content]}
+            token = token | {"content": placeholder_of[content]}
         entries.append(token)
     return entries + [
-        ordinary_token(numtok.vocab_size + k, mark_of[content]) for k, content in enumerate(symbols)
+        ordinary_token(numtok.vocab_size + k, placeholder_of[content])
+        for k, content in enumerate(symbols)
     ]
 
 
-def marks_for(cached: list[Marks], numtok: Tokenizer, texts: Sequence[str]) -> Marks:
+def placeholders_for(
+    cached: list[Placeholders], numtok: Tokenizer, texts: Sequence[str]
+) -> Placeholders:
     """Return placeholders that do not occur in the texts; ``cached`` keeps the last ones made.
     InputError if the texts use nearly every private-use character.
     """
-    for marks in cached:
-        if not marks.occur_in(texts):
-            return marks
+    for placeholders in cached:
+        if not placeholders.occur_in(texts):
+            return placeholders
     cached[MOST_CACHED - 1 :] = []
-    cached.insert(0, Marks(numtok, used_in("".join(text for text in texts if not text.isascii()))))
+    used = used_in("".join(text for text in texts if not text.isascii()))
+    cached.insert(0, Placeholders(numtok, used))
     return cached[0]
 
 
 @dataclass(frozen=True, eq=False)
-class MarkedText:
-    """A text in which placeholders replace n numbers."""
+class ReplacedText:
+    """A text in which placeholders replace n numbers, or which the numbers stay in (``Subword``)."""
 
-    text: str  # with marks
-    first: int  # the call's number of its first number
+    text: str  # with placeholders
+    first: int  # the index of its first number among all numbers of the call
     starts: Ints  # int64[n], characters of each number in the original text, half-open
     stops: Ints
-    # int64[n], characters of its marks in the marked text; the same if it has none but stays text
-    # (``Subword``)
-    mark_starts: Ints
-    mark_stops: Ints
+    numbers_stay: bool
+    # int64[n], characters of each number's placeholders in ``text``; if numbers stay, of the number
+    placeholder_starts: Ints
+    placeholder_stops: Ints
 
     def __len__(self) -> int:
         return len(self.starts)
 
-    @property
-    def numbers_stay(self) -> bool:
-        """Whether the numbers are in the marked text as they were."""
-        return self.mark_starts is self.starts
-
     def numbers_at(self, characters: Ints) -> Ints:
-        """Return int64[k]: the number of which each character of the marked text is a placeholder,
-        or -1.
-        """
+        """Return int64[k]: the number of which each character of ``text`` is a placeholder, or -1."""
         if not len(self):
             return np.full(len(characters), -1)
-        nearest = np.searchsorted(self.mark_starts, characters, "right") - 1
-        inside = (nearest >= 0) & (characters < self.mark_stops[np.maximum(nearest, 0)])
+        nearest = np.searchsorted(self.placeholder_starts, characters, "right") - 1
+        inside = (nearest >= 0) & (characters < self.placeholder_stops[np.maximum(nearest, 0)])
         return np.where(inside, nearest, -1)
 
     def original(self, starts: Ints, stops: Ints) -> tuple[Ints, Ints]:
-        """Return spans of the marked text in the original text. The span of a placeholder is that
-        of the whole number.
+        """Return spans of ``text`` in the original text. The span of a placeholder is that of the
+        whole number.
         """
         if self.numbers_stay or not len(self):
             return starts, stops
@@ -180,43 +178,35 @@ class MarkedText:
 
     def _moved(self, places: Ints, is_stop: int, edges: Ints) -> Ints:
         inside = self.numbers_at(places - is_stop)
-        passed = np.searchsorted(self.mark_stops, places, "right")  # numbers that end before
-        shifts = np.concatenate([[0], self.stops - self.mark_stops])
+        passed = np.searchsorted(self.placeholder_stops, places, "right")  # numbers before
+        shifts = np.concatenate([[0], self.stops - self.placeholder_stops])
         return np.where(inside >= 0, edges[np.maximum(inside, 0)], places + shifts[passed])
 
 
-def with_numbers_in_place(texts: Sequence[str], numbers: Numbers) -> list[MarkedText]:
-    """Return ``texts`` with the numbers left in place."""
+def replace_numbers(
+    texts: Sequence[str], numbers: Numbers, placeholders: Sequence[str] | None
+) -> list[ReplacedText]:
+    """Return ``texts`` with each number replaced by its placeholders; None: the numbers stay."""
     starts, stops = _characters(texts, numbers)
     edges = itertools.pairwise(numbers.per_document().tolist())
-    made = []
+    replaced = []
     for text, (first, last) in zip(texts, edges, strict=True):
-        own = starts[first:last], stops[first:last]
-        made.append(MarkedText(text, first, *own, *own))
-    return made
-
-
-def with_numbers_marked(
-    texts: Sequence[str], numbers: Numbers, spelled: Sequence[str]
-) -> list[MarkedText]:
-    """Return ``texts`` with each number replaced by its placeholders."""
-    starts, stops = _characters(texts, numbers)
-    shorter = stops - starts - np.fromiter(map(len, spelled), np.int64, len(spelled))
-    edges = itertools.pairwise(numbers.per_document().tolist())
-    made = []
-    for text, (first, last) in zip(texts, edges, strict=True):
-        own = starts[first:last], stops[first:last]
-        pieces: list[str] = []
+        spans = starts[first:last], stops[first:last]
+        if placeholders is None:
+            replaced.append(ReplacedText(text, first, *spans, True, *spans))
+            continue
+        parts: list[str] = []
         at = 0
-        places = zip(own[0].tolist(), own[1].tolist(), spelled[first:last], strict=True)
-        for start, stop, marks in places:
-            pieces += (text[at:start], marks)
+        own = placeholders[first:last]
+        for start, stop, one in zip(spans[0].tolist(), spans[1].tolist(), own, strict=True):
+            parts += (text[at:start], one)
             at = stop
-        moved = np.cumsum(shorter[first:last])
-        mark_starts, mark_stops = own[0] - moved + shorter[first:last], own[1] - moved
-        marked = "".join([*pieces, text[at:]])
-        made.append(MarkedText(marked, first, *own, mark_starts, mark_stops))
-    return made
+        widths = np.fromiter(map(len, own), np.int64, len(own))
+        new_stops = spans[1] - np.cumsum(spans[1] - spans[0] - widths)
+        new_spans = new_stops - widths, new_stops
+        whole = "".join([*parts, text[at:]])
+        replaced.append(ReplacedText(whole, first, *spans, False, *new_spans))
+    return replaced
 
 
 def _characters(texts: Sequence[str], numbers: Numbers) -> tuple[Ints, Ints]:

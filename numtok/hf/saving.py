@@ -19,7 +19,7 @@ from numtok.engines.hf_tokenizers import load
 from numtok.errors import NumtokError, OutputError
 from numtok.files import write_file
 from numtok.hf.general import with_backend
-from numtok.hf.placeholders import with_numbers_in_place
+from numtok.hf.placeholders import replace_numbers
 from numtok.tokenizer.saving import write_json
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.tokenizer_json import SETTINGS_FILE, sealed
@@ -88,11 +88,11 @@ def without_number_tokens(
 
 
 def between_numbers(batches: Iterable[Any], numtok: Tokenizer) -> Iterator[list[str]]:
-    """Yield the pieces of text between the numbers of each batch."""
+    """Yield the chunks of text between the numbers of each batch."""
     for batch in batches:
         texts = [batch] if isinstance(batch, str) else list(batch)
-        pieces = []
-        for one in with_numbers_in_place(texts, numtok.selector.numbers(TextRows.of(texts))):
+        chunks = []
+        for one in replace_numbers(texts, numtok.selector.numbers(TextRows.of(texts)), None):
             starts, stops = [*one.starts.tolist(), len(one.text)], [0, *one.stops.tolist()]
-            pieces += [one.text[a:b] for a, b in zip(stops, starts, strict=True) if a < b]
-        yield pieces
+            chunks += [one.text[a:b] for a, b in zip(stops, starts, strict=True) if a < b]
+        yield chunks

@@ -80,7 +80,7 @@ def stream_of_symbols(
 ) -> tuple[str, Array, Ints] | None:
     """Return the ``per_symbol`` of :class:`NumberStreams`, if there is one: 0 for brackets."""
     first, begins = numtok.representations[0], slots.offsets[:-1]
-    stream = symbol_stream(first, spelled, begins, len(slots.plain))
+    stream = symbol_stream(first, spelled, begins, len(slots.unspaced))
     return None if stream is None else (stream[0], stream[1].astype(np.int64), slots.offsets)
 
 

@@ -6,7 +6,7 @@ In and out: all that a fast transformers tokenizer takes and gives. Text without
     (:mod:`numtok.hf.streams`). ``decode`` puts numbers back.
 
 A large batch goes through numtok's own engine (:mod:`numtok.hf.batch`), all else the general way
-(:mod:`numtok.hf.general`): numbers are replaced by marks, and the base class does all of its own
+(:mod:`numtok.hf.general`): numbers are replaced by placeholders, and the base class does all of its own
 work. Both give the same.
 """
 
@@ -15,7 +15,6 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -38,7 +37,7 @@ except ImportError as error:
     ) from error
 
 from numtok.hf import loading
-from numtok.hf.backend import NumberTokenizerBase, source_ids
+from numtok.hf.backend import NumberTokenizerBase
 from numtok.hf.batch import encode_quickly
 from numtok.hf.decoding import decode_row, rows_of
 from numtok.hf.general import Call, encode_generally
@@ -100,7 +99,7 @@ class NumberTokenizer(NumberTokenizerBase):
 
         Options that are not given are those that the folder was saved with.
         """
-        loading.refuse_misspelt(kwargs, loading.OPTIONS, "NumberTokenizer.from_pretrained")
+        loading.refuse_misspelt(kwargs, [*loading.DEFAULTS], "NumberTokenizer.from_pretrained")
         path = pretrained_model_name_or_path
         path = DEFAULT_FOLDER if path is None else path
         given = loading.given_settings(numbers, grammar, leading_space, return_numbers)
@@ -142,8 +141,13 @@ class NumberTokenizer(NumberTokenizerBase):
         vars(made).update(copy.deepcopy(state))
         made._install((getattr(tokenizer, "number_settings", None) or {}) | settings)
         if "numbers" in settings:
-            numtok, backend = made.numtok, made.backend_tokenizer
-            advise_bare(numtok.representations, numtok.spelling, partial(source_ids, backend))
+            backend = made.backend_tokenizer
+
+            def source_ids(texts: list[str]) -> list[list[int]]:
+                encodings = backend.encode_batch(texts, add_special_tokens=False)
+                return [one.ids for one in encodings]
+
+            advise_bare(made.numtok.representations, made.numtok.spelling, source_ids)
         return made
 
     def save_pretrained(
@@ -207,7 +211,7 @@ class NumberTokenizer(NumberTokenizerBase):
         self, text: Any, text_pair: Any = None, *, return_numbers: bool | None = None, **kwargs: Any
     ) -> Any:
         with_streams = self.return_numbers if return_numbers is None else bool(return_numbers)
-        # encodes piece by piece, each through this method
+        # the base class encodes chunk by chunk, each through this method
         if kwargs.get("sanitize_control_tokens"):
             if with_streams:
                 raise InputError(

@@ -16,6 +16,7 @@ from __future__ import annotations
 import bisect
 import functools
 import itertools
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -58,7 +59,7 @@ HOUR = "[0-9]{2} :"
 
 
 def extract(text: str, grammar: Grammar | str | None = None) -> list[Number]:
-    """Find all numbers in one text: each as written, with its place in characters and exact value.
+    """Find all numbers in one text: each as written, with its span in characters and exact value.
 
     Examples:
         >>> [(number.text, number.value) for number in extract("pH 7.4 at -12.5e-3")]
@@ -71,20 +72,12 @@ def extract(text: str, grammar: Grammar | str | None = None) -> list[Number]:
     if not isinstance(text, str):
         raise InputError(f"expected one str, got {type(text).__name__}; scan takes many texts")
     grammar = check_grammar(grammar)
-    if len(text) <= SHORT_TEXT and grammar.pattern is None and _is_unicode(text):
+    surrogates = not text.isascii() and re.search("[\ud800-\udfff]", text)  # scan has the error
+    if len(text) <= SHORT_TEXT and grammar.pattern is None and not surrogates:
         return list(read(text, grammar))
     from numtok.numbers.scan import scan
 
     return list(scan([text], grammar))
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether there is no lone surrogate in it."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def read(text: str, grammar: Grammar) -> Iterator[Number]:

@@ -12,7 +12,7 @@ class Number:
 
     Attributes:
         text: the number as written.
-        start, stop: its place in the text, in characters; ``stop`` is exclusive.
+        start, stop: its span in the text, in characters; ``stop`` is exclusive.
         value: the exact value.
 
     Example:

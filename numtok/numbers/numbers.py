@@ -22,17 +22,17 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError, MissingDependencyError
-from numtok.numbers.columns import Columns, Runs, leave_signs, runs_of, take
+from numtok.numbers.decimals import Decimals, Runs, leave_signs, runs_of, take
 from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar
 from numtok.numbers.number import Number
-from numtok.numbers.scanner import scan_columns, whole_rows
+from numtok.numbers.scanner import scan_decimals, whole_rows
 from numtok.numbers.to_float import Floats, to_floats
 from numtok.numbers.to_text import LARGEST_EXPONENT, to_text
 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """``n`` exact decimals and their places, ordered by document and place.
+    """``n`` exact decimals and their spans, ordered by document and start.
 
     Attributes:
         document: int32[n], the row each number was found in.
@@ -110,7 +110,7 @@ class Numbers:
         if not isinstance(other, Numbers):
             return NotImplemented
         same = all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in Columns._fields
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in Decimals._fields
         )
         return same and self.text().equals(other.text())
 
@@ -136,13 +136,13 @@ class Numbers:
                 str(Decimal(literal) if type(literal) is int else literal) for literal in literals
             ]
         rows = TextRows.of(literals)
-        columns = scan_columns(rows, Grammar())
-        if not (whole := whole_rows(columns, rows)).all():
+        decimals = scan_decimals(rows, Grammar())
+        if not (whole := whole_rows(decimals, rows)).all():
             row = int(np.flatnonzero(~whole)[0])
             raise InputError(
                 f"row {row}: {str(rows.array[row].as_py())[:60]!r} is not one finite decimal number"
             )
-        return cls(*columns, rows)
+        return cls(*decimals, rows)
 
     @classmethod
     def from_digits(
@@ -195,7 +195,7 @@ class Numbers:
         return self._of_runs(runs_of(~mask, len(self)), in_place=True)
 
     def _of_runs(self, runs: Runs, in_place: bool = False) -> Numbers:
-        chosen = Numbers(*self.columns.take(runs, in_place), self.rows, self.decimal)
+        chosen = Numbers(*self.decimals.take(runs, in_place), self.rows, self.decimal)
         if (floats := self.__dict__.get("_floats")) is not None:  # carried over if they are known
             chosen.__dict__["_floats"] = floats.take(runs, in_place)
         return chosen
@@ -212,13 +212,13 @@ class Numbers:
         return dataclasses.replace(self, start=start, stop=stop, negative=unsigned)
 
     @property
-    def columns(self) -> Columns:
-        """The arrays, without the text."""
-        return Columns(*(getattr(self, name) for name in Columns._fields))
+    def decimals(self) -> Decimals:
+        """The arrays of the numbers, without the text."""
+        return Decimals(*(getattr(self, name) for name in Decimals._fields))
 
     def is_zero(self) -> npt.NDArray[np.bool_]:
         """Return bool[n]: whether every digit is 0."""
-        return self.columns.is_zero()
+        return self.decimals.is_zero()
 
     def to_float64(self) -> npt.NDArray[np.float64]:
         """Return float64[n], read-only, correctly rounded from the decimal; infinite beyond the
@@ -240,7 +240,7 @@ class Numbers:
 
     @functools.cached_property
     def _floats(self) -> Floats:
-        return to_floats(self.columns)
+        return to_floats(self.decimals)
 
     def to_decimal(self) -> list[Decimal]:
         """Return the exact values as ``decimal.Decimal``, whatever the precision of the current
@@ -260,7 +260,7 @@ class Numbers:
         """Return canonical text: ``0.5``, not ``.5`` or ``+0.5``; trailing zeros as held;
         ``d.ddde±x`` where many zeros would have to be filled in.
         """
-        return to_text(self.columns)
+        return to_text(self.decimals)
 
     def text(self) -> pa.LargeStringArray:
         """Return the surfaces, as written."""
@@ -297,7 +297,9 @@ class Numbers:
         return self.to_arrow().to_pandas()
 
     def per_document(self) -> npt.NDArray[np.int64]:
-        """Return int64[documents + 1], read-only: offsets of each document's numbers."""
+        """Return int64[documents + 1], read-only: number ``offsets[d]`` is the first of document
+        ``d``.
+        """
         return self._per_document
 
     @functools.cached_property

@@ -14,7 +14,7 @@ import numpy as np
 
 from numtok.arrays.text_rows import TextRows, Texts
 from numtok.errors import GrammarError
-from numtok.numbers.columns import Columns
+from numtok.numbers.decimals import Decimals
 from numtok.numbers.grammar import (
     ARABIC_POINT,
     MAX_EXPONENT_DIGITS,
@@ -24,7 +24,7 @@ from numtok.numbers.grammar import (
     separators_of,
 )
 from numtok.numbers.numbers import Numbers
-from numtok.numbers.scanner import scan_columns, whole_rows
+from numtok.numbers.scanner import scan_decimals, whole_rows
 
 # For one text: some hundred times what a usual pattern takes.
 SECONDS, SECONDS_PER_CHARACTER = 5.0, 1e-5
@@ -39,7 +39,7 @@ def scan(texts: Texts, grammar: Grammar | str | None = None) -> Numbers:
         grammar: what counts as a number; ``Grammar()`` if not given.
 
     Returns:
-        The numbers in order of document and place, with byte offsets within each document. A null
+        The numbers in order of document and start, with byte offsets within each document. A null
         row has none.
 
     Raises:
@@ -59,7 +59,7 @@ def scan_rows(rows: TextRows, grammar: Grammar) -> Numbers:
     """Find all numbers in rows of text, as :func:`scan` does."""
     if grammar.pattern is not None:
         return _scan_pattern(rows, grammar)
-    return Numbers(*scan_columns(rows, grammar), rows, grammar.decimal)
+    return Numbers(*scan_decimals(rows, grammar), rows, grammar.decimal)
 
 
 def _scan_pattern(rows: TextRows, grammar: Grammar) -> Numbers:
@@ -105,7 +105,7 @@ def _matches(pattern: Any, row: int, text: str) -> Iterator[Any]:
         ) from error
 
 
-def _read(surfaces: list[str], places: list[tuple[int, int, int]], grammar: Grammar) -> Columns:
+def _read(surfaces: list[str], places: list[tuple[int, int, int]], grammar: Grammar) -> Decimals:
     """Return the values of numerals, read by the built-in rules after their group separators are
     removed.
     """
@@ -125,8 +125,8 @@ def _read(surfaces: list[str], places: list[tuple[int, int, int]], grammar: Gram
             for surface in surfaces
         ]
     )
-    columns = scan_columns(rows, Grammar(grouping=None, exponents=grammar.exponents))
-    if not (whole := whole_rows(columns, rows)).all():
+    decimals = scan_decimals(rows, Grammar(grouping=None, exponents=grammar.exponents))
+    if not (whole := whole_rows(decimals, rows)).all():
         wrong = int(np.flatnonzero(~whole)[0])
         (row, byte, _), surface = places[wrong], surfaces[wrong]
         message = f"the pattern matched {surface!r}, which does not read as a decimal number"
@@ -135,4 +135,4 @@ def _read(surfaces: list[str], places: list[tuple[int, int, int]], grammar: Gram
         ):
             message = f"the exponent of {surface[:40]!r} has more than {MAX_EXPONENT_DIGITS} digits"
         raise GrammarError(message, document=row, byte=byte)
-    return columns
+    return decimals

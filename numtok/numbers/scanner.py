@@ -1,10 +1,9 @@
-"""The compiled scanner: bytes of text to the columns of ``Numbers``, in one pass and linear time.
+"""The compiled scanner: bytes of text to the decimals of ``Numbers``, in one pass and linear time.
 
 1. Every byte that may begin a digit is marked, and :func:`_scan` jumps from mark to mark.
-2. Most numbers are up to eight digits, perhaps with a sign and a fraction, whose neighbours show
-   at once that nothing else belongs to them. :func:`_plain_number` reads these without the rules,
-   and as the rules would, because that makes ``encode_batch`` half as fast again on CSV, and a
-   tenth faster on prose.
+2. Most numbers are up to eight digits, perhaps with a sign and a fraction, between characters that
+   cannot belong to a number. :func:`_simple_number` reads these without the rules, with the same
+   result, because that makes ``encode_batch`` half as fast again on CSV, and a tenth faster on prose.
 3. Every other number goes through the rules in :mod:`numtok.numbers.rules`
    (:func:`_run_by_the_rules`): look back a few characters (letter, dot, sign), read forward to the
    end of the run, and keep or skip the whole run.
@@ -38,7 +37,7 @@ from numtok.arrays.kernels import allocating_kernel, inlined_kernel, kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import BLOCKER, DIGIT, LETTER, OTHER, SIGN, character_classes
 from numtok.arrays.utf8 import class_before, decode
-from numtok.numbers.columns import Columns
+from numtok.numbers.decimals import Decimals
 from numtok.numbers.grammar import FRACTIONS, Grammar, separators_of
 from numtok.numbers.rules import (
     Notation,
@@ -55,21 +54,22 @@ from numtok.numbers.words import follows_word
 
 # ASCII digits, and what leads to others
 DIGITS_BEGIN = byte_ranges((0x30, 0x39), (0xD9, 0xE1), (0xEA, 0xFF))
-SPARE = 16  # bytes after the digits, as :func:`_plain_number` writes more than there are
+SPARE = 16  # bytes after the digits, as :func:`_simple_number` writes more than there are
 SMALL = 1 << 9  # bytes, up to which counting takes longer than room for as many numbers
-SHORT = 1 << 12  # bytes that :func:`scan_short` takes
-# int64[SHORT + 1, 2]: where a row of so many bytes begins and ends
-EDGES = np.stack([np.zeros(SHORT + 1, np.int64), np.arange(SHORT + 1)], 1)
+SHORT_BYTES = 1 << 12  # that :func:`scan_short` takes at most
+# int64[SHORT_BYTES + 1, 2]: where a row of so many bytes begins and ends
+BOUNDS = np.stack([np.zeros(SHORT_BYTES + 1, np.int64), np.arange(SHORT_BYTES + 1)], 1)
 ONE_ROW = np.ones(1, np.bool_)
-EDGES.flags.writeable = ONE_ROW.flags.writeable = False
+BOUNDS.flags.writeable = ONE_ROW.flags.writeable = False
 NO_BYTE = np.uint8(0xFF)  # that UTF-8 has nowhere
 HYPHEN, PLUS, THREE = 0x2D, 0x2B, np.uint64(3)
-LONGEST = np.uint64(18)  # bytes that a plain number may have: twice eight digits and the mark
+LONGEST = np.uint64(18)  # bytes that a simple number may have: twice eight digits and the mark
 TOO_MANY = np.uint64(1 << 9)  # a mark that ends a run where it is too long anyway
 
-# What a character beside a number tells at once: it has no influence on a number after it; it ends
-# a number; it does if the next one has NO_DIGIT; it does if it is not one that groups, as after a
-# fraction; it is neither digit nor letter; a sign after it is one; it is a digit or a letter.
+# Flags of a character beside a number. BEGINS: a number directly after it reads as itself. ENDS: a
+# number directly before it ends there; ENDS_BEFORE: if a character with NO_DIGIT follows; SEPARATES:
+# if it cannot group digits there, as after a fraction. NO_DIGIT: neither digit nor letter.
+# SIGN_FOLLOWS: a sign after it belongs to a number. WORD: a digit or a letter.
 BEGINS, ENDS, ENDS_BEFORE, SEPARATES, NO_DIGIT, SIGN_FOLLOWS, WORD = 1, 2, 4, 8, 16, 32, 64
 
 
@@ -85,43 +85,72 @@ class Rows(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """A grammar as the compiled functions take it: the class of each code point, flags of each
-    beside a number (of those with 16 bits), and its switches.
+    """A grammar as the compiled functions take it: uint8[code points], the class of each;
+    uint8[65536], the flags of each character beside a number (``BEGINS`` and those after it); and
+    the grammar's switches.
     """
 
     classes: npt.NDArray[np.uint8]
-    neighbours: npt.NDArray[np.uint8]
+    beside: npt.NDArray[np.uint8]
     notation: Notation
     signs: bool
     leading: np.uint8
     accounting: bool
 
 
-def scan_columns(rows: TextRows, grammar: Grammar) -> Columns:
-    """Return the columns of all numbers in the rows."""
+def scan_decimals(rows: TextRows, grammar: Grammar) -> Decimals:
+    """Return the decimals of all numbers in the rows."""
     text = rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]
-    return _columns(text, rows.offsets - rows.offsets[0], rows.valid, rules_of(grammar))
+    marks = marks_of(text, DIGITS_BEGIN)
+    digits = numbers = len(text)
+    if len(text) > SMALL:
+        # Each row has at most one number for each run of marks, as digits side by side are one's.
+        digits, runs = count_marks(marks)
+        numbers = runs + len(rows)
+    decimals = Decimals(
+        memory.empty(numbers, np.int32),
+        memory.empty(numbers, np.int64),
+        memory.empty(numbers, np.int64),
+        memory.empty(numbers, np.bool_),
+        memory.empty(digits + SPARE, np.uint8),
+        memory.empty(numbers + 1, np.int64),
+        memory.empty(numbers, np.int64),
+    )
+    offsets = rows.offsets - rows.offsets[0]
+    offsets.flags.writeable = False  # all alike, so that nothing is compiled twice
+    count, filled = _scan(Rows(text, marks, offsets, rows.valid), rules_of(grammar), decimals)
+    return Decimals(
+        decimals.document[:count],
+        decimals.start[:count],
+        decimals.stop[:count],
+        decimals.negative[:count],
+        decimals.digits[:filled],
+        decimals.digit_offsets[: count + 1],
+        decimals.exponent[:count],
+    )
 
 
-class _Found(threading.local):
-    """Room for what :func:`scan_short` finds: a new array takes longer than to scan."""
+class _ShortScan(threading.local):
+    """The output buffer of :func:`scan_short`, made once per thread: a new array takes longer than
+    the scan.
+    """
 
     def __init__(self) -> None:
-        self.rows = np.empty((SHORT, 4), np.int64)
+        self.rows = np.empty((SHORT_BYTES, 4), np.int64)
 
 
-_found = _Found()
+_short_scan = _ShortScan()
 
 
 def scan_short(text: bytes, rules: tuple[npt.NDArray[Any], ...]) -> list[list[int]]:
-    """Return a list for each number in a text of valid UTF-8, at most ``SHORT`` bytes: start, stop,
-    the power of ten of its last digit, the power of ten above its first. ``rules`` are the
-    grammar's :func:`rule_arrays`.
+    """Return [start, stop, decimal position of the last digit, one more than that of the first] of
+    each number in a text of valid UTF-8 of at most ``SHORT_BYTES``. ``rules`` are the grammar's
+    :func:`rule_arrays`.
     """
-    found = _found.rows
-    count = _scan_short.compiled(np.frombuffer(text, np.uint8), found, *rules, EDGES, ONE_ROW)
-    told: list[list[int]] = found[:count].tolist()
-    return told
+    out = _short_scan.rows
+    count = _scan_short.compiled(np.frombuffer(text, np.uint8), out, *rules, BOUNDS, ONE_ROW)
+    spans: list[list[int]] = out[:count].tolist()
+    return spans
 
 
 def rule_arrays(grammar: Grammar) -> tuple[npt.NDArray[Any], ...]:
@@ -131,12 +160,12 @@ def rule_arrays(grammar: Grammar) -> tuple[npt.NDArray[Any], ...]:
     rules = rules_of(grammar)
     separators, *notation = rules.notation
     switches = [*notation, rules.signs, rules.leading, rules.accounting]
-    return rules.classes, rules.neighbours, separators, np.array(switches, np.uint8)
+    return rules.classes, rules.beside, separators, np.array(switches, np.uint8)
 
 
 @allocating_kernel
-def _scan_short(text, found, classes, neighbours, separators, switches, edges, valid):  # type: ignore[no-untyped-def]
-    """Fill ``found`` and return the number of rows filled. The buffers are allocated here, which is
+def _scan_short(text, out, classes, beside, separators, switches, bounds, valid):  # type: ignore[no-untyped-def]
+    """Fill ``out`` and return the number of rows filled. The buffers are allocated here, which is
     faster than passing them in.
     """
     size = text.size
@@ -149,64 +178,25 @@ def _scan_short(text, found, classes, neighbours, separators, switches, edges, v
         marks.view(np.uint8),
     )
     notation = Notation(separators, switches[0], switches[1] != 0, switches[2], switches[3] != 0)
-    rules = Rules(classes, neighbours, notation, switches[4] != 0, switches[5], switches[6] != 0)
+    rules = Rules(classes, beside, notation, switches[4] != 0, switches[5], switches[6] != 0)
     whole = np.empty((4, size + 1), np.int64)
     start, stop, digit_offsets, exponent = whole[0], whole[1], whole[2], whole[3]
     digits, negative = np.empty(size + SPARE, np.uint8), np.empty(size, np.bool_)
-    columns = Columns(
+    decimals = Decimals(
         np.empty(size, np.int32), start, stop, negative, digits, digit_offsets, exponent
     )
-    count, _ = _scan(Rows(text, marks, edges[size], valid), rules, columns)
+    count, _ = _scan(Rows(text, marks, bounds[size], valid), rules, decimals)
     for k in range(count):
-        found[k, 0], found[k, 1], found[k, 2] = start[k], stop[k], exponent[k]
-        found[k, 3] = exponent[k] + digit_offsets[k + 1] - digit_offsets[k]
+        out[k, 0], out[k, 1], out[k, 2] = start[k], stop[k], exponent[k]
+        out[k, 3] = exponent[k] + digit_offsets[k + 1] - digit_offsets[k]
     return count
 
 
-def _columns(
-    text: npt.NDArray[np.uint8],
-    offsets: npt.NDArray[np.int64],
-    valid: npt.NDArray[np.bool_],
-    rules: Rules,
-) -> Columns:
-    marks = marks_of(text, DIGITS_BEGIN)
-    digits = numbers = len(text)
-    if len(text) > SMALL:
-        # Each row has at most one number for each run of marks, as digits side by side are one's.
-        digits, runs = count_marks(marks)
-        numbers = runs + len(valid)
-    columns = _empty_columns(numbers, digits + SPARE)
-    offsets.flags.writeable = False  # all alike, so that nothing is compiled twice
-    count, _ = _scan(Rows(text, marks, offsets, valid), rules, columns)
-    return _first(columns, count)
-
-
-def _empty_columns(numbers: int, digits: int) -> Columns:
-    """Return room for so many numbers and digits."""
-    return Columns(
-        memory.empty(numbers, np.int32),
-        memory.empty(numbers, np.int64),
-        memory.empty(numbers, np.int64),
-        memory.empty(numbers, np.bool_),
-        memory.empty(digits, np.uint8),
-        memory.empty(numbers + 1, np.int64),
-        memory.empty(numbers, np.int64),
-    )
-
-
-def _first(columns: Columns, count: int) -> Columns:
-    """Return the first ``count`` numbers, in the same memory."""
-    document, start, stop, negative, digits, digit_offsets, exponent = columns
-    places = document[:count], start[:count], stop[:count], negative[:count]
-    digits = digits[: digit_offsets[count]]
-    return Columns(*places, digits, digit_offsets[: count + 1], exponent[:count])
-
-
-def whole_rows(columns: Columns, rows: TextRows) -> npt.NDArray[np.bool_]:
+def whole_rows(decimals: Decimals, rows: TextRows) -> npt.NDArray[np.bool_]:
     """Return bool[rows]: which of the rows are one number, from end to end."""
     whole = np.zeros(len(rows), np.bool_)
-    lengths = np.diff(rows.offsets)[columns.document]
-    whole[columns.document[(columns.start == 0) & (columns.stop == lengths)]] = True
+    lengths = np.diff(rows.offsets)[decimals.document]
+    whole[decimals.document[(decimals.start == 0) & (decimals.stop == lengths)]] = True
     return whole
 
 
@@ -218,7 +208,7 @@ def rules_of(grammar: Grammar) -> Rules:
     exponents = np.uint8(len(grammar.exponents) // 2 if grammar.exponent else 0)
     return Rules(
         character_classes(grammar.unicode_digits),
-        _neighbours(grammar),
+        _beside(grammar),
         Notation(separators, decimal, grammar.lakhs, exponents, grammar.currency_codes),
         grammar.signs,
         decimal if grammar.leading_dot else NO_BYTE,
@@ -226,8 +216,8 @@ def rules_of(grammar: Grammar) -> Rules:
     )
 
 
-def _neighbours(grammar: Grammar) -> npt.NDArray[np.uint8]:
-    """Return uint8[65536]: what each character beside a number tells."""
+def _beside(grammar: Grammar) -> npt.NDArray[np.uint8]:
+    """Return uint8[65536]: the flags of each character beside a number."""
     classes = character_classes(grammar.unicode_digits)[: 1 << 16]
     table = np.zeros(1 << 16, np.uint8)
     table[(classes == OTHER) | (classes == BLOCKER)] = BEGINS | ENDS | NO_DIGIT
@@ -246,10 +236,10 @@ def _neighbours(grammar: Grammar) -> npt.NDArray[np.uint8]:
 
 
 @kernel
-def _scan(rows, rules, columns):  # type: ignore[no-untyped-def]
-    """Fill ``columns``, and return (numbers, digits), the counts that are filled."""
+def _scan(rows, rules, decimals):  # type: ignore[no-untyped-def]
+    """Fill ``decimals``, and return (numbers, digits), the counts that are filled."""
     text, classes = rows.text, rules.classes
-    columns.digit_offsets[0] = 0
+    decimals.digit_offsets[0] = 0
     count, filled = ZERO, ZERO  # unsigned, as places are: else they would be compared as floats
     for row in range(rows.offsets.size - 1):
         start, stop = np.uint64(rows.offsets[row]), np.uint64(rows.offsets[row + 1])
@@ -264,29 +254,30 @@ def _scan(rows, rules, columns):  # type: ignore[no-untyped-def]
                 if classes[code] < DIGIT:
                     place += np.uint64(width)
                     continue
-            end, written, fraction, sign = _plain_number(
-                rows, rules, place, start, stop, columns.digits, filled
+            end, written, fraction, sign = _simple_number(
+                rows, rules, place, start, stop, decimals.digits, filled
             )
             if end == 0:
                 place, count, filled = _run_by_the_rules(
-                    rows, rules, place, start, stop, columns, count, filled
+                    rows, rules, place, start, stop, decimals, count, filled
                 )
                 continue
             filled += written
-            columns.start[count], columns.stop[count] = place - sign - start, end - start
-            columns.digit_offsets[count + ONE] = filled
-            columns.exponent[count] = -np.int64(fraction)
-            columns.negative[count] = sign & np.uint64(text[place - sign] == HYPHEN)
+            decimals.start[count], decimals.stop[count] = place - sign - start, end - start
+            decimals.digit_offsets[count + ONE] = filled
+            decimals.exponent[count] = -np.int64(fraction)
+            decimals.negative[count] = sign & np.uint64(text[place - sign] == HYPHEN)
             count += ONE
             place = end
-        columns.document[row_count:count] = row
+        decimals.document[row_count:count] = row
     return np.int64(count), np.int64(filled)
 
 
 @inlined_kernel
-def _plain_number(rows, rules, at, start, stop, digits, filled):  # type: ignore[no-untyped-def]
+def _simple_number(rows, rules, at, start, stop, digits, filled):  # type: ignore[no-untyped-def]
     """Return (end, digits, fraction digits, sign?) of the number whose first digit is at ``at``;
-    the end is 0 if it is at an edge of its document or its neighbours do not settle it.
+    the end is 0 if the number touches a boundary of its document, or the characters beside it do not
+    decide how it is read.
 
     Always writes 16 digits: a fixed count is faster than a branch on the length.
     """
@@ -295,11 +286,11 @@ def _plain_number(rows, rules, at, start, stop, digits, filled):  # type: ignore
     if at == start or at + LONGEST >= np.uint64(text.size):
         return failed
     sign, most = ZERO, EIGHT
-    if not _told_before(rules, text, at) & BEGINS:
+    if not _flags_before(rules, text, at) & BEGINS:
         byte = text[at - ONE]
         if not (rules.signs and byte in (HYPHEN, PLUS) and at - ONE > start):
             return failed
-        before = _told_before(rules, text, at - ONE)
+        before = _flags_before(rules, text, at - ONE)
         if before & SIGN_FOLLOWS:
             sign = ONE
         elif before & WORD and byte == HYPHEN:
@@ -314,10 +305,10 @@ def _plain_number(rows, rules, at, start, stop, digits, filled):  # type: ignore
     end = at + whole + point + fraction
     if whole > most or fraction > EIGHT or end + ONE >= stop or text[end - ONE] >= 0x80:
         return failed
-    after = _told_at(rules, text, end)
+    after = _flags_at(rules, text, end)
     ends = (
         after & ENDS
-        or (after & ENDS_BEFORE and _told_at(rules, text, end + ONE) & NO_DIGIT)
+        or (after & ENDS_BEFORE and _flags_at(rules, text, end + ONE) & NO_DIGIT)
         or (after & SEPARATES and (point or whole > THREE))
     )
     if not ends or (text[end] == HYPHEN and whole == EIGHT):  # perhaps in a UUID
@@ -328,21 +319,21 @@ def _plain_number(rows, rules, at, start, stop, digits, filled):  # type: ignore
 
 
 @inlined_kernel
-def _told_before(rules, text, at):  # type: ignore[no-untyped-def]
+def _flags_before(rules, text, at):  # type: ignore[no-untyped-def]
     """Return the flags of the character that ends at ``at``."""
     at -= ONE
     while text[at] & 0xC0 == 0x80:
         at -= ONE
-    return _told_at(rules, text, at)
+    return _flags_at(rules, text, at)
 
 
 @inlined_kernel
-def _told_at(rules, text, at):  # type: ignore[no-untyped-def]
+def _flags_at(rules, text, at):  # type: ignore[no-untyped-def]
     """Return the flags of the character at ``at``."""
     if text[at] < 0x80:
-        return rules.neighbours[text[at]]
+        return rules.beside[text[at]]
     code, _ = decode(text, np.int64(at))
-    return rules.neighbours[code] if code < rules.neighbours.size else np.uint8(0)
+    return rules.beside[code] if code < rules.beside.size else np.uint8(0)
 
 
 @inlined_kernel
@@ -354,9 +345,9 @@ def _copy_eight(text, at, digits, filled):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def _run_by_the_rules(rows, rules, place, begin, end, columns, number, digit):  # type: ignore[no-untyped-def]
+def _run_by_the_rules(rows, rules, place, begin, end, decimals, number, digit):  # type: ignore[no-untyped-def]
     """Read the run of numerals whose first digit is at ``place``, in the document [begin, end), and
-    keep or skip the whole of it; (end of the run, numbers, digits): how much of ``columns`` is
+    keep or skip the whole of it; (end of the run, numbers, digits): how much of ``decimals`` is
     filled.
     """
     text, classes = rows.text, rules.classes
@@ -381,11 +372,11 @@ def _run_by_the_rules(rows, rules, place, begin, end, columns, number, digit):  
         )
         keep = keep and fits
         if keep:
-            filled = copy_digits(text, at, mantissa, classes, columns.digits, filled)
-            columns.negative[count], columns.exponent[count] = minus, exponent - fraction
-            columns.start[count], columns.stop[count] = first - start, last - start
+            filled = copy_digits(text, at, mantissa, classes, decimals.digits, filled)
+            decimals.negative[count], decimals.exponent[count] = minus, exponent - fraction
+            decimals.start[count], decimals.stop[count] = first - start, last - start
             count += 1
-            columns.digit_offsets[count] = filled
+            decimals.digit_offsets[count] = filled
         if last >= stop or (text[last] != 0x78 and text[last] != 0x58):  # x, X
             break
         if last - at == 1 and text[at] == 0x30 and not dot:
@@ -404,7 +395,7 @@ def _run_by_the_rules(rows, rules, place, begin, end, columns, number, digit):  
         and count == np.int64(number) + 1
         and in_parentheses(text, first, last, start, stop, classes)
     ):
-        columns.start[number] -= 1
-        columns.stop[number] += 1
-        columns.negative[number] = True
+        decimals.start[number] -= 1
+        decimals.stop[number] += 1
+        decimals.negative[number] = True
     return np.uint64(end_of_run), np.uint64(count), np.uint64(filled)

@@ -1,7 +1,7 @@
 """Exact decimals to canonical text: ASCII digits, no grouping, ``-`` if negative, never ``+``; and
 that text in the marks of another grammar.
 
-In: :class:`~numtok.numbers.columns.Columns`. Out: strings. The inverse is ``Numbers.parse``.
+In: :class:`~numtok.numbers.decimals.Decimals`. Out: strings. The inverse is ``Numbers.parse``.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import inner_kernel, kernel
-from numtok.numbers.columns import Columns
+from numtok.numbers.decimals import Decimals
 from numtok.numbers.grammar import MAX_EXPONENT_DIGITS, Grammar
 
 LARGEST_EXPONENT = 10**MAX_EXPONENT_DIGITS - 1  # what is written here, `scan` reads
 # An exponent is written only if more zeros than these would have to be filled in.
-_PLAIN_INTEGER_DIGITS, _PLAIN_LEADING_ZEROS = 21, 6
+_INTEGER_DIGITS, _LEADING_ZEROS = 21, 6
 MOST_ZEROS = 400  # that are filled in for a grammar that reads no exponents; float64 needs 324
 _SCIENTIFIC = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)[eE][-+]?\d{1,4}")
 
 
-def to_text(columns: Columns) -> pa.LargeStringArray:
+def to_text(decimals: Decimals) -> pa.LargeStringArray:
     """Write numbers canonically: ``0.5``, not ``.5``; trailing zeros as held.
 
-    Plain notation, unless zeros would have to be filled in up to more than 21 integer digits or
+    Positional notation, unless zeros would have to be filled in up to more than 21 integer digits or
     more than 6 places after the point: then ``d.ddde±x``. An exponent has at most 17 digits, as the
     grammar reads no more; the point then stands elsewhere: ``12e+99999999999999999``.
     """
-    count = len(columns.exponent)
+    count = len(decimals.exponent)
     lengths = memory.empty(count, np.int64)
-    _lengths(columns, lengths)
+    _lengths(decimals, lengths)
     offsets = memory.offsets_of(lengths)
     out = memory.empty(offsets[-1], np.uint8)
-    _write(columns, offsets, out)
+    _write(decimals, offsets, out)
     return pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(out))
 
 
@@ -70,39 +70,35 @@ def _without_exponents(texts: pa.LargeStringArray) -> pa.LargeStringArray:
     """Return the texts with zeros in place of exponents, where they are numbers in scientific
     notation of at most ``MOST_ZEROS`` powers of ten; a model may have written anything.
     """
-    plain = [
-        _in_plain_notation(text) if text and _SCIENTIFIC.fullmatch(text) else text
-        for text in texts.to_pylist()
-    ]
-    return pa.array(plain, texts.type)
-
-
-def _in_plain_notation(text: str) -> str:
-    value = Decimal(text.replace(",", ""))
-    return f"{value:f}" if abs(value.adjusted()) <= MOST_ZEROS else text
+    written = texts.to_pylist()
+    for k, text in enumerate(written):
+        if text and _SCIENTIFIC.fullmatch(text):
+            value = Decimal(text.replace(",", ""))
+            written[k] = f"{value:f}" if abs(value.adjusted()) <= MOST_ZEROS else text
+    return pa.array(written, texts.type)
 
 
 @inner_kernel
-def _layout(columns, i):  # type: ignore[no-untyped-def]
+def _notation(decimals, i):  # type: ignore[no-untyped-def]
     """Return (first significant digit, count, digits before the point, exponent) for canonical
     notation; zero keeps one digit and its places.
 
-    The digits before the point are those that are written, and may be none or fewer; in plain
-    notation the exponent is 0.
+    The digits before the point are those that are written; 0 or less where zeros stand between the
+    point and the first digit. In positional notation the exponent is 0.
     """
-    digits, exponent = columns.digits, columns.exponent[i]
-    first, last = columns.digit_offsets[i], columns.digit_offsets[i + 1]
+    digits, exponent = decimals.digits, decimals.exponent[i]
+    first, last = decimals.digit_offsets[i], decimals.digit_offsets[i + 1]
     while first < last - 1 and digits[first] == 0:
         first += 1
     count = last - first
     point = count + exponent  # the decimal point stands after this many digits
     zero = digits[first] == 0
-    plain = exponent <= 0 or zero or point <= _PLAIN_INTEGER_DIGITS
-    if point < -_PLAIN_LEADING_ZEROS + 1:
-        plain = False
+    positional = exponent <= 0 or zero or point <= _INTEGER_DIGITS
+    if point < -_LEADING_ZEROS + 1:
+        positional = False
     if zero and exponent > 0:  # 0e5 is 0
         point = 1
-    if plain:
+    if positional:
         return first, count, point, np.int64(0)
     power = min(max(point - 1, -LARGEST_EXPONENT), LARGEST_EXPONENT)
     return first, count, point - power, power
@@ -120,9 +116,9 @@ def _exponent_length(value):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _lengths(columns, lengths):  # type: ignore[no-untyped-def]
+def _lengths(decimals, lengths):  # type: ignore[no-untyped-def]
     for i in range(lengths.size):
-        _, count, point, power = _layout(columns, i)
+        _, count, point, power = _notation(decimals, i)
         if point <= 0:
             length = 2 - point + count  # 0.00ddd
         elif point >= count:
@@ -132,18 +128,18 @@ def _lengths(columns, lengths):  # type: ignore[no-untyped-def]
         lengths[i] = (
             length
             + (_exponent_length(power) if power != 0 else 0)
-            + (1 if columns.negative[i] else 0)
+            + (1 if decimals.negative[i] else 0)
         )
 
 
 @kernel
-def _write(columns, offsets, out):  # type: ignore[no-untyped-def]
-    for i in range(columns.exponent.size):
+def _write(decimals, offsets, out):  # type: ignore[no-untyped-def]
+    for i in range(decimals.exponent.size):
         at = offsets[i]
-        if columns.negative[i]:
+        if decimals.negative[i]:
             out[at] = 0x2D
             at += 1
-        first, count, shown, power = _layout(columns, i)
+        first, count, shown, power = _notation(decimals, i)
         if shown <= 0:
             out[at], out[at + 1] = 0x30, 0x2E
             at += 2
@@ -154,7 +150,7 @@ def _write(columns, offsets, out):  # type: ignore[no-untyped-def]
             if k == shown and k > 0:
                 out[at] = 0x2E
                 at += 1
-            out[at] = columns.digits[first + k] + 0x30
+            out[at] = decimals.digits[first + k] + 0x30
             at += 1
         for _ in range(shown - count):
             out[at] = 0x30

@@ -2,8 +2,8 @@
 :mod:`numtok.numbers.grammar`): LaTeX commands, capitals after a currency sign, codes of currencies,
 the ``T`` of a time, units with an exponent, and fractions such as ½.
 
-Positions are byte offsets into UTF-8 text, ``start`` and ``stop`` the document's edges. Each run of
-letters is looked at once for the digits beside it, so that all stays linear.
+Positions are byte offsets into UTF-8 text, ``start`` and ``stop`` the boundaries of the document.
+Each run of letters is read once for the digits beside it, so that the time stays linear.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Representations by name: :func:`from_spec` reads ``fone:6,4``, the inverse of
 :meth:`Representation.spec`, and ``parse`` a list of such; ``from_dict`` reads JSON, the inverse of
-:meth:`Representation.to_dict`. ``representations_of`` takes all that a user may give, ``choose`` with an
+:meth:`Representation.to_dict`. ``representations_of`` takes all that a user may give, ``set_for_all`` with an
 option for all.
 """
 
@@ -228,7 +228,7 @@ def check_combination(chosen: tuple[Representation, ...]) -> None:
         )
 
 
-def choose(
+def set_for_all(
     numbers: Representations, overflow: str | None = None, compact: bool | None = None
 ) -> tuple[Representation, ...]:
     """Return the representations, with ``overflow`` and ``compact`` for all of them that have such

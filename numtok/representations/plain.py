@@ -30,7 +30,7 @@ class PlainForm(NamedTuple):
     """Rows and splits of a tokenizer.json that tokenizes numbers without numtok."""
 
     rows: tuple[str, ...] = ()  # that the vocabulary needs
-    # regular expressions; each cuts the pieces of the one before it, and every match is a piece.
+    # regular expressions; each cuts the chunks of the one before it, and every match is a chunk.
     # Empty if numbers stay as the source cuts them.
     splits: tuple[str, ...] = ()
 

@@ -100,7 +100,9 @@ class Statistics:
 
     @classmethod
     def of_numbers(cls, numbers: Numbers) -> Statistics:
-        """Compute the statistics of numbers in their texts, as :func:`numtok.scan` returns them."""
+        """Compute the statistics of numbers in their texts, as :func:`numtok.scan` returns them.
+        ``numbers.rows`` are taken for the documents.
+        """
         rows = numbers.rows
         nulls = int(np.count_nonzero(~rows.valid))
         return dataclasses.replace(
@@ -119,8 +121,15 @@ class Statistics:
         without_text: int = 0,
         written: bool = False,
     ) -> Statistics:
-        """Compute the statistics of numbers whose texts are gone. ``written``: each number's own
-        text is as it was in the corpus.
+        """Compute the statistics of numbers whose texts are gone, so that ``bytes`` and ``units`` stay
+        empty. Values with too many digits to be compared are not among the most frequent.
+
+        Args:
+            numbers: those of all documents, in order.
+            offsets: int64[documents + 1]; document ``d`` has ``numbers[offsets[d]:offsets[d + 1]]``.
+            without_text: how many of the documents are null.
+            written: whether the text of each number is as it was in the corpus, and so its form
+                is counted.
         """
         values, counts = count_values(numbers)
         if written:

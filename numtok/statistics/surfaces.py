@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
-from numtok.numbers.columns import take
+from numtok.numbers.decimals import take
 from numtok.numbers.grammar import ARABIC_POINT
 from numtok.numbers.numbers import Numbers
 from numtok.statistics.counters import FIRST_YEAR, LABELS, LAST_YEAR, Ints

@@ -140,18 +140,18 @@ def by_tokenizers(
 ) -> pa.LargeStringArray:
     """Decode any tokenizer's ids to texts: with stand-ins decoded, and numbers put in by ``join``."""
     texts = []
-    stand_ins = np.where(spans.spaced, engine.tokens.spaced, engine.tokens.plain).tolist()
+    stand_ins = np.where(spans.spaced, engine.tokens.spaced, engine.tokens.unspaced).tolist()
     ids, offsets, spoken, first = rows.ids, rows.offsets.tolist(), surfaces.to_pylist(), 0
     for begin, end in itertools.pairwise(offsets):
         last, at = first, begin + rows.before
-        pieces: list[int] = []
+        kept: list[int] = []
         while last < len(spans.positions) and spans.positions[last] < end:
-            pieces += [*ids[at : spans.positions[last]].tolist(), stand_ins[last]]
+            kept += [*ids[at : spans.positions[last]].tolist(), stand_ins[last]]
             at = int(spans.stops[last])
             last += 1
-        pieces += ids[at : max(at, end - rows.after)].tolist()
+        kept += ids[at : max(at, end - rows.after)].tolist()
         # a model may give ids that are no token
-        between = engine.texts_between([one for one in pieces if one >= 0], last - first)
+        between = engine.texts_between([one for one in kept if one >= 0], last - first)
         texts.append(join(between, spoken[first:last]))
         first = last
     return pa.array(texts, pa.large_string())
@@ -231,7 +231,7 @@ class Decoder:
         schema.check_rows(batch)
         batch = to_number_layout(batch)
         ids = memory.from_arrow(memory.flat(batch.column("input_ids"))[0])
-        offsets, _, positions = schema.number_places(batch)
+        offsets, _, positions = schema.number_positions(batch)
         # a packed row is the text of its tokens
         before, after = metadata["frame"] if metadata["pack"] is None else ([], [])
         numbers = self._number_texts(batch, ids, positions)
@@ -245,7 +245,7 @@ class Decoder:
         ids = given_ids(token_ids)
         if self._reader is not None:
             return self._text_of_reading(ids, self._reader)
-        positions = self._number_places(ids)
+        positions = self._number_positions(ids)
         if self._spelling is not None:
             number_texts = in_marks_of(self._grammar, self.read_spelled(ids, positions))
         elif values is None:
@@ -267,11 +267,8 @@ class Decoder:
     def numbers_in(self, ids: Ids, values: Sequence[Any] | None) -> list[tuple[int, int, str]]:
         """Return the numbers in ids that a model may have made: (first token, end, text) of each."""
         if self._reader is not None:
-            numbers = self._reader.numbers(ids)
-            texts = map(str, numbers.texts.to_pylist())
-            ends = numbers.positions.tolist(), numbers.stops.tolist()
-            return list(zip(*ends, texts, strict=True))
-        positions = self._number_places(ids)
+            return self._reader.numbers(ids).spans()
+        positions = self._number_positions(ids)
         if self._spelling is not None:
             stops = number_stops(ids, positions, self._spelling).tolist()
             spans = zip(positions.tolist(), stops, strict=True)
@@ -301,12 +298,10 @@ class Decoder:
         return first.decode(read_symbols(ids, positions, self._spelling))
 
     def decoded_apart(self, ids: Ids) -> list[tuple[int, int, str]] | None:
-        """Do what :meth:`numtok.Tokenizer.decoded_apart` says."""
-        if self._reader is None:
-            return None
-        found = self._reader.apart(ids)
-        ends = found.positions.tolist(), found.stops.tolist()
-        return list(zip(*ends, map(str, found.texts.to_pylist()), strict=True))
+        """Return the spans that the source decodes to other text than theirs, as
+        :meth:`numtok.Tokenizer.decoded_apart` does.
+        """
+        return None if self._reader is None else self._reader.apart(ids).spans()
 
     def _text_of_reading(self, ids: Ids, reader: TextReader) -> str:
         """Return the text of ids whose numbers are tokens of the text."""
@@ -318,7 +313,7 @@ class Decoder:
         spans = NumberSpans(positions, stops, np.zeros(len(positions), np.bool_))
         return str(by_tokenizers(self._engine(), rows, spans, texts, self.join)[0].as_py())
 
-    def _number_places(self, ids: Ids) -> Ints:
+    def _number_positions(self, ids: Ids) -> Ints:
         return np.flatnonzero(np.isin(ids, np.concatenate(self._first_ids)))
 
     def _read_number(self, ids: Ids, position: int) -> str | None:

@@ -31,7 +31,7 @@ from numtok.tokenizer import schema
 from numtok.tokenizer.number_selection import EncodeReport, NumberSelector
 from numtok.tokenizer.vocabulary import NumberTokensInText, NumberVocabulary, symbol_stream
 
-Columns = dict[str, Any]
+ColumnValues: TypeAlias = dict[str, Any]  # by column name; flat, of all rows
 Reported: TypeAlias = tuple[pa.RecordBatch, EncodeReport]
 LEAST = 1 << 16  # bytes of text in a part; for less, a thread is not worth while
 _process = os.getpid()
@@ -66,7 +66,8 @@ class Encoder:
     ) -> Reported:
         """Return the batch of the rows, made by several threads, and what became of their numbers."""
         options = keep_text, add_special_tokens, parse_special
-        return encode_parts(lambda part: self.encode_rows(part, *options), rows, checked(threads))
+        workers = thread_count(threads)
+        return encode_parts(lambda part: self.encode_rows(part, *options), rows, workers)
 
     def encode_rows(
         self,
@@ -86,11 +87,11 @@ class Encoder:
 
     def _encode_text(
         self, numbers: Numbers, in_text: NumberTokensInText, parse_special: bool
-    ) -> tuple[Encoded, Columns]:
+    ) -> tuple[Encoded, ColumnValues]:
         """Return the ids of the rows with the numbers in them, and all columns of the
         representations.
         """
-        engine, first = self._engines.between(parse_special), self._representations[0]
+        engine, first = self._engines.between_numbers(parse_special), self._representations[0]
         encoded = engine.encode(numbers.rows, in_text.slots)
         if first.stays_text:
             return encoded._replace(positions=engine.first_tokens(encoded, numbers)), {}
@@ -98,12 +99,12 @@ class Encoder:
         return encoded, in_text.columns | ({} if stream is None else {stream[0]: stream[1]})
 
     def _add_special_tokens(
-        self, numbers: Numbers, encoded: Encoded, columns: Columns
-    ) -> tuple[Encoded, Columns]:
+        self, numbers: Numbers, encoded: Encoded, columns: ColumnValues
+    ) -> tuple[Encoded, ColumnValues]:
         """Return both with the special tokens of the source before and after each valid document;
         columns with one value per token have 0 there.
         """
-        prefix, suffix = self._engines.frame
+        prefix, suffix = self._engines.prefix_and_suffix
         shift = memory.offsets_of(numbers.rows.valid * (len(prefix) + len(suffix)))
         offsets = encoded.offsets + shift
         ids = np.empty(offsets[-1], np.int32)
@@ -124,7 +125,7 @@ class Encoder:
         self,
         numbers: Numbers,
         encoded: Encoded,
-        columns: Columns,
+        columns: ColumnValues,
         keep_text: bool,
         add_special_tokens: bool,
     ) -> pa.RecordBatch:
@@ -157,9 +158,9 @@ class Encoder:
         """Return the schema of the batches; ``large``: of lists beyond 2**31 values."""
         options = (keep_text, add_special_tokens, large)
         if options not in self._schemas:
-            frame = list(self._engines.frame) if add_special_tokens else [[], []]
-            described = {**self._describe(), "frame": frame}
-            made = schema.build_schema(self._representations, keep_text, described, large)
+            around = list(self._engines.prefix_and_suffix) if add_special_tokens else [[], []]
+            metadata = {**self._describe(), "frame": around}
+            made = schema.build_schema(self._representations, keep_text, metadata, large)
             self._schemas[options] = made
         return self._schemas[options]
 
@@ -242,27 +243,19 @@ class TextEngines:
     ) -> None:
         self._config, self._tokens, self._choice = config, tokens, choice
         self._given_warnings = set(given_warnings)
+        self._made: dict[bool, Engine] = {}  # by whether it parses special tokens
 
     def __reduce__(self) -> Any:  # some engines cannot be pickled
         return TextEngines, (self._config, self._tokens, self._choice, self._given_warnings)
 
-    def between(self, parse_special: bool) -> Engine:
+    def between_numbers(self, parse_special: bool) -> Engine:
         """Return the engine for the text between numbers; it parses special tokens in the text if
         asked to.
         """
-        return self._parsing if parse_special else self._plain
-
-    @functools.cached_property
-    def _plain(self) -> Engine:
-        return self._make(parse_special=False)
-
-    @functools.cached_property
-    def _parsing(self) -> Engine:
-        return self._make(parse_special=True)
-
-    def _make(self, parse_special: bool) -> Engine:
-        given = self._config, self._tokens, self._choice, parse_special, self._given_warnings
-        return make_engine(*given)
+        if parse_special not in self._made:
+            given = self._config, self._tokens, self._choice, parse_special, self._given_warnings
+            self._made[parse_special] = make_engine(*given)
+        return self._made[parse_special]
 
     @functools.cached_property
     def whole(self) -> TokenizersEngine:
@@ -270,7 +263,7 @@ class TextEngines:
         return TokenizersEngine(self._config, dataclasses.replace(self._tokens, reserved=()))
 
     @functools.cached_property
-    def frame(self) -> tuple[list[int], list[int]]:
+    def prefix_and_suffix(self) -> tuple[list[int], list[int]]:
         """Ids of the special tokens before and after a text."""
         return self.whole.special_prefix_and_suffix()
 
@@ -284,7 +277,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def checked(threads: Any) -> int:
+def thread_count(threads: Any) -> int:
     """Return the number of threads; ``None`` stands for as many as there are cores. InputError for
     anything else but a positive integer.
     """
@@ -311,9 +304,9 @@ def encode_parts(encode: Callable[[TextRows], Reported], rows: TextRows, threads
         return encode(rows)
     cuts = rows.offsets[0] + np.arange(1, parts) * (rows.nbytes / parts)
     bounds = sorted({0, *np.searchsorted(rows.offsets, cuts).tolist(), len(rows)})
-    pieces = [rows.part(first, last) for first, last in itertools.pairwise(bounds)]
+    row_parts = [rows.part(first, last) for first, last in itertools.pairwise(bounds)]
     try:
-        encoded = list(_pool(os.getpid(), len(pieces)).map(encode, pieces))
+        encoded = list(_pool(os.getpid(), len(row_parts)).map(encode, row_parts))
     except NumtokError:
         return encode(rows)  # names the place among all of the rows
     report = sum((one for _, one in encoded[1:]), encoded[0][1])

@@ -5,7 +5,7 @@ vocabulary, added after the ids that there are, and its own pre-tokenizer cuts t
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from numtok.engines.config import Config, Model, tokenizer_errors, vocabulary_of
 from numtok.engines.hf_tokenizers import complete_library, load
@@ -15,16 +15,11 @@ from numtok.representations.plain import PlainForm
 from numtok.tokenizer.tokenizer_json import numbered
 
 
-class Plain(NamedTuple):
-    """A tokenizer.json as a dict, and the rows that its source lacked."""
-
-    config: Config
-    added: tuple[str, ...]
-
-
-def plain_config(config: Config, own_tokens: Collection[str], form: PlainForm) -> Plain:
-    """Return ``config`` without numtok's ``own_tokens``, with numbers in this form. TokenizerError if
-    the source's model or pre-tokenizer lets no groups of digits be rows.
+def plain_config(
+    config: Config, own_tokens: Collection[str], form: PlainForm
+) -> tuple[Config, tuple[str, ...]]:
+    """Return (``config`` without numtok's ``own_tokens``, with numbers in this form; the rows that it
+    lacked). TokenizerError if the source's model or pre-tokenizer lets no groups of digits be rows.
     """
     kept = [token for token in config["added_tokens"] if token["content"] not in own_tokens]
     source = config | {"added_tokens": kept, "truncation": None, "padding": None}
@@ -34,14 +29,14 @@ def plain_config(config: Config, own_tokens: Collection[str], form: PlainForm) -
             " without them; export a tokenizer that is made from the original source"
         )
     if not form.rows:
-        return Plain(source, ())
+        return source, ()
     complete_library("writing a tokenizer.json with groups of digits")
     known = {*vocabulary_of(source), *(token["content"] for token in kept)}
     added = tuple(row for row in form.rows if row not in known)
     rows = [row for row in form.rows if row not in {token["content"] for token in kept}]
     made = with_splits(source, form.splits) | {"model": _with_rows(source, rows, added)}
     _check(made, form.rows)
-    return Plain(made, added)
+    return made, added
 
 
 def _with_rows(source: Config, rows: Sequence[str], added: Sequence[str]) -> Model:
@@ -61,22 +56,22 @@ def _merged(model: dict[str, Any], rows: Sequence[str]) -> Model:
     as_text = any(isinstance(pair, str) for pair in model["merges"])
     for width in sorted(set(map(len, rows))):
         wide = [row for row in rows if len(row) == width]
-        pairs = [pieces for pieces in _pieces(model, wide) if len(pieces) == 2]
+        pairs = [tokens for tokens in _tokens(model, wide) if len(tokens) == 2]
         merges = [" ".join(pair) if as_text else pair for pair in pairs]
         model["merges"] = [*model["merges"], *merges]
     return Model(model)
 
 
 def _likelier(model: dict[str, Any], rows: Sequence[str]) -> Model:
-    """Return a Unigram model in which a group is likelier than its digits, which are below 0: no
-    other piece of text has digits, so nothing else changes.
+    """Return a Unigram model in which a group (score 0) is likelier than its digits (below 0). Every
+    digit is cut off the text beside it, so nothing else changes.
     """
     groups = {row for row in rows if len(row) > 1}
     model["vocab"] = [[one, 0.0 if one in groups else score] for one, score in model["vocab"]]
     return Model(model)
 
 
-def _pieces(model: dict[str, Any], texts: Sequence[str]) -> list[list[str]]:
+def _tokens(model: dict[str, Any], texts: Sequence[str]) -> list[list[str]]:
     """Return the tokens of texts by the model alone."""
     alone = {"version": "1.0", "added_tokens": [], "model": model}
     with tokenizer_errors("the vocabulary cannot be given rows for digits"):

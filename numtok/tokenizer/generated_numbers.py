@@ -129,8 +129,8 @@ def number_ids(tokenizer: Tokenizer) -> list[int]:
     """Return the tokens that stand for a number or begin one; none if numbers are tokens of the
     text.
     """
-    plain, spaced = first_ids(tokenizer.tokens, tokenizer.spelling)
-    return [*plain.tolist(), *spaced.tolist()]
+    unspaced, spaced = first_ids(tokenizer.tokens, tokenizer.spelling)
+    return [*unspaced.tolist(), *spaced.tolist()]
 
 
 def spelled(
@@ -143,12 +143,12 @@ def spelled(
     if tokenizer.spelling is None:
         return {}
     if tokenizer.spelling.reading is not None:  # they are where the grammar reads them
-        found = tokenizer.numbers_in(np.array([*before, *ids.tolist()], np.int32))
-        own = ((place - len(before), text) for place, _, text in found)
-        return {place: text for place, text in own if place >= 0}
-    places = np.flatnonzero(np.isin(ids, number_ids(tokenizer)))
-    texts = in_marks_of(tokenizer.grammar, tokenizer.read_spelled(ids.astype(np.int32), places))
-    return dict(zip(places.tolist(), map(str, texts.to_pylist()), strict=True))
+        numbers = tokenizer.numbers_in(np.array([*before, *ids.tolist()], np.int32))
+        positions = ((position - len(before), text) for position, _, text in numbers)
+        return {position: text for position, text in positions if position >= 0}
+    begins = np.flatnonzero(np.isin(ids, number_ids(tokenizer)))
+    texts = in_marks_of(tokenizer.grammar, tokenizer.read_spelled(ids.astype(np.int32), begins))
+    return dict(zip(begins.tolist(), map(str, texts.to_pylist()), strict=True))
 
 
 def value_of(surface: str, grammar: Grammar) -> float:
@@ -162,11 +162,11 @@ def value_of(surface: str, grammar: Grammar) -> float:
     return float(numbers.to_float64()[0]) if whole else float("nan")
 
 
-def continuation(
+def generated_text(
     tokenizer: Tokenizer, prompt: list[int], ids: list[int], surfaces: list[str]
 ) -> str:
-    """Return the text of the new ids; where decoders put spaces as they see fit, what they add to
-    the prompt.
+    """Return the text of the ids that follow a prompt, with ``surfaces`` for their ``[NUM]`` tokens.
+    Of a decoder that puts spaces between tokens, that is what the ids add to the prompt's text.
     """
     given = surfaces if isinstance(tokenizer.representations[0], SingleToken) else None
     alone = tokenizer.decode(ids, given)

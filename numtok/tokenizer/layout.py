@@ -20,7 +20,7 @@ from numtok.arrays import memory
 from numtok.errors import SchemaError
 from numtok.representations import SingleToken, from_dict
 from numtok.representations.columns import NUMBER_INDEX, NUMBER_MASK, Column, neutral
-from numtok.representations.parse import choose
+from numtok.representations.parse import set_for_all
 from numtok.representations.values import tensor_array, tensor_values
 from numtok.tokenizer.metadata import tensor_shapes
 from numtok.tokenizer.schema import (
@@ -28,7 +28,7 @@ from numtok.tokenizer.schema import (
     columns_of,
     declared_columns,
     no_rows,
-    number_places,
+    number_positions,
     read_metadata,
     valid_rows,
 )
@@ -37,13 +37,13 @@ Ints = npt.NDArray[np.int64]
 Batch = TypeVar("Batch", pa.RecordBatch, pa.Table)
 
 
-def plain_schema(schema: pa.Schema) -> pa.Schema:
+def schema_with_lists(schema: pa.Schema) -> pa.Schema:
     """Return the schema with lists of tensors as lists of ``fixed_size_list``."""
-    return plain(no_rows(schema)).schema
+    return tensors_as_lists(no_rows(schema)).schema
 
 
-def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the batch with the types of :func:`plain_schema`, without a copy."""
+def tensors_as_lists(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the batch with the types of :func:`schema_with_lists`, without a copy."""
     metadata = batch.schema.metadata or {}
     shapes = read_metadata(batch.schema)["shapes"] if METADATA_KEY in metadata else {}
     columns = [
@@ -150,16 +150,16 @@ def to_token_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
     if read_metadata(batch.schema)["layout"] == "token":
         return batch
     described, own = token_schema(batch.schema), _number_columns(batch.schema)
-    offsets, _, places = number_places(batch)
+    offsets, _, positions = number_positions(batch)
     valid = valid_rows(batch.column("input_ids"))
-    first = np.diff(places, prepend=-1) > 0  # of those that begin in one token
+    first = np.diff(positions, prepend=-1) > 0  # of those that begin in one token
     total, columns = int(offsets[-1]), []
     for column, field in zip(batch.columns, described, strict=True):
         if field.name == NUMBER_MASK.name:
             values: Any = np.zeros(total, np.bool_)
-            values[places] = True
+            values[positions] = True
         elif field.name in own:
-            values = _spread(memory.flat(column)[0], places, first, total, own[field.name])
+            values = _spread(memory.flat(column)[0], positions, first, total, own[field.name])
         else:
             columns.append(column)
             continue
@@ -175,10 +175,10 @@ def to_number_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch
     described, own = number_schema(batch.schema), _number_columns(batch.schema)
     mask, offsets = memory.flat(batch.column(NUMBER_MASK.name))
-    places = np.flatnonzero(memory.from_arrow(mask))
-    number_offsets = np.searchsorted(places, offsets)
-    chosen, valid = memory.to_arrow(places), valid_rows(batch.column("input_ids"))
-    index, columns = places - np.repeat(offsets[:-1], np.diff(number_offsets)), []
+    positions = np.flatnonzero(memory.from_arrow(mask))
+    number_offsets = np.searchsorted(positions, offsets)
+    chosen, valid = memory.to_arrow(positions), valid_rows(batch.column("input_ids"))
+    index, columns = positions - np.repeat(offsets[:-1], np.diff(number_offsets)), []
     for column, field in zip(batch.columns, described, strict=True):
         if field.name == NUMBER_INDEX.name:
             values: Any = index.astype(np.int32)
@@ -203,23 +203,23 @@ def _number_columns(schema: pa.Schema) -> dict[str, Column]:
 
 
 def _spread(
-    values: pa.Array, places: Ints, first: npt.NDArray[np.bool_], total: int, column: Column
+    values: pa.Array, positions: Ints, first: npt.NDArray[np.bool_], total: int, column: Column
 ) -> pa.Array:
-    """Return (tokens, ...): the values at their places, what says nothing elsewhere."""
+    """Return (tokens, ...): the values at their positions, the column's fill elsewhere."""
     if not first.all():
-        values, places = values.filter(memory.to_arrow(first)), places[first]
+        values, positions = values.filter(memory.to_arrow(first)), positions[first]
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         which = np.full(total, len(values))
-        which[places] = np.arange(len(values))
+        which[positions] = np.arange(len(values))
         return values.take(pa.array(which, mask=which == len(values))).fill_null("")
     if isinstance(values, pa.ExtensionArray):
         tensors = tensor_values(values)
         dense = neutral(column, total, tensors)
-        dense[places] = tensors
+        dense[positions] = tensors
         return tensor_array(dense, values.type)
     plain = memory.from_arrow(values)
     spread = memory.full(total, column.fill, plain.dtype)
-    spread[places] = plain
+    spread[positions] = plain
     return memory.to_arrow(spread)
 
 
@@ -249,7 +249,7 @@ def expand(batch: Batch) -> Batch:
         raise SchemaError(f"expected a record batch or a table, got {type(batch).__name__}")
     described, batch = read_metadata(batch.schema), conform(batch)
     compact = [from_dict(options) for options in described["numbers"]]
-    dense = choose(compact, compact=False)
+    dense = set_for_all(compact, compact=False)
     columns, fields = list(batch.columns), list(batch.schema)
     for one, wanted in zip(compact, dense, strict=True):
         for old, new in zip(one.columns(), wanted.columns().values(), strict=True):

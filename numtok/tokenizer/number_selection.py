@@ -24,7 +24,7 @@ from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan_rows
-from numtok.numbers.scanner import SHORT, rule_arrays, scan_short
+from numtok.numbers.scanner import SHORT_BYTES, rule_arrays, scan_short
 from numtok.representations import Representation, SingleToken
 
 Mask = npt.NDArray[np.bool_]
@@ -134,9 +134,9 @@ class NumberSelector:
         sign that stays in the text; None if only :meth:`select` can tell.
         """
         tokens = self._with_digits[parse_special].spans_in(text)
-        if not 0 < len(text) <= SHORT or self.grammar.pattern is not None or tokens is None:
+        if not 0 < len(text) <= SHORT_BYTES or self.grammar.pattern is not None or tokens is None:
             return None
-        low, high = self._surely_held
+        low, high = self._exact_range
         found = [
             (start, stop, low <= lowest and top <= high)
             for start, stop, lowest, top in scan_short(text, self._rules)
@@ -152,10 +152,12 @@ class NumberSelector:
         return rule_arrays(self.grammar)
 
     @functools.cached_property
-    def _surely_held(self) -> tuple[int, int]:
-        """Between which places all representations hold digits; (0, 0) if only they can tell."""
-        held = [one.exact_digit_range for one in self.representations]
-        return max(one.start for one in held), min(one.stop for one in held)
+    def _exact_range(self) -> tuple[int, int]:
+        """(start, stop) of the decimal positions that are exact in all representations; empty if only
+        ``fits`` can tell.
+        """
+        ranges = [one.exact_digit_range for one in self.representations]
+        return max(one.start for one in ranges), min(one.stop for one in ranges)
 
     def numbers(self, rows: TextRows, parse_special: bool = False) -> Numbers:
         """Return the numbers that :meth:`select` returns, without its report: half the time for a
@@ -249,9 +251,6 @@ class TokensWithDigits:
         self._normalized = normalizer is not None and any(
             token["normalized"] for token in self._chosen.values()
         )
-
-    def __bool__(self) -> bool:
-        return self._pattern is not None
 
     def spans_in(self, text: bytes) -> list[tuple[int, int]] | None:
         """Return the spans of the tokens in one text; None if only :meth:`outside` can tell."""

@@ -44,6 +44,11 @@ class ReadNumbers(NamedTuple):
     texts: pa.LargeStringArray
     whole: Mask  # bool[n], whether its tokens hold nothing but the number
 
+    def spans(self) -> list[tuple[int, int, str]]:
+        """Return (first token, end, text) of each number."""
+        spans = self.positions.tolist(), self.stops.tolist()
+        return list(zip(*spans, map(str, self.texts.to_pylist()), strict=True))
+
 
 class TextReader:
     """Reads numbers in the text of token ids.
@@ -96,21 +101,21 @@ class TextReader:
         """Return (the text, in which ``?`` stands for a byte that is not UTF-8, and the bytes at
         which each token starts and stops in it).
         """
-        pieces, widths, spaces = [], [], []
+        written, widths, spaces = [], [], []
         within = False  # whether the token in front is a symbol
         for token in ids:
-            piece, is_symbol = self._contents.get(token, b""), token in self._symbols
-            written = self._symbols[token].encode() if is_symbol else piece
+            content, is_symbol = self._contents.get(token, b""), token in self._symbols
+            text = self._symbols[token].encode() if is_symbol else content
             # WordPiece: words stand apart, the symbols of a number do not
-            apart = piece[:1] == b" " or (token in self.own and self._stand_apart)
+            apart = content[:1] == b" " or (token in self.own and self._stand_apart)
             space = b" " if is_symbol and not within and apart else b""
-            pieces += [space, written]
+            written += [space, text]
             spaces.append(len(space))
-            widths.append(len(written))
+            widths.append(len(text))
             within = is_symbol
         stops = memory.offsets_of(np.add(spaces, widths).astype(np.int64))[1:]
-        text = NOT_UTF8.sub("?", b"".join(pieces).decode("utf-8", "surrogateescape"))
-        return text, stops - np.array(widths, np.int64), stops
+        whole = NOT_UTF8.sub("?", b"".join(written).decode("utf-8", "surrogateescape"))
+        return whole, stops - np.array(widths, np.int64), stops
 
     @functools.cached_property
     def _contents(self) -> dict[int, bytes]:

@@ -22,7 +22,7 @@ from numtok.options import shown_option
 from numtok.representations import END_NUM, NUM, SpelledOut, from_dict
 from numtok.tokenizer.schema import (
     declared_columns,
-    number_places,
+    number_positions,
     read_metadata,
     valid_rows,
 )
@@ -83,7 +83,7 @@ class NumberTokens:
         where its longest reading does.
 
         Args:
-            ids: int64[tokens], rows laid end to end.
+            ids: int64[tokens], all rows, one after the other.
             positions: int64[numbers], ascending, the first token of each number.
             row_stops: int64[numbers], where the row of each number ends.
         """
@@ -179,8 +179,6 @@ def end_token(tokenizer: Tokenizer, token_or_id: str | int | None = None) -> int
 
 def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Return the rows of batches of one schema, one after the other, as one batch."""
-    if len(batches) == 1:
-        return batches[0]
     filled = [batch for batch in batches if batch.num_rows] or batches[:1]
     return pa.concat_batches(filled) if len(filled) > 1 else filled[0]
 
@@ -223,7 +221,7 @@ class FlatRows:
         self._per_token = {name for name in names if per[name] == "token"}
         self._values = {name: memory.flat(batch.column(name))[0] for name in names}
         self.ids = memory.from_arrow(self._values["input_ids"])
-        self.offsets, self._number_offsets, self.places = number_places(batch)
+        self.offsets, self._number_offsets, self.places = number_positions(batch)
 
     def number_stops(self, tokens: NumberTokens) -> Ints:
         """Return int64[numbers]: where the tokens of each number end."""

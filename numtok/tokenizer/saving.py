@@ -9,19 +9,18 @@ import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from numtok import storage
 from numtok.arrays import file_cache
 from numtok.engines.config import TOKENIZER_FILE, to_json
 from numtok.errors import NumtokError, OutputError, TokenizerError
 from numtok.files import write_file
-from numtok.numbers.grammar import Grammar, check_grammar
+from numtok.numbers.grammar import Grammar
 from numtok.options import conform
 from numtok.representations import Representation, XVal, from_dict, representations_of
-from numtok.representations.parse import Representations
-from numtok.tokenizer.number_tokens import OWN_SYMBOL
 from numtok.tokenizer.tokenizer_json import SETTINGS_FILE, read_json, sealed
+from numtok.tokenizer.vocabulary import OWN_SYMBOL
 
 SAVED_VERSION = 1
 CONFIG_FILE = "tokenizer_config.json"
@@ -33,7 +32,7 @@ def save(
     folder: str | Path, config: Mapping[str, Any], settings: Mapping[str, Any], plain: bool
 ) -> None:
     """Write both files to a folder; ``plain``: other programs read the tokenizer.json rightly, and
-    ``AutoTokenizer`` is told so.
+    ``AutoTokenizer`` reads it too.
     """
     if not isinstance(folder, str | Path):
         raise OutputError(f"expected the folder to save to, got {type(folder).__name__}")
@@ -51,13 +50,13 @@ def _name_stock_class(folder: str | Path) -> None:
     path = Path(folder, CONFIG_FILE)
     before = {} if storage.is_url(folder) or not path.is_file() else read_json(path)
     stale = ("number_settings", "added_tokens_decoder")
-    told = {name: value for name, value in before.items() if name not in stale} | {
+    config = {name: value for name, value in before.items() if name not in stale} | {
         "tokenizer_class": STOCK,
         # else, beside the config.json of some models, such as Qwen2, AutoTokenizer takes the class
         # of that model, which has a pre-tokenizer of its own
         "auto_map": {"AutoTokenizer": [None, f"{STOCK_SHIM}.{STOCK}"]},
     }
-    write_json(storage.join(folder, CONFIG_FILE), told)
+    write_json(storage.join(folder, CONFIG_FILE), config)
     shim = f"from transformers import {STOCK} as {STOCK}\n"
     write_file(storage.join(folder, f"{STOCK_SHIM}.py"), shim)
 
@@ -97,14 +96,6 @@ def write_json(path: str | Path, content: Any) -> None:
     write_file(path, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
 
 
-def options(representations: Sequence[Representation], grammar: Grammar) -> dict[str, Any]:
-    """Return the options of representations and grammar as JSON."""
-    return {
-        "grammar": grammar.to_dict(),
-        "numbers": [representation.to_dict() for representation in representations],
-    }
-
-
 def fingerprint_of(
     config: dict[str, Any],
     representations: Sequence[Representation],
@@ -117,14 +108,17 @@ def fingerprint_of(
     are dense or compact.
     """
     numbers = [one.identity() for one in representations]
-    for told, one in zip(numbers, representations, strict=True):
-        if with_form and "compact" in told:
-            told["compact"] = one.to_dict()["compact"]
+    for identity, one in zip(numbers, representations, strict=True):
+        if with_form and "compact" in identity:
+            identity["compact"] = one.to_dict()["compact"]
     options = {"leading_space": leading_space, "grammar": grammar.to_dict(), "numbers": numbers}
-    given = [to_json(config), json.dumps(options, sort_keys=True)]
-    return file_cache.cached(
-        "fingerprint", given, lambda: fingerprint({"tokenizer": essential(config), **options})
-    )
+
+    def compute() -> str:
+        text = json.dumps({"tokenizer": essential(config), **options}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    key = [to_json(config), json.dumps(options, sort_keys=True)]
+    return file_cache.cached("fingerprint", key, compute)
 
 
 def settings(
@@ -134,9 +128,13 @@ def settings(
     own_tokens: Collection[str],
 ) -> dict[str, Any]:
     """Return the content of ``numtok.json``: all settings but the tokenizer.json."""
-    own = [content for content in own_tokens if not OWN_SYMBOL.fullmatch(content)]
-    told = {"format": SAVED_VERSION, **options(representations, grammar)}
-    return told | {"leading_space": leading_space, "tokens": own}
+    return {
+        "format": SAVED_VERSION,
+        "grammar": grammar.to_dict(),
+        "numbers": [representation.to_dict() for representation in representations],
+        "leading_space": leading_space,
+        "tokens": [content for content in own_tokens if not OWN_SYMBOL.fullmatch(content)],
+    }
 
 
 def saved_representations(settings: Mapping[str, Any]) -> list[Representation]:
@@ -144,32 +142,18 @@ def saved_representations(settings: Mapping[str, Any]) -> list[Representation]:
     return [from_dict(options) for options in settings["numbers"]]
 
 
-class Chosen(NamedTuple):
-    """Settings of a tokenizer with every option filled in. ``tokens`` are the names of numtok's own
-    tokens.
+def complete_options(source: Any, **given: Any) -> dict[str, Any]:
+    """Return the options of :class:`numtok.Tokenizer` (``numbers``, ``grammar``, ``leading_space``
+    and ``own``): those of ``given`` that are not None, else those of the saved source, else the
+    defaults.
     """
-
-    representations: Representations
-    grammar: Grammar
-    leading_space: str
-    tokens: Collection[str]
-
-
-def chosen(
-    source: Any,
-    numbers: Representations | None,
-    grammar: Grammar | str | None,
-    leading_space: str | None,
-) -> Chosen:
-    """Return the options that were given, else those of the saved source, else the defaults."""
-    saved = read_settings(source) or {}
-    if numbers is None:
-        numbers = saved_representations(saved) if saved else [XVal()]
-    if grammar is None:
-        grammar = Grammar.from_dict(saved["grammar"]) if saved else Grammar()
-    if leading_space is None:
-        leading_space = str(saved.get("leading_space", "auto"))
-    return Chosen(numbers, check_grammar(grammar), leading_space, saved.get("tokens", ()))
+    options: dict[str, Any] = {"numbers": [XVal()]}
+    if saved := read_settings(source):
+        options["numbers"] = saved_representations(saved)
+        options["grammar"] = Grammar.from_dict(saved["grammar"])
+        options["leading_space"] = saved["leading_space"]
+        options["own"] = saved.get("tokens", ())
+    return options | {name: value for name, value in given.items() if value is not None}
 
 
 def read_settings(source: Any) -> dict[str, Any] | None:
@@ -209,12 +193,6 @@ def check_settings(settings: Any, where: Any) -> dict[str, Any]:
     except NumtokError as error:
         raise TokenizerError(f"{where} is damaged: {error}; save the tokenizer again") from error
     return dict(settings)
-
-
-def fingerprint(config: dict[str, Any]) -> str:
-    """Return a short hash of JSON: equal for equal content, whatever the order of keys."""
-    text = json.dumps(config, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def essential(config: dict[str, Any]) -> dict[str, Any]:

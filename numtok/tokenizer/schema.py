@@ -119,7 +119,7 @@ def no_rows(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
-def number_places(batch: pa.RecordBatch) -> tuple[Ints, Ints, Ints]:
+def number_positions(batch: pa.RecordBatch) -> tuple[Ints, Ints, Ints]:
     """Return (where the ids of each row begin, where its numbers do, the first token of each
     number) of a batch in number layout, all rows end to end.
     """
@@ -185,20 +185,20 @@ def check_rows(batch: pa.RecordBatch, where: str = "", first_row: int = 0) -> No
     SchemaError naming the row, if columns disagree in nulls or lengths, ``number_index`` does not
     ascend within ``input_ids``, or the row does not begin and end with the metadata's ``frame``.
     """
-    for wrong, told, *columns in _checks(batch, _declared(batch.schema)):
+    for wrong, message, *columns in _checks(batch, _declared(batch.schema)):
         if wrong.any():
             row = int(np.argmax(wrong))
-            told = told.format(*(one[row] for one in columns))
+            message = message.format(*(one[row] for one in columns))
             raise SchemaError(
-                f"{told}; the file is damaged, or its columns were changed apart from each other",
+                f"{message}; the file is damaged, or its columns were changed apart from each other",
                 path=where or None,
                 row=first_row + row,
             )
 
 
 def _checks(batch: pa.RecordBatch, declared: _Declared) -> Iterator[tuple[Any, ...]]:
-    """Yield (bool[rows], which are wrong; what is said of one; columns that fill its gaps) of each
-    check, which relies on those before it.
+    """Yield (bool[rows], which are wrong; the message for a row, with ``{}`` for its values; arrays of
+    these values) of each check, which relies on those before it.
     """
     for needed in ("input_ids", "number_index" if declared.per_number else "number_mask"):
         column(batch, needed)  # is there
@@ -218,8 +218,8 @@ def _checks(batch: pa.RecordBatch, declared: _Declared) -> Iterator[tuple[Any, .
     counts = {name: np.diff(one) for name, one in edges.items()}
     for name, one in columns.items():
         wanted = counts.get(_COUNTED[one.per], counts[name])
-        told = f"{name!r} has {{}} values, but there are {{}} {one.per}s"
-        yield counts[name] != wanted, told, counts[name], wanted
+        message = f"{name!r} has {{}} values, but there are {{}} {one.per}s"
+        yield counts[name] != wanted, message, counts[name], wanted
     tokens = counts["input_ids"]
     if declared.per_number:
         index = memory.from_arrow(memory.flat(batch.column("number_index"))[0]).astype(np.int64)
@@ -228,20 +228,22 @@ def _checks(batch: pa.RecordBatch, declared: _Declared) -> Iterator[tuple[Any, .
         descends[edges["number_index"][:-1][counts["number_index"] > 0]] = False  # the first
         wrong |= descends
         first = np.full(len(tokens), index[np.argmax(wrong)] if len(index) else 0)
-        told = "'number_index' has {}, which is no place after the one before it within {} ids"
-        yield _rows_with(wrong, edges["number_index"]), told, first, tokens
+        message = "'number_index' has {}, which is no place after the one before it within {} ids"
+        yield _rows_with(wrong, edges["number_index"]), message, first, tokens
     if declared.packed and SEQ_LENGTHS.name in edges:
         lengths = memory.from_arrow(memory.flat(batch.column(SEQ_LENGTHS.name))[0]).astype(np.int64)
         negative = _rows_with(lengths < 0, edges[SEQ_LENGTHS.name])
         yield negative, f"{SEQ_LENGTHS.name!r} has a negative length"
         sums = np.diff(memory.offsets_of(lengths)[edges[SEQ_LENGTHS.name]])
-        told = f"{SEQ_LENGTHS.name!r} are {{}} tokens, but there are {{}}"
-        yield sums != tokens, told, sums, tokens
+        message = f"{SEQ_LENGTHS.name!r} are {{}} tokens, but there are {{}}"
+        yield sums != tokens, message, sums, tokens
     if not declared.packed and any(declared.frame):
         before, after = map(np.array, declared.frame)
-        told = f"'input_ids' does not begin and end with the {len(before)} and {len(after)} ids of"
-        told += " the 'frame' in the metadata"
-        yield valid & (tokens < len(before) + len(after)), told
+        sizes = f"{len(before)} and {len(after)}"
+        message = (
+            f"'input_ids' does not begin and end with the {sizes} ids of the metadata's 'frame'"
+        )
+        yield valid & (tokens < len(before) + len(after)), message
         ids = memory.from_arrow(memory.flat(batch.column("input_ids"))[0])
         starts, stops = (
             one[valid][:, None] for one in (edges["input_ids"][:-1], edges["input_ids"][1:])
@@ -249,7 +251,7 @@ def _checks(batch: pa.RecordBatch, declared: _Declared) -> Iterator[tuple[Any, .
         wrong = ~valid
         wrong[valid] = (ids[starts + np.arange(len(before))] != before).any(1)
         wrong[valid] |= (ids[stops - len(after) + np.arange(len(after))] != after).any(1)
-        yield wrong & valid, told
+        yield wrong & valid, message
 
 
 def _rows_with(chosen: Mask, edges: Ints) -> Mask:

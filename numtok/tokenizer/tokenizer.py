@@ -20,7 +20,7 @@ from numtok.errors import InputError, SchemaError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import Representation, SpelledOut, Subword, representations_of
-from numtok.representations.parse import Representations, choose
+from numtok.representations.parse import Representations, set_for_all
 from numtok.tokenizer import saving, schema
 from numtok.tokenizer.advice import advise_bare
 from numtok.tokenizer.decode import Decoder, TokenIds
@@ -33,7 +33,6 @@ from numtok.tokenizer.vocabulary import (
     NumberTokensInText,
     NumberVocabulary,
     Spelling,
-    ids_of_one,
     share_tokens,
 )
 
@@ -122,12 +121,12 @@ class Tokenizer:
         Raises:
             TokenizerError: if the source cannot be found, read or used.
         """
+        given = {"numbers": numbers, "grammar": grammar, "leading_space": leading_space}
         with saving.fetched(source) as local:
-            chosen = saving.chosen(local, numbers, grammar, leading_space)
+            options = saving.complete_options(local, **given)
             config = load_source(local)
-        rules, own = (chosen.grammar, engine, chosen.leading_space), chosen.tokens
         try:
-            made = cls(config, chosen.representations, *rules, own)
+            made = cls(config, engine=engine, **options)
         except TokenizerError as error:
             if isinstance(source, str | Path):
                 raise TokenizerError(f"{source}: {error}") from error
@@ -160,8 +159,7 @@ class Tokenizer:
                 "these representations need other tokens; make the tokenizer anew with"
                 " from_pretrained"
             )
-        made = copy.copy(self)
-        made._engines = self._engines
+        made = copy.copy(self)  # with the same engines
         made.representations = tuple(representations)
         return made
 
@@ -251,7 +249,9 @@ class Tokenizer:
         numbers = saving.saved_representations(metadata)  # files of format 1 tell the form apart
         return metadata["tokenizer"] == saving.fingerprint_of(
             self.config, numbers, self.grammar, self.leading_space, with_form=True
-        ) and choose(numbers, compact=False) == choose(self.representations, compact=False)
+        ) and set_for_all(numbers, compact=False) == set_for_all(
+            self.representations, compact=False
+        )
 
     @functools.cached_property
     def vocab_size(self) -> int:
@@ -285,13 +285,7 @@ class Tokenizer:
         """Return the engine that parses special tokens in the text, or the one that does not.
         Engines are created on first use.
         """
-        return self._engines.between(parse_special)
-
-    def has_fast_engine(self, parse_special: bool = False) -> bool:
-        """Whether the text between numbers is encoded much faster than by ``tokenizers`` itself;
-        makes the engine, if it is not made yet.
-        """
-        return self.engine_for(parse_special).is_fast
+        return self._engines.between_numbers(parse_special)
 
     def source_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids that the source tokenizer alone gives to texts, without special tokens."""
@@ -315,7 +309,8 @@ class Tokenizer:
             self._vocabulary,
             self._engines,
             lambda: {
-                **saving.options(self.representations, self.grammar),
+                "grammar": self.grammar.to_dict(),
+                "numbers": [one.to_dict() for one in self.representations],
                 **self._vocabulary.described(),
                 "tokenizer": self.fingerprint,
                 "leading_space": self.leading_space,
@@ -394,15 +389,18 @@ class Tokenizer:
         """Return the tokens and the columns of numbers that become tokens."""
         return self._vocabulary.encode(numbers, self.representations)
 
-    def one_to_symbols(self, written: bytes) -> list[int] | None:
-        """Return the ids of one number that is surely held, from how it is written alone, without
-        the space before it; None if that is not enough.
+    def ids_of_one(self, written: bytes) -> list[int] | None:
+        """Return the ids of one number that is exact in all representations, in the form without a
+        space; None if they do not follow from how the number is written alone.
         """
         first, spelling = self.representations[0], self.spelling
         if not isinstance(first, SpelledOut) or spelling is None:
             return None
-        symbols = first.encode_one(written, self.grammar.decimal)
-        return None if symbols is None else ids_of_one(symbols, spelling)
+        if (symbols := first.encode_one(written, self.grammar.decimal)) is None:
+            return None
+        ids: list[int] = spelling.ids[symbols].tolist()
+        opening, _, closing = spelling.brackets
+        return [opening, *ids, closing] if spelling.bracketed else ids
 
     def batch_schema(
         self, keep_text: bool = False, add_special_tokens: bool = False, large: bool = False

@@ -77,14 +77,14 @@ def train_tokenizer(
     )
     rules, trained_on = check_grammar(grammar), 0
 
-    def pieces() -> Iterator[list[str]]:  # `tokenizers` does not tell that it was given nothing
+    def chunks() -> Iterator[list[str]]:  # `tokenizers` does not tell that it was given nothing
         nonlocal trained_on
         for batch in _batches(texts):
             some = between_numbers(TextRows.of(batch), rules)
             trained_on += len(some)
             yield some
 
-    tokenizer.train_from_iterator(pieces(), trainer)
+    tokenizer.train_from_iterator(chunks(), trainer)
     if not trained_on:
         raise InputError("there is no text to train on; give files with words in them")
     return _compact(json.loads(tokenizer.to_str()))
@@ -100,9 +100,9 @@ def save_tokenizer(config: dict[str, Any], folder: str | Path, overwrite: bool =
             f"{path} exists already; choose another folder, or overwrite it with overwrite=True"
             " (--overwrite)"
         )
-    told = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END_OF_TEXT}
+    stock = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END_OF_TEXT}
     write_file(path, json.dumps(config, ensure_ascii=False, separators=(",", ":")) + "\n")
-    write_file(path.with_name("tokenizer_config.json"), json.dumps(told, indent=2) + "\n")
+    write_file(path.with_name("tokenizer_config.json"), json.dumps(stock, indent=2) + "\n")
     return path
 
 
@@ -122,8 +122,8 @@ def _batches(texts: Iterable[Any]) -> Iterator[Any]:
 
 
 def between_numbers(rows: TextRows, grammar: Grammar) -> list[str]:
-    """Return the pieces of the texts between numbers, without the space before a number and without
-    ASCII digits. Empty pieces are left out.
+    """Return the chunks of the texts between numbers, without the space before a number and without
+    ASCII digits. Empty chunks are left out.
     """
     numbers = scan(rows, grammar)
     first, last = int(rows.offsets[0]), int(rows.offsets[-1])
@@ -137,7 +137,7 @@ def between_numbers(rows: TextRows, grammar: Grammar) -> list[str]:
     taken_out = np.cumsum(change[:-1], dtype=np.int8) > 0
     text[taken_out | ((text >= 0x30) & (text <= 0x39))] = NOWHERE
     ended = np.insert(text, rows.offsets[1:] - first, NOWHERE).tobytes()
-    return [piece.decode() for piece in ended.split(bytes([NOWHERE])) if piece]
+    return [chunk.decode() for chunk in ended.split(bytes([NOWHERE])) if chunk]
 
 
 def _compact(config: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ that is the longest number that begins there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,8 +18,9 @@ import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
-from numtok.engines.config import is_byte_level, kind_of, vocabulary_of
+from numtok.engines.config import is_byte_level, kind_of, ordinary_token, vocabulary_of
 from numtok.engines.engine import NumtokTokens, Slots
+from numtok.errors import TokenizerError
 from numtok.numbers.automaton import NEVER, Continuation
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
@@ -31,11 +33,11 @@ from numtok.representations import (
     SpelledOut,
     symbol_token,
 )
-from numtok.representations.base import Symbols
-from numtok.tokenizer.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
+# the name of a symbol's token, where the representation does not share the vocabulary
+OWN_SYMBOL = re.compile(r" ?\[NUM:[^\[\]]+\]")
 
 
 class Spelling(NamedTuple):
@@ -66,11 +68,11 @@ class Spelling(NamedTuple):
             for content in representation.token_strings_in(grammar)
         ]
         spaced = [tokens[one] for one in representation.spaced_token_strings if one in tokens]
-        plain_ids, spaced_ids = np.array(ids, np.int32), np.array(spaced, np.int32)
+        unspaced_ids, spaced_ids = np.array(ids, np.int32), np.array(spaced, np.int32)
         brackets = (tokens.get(NUM, -1), tokens.get(f" {NUM}", -1), tokens.get(END_NUM, -1))
         first, length = representation.first_symbols, representation.length
         reading = representation.reading(grammar)
-        return cls(plain_ids, first, spaced_ids, length, brackets, reading)
+        return cls(unspaced_ids, first, spaced_ids, length, brackets, reading)
 
     @property
     def bracketed(self) -> bool:
@@ -88,10 +90,10 @@ def first_ids(tokens: Mapping[str, int], spelling: Spelling | None) -> tuple[Ids
     """Return the tokens with which numbers begin: without, and with the space before them."""
     if spelling is not None and not spelling.bracketed:
         return spelling.ids[spelling.first.start : spelling.first.stop], spelling.spaced
-    plain, spaced = (
+    unspaced, spaced = (
         np.array([tokens[form]] if form in tokens else [], np.int32) for form in (NUM, f" {NUM}")
     )
-    return plain, spaced
+    return unspaced, spaced
 
 
 def token_ids(spelled: Spelled, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
@@ -106,21 +108,14 @@ def token_ids(spelled: Spelled, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
             first = spelled.symbols[starts].astype(np.int64) - spelling.first.start
             with_space[starts] = spelling.spaced[first]
         return flat, with_space, spelled.offsets
-    plain, spaced, end = spelling.brackets
+    unspaced, spaced, end = spelling.brackets
     offsets = memory.offsets_of(np.diff(spelled.offsets) + 2)
     flat = np.full(offsets[-1], end, np.int32)
     flat[_symbol_places(spelled, offsets[:-1] + 1)] = spelling.ids[spelled.symbols]
-    flat[offsets[:-1]] = plain
+    flat[offsets[:-1]] = unspaced
     with_space = flat.copy()
     with_space[offsets[:-1]] = spaced
     return flat, with_space, offsets
-
-
-def ids_of_one(symbols: Symbols, spelling: Spelling) -> list[int]:
-    """Return the ids, without space, of one number."""
-    ids: list[int] = spelling.ids[symbols].tolist()
-    plain, _, end = spelling.brackets
-    return [plain, *ids, end] if spelling.bracketed else ids
 
 
 def symbol_stream(
@@ -234,6 +229,74 @@ def _read_longest(symbols, starts, limits, following, ends):  # type: ignore[no-
     return out, offsets
 
 
+def add_number_tokens(
+    config: dict[str, Any], representation: Representation, two_forms: bool
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """Return ``config`` with the tokens that the representation (the first of those combined)
+    needs, and the ids of all of them.
+
+    Ids are given out in a fixed order after the largest there is; tokens that are there already
+    keep theirs, so a saved tokenizer does not change. TokenizerError if the source already has one
+    of them as a token of another kind.
+    """
+    own, shared, together = representation.added_tokens(two_forms)
+    vocabulary = vocabulary_of(config)
+    entries = list(config.get("added_tokens") or [])
+    added = {token["content"]: token for token in entries}
+    if all(content in vocabulary or content in added for content in together):
+        shared = (*together, *shared)
+    else:
+        own = (*own, *map(symbol_token, together))
+    tokens: dict[str, int] = {}
+    following = 1 + max([*vocabulary.values(), *(token["id"] for token in entries)], default=-1)
+    for content in own:
+        _check_own(content, added.get(content), vocabulary)
+    for content in (*own, *shared):
+        if content in added:
+            tokens[content] = added[content]["id"]
+        elif content in vocabulary:
+            tokens[content] = vocabulary[content]
+        else:
+            entries.append(ordinary_token(following, content))
+            tokens[content] = following
+            following += 1
+    return config | {"added_tokens": entries}, tokens
+
+
+def _check_own(
+    content: str, entry: Mapping[str, Any] | None, vocabulary: Mapping[str, int]
+) -> None:
+    """Refuse a source in which one of numtok's own tokens is something else."""
+    if entry is not None and (entry["special"] or entry["normalized"]):
+        raise TokenizerError(
+            f"the source tokenizer already has {content!r} as a special or normalized token; numtok"
+            " needs it as an ordinary added token: remove it from the source, or start from the"
+            " original tokenizer"
+        )
+    if entry is None and content in vocabulary:  # the text would get its id without being a number
+        raise TokenizerError(
+            f"the source tokenizer already has {content!r} as a word of its vocabulary; rename it"
+            " there"
+        )
+
+
+def own_tokens(
+    config: dict[str, Any], tokens: Mapping[str, int], named: Collection[str]
+) -> dict[str, int]:
+    """Return content and id of the added tokens that are numtok's, not the source's: those in use,
+    and of other representations that were saved before.
+
+    In a text they are never tokens.
+    """
+    names = {NUM, f" {NUM}", END_NUM, *tokens, *named}
+    return {
+        content: token["id"]
+        for token in config["added_tokens"]
+        if not token["special"] and not token["normalized"]
+        if (content := token["content"]) in names or OWN_SYMBOL.fullmatch(content)
+    }
+
+
 class NumberTokensInText(NamedTuple):
     """Tokens and columns of n numbers."""
 
@@ -268,12 +331,12 @@ class NumberVocabulary:
         config, tokens = add_number_tokens(source, representation, two_forms)
         own = own_tokens(config, tokens, saved)
         spelling = Spelling.of(representation, tokens, grammar)
-        plain, spaced = (int(ids[0]) if len(ids) else -1 for ids in first_ids(tokens, spelling))
+        unspaced, spaced = (int(ids[0]) if len(ids) else -1 for ids in first_ids(tokens, spelling))
         as_text = spelling is not None and spelling.reading is not None
         if as_text:
-            plain = _size(config)  # no token: it stands for numbers within the engines
-        reserved = tuple(number for number in own.values() if number not in (plain, spaced))
-        return cls(config, tokens, own, spelling, NumtokTokens(plain, spaced, reserved, as_text))
+            unspaced = _size(config)  # no token: it stands for numbers within the engines
+        reserved = tuple(number for number in own.values() if number not in (unspaced, spaced))
+        return cls(config, tokens, own, spelling, NumtokTokens(unspaced, spaced, reserved, as_text))
 
     @property
     def size(self) -> int:
@@ -291,15 +354,15 @@ class NumberVocabulary:
             return NumberTokensInText({}, Slots.none(len(numbers.rows)), None)
         if self.spelling is not None and isinstance(first, SpelledOut):
             spelled = first.encode(numbers)
-            plain, spaced, offsets = token_ids(spelled, self.spelling)
-            return NumberTokensInText({}, Slots.of(numbers, plain, spaced, offsets), spelled)
+            unspaced, spaced, offsets = token_ids(spelled, self.spelling)
+            return NumberTokensInText({}, Slots.of(numbers, unspaced, spaced, offsets), spelled)
         columns: dict[str, Any] = {}
         for representation in representations:
             if isinstance(representation, SingleToken):
                 columns |= representation.encode(numbers)
-        ids = self.in_text.plain, self.in_text.spaced
-        plain, spaced = (memory.full(count, one, np.int32) for one in ids)
-        slots = Slots.of(numbers, plain, spaced, np.arange(count + 1))
+        ids = self.in_text.unspaced, self.in_text.spaced
+        unspaced, spaced = (memory.full(count, one, np.int32) for one in ids)
+        slots = Slots.of(numbers, unspaced, spaced, np.arange(count + 1))
         return NumberTokensInText(columns, slots, None)
 
     def described(self) -> dict[str, Any]:
@@ -308,11 +371,13 @@ class NumberVocabulary:
         """
         symbols = {number for one, number in self.tokens.items() if OWN_SYMBOL.fullmatch(one)}
         tokens = {one: number for one, number in self.tokens.items() if number not in symbols}
-        told: dict[str, Any] = {"tokens": tokens, "vocab_size": self.size}
-        told["tokenizer_kind"] = f"{kind_of(self.config)} of {self.size - len(self.own):,} tokens"
+        metadata: dict[str, Any] = {"tokens": tokens, "vocab_size": self.size}
+        metadata["tokenizer_kind"] = (
+            f"{kind_of(self.config)} of {self.size - len(self.own):,} tokens"
+        )
         if symbols and self.spelling is not None:
-            return told | {"symbols": self.spelling.runs(symbols)}
-        return told
+            return metadata | {"symbols": self.spelling.runs(symbols)}
+        return metadata
 
 
 def _size(config: dict[str, Any]) -> int:

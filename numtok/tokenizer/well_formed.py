@@ -126,12 +126,9 @@ def _rules_of(tokenizer: Tokenizer) -> NumberRules | None:
     if spelling is not None and isinstance(representation, SpelledOut) and spelling.reading:
         inside = representation.continuation(tokenizer.grammar)
         return None if inside is None else _TextRules(tokenizer, inside, spelling.ids).rules()
-    touching = numbers_touch(tokenizer)
-    plain, spaced = (ids.tolist() for ids in first_ids(tokens, spelling))
+    unspaced, _ = (ids.tolist() for ids in first_ids(tokens, spelling))
     if isinstance(representation, SingleToken):
-        return _rules(
-            tokenizer, [ONE_SYMBOL] * 3, plain, plain, spaced, NO_SYMBOLS, touching, length=1
-        )
+        return _rules(tokenizer, [ONE_SYMBOL] * 3, unspaced, length=1)
     if spelling is None or not isinstance(representation, SpelledOut):
         return None
     unsigned = replace(tokenizer.grammar, signs=False)
@@ -142,11 +139,11 @@ def _rules_of(tokenizer: Tokenizer) -> NumberRules | None:
         numbers.append(continuation)
     ids, length = spelling.ids.tolist(), spelling.length
     if not spelling.bracketed:
-        return _rules(tokenizer, numbers, ids, plain, spaced, NO_SYMBOLS, touching, length=length)
+        return _rules(tokenizer, numbers, ids, length=length)
     in_text = np.flatnonzero(~np.isin(ids, list(tokenizer.own_tokens.values())))
     numbers = [_in_brackets(continuation) for continuation in numbers]
-    ids = [*ids, *plain, tokens[END_NUM]]
-    return _rules(tokenizer, numbers, ids, plain, spaced, in_text, touching, brackets=2)
+    ids = [*ids, *unspaced, tokens[END_NUM]]
+    return _rules(tokenizer, numbers, ids, in_text, brackets=2)
 
 
 def numbers_touch(tokenizer: Tokenizer) -> bool:
@@ -157,8 +154,8 @@ def numbers_touch(tokenizer: Tokenizer) -> bool:
     if len(both.number_index) < 2:
         return True  # no numbers to the grammar: there is nothing to say
     second = int(both.number_index[1])
-    plain, _ = first_ids(tokenizer.tokens, tokenizer.spelling)
-    return second == len(one.input_ids) and both.input_ids[second] in plain
+    unspaced, _ = first_ids(tokenizer.tokens, tokenizer.spelling)
+    return second == len(one.input_ids) and both.input_ids[second] in unspaced
 
 
 def _in_brackets(inside: Continuation) -> Continuation:
@@ -176,29 +173,22 @@ def _rules(
     tokenizer: Tokenizer,
     numbers: Sequence[Continuation],
     ids: Sequence[int],
-    plain: Sequence[int],
-    spaced: Sequence[int],
-    in_text: Ints,
-    touching: bool,
+    in_text: Ints = NO_SYMBOLS,
     length: int | None = None,
     brackets: int = 0,
 ) -> NumberRules:
     """Build the table of rules. Columns: the symbols, whose tokens have these ids; those that begin
-    a number (``plain``) once more, with a space before them (``spaced``); each kind of text. A
-    number begins in a state of text, which takes the place of the state 0 of the continuation.
-    ``numbers`` are any, those without a sign, and those that begin with a digit. The symbols
-    ``in_text`` are tokens of the text too.
+    a number once more, with a space before them; each kind of text. A number begins in a state of
+    text, which takes the place of the state 0 of the continuation. ``numbers`` are any, those
+    without a sign, and those that begin with a digit. The symbols ``in_text`` are tokens of the text
+    too.
     """
+    unspaced, spaced = first_ids(tokenizer.tokens, tokenizer.spelling)
     texts = token_texts(tokenizer.config)
     text = around(tokenizer.grammar, [*texts, " "])  # the last is that of ids beyond
     (outside, kinds), symbols = text.after.shape, numbers[0].following.shape[1]
-    blank = text.after[:, text.which[-1]]  # the state after a space
-    begins = may_begin(tokenizer.grammar, tokenizer.carries_sign)
-    may_follow, which = begins.digit, 2 - begins.mark.astype(np.int64) - begins.sign
-    may_follow_space, which_after_space = may_follow[blank], which[blank]
-    if touching:
-        may_follow, which = may_follow_space, which_after_space
-    first = np.flatnonzero(np.isin(ids, plain))
+    begins = _begins(tokenizer, text.after[:, text.which[-1]])
+    first = np.flatnonzero(np.isin(ids, unspaced))
     others = symbols + len(spaced)
     with_space = np.arange(symbols, others)
     sizes = [len(continuation.ends) - 1 for continuation in numbers]
@@ -217,11 +207,8 @@ def _rules(
         inside = slice(begin, begin + size)
         after[inside, :symbols] = np.where(possible, onward, OTHER_TEXT)[1:]
         allowed[inside, :symbols] = possible[1:]
-        for columns, some, may in (
-            (first, which, may_follow),
-            (with_space, which_after_space, may_follow_space),
-        ):
-            rows, one = np.flatnonzero(some == of)[:, None], first[: len(columns)]
+        for columns, (which, may) in zip((first, with_space), begins, strict=True):
+            rows, one = np.flatnonzero(which == of)[:, None], first[: len(columns)]
             after[rows, columns] = np.where(possible[0, one], onward[0, one], OTHER_TEXT)
             allowed[rows, columns] = possible[0, one] & may[rows]
         begin += size
@@ -233,6 +220,17 @@ def _rules(
     goes_on[outside:, :symbols] = allowed[outside:, :symbols]
     lengths = goes_on, np.zeros(after.shape, np.bool_), length
     return NumberRules(column, after, allowed, settles, to_text, to_text > 0, *lengths, brackets)
+
+
+def _begins(tokenizer: Tokenizer, after_space: Ints) -> list[tuple[Ints, Mask]]:
+    """Return (int64[states], which of the automata ``numbers`` of :func:`_rules` a number begins in
+    after each state of text; bool[states], whether it may) for numbers without a space before them
+    and with one. ``after_space``: int64[states], the state after a space.
+    """
+    begins = may_begin(tokenizer.grammar, tokenizer.carries_sign)
+    which = 2 - begins.mark.astype(np.int64) - begins.sign
+    with_space = which[after_space], begins.digit[after_space]
+    return [with_space if numbers_touch(tokenizer) else (which, begins.digit), with_space]
 
 
 class _TextRules:

@@ -19,7 +19,7 @@ from datasets.exceptions import DatasetGenerationError
 
 from numtok.corpus.read.encoded import open_encoded
 from numtok.errors import NumtokError
-from numtok.tokenizer.layout import plain, plain_schema
+from numtok.tokenizer.layout import schema_with_lists, tensors_as_lists
 from numtok.tokenizer.schema import check_rows
 from numtok_torch.data.storage import Chunk, Row, RowSelection, common_schema, warn_of_cut_numbers
 
@@ -55,7 +55,7 @@ class EncodedRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         return RowSelection(schema, config.nulls, config.block_size, config.separator)
 
     def _info(self) -> Any:
-        schema = plain_schema(self._selection().row_schema).remove_metadata()
+        schema = schema_with_lists(self._selection().row_schema).remove_metadata()
         return datasets.DatasetInfo(features=datasets.Features.from_arrow_schema(schema))
 
     def _split_generators(self, dl_manager: Any) -> list[Any]:
@@ -64,7 +64,10 @@ class EncodedRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def _generate_tables(self) -> Iterator[tuple[Any, pa.Table]]:
         selection = self._selection()
         for number, rows in enumerate(selection.rows(self._batches())):
-            yield (0, number), pa.Table.from_batches([plain(rows)]).replace_schema_metadata()
+            yield (
+                (0, number),
+                pa.Table.from_batches([tensors_as_lists(rows)]).replace_schema_metadata(),
+            )
         if selection.cut_numbers:
             warn_of_cut_numbers(selection.cut_numbers)
 

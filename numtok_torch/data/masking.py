@@ -75,7 +75,7 @@ class Masking:
     mask_token_id: int  # the id of ``[MASK]``
     vocab_size: int  # random words have ids below it
     # ``"all"`` units; only ``"numbers"``; only ``"words"``, which are no part of a number; or the
-    # ``"spans"`` that the rows give under ``mask_spans``, [k, 2] half-open stretches of tokens,
+    # ``"spans"`` that the rows give under ``mask_spans``, [k, 2] half-open spans of tokens,
     # each widened to whole units and chosen for certain
     what: str = "all"
     probability: float = 0.15  # of each unit

@@ -115,7 +115,7 @@ class Rows:
     whole: dict[str, Array] = field(default_factory=dict)
     # more streams with values at some tokens, such as ``number_value_labels``
     placed: dict[str, Placed] = field(default_factory=dict)
-    # int64[k, 2], half-open stretches of tokens to mask; None if the rows have none
+    # int64[k, 2], half-open spans of tokens to mask; None if the rows have none
     spans: Ints | None = None
 
     @property

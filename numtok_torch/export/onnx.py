@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from numtok import Tokenizer
 from numtok.errors import MissingDependencyError
-from numtok.representations.parse import choose
+from numtok.representations.parse import set_for_all
 from numtok_torch.generation.generate_texts import check_fits, read_prompts, special_tokens
 from numtok_torch.generation.well_formed import numtok_tokenizer
 from numtok_torch.model.backbone import ModelError, is_pretrained, parameters_of, unwrapped
@@ -67,7 +67,7 @@ def to_onnx(model: NumberModel, folder: str | Path, tokenizer: Any) -> Path:
         ) from error
     model, known = unwrapped(model), numtok_tokenizer(tokenizer)
     _check(model, known)
-    if (dense := choose(known.representations, compact=False)) != known.representations:
+    if (dense := set_for_all(known.representations, compact=False)) != known.representations:
         known = known.with_options(dense)
     said: dict[str, Any] = special_tokens(model, tokenizer, known, {})
     said["positions"] = room(model.transformer)

@@ -28,7 +28,7 @@ from numtok import NumberFormat, Tokenizer
 from numtok.errors import InputError, TokenizerError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import SingleToken, SpelledOut
-from numtok.tokenizer.generated_numbers import continuation, number_ids, spelled, value_of
+from numtok.tokenizer.generated_numbers import generated_text, number_ids, spelled, value_of
 from numtok.tokenizer.packing import end_token
 from numtok.tokenizer.schema import read_metadata
 from numtok.tokenizer.well_formed import LONGEST, NumberRules
@@ -394,7 +394,7 @@ class Call:
         per_prompt = self.options["num_return_sequences"]
         for row, (ids, places) in enumerate(self.written(writing, sequences)):
             words, prompt = list(places.values()), row // per_prompt
-            text = continuation(self.tokenizer, writing.prompt_ids(prompt), ids, words)
+            text = generated_text(self.tokenizer, writing.prompt_ids(prompt), ids, words)
             found.texts.append(prompts[prompt] + text if self.full_text else text)
             found.ids.append(ids)
             found.values.append([self.value(word) for word in words])

@@ -22,7 +22,7 @@ from places import SAMPLE
 
 import numtok
 from numtok.corpus.write.sinks import json_lines
-from numtok.tokenizer.layout import plain
+from numtok.tokenizer.layout import tensors_as_lists
 from numtok.tokenizer.tokenizer_json import DEFAULT_FOLDER
 
 ROWS = [json.loads(line) for line in SAMPLE.read_text("utf-8").splitlines()]
@@ -127,7 +127,7 @@ def test_what_comes_out_is_what_a_file_would_hold(folder):
     piped = f"encode {SAMPLE} --numbers xval:log,bits,fone:6,4 --keep-column id -o"
     ok(f"{piped} file.arrow")
     batches = pa.ipc.open_file("file.arrow").read_all().to_batches()
-    rows = pa.Table.from_batches([plain(batch) for batch in batches]).to_pylist()
+    rows = pa.Table.from_batches([tensors_as_lists(batch) for batch in batches]).to_pylist()
     lines = run(f"{piped} -")
     assert [json.loads(line) for line in lines.stdout.splitlines()] == rows and len(rows) > 20
     assert "standard output" in lines.stderr and "documents" in lines.stderr

@@ -161,7 +161,7 @@ UNCUT = {
 def test_what_is_not_known_to_cut_is_left_whole(name):
     kind, changes = UNCUT[name]
     tok = Tokenizer(trained.config(kind) | changes, [TAKES_ALL], engine="tokenizers")
-    assert isinstance(tok.engine, TokenizersEngine) and not tok.has_fast_engine()
+    assert isinstance(tok.engine, TokenizersEngine) and not tok.engine.is_fast
     usual = Tokenizer(trained.config(kind), [TAKES_ALL], engine="tokenizers").engine
     assert isinstance(usual, WordCacheEngine | SpecialRowsEngine)
 
@@ -185,7 +185,7 @@ def test_other_pre_tokenizers_are_not_taken_for_known_ones():
 def test_rows_with_special_tokens_that_strip_are_encoded_apart(representation):
     """Each row as alone, by whichever engine; a null row stays null."""
     fast, slow = (tokenizer("roberta", one, representation) for one in ("auto", "tokenizers"))
-    assert fast.has_fast_engine(parse_special=True)  # no warning: it is the fast one
+    assert fast.engine_for(parse_special=True).is_fast  # no warning: it is the fast one
     rows = ["5 <mask> 7 of <mask>", None, "8 and 1,234 é", "", "<|endoftext|>", "-3 9"]
     for documents in (rows, rows[2:4], rows[:2], rows[::-1], pa.array(rows).slice(1, 4)):
         ours, theirs = (one.encode_batch(documents, parse_special=True) for one in (fast, slow))
@@ -232,7 +232,7 @@ def test_a_vocabulary_that_lacks_bytes_has_the_fast_engine(kind, fallback):
         *("5 -3.5e7 \x1d", "e\u0301 12", " 13  14\n15 "),
     ]
     tok = Tokenizer(config, [TAKES_ALL])
-    assert tok.engine.name == "gigatoken" and tok.has_fast_engine()
+    assert tok.engine.name == "gigatoken" and tok.engine.is_fast
     never_in_text = Tokenizer(lacking(kind, b"\xc0\xf5\xff"), [TAKES_ALL])
     assert isinstance(never_in_text.engine, ByteLevelEngine)
     for documents in (rows, rows[:1], rows[1:2], rows[::-1]):

@@ -47,7 +47,7 @@ def test_contract_with_merges_across_spaces(kind, parse_special, whole):
     if whole and config["pre_tokenizer"]:
         config["pre_tokenizer"]["split"] = False
     tok = Tokenizer(config, [TAKES_ALL])
-    assert tok.engine.name == "gigatoken" and tok.has_fast_engine()
+    assert tok.engine.name == "gigatoken" and tok.engine.is_fast
     reference, part = Oracle(config, tok.tokens, parse_special), 2 * whole + parse_special
     check(tok, reference, ROWS[part::4], parse_special=parse_special)
     for row in ROWS[part::1600]:

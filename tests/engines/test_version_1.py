@@ -69,7 +69,7 @@ def test_texts_come_back(kind, tmp_path):
 def test_no_cache_of_words_and_no_warning_is_needed(recwarn):
     for kind in ("bert", "t5"):
         tok = Tokenizer(trained.config(kind), [TAKES_ALL])
-        assert tok.engine.name == "tokenizers" and tok.has_fast_engine()
+        assert tok.engine.name == "tokenizers" and tok.engine.is_fast
     assert list(recwarn) == []
 
 

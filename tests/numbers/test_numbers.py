@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import numtok
 from numtok import Numbers
-from numtok.numbers.to_float import LARGEST_POWER, powers_of_five
 
 # ---- References, written from IEEE 754 and from the docstring of `format`
 
@@ -157,21 +156,6 @@ def test_more_digits_than_a_double_has():
     literals += [str((dice.getrandbits(53) | 1) << dice.randrange(11)) for _ in some]
     halves = [(2 * dice.getrandbits(24) | 1 << 25 | 1) << dice.randrange(38) for _ in some]
     check([*literals, *(str(half | dice.getrandbits(1)) for half in halves)])
-
-
-def test_the_table_of_powers_of_five():
-    """Lemire 2021, section 5: 5**q to 128 bits that begin with 1, truncated; rounded up where 5**-q
-    has at most 64 bits, for -27 <= q < 0.
-    """
-    table = powers_of_five()
-    for q in range(-LARGEST_POWER, LARGEST_POWER + 1):
-        held = int(table[q + LARGEST_POWER, 0]) << 64 | int(table[q + LARGEST_POWER, 1])
-        exact = Fraction(5) ** q
-        while exact < 1 << 127:
-            exact *= 2
-        while exact >= 1 << 128:
-            exact /= 2
-        assert held == (math.ceil(exact) if -27 <= q < 0 else math.floor(exact)), q
 
 
 def test_halfway_between_two_float64():
@@ -356,7 +340,7 @@ def test_select_equals_a_loop(given_literals, data):
     assert columns(chosen) == [everything[i] for i in which]
     floats = [numbers.to_float64(), numbers.to_float32(), numbers.fit_float32()]
     for one in (chosen, numbers.select(np.array(which, np.int64))):
-        assert [column.dtype for column in one.columns] == [c.dtype for c in numbers.columns]
+        assert [column.dtype for column in one.decimals] == [c.dtype for c in numbers.decimals]
         for given_floats, same in zip(
             floats, (one.to_float64(), one.to_float32(), one.fit_float32()), strict=True
         ):

@@ -316,7 +316,7 @@ def test_pattern_equals_built_in_on_simple_text(texts):
     found, expected = numtok.scan(texts, Grammar.from_pattern(SIMPLE)), numtok.scan(texts)
     assert rows_of(found) == rows_of(expected)
     assert found == expected
-    kinds = [[column.dtype for column in one.columns] for one in (found, expected)]
+    kinds = [[column.dtype for column in one.decimals] for one in (found, expected)]
     assert kinds[0] == kinds[1]
 
 

@@ -44,8 +44,8 @@ from numtok.representations import (
     parse,
 )
 from numtok.representations.charton import Charton
-from numtok.tokenizer.number_tokens import OWN_SYMBOL
 from numtok.tokenizer.tokenizer import Tokenizer
+from numtok.tokenizer.vocabulary import OWN_SYMBOL
 
 CASES = {
     "xval": [XVal()],

@@ -90,13 +90,13 @@ def test_one_number_is_spelled_as_in_many_texts(representation, grammar, text):
     numbers = ours.selector.numbers(TextRows.of([text]))
     slots = ours.encode_numbers(numbers).slots
     many = {
-        stop: slots.plain[slots.offsets[k] : slots.offsets[k + 1]].tolist()
+        stop: slots.unspaced[slots.offsets[k] : slots.offsets[k + 1]].tolist()
         for k, stop in enumerate(numbers.stop.tolist())
     }
     for start, stop, sure in found:
         if sure:
             written = text.encode()[start:stop]
-            one = ours.one_to_symbols(written)
+            one = ours.ids_of_one(written)
             # Decimals that are rounded are told of ASCII alone.
             assert one == many[stop] or (one is None and not written.isascii())
             assert one or isinstance(ours.representations[0], Scientific)

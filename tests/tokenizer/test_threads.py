@@ -82,6 +82,6 @@ def _cores_of_worker(_):
 
 
 def test_none_is_the_cores_but_one_in_a_worker():
-    assert encoder.checked(None) == encoder.cores() >= 1
+    assert encoder.thread_count(None) == encoder.cores() >= 1
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.map(_cores_of_worker, [0]) == [1]

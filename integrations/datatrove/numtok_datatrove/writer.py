@@ -25,7 +25,7 @@ from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, NumtokError
 from numtok.numbers.grammar import check_grammar
 from numtok.representations import Representation
-from numtok.representations.parse import choose
+from numtok.representations.parse import set_for_all
 
 
 class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no types
@@ -72,7 +72,7 @@ class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no type
         self.options = EncodeOptions(keep_columns=list(keep_columns), **options)
         self.types = dict(types)
         self._source = None if tokenizer is None else str(tokenizer)
-        self._numbers = tuple(choose(numbers, compact=True))
+        self._numbers = tuple(set_for_all(numbers, compact=True))
         self._grammar = check_grammar(grammar)
 
     @property

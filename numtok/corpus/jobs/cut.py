@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from numtok.corpus.read.documents import FORMATS, group_sizes, line_start
+from numtok.corpus.read.documents import INPUT_FORMATS, group_sizes, line_start
 from numtok.corpus.read.sources import Source
 from numtok.errors import InputError
 
@@ -71,7 +71,7 @@ def cut_again(source: Source, tag: str, count: int, text_unit: str) -> list[Part
 def _spans(source: Source, inner: Sequence[int], text_unit: str) -> list[Span]:
     """Return the spans that the file is cut into; ``inner`` are the bytes where it should be cut."""
     size = source.size or 0
-    kind = None if source.compression or not inner else FORMATS[source.format].cut
+    kind = None if source.compression or not inner else INPUT_FORMATS[source.format].cut
     if kind == "lines" and not (source.format == "txt" and text_unit == "file"):
         starts = sorted({0, *(line_start(source.path, at, size) for at in inner)} - {size})
         if len(starts) > 1:

@@ -1,5 +1,5 @@
 """Text documents out of files, in bounded memory: ``TextBatch`` es, each some rows of one file or of
-a part of one. ``FORMATS`` is the table of input formats: what a file's name must end in, and what
+a part of one. ``INPUT_FORMATS`` is the table of input formats: what a file's name must end in, and what
 reads it. A new format is a reader beside the others and a line there.
 
 Each may end in .gz, .zst, .bz2 or .xz as well. Parquet and Arrow must be seekable, so from standard
@@ -53,7 +53,7 @@ def _in(module: str, name: str) -> Reader:
     return read
 
 
-FORMATS: dict[str, Format] = {
+INPUT_FORMATS: dict[str, Format] = {
     # the name of a format is the first of its suffixes
     "jsonl": Format(("jsonl", "ndjson"), _in("jsonl", "read_json_lines"), "lines"),
     "json": Format(("json",), _in("json_document", "read_json")),
@@ -63,7 +63,7 @@ FORMATS: dict[str, Format] = {
     "parquet": Format(("parquet",), _in("parquet", "read_parquet"), "row groups"),
     "arrow": Format(("arrow", "feather", "ipc"), _in("arrow", "read_arrow")),
 }
-SUFFIXES = {suffix: name for name, format in FORMATS.items() for suffix in format.suffixes}
+SUFFIXES = {suffix: name for name, format in INPUT_FORMATS.items() for suffix in format.suffixes}
 
 
 def check_formats(sources: Sequence[Source], text_unit: str, delimiter: str | None) -> None:
@@ -87,7 +87,7 @@ def read_batches(source: Source, options: ReadOptions = _DEFAULTS) -> Iterator[T
     rows = 0
     try:
         with named_errors(source):
-            for batch in FORMATS[source.format].read(source, options):
+            for batch in INPUT_FORMATS[source.format].read(source, options):
                 rows = batch.first_row + len(batch.texts) + batch.skipped
                 yield batch
     except InputError as error:
@@ -131,7 +131,7 @@ def rows_before(source: Source) -> int:
     """Count the rows of the file in front of the part. Blank lines are no rows of JSON lines."""
     if not source.start:
         return 0
-    if FORMATS[source.format].cut == "row groups":
+    if INPUT_FORMATS[source.format].cut == "row groups":
         from numtok.corpus.read.parquet import open_parquet
 
         with open_parquet(source.path) as file:
@@ -146,7 +146,7 @@ def rows_before(source: Source) -> int:
 
 def lines_before(source: Source) -> int:
     """Return the lines of the file in front of the part; 0 for a part of a table."""
-    if not source.start or FORMATS[source.format].cut != "lines":
+    if not source.start or INPUT_FORMATS[source.format].cut != "lines":
         return 0
     return sum(chunk.count(b"\n") for chunk in _before(source))
 
@@ -170,7 +170,7 @@ def columns_with_numbers(
         return ()
     with contextlib.suppress(NumtokError, pa.ArrowException, OSError):
         options = ReadOptions(None, (), _SAMPLE_BYTES, template=Template(ROW), delimiter=delimiter)
-        batch = next(FORMATS[source.format].read(source, options), None)
+        batch = next(INPUT_FORMATS[source.format].read(source, options), None)
         if batch is not None and batch.cells is not None:
             numbers = scan(batch.texts, grammar)
             columns = batch.cells.column_of(numbers.document, numbers.stop)

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from numtok import storage
-from numtok.corpus.write.sinks import FORMATS, ROW_GROUP_BYTES, Sink, SinkOptions
+from numtok.corpus.write.sinks import OUTPUT_FORMATS, ROW_GROUP_BYTES, Sink, SinkOptions
 from numtok.errors import OutputError, SchemaError
 from numtok.files import new_file
 
@@ -41,7 +41,7 @@ class BatchWriter:
         self._file, self._to_stdout, self._finished = file, options.stream, False
         self._counted = _Counted(file, options.stream)
         with self._named_errors():
-            self._sink: Sink = FORMATS[kind].sink(self._counted, schema, options)  # type: ignore[arg-type]  # all that is asked of it
+            self._sink: Sink = OUTPUT_FORMATS[kind].sink(self._counted, schema, options)  # type: ignore[arg-type]  # all that is asked of it
 
     @property
     def bytes_written(self) -> int:
@@ -172,7 +172,7 @@ def check_options(
     stream = path == STDOUT
     able = {
         name: known
-        for name, known in FORMATS.items()
+        for name, known in OUTPUT_FORMATS.items()
         if (known.stream if stream else texts or known.columns)
     }
     suffix = os.path.splitext(path)[1].lower()

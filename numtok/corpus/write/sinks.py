@@ -1,5 +1,5 @@
 """The table of output formats: what a file's name must end in, and what writes it. A new format is
-a sink and a line in :data:`FORMATS`, both here.
+a sink and a line in :data:`OUTPUT_FORMATS`, both here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from numtok.errors import OutputError
-from numtok.tokenizer.layout import plain, plain_schema
+from numtok.tokenizer.layout import schema_with_lists, tensors_as_lists
 from numtok.tokenizer.schema import METADATA_KEY, declared_columns
 
 ZSTD_LEVEL = 1
@@ -62,7 +62,7 @@ class _ParquetSink(Sink):
     def __init__(self, file: BinaryIO, schema: pa.Schema, options: SinkOptions) -> None:
         import pyarrow.parquet as pq
 
-        self._schema = plain_schema(schema) if options.tensors == "lists" else schema
+        self._schema = schema_with_lists(schema) if options.tensors == "lists" else schema
         self._writer = pq.ParquetWriter(file, self._schema, **_parquet_options(schema, options))
         self._limit, self._plain = options.row_group_bytes, options.tensors == "lists"
         self._gathered: list[pa.RecordBatch] = []
@@ -70,7 +70,7 @@ class _ParquetSink(Sink):
 
     def write(self, batch: pa.RecordBatch) -> None:
         batch = batch.replace_schema_metadata(self._schema.metadata)
-        self._gathered.append(plain(batch) if self._plain else batch)
+        self._gathered.append(tensors_as_lists(batch) if self._plain else batch)
         self._bytes += batch.nbytes
         if self._bytes >= self._limit:
             self._end_row_group()
@@ -101,7 +101,7 @@ def _parquet_options(schema: pa.Schema, options: SinkOptions) -> dict[str, Any]:
 
     declared = declared_columns(schema) if METADATA_KEY in (schema.metadata or {}) else {}
     memory = pa.BufferOutputStream()
-    pq.ParquetWriter(memory, plain_schema(schema)).close()
+    pq.ParquetWriter(memory, schema_with_lists(schema)).close()
     leaves = pq.read_metadata(pa.BufferReader(memory.getvalue())).schema
     dictionaries, others = [], {}
     for leaf in map(leaves.column, range(len(leaves))):
@@ -131,11 +131,11 @@ class _ArrowSink(Sink):
         ipc_options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
         self._stream, self._finished = options.stream, False
         opened = pa.ipc.new_stream if options.stream else pa.ipc.new_file
-        stored = plain_schema(schema) if options.stream else schema
+        stored = schema_with_lists(schema) if options.stream else schema
         self._writer = opened(file, stored, options=ipc_options)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self._writer.write_batch(plain(batch) if self._stream else batch)
+        self._writer.write_batch(tensors_as_lists(batch) if self._stream else batch)
 
     def finish(self) -> None:
         self._writer.close()
@@ -186,7 +186,7 @@ def json_lines(batch: pa.RecordBatch, first: int = 0, exact: bool = False) -> It
     number null, dates and decimals their text. OutputError for bytes, and if ``exact`` for values
     that are not finite.
     """
-    for number, row in enumerate(plain(batch).to_pylist(), first + 1):
+    for number, row in enumerate(tensors_as_lists(batch).to_pylist(), first + 1):
         parts = (
             f"{_json(name)}: {_json(value, exact, name, number)}" for name, value in row.items()
         )
@@ -237,7 +237,7 @@ class OutputFormat:
     columns: bool = True  # whether it holds more than texts
 
 
-FORMATS = {
+OUTPUT_FORMATS = {
     "parquet": OutputFormat((".parquet",), _ParquetSink, ("zstd", "lz4", "snappy", "gzip", "none")),
     "arrow": OutputFormat(
         (".arrow", ".feather", ".ipc"), _ArrowSink, ("zstd", "lz4", "none"), True

@@ -126,7 +126,7 @@ class Sources(NamedTuple):
 
 def put_in(written: Written, sources: Sources) -> Encoded:
     """Return the ids of whole rows; NumtokError if a token reaches over the edge of a number."""
-    most = sum(map(len, (sources.tokens.ids, sources.words.ids, sources.slots.plain)))
+    most = sum(map(len, (sources.tokens.ids, sources.words.ids, sources.slots.unspaced)))
     out = Encoded.empty(most + 1, len(written.rows), written.spaced)
     filled = _put_in(written.events, written.rows, sources, out)
     if filled < 0:

@@ -1,4 +1,4 @@
-"""Exact decimals and their places in arrays: what the scanner fills, and the conversions read."""
+"""Exact decimals and their spans in arrays: what the scanner fills, and the conversions read."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from numtok.arrays.kernels import kernel
 Runs = npt.NDArray[np.int64]  # int64[r, 2]: where each begins and ends, half-open
 
 
-class Columns(NamedTuple):
-    """The columns of :class:`numtok.Numbers`, as the compiled functions take them: the value of
+class Decimals(NamedTuple):
+    """The arrays of :class:`numtok.Numbers`, as the compiled functions take them: the value of
     number ``i`` is ±``digits[digit_offsets[i]:digit_offsets[i + 1]]`` × 10**``exponent[i]``.
     """
 
@@ -27,7 +27,7 @@ class Columns(NamedTuple):
     digit_offsets: npt.NDArray[np.int64]
     exponent: npt.NDArray[np.int64]
 
-    def take(self, runs: Runs, in_place: bool = False) -> Columns:
+    def take(self, runs: Runs, in_place: bool = False) -> Decimals:
         """Return the numbers of the runs, as :func:`take` takes them."""
         digits, offsets = self.digits, self.digit_offsets
         if not in_place:
@@ -35,7 +35,7 @@ class Columns(NamedTuple):
             digits = memory.empty(count, np.uint8)
             offsets = memory.empty(int((runs[:, 1] - runs[:, 0]).sum()) + 1, np.int64)
         count = _take_digits(self.digits, self.digit_offsets, runs, digits, offsets)
-        return Columns(
+        return Decimals(
             take(self.document, runs, in_place),
             take(self.start, runs, in_place),
             take(self.stop, runs, in_place),
@@ -120,7 +120,9 @@ def _is_zero(digits, offsets, zero):  # type: ignore[no-untyped-def]
 
 @kernel
 def leave_signs(text, offsets, document, start, stop):  # type: ignore[no-untyped-def]
-    """Move ``start`` behind each sign: ``(1`` too, whose ``stop`` comes before the parenthesis."""
+    """Move each ``start`` after the sign; in ``(1)`` after the opening parenthesis, and ``stop``
+    before the closing one.
+    """
     for i in range(start.size):
         first = text[offsets[document[i]] + start[i]]
         if first == 0x2D or first == 0x2B:  # - +
