@@ -19,10 +19,11 @@ SIZE = "small"  # of the runs that are counted
 METHOD = "method.md"
 INTRODUCTION = f"""# Evidence
 
-What papers on numbers in language models find, tried in small models on one core of a CPU; and what
-helps a pretrained model. Each question has a page with all tables, curves and settings.
+This page repeats what papers on numbers in language models found, in small models on one core of a
+CPU, and says what helps a pretrained model. Each question has its own page.
 
-- **The models are small.** `Shown` is no proof for larger models, `not shown` none against the paper.
+- **`Shown`**: our models did what the paper found. That is no proof for larger ones, and `not shown`
+  is none against the paper.
 - **±** is the standard deviation over seeds. `Likely` is what fewer than three seeds say.
 - [How the experiments are run](evidence/{METHOD}) says the rest.
 """
