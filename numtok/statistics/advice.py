@@ -58,7 +58,7 @@ ADVICE = (
     Advice(
         "place:lsd",
         "tokens, layer",
-        "digits, ones first; the layer reads their places",
+        "digits, the last one first; the layer reads their places",
         wanted="arithmetic and word problems, written digit by digit",
         task="arithmetic",
         model="do arithmetic and word problems, written digit by digit",
