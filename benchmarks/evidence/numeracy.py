@@ -234,7 +234,7 @@ EXPERIMENT = Experiment(
         "No row learns all ten tasks. FoNE leads in sums and differences, `digits:1` in products and"
         " quotients, and soft bins are nearest in means."
     ),
-    sure="No answer for the paper, whose models are of another kind; three seeds, one significant digit.",
+    sure="Says nothing of the paper, whose models do not compare; three seeds, one significant digit.",
     rows=("`quantile_bins:64,soft`", "`fone:8,8`", "`digits:1`"),
     columns=("add", "multiply", "mean"),
     picture="numeracy.svg",

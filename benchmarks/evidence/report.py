@@ -22,8 +22,8 @@ INTRODUCTION = f"""# Evidence
 This page repeats what papers on numbers in language models found, in small models on one core of a
 CPU, and says what helps a pretrained model. Each question has its own page.
 
-- **`Shown`**: our models did what the paper found. That is no proof for larger ones, and `not shown`
-  is none against the paper.
+- **`Shown`**: our models did what the paper found, which is no proof for larger ones. `Not shown` is
+  no proof against the paper.
 - **±** is the standard deviation over seeds. `Likely` is what fewer than three seeds say.
 - [How the experiments are run](evidence/{METHOD}) says the rest.
 """

@@ -86,8 +86,8 @@ EXPERIMENT = Experiment(
     section,
     question="Can a model predict numbers from a range that the training left out?",
     result=(
-        "P1000 never predicts an answer from a range that the training left out. xVal and `logfourier`"
-        " predict as many there as beside it. P10, the paper's exception, predicts 0 to 2%."
+        "P1000 never predicts an answer from a range that the training left out, and P10, the paper's"
+        " exception, predicts 0 to 2%. xVal and `logfourier` predict as many there as beside it."
     ),
     sure="Shown in part, for P1000, with three or four seeds; B1999 and FP15 were not run.",
     rows=("`xval`", "`p10`", "`p1000`"),

@@ -77,7 +77,7 @@ ADVICE = (
         task="estimate",
         model="estimate quantities",
         section="estimates",
-        more='where all answers are of one scale, with `head="scalar"`',
+        more='with `head="scalar"` if all answers are of one scale',
         measured="Values of expressions were estimated with logfourier and the head of xval with a third"
         " of what xval left unexplained, and over twelve decades 96% or more were within 10%.",
         against="digits beyond the seventh are lost, and of eight tasks at once, where it was not"
@@ -108,7 +108,7 @@ ADVICE = (
     Advice(
         "bits",
         "value",
-        "the bits of the float, as its paper advises",
+        "the bits of the float",
         wanted="texts whose numbers are only read",
         task="read",
         model="read numbers and write words",
