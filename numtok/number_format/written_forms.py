@@ -17,17 +17,21 @@ from numtok.numbers.grammar import Grammar, separators_of
 from numtok.numbers.number import Number
 
 MINUS = "-\u2212"
+LONGEST = (
+    100  # characters of a figure that may be written again; longer ones take minutes to lay out
+)
 
 
 def written_forms(text: str, grammar: Grammar) -> set[str]:
-    """Return the ways to write the figures of a text.
+    """Return the ways to write the figures of a text, but for those of more than ``LONGEST`` characters.
 
     >>> sorted(written_forms("from 1,250 to -3", Grammar()))
     ['+1,250', '+1250', '-3', '1,250', '1250', '3']
     """
     numbers = extract(text, grammar)
-    forms = {form for figure in {one.text for one in numbers} for form in _forms(figure, grammar)}
-    return forms | set(_lists(text, numbers, grammar))
+    figures = {one.text for one in numbers if len(one.text) <= LONGEST}
+    forms = {form for figure in figures for form in _forms(figure, grammar)}
+    return forms | {one for one in _lists(text, numbers, grammar) if len(one) <= LONGEST}
 
 
 def _lists(text: str, numbers: list[Number], grammar: Grammar) -> Iterator[str]:
@@ -61,7 +65,7 @@ def digits_of_names(text: str, grammar: Grammar) -> set[str]:
     rest = list(text)
     for number in extract(text, grammar):
         rest[number.start : number.stop] = " " * (number.stop - number.start)
-    return set(re.findall("[0-9]+", "".join(rest)))
+    return {one for one in re.findall("[0-9]+", "".join(rest)) if len(one) <= LONGEST}
 
 
 def _as_written(value: Figure, grammar: Grammar) -> str:

@@ -1,4 +1,4 @@
-"""What is allocated and freed: whether the system has it again."""
+"""Check what is allocated and freed: whether the system has it again."""
 
 import ctypes
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What reaches the terminal: tables, progress, nothing that acts upon it; and what is said when
+"""Check what reaches the terminal: tables, progress, nothing that acts upon it; and what is said when
 nothing can reach it.
 """
 

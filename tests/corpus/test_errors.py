@@ -1,4 +1,4 @@
-"""What reading, encoding and exporting files refuse before anything is written; rows of files that
+"""Check what reading, encoding and exporting files refuse before anything is written; rows of files that
 cannot be read are with the reader of their format.
 """
 

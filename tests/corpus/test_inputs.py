@@ -1,4 +1,4 @@
-"""What is given twice, or not at all, is told."""
+"""Check what is given twice, or not at all, is told."""
 
 import os
 from pathlib import Path

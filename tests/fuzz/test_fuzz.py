@@ -1,4 +1,4 @@
-"""What fuzzing has found stays mended, and some hundred mutations of each target find nothing."""
+"""Check what fuzzing has found stays mended, and some hundred mutations of each target find nothing."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What the drop-in tokenizer refuses: misspelt options, sources, values that do not go with ids."""
+"""Check what the drop-in tokenizer refuses: misspelt options, sources, values that do not go with ids."""
 
 import errors
 import pytest

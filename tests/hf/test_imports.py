@@ -1,4 +1,4 @@
-"""What an import loads, and what works without transformers or torch."""
+"""Check what an import loads, and what works without transformers or torch."""
 
 import pytest
 

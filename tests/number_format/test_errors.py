@@ -1,4 +1,4 @@
-"""What number formats and their logits processor refuse."""
+"""Check what number formats and their logits processor refuse."""
 
 import errors
 import pytest

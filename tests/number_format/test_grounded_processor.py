@@ -274,3 +274,9 @@ def test_a_large_vocabulary_is_fast():
             taken.append(time.process_time() - begin)
         ids = torch.cat([ids, torch.tensor([[token]])], 1)
     assert made < 2 and np.median(taken) < 1e-3, (made, np.median(taken))
+
+
+def test_a_figure_of_a_million_digits_is_not_laid_out():
+    """It may not be written, and other figures of the source may."""
+    forms = written_forms(f"{'7' * 1_000_000} and 1,250, B{'7' * 1_000_000}", Grammar())
+    assert forms == {"1,250", "+1,250", "1250", "+1250"}

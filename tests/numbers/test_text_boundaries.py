@@ -1,4 +1,4 @@
-"""What may stand beside numbers: whatever text the rules let stand there, the numbers are read."""
+"""Check what may stand beside numbers: whatever text the rules let stand there, the numbers are read."""
 
 import numpy as np
 import pytest

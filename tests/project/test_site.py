@@ -1,4 +1,4 @@
-"""What the site stands on, without building it: every public name is on one page of the reference
+"""Check what the site stands on, without building it: every public name is on one page of the reference
 and says what it is, and every link of the documentation leads somewhere.
 """
 

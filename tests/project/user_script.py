@@ -1,4 +1,4 @@
-"""What a user may write, with the types that a type checker must see: read by ``make check``, never
+"""Check what a user may write, with the types that a type checker must see: read by ``make check``, never
 run.
 
 ``assert_type`` refuses Any, and a slip that is no longer told is an error itself: ``mypy --strict``

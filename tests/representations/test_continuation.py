@@ -1,4 +1,4 @@
-"""What may follow what in spelled-out numbers, beyond what the kit says of each: numbers as they are
+"""Check what may follow what in spelled-out numbers, beyond what the kit says of each: numbers as they are
 written, and other grammars.
 """
 

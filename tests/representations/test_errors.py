@@ -1,4 +1,4 @@
-"""What representations refuse: names, options, columns that cannot be decoded, numbers that give
+"""Check what representations refuse: names, options, columns that cannot be decoded, numbers that give
 no scale.
 """
 

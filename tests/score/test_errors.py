@@ -1,4 +1,4 @@
-"""What reading, comparing and looking up numbers in answers refuse."""
+"""Check what reading, comparing and looking up numbers in answers refuse."""
 
 import errors
 

@@ -1,4 +1,4 @@
-"""What is counted of numbers is what a plain loop over ``numtok.extract`` counts, and adds up in
+"""Check what is counted of numbers is what a plain loop over ``numtok.extract`` counts, and adds up in
 any order; of files, however they are read, and of encoded ones what can be known.
 """
 

@@ -1,4 +1,4 @@
-"""What statistics refuse to add up, to read, or to advise on."""
+"""Check what statistics refuse to add up, to read, or to advise on."""
 
 import errors
 import trained

@@ -1,4 +1,4 @@
-"""What a representation would lose, as the statistics say, is what encoding all numbers loses; and
+"""Check what a representation would lose, as the statistics say, is what encoding all numbers loses; and
 what is recommended follows from that.
 """
 

@@ -1,4 +1,4 @@
-"""What is refused of URLs, on the store in memory: what was there stays, and nothing else is left."""
+"""Check what is refused of URLs, on the store in memory: what was there stays, and nothing else is left."""
 
 import sys
 

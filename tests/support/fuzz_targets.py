@@ -1,4 +1,4 @@
-"""What is fuzzed: for each target a check of bytes, seeds to mutate, and pieces to put in."""
+"""Check what is fuzzed: for each target a check of bytes, seeds to mutate, and pieces to put in."""
 
 from __future__ import annotations
 

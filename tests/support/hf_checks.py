@@ -1,4 +1,4 @@
-"""What a drop-in tokenizer has to do with text without numbers, one function for each behaviour;
+"""Check what a drop-in tokenizer has to do with text without numbers, one function for each behaviour;
 each raises AssertionError if ``tok`` does otherwise.
 
 The oracle is the source tokenizer itself. Text with numbers: :mod:`hf_number_checks`.

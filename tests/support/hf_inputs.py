@@ -1,4 +1,4 @@
-"""What a drop-in tokenizer may be called with: every shape of input and every option, for
+"""Check what a drop-in tokenizer may be called with: every shape of input and every option, for
 hypothesis; and what it must refuse.
 """
 

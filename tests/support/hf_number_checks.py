@@ -1,4 +1,4 @@
-"""What a drop-in tokenizer has to do with text with numbers, one function for each behaviour; each
+"""Check what a drop-in tokenizer has to do with text with numbers, one function for each behaviour; each
 raises AssertionError if ``tok`` does otherwise.
 
 The oracle is :class:`hf_oracle.Oracle`.

@@ -1,4 +1,4 @@
-"""What stock transformers gives for text with numbers: the oracle of the drop-in tokenizer.
+"""Check what stock transformers gives for text with numbers: the oracle of the drop-in tokenizer.
 
 It shares nothing with ``numtok.hf`` but the places and values of the numbers. Every number is
 replaced by characters that the text does not hold, one for each of the number's tokens; these are

@@ -1,4 +1,4 @@
-"""What the tests of one module share, such as tokenizers: made when first asked for, and let go
+"""Check what the tests of one module share, such as tokenizers: made when first asked for, and let go
 when the module is done.
 
 An engine takes some 17 MB, of a real vocabulary a hundred: kept to the end of the run they would

@@ -1,4 +1,4 @@
-"""What the scanner and the grammar as one expression find, comparable, and the pieces of hostile text that both
+"""Check what the scanner and the grammar as one expression find, comparable, and the pieces of hostile text that both
 are given.
 
 In: texts and a grammar. Out: rows of plain values.

@@ -1,4 +1,4 @@
-"""What the public functions do with arguments of every type: the obvious thing, or an error of
+"""Check what the public functions do with arguments of every type: the obvious thing, or an error of
 numtok that says what was wanted.
 """
 

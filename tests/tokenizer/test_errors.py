@@ -1,4 +1,4 @@
-"""What tokenizers refuse: arguments of wrong types, sources, batches of others, folders to export to,
+"""Check what tokenizers refuse: arguments of wrong types, sources, batches of others, folders to export to,
 texts to train on.
 """
 

@@ -1,4 +1,4 @@
-"""What the rules let a model write reads as it was written: walks over their tables."""
+"""Check what the rules let a model write reads as it was written: walks over their tables."""
 
 import pytest
 import trained

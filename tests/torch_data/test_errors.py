@@ -1,4 +1,4 @@
-"""What data sets and collators refuse: options, rows that do not fit together, other tokenizers."""
+"""Check what data sets and collators refuse: options, rows that do not fit together, other tokenizers."""
 
 import errors
 import pyarrow as pa

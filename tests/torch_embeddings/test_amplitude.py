@@ -1,4 +1,4 @@
-"""What a number's vector is as long as when training starts: the word vectors of the model that the
+"""Check what a number's vector is as long as when training starts: the word vectors of the model that the
 layer is put in front of.
 """
 

@@ -1,4 +1,4 @@
-"""What embedding layers refuse: options, other widths, streams that are missing or of another shape."""
+"""Check what embedding layers refuse: options, other widths, streams that are missing or of another shape."""
 
 from functools import partial
 

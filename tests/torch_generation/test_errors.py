@@ -1,4 +1,4 @@
-"""What generation, distributions of numbers and exports refuse, and what they say to do."""
+"""Check what generation, distributions of numbers and exports refuse, and what they say to do."""
 
 import math
 import sys

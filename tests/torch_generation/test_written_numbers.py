@@ -1,4 +1,4 @@
-"""What a head's number becomes: one decimal in text and streams, the same with and without cache,
+"""Check what a head's number becomes: one decimal in text and streams, the same with and without cache,
 alone and in a batch.
 """
 

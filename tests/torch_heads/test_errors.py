@@ -1,4 +1,4 @@
-"""What heads and losses on the tokens of numbers refuse: options, other widths, other targets."""
+"""Check what heads and losses on the tokens of numbers refuse: options, other widths, other targets."""
 
 import math
 from functools import partial

@@ -1,4 +1,4 @@
-"""What models refuse: parts and batches that do not fit together, tasks, training that cannot work."""
+"""Check what models refuse: parts and batches that do not fit together, tasks, training that cannot work."""
 
 import errors
 import peft

@@ -1,4 +1,4 @@
-"""What integrations/vllm makes of numbers without vLLM: values in ids, and the text that tokens settle."""
+"""Check what integrations/vllm makes of numbers without vLLM: values in ids, and the text that tokens settle."""
 
 from __future__ import annotations
 
