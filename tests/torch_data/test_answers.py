@@ -1,5 +1,6 @@
 """Rows in which answers alone have a loss."""
 
+import json
 import pickle
 
 import numpy as np
@@ -50,3 +51,34 @@ def test_a_batch_has_them_and_what_a_data_set_says_is_kept():
     learnt = [row[row != -100].tolist() for row in batch["labels"]]
     answers = [" 7\n", " 12.5 m\n", " none\n", " -1e3\n"]
     assert learnt == [made.encode(answer).input_ids.tolist() for answer in answers]
+
+
+def learnt(row, made):
+    """Return the text of the labels, question by question."""
+    labels = np.asarray(row["labels"])
+    parts = np.split(labels, np.flatnonzero(np.diff(labels == -100)) + 1)
+    return [made.decode(part) for part in parts if part[0] != -100]
+
+
+@pytest.mark.parametrize("numbers", ["xval", "place:lsd"])
+def test_each_document_of_a_row_has_its_answer(numbers, tmp_path):
+    made, source, packed = tokenizer(numbers), tmp_path / "a.jsonl", tmp_path / "a.parquet"
+    texts = [f"{k} + {k} =\nAnswer: yes, {'so ' * (k % 3)}it is" for k in range(12)]
+    answers = [text[text.index(": ") + 1 :] for text in texts]
+    joined = NumberDataset(made.encode_batch(texts), tokenizer=made, block_size=10_000)
+    assert learnt(answers_only(joined, made, "Answer:")[0], made) == answers
+
+    source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    numtok.encode_files(source, packed, numbers=numbers, pack=10_000, end_token="<|endoftext|>")
+    (row,) = answers_only(NumberDataset(packed), made, "Answer:")
+    assert learnt(row, made) == [f"{answer}<|endoftext|>" for answer in answers]
+
+
+def test_a_part_of_a_document_without_its_mark_has_no_labels():
+    made = tokenizer("xval")
+    texts = ["Answer: one two three four five six seven eight", "Answer: a"]
+    data = NumberDataset(made.encode_batch(texts), tokenizer=made, block_size=8)
+    rows = answers_only(data, made, "Answer:")
+    begun, cut, rest = (rows[number] for number in range(3))
+    assert [len(learnt(row, made)) for row in (begun, cut, rest)] == [1, 0, 0]
+    assert np.flatnonzero(cut["position_ids"] == 0).tolist() == [0, 4]  # the second: "Answer: "
