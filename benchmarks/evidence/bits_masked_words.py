@@ -441,6 +441,12 @@ Words beside a number are masked, BERT-base on Wiki-Convert:
     sure="Shown in part, with three seeds; one seed where pretrained with values.",
     rows=("exponent bins, all", "constant, all"),
     columns=(NEAR_HEAD, SWAPPED_HEAD),
+    labels={
+        "exponent bins, all": "exponent bins",
+        "constant, all": "a token without a value",
+        NEAR_HEAD: f"perplexity within {NEAR} tokens",
+        SWAPPED_HEAD: "with another number",
+    },
     picture="bits_masked_words.svg",
     differs=f"""\
 - **Model.** A BERT of width {TRUNK["small"][0]} with {TRUNK["small"][1]} layers in place of BERT-base,

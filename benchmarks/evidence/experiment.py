@@ -8,8 +8,8 @@ In: a size (``smoke``: a few steps, to see that it learns; ``small``: a CPU, min
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.evidence.store import Result, Settings, Store
@@ -33,6 +33,7 @@ class Experiment:
         result: the answer in two sentences, for docs/evidence.md.
         sure: the verdict in a word or two, and how sure it is.
         rows, columns: of the tables in ``section``, what docs/evidence.md shows.
+        labels: what docs/evidence.md calls rows and columns whose names need the page around them.
         picture: the file name of the picture in ``section`` that docs/evidence.md shows.
         differs: how the settings of the results differ from those of the paper.
         seen: what the results say to the claim; empty if there are too few.
@@ -53,6 +54,7 @@ class Experiment:
     sure: str = ""
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
     picture: str = ""
     differs: str = ""
     seen: Callable[[list[tuple[Settings, Result]]], str] = lambda results: ""

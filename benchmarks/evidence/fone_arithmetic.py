@@ -262,12 +262,13 @@ Exact answers after training from scratch:
     question="With one token per number, are answers right to the last digit?",
     result=(
         "With FoNE, models learn sums and differences exactly, in fewer steps than with digits."
-        " After 16 times the steps, FoNE has 60% of unseen products, plain digits have 33%, and"
-        " reversed digits with places have 61 to 97%."
+        " After 16 times the steps, FoNE has 60% of unseen products, plain digits 33%, and reversed"
+        " digits with places 61 to 97%."
     ),
     sure="Shown in part: sums and differences yes, products partly, with three or four seeds.",
     rows=("`fone`", "`digits`", "`digits, reversed, places`", "`digits ×4`"),
     columns=("exact",),
+    labels={"`digits ×4`": "`digits`, four times the steps"},
     picture="fone_arithmetic_addition.svg",
     differs=f"""\
 | | here | the paper |

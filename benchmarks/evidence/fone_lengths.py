@@ -284,8 +284,8 @@ EXPERIMENT = Experiment(
     section,
     question="Does FoNE help with sums longer than those of the training?",
     result=(
-        "With one digit more than in training, few sums are right, and seeds differ more than the models"
-        " with FoNE and without. With more digits, no sum is right."
+        "With one digit more than in training, few sums are right, and the seeds differ by more than FoNE"
+        " adds. With more digits, no sum is right."
     ),
     sure="Not shown, with three seeds; trained on 4 digits where the paper trains on 10.",
     rows=("Abacus", "Abacus with FoNE"),

@@ -237,6 +237,7 @@ EXPERIMENT = Experiment(
     sure="Says nothing of the paper, whose models do not compare; three seeds, one significant digit.",
     rows=("`quantile_bins:64,soft`", "`fone:8,8`", "`digits:1`"),
     columns=("add", "multiply", "mean"),
+    labels={"add": "sums", "multiply": "products", "mean": "means"},
     picture="numeracy.svg",
     differs=f"""\
 - **Numbers** have one significant digit. Lists have two to five numbers of two or three digits.

@@ -308,9 +308,9 @@ EXPERIMENT = Experiment(
     section,
     question="Does a frozen pretrained model estimate better when it is shown values?",
     result=(
-        "Behind `xval` and `logfourier`, the hidden state gives sums, products, ratios and conversions"
-        " 2 to 26 times nearer than behind the model's own digits. `bits`, `quantile_bins` and fixed"
-        " `fone` features are mostly behind digits."
+        "With `xval` or `logfourier`, the hidden state gives sums, products, ratios and conversions 2 to 26"
+        " times nearer than with the model's own digits. With `bits`, `quantile_bins` and fixed `fone`"
+        " features, most answers are worse than with digits."
     ),
     sure="Likely, for estimates, with one seed or two.",
     rows=(f"`{OWN}`", "`xval`", "`logfourier`", "`bits`"),
@@ -327,11 +327,11 @@ EXPERIMENT = Experiment(
     verdict="""\
 Likely, for estimates. Nothing is trained but the regression.
 
-- **Values help.** Behind `xval` and `logfourier` the hidden state gives sums, products, ratios and
-  conversions 2 to 26 times nearer than behind the model's own digits. Columns of tables are better
-  too. `[NUM]` and `[/NUM]` around digits change nothing.
-- **Not every value helps.** `bits`, `quantile_bins` and fixed `fone` features are mostly behind digits,
-  as a model that is not trained cannot read them.
+- **Values help.** Where the model is shown `xval` or `logfourier`, its hidden state gives sums,
+  products, ratios and conversions 2 to 26 times nearer than with its own digits. Columns of tables are
+  better too. `[NUM]` and `[/NUM]` around digits change nothing.
+- **Not every value helps.** With `bits`, `quantile_bins` and fixed `fone` features most answers are
+  worse than with digits, as a model that is not trained cannot read them.
 - **Numbers earlier in a text** are not found by any row: the last hidden state does not hold them.
 
 Each row has a seed or two. Rows of `fone` with a trained layer are missing.""",

@@ -20,7 +20,7 @@ METHOD = "method.md"
 INTRODUCTION = f"""# Evidence
 
 This page repeats what papers on numbers in language models found, in small models on one core of a
-CPU, and says what helps a pretrained model. Each question has its own page.
+CPU, and says what helps a pretrained model.
 
 - **`Shown`**: our models did what the paper found, which is no proof for larger ones. `Not shown` is
   no proof against the paper.
@@ -104,7 +104,7 @@ def _answer(one: Experiment, section: str, store: Store) -> str:
     parts = [
         f"## {one.question}",
         one.result,
-        tables.excerpt(section, one.rows, one.columns),
+        tables.excerpt(section, one.rows, one.columns, one.labels),
         f"![{re.sub(' and against .*', '', picture[1])}]({picture[2]})" if picture else "",
         f"**How sure:** {one.sure}{missing} [All figures](evidence/{one.name}.md).",
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,10 +26,12 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], "|".join(["", "---", *marks, ""]), *lines[1:]])
 
 
-def excerpt(page: str, rows: Sequence[str], columns: Sequence[str]) -> str:
+def excerpt(
+    page: str, rows: Sequence[str], columns: Sequence[str], labels: Mapping[str, str] | None = None
+) -> str:
     """Return the first table of a page that has all the columns, reduced to these rows and columns.
     Bold and counts of seeds, as in ``name (3 seeds)``, are left out, and rows that the table lacks;
-    "" if there is no such table or row.
+    "" if there is no such table or row. ``labels`` are other names for rows and columns.
 
     >>> page = markdown(["", "a", "b (3 seeds)"], [["one", "1", "2"], ["two (1 seed)", "3", "4"]])
     >>> print(excerpt(page, ["two", "three"], ["b"]))
@@ -42,8 +44,13 @@ def excerpt(page: str, rows: Sequence[str], columns: Sequence[str]) -> str:
         if set(columns) <= set(heads):
             indices = [0, *map(heads.index, columns)]
             by_name = {line[0]: line for line in lines}
-            kept = [[by_name[row][index] for index in indices] for row in rows if row in by_name]
-            return markdown([heads[index] for index in indices], kept) if kept else ""
+            names = {head: head for head in (*heads, *by_name)} | dict(labels or {})
+            kept = [
+                [names[row], *(by_name[row][index] for index in indices[1:])]
+                for row in rows
+                if row in by_name
+            ]
+            return markdown([names[heads[index]] for index in indices], kept) if kept else ""
     return ""
 
 

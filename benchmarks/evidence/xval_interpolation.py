@@ -86,12 +86,16 @@ EXPERIMENT = Experiment(
     section,
     question="Can a model predict numbers from a range that the training left out?",
     result=(
-        "P1000 never predicts an answer from a range that the training left out, and P10, the paper's"
-        " exception, predicts 0 to 2%. xVal and `logfourier` predict as many there as beside it."
+        "P1000 never predicts such a number, and P10, the paper's exception, predicts 0 to 2%. xVal and"
+        " `logfourier` predict as many there as beside the range."
     ),
     sure="Shown in part, for P1000, with three or four seeds; B1999 and FP15 were not run.",
     rows=("`xval`", "`p10`", "`p1000`"),
     columns=("predicted there, answer gap", "predicted there, answer beside"),
+    labels={
+        "predicted there, answer gap": "answers left out: predicted in their range",
+        "predicted there, answer beside": "answers beside: predicted in theirs",
+    },
     picture="xval_interpolation.svg",
     differs="""\
 The runs are those of `xval_expressions`.
