@@ -251,7 +251,7 @@ def _(session, printed):
     table = pa.ipc.open_file(str(session.folder / "prices.arrow")).read_all()
     assert table["id"].to_pylist() == ["A7", "B2"]
     # the data grammar: no grouping
-    assert table["number_value"].to_pylist() == [[3.5, 1, 25], [-1200]]
+    assert table["number_value"].to_pylist() == [[3.5, 1.25], [-1200]]
     assert {"number_scaled", "number_bits"} <= set(table.column_names)
     assert "-12.5e-3" in (session.folder / "page.html").read_text("utf-8")
     assert "183 numbers in 31 documents" in (session.folder / "report.html").read_text("utf-8")
