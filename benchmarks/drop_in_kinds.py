@@ -37,13 +37,13 @@ class Budget(NamedTuple):
     bulk: tuple[float, float]
     streams: tuple[float, float]
     offsets: tuple[float, float]
-    page: tuple[float, float] = (0.9, 1)
-    sentence: tuple[float, float] = (0.5, 1)
+    page: tuple[float, float]
+    sentence: tuple[float, float] = (0.3, 0.6)
 
 
 LONGER = Budget._fields  # ways that are timed for longer than a shape is
-BYTE_LEVEL = Budget((10, 30), (8, 15), (2, 7))
-OTHERS = Budget((2, 6), (2, 5), (1, 2))
+BYTE_LEVEL = Budget((10, 30), (8, 15), (2, 7), (0.9, 5))
+OTHERS = Budget((1, 6), (1, 5), (1, 2), (0.8, 2))
 BUDGETS = {
     "GPT-2": BYTE_LEVEL,
     "GPT-NeoX": BYTE_LEVEL,
