@@ -45,7 +45,7 @@ NUMBERS: dict[str, Any] = {
     "xval": "xval",
 }
 TASKS = ("sum", "difference", "word problem")
-SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
+SEEDS = {"smoke": (0,), "small": (0,), "full": (0, 1, 2)}  # a run takes an hour of a core
 STEPS = {"smoke": 3, "small": 300, "full": 5000}
 SAMPLES = {"smoke": 40, "small": 8000, "full": 100_000}
 ASKED = {"smoke": 3, "small": 400, "full": 4000}

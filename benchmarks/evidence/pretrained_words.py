@@ -42,7 +42,7 @@ NUMBERS: dict[str, Any] = {
     "quantile_bins:32,soft": "quantile_bins:32,soft",
     "fone:6,4": "fone:6,4",
 }
-SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
+SEEDS = {"smoke": (0,), "small": (0,), "full": (0, 1, 2)}  # a run takes an hour of a core
 STEPS = {"smoke": 6, "small": 200, "full": 2000}
 PAGES = {"smoke": 3, "small": 300, "full": 420}
 HELD_OUT = 8  # one page of so many is not trained on
