@@ -30,6 +30,7 @@ NAMES = (
     "start_up",
     "command_line",
     "jobs",
+    "whole_jobs",
     "torch_layers",
     "torch_tokens",
     "torch_feeding",
@@ -57,6 +58,7 @@ def sections() -> dict[str, Callable[[Corpus], Section]]:
         torch_feeding,
         torch_layers,
         torch_tokens,
+        whole_jobs,
     )
 
     runs = (
@@ -71,6 +73,7 @@ def sections() -> dict[str, Callable[[Corpus], Section]]:
         start_up.run,
         command_line.run,
         jobs.run,
+        whole_jobs.run,
         torch_layers.run,
         torch_tokens.run,
         torch_feeding.run,
