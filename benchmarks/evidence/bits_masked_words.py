@@ -438,7 +438,7 @@ Words beside a number are masked, BERT-base on Wiki-Convert:
         "Models read the value: words near a number are harder to guess with another sentence's number"
         " in its place. Whether a value makes these words easier to guess is not settled."
     ),
-    sure="Shown in part, with three seeds; one seed where pretrained with values.",
+    sure="Shown in part, with three seeds.",
     rows=("exponent bins, all", "constant, all"),
     columns=(NEAR_HEAD, SWAPPED_HEAD),
     labels={

@@ -86,15 +86,15 @@ EXPERIMENT = Experiment(
     section,
     question="Can a model predict numbers from a range that the training left out?",
     result=(
-        "P1000 never predicts such a number, and P10, the paper's exception, predicts 0 to 2%. xVal and"
-        " `logfourier` predict as many there as beside the range."
+        "P1000 never predicts a number in such a range; P10, which does in the paper, predicts 0 to 2%"
+        " there. xVal and `logfourier` predict as many in it as beside it."
     ),
     sure="Shown in part, for P1000, with three or four seeds; B1999 and FP15 were not run.",
     rows=("`xval`", "`p10`", "`p1000`"),
     columns=("predicted there, answer gap", "predicted there, answer beside"),
     labels={
-        "predicted there, answer gap": "answers left out: predicted in their range",
-        "predicted there, answer beside": "answers beside: predicted in theirs",
+        "predicted there, answer gap": "answers left out: predictions in their range",
+        "predicted there, answer beside": "answers beside: predictions in theirs",
     },
     picture="xval_interpolation.svg",
     differs="""\
