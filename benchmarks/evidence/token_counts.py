@@ -142,7 +142,7 @@ EXPERIMENT = Experiment(
     section,
     question="How many tokens does a number take?",
     result=(
-        "Digits take 2.6 times the tokens of FoNE without `[NUM]` and `[/NUM]`, and 4.4 times with them;"
+        "Digits take 2.6 times the tokens of FoNE, and with `[NUM]` and `[/NUM]` 4.4 times;"
         " in the paper 2.2 times. Values such as `xval` take one token."
     ),
     sure="Shown, as it follows from how a number is written.",

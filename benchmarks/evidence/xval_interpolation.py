@@ -93,8 +93,8 @@ EXPERIMENT = Experiment(
     rows=("`xval`", "`p10`", "`p1000`"),
     columns=("predicted there, answer gap", "predicted there, answer beside"),
     labels={
-        "predicted there, answer gap": "answers left out: predictions in their range",
-        "predicted there, answer beside": "answers beside: predictions in theirs",
+        "predicted there, answer gap": "answer in the range: predictions in it",
+        "predicted there, answer beside": "answer beside it: predictions beside it",
     },
     picture="xval_interpolation.svg",
     differs="""\
