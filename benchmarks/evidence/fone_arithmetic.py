@@ -268,7 +268,11 @@ Exact answers after training from scratch:
     sure="Shown in part: sums and differences yes, products partly, with three or four seeds.",
     rows=("`fone`", "`digits`", "`digits, reversed, places`", "`digits ×4`"),
     columns=("exact",),
-    labels={"`digits ×4`": "`digits`, four times the steps"},
+    labels={
+        "`digits`": "`digits:1`",
+        "`digits, reversed, places`": "`place:lsd`",
+        "`digits ×4`": "`digits:1`, four times the steps",
+    },
     picture="fone_arithmetic_addition.svg",
     differs=f"""\
 | | here | the paper |

@@ -87,14 +87,14 @@ EXPERIMENT = Experiment(
     question="Can a model predict numbers from a range that the training left out?",
     result=(
         "P1000 never predicts a number in such a range; P10, which does in the paper, predicts 0 to 2%"
-        " there. xVal and `logfourier` predict as many in it as beside it."
+        " there. xVal and `logfourier` predict as many in it as in the range next to it."
     ),
     sure="Shown in part, for P1000, with three or four seeds; B1999 and FP15 were not run.",
     rows=("`xval`", "`p10`", "`p1000`"),
     columns=("predicted there, answer gap", "predicted there, answer beside"),
     labels={
-        "predicted there, answer gap": "answer in the range: predictions in it",
-        "predicted there, answer beside": "answer beside it: predictions beside it",
+        "predicted there, answer gap": "answers in it: predictions in it",
+        "predicted there, answer beside": "answers next to it: predictions next to it",
     },
     picture="xval_interpolation.svg",
     differs="""\
