@@ -19,7 +19,7 @@ from numtok.score.reading import Answer, iterate_readings
 
 MOST_DIGITS = 300  # before or behind the point; longer figures are found only as they are written
 _WIDE = Context(prec=1000)
-_MILLIONS = {"M": 6, "mn": 6, "mln": 6, "mio": 6, "Mio": 6, "B": 9, "bln": 9, "Mrd": 9, "tn": 12}
+_MILLIONS = {"M": 6, "mn": 6, "B": 9, "tn": 12}
 _METRIC = {  # power of ten of the unit without prefix
     base: {f"{prefix}{base}": power for prefix, power in prefixes.items()}
     for base, prefixes in {
