@@ -299,11 +299,11 @@ def _rounding_step(figure: Quantity, size: Fraction, hedged: bool) -> Fraction:
     two digits stay.
     """
     step = figure.step
-    if step != 1:
+    if step != Fraction(10) ** written_scale(figure.answer):  # 1 of 500, 10**6 of 500 million
         return step
-    digits = str(int(size))
+    digits = str(int(size / step))
     zeros = len(digits) - len(digits.rstrip("0"))
     if hedged:
-        return max(step, min(Fraction(10) ** zeros, size / 5))
+        return max(step, min(step * 10**zeros, size / 5))
     kept = min(zeros, len(digits) - 2) if zeros >= 3 else 0
-    return Fraction(10) ** kept
+    return step * 10**kept
