@@ -182,12 +182,12 @@ def numbers_only(outputs: Any, labels: Any) -> torch.Tensor:
     return torch.stack([predicted, right, there.to(predicted.dtype)], -1)
 
 
-def _is_padding(outputs: tuple[torch.Tensor, ...] | list[torch.Tensor]) -> torch.Tensor:
+def _is_padding(outputs: Sequence[Any]) -> torch.Tensor:
     """Find the columns that transformers appends where another process has wider rows: bool (seq,).
     All outputs are -100 there, in every row.
     """
     *_, predicted, right = outputs
-    is_padding = ((predicted == PADDING) & (right == PADDING)).all(0)  # (seq,)
+    is_padding: torch.Tensor = ((predicted == PADDING) & (right == PADDING)).all(0)  # (seq,)
     (columns,) = is_padding.nonzero(as_tuple=True)
     for output in outputs if len(columns) else ():  # logits are large
         if isinstance(output, torch.Tensor) and output.shape[:2] == predicted.shape:
