@@ -250,7 +250,7 @@ class NumberTokenizer(NumberTokenizerBase):
         if masked:
             options["return_numbers"] = True
         rest = {"tokenizer_kwargs": options, **kwargs} if options else kwargs
-        out = super().apply_chat_template(conversation, *args, **rest)
+        out: Any = super().apply_chat_template(conversation, *args, **rest)
         if masked:
             mark_whole_numbers(out, "assistant_masks")
             for name in stream_names(out) if not wanted else ():

@@ -304,6 +304,6 @@ def _rounding_step(figure: Quantity, size: Fraction, hedged: bool) -> Fraction:
     digits = str(int(size / step))
     zeros = len(digits) - len(digits.rstrip("0"))
     if hedged:
-        return max(step, min(step * 10**zeros, size / 5))
+        return max(step, min(step * Fraction(10) ** zeros, size / 5))
     kept = min(zeros, len(digits) - 2) if zeros >= 3 else 0
-    return step * 10**kept
+    return step * Fraction(10) ** kept
