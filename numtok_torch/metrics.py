@@ -42,6 +42,7 @@ __all__ = [
     "share_unparseable",
 ]
 Floats = npt.NDArray[np.float64]
+PADDING = -100  # of outputs that transformers gathers
 
 # To more digits than a float has; its time goes by these 40 digits, not by the exponents, so that
 # 1e999999 - 1 is no attack.
@@ -177,8 +178,22 @@ def numbers_only(outputs: Any, labels: Any) -> torch.Tensor:
     if not isinstance(outputs, tuple | list) or len(outputs) < 2:
         raise InputError("the model predicts no numbers: give it a head, and rows with numbers")
     *_, predicted, right = outputs
-    there = ~(predicted.isnan() | right.isnan())
+    there = ~(predicted.isnan() | right.isnan() | _is_padding(outputs))
     return torch.stack([predicted, right, there.to(predicted.dtype)], -1)
+
+
+def _is_padding(outputs: Sequence[Any]) -> torch.Tensor:
+    """Find the columns that transformers appends where another process has wider rows: bool (seq,).
+    All outputs are -100 there, in every row.
+    """
+    *_, predicted, right = outputs
+    is_padding: torch.Tensor = ((predicted == PADDING) & (right == PADDING)).all(0)  # (seq,)
+    (columns,) = is_padding.nonzero(as_tuple=True)
+    for output in outputs if len(columns) else ():  # logits are large
+        if isinstance(output, torch.Tensor) and output.shape[:2] == predicted.shape:
+            values = output[:, columns].transpose(0, 1).flatten(1)  # (columns, ...)
+            is_padding[columns] &= (values == PADDING).all(1)
+    return is_padding
 
 
 def _decimals(values: Any, name: str) -> list[Decimal | None]:

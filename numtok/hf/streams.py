@@ -9,7 +9,7 @@ In: numbers, and the tokens that stand for them. Out, for a text of t tokens: ``
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -102,18 +102,42 @@ def add_to_encoding(
             out[name] = values[0].tolist() if single else [row.tolist() for row in values]
 
 
+def stream_names(names: Iterable[str]) -> list[str]:
+    """Return those names that are number streams."""
+    known = {NUMBER_MASK.name, *streams()}
+    return [name for name in names if name in known]
+
+
+def mark_whole_numbers(out: Any, name: str) -> None:
+    """Give all tokens of a number the value of its first one, in the column ``name`` of a
+    ``BatchEncoding`` with streams. All of them have the span of the number, and what looks for the
+    token of a character finds the first.
+    """
+    single = len(out.encodings) == 1 and np.ndim(out[name]) == 1
+    for row, encoding in enumerate(out.encodings):
+        values, begins = (out[one] if single else out[one][row] for one in (name, NUMBER_MASK.name))
+        stop = -1  # of the number that the token before belongs to
+        for token, (_, end) in enumerate(encoding.offsets):
+            if begins[token]:
+                stop = end
+            elif end == stop:
+                values[token] = values[token - 1]
+            else:
+                stop = -1
+
+
 def pop_streams(inputs: Any) -> tuple[Any, dict[str, Any]]:
     """Return (inputs to ``pad`` without their number streams, the streams); a list of rows becomes
     one mapping, as in transformers.
     """
     rows = isinstance(inputs, list | tuple) and len(inputs) > 0 and isinstance(inputs[0], Mapping)
     names = inputs[0].keys() if rows else inputs.keys() if isinstance(inputs, Mapping) else ()
-    known = {NUMBER_MASK.name, *streams()}
-    if not any(name in known for name in names):
+    known = stream_names(names)
+    if not known:
         return inputs, {}
     if rows:
         inputs = {name: [row[name] for row in inputs] for name in names}
-    streams_of_rows = {name: inputs[name] for name in names if name in known}
+    streams_of_rows = {name: inputs[name] for name in known}
     return {name: inputs[name] for name in names if name not in known}, streams_of_rows
 
 

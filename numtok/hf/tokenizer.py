@@ -49,7 +49,7 @@ from numtok.hf.saving import (
     without_number_tokens,
     write_own_files,
 )
-from numtok.hf.streams import pad_streams, pop_streams
+from numtok.hf.streams import mark_whole_numbers, pad_streams, pop_streams, stream_names
 
 # of a call
 BASE_OPTIONS = frozenset(inspect.signature(PreTrainedTokenizerFast._encode_plus).parameters)
@@ -225,6 +225,37 @@ class NumberTokenizer(NumberTokenizerBase):
         call, state = Call(text, text_pair, with_streams, kwargs), self.backend_state()
         out = encode_quickly(self, state, call)
         return encode_generally(self, state, call) if out is None else out
+
+    def apply_chat_template(
+        self,
+        conversation: Any,
+        *args: Any,
+        return_numbers: bool | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Render a chat and encode it as the base class does, with the numbers of what is said.
+
+        Args:
+            conversation: the messages, or several lists of messages.
+            args: as for the base class.
+            return_numbers: whether to return the number columns; by default as for a call.
+            kwargs: as for the base class. ``return_assistant_tokens_mask=True`` marks all tokens of
+                a number with which the assistant's words begin or end.
+        """
+        masked = bool(kwargs.get("return_assistant_tokens_mask"))
+        options = dict(kwargs.pop("tokenizer_kwargs", None) or {})
+        if return_numbers is not None:
+            options["return_numbers"] = return_numbers
+        wanted = options.get("return_numbers", self.return_numbers)
+        if masked:
+            options["return_numbers"] = True
+        rest = {"tokenizer_kwargs": options, **kwargs} if options else kwargs
+        out: Any = super().apply_chat_template(conversation, *args, **rest)
+        if masked:
+            mark_whole_numbers(out, "assistant_masks")
+            for name in stream_names(out) if not wanted else ():
+                del out[name]
+        return out
 
     def train_new_from_iterator(
         self, text_iterator: Any, vocab_size: int, *args: Any, **kwargs: Any

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from numtok.errors import FormatError
@@ -104,8 +105,11 @@ class NumberFormat:
         ('0.5', '1,234', '7')
 
         Raises:
-            FormatError: for no values, and for a text that is not one number.
+            FormatError: for no values, for a text in place of a list, and for a text in it that is
+                not one number.
         """
+        if isinstance(values, str):
+            raise FormatError(f"values={values!r} is a text; give a list of figures")
         texts = []
         for value in values:
             if not isinstance(value, str):
@@ -293,9 +297,10 @@ class NumberFormat:
 
 
 def _decimal(value: Figure, name: str) -> Decimal:
-    """The exact decimal that is written; of a float the shortest that gives it back."""
+    """The exact decimal that is written; of a float, numpy's too, the one that it prints as."""
     try:
-        number = Decimal(repr(float(value)) if isinstance(value, float) else value)
+        is_written = isinstance(value, str | Decimal) or not isinstance(value, Real)
+        number = Decimal(value if is_written else str(value))
     except (ArithmeticError, TypeError, ValueError):
         number = Decimal("NaN")
     if isinstance(value, bool) or not number.is_finite():

@@ -35,7 +35,7 @@ def equal(
 
     Args:
         prediction: a text, whose :func:`final_number` counts, or a number. A float is the decimal
-            that it prints as: 0.1 is 0.1. None and texts without a number equal nothing.
+            that it prints as: 0.1 is 0.1, also in float32. None and texts without a number equal nothing.
         target: a text or a number, as the prediction.
         tolerance: relative to the target, in decimals: 0.01 allows 1%.
         policy: how predictions are read, and what may differ (per cent, unit, currency).
@@ -76,7 +76,7 @@ def answer_of(value_or_text: Value, policy: Policy) -> Answer | None:
     elif isinstance(value_or_text, numbers.Integral):
         value = Decimal(int(value_or_text))
     elif isinstance(value_or_text, numbers.Real):
-        value = Decimal(repr(float(value_or_text)))
+        value = Decimal(str(value_or_text))  # as it prints in its own width, float32 too
     else:
         raise NumtokError(f"{value_or_text!r:.60} is neither a text nor a number")
     if isinstance(value, Decimal) and not value.is_finite():

@@ -19,7 +19,7 @@ from numtok.score.reading import Answer, iterate_readings
 
 MOST_DIGITS = 300  # before or behind the point; longer figures are found only as they are written
 _WIDE = Context(prec=1000)
-_MILLIONS = {"M": 6, "mn": 6, "mln": 6, "mio": 6, "Mio": 6, "B": 9, "bln": 9, "Mrd": 9, "tn": 12}
+_MILLIONS = {"M": 6, "mn": 6, "B": 9, "tn": 12}
 _METRIC = {  # power of ten of the unit without prefix
     base: {f"{prefix}{base}": power for prefix, power in prefixes.items()}
     for base, prefixes in {
@@ -299,11 +299,11 @@ def _rounding_step(figure: Quantity, size: Fraction, hedged: bool) -> Fraction:
     two digits stay.
     """
     step = figure.step
-    if step != 1:
+    if step != Fraction(10) ** written_scale(figure.answer):  # 1 of 500, 10**6 of 500 million
         return step
-    digits = str(int(size))
+    digits = str(int(size / step))
     zeros = len(digits) - len(digits.rstrip("0"))
     if hedged:
-        return max(step, min(Fraction(10) ** zeros, size / 5))
+        return max(step, min(step * Fraction(10) ** zeros, size / 5))
     kept = min(zeros, len(digits) - 2) if zeros >= 3 else 0
-    return Fraction(10) ** kept
+    return step * Fraction(10) ** kept

@@ -47,6 +47,7 @@ _NO_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _LINE = re.compile(r"^[^\n]*[\d¼-¾⅐-⅞][^\n]*", re.MULTILINE)  # that may hold a number
+_FIRST_ITEM = re.compile(r"[^\w\n]*1[.)][*_]*[^\S\n]++\S")
 _MARKER = re.compile(
     r"\b(?:final\s+)?(?:answer|(?<!\bas\sa\s)result)\s*+(?:\(s\))?(?:\*\*|__|`|\")*+\s*+"
     r"(?:(?:of|to|for)\s[^\n.!?;:=]{0,120}?\s)?"
@@ -242,7 +243,10 @@ def _behind(places: Iterable[int], text: _Text) -> Iterator[Answer | None]:
         word = _WORD.search(text.text, place)
         if word is None:
             continue
-        place = max(place, text.text.rfind("\n", place, word.start()) + 1)
+        line = text.text.rfind("\n", place, word.start()) + 1
+        if line and _FIRST_ITEM.match(text.text, line):  # of some steps, say
+            continue
+        place = max(place, line)
         end = text.text.find("\n", word.end())
         end = min(len(text.text) if end < 0 else end, place + MOST_BEHIND)
         quantities = list(itertools.islice(text.quantities(place, end), 1))

@@ -1,5 +1,5 @@
 """Numbers that a text spells out in English words: ``twelve``, ``a hundred and five``, ``two
-million``, ``half``, ``two-thirds``. Sources are read so; answers are held to their digits alone.
+million``, ``half``, ``two and a half``, ``two-thirds``. Sources are read so; answers are held to their digits alone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def _expression() -> re.Pattern[str]:
     return re.compile(
         rf"\b(?:(?P<alone>half)(?:\sa\s(?P<scale>{scales}))?"
         rf"|(?P<count>{below_1000}|{article})"
-        rf"(?:[-\s](?P<part>{parts})s?|(?P<more>(?:\s(?:{scales})(?:\s(?:and\s)?{below_1000})?)*)))\b"
+        rf"(?:\sand\s(?P<times>an?|one|two|three)[-\s](?P<added>{parts})s?(?:\s(?P<of>{scales}))?"
+        rf"|[-\s](?P<part>{parts})s?|(?P<more>(?:\s(?:{scales})(?:\s(?:and\s)?{below_1000})?)*)))\b"
         r"(?P<percent>\s?(?:%|per\s?cent))?",
         re.IGNORECASE,
     )
@@ -52,12 +53,18 @@ def read_number_words(text: str) -> Iterator[SpelledNumber]:
     Example:
         >>> [str(one.value) for one in read_number_words("Twenty-one of a hundred and five, or half")]
         ['21', '105', '1/2']
+        >>> [str(one.value) for one in read_number_words("two and a half, one and a half million")]
+        ['5/2', '1500000']
     """
     for match in _expression().finditer(text):
         value: Decimal | Fraction
         if match["alone"]:
-            scale = (match["scale"] or "").lower()
-            value = Decimal(5).scaleb(_SCALES[scale] - 1) if scale else Fraction(1, 2)
+            word = (match["scale"] or "").lower()
+            value = Decimal(5).scaleb(_SCALES[word] - 1) if word else Fraction(1, 2)
+        elif match["added"]:  # two and a half million
+            part = Fraction(_whole(match["times"]), _PARTS[match["added"].lower()])
+            scale = 10 ** _SCALES[match["of"].lower()] if match["of"] else 1
+            value = (_whole(match["count"]) + part) * scale
         elif match["part"]:
             value = Fraction(_whole(match["count"]), _PARTS[match["part"].lower()])
         else:

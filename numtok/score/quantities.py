@@ -41,6 +41,7 @@ _FUNCTIONS = _words(
     min floor ceil abs det root"""
 )
 _FACTORS = _FUNCTIONS - _words("min max floor ceil abs root")  # 5 min is a time, 5 ln 2 a product
+_OR = _words("or oder ou или")
 _BOUNDS = _words("below above under over exceeding beyond")
 _SPOILERS = _words("twice thrice half double triple not nor neither never cannot")
 _LABELS = _words(
@@ -49,7 +50,7 @@ _LABELS = _words(
 )
 _BEHIND = _words(
     "squared cubed factorial tenths hundredths thousandths thirds fourths fifths sixths sevenths"
-    " eighths ninths"
+    " eighths ninths dozen dozens mil"
 )
 # after these another part of the sentence begins
 _ENDS = _words(
@@ -226,7 +227,7 @@ class _Phrase:
 
     def _formula(self, start: int, stop: int, token: str) -> None:
         """Read a variable, a command, a digit of what is no number: it joins what it stands beside."""
-        if self.has_number and self.link in ("and", "comma") and not self.depth:
+        if self.has_number and self.link in ("and", "or", "comma") and not self.depth:
             alone = self.link == "and" and not self.boxed
             self.listed, self.open = (self.open if alone else _Open.SPOILT), _Open.FORMULA
         elif self.has_number and (not self.words or self.link):
@@ -341,7 +342,7 @@ class _Phrase:
         elif word in ("to", "through", "over", "times") and (self.words > 1 or not self.has_number):
             self._end_part()
         else:
-            self.link = "and" if word == "and" else "word"
+            self.link = "or" if word in _OR else "and" if word == "and" else "word"
             return
         self.words += 1
 
@@ -400,8 +401,15 @@ class _Phrase:
 
     def _dots(self, start: int, stop: int, token: str) -> None:
         """Read the dots after a number: 0.333... goes on for ever."""
-        if isinstance(self.open, Answer) and start == self.operand_stop and "." in self.open.text:
-            self.open = _Open.SPOILT
+        if (
+            isinstance(self.open, Answer)
+            and start == self.operand_stop
+            and (
+                "." in self.open.text
+                or self.text[stop : min(stop + 1, self.stop)].isdigit()  # 1..2
+            )
+        ):
+            self.open, self.link = _Open.SPOILT, "operator"
         else:
             self._stop(start, stop, token)
 
@@ -439,7 +447,9 @@ class _Phrase:
             return
         self.depth += 1
         if self.has_number and not self.words:
-            self.link = "times" if start == self.operand_stop or self.boxed else "bracket"
+            if self.link in ("", "comma"):  # else it joins 5 + (3), 5 or (3)
+                glued = start == self.operand_stop or self.boxed
+                self.link = "times" if glued else "bracket"
         elif self.has_number:
             self.end()
         elif start == self.word_stop and self.text[start - 1].isascii():

@@ -37,16 +37,22 @@ _SCALES = {
     "lakh": 5,
     "crore": 7,
 }
-_SCALES |= {
-    "tausend": 3,
-    "millionen": 6,
-    "millones": 6,
-    "milliard": 9,
-    "milliarde": 9,
-    "milliarden": 9,
+_SCALES |= {  # of the other languages that answers are looked for in
+    word: power
+    for power, words in {
+        3: "tausend mille mila тыс тысяча тысячи тысяч",
+        6: "mio mln millionen millón millones milhão milhões milione milioni"
+        " млн миллион миллиона миллионов",
+        9: "mrd bln mld milliard milliarde milliarden bilhão bilhões miliardo miliardi"
+        " млрд миллиард миллиарда миллиардов",
+        12: "billionen billón billones trilhão trilhões трлн триллион триллиона триллионов",
+    }.items()
+    for word in words.split(" ")
 }
-_HAN_SCALES = {"百": 2, "千": 3, "万": 4, "萬": 4, "亿": 8, "億": 8}
+_HAN_SCALES = {"百": 2, "千": 3, "万": 4, "萬": 4, "亿": 8, "億": 8, "兆": 12}
+_HAN_SCALES |= {"백": 2, "천": 3, "만": 4, "억": 8, "조": 12}
 _SHORT_SCALES = {"k": 3, "K": 3, "M": 6, "m": 6, "B": 9, "b": 9, "bn": 9, "T": 12}
+_SHORT_SCALES |= {"mn": 6, "Mn": 6, "tn": 12, "Cr": 7, "cr": 7}
 _ANY_SCALE = re.compile("|".join(sorted(_SCALES, key=len, reverse=True)))
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _FRACTIONS = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞⅐⅑⅒"
@@ -177,7 +183,8 @@ def _pattern(policy: Policy) -> re.Pattern[str]:
     )
     power = power if policy.latex else never
     not_raised = rf"(?<![_^{_SIGNED}])(?<![_^]\{{)" if policy.latex else f"(?<!{_SIGNED})"
-    minus = r"[-\u2212\uff0d]\s*+|\b(?i:minus|negative)[\s}]++" if policy.signs else never
+    minus = r"[-\u2212\uff0d]\s*+|\u2013(?=\S)|\b(?i:minus|negative)[\s}]++"
+    minus = minus if policy.signs else never
     frac = r"\\[dtc]?frac" if policy.fractions and policy.latex else never
     begins = rf"[{_FIRST}{_TEN}{_POINT}]|{frac}|\d*+[{_FRACTIONS}]"
     scale = rf"(?i:{_ANY_SCALE.pattern})s?" if policy.scales else never
@@ -257,18 +264,20 @@ _BEFORE_SIGN = re.compile(
     r"|\b(?i:is|are|was|were|be|equals?|gives?|gets?|to|of|ist|est|es|é|è|negative))\Z"
 )
 _MARKUP = " \t*_`\"'"
+_DASH = "\u2013"  # that models write for a minus, in places where no dash stands
+_BULLETS = "-" + _DASH  # begin an item of a list
 
 
 def _is_sign(text: str, at: int, minus: str, follows: bool) -> bool:
     """Whether what looks like a minus at ``at`` is a sign, and no operation, dash or bullet."""
     before = text[max(0, at - 40) : at]
-    if len(minus) == 1:  # it touches a currency or a fraction
+    if len(minus) == 1 and minus != _DASH:  # it touches a currency or a fraction
         return not re.search(r"[\w)\]}%.+\-\u2212\uff0d]\Z", before)
     before = before.rstrip(_MARKUP)
     if not before.strip():
-        return at <= 40 and (minus[0] != "-" or not (follows or text[:at].strip()))
+        return at <= 40 and (minus[0] not in _BULLETS or not (follows or text[:at].strip()))
     if before[-1] == "\n":
-        return minus[0] != "-"  # else it begins an item of a list
+        return minus[0] not in _BULLETS
     return _BEFORE_SIGN.search(before) is not None
 
 

@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from torch.utils.data import Dataset
 
 from numtok.errors import SchemaError
+from numtok.numbers.extract import extract
 from numtok_torch.data.masking import IGNORED
 
 
@@ -24,12 +26,12 @@ def answers_only(data: Any, tokenizer: Any, after: str) -> AnswersOnly:
         data: rows by number, such as a :class:`~numtok_torch.NumberDataset`, with ``input_ids``
             int (tokens,).
         tokenizer: the ``numtok.Tokenizer`` or ``numtok.hf.NumberTokenizer`` that encoded the rows.
-        after: the text that ends each question, such as ``"Answer:"``. Only its last token counts:
-            the answer begins behind the last such token of a document. With ``"1 + 1 ="`` that is
-            `` =``, whichever the numbers are.
+        after: the text that ends each question, such as ``"Answer:"``. The answer begins behind the
+            last such text of a document that ends with a token. Only what stands behind its last
+            number and line feed counts: `` =`` of ``"1 + 1 ="``, whichever the numbers are.
 
     Rows of several documents (``block_size``, packed files) are read document by document. Of a
-    document that is cut by the end of a row, a part without the token has no labels, as it may be a
+    document that is cut by the end of a row, a part without the text has no labels, as it may be a
     question.
 
     Examples:
@@ -42,11 +44,52 @@ def answers_only(data: Any, tokenizer: Any, after: str) -> AnswersOnly:
         ' 4'
 
     Raises:
-        SchemaError: for a document, or the first of such rows, without the token, when it is asked
-            for.
+        SchemaError: for an ``after`` that is empty or ends with a number; for a document, or the
+            first of such rows, without the text, when it is asked for.
     """
-    inner = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
-    return AnswersOnly(data, int(inner.encode(after).input_ids[-1]), after)
+    return AnswersOnly(data, QuestionEnd(tokenizer, after))
+
+
+class QuestionEnd:
+    """The text that ends each question, found in ids.
+
+    Args:
+        tokenizer: the tokenizer of the ids.
+        after: the text.
+    """
+
+    def __init__(self, tokenizer: Any, after: str) -> None:
+        self.tokenizer = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
+        numbers = extract(after, self.tokenizer.grammar)
+        lines = (after[numbers[-1].stop :] if numbers else after).strip().splitlines()
+        if not after or (numbers and not lines):
+            raise SchemaError(
+                f"after={after!r} must end with text that is no number, such as 'Answer:'; give what"
+                " stands at the end of every question"
+            )
+        behind = lines[-1] if lines else ""
+        self.after, self.id = after, int(self.tokenizer.encode(after).input_ids[-1])
+        before = ("", " ", "\n")  # cuts that are common; to decode others takes longer
+        self._common = [self.tokenizer.encode(one + behind).input_ids for one in before]
+        self._text = self._squeezed(self.tokenizer.encode(behind).input_ids)
+        # a token has a byte or more; one may be a mark
+        self._most_tokens = len(behind.encode()) + 1
+
+    def find(self, ids: npt.NDArray[np.int64]) -> int:
+        """Return where the last such text of int64 (tokens,) ends; -1 if there is none.
+
+        The tokens in front of the last one differ with what stands before them, their text does not.
+        """
+        for last in np.flatnonzero(ids == self.id)[::-1].tolist():
+            until = ids[max(0, last + 1 - self._most_tokens) : last + 1]
+            common = (np.array_equal(until[-len(cut) :], cut) for cut in self._common)
+            if any(common) or self._squeezed(until).endswith(self._text):
+                return int(last) + 1
+        return -1
+
+    def _squeezed(self, ids: Any) -> str:
+        """Return the text of some tokens without its white space, some of which tokenizers add."""
+        return "".join(self.tokenizer.decode([int(id) for id in ids]).split())
 
 
 class AnswersOnly(Dataset[dict[str, Any]]):
@@ -54,12 +97,11 @@ class AnswersOnly(Dataset[dict[str, Any]]):
 
     Args:
         data: rows by number.
-        end: the id of the token that ends each question.
-        after: the text of that token, for errors.
+        end: the text that ends each question.
     """
 
-    def __init__(self, data: Any, end: int, after: str) -> None:
-        self.data, self.end, self.after = data, end, after
+    def __init__(self, data: Any, end: QuestionEnd) -> None:
+        self.data, self.end = data, end
 
     def __getattr__(self, name: str) -> Any:
         if name == "data":  # while a copy is made, before there are attributes
@@ -72,15 +114,15 @@ class AnswersOnly(Dataset[dict[str, Any]]):
     def __getitem__(self, index: int) -> dict[str, Any]:
         row = self.data[index]
         labels = np.array(row["input_ids"], np.int64)  # (tokens,)
-        is_end = labels == self.end
-        if not is_end.any() and (index == 0 or "position_ids" not in row):
+        ends = {span: self.end.find(labels[slice(*span)]) for span in _documents(row)}
+        if all(end < 0 for end in ends.values()) and (index == 0 or "position_ids" not in row):
             raise SchemaError(
-                f"row {index} has no token that ends {self.after!r} (id {self.end}), so its answer"
-                " cannot be told from its question; give the text that ends every question"
+                f"row {index} has no text {self.end.after!r} that ends with the token"
+                f" {self.end.id}, so its answer cannot be told from its question; give the text that"
+                " ends every question"
             )
-        for start, stop in _documents(row):
-            ends = np.flatnonzero(is_end[start:stop])
-            labels[start : start + ends[-1] + 1 if ends.size else stop] = IGNORED
+        for (start, stop), end in ends.items():
+            labels[start : stop if end < 0 else start + end] = IGNORED
         labelled: dict[str, Any] = type(row)({**row, "labels": labels})
         return labelled
 

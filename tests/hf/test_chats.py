@@ -6,10 +6,10 @@ pytest.importorskip("transformers")
 pytest.importorskip("torch")
 
 import hf_number_checks as number_checks
-from hf_cases import CHAT_TEMPLATE, oracle, ours, source
+from hf_cases import CHAT_TEMPLATE, build_ours, oracle, ours, source
 from hf_compare import compare
 
-from numtok.representations import NUM
+from numtok.representations import NUM, P10, Digits, FoNE, PlaceValue, XVal
 
 CHAT = [
     {"role": "user", "content": "what is it? [NUM]"},
@@ -67,6 +67,46 @@ def test_chats_with_numbers(options):
     number_checks.check_streams(on, expected, oracle("llama"))
     marked = zip(on["number_value"], on["number_mask"], strict=True)
     assert [value for value, mark in marked if mark] == [1234.0, -5.0, 1229.0, 1200.0]
+
+
+# the words of the assistant alone, without the end token behind them
+WORDS_ALONE = (
+    "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}"
+    "{% endgeneration %}{{ eos_token }}{% else %}{{ m.content }}\n{% endif %}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [XVal(), Digits(1), Digits(1, brackets=False), PlaceValue(order="lsd"), P10(), FoNE(4, 2)],
+    ids=repr,
+)
+@pytest.mark.parametrize("tensors", [None, "np", "pt"])
+def test_a_number_is_masked_as_a_whole(numbers, tensors):
+    tok = build_ours("gpt2", [numbers])
+    tok.pad_token = tok.eos_token
+    chats = [
+        [{"role": "user", "content": "5*7?"}, {"role": "assistant", "content": said}]
+        for said in ("12 or -35.5", "It is 1,234", "none")
+    ]
+    rows = tok.apply_chat_template(
+        chats,
+        chat_template=WORDS_ALONE,
+        return_assistant_tokens_mask=True,
+        return_tensors=tensors,
+        padding=True,
+    )
+    assert "number_mask" not in rows
+    for chat, ids, mask in zip(chats, rows["input_ids"], rows["assistant_masks"], strict=True):
+        said = [int(id) for id, mark in zip(ids, mask, strict=True) if mark]
+        assert said == tok(chat[1]["content"])["input_ids"]
+
+
+def test_a_chat_returns_the_numbers_that_are_asked_for():
+    tok = ours("llama")
+    on = tok.apply_chat_template(CHAT_WITH_NUMBERS, return_numbers=True)
+    assert [value for value in on["number_value"] if value != 1] == [1234.0, -5.0, 1229.0, 1200.0]
+    assert "number_value" not in tok.apply_chat_template(CHAT_WITH_NUMBERS)
 
 
 def test_sanitized_chats_with_numbers():

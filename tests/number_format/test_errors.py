@@ -30,6 +30,7 @@ ERRORS = {
             for one in ("", "12 apples", "1 2", "x")
         ),
         (lambda: NumberFormat.of([]), "give some"),
+        (lambda: NumberFormat.of("123"), "give a list"),
         (lambda: NumberFormat(0, "0.12345678901234567891").json_schema(), "string=True"),
         (lambda: NumberFormat(0, 10**12, step=7).regex(), "gbnf"),
         (lambda: DIGIT.logits_processor(5, eos_token_id=0), "got int"),

@@ -133,6 +133,12 @@ def test_given_figures_are_all_that_may_be_written(values):
     }
 
 
+def test_numbers_of_numpy_are_figures_and_bounds():
+    figures = [np.int64(7), np.float32(0.1), np.float16(0.2), np.float64(0.3)]
+    assert NumberFormat.of(figures).texts == ("0.1", "0.2", "0.3", "7")
+    assert NumberFormat(np.float32(0.1), np.int8(7)).matches("0.1")
+
+
 def test_figures_stay_as_they_are_written():
     assert NumberFormat.of(["1,234", "+7", 7, Decimal("1E+3")]).texts == (
         "+7",

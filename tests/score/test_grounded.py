@@ -48,6 +48,25 @@ def read(case):
     ]
 
 
+@pytest.mark.parametrize(
+    ("answer", "source", "how"),
+    [
+        ("about $500 million", "$487 million", "rounded"),  # as about 500 and 487
+        ("~10k users", "10,512 users", "rounded"),
+        ("about 10 thousand", "10,512", "rounded"),
+        ("about 1.50 million", "1.6 million", ""),
+        ("$500 million", "$487 million", ""),
+        ("5 Mio. Euro", "5 Euro", ""),
+        ("5 Mio. Euro", "5,000,000 Euro", "exact"),
+        ("2.5 hours", "two and a half hours", "exact"),
+        ("1.75 million", "one and three quarters million", "exact"),
+        ("2 hours", "two and three quarters hours", ""),
+    ],
+)
+def test_scales_and_halves(answer, source, how):
+    assert [figure.how for figure in grounded(answer, source, compute=False)] == [how]
+
+
 @pytest.mark.parametrize("topic", sorted({case["topic"] for case in CASES} - {WRONG}))
 def test_cases(topic):
     for case in (case for case in CASES if case["topic"] == topic):

@@ -12,6 +12,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -127,6 +128,10 @@ def test_every_policy_joins_numerals_and_cuts_none(text):
         ("101", 100, {"tolerance": "0.01"}, True),
         ("0.1", 0.1, {}, True),
         ("0.1", 0.1000000001, {}, False),
+        ("0.1", np.float32(0.1), {}, True),  # printed in its own width
+        ("0.1", np.float16(0.1), {}, True),
+        ("7", np.int8(7), {}, True),
+        ("0.1", np.float32("inf"), {}, False),
         ("1/3", 0.333, {}, False),
         ("1/3", 0.333, {"tolerance": 0.01}, True),
         ("0.5", "1/2", {}, True),

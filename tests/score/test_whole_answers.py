@@ -1,5 +1,6 @@
 """An answer is one number as a whole, or none: in boxes, behind marks and at the end of a text."""
 
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -17,7 +18,7 @@ y = x -1 | \text{Option } 3 | 2\pi | 2\sqrt{3} | 3x | x > 3 | (1,2) | [0,1) | \{
 2 hours and 30 minutes | 5 ft 3 in | 1 in 6 | 20% of 30 | twice 5 | the square root of 2 | 5 to the power of 2
 3 \times 10^{x} | \begin{pmatrix} 1 \\ 2 \end{pmatrix} | 5 \pmod 7 | x \in \{5\} | \left(\frac{1}{2}\right)^3
 5 and a half | 5 ln 2 | +/-5 | 5; 6 | 5 km to 7 km | 5x3 | below 5 | 5 (mod 7) | C(5,2) | 1 and 1/2
-0.333... | 3:4 | \binom{5}{2} | 3, 4 | 3/0 | sqrt(2) | 2π | ∛5 | 1.2.3 and 4
+x = 5 or x = -3 | 3/(-4) | 3 or (4) | 1..2 | 20 dozen | 5 mil | 0.333... | 3:4 | \binom{5}{2} | 3, 4 | 3/0 | sqrt(2) | 2π | ∛5 | 1.2.3 and 4
 """
 WHOLE = {
     r"5 hundred thousand": 500000, r"minus 5": -5, "− 5": -5, "- 5": -5, "= - 5": -5, "negative 5": -5,
@@ -53,6 +54,22 @@ SENTENCES = {
 }
 
 
+SENTENCES |= {  # a dash that no word stands before is a minus
+    "The answer is –5.": -5,
+    "x = –$5.00": -5,
+    "–5": -5,
+    "Total – 42": 42,
+    "The range is 3–5.": None,
+    "So 8 is left\n– 5 pears": 5,
+    "Answer:\n\n1. First, 2 + 3 = 5\n2. Then 5 * 2 = 10": 10,  # 1 numbers a step
+    "Answer:\n1. 42": 42,
+}
+SCALES = {
+    "5 Mio. Euro": "5e6", "3,4 Mrd. €": "3.4e9", "5 Billionen": "5e12", "3 milhões": "3e6", "2,5 млрд рублей": "2.5e9",
+    "5 тыс.": "5e3", "3 mila euro": "3e3", "1,5억": "1.5e8", "2천 명": "2e3", "3兆円": "3e12", "₹5 Cr": "5e7", "€5 mn": "5e6",
+}  # fmt: skip
+
+
 def value_of(text, policy="default"):
     found = final_number(text, policy)
     return found and found.value
@@ -72,6 +89,11 @@ def test_a_number_with_what_belongs_to_it_is_read(place):
 
 def test_a_clause_ends_an_answer():
     assert {text: value_of(text) for text in SENTENCES} == SENTENCES
+
+
+def test_scales_in_other_languages():
+    scaled = {text: value_of(text, "european") for text in SCALES}
+    assert scaled == {text: Decimal(value) for text, value in SCALES.items()}
 
 
 def test_formulas_in_a_text():

@@ -8,6 +8,7 @@ import pytest
 from kept import kept
 
 import numtok
+from numtok.errors import SchemaError
 
 torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader
@@ -38,6 +39,20 @@ def test_the_answer_behind_the_last_mark_is_what_has_labels(numbers):
         expected = row["input_ids"].copy()
         expected[: len(before)] = -100
         np.testing.assert_array_equal(row["labels"], expected)
+
+
+@pytest.mark.parametrize("numbers", ["xval", "digits:1", "digits:1,bare", "place:lsd", "p10"])
+def test_its_last_token_elsewhere_is_no_end_of_a_question(numbers):
+    made = tokenizer(numbers)
+    rows = ["At: noon\nAnswer: 12:30, or: 7:1", "Note: 5\n\tAnswer: é: ☃", "Answer:1:2"]
+    data = NumberDataset(made.encode_batch(rows), tokenizer=made)
+    for after in ("Answer:", "What: 3 or 4?\nAnswer:"):
+        for row, text in zip(answers_only(data, made, after), rows, strict=True):
+            behind = text[text.index("Answer:") + len("Answer:") :]
+            assert learnt(row, made) == [made.decode(made.encode(behind).input_ids)]
+    nothing = NumberDataset(made.encode_batch(["Note: no answer"]), tokenizer=made)
+    with pytest.raises(SchemaError, match="row 0 has no text 'Answer:'"):
+        answers_only(nothing, made, "Answer:")[0]
 
 
 def test_a_batch_has_them_and_what_a_data_set_says_is_kept():

@@ -158,6 +158,8 @@ ERRORS = {
         ),
         (lambda: collate({"input_ids": [1], "labels": [1]}, **MASKED), "labels"),
         (lambda: answers_only(NumberDataset(encoded("5")), tokenizer(), "A?")[0], "row 0 "),
+        (lambda: answers_only(NumberDataset(encoded("5")), tokenizer(), ""), "after=''"),
+        (lambda: answers_only(NumberDataset(encoded("5")), tokenizer(), "step 5"), "no number"),
         (lambda: NumberCollator.from_tokenizer(tokenizer(), objective=None), "no padding token"),
         (lambda: Seq2SeqNumberCollator.from_schema(encoded("5").schema, 0, **PACKED), "packed"),
         (lambda: Seq2SeqNumberCollator.from_schema(encoded("5").schema, 0, objective="causal"), "objective=None"),

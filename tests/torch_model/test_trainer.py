@@ -165,6 +165,25 @@ def test_number_metrics(plain, tmp_path):
     assert {"eval_median_log_error", "eval_r_squared", "eval_exact_match"} <= found.keys()
 
 
+def test_rows_that_another_process_widens_have_no_more_numbers():
+    """transformers pads all outputs with -100 before it gathers them, also where numbers are -100."""
+    model = made().eval()
+    batch = CAUSAL([Uneven()[row] for row in range(4)])
+    outputs = model(**batch)
+    predicted = outputs.number_predictions.clone()
+    predicted[~predicted.isnan()] = -100.0
+    narrow = (outputs.logits, predicted, predicted)
+    wide = tuple(
+        torch.nn.functional.pad(one, (0,) * 2 * (one.ndim - 2) + (0, 7), value=-100)
+        for one in narrow
+    )
+    count = int((~predicted.isnan()).sum())
+    for given in (narrow, wide):
+        found = numbers_only(given, None).numpy()
+        measured = number_metrics(transformers.EvalPrediction(found, None))
+        assert (measured["numbers"], measured["exact_match"]) == (count, 1.0)
+
+
 @pytest.mark.parametrize("which", ["train_dataset", "eval_dataset", "data_collator"])
 def test_data_of_another_tokenizer_are_refused(which, tmp_path):
     """A model that knows no tokenizer takes that of the data."""

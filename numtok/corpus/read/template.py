@@ -220,8 +220,8 @@ def as_texts(column: pa.Array, name: str, path: str) -> pa.Array:
             return _decimals(column)
         if pa.types.is_float16(column.type):
             return _shortest(column).cast(pa.large_string())
-        if pa.types.is_timestamp(column.type):
-            return _timestamps(column)
+        if pa.types.is_timestamp(column.type) or pa.types.is_time(column.type):
+            return _times(column)
         if pa.types.is_duration(column.type):
             column = column.cast(pa.int64())
         return column.cast(pa.large_string())
@@ -257,8 +257,8 @@ def _shortest(column: pa.Array) -> pa.Array:
     return pa.array([float(str(value)) for value in values], pa.float64(), mask=nulls)
 
 
-def _timestamps(column: pa.Array) -> pa.Array:
-    """Return ``2020-01-02T03:04:05.5+01:00``, without the fraction or its zeros at the end."""
+def _times(column: pa.Array) -> pa.Array:
+    """Return ``2020-01-02T03:04:05.5+01:00`` or ``03:04:05``, without zeros that end a fraction."""
     import pyarrow.compute as pc
 
     texts = pc.replace_substring(column.cast(pa.large_string()), " ", "T", max_replacements=1)
