@@ -127,7 +127,7 @@ def test_decoded_by_the_command_line_and_read_by_numtok(corpus, tmp_path):
     assert back == given
 
 
-def test_a_task_that_fails_leaves_no_file_and_is_run_again(corpus, tmp_path):
+def test_a_task_that_fails_leaves_no_file_and_is_run_again_with_the_same_bytes(corpus, tmp_path):
     broken = [True]
 
     def fails_once(document):
@@ -142,7 +142,12 @@ def test_a_task_that_fails_leaves_no_file_and_is_run_again(corpus, tmp_path):
     assert "00001-of-00003.parquet" not in done
     broken.clear()
     pipeline(corpus, tmp_path, *steps).run()
-    assert table(tmp_path / "out").num_rows == DOCUMENTS
+    pipeline(corpus, tmp_path / "whole", NumtokWriter(tmp_path / "at once", numbers="bits")).run()
+    again, at_once = (
+        {path.name: path.read_bytes() for path in (tmp_path / folder).glob("*.parquet")}
+        for folder in ("out", "at once")
+    )
+    assert again == at_once and len(again) == 3
 
 
 def test_a_task_without_documents_and_a_store(tmp_path):
