@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.engines.config import TOKENIZER_FILE, to_json, tokenizer_errors
-from numtok.errors import MissingDependencyError
+from numtok.errors import MissingDependencyError, TokenizerError
 
 ADVICE = "pip install 'tokenizers<1.0'"
 
@@ -77,6 +77,7 @@ class Version1:
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
+        _refuse_lost_spaces(config["added_tokens"])
         with tempfile.TemporaryDirectory(prefix="numtok-") as folder:  # it reads files alone
             path = Path(folder, TOKENIZER_FILE)
             path.write_text(to_json(config), "utf-8")
@@ -109,3 +110,15 @@ class Version1:
         ids = self.encode(content, add_special_tokens=False).ids
         tokens = self._tokenizer.decode_tokens(ids)
         return ids[tokens.index(content)] if content in tokens else None
+
+
+def _refuse_lost_spaces(added_tokens: Sequence[Mapping[str, Any]]) -> None:
+    """Raise TokenizerError for added tokens that give other ids with 1.0 than with 0.23: after one
+    with ``rstrip``, 1.0 drops the space that another begins with, as `` [NUM]`` does.
+    """
+    strips = next((token["content"] for token in added_tokens if token["rstrip"]), None)
+    if strips is not None and any(token["content"][:1].isspace() for token in added_tokens):
+        raise TokenizerError(
+            f"tokenizers {library().__version__} drops the space that an added token begins with"
+            f" after {strips!r}, which strips spaces (rstrip), and 0.23 does not; {ADVICE}"
+        )

@@ -1,14 +1,19 @@
 """A datatrove pipeline that ends in numtok's rows, with the real package: the rows of `numtok encode`."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from command import ok
+from places import ROOT
 
 pytest.importorskip("datatrove")
 
+import dill
 from datatrove.data import Document
 from datatrove.executor import LocalPipelineExecutor
 from datatrove.pipeline.filters import LambdaFilter
@@ -122,7 +127,7 @@ def test_decoded_by_the_command_line_and_read_by_numtok(corpus, tmp_path):
     assert back == given
 
 
-def test_a_task_that_fails_leaves_no_file_and_is_run_again(corpus, tmp_path):
+def test_a_task_that_fails_leaves_no_file_and_is_run_again_with_the_same_bytes(corpus, tmp_path):
     broken = [True]
 
     def fails_once(document):
@@ -137,7 +142,12 @@ def test_a_task_that_fails_leaves_no_file_and_is_run_again(corpus, tmp_path):
     assert "00001-of-00003.parquet" not in done
     broken.clear()
     pipeline(corpus, tmp_path, *steps).run()
-    assert table(tmp_path / "out").num_rows == DOCUMENTS
+    pipeline(corpus, tmp_path / "whole", NumtokWriter(tmp_path / "at once", numbers="bits")).run()
+    again, at_once = (
+        {path.name: path.read_bytes() for path in (tmp_path / folder).glob("*.parquet")}
+        for folder in ("out", "at once")
+    )
+    assert again == at_once and len(again) == 3
 
 
 def test_a_task_without_documents_and_a_store(tmp_path):
@@ -175,3 +185,34 @@ def test_an_error_names_the_document(tmp_path):
     with pytest.raises(NumtokError) as caught:
         list(step.run(iter(documents), 0, 1))
     assert "odd one" in "".join(caught.value.__notes__)
+
+
+def test_a_step_that_was_pickled_writes_the_same_file(corpus, tmp_path):
+    """As executors hand it to their tasks: those of Slurm load it from a file."""
+    for folder in ("one", "other"):
+        step = NumtokWriter(tmp_path / folder, numbers="bits", keep_columns={"id": pa.string()})
+        documents = [Document("is 5", "a"), Document("is 6", "b")]
+        step = (
+            dill.loads(dill.dumps(step, fmode=dill.CONTENTS_FMODE)) if folder == "other" else step
+        )
+        assert list(step.run(iter(documents))) == documents
+    one, other = (tmp_path / folder / "00000-of-00001.parquet" for folder in ("one", "other"))
+    assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.slow
+def test_the_script_of_the_readme(corpus, tmp_path):
+    """Its tasks run in processes that import the script."""
+    readme = (ROOT / "integrations/datatrove/README.md").read_text("utf-8")
+    (script,) = [one for one in readme.split("```") if "LocalPipelineExecutor(" in one]
+    (tmp_path / "script.py").write_text(script.removeprefix("text\n"), "utf-8")
+    (tmp_path / "corpus").symlink_to(corpus)
+    paths = [str(ROOT / "integrations/datatrove"), str(ROOT)]
+    subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, check=True, timeout=300,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+    )  # fmt: skip
+    ok(
+        f"encode {corpus} -o {tmp_path}/one.parquet -q --numbers xval,fone:6,4 --scale 1 --keep-column id"
+    )
+    assert table(tmp_path / "encoded").equals(pq.read_table(tmp_path / "one.parquet"))

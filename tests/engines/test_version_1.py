@@ -11,15 +11,15 @@ from engine_oracle import TAKES_ALL, Oracle, check
 
 from benchmarks import drop_in_tokenizers
 from benchmarks.corpus import DEFAULT_TOKENIZER, Corpus
-from numtok.engines.hf_tokenizers import is_version_1
+from numtok.engines.hf_tokenizers import ADVICE, is_version_1
 from numtok.errors import MissingDependencyError, TokenizerError
 from numtok.representations import Digits, PlaceValue, Subword
 from numtok.tokenizer.tokenizer import Tokenizer
 from numtok.tokenizer.train import train_tokenizer
 
 pytestmark = pytest.mark.skipif(not is_version_1(), reason="make next runs it with tokenizers 1.0")
-# 1.0 does not read these
-REFUSED = {"gpt2_prefix_space": "add_prefix_space"}
+# 1.0 does not read these, or gives them other ids
+REFUSED = {"gpt2_prefix_space": "add_prefix_space", "lstrip_token": "after '<right_1>'"}
 READ = [kind for kind in [*trained.KINDS, *trained.MORE] if kind not in REFUSED]
 TEXTS = [
     "At 5 -3.50 kg, 1,234,567 of 007 (.5e3); <|0.00|> v1.2.3 [NUM] 5 [/NUM]½6",
@@ -73,10 +73,20 @@ def test_no_cache_of_words_and_no_warning_is_needed(recwarn):
     assert list(recwarn) == []
 
 
+@pytest.mark.filterwarnings("ignore::numtok.engines.EngineWarning")
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_it_does_not_read_is_told_with_a_way_out(kind):
-    with pytest.raises(TokenizerError, match=rf"tokenizers<1\.0'\): .*{REFUSED[kind]}"):
+    with pytest.raises(TokenizerError, match=REFUSED[kind]) as caught:
         Tokenizer(trained.config(kind), [TAKES_ALL])
+    assert ADVICE in str(caught.value)
+
+
+def test_added_tokens_that_strip_spaces_are_read_where_none_begins_with_a_space():
+    """``<right_1>`` has the ids of 0.23 with one form of numbers alone."""
+    config = trained.config("lstrip_token")
+    tok = Tokenizer(config, [TAKES_ALL], engine="tokenizers", leading_space="separate")
+    texts = ["<right_1> 5", "<right_1>5 <left> 6", "a<right_1>  b 7", " 5 <right_1>\n 6"]
+    check(tok, Oracle(config, tok.tokens, parse_special=True), texts, parse_special=True)
 
 
 def test_what_takes_the_earlier_version_says_so(tmp_path):

@@ -12,6 +12,7 @@ import pytest
 
 from numtok import Grammar, Number, Tokenizer, extract
 from numtok.errors import NumtokError
+from numtok.numbers.scan import scan
 from numtok.representations import REPRESENTATIONS, FoNE, XVal, from_dict
 
 pd = pytest.importorskip("pandas")
@@ -56,6 +57,15 @@ MISSING = [pd.NA, None, float("nan"), np.float64("nan")]
 def test_texts_of_many_kinds(texts):
     assert ids_of(texts) == WANT == ids_of(["a 5", None])
     assert ids_of(np.array(["a 5", "b"])) == ids_of(["a 5", "b"])
+
+
+@pytest.mark.parametrize(
+    "texts", [pd.DataFrame({"text": ["a"]}), pd.Series([1, 2])], ids=["frame", "numbers"]
+)
+def test_what_is_not_texts_in_pandas(texts):
+    for call in (tok().encode_batch, scan):
+        with pytest.raises(NumtokError, match="expected"):
+            call(texts)
 
 
 REQUIRED = {

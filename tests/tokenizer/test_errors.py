@@ -9,7 +9,6 @@ import re
 
 import errors
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 import trained
@@ -56,8 +55,8 @@ def tok():
 
 NOT_TEXTS = [
     {"a": 1}, [b"x"], b"x", "x", {"x"}, 5, None, [5], ["a", 1.5], [["a"]], [True],
-    np.array([1, 2]), np.array([b"a"]), np.array([["a"]]), pd.DataFrame({"text": ["a"]}),
-    pd.Series([1, 2]), pa.array([1]), pa.array([b"a"]), pa.table({"text": ["a"]}),
+    np.array([1, 2]), np.array([b"a"]), np.array([["a"]]),
+    pa.array([1]), pa.array([b"a"]), pa.table({"text": ["a"]}),
     pa.record_batch({"text": ["a"]}), pa.scalar("a"),
 ]  # fmt: skip
 NUM_ID = tok().tokens["[NUM]"]
