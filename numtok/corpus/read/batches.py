@@ -182,8 +182,9 @@ def pick_text_column(
             return name
     if len(strings) == 1:
         return strings[0]
+    unknown = "cannot tell which column holds the text" if strings else "no column holds text"
     raise MissingInputError(
-        f"cannot tell which column holds the text; the columns are {listing}: choose one with"
+        f"{unknown}; the columns are {listing}: choose one with"
         " text_column=NAME (--text-column NAME), or join some by template=... (--template)",
         source.name,
     )
