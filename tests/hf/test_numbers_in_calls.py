@@ -131,8 +131,7 @@ def test_same_ids_as_the_core(kind):
     ("kind", "numbers"),
     [*zip(itertools.cycle(["bert", "roberta"]), SINGLE, strict=False), ("bert", "all")],
 )
-@pytest.mark.thorough
-@settings(max_examples=examples(2, thorough=6))
+@settings(max_examples=examples(2))
 @given(call=inputs.calls())
 @example(call=call(NUMBER_TEXTS, padding=True, return_tensors="np"))
 @example(call=call(NUMBER_TEXTS, padding_side="left", **PADDED))
@@ -154,8 +153,7 @@ def test_streams(kind, numbers, call):
         ("llama3", "bare digits"),
     ],
 )
-@pytest.mark.thorough
-@settings(max_examples=examples(2, thorough=7))
+@settings(max_examples=examples(2))
 @given(call=inputs.calls())
 @example(call=call(NUMBER_TEXTS, **PADDED))
 @example(call=call(NUMBER_TEXTS[0], return_overflowing_tokens=True, **CUT))
