@@ -247,8 +247,7 @@ def test_a_sign_that_is_not_carried_is_text(kind, documents):
 
 
 @every_engine
-@pytest.mark.thorough
-@settings(max_examples=examples(4, thorough=12))
+@settings(max_examples=examples(4))
 @given(documents=many_rows)
 @example(
     documents=[

@@ -41,8 +41,7 @@ def test_calls(kind, call):
 
 
 @every_kind
-@pytest.mark.thorough
-@settings(max_examples=examples(4, thorough=10))
+@settings(max_examples=examples(4))
 @given(
     first=texts,
     second=texts,

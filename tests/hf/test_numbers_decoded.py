@@ -30,8 +30,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 @every_kind
-@pytest.mark.thorough
-@settings(max_examples=examples(3, thorough=8))
+@settings(max_examples=examples(3))
 @given(documents=st.lists(texts, min_size=1, max_size=3))
 @example(documents=["a 5 b", "-3 and 1,234 [NUM]", "", "none", "007 . , 5 's"])
 @example(documents=["1e-5 0.1 123456789.125", "-0"])
@@ -52,8 +51,7 @@ def test_decode(kind, documents):
         *itertools.product(("llama", "t5"), ("place value", "p10")),
     ],
 )
-@pytest.mark.thorough
-@settings(max_examples=examples(2, thorough=5))
+@settings(max_examples=examples(2))
 @given(documents=st.lists(texts, min_size=1, max_size=3))
 @example(documents=["a 5 b", "-3 and 1,234 [NUM]", "none", "007 . , 5 's +0.50"])
 def test_decode_spelled_out(kind, numbers, documents):

@@ -56,8 +56,7 @@ def trimmed(name):
 
 
 @pytest.mark.parametrize("name", TRIMMING)
-@pytest.mark.thorough
-@settings(max_examples=examples(7, thorough=20))
+@settings(max_examples=examples(7))
 @given(st.lists(texts, min_size=1, max_size=4), st.booleans(), st.booleans(), st.booleans())
 @example(
     ["  a 5  6 ", " e\u0301 7", "\u0301 8", "今年 9年", "         10\t\t11"], True, False, False

@@ -38,8 +38,7 @@ CUT = {
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "llama"])
-@pytest.mark.thorough
-@settings(max_examples=examples(4, thorough=10))
+@settings(max_examples=examples(4))
 @given(calls=st.lists(st.one_of(inputs.calls(), inputs.cuts()), min_size=2, max_size=5))
 @example(
     calls=[

@@ -78,22 +78,6 @@ def test_additions_the_whole_way(numbers, tmp_path, capsys, request):
     assert NumberModel.from_pretrained(folder / "model").causal
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("commands_in_process")
-def test_additions_are_learnt(tmp_path, monkeypatch):
-    """Sums of numbers up to 60, with FoNE; untrained, hardly any is right."""
-    monkeypatch.setattr(additions, "LARGEST", 60)
-    sizes = shlex.split("--sums 3000 --held-out 200 --batch-size 128 --learning-rate 6e-3 --steps")
-    torch.set_num_threads(1)
-    before, after = (
-        additions.run("fone:3,0", tmp_path / steps, additions.settings_from([*sizes, steps]))
-        for steps in ("1", "250")
-    )
-    assert before["exact"] < 0.1 and before["digits"] < 0.5
-    assert after["exact"] > 0.8 and after["digits"] > 0.9 and after["r2"] > 0.98
-    assert after["unparseable"] == 0
-
-
 @pytest.mark.parametrize("numbers", ["xval", "place", "p10", "subword"])
 def test_only_answers_have_labels(numbers):
     from numtok_torch import NumberDataset, answers_only

@@ -75,13 +75,14 @@ def test_what_may_follow_is_what_is_spelled(one):
     """All sequences of the length of a number: those that may be written, and those that are what
     some number is spelled as.
     """
-    rules, found = one.continuation(Grammar()), 0
-    for ids in itertools.product(range(len(one.alphabet)), repeat=one.length):
-        row = [one.alphabet[k] for k in ids]
-        (text,) = read(one, [row])
-        is_number = text != "".join(row) and symbols(one, [text]) == [row]
-        assert accepts(rules, list(ids)) is is_number
-        found += is_number
+    rules = one.continuation(Grammar())
+    sequences = [*itertools.product(range(len(one.alphabet)), repeat=one.length)]
+    rows = [[one.alphabet[k] for k in ids] for ids in sequences]
+    texts = read(one, rows)
+    numbers = [k for k, row in enumerate(rows) if texts[k] != "".join(row)]
+    spelled = symbols(one, [texts[k] for k in numbers])
+    numbers = {k for k, row in zip(numbers, spelled, strict=True) if row == rows[k]}
+    assert {k for k, ids in enumerate(sequences) if accepts(rules, list(ids))} == numbers
     exponents = 2 * one.powers[1] + 1
     mantissas = (one.base - 1) * one.base ** (one.mantissa_digits - 1)
-    assert found == 2 * (exponents * mantissas + 1)
+    assert len(numbers) == 2 * (exponents * mantissas + 1)

@@ -31,8 +31,7 @@ def tokenizer(numbers):
 
 
 @pytest.mark.parametrize("numbers", NUMBERS)
-@pytest.mark.thorough
-@settings(max_examples=examples(3, thorough=8))
+@settings(max_examples=examples(3))
 @given(texts=rows)
 @example(texts=TEXTS)
 def test_it_is_the_same_content(numbers, texts):

@@ -457,6 +457,11 @@ half_ways = st.builds(
 )
 
 
+@kept
+def default_tokenizer(numbers):
+    return Tokenizer.from_pretrained(None, numbers)
+
+
 @pytest.mark.parametrize("numbers", [*ONE_TOKEN, "xval,fone:6,4,bits"])
 @settings(max_examples=examples(20))
 @given(literals=st.lists(half_ways, min_size=1, max_size=20))
@@ -464,7 +469,7 @@ def test_decoded_text_has_the_values_that_it_was_decoded_from(numbers, literals)
     """A number so near to half-way between two float32 that float64 cannot tell may have the other
     one in columns of float32, one step away.
     """
-    tok = Tokenizer.from_pretrained(None, numbers)
+    tok = default_tokenizer(numbers)
     batch = tok.encode_batch(literals)
     again = tok.encode_batch(tok.decode_batch(batch))
     for name in batch.schema.names:

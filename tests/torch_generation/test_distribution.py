@@ -68,9 +68,14 @@ def tiny_model(kind="Llama"):
     return getattr(transformers, f"{kind}ForCausalLM")(config).eval()
 
 
-def next_shares(model, ids):
+def next_shares(model, rows):
+    """Return the probabilities of the token after each row of ids, all of one length."""
     with torch.no_grad():
-        return model(input_ids=torch.tensor([ids])).logits[0, -1].double().softmax(-1).tolist()
+        return [
+            share
+            for part in torch.tensor(rows).split(1024)
+            for share in model(input_ids=part).logits[:, -1].double().softmax(-1).tolist()
+        ]
 
 
 def read(text, is_held):
@@ -91,19 +96,22 @@ def read(text, is_held):
 
 
 def by_brute_force(model, is_held):
-    """Every sequence of tokens, until it has ended or is no number."""
+    """Every sequence of tokens, one token longer at a time, until it has ended or is no number."""
     found, outside, waiting = {}, 0.0, [((), 1.0)]
     while waiting:
-        ids, probability = waiting.pop()
-        for token, share in enumerate(next_shares(model, [*PROMPT, *ids])):
+        shares_of_rows = next_shares(model, [[*PROMPT, *ids] for ids, _ in waiting])
+        longer = []
+        for (ids, probability), shares in zip(waiting, shares_of_rows, strict=True):
             text = "".join(TOKENS[number] for number in ids)
-            said = read(text + (TOKENS[token] if token else "\0"), is_held)
-            if said is None:
-                waiting.append(((*ids, token), probability * share))
-            elif said is False:
-                outside += probability * share
-            else:
-                found[Decimal(said)] = found.get(Decimal(said), 0.0) + probability * share
+            for token, share in enumerate(shares):
+                said = read(text + (TOKENS[token] if token else "\0"), is_held)
+                if said is None:
+                    longer.append(((*ids, token), probability * share))
+                elif said is False:
+                    outside += probability * share
+                else:
+                    found[Decimal(said)] = found.get(Decimal(said), 0.0) + probability * share
+        waiting = longer
     return found, outside
 
 
@@ -158,7 +166,7 @@ def test_a_function_of_top_logprobs_is_walked_with_a_bound():
                 [*_, token] = [one for one in TOKENS[1:12] + TOKENS[12:17] if rest.startswith(one)]
                 ids.append(TOKENS.index(token))
                 rest = rest[len(token) :]
-            shares = next_shares(model, [*PROMPT, *ids])
+            (shares,) = next_shares(model, [[*PROMPT, *ids]])
             best = sorted(range(len(shares)), key=lambda at: -shares[at])[:count]
             return {TOKENS[at]: math.log(shares[at]) for at in best}
 

@@ -104,11 +104,9 @@ def as_held(tokenizer, value):
     [
         *(("gpt2", name, None) for name in CASES | COMBINED),
         *(("gpt2", "xval fone bits", head) for head in HEADS),
-        *(("llama", name, None) for name in (*COMMON, "all")),
+        *(("llama", name, None) for name in ("place lsd", "all")),
         *((kind, "xval", None) for kind in ("t5", "bart", "mbart", "longt5")),
         *(("t5", "fone", None), ("scaled", "fone", None), ("bart", "p10", None)),
-        *(pytest.param("gpt_neox", name, None, marks=pytest.mark.slow) for name in COMMON),
-        *(pytest.param("gpt2", "all", head, marks=pytest.mark.slow) for head in HEADS),
     ],
 )
 def test_cached_is_uncached_is_batched(kind, name, head):

@@ -24,7 +24,6 @@ SLOW = [
     for case in (
         ("fone", "gpt_neox"),
         ("bits compact", "llama"),
-        ("p10", "gpt2"),
         ("place lsd", "gpt2"),
     )
 ]

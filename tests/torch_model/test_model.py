@@ -350,9 +350,8 @@ def test_gradient_checkpointing_gives_the_same_gradients(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["gpt2", "bert"])
-def test_the_whole_model_can_be_compiled(kind):
-    made, batch = tiny.still(model(kind, "fone", "fone")), tiny.batch()
+def test_the_whole_model_can_be_compiled():
+    made, batch = tiny.still(model("gpt2", "fone", "fone")), tiny.batch()
     for mode in (True, False):
         found = torch.compile(made.train(mode), backend="eager")(**batch)
         same(found.loss, made(**batch).loss)
