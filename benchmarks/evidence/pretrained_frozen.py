@@ -317,7 +317,7 @@ EXPERIMENT = Experiment(
     columns=("sum", "conversion"),
     picture="pretrained_frozen.svg",
     differs=f"""\
-- **Model**: SmolLM2-135M-Instruct, its weights as published. The runs were on a GPU that had other work, except one on a CPU.
+- **Model**: SmolLM2-135M-Instruct, its weights as published. Some runs were on a GPU, others on a CPU, both with other work.
 - **Answers** are read from the hidden state of the question's last token by ridge regression. The
   regression is fitted to {TRAINING["small"]} questions, its strength is chosen on a quarter of them, and
   {ASKED["small"]} others are asked; of the tables, all other rows.
