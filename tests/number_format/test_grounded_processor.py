@@ -277,6 +277,6 @@ def test_a_large_vocabulary_is_fast():
 
 
 def test_a_figure_of_a_million_digits_is_not_laid_out():
-    """It may not be written, and other figures of the source may."""
+    """Refuse it, and let other figures of the source be written."""
     forms = written_forms(f"{'7' * 1_000_000} and 1,250, B{'7' * 1_000_000}", Grammar())
     assert forms == {"1,250", "+1,250", "1250", "+1250"}

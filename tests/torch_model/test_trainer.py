@@ -305,7 +305,7 @@ test_trainer.torch.distributed.destroy_process_group()  # else its threads may a
 
 @pytest.mark.slow
 def test_two_processes_are_one(tmp_path):
-    """Of two batches each, which are a step of one process and one batch."""
+    """Train two batches on each of two processes, which are a step of one process, and one batch."""
     script = tmp_path / "worker.py"
     script.write_text(WORKER.format(paths=[str(Path(__file__).parent), str(SUPPORT)]))
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
