@@ -312,7 +312,7 @@ EXPERIMENT = Experiment(
         " times nearer than with the model's own digits. With `bits`, `quantile_bins` and fixed `fone`"
         " features, most answers are worse than with digits."
     ),
-    sure="Likely, for estimates, with one seed or two.",
+    sure="Likely, for estimates, with one to three seeds.",
     rows=(f"`{OWN}`", "`xval`", "`logfourier`", "`bits`"),
     columns=("sum", "conversion"),
     picture="pretrained_frozen.svg",
@@ -334,5 +334,5 @@ Likely, for estimates. Nothing is trained but the regression.
   worse than with digits, as a model that is not trained cannot read them.
 - **Numbers earlier in a text** are not found by any row: the last hidden state does not hold them.
 
-Each row has a seed or two. Rows of `fone` with a trained layer are missing.""",
+Each row has one to three seeds. Rows of `fone` with a trained layer are missing.""",
 )
