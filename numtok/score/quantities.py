@@ -400,15 +400,10 @@ class _Phrase:
             self.link = "comma"
 
     def _dots(self, start: int, stop: int, token: str) -> None:
-        """Read the dots after a number: 0.333... goes on for ever."""
-        if (
-            isinstance(self.open, Answer)
-            and start == self.operand_stop
-            and (
-                "." in self.open.text
-                or self.text[stop : min(stop + 1, self.stop)].isdigit()  # 1..2
-            )
-        ):
+        """Read the dots after a number: 0.333... goes on for ever, and 1..2..3 is no number."""
+        joins = self.has_number and self.text[stop : min(stop + 1, self.stop)].isdigit()
+        is_endless = isinstance(self.open, Answer) and "." in self.open.text
+        if start == self.operand_stop and (joins or is_endless):
             self.open, self.link = _Open.SPOILT, "operator"
         else:
             self._stop(start, stop, token)

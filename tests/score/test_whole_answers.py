@@ -18,7 +18,7 @@ y = x -1 | \text{Option } 3 | 2\pi | 2\sqrt{3} | 3x | x > 3 | (1,2) | [0,1) | \{
 2 hours and 30 minutes | 5 ft 3 in | 1 in 6 | 20% of 30 | twice 5 | the square root of 2 | 5 to the power of 2
 3 \times 10^{x} | \begin{pmatrix} 1 \\ 2 \end{pmatrix} | 5 \pmod 7 | x \in \{5\} | \left(\frac{1}{2}\right)^3
 5 and a half | 5 ln 2 | +/-5 | 5; 6 | 5 km to 7 km | 5x3 | below 5 | 5 (mod 7) | C(5,2) | 1 and 1/2
-x = 5 or x = -3 | 3/(-4) | 3 or (4) | 1..2 | 20 dozen | 5 mil | 0.333... | 3:4 | \binom{5}{2} | 3, 4 | 3/0 | sqrt(2) | 2π | ∛5 | 1.2.3 and 4
+x = 5 or x = -3 | 3/(-4) | 3 or (4) | 1..2 | 1..2..3 | 20 dozen | 5 mil | 0.333... | 3:4 | \binom{5}{2} | 3, 4 | 3/0 | sqrt(2) | 2π | ∛5 | 1.2.3 and 4
 """
 WHOLE = {
     r"5 hundred thousand": 500000, r"minus 5": -5, "− 5": -5, "- 5": -5, "= - 5": -5, "negative 5": -5,
