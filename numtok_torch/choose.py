@@ -97,13 +97,18 @@ def head_from_config(config: dict[str, Any], d_model: int) -> NumberHead:
     return from_config(kind, config, d_model)
 
 
-def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> NumberEmbedding:
+def embedding_from_schema(
+    schema: pa.Schema, d_model: int, *, nonzero: bool = False, **options: Any
+) -> NumberEmbedding:
     """Make the embedding for a file that numtok wrote: one for each of its representations, and
     their sum if there are several.
 
     Args:
         schema: with numtok's metadata; dense or compact.
         d_model: dimension of the word vectors.
+        nonzero: let no number have the zero vector, which 0 has in the published forms of xval and
+            bits: their layers get a bias, unless an option does as well. For models without
+            position vectors, such as Llama (:class:`~numtok_torch.XValEmbedding`).
         options: such as ``zero_init=True`` or ``projection="linear"``, for every layer that has
             them. Digits with a place are shown in training as the file's order has them when
             written; ``written=None`` shows their true places.
@@ -131,7 +136,10 @@ def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> Nu
         own = kind.options_for(one) | given
         if "max_place" in own and "max_place" not in options:
             own["max_place"] += options.get("max_offset", 0)  # no offset merges places
-        chosen.append(from_config(kind, own, d_model))
+        layer = from_config(kind, own, d_model)
+        if nonzero and layer.may_be_zero and "bias" not in options:
+            layer = from_config(kind, own | {"bias": True}, d_model)
+        chosen.append(layer)
     layer = chosen[0] if len(chosen) == 1 else SumEmbedding(chosen)
     layer.tokenizer_identity = identity(read_metadata(schema))
     return layer

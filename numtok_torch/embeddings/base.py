@@ -81,6 +81,13 @@ class NumberEmbedding(NumberLayer):
     least = 0.0  # the least amplitude that :meth:`match_norm` gives
 
     @property
+    def may_be_zero(self) -> bool:
+        """Whether some number has the zero vector, which overflows the gradients of some models
+        (:class:`XValEmbedding`). A layer in which this can be true has the option ``bias``.
+        """
+        return False
+
+    @property
     def amplitude(self) -> float:
         """Return the factor of the published start: 1.0 until :meth:`match_norm` finds another."""
         given = self._options.get("amplitude")
@@ -91,7 +98,7 @@ class NumberEmbedding(NumberLayer):
         in their place, gets a norm of ``size · sqrt(d_model)`` in the mean. NumberModel calls it.
 
         A layer that has an ``amplitude`` keeps it, and so does one that starts from zeros. xVal
-        multiplies the word vector, and has its length already. Features that do not learn, beside a
+        multiplies the word vector, which has its length already; its bias is made as long. Features that do not learn, beside a
         word vector that all numbers share, are never made shorter than published: what learns grows
         past them in a few steps, and would hide them.
 

@@ -113,6 +113,11 @@ class FloatBitsEmbedding(FeatureEmbedding):
         self.gain = nn.Parameter(torch.zeros(d_model)) if zero_init else None
         self.set_amplitude(amplitude)
 
+    @property
+    def may_be_zero(self) -> bool:
+        starts = self._options
+        return not (self.signed_bits or starts["bias"] or starts["zero_init"])
+
     def started(self) -> list[Tensor]:
         if self.combine != "replace":
             return super().started()

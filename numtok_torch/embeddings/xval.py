@@ -10,8 +10,9 @@ import warnings
 import torch
 from torch import Tensor, nn
 
+from numtok.errors import RepresentationError
 from numtok.representations import XVal
-from numtok_torch.embeddings.base import NumberEmbedding, readable
+from numtok_torch.embeddings.base import NumberEmbedding, readable, root_mean_square
 
 FAR_BEYOND = 1e3  # |number_scaled| at which xVal's layer warns
 LOOKS = 100  # batches that it looks at
@@ -26,11 +27,18 @@ class XValEmbedding(NumberEmbedding):
     """Multiplies the word vector of each number by its scaled value (xVal: Golkar et al. 2023,
     section 2).
 
+    Zero gets the zero vector. The paper's model adds position vectors to it. A model without them,
+    such as Llama, leaves it zero in all layers if it stands first in a row, and each RMSNorm divides
+    its gradient by nearly zero: the gradients overflow. ``bias`` or ``zero_init`` mends that.
+
     Args:
         d_model: dimension of the word vectors.
         scale, clip, log: those of the representation, for the record: the stream is scaled already.
         zero_init: e · (1 + g (x - 1)) instead, with a learned vector g that starts at 0; g = 1 is
             the paper's form.
+        bias: e · x + b instead, with a learned vector b, which starts from a normal distribution of
+            standard deviation 0.02.
+        amplitude: of the start of b; None: as long as the word vectors (``match_norm``).
 
     Shape:
         - number_scaled: (batch, seq), float.
@@ -46,11 +54,30 @@ class XValEmbedding(NumberEmbedding):
         clip: float | None = None,
         zero_init: bool = False,
         log: bool = False,
+        bias: bool = False,
+        amplitude: float | None = None,
     ) -> None:
-        super().__init__(d_model, scale=scale, clip=clip, zero_init=zero_init, log=log)
+        form = {"scale": scale, "clip": clip, "log": log}
+        super().__init__(d_model, **form, zero_init=zero_init, bias=bias, amplitude=amplitude)
         XVal(scale, clip, log)  # which refuses what it cannot be
+        if bias and zero_init:
+            raise RepresentationError(
+                "xval: with zero_init the vector of 0 is not zero, and needs no bias; leave one out"
+            )
         self.gain = nn.Parameter(torch.zeros(d_model)) if zero_init else None
+        self.bias = nn.Parameter(0.02 * torch.randn(d_model)) if bias else None
+        self.set_amplitude(amplitude)
         self._looks_left = LOOKS
+
+    @property
+    def may_be_zero(self) -> bool:
+        return self.gain is None and self.bias is None
+
+    def started(self) -> list[Tensor]:
+        return [] if self.bias is None else [self.bias]
+
+    def size(self) -> float:
+        return 0.0 if self.bias is None else root_mean_square(self.bias)
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
         """Multiply in float32 at least: values do not fit into float16."""
@@ -59,7 +86,8 @@ class XValEmbedding(NumberEmbedding):
         factor = rows.to(wide).unsqueeze(-1)  # (n, 1)
         if self.gain is not None:
             factor = 1 + self.gain.to(wide) * (factor - 1)  # (n, d_model)
-        return words * factor
+        vectors = words * factor
+        return vectors if self.bias is None else vectors + self.bias
 
     def _look(self, scaled: Tensor) -> None:
         """Warn, once, of values far beyond the ±5 that xVal is made for.

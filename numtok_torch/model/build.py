@@ -33,8 +33,8 @@ def chosen_layers(
     backbone: Any, schema: Any, embedding: Mapping[str, Any], head: Mapping[str, Any]
 ) -> tuple[Any, Any]:
     """Return the embedding and the head for data of this schema, each None where the numbers are
-    tokens that need none. The options are those of ``embedding_from_schema`` and
-    ``head_from_schema``.
+    tokens that need none. The options are those of ``embedding_from_schema``, with ``nonzero``
+    unless it is given, and ``head_from_schema``.
     """
     inner = unwrapped(backbone)
     shown = [from_dict(described) for described in read_metadata(schema)["numbers"]]
@@ -42,7 +42,7 @@ def chosen_layers(
     hidden = getattr(getattr(inner, "config", None), "hidden_size", None) or width
     layer = None
     if any(one.columns() for one in shown):
-        layer = embedding_from_schema(schema, width, **embedding)
+        layer = embedding_from_schema(schema, width, **{"nonzero": True, **embedding})
     elif embedding:
         raise SchemaError(
             f"embedding={dict(embedding)} is for a layer, and the numbers of this data are tokens"

@@ -186,7 +186,8 @@ class NumberModel(nn.Module):
             backbone: as in the class; no encoder with a decoder.
             data: what has the ``schema`` of encoded text, such as a ``NumberDataset``.
             tokenizer: of the data, a ``numtok.Tokenizer`` or a transformers one made from it.
-            embedding: options of :func:`~numtok_torch.embedding_from_schema`.
+            embedding: options of :func:`~numtok_torch.embedding_from_schema`; ``nonzero`` is
+                True.
             head: options of :func:`~numtok_torch.head_from_schema`, or the name of a head.
             options: of the class.
 

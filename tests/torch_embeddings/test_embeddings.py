@@ -35,6 +35,9 @@ BINS = [QuantileBins(9, soft, EDGES) for soft in (False, True)]
 SINGLES = [XVal(0.5, 40.0), FloatBits(), FoNE(5, 4), ExponentBins(50), LogFourier(4), *BINS]
 MAKERS = {
     "xval": partial(layers.XValEmbedding, D, 0.5, 40.0),
+    "xval bias": lambda **o: layers.XValEmbedding(
+        D, 0.5, 40.0, **({"bias": "zero_init" not in o} | o)
+    ),
     "bits": partial(layers.FloatBitsEmbedding, D),
     "fone": partial(layers.FoNEEmbedding, D, 5, 4),
     "fone linear": partial(layers.FoNEEmbedding, D, 5, 4, projection="linear"),
@@ -108,6 +111,8 @@ def expected(name, layer, e, literal, digit, place):
     x = float(literal)
     if name == "xval":
         return e * np.clip(0.5 * x, -40, 40)
+    if name == "xval bias":
+        return e * np.clip(0.5 * x, -40, 40) + w["bias"]
     if name == "bits":
         bits = np.array([int(bit) for bit in f"{np.float32(x).view(np.uint32):032b}"], np.float64)
         inner = np.maximum(w["layers.0.weight"] @ bits, 0)

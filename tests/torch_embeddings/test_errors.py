@@ -39,6 +39,7 @@ OPTIONS = [
     (partial(OF_DIGITS, D, IDS, **ZERO_REPLACED), "combine='add'"),
     (partial(layers.SumEmbedding, []), "at least one"),
     (lambda: layers.SumEmbedding([*map(layers.XValEmbedding, (2, 3))]), "same d_model"),
+    (partial(layers.XValEmbedding, D, bias=True, zero_init=True), "leave one out"),
     (partial(FROM_CONFIG, {"name": "word2v"}, D), "unknown embedding 'word2v"),
     (partial(FROM_CONFIG, {"name": "xval", "colour": 1}, D), "colour"),
 ]

@@ -86,3 +86,24 @@ def test_a_masked_model_gets_masked_tokens():
     hidden = batch["labels"] != -100
     assert 0 < hidden.float().mean() < 0.5
     assert torch.isfinite(model(**batch).loss)
+
+
+@pytest.mark.parametrize("numbers", ["xval", "xval:log", "bits"])
+def test_zero_at_the_start_of_a_row_has_finite_gradients_in_a_deep_llama(numbers):
+    tokenizer = numtok.Tokenizer.from_pretrained(trained.source("gpt2"), numbers)
+    data = NumberDataset(tokenizer.encode_batch(["0 m and 1 kg"]), tokenizer=tokenizer)
+
+    def gradients(**options):
+        torch.manual_seed(0)
+        sizes = {"hidden_size": 32, "intermediate_size": 32, "num_attention_heads": 2}
+        config = transformers.LlamaConfig(
+            vocab_size=300, num_hidden_layers=30, initializer_range=0.1, **sizes
+        )
+        backbone = transformers.LlamaForCausalLM(config)
+        model = NumberModel.build(backbone, data, tokenizer, **options)
+        model(**model.collator([data[0]])).loss.backward()
+        return torch.cat([one.grad.flatten() for one in model.parameters() if one.grad is not None])
+
+    assert not gradients(embedding={"nonzero": False}).isfinite().all()  # the published form
+    assert gradients().isfinite().all()
+    assert gradients(embedding={"zero_init": True}).isfinite().all()
