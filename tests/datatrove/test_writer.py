@@ -168,6 +168,7 @@ def test_a_task_without_documents_and_a_store(tmp_path):
     [
         (lambda folder: NumtokWriter(folder, numbers="nothing"), "nothing"),
         (lambda folder: NumtokWriter(folder, pack=0), "pack=0"),
+        (lambda folder: NumtokWriter(folder, scale=0.01), "'scale' is no option of NumtokWriter"),
         (lambda folder: list(NumtokWriter(folder, keep_columns=["input_ids"]).run([], 0, 1)), "'input_ids' cannot be kept"),
         (lambda folder: list(NumtokWriter(folder, keep_columns=["n"], batch_bytes=1).run(
             [Document("1", "a", metadata={"n": 1}), Document("2", "b", metadata={"n": "two"})], 0, 1)), "column 'n' is int64"),

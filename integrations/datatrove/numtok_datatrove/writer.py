@@ -7,6 +7,7 @@ for each task, ``00003-of-00128.parquet``, with the rows that ``numtok encode`` 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,12 @@ from numtok.representations import Representation
 from numtok.representations.parse import set_for_all
 
 
+OPTIONS = (
+    *("keep_text", "add_special_tokens", "parse_special", "layout", "pack", "pack_mode"),
+    *("end_token", "compression", "tensors", "batch_bytes"),
+)
+
+
 class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no types
     """Encode documents into one file of the output folder for each task.
 
@@ -44,9 +51,7 @@ class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no type
         keep_columns: ``"id"`` and names of metadata to store beside the tokens: their types are those
             of the first documents of a task. Or their types by name, for tasks that are to agree.
         output_format: ``"parquet"`` or ``"arrow"``.
-        options: ``keep_text``, ``add_special_tokens``, ``parse_special``, ``layout``, ``pack``,
-            ``pack_mode``, ``end_token``, ``compression``, ``tensors`` and ``batch_bytes`` of
-            :class:`numtok.corpus.encode_options.EncodeOptions`.
+        options: those of :class:`numtok.corpus.encode_options.EncodeOptions` that ``OPTIONS`` names.
 
     Raises:
         NumtokError: for options that do not go together; while it runs, with the document's id.
@@ -67,6 +72,11 @@ class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no type
         **options: Any,
     ) -> None:
         super().__init__()
+        if others := [name for name in options if name not in OPTIONS]:
+            raise InputError(
+                f"{others[0]!r} is no option of NumtokWriter, which besides its arguments has"
+                f" {', '.join(OPTIONS)}; leave it out"
+            )
         self.output_folder, self.output_format = str(output_folder), output_format
         types = keep_columns if isinstance(keep_columns, Mapping) else {}
         self.options = EncodeOptions(keep_columns=list(keep_columns), **options)
@@ -100,7 +110,7 @@ class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no type
             overwrite=True,  # by a task that is run again
             tensors=options.tensors,
         ) as writer:
-            for batch in _chain(first, batches):
+            for batch in itertools.chain([first] if first else [], batches):
                 with self.track_time(unit="batch"):
                     for encoded in rows.arrange(rows.convert(self._encode(batch, kept))):
                         writer.write(encoded)
@@ -159,12 +169,6 @@ def _batches(documents: Iterable[Document], size: int) -> Iterator[list[Document
             waiting, characters = [], 0
     if waiting:
         yield waiting
-
-
-def _chain(first: list[Document], others: Iterator[list[Document]]) -> Iterator[list[Document]]:
-    if first:
-        yield first
-    yield from others
 
 
 def _value(document: Document, name: str) -> Any:
