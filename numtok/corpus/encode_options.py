@@ -143,12 +143,8 @@ class EncodeOptions:
         for name, hint in hints().items():
             if choices := _choices(hint):
                 check_choice(name, getattr(self, name), choices)
-        for name, least, most in _WHOLE:
-            value = getattr(self, name)
-            wrong = type(value) is not int or not least <= value <= most
-            if wrong and not (value is None and getattr(EncodeOptions, name) is None):
-                allowed = f"a whole number from {least} to {most:,}"
-                raise InputError(f"{shown_option(name, value)} must be {allowed}")
+        for name in _WHOLE:
+            check_whole(name, getattr(self, name))
         if isinstance(self.keep_columns, str):
             raise InputError(
                 f"{shown_option('keep_columns', self.keep_columns)} must be a list of names"
@@ -206,14 +202,25 @@ class EncodeOptions:
         return self.card or any(one is not None for one in others)
 
 
-_WHOLE = (  # (name, least, most)
-    ("pack", 1, LARGEST_ROW),
-    ("split_seed", 0, (1 << 32) - 1),
-    ("shards", 1, (1 << 62) - 1),
-    ("shard_size", 1, (1 << 62) - 1),
-    ("workers", 1, 1 << 16),
-    ("batch_bytes", 1, 1 << 40),
-)
+_WHOLE = {  # least, most
+    "pack": (1, LARGEST_ROW),
+    "split_seed": (0, (1 << 32) - 1),
+    "shards": (1, (1 << 62) - 1),
+    "shard_size": (1, (1 << 62) - 1),
+    "workers": (1, 1 << 16),
+    "batch_bytes": (1, 1 << 40),
+}
+
+
+def check_whole(name: str, value: Any) -> None:
+    """Raise InputError for an option that is neither a whole number within its limits nor, where
+    that is its default, None.
+    """
+    least, most = _WHOLE[name]
+    wrong = type(value) is not int or not least <= value <= most
+    if wrong and not (value is None and getattr(EncodeOptions, name) is None):
+        allowed = f"a whole number from {least} to {most:,}"
+        raise InputError(f"{shown_option(name, value)} must be {allowed}")
 
 
 @functools.cache

@@ -138,6 +138,7 @@ EXPORTS = {
     SchemaError: [
         (("packed.parquet",), {"end_token": 0}, "packed.parquet: …end token already; leave out end"),
         (("place.parquet",), {"end_token": 1 << 20}, "end_token=1048576 … is no id … has 16003"),
+        (("place.parquet",), {"end_token": 1.5}, "end_token=1.5 … is no id"),
         (("place.parquet", "packed.parquet"), {}, "packed.parquet: its tokenizer is not that of …place.parquet"),
     ],
     TokenizerError: [(("place.parquet",), {"end_token": "<stop>"}, "'<stop>' … is no token")],
@@ -179,6 +180,8 @@ OTHERS = {
         (lambda: encode("a.txt", text_column="text"), "no columns"),
         (lambda: encode("a.txt", keep_columns=["id"]), "no columns"),
         (lambda: numtok.scan(NOT_UTF8), "", SECOND | {"byte": 2}),
+        (lambda: numtok.decode_files("place.parquet", "o.jsonl", workers=-1), "workers=-1 (--workers) must be a whole"),
+        (lambda: numtok.decode_files("place.parquet", "o.jsonl", batch_bytes=0), "batch_bytes=0 (--batch-bytes) must be a whole"),
     ],
     OutputError: [
         *((lambda name=name, options=options: write(name, **options), told) for name, options, told in OUTPUTS),

@@ -28,7 +28,6 @@ from numtok.numbers.grammar import check_grammar
 from numtok.representations import Representation
 from numtok.representations.parse import set_for_all
 
-
 OPTIONS = (
     *("keep_text", "add_special_tokens", "parse_special", "layout", "pack", "pack_mode"),
     *("end_token", "compression", "tensors", "batch_bytes"),

@@ -8,7 +8,7 @@ import logging
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from numtok.corpus.encode import ShardSchema, encode_sources
 from numtok.corpus.jobs.folder import PLAN, Folder
@@ -98,8 +98,9 @@ def try_shard(
         return Outcome(shard.number, "out of memory; take fewer workers")
     except Exception as error:
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-        reason = f"this is a bug in numtok: {type(error).__name__}: {error}{notes}"
-        return Outcome(shard.number, reason)
+        return Outcome(
+            shard.number, f"this is a bug in numtok: {type(error).__name__}: {error}{notes}"
+        )
     return Outcome(shard.number)
 
 
@@ -152,7 +153,7 @@ def _opened(address: Address) -> Task:
     return address.open()
 
 
-def try_shard_at(address: Any, number: int) -> tuple[int, str | None, bool]:
+def try_shard_at(address: Address, number: int) -> Outcome:
     """Encode a shard in a process of Ray, which may do several of a job."""
-    task = _opened(Address(*address))
-    return tuple(try_shard(task, task.plan.shards[number], 1, lambda _: None))  # type: ignore[return-value]
+    task = _opened(address)
+    return try_shard(task, task.plan.shards[number], 1, lambda _: None)
