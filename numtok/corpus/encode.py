@@ -135,9 +135,7 @@ def encode_sources(
     )
     summary.text_column, summary.skipped = reader.text_column, len(reader.bad)
     summary.without_text = reader.without_text
-    if reader.first_null is not None:
-        source, row = reader.first_null
-        summary.first_without_text = f"{source.name}, row {row}"
+    summary.first_without_text = reader.first_without_text
     return run.complete(summary)
 
 

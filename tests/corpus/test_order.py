@@ -2,11 +2,13 @@
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import jobs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from input_files import lines_of
 
 import numtok
 from numtok.corpus.split import HashRange, parse_split
@@ -79,6 +81,17 @@ def test_all_splits_have_the_scale_of_the_first_and_one_card(corpus, tmp_path, m
     (out / "test" / "__numtok" / "manifest.json").unlink()
     assert numtok.encode_files(corpus, out, **options).resumed == made.shards
     assert jobs.files(out) == before
+
+
+@pytest.mark.parametrize("split", ["a=0.5,b=0.5", "a=0.9,b=0.1"])
+def test_rows_that_are_skipped_or_lack_a_text_are_counted_once(split, tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"text": "5"}\n{bad\n{"text": null}\n{"text": "6"}\n')
+    how = {"split": split, "on_error": "skip", "scale": 1.0}
+    made = numtok.encode_files(path, tmp_path / "out", **how)
+    assert (made.documents, made.skipped, made.without_text) == (3, 1, 1)
+    assert made.first_without_text == f"{path}, near row 2"
+    assert [row["line"] for row in lines_of(Path(made.quarantine))] == [2]
 
 
 def test_a_split_is_by_the_text_and_the_seed():

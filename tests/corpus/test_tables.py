@@ -145,6 +145,11 @@ def test_columns_without_texts_are_refused_by_name(name, tmp_path):
         assert read_all(tmp_path / name, template="{price}") == ["5"]
 
 
+def test_a_table_without_columns_is_told(tmp_path):
+    pq.write_table(pa.table({}), tmp_path / "a.parquet")
+    assert "has no columns" in str(failure(tmp_path / "a.parquet", template="row"))
+
+
 ODD = {  # of the kind of WikiTableQuestions
     "quotes.csv": 'Year,"Player (age)",Pts:avg\n2001,"O""Neal, S. (29)",28.7\n2002,"A\nB",\n',
     "names.csv": '"",Rank 1,"1,000m",Größe\nx,1,2:05.3,1.80 m\n',

@@ -172,6 +172,8 @@ def test_a_task_without_documents_and_a_store(tmp_path):
         (lambda folder: list(NumtokWriter(folder, keep_columns=["input_ids"]).run([], 0, 1)), "'input_ids' cannot be kept"),
         (lambda folder: list(NumtokWriter(folder, keep_columns=["n"], batch_bytes=1).run(
             [Document("1", "a", metadata={"n": 1}), Document("2", "b", metadata={"n": "two"})], 0, 1)), "column 'n' is int64"),
+        (lambda folder: list(NumtokWriter(folder, keep_columns=["n"]).run(
+            [Document("1", "a", metadata={"n": 1}), Document("2", "b", metadata={"n": "two"})], 0, 1)), "column 'n' holds several"),
     ],
 )  # fmt: skip
 def test_errors(tmp_path, call, message):

@@ -137,7 +137,7 @@ class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no type
             self.update_doc_stats(document)
         self.stat_update("tokens", value=report.tokens, unit="batch")
         self.stat_update("numbers", value=report.numbers, unit="batch")
-        columns = [_column(field, documents) for field in kept]
+        columns = [_column(field.name, documents, field.type) for field in kept]
         schema = pa.schema([*encoded.schema, *kept], encoded.schema.metadata)
         return pa.RecordBatch.from_arrays([*encoded.columns, *columns], schema=schema)
 
@@ -145,7 +145,7 @@ class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no type
         """Return the type of a kept column: as given, or that of the first documents."""
         if name in self.types:
             return self.types[name]
-        found = pa.array([_value(one, name) for one in documents]).type
+        found = _column(name, documents).type
         return pa.string() if found == pa.null() else found
 
 
@@ -170,20 +170,15 @@ def _batches(documents: Iterable[Document], size: int) -> Iterator[list[Document
         yield waiting
 
 
-def _value(document: Document, name: str) -> Any:
-    return document.id if name == "id" else document.metadata.get(name)
-
-
-def _column(field: pa.Field, documents: list[Document]) -> pa.Array:
-    """Return a kept column of some documents.
-
-    Raises:
-        InputError: for a value that is not of the column's type.
+def _column(name: str, documents: list[Document], kind: pa.DataType | None = None) -> pa.Array:
+    """Return a kept column of some documents; InputError for values of another type than ``kind``, or
+    of several.
     """
+    values = [one.id if name == "id" else one.metadata.get(name) for one in documents]
     try:
-        return pa.array([_value(one, field.name) for one in documents], field.type)
+        return pa.array(values, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        what = "holds several types" if kind is None else f"is {kind} in the first documents only"
         raise InputError(
-            f"the column {field.name!r} is {field.type} in the first documents, and another value is"
-            f" not: {error}; give its type by keep_columns={{{field.name!r}: ...}}"
+            f"the column {name!r} {what}: {error}; give its type by keep_columns={{{name!r}: ...}}"
         ) from error

@@ -14,7 +14,7 @@ from numtok.corpus.encode import ShardSchema, encode_sources
 from numtok.corpus.jobs.folder import PLAN, Folder
 from numtok.corpus.jobs.plan import Plan, Shard, as_json, saved_tokenizer
 from numtok.corpus.jobs.receipt import Counts, Receipt, SkippedRow
-from numtok.corpus.read.documents import lines_before, rows_before
+from numtok.corpus.read.documents import lines_before
 from numtok.corpus.read.sources import Source
 from numtok.corpus.summary import Progress, Run
 from numtok.corpus.text_chunks import Reader
@@ -55,10 +55,6 @@ def encode_shard(
     schema = ShardSchema(plan.kept_fields, plan.metadata)
     summary = encode_sources(run, task.tokenizer, options, reader, shard_schema=schema)
     shard.check_inputs()  # what was read is what was planned
-    first_without_text = ""
-    if reader.first_null is not None:
-        source, row = reader.first_null
-        first_without_text = f"{source.name}, row {row + rows_before(source)}"
     receipt = Receipt(
         shard=shard.number,
         key=plan.key(shard),
@@ -71,7 +67,7 @@ def encode_shard(
             without_text=summary.without_text,
             cut_numbers=summary.cut_numbers,
         ),
-        first_without_text=first_without_text,
+        first_without_text=summary.first_without_text,
         skipped=list(_skipped(reader)),
     )
     folder.write_json(shard.receipt, as_json(receipt))
