@@ -108,6 +108,19 @@ def test_standard_input_and_options(folder):
     assert Path("b.txt").read_text() == "is 1,234\n"
 
 
+def test_rows_without_a_text_are_told(folder):
+    Path("a.jsonl").write_text('{"text": "1"}\n{"txt": "lost"}\n{"text": null}\n{"text": ""}\n')
+    told = (
+        "numtok: warning: 2 of 4 documents have no text (it is missing or null) and are null rows"
+    )
+    assert run("encode a.jsonl -o a.parquet -q").stderr == f"{told}, the first in a.jsonl, row 2\n"
+    Path("b.jsonl").write_text('{"text": "1"}\n')
+    assert run("encode b.jsonl -o b.parquet -q").stderr == ""
+    made = numtok.encode_files(["b.jsonl", "a.jsonl"], "c.parquet", batch_bytes=10)
+    assert (made.documents, made.without_text) == (5, 2)
+    assert made.first_without_text == "a.jsonl, row 2"
+
+
 def test_a_slower_engine_is_a_warning_on_one_line(folder):
     config = json.loads((DEFAULT_FOLDER / "tokenizer.json").read_text("utf-8"))
     odd = {"id": 16000, "content": "<x>", "lstrip": True, "special": False}

@@ -432,3 +432,10 @@ def test_errors_of_standard_input_and_of_a_file_that_goes_away(tmp_path, monkeyp
     path.unlink()
     with pytest.raises(InputError, match="No such file"):
         list(read_batches(source))
+
+
+def test_a_named_pipe_in_a_folder_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "c.jsonl")
+    assert find_inputs([tmp_path / "c.jsonl"])[0].size is None
+    with pytest.raises(InputError, match=r"c\.jsonl: is a pipe or a device"):
+        find_inputs([tmp_path])
