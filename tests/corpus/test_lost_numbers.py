@@ -141,11 +141,6 @@ def test_nothing_stops_or_is_clipped_by_default(tmp_path, texts):
     np.testing.assert_allclose(scaled, logarithms * xval.scale, rtol=1e-5, atol=1e-37)
 
 
-def test_no_column_is_lost_by_default(tmp_path):
-    made = numtok.encode_files(write_homes(tmp_path), tmp_path / "a.parquet", template="row")
-    assert not made.clipped and not made.left_as_text and not made.vanishing
-
-
 def test_stats_says_that_encode_would_stop(tmp_path):
     homes = write_homes(tmp_path)
     told = run("stats", homes, "--template", HOMES, "--json", tmp_path / "s.json")

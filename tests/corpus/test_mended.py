@@ -5,7 +5,6 @@ again and nothing else is, and the rows are those of the inputs as they are.
 import json
 import os
 import shutil
-import time
 from pathlib import Path
 
 import jobs
@@ -212,16 +211,3 @@ def test_an_input_that_shrinks_while_it_is_read(tmp_path):
     with pytest.raises(InputError, match=r"a\.txt: changed while it was read"):
         numtok.encode_files(path, tmp_path / "out.parquet", **how)
     assert not (tmp_path / "out.parquet").exists()
-
-
-def test_planning_many_small_inputs_is_linear(given, tmp_path):
-    """Four times as many take about four times as long, and by far not sixteen."""
-    taken = []
-    for count in (500, 2000):
-        for number in range(count):
-            (given / f"{number:06}.txt").write_text(f"is {number}")
-        begin = time.process_time()
-        encode(tmp_path, numbers="xval", shards=4, shard=(1, 4), keep_text=False)
-        taken.append(time.process_time() - begin)
-        shutil.rmtree(tmp_path / "out")
-    assert taken[1] < 8 * taken[0]
