@@ -166,7 +166,7 @@ INPUTS = [
 ]  # fmt: skip
 OUTPUTS = [
     ("in.jsonl/a.parquet", {}, "there is no folder"), ("more/y/a.parquet", {}, "there is no folder"),
-    ("more", {"format": "parquet"}, "folder"), ("n" * 250 + ".parquet", {}, "too long"),
+    ("more", {"format": "parquet"}, "folder"),
     ("a.csv", {}, ".parquet, .arrow"), ("b.bin", {"format": "csv"}, "parquet or arrow"),
     ("a.arrow", {"compression": "snappy"}, "zstd, lz4, none"),
     ("in.jsonl", {"format": "arrow"}, "exists already…overwrite=True"),

@@ -68,25 +68,13 @@ def broken(given, tmp_path):
     return tmp_path
 
 
-def mend(folder):
-    (folder / "in" / "a.jsonl").write_text(lines())
-    return [f"row {number} is {number}.5 of it" for number in range(300)]
-
-
-def take_lines_out(folder):
-    rows = lines(bad=BAD).splitlines(keepends=True)
-    (folder / "in" / "a.jsonl").write_text("".join(rows[:30] + rows[31:268] + rows[269:]))
-    return [f"row {number} is {number}.5 of it" for number in range(300) if number not in BAD]
-
-
-@pytest.mark.parametrize("change", [mend, take_lines_out])
-def test_a_mended_file_is_encoded_again(broken, change):
+def test_a_mended_file_is_encoded_again(broken):
     """All of it, as lines lie elsewhere in it now."""
-    expected = change(broken)
+    (broken / "in" / "a.jsonl").write_text(lines())
     summary = encode(broken)
     assert summary.resumed == 0 and summary.shards_done == 8
-    assert texts(broken) == expected
-    assert numtok.finish_job(broken / "out", check=True).rows == len(expected)
+    assert texts(broken) == [f"row {number} is {number}.5 of it" for number in range(300)]
+    assert numtok.finish_job(broken / "out", check=True).rows == 300
     assert encode(broken).resumed == 8
 
 

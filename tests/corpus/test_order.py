@@ -1,6 +1,5 @@
 """Splits hold every document once, and the same ones for everybody."""
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from input_files import lines_of
 
 import numtok
 from numtok.corpus.split import HashRange, parse_split
+from numtok.errors import JobError
 
 KEPT = {"keep_columns": ["id"], "keep_text": True, "scale": 1.0}
 SPLIT = "train=0.7,validation=0.2,test=0.1"
@@ -42,29 +42,15 @@ def test_a_split_holds_each_document_once(corpus, tmp_path):
         assert part == [name for name in whole if name in set(part)]  # and in their order
 
 
-def test_a_document_stays_where_it_is(corpus, tmp_path):
-    """When others come; and equal texts are never in two splits."""
-    numtok.encode_files(corpus, tmp_path / "out", split=SPLIT, shards=3, **KEPT)
-    before = {name: set(ids(tmp_path / "out" / name)) for name in ("train", "validation", "test")}
-    more = tmp_path / "more.jsonl"
-    texts = [jobs.row("a", number)["text"] for number in range(120)]
-    rows = [{"id": f"more{number}", "text": text} for number, text in enumerate(texts)]
-    rows += [{"id": f"new{number}", "text": f"new {number}"} for number in range(99)]
-    more.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    summary = numtok.encode_files([corpus, more], tmp_path / "more", split=SPLIT, shards=3, **KEPT)
-    assert summary.documents == 819
-    for name, old in before.items():
-        now = set(ids(tmp_path / "more" / name))
-        assert old < now
-        copied = {f"more{one[1:]}" for one in old if one.startswith("a")}
-        assert copied == {one for one in now if one.startswith("more")}
-
-
 def test_all_splits_have_the_scale_of_the_first_and_one_card(corpus, tmp_path, monkeypatch):
     datasets, hub = pytest.importorskip("datasets"), pytest.importorskip("huggingface_hub")
     out, options = tmp_path / "out", {"split": "train=0.9,test=0.1", "shards": 4, "card": True}
     numtok.encode_files(corpus, out, **options, shard=(1, 2))
     assert not (out / "README.md").exists()
+    with pytest.raises(
+        JobError, match=r"out: is not the folder of a job.*that of a split, .*out/te"
+    ):
+        numtok.finish_job(out)
     made = numtok.encode_files(corpus, out, **options)
     scales = {
         numtok.corpus.tokenizer_of(out / name).representations[0].scale
