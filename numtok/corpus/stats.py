@@ -93,18 +93,19 @@ def corpus_stats(
         >>> numtok.corpus_stats("sample.jsonl").numbers
         183
     """
-    sources = find_inputs(inputs, input_format)
-    check_formats(sources, text_unit, delimiter)
-    _refuse_for_encoded(sources, text_column or template, grammar=grammar, tokenizer=tokenizer)
     options = EncodeOptions(
         text_column=text_column,
         template=template,
+        input_format=input_format,
         delimiter=delimiter,
         text_unit=text_unit,
         on_error=on_error,
         workers=workers,
         batch_bytes=batch_bytes,
     )
+    sources = find_inputs(inputs, input_format)
+    check_formats(sources, text_unit, delimiter)
+    _refuse_for_encoded(sources, text_column or template, grammar=grammar, tokenizer=tokenizer)
     subwords = Tokenizer.from_pretrained(tokenizer, Subword(), check_grammar(grammar))
     total = _total(Run(sources, "-", progress), options, subwords)
     if total.documents and not total.numbers and template is None:

@@ -86,7 +86,10 @@ NO_TEMPLATE = "template …{name} costs"
 ENCODED = {
     InputError: [
         ({"on_error": "skp"}, "on_error='skp' (--on-error) is unknown; use one of 'raise', 'skip'"),
-        ({"keep_columns": "id"}, "must be a list of names"),
+        *(({"keep_columns": one}, "must be a list of names") for one in ("id", None, 5, [5])),
+        ({"keep_text": "no"}, "keep_text='no' (--keep-text) must be of type bool"),
+        ({"template": 5}, "template=5 (--template) must be of type str | None"),
+        ({"fit_quantile": "0.5"}, "fit_quantile='0.5' (--fit-quantile) must be of type float | None"),
         *(({"keep_columns": [name]}, f"column '{name}' cannot be kept") for name in ALWAYS_NAMES),
         ({"template": "row", "text_column": "text"}, "leave out one"),
         *(({"template": one}, NO_TEMPLATE) for one in ("", "no column", "{a", "a}", "{}", "{{a}}")),
@@ -122,7 +125,7 @@ JOBS = {
     InputError: [
         ({"shards": 0}, "whole number"),
         ({"shard_size": 10}, "leave out one"),
-        ({"shard": (3, 2)}, "one of 1/2 to 2/2"),
+        *(({"shard": one}, "(--shard) must be (i, n), where i is from 1 to n") for one in ((3, 2), (0, 2), "1/2", 1, [1], (1, "2"))),
         ({"keep_columns": ["text"]}, "cannot be kept"),
         ({"inputs": "-"}, "cannot be cut into shards"),
         ({"split": "train=0.9"}, "add up to 1"),
