@@ -39,16 +39,8 @@ ENCODED = "numtok encode sample.jsonl -o kept.parquet --numbers bits --keep-text
     ),
     OVERWRITE,
 )
-@group(
-    "Text",
-    TOKENIZER,
-)
-@group(
-    "Running",
-    WORKERS,
-    QUIET,
-    DEBUG,
-)
+@group("Text", TOKENIZER)
+@group("Running", WORKERS, QUIET, DEBUG)
 def decode(inputs: tuple[str, ...], output: str, **options: Any) -> tuple[list[Row], str]:
     """Give back the text of files that `numtok encode` wrote.
 
@@ -118,11 +110,7 @@ ROWS_SHOWN = 12
         " them.",
     ),
 )
-@group(
-    "Running",
-    QUIET,
-    DEBUG,
-)
+@group("Running", QUIET, DEBUG)
 def export(
     inputs: tuple[str, ...],
     output: str,

@@ -8,13 +8,7 @@ from typing import Any
 
 import click
 
-from .console import (
-    ProgressLine,
-    Row,
-    echo,
-    print_table,
-    shown,
-)
+from .console import ProgressLine, Row, echo, print_table, shown
 from .options import (
     CONFIG,
     COUNT,

@@ -111,10 +111,7 @@ LONGEST = 2000  # characters of a stored text, and tokens, that are printed
     ),
     click.option("--html", metavar="FILE", help="Write a page for the browser instead."),
 )
-@group(
-    "Running",
-    DEBUG,
-)
+@group("Running", DEBUG)
 def inspect(
     what: str | None, text: str | None, limit: int, html: str | None, **options: Any
 ) -> None:
@@ -401,7 +398,7 @@ def _aligned(rows: Sequence[Sequence[str]], width: int) -> list[str]:
 
 
 def _token_lines(tokens: Sequence[Sequence[Any]], colour: bool, width: int) -> list[str]:
-    """Yield tokens as chips, or ended by bars without colour, wrapped; below them their places."""
+    """Return lines of tokens, as chips or ended by bars without colour; below them their places."""
     has_places = any(place for *_, place in tokens)
     lines, upper, lower, used, shade = [], "", "", 0, 0
     for token, _, number, place in [*tokens, ("", 0, None, None)]:

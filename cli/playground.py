@@ -20,12 +20,7 @@ import click
 
 from .console import echo
 from .inspect import DEFAULT_NUMBERS, of_text
-from .options import (
-    DEBUG,
-    TOKENIZER,
-    command,
-    group,
-)
+from .options import DEBUG, TOKENIZER, command, group
 from .page import page
 
 if TYPE_CHECKING:
@@ -44,10 +39,7 @@ HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?")
 
 
 @command(EXAMPLES)
-@group(
-    "Text",
-    TOKENIZER,
-)
+@group("Text", TOKENIZER)
 @group(
     "Running",
     click.option(

@@ -64,19 +64,8 @@ numtok warm-up --tokenizer my-tokenizer --quiet
     ),
     OVERWRITE,
 )
-@group(
-    "Text",
-    TEXT_COLUMN,
-    FORMAT,
-    DELIMITER,
-    GRAMMAR,
-    PATTERN,
-)
-@group(
-    "Running",
-    QUIET,
-    DEBUG,
-)
+@group("Text", TEXT_COLUMN, FORMAT, DELIMITER, GRAMMAR, PATTERN)
+@group("Running", QUIET, DEBUG)
 def train(
     inputs: tuple[str, ...],
     output: str,
@@ -136,15 +125,8 @@ def _texts(
         help="Representations to prepare, such as xval,bits; repeatable. Default: all.",
     ),
 )
-@group(
-    "Text",
-    TOKENIZER,
-)
-@group(
-    "Running",
-    QUIET,
-    DEBUG,
-)
+@group("Text", TOKENIZER)
+@group("Running", QUIET, DEBUG)
 def warm_up(
     numbers: tuple[str, ...], tokenizer: str | None, progress: ProgressLine
 ) -> tuple[list[Row], str]:

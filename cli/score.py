@@ -13,13 +13,7 @@ from typing import Any
 import click
 
 from .console import echo, shown
-from .options import (
-    DEBUG,
-    command,
-    group,
-    is_given,
-    refuse,
-)
+from .options import DEBUG, command, group, is_given, refuse
 from .page import check_folder
 
 EXAMPLES = """
@@ -120,10 +114,7 @@ GROUNDED_ALONE = ("sources", "tolerance", "ignore", "no_compute", "fail_under")
         help="Also write the report as JSON; - writes it to standard output, and nothing else.",
     ),
 )
-@group(
-    "Running",
-    DEBUG,
-)
+@group("Running", DEBUG)
 def score(
     file: str,
     prediction: str,
@@ -209,7 +200,7 @@ def _show(table: str, values: dict[str, Any], data: str | None) -> None:
 
 
 def _rows(file: str, *fields: str, nested: Sequence[str] = ()) -> Iterator[list[Any]]:
-    """The fields of each row; those that are ``nested`` may be lists and objects."""
+    """Yield the fields of each row; those that are ``nested`` may be lists and objects."""
     from numtok.errors import InputError
 
     rows: Iterable[tuple[int, Any]]

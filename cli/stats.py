@@ -74,22 +74,8 @@ BAR, WIDTH = 24, 100  # columns of the longest bar, and of a sentence
     GRAMMAR,
     PATTERN,
 )
-@group(
-    "Text",
-    TOKENIZER,
-    TEXT_COLUMN,
-    TEMPLATE,
-    FORMAT,
-    DELIMITER,
-    TEXT_UNIT,
-    ON_ERROR,
-)
-@group(
-    "Running",
-    WORKERS,
-    QUIET,
-    DEBUG,
-)
+@group("Text", TOKENIZER, TEXT_COLUMN, TEMPLATE, FORMAT, DELIMITER, TEXT_UNIT, ON_ERROR)
+@group("Running", WORKERS, QUIET, DEBUG)
 def stats(
     inputs: tuple[str, ...],
     html: str | None,
@@ -178,7 +164,7 @@ def _print_wrapped(text: str) -> None:
 
 
 def _print_bars(table: dict[str, Any]) -> None:
-    """Return a bar per row that holds something, its second count light."""
+    """Print a bar for each row that holds something, its second count light."""
     rows = [row for row in table["rows"] if sum(row[1:])]
     most, labels = max(sum(row[1:]) for row in rows), max(len(row[0]) for row in rows)
     _title(f"{table['name'].lower()}, {table['label']}")
@@ -191,7 +177,7 @@ def _print_bars(table: dict[str, Any]) -> None:
 
 
 def _print_losses(rows: list[list[str]]) -> None:
-    """Return the names on the left, the figures right-aligned below their headings."""
+    """Print the names on the left, the figures right-aligned below their headings."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     _title("representations: what becomes of the numbers; tokens and bytes per number")
     for place, (name, *cells) in enumerate(rows):

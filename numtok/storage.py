@@ -279,7 +279,7 @@ def same_file(path: str | Path, other: str | Path) -> bool:
 
 
 def each(ask: Callable[[Item], Answer], items: Iterable[Item], remotely: bool) -> list[Answer]:
-    """Yield the answer about each item; a store is asked about several items at once."""
+    """Return the answer about each item; a store is asked about several items at once."""
     if not remotely:
         return list(map(ask, items))
     with ThreadPoolExecutor(AT_ONCE, "numtok-store") as pool:
@@ -370,10 +370,8 @@ def fetched(folder: str, wanted: Sequence[str]) -> Iterator[Path]:
 # -------------------------------------------------------------------------------------------------
 
 
-def _writable(url: str) -> tuple[Any, str]:
-    """Return the file system and the path of a URL, as ``_system`` does. OutputError for a
-    read-only store.
-    """
+def check_writable(url: str) -> tuple[Any, str]:
+    """Return (what speaks with the store, the path in it); OutputError for a read-only store."""
     if _scheme(url) in ("http", "https"):
         raise OutputError(
             f"cannot write {url}: {_scheme(url)}:// is for reading; write to a path, or to a"
@@ -382,14 +380,9 @@ def _writable(url: str) -> tuple[Any, str]:
     return _system(url)
 
 
-def check_writable(url: str) -> None:
-    """Raise OutputError for a read-only store."""
-    _writable(url)
-
-
 def write_object(url: str, content: bytes) -> None:
     """Put a small object, or replace it, in one step."""
-    system, path = _writable(url)
+    system, path = check_writable(url)
     with _named_errors(url, "write"):
         system.pipe_file(path, content)
 
@@ -400,7 +393,7 @@ def new_object(url: str, overwrite: bool) -> Iterator[BinaryIO]:
     the URL as a whole when the context ends well. OutputError if there is an object and
     ``overwrite`` is not set, or the store refuses.
     """
-    system, path = _writable(url)
+    system, path = check_writable(url)
     _refuse_existing(url, overwrite)
     try:
         whole = tempfile.TemporaryFile(prefix="numtok-")  # noqa: SIM115

@@ -10,18 +10,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from numtok.corpus.encode_options import check_whole
 from numtok.corpus.jobs.folder import saved_beside
-from numtok.corpus.ordered_pipeline import ON_THE_WAY, Sink, run_ordered
+from numtok.corpus.ordered_pipeline import Sink, run_ordered
 from numtok.corpus.read.encoded import schema_of
 from numtok.corpus.read.find import find_inputs
-from numtok.corpus.summary import (
-    BATCH_BYTES,
-    Progress,
-    Run,
-    Summary,
-    processors,
-    refuse_input_as_output,
-)
+from numtok.corpus.summary import BATCH_BYTES, Progress, Run, Summary, refuse_input_as_output
 from numtok.corpus.unpack import EncodedChunk, encoded_chunks
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import NumtokError, SchemaError
@@ -76,9 +70,11 @@ def decode_files(
         >>> numtok.decode_files("encoded.parquet", "decoded.jsonl").documents
         31
     """
+    check_whole("workers", workers)
+    check_whole("batch_bytes", batch_bytes)
     sources = find_inputs(inputs)
     refuse_input_as_output(sources, output)
-    run, workers = Run(sources, output, progress), workers or processors()
+    run = Run(sources, output, progress)
     decoder = _Decoder(sources[0].path, tokenizer)
 
     @contextmanager
@@ -94,8 +90,10 @@ def decode_files(
             writer.finish()
             run.written = writer.bytes_written
 
-    chunks, budget = encoded_chunks(sources, batch_bytes), (workers + ON_THE_WAY) * batch_bytes
-    run_ordered(chunks, decoder, sink, lambda chunk: chunk.batch.nbytes, workers, budget, run.tick)
+    chunks = encoded_chunks(sources, batch_bytes)
+    run_ordered(
+        chunks, decoder, sink, lambda chunk: chunk.batch.nbytes, workers, batch_bytes, run.tick
+    )
     return run.complete(Summary())
 
 

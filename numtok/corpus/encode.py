@@ -15,28 +15,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from numtok import storage
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.encode_options import EncodeOptions
 from numtok.corpus.fit import FIT_BYTES, Fit, ScaleFit, sample_files
-from numtok.corpus.ordered_pipeline import ON_THE_WAY, Sink, run_ordered
+from numtok.corpus.ordered_pipeline import Sink, run_ordered
 from numtok.corpus.pack import FileRows, PackedRows, TokenLayoutRows
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import check_formats
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import identify
-from numtok.corpus.summary import (
-    Run,
-    Summary,
-    processors,
-    quarantine,
-    refuse_input_as_output,
-)
+from numtok.corpus.summary import Run, Summary, quarantine, refuse_input_as_output
 from numtok.corpus.text_chunks import Reader, TextChunk, join_small, located
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError
 from numtok.files import write_file
-from numtok.storage import changed, is_url
 from numtok.tokenizer import schema
 from numtok.tokenizer.metadata import MOST_TOKENS
 from numtok.tokenizer.number_selection import EncodeReport
@@ -87,7 +81,7 @@ def encode_corpus(
             if before is not None:
                 current = identify(source.path)
                 if current != before and current[0] <= before[0]:
-                    raise changed(source.name)
+                    raise storage.changed(source.name)
 
     reader = Reader(sources, options)
     summary = encode_sources(run, tokenizer, options, reader, fit=fit, check_inputs=check_inputs)
@@ -96,8 +90,8 @@ def encode_corpus(
         if reader.bad:
             write_file(listed, quarantine((source.name, *row) for source, row in reader.bad))
             summary.quarantine = listed
-        elif options.overwrite and not is_url(listed):
-            Path(listed).unlink(missing_ok=True)  # that of the file that was replaced
+        elif options.overwrite and storage.is_file(listed):
+            storage.remove(listed)  # that of the file that was replaced
     return summary
 
 
@@ -130,17 +124,18 @@ def encode_sources(
     summary.representations = tuple(tokenizer.representations)
     encoder = _Encoder(tokenizer, options, kept, shard_schema.metadata if shard_schema else {})
     sink = functools.partial(_sink, encoder, run, summary, check_inputs, shard_schema is not None)
-    workers = options.workers or processors()
-    budget = (workers + ON_THE_WAY) * reader.options.batch_bytes
-    chunks = join_small(chunks)
     run_ordered(
-        chunks, encoder, sink, lambda chunk: chunk.batch.texts.nbytes, workers, budget, run.tick
+        join_small(chunks),
+        encoder,
+        sink,
+        lambda chunk: chunk.batch.texts.nbytes,
+        options.workers,
+        reader.options.batch_bytes,
+        run.tick,
     )
     summary.text_column, summary.skipped = reader.text_column, len(reader.bad)
     summary.without_text = reader.without_text
-    if reader.first_null is not None:
-        source, row = reader.first_null
-        summary.first_without_text = f"{source.name}, row {row}"
+    summary.first_without_text = reader.first_without_text
     return run.complete(summary)
 
 

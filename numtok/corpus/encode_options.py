@@ -141,18 +141,17 @@ class EncodeOptions:
 
     def __post_init__(self) -> None:
         for name, hint in hints().items():
-            if choices := _choices(hint):
-                check_choice(name, getattr(self, name), choices)
-        for name, least, most in _WHOLE:
             value = getattr(self, name)
-            wrong = type(value) is not int or not least <= value <= most
-            if wrong and not (value is None and getattr(EncodeOptions, name) is None):
-                allowed = f"a whole number from {least} to {most:,}"
-                raise InputError(f"{shown_option(name, value)} must be {allowed}")
-        if isinstance(self.keep_columns, str):
-            raise InputError(
-                f"{shown_option('keep_columns', self.keep_columns)} must be a list of names"
-            )
+            if name in _WHOLE:
+                check_whole(name, value)
+            elif choices := _choices(hint):
+                check_choice(name, value, choices)
+            elif (plain := _plain_types(hint)) and not isinstance(value, plain):
+                kind = getattr(hint, "__name__", hint)
+                raise InputError(f"{shown_option(name, value)} must be of type {kind}")
+        names = self.keep_columns
+        if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
+            raise InputError(f"{shown_option('keep_columns', names)} must be a list of names")
         if self.template is not None:
             Template(self.template)
             if self.text_column is not None:
@@ -190,9 +189,12 @@ class EncodeOptions:
                 "shards=... (--shards) and shard_size=... (--shard-size) both say how large a shard"
                 " is; leave out one of them"
             )
-        if self.shard is not None and not 1 <= self.shard[0] <= self.shard[1]:
-            n = self.shard[1]
-            raise InputError(f"{shown_option('shard', self.shard)} must be one of 1/{n} to {n}/{n}")
+        pair: Any = self.shard
+        whole = isinstance(pair, list | tuple) and [type(one) for one in pair] == [int, int]
+        if pair is not None and not (whole and 1 <= pair[0] <= pair[1]):
+            raise InputError(
+                f"{shown_option('shard', pair)} must be (i, n), where i is from 1 to n"
+            )
         if self.split_seed and self.split is None:
             raise InputError(
                 f"{shown_option('split_seed', self.split_seed)} is of the hash that split=..."
@@ -206,14 +208,25 @@ class EncodeOptions:
         return self.card or any(one is not None for one in others)
 
 
-_WHOLE = (  # (name, least, most)
-    ("pack", 1, LARGEST_ROW),
-    ("split_seed", 0, (1 << 32) - 1),
-    ("shards", 1, (1 << 62) - 1),
-    ("shard_size", 1, (1 << 62) - 1),
-    ("workers", 1, 1 << 16),
-    ("batch_bytes", 1, 1 << 40),
-)
+_WHOLE = {  # least, most
+    "pack": (1, LARGEST_ROW),
+    "split_seed": (0, (1 << 32) - 1),
+    "shards": (1, (1 << 62) - 1),
+    "shard_size": (1, (1 << 62) - 1),
+    "workers": (1, 1 << 16),
+    "batch_bytes": (1, 1 << 40),
+}
+
+
+def check_whole(name: str, value: Any) -> None:
+    """Raise InputError for an option that is neither a whole number within its limits nor, where
+    that is its default, None.
+    """
+    least, most = _WHOLE[name]
+    wrong = type(value) is not int or not least <= value <= most
+    if wrong and not (value is None and getattr(EncodeOptions, name) is None):
+        allowed = f"a whole number from {least} to {most:,}"
+        raise InputError(f"{shown_option(name, value)} must be {allowed}")
 
 
 @functools.cache
@@ -235,6 +248,13 @@ def _choices(hint: Any) -> tuple[Any, ...]:
         if typing.get_origin(literal) is Literal and others == [type(None)]:
             return (None, *typing.get_args(literal))
     return ()
+
+
+def _plain_types(hint: Any) -> tuple[type, ...]:
+    """Return the classes of a type that is made of Python's own alone; empty for others."""
+    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    plain = all(kind in (bool, int, float, str, type(None)) for kind in kinds)
+    return (*kinds, int) if plain and float in kinds else kinds if plain else ()
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:

@@ -176,7 +176,7 @@ def _end(
             path=path,
         )
     end = find_end_token(tokenizer_of(path, tokenizer), token) if isinstance(token, str) else token
-    if end is not None and not 0 <= end < metadata["vocab_size"]:
+    if end is not None and end not in range(metadata["vocab_size"]):
         raise SchemaError(
             f"{shown_option('end_token', end)} is no id of the tokenizer, which has"
             f" {metadata['vocab_size']}",

@@ -12,6 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from typing import Generic, TypeVar
 
+from numtok.corpus.summary import processors
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Sink = Callable[[Result], None]  # what the writer's context yields
@@ -52,14 +54,17 @@ def run_ordered(
     work: Callable[[Item], Result],
     open_sink: Callable[[], AbstractContextManager[Sink[Result]]],
     size_of: Callable[[Item], int],
-    workers: int,
-    budget: int,
+    workers: int | None,
+    batch_bytes: int,
     tick: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run the pipeline to its end: ``work`` in so many threads, ``budget`` bytes between reader and
-    writer, ``tick`` after each item and every ``TICK`` seconds. The writer's context is left with
-    the error that ends the run.
+    """Run the pipeline to its end: ``work`` in so many threads, by default one per processor; between
+    reader and writer are ``batch_bytes`` for each, and for ``ON_THE_WAY`` more; ``tick`` is called
+    after each item and every ``TICK`` seconds. The writer's context is left with the error that ends
+    the run.
     """
+    workers = workers or processors()
+    budget = (workers + ON_THE_WAY) * batch_bytes
     waiting: deque[tuple[Future[None], int]] = deque()
     source, failed, used = iter(items), None, 0
     pool = ThreadPoolExecutor(workers, "numtok-worker")

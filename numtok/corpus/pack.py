@@ -45,7 +45,7 @@ class FileRows:
         yield batch
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """Return the batches to write at the end."""
+        """Return what is still to be written at the end."""
         return iter(())
 
 
@@ -181,7 +181,7 @@ class PackedRows(FileRows):
         )
 
     def _open(self, waiting: pa.RecordBatch, flat: FlatRows, pieces: _Pieces) -> pa.RecordBatch:
-        """Add pieces as rows that wait for more."""
+        """Return pieces as rows that wait for more."""
         rows = flat.take(pieces.starts, pieces.stops, pieces.rows)
         for column, values in zip(
             self._per_row, self._of_documents(waiting, flat, pieces), strict=True

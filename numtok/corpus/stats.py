@@ -20,14 +20,14 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.encode_options import EncodeOptions, check_delimiter
-from numtok.corpus.ordered_pipeline import ON_THE_WAY, Sink, run_ordered
+from numtok.corpus.ordered_pipeline import Sink, run_ordered
 from numtok.corpus.read import encoded
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import check_formats, columns_with_numbers
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
 from numtok.corpus.read.template import Cells
-from numtok.corpus.summary import BATCH_BYTES, Progress, Run, processors
+from numtok.corpus.summary import BATCH_BYTES, Progress, Run
 from numtok.corpus.text_chunks import Reader, join_small, located
 from numtok.corpus.unpack import encoded_chunks
 from numtok.errors import InputError, NumtokError
@@ -93,18 +93,19 @@ def corpus_stats(
         >>> numtok.corpus_stats("sample.jsonl").numbers
         183
     """
-    sources = find_inputs(inputs, input_format)
-    check_formats(sources, text_unit, delimiter)
-    _refuse_for_encoded(sources, text_column or template, grammar=grammar, tokenizer=tokenizer)
     options = EncodeOptions(
         text_column=text_column,
         template=template,
+        input_format=input_format,
         delimiter=delimiter,
         text_unit=text_unit,
         on_error=on_error,
         workers=workers,
         batch_bytes=batch_bytes,
     )
+    sources = find_inputs(inputs, input_format)
+    check_formats(sources, text_unit, delimiter)
+    _refuse_for_encoded(sources, text_column or template, grammar=grammar, tokenizer=tokenizer)
     subwords = Tokenizer.from_pretrained(tokenizer, Subword(), check_grammar(grammar))
     total = _total(Run(sources, "-", progress), options, subwords)
     if total.documents and not total.numbers and template is None:
@@ -158,16 +159,13 @@ def _total(run: Run, options: EncodeOptions, tokenizer: Tokenizer) -> Statistics
 
         yield add
 
-    workers = options.workers or processors()
-    parts = _parts(run.sources, options, tokenizer)
-    budget = (workers + ON_THE_WAY) * (options.batch_bytes or BATCH_BYTES)
     run_ordered(
-        parts,
+        _parts(run.sources, options, tokenizer),
         lambda part: (part.counted(), part.read),
         sink,
         lambda part: part.bytes,
-        workers,
-        budget,
+        options.workers,
+        options.batch_bytes or BATCH_BYTES,
         run.tick,
     )
     return total

@@ -96,21 +96,20 @@ class Summary(EncodeReport):
 
     @classmethod
     def of_splits(cls, summaries: dict[str, Summary], output: str) -> Summary:
-        """Return the counts of all added up; what there is one of is that of the first."""
-        first, *others = summaries.values()
-        total = dataclasses.replace(first)
-        for other in others:
-            for name, value in vars(other).items():
-                before = getattr(total, name)
-                if isinstance(value, bool):
-                    setattr(total, name, before or value)
-                elif isinstance(value, dict):
-                    setattr(total, name, dict(Counter(before) + Counter(value)))
-                elif isinstance(value, int) or name == "seconds":
-                    setattr(total, name, before + value)
-        total.output, total.quarantine = output, ""
-        total.splits = {name: one.documents for name, one in summaries.items()}
-        return total
+        """Return the counts of all added up; what there is one of is that of the first, as are the
+        skipped rows, which every split reads and skips.
+        """
+        first, *_ = every = list(summaries.values())
+        added = [name for name, one in vars(first).items() if isinstance(one, int | float | dict)]
+        totals = summed([{name: vars(one)[name] for name in added} for one in every])
+        totals |= {
+            "skipped": first.skipped,
+            "share": any(one.share for one in every),
+            "first_without_text": next(filter(None, (one.first_without_text for one in every)), ""),
+            "output": output,
+            "splits": {name: one.documents for name, one in summaries.items()},
+        }
+        return dataclasses.replace(first, **totals)
 
 
 @dataclass

@@ -53,7 +53,7 @@ class Reader:
         self.text_column = ""  # of the first file that has one
         self.bad: list[tuple[Source, SkippedRow]] = []  # those that were skipped
         self.without_text = 0  # documents
-        self.first_null: tuple[Source, int] | None = None  # the first of them, its row from 1
+        self.first_without_text = ""  # the file and the row, from 1, of the first of them
         self._documents = documents
 
     def with_kept_columns(
@@ -96,12 +96,13 @@ class Reader:
             done += source.size or 0
 
     def _count(self, batch: TextBatch) -> None:
-        texts, source = batch.texts, batch.source
         self.text_column = self.text_column or batch.column
-        if texts.null_count:
-            self.without_text += texts.null_count
-            null = int(memory.from_arrow(texts.is_null()).argmax())
-            self.first_null = self.first_null or (source, int(batch.where.rows[null]) + 1)
+        self.without_text += batch.texts.null_count
+        if batch.texts.null_count and not self.first_without_text:
+            null = int(memory.from_arrow(batch.texts.is_null()).argmax())
+            row = int(batch.where.rows[null]) + 1 + rows_before(batch.source)
+            near = "near " if batch.skipped else ""
+            self.first_without_text = f"{batch.source.name}, {near}row {row}"
 
 
 @contextmanager

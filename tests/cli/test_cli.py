@@ -108,6 +108,19 @@ def test_standard_input_and_options(folder):
     assert Path("b.txt").read_text() == "is 1,234\n"
 
 
+def test_rows_without_a_text_are_told(folder):
+    Path("a.jsonl").write_text('{"text": "1"}\n{"txt": "lost"}\n{"text": null}\n{"text": ""}\n')
+    told = (
+        "numtok: warning: 2 of 4 documents have no text (it is missing or null) and are null rows"
+    )
+    assert run("encode a.jsonl -o a.parquet -q").stderr == f"{told}, the first in a.jsonl, row 2\n"
+    Path("b.jsonl").write_text('{"text": "1"}\n')
+    assert run("encode b.jsonl -o b.parquet -q").stderr == ""
+    made = numtok.encode_files(["b.jsonl", "a.jsonl"], "c.parquet", batch_bytes=10)
+    assert (made.documents, made.without_text) == (5, 2)
+    assert made.first_without_text == "a.jsonl, row 2"
+
+
 def test_a_slower_engine_is_a_warning_on_one_line(folder):
     config = json.loads((DEFAULT_FOLDER / "tokenizer.json").read_text("utf-8"))
     odd = {"id": 16000, "content": "<x>", "lstrip": True, "special": False}
@@ -183,18 +196,12 @@ def wrong(tmp_path_factory):
     ("words", "message"),
     [
         ("encode missing.jsonl -o a.parquet", "missing.jsonl: no such file or folder; check the path"),
-        ("encode sample.jsonl -o a.txt --numbers bits", "a.txt: cannot tell the format by this name"),
         ("encode sample.jsonl -o - --output-format parquet --numbers bits", "give it a name with -o"),
-        ("encode sample.jsonl -o a.parquet --numbers nope", "unknown representation 'nope'; choose"),
-        ("encode sample.jsonl -o a.parquet --text-column z", "no column 'z'; the columns are 'id',"),
-        ("encode sample.jsonl -o a.parquet --tokenizer ./nope", "nope does not exist"),
-        ("encode sample.jsonl -o a.parquet --pattern (", "does not compile"),
         ("encode huge.txt -o a.parquet --overflow error",
          "huge.txt, row 1: byte 2: xval cannot hold 1e400; use overflow='text' (--overflow text) to leave such"),
         ("encode broken.jsonl -o a.parquet", "broken.jsonl:2:"),
         ("encode sample.jsonl -o there.parquet --numbers bits",
          "there.parquet exists already; choose another name, or overwrite it with overwrite=True (--overwrite)"),
-        ("decode sample.jsonl -o b.jsonl", "neither a Parquet nor an Arrow IPC file"),
         ("decode foreign.parquet -o b.jsonl", "not written by numtok"),
         ("decode encoded.parquet -o b.jsonl", "another tokenizer than the default one"),
         ("train numbers.txt -o t", "no text to train on"),
@@ -203,8 +210,6 @@ def wrong(tmp_path_factory):
         ("stats sample.jsonl --html no/page.html", "there is no folder"),
         ("stats sample.jsonl --json no/report.json", "there is no folder"),
         ("inspect 5 --html no/a.html", "there is no folder"),
-        ("encode sample.jsonl -o no/a.parquet --numbers bits", "there is no folder"),
-        ("decode encoded.parquet -o no/b.jsonl --tokenizer mine", "there is no folder"),
         ("score scored.jsonl --json no/report.json", "there is no folder"),
     ],
 )  # fmt: skip

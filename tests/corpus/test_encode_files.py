@@ -113,12 +113,6 @@ def test_a_representation_that_is_given_keeps_its_scale_unless_asked(folder):
     assert fitted.representations == (fitted.fit.xval,) != tuple(numbers)
 
 
-def test_a_tokenizer_has_its_own_numbers(folder):
-    made = Tokenizer.from_pretrained(numbers=[FoNE(6, 4)])
-    summary = numtok.encode_files("in.jsonl", "a.parquet", tokenizer=made)
-    assert summary.representations == (FoNE(6, 4),)
-
-
 def test_every_option_is_declared_once_and_told():
     """By the dataclass, whose keywords ``help`` shows for the call, and by options of the command."""
     names = [one.name for one in dataclasses.fields(EncodeOptions)]

@@ -2,8 +2,10 @@
 cannot be read are with the reader of their format.
 """
 
+import copy
 import gzip
 import os
+import pickle
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +23,8 @@ from numtok.errors import (
     GrammarError,
     InputError,
     JobError,
+    MissingDependencyError,
+    NumtokError,
     OutputError,
     RepresentationError,
     SchemaError,
@@ -82,7 +86,10 @@ NO_TEMPLATE = "template …{name} costs"
 ENCODED = {
     InputError: [
         ({"on_error": "skp"}, "on_error='skp' (--on-error) is unknown; use one of 'raise', 'skip'"),
-        ({"keep_columns": "id"}, "must be a list of names"),
+        *(({"keep_columns": one}, "must be a list of names") for one in ("id", None, 5, [5])),
+        ({"keep_text": "no"}, "keep_text='no' (--keep-text) must be of type bool"),
+        ({"template": 5}, "template=5 (--template) must be of type str | None"),
+        ({"fit_quantile": "0.5"}, "fit_quantile='0.5' (--fit-quantile) must be of type float | None"),
         *(({"keep_columns": [name]}, f"column '{name}' cannot be kept") for name in ALWAYS_NAMES),
         ({"template": "row", "text_column": "text"}, "leave out one"),
         *(({"template": one}, NO_TEMPLATE) for one in ("", "no column", "{a", "a}", "{}", "{{a}}")),
@@ -118,7 +125,7 @@ JOBS = {
     InputError: [
         ({"shards": 0}, "whole number"),
         ({"shard_size": 10}, "leave out one"),
-        ({"shard": (3, 2)}, "one of 1/2 to 2/2"),
+        *(({"shard": one}, "(--shard) must be (i, n), where i is from 1 to n") for one in ((3, 2), (0, 2), "1/2", 1, [1], (1, "2"))),
         ({"keep_columns": ["text"]}, "cannot be kept"),
         ({"inputs": "-"}, "cannot be cut into shards"),
         ({"split": "train=0.9"}, "add up to 1"),
@@ -138,6 +145,7 @@ EXPORTS = {
     SchemaError: [
         (("packed.parquet",), {"end_token": 0}, "packed.parquet: …end token already; leave out end"),
         (("place.parquet",), {"end_token": 1 << 20}, "end_token=1048576 … is no id … has 16003"),
+        (("place.parquet",), {"end_token": 1.5}, "end_token=1.5 … is no id"),
         (("place.parquet", "packed.parquet"), {}, "packed.parquet: its tokenizer is not that of …place.parquet"),
     ],
     TokenizerError: [(("place.parquet",), {"end_token": "<stop>"}, "'<stop>' … is no token")],
@@ -161,7 +169,7 @@ INPUTS = [
 ]  # fmt: skip
 OUTPUTS = [
     ("in.jsonl/a.parquet", {}, "there is no folder"), ("more/y/a.parquet", {}, "there is no folder"),
-    ("more", {"format": "parquet"}, "folder"), ("n" * 250 + ".parquet", {}, "too long"),
+    ("more", {"format": "parquet"}, "folder"),
     ("a.csv", {}, ".parquet, .arrow"), ("b.bin", {"format": "csv"}, "parquet or arrow"),
     ("a.arrow", {"compression": "snappy"}, "zstd, lz4, none"),
     ("in.jsonl", {"format": "arrow"}, "exists already…overwrite=True"),
@@ -179,6 +187,8 @@ OTHERS = {
         (lambda: encode("a.txt", text_column="text"), "no columns"),
         (lambda: encode("a.txt", keep_columns=["id"]), "no columns"),
         (lambda: numtok.scan(NOT_UTF8), "", SECOND | {"byte": 2}),
+        (lambda: numtok.decode_files("place.parquet", "o.jsonl", workers=-1), "workers=-1 (--workers) must be a whole"),
+        (lambda: numtok.decode_files("place.parquet", "o.jsonl", batch_bytes=0), "batch_bytes=0 (--batch-bytes) must be a whole"),
     ],
     OutputError: [
         *((lambda name=name, options=options: write(name, **options), told) for name, options, told in OUTPUTS),
@@ -219,3 +229,48 @@ def test_errors(call, kind, told, fields, folder, monkeypatch):
     before = sorted(folder.rglob("*"))
     errors.check(call, kind, told, fields)
     assert sorted(folder.rglob("*")) == before
+
+
+# The place of an error
+
+
+def place_of(error):
+    named = {
+        name: getattr(error, name)
+        for name in ("path", "line", "column", "row", "document", "byte", "character")
+    }
+    return {name: value for name, value in named.items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (NumtokError("wrong"), "wrong"),
+        (RepresentationError("wrong", document=3, byte=17), "document 3, byte 17: wrong"),
+        (InputError("wrong", document=1, character=0), "document 1, character 0: wrong"),
+        (InputError("wrong", "a.jsonl", 3, 8), "a.jsonl:3:8: wrong"),
+        (SchemaError("wrong", path="a.parquet", row=0), "a.parquet, row 0: wrong"),
+        (SchemaError("wrong", row=0), "row 0: wrong"),
+        (OutputError("wrong", path="a.parquet"), "a.parquet: wrong"),
+        (MissingDependencyError("wrong"), "wrong"),
+    ],
+)
+def test_the_text_of_an_error_is_its_place_and_its_message(error, told):
+    for same in (error, pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(same) is type(error)
+        assert (str(same), same.message, place_of(same)) == (told, "wrong", place_of(error))
+
+
+@pytest.mark.parametrize(
+    ("first", "on_error", "place"),
+    [('{"text": "5"}', "raise", "row 3: byte 1: "), ("{", "skip", "near row 2: byte 1: ")],
+)
+def test_a_corpus_names_the_row_of_every_error_about_a_document(first, on_error, place, tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_text(first + '\n{"text": "6"}\n{"text": "ab"}\n')
+    made = Tokenizer.from_pretrained(numbers="xval", grammar=Grammar.from_pattern(r"\d|b"))
+    with pytest.raises(GrammarError, match="does not read as a decimal number") as failed:
+        encode(path, tmp_path / "out.parquet", tokenizer=made, on_error=on_error)
+    assert str(failed.value).startswith(f"{path}, {place}")
+    assert (failed.value.path, failed.value.byte, failed.value.document) == (str(path), 1, None)
+    assert not list(tmp_path.glob("*.parquet"))

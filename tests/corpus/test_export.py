@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import trained
-from command import ok, run
+from command import ok
 from input_files import read_encoded, write_texts
 
 import numtok
@@ -131,14 +131,6 @@ def test_documents_that_end_by_themselves_need_no_word(folder, tmp_path):
             warnings.simplefilter("always")
             numtok.export_files(path, tmp_path / f"{path.stem}_out")
         assert not any("separates" in one for one in said(caught))
-
-
-@warnings_are_shown
-def test_the_command_names_the_option(folder, tmp_path):
-    result = run("export", folder / "place.parquet", "--to", "megatron", tmp_path / "out")
-    assert result.exit_code == 0
-    assert "nothing separates the documents" in result.stderr
-    assert "end_token=... (--end-token)" in result.stderr
 
 
 def test_several_files_follow_one_another(folder, tmp_path):

@@ -53,10 +53,10 @@ def test_the_bytes_do_not_depend_on_who_writes_them(corpus, unbroken, tmp_path):
     assert (last.share, last.shards_done, last.documents) == (False, 7, 5 * jobs.ROWS)
     assert numtok.finish_job(tmp_path / "shares", check=True).documents == 5 * jobs.ROWS
     for name in ("processes", "shares"):
-        assert jobs.everything(tmp_path / name) == jobs.everything(unbroken)
+        assert jobs.files(tmp_path / name) == jobs.files(unbroken)
     for workers in (1, 3):  # threads, as there is one shard
         encode(corpus, tmp_path / str(workers), shards=1, workers=workers, batch_bytes=2000)
-    assert jobs.everything(tmp_path / "1") == jobs.everything(tmp_path / "3")
+    assert jobs.files(tmp_path / "1") == jobs.files(tmp_path / "3")
 
 
 def test_only_what_is_missing_is_done(corpus, unbroken, done):
@@ -71,7 +71,7 @@ def test_only_what_is_missing_is_done(corpus, unbroken, done):
     assert encode(corpus, done, progress=said.append).resumed == 5
     changed = {path.stem for path, inode in before.items() if path.stat().st_ino != inode}
     assert changed == {"00002-of-00007", "00005-of-00007"}
-    assert not left.exists() and jobs.everything(done) == jobs.everything(unbroken)
+    assert not left.exists() and jobs.files(done) == jobs.files(unbroken)
     last = said[-1]
     assert (last.shards, last.read, last.documents) == ((7, 7), last.total, 5 * jobs.ROWS)
     assert 0 < said[0].resumed < said[0].total

@@ -9,30 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numtok
-from numtok.corpus import decode_files, encode_corpus
-from numtok.corpus.encode_options import EncodeOptions
 from numtok.errors import InputError, NumtokError, OutputError
 
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
+TOKENIZER = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
 
 
 def refuse_constant(name):
     raise AssertionError(f"{name} is not JSON")
 
 
-def encode(paths, tokenizer, *names):
+def encode(paths, *names):
     output = paths[0].parent / "o.parquet"
-    options = EncodeOptions(keep_text=True, keep_columns=names, overwrite=True)
-    encode_corpus(paths, output, tokenizer, options)
+    how = {"keep_text": True, "keep_columns": names, "overwrite": True}
+    numtok.encode_files(paths, output, tokenizer=TOKENIZER, **how)
     return output
 
 
-def round_trip(path, tokenizer, *names):
+def round_trip(path, *names):
     back = path.parent / "back.jsonl"
-    decode_files([encode([path], tokenizer, *names)], back, tokenizer, overwrite=True)
+    numtok.decode_files(encode([path], *names), back, TOKENIZER, overwrite=True)
     lines = back.read_text().split("\n")
     return [json.loads(line, parse_constant=refuse_constant) for line in lines if line]
 
@@ -42,24 +37,24 @@ def write(folder, *lines, name="a.jsonl"):
     return folder / name
 
 
-def test_columns_of_any_name_come_back(tokenizer, tmp_path):
+def test_columns_of_any_name_come_back(tmp_path):
     names = ["number_of_pages", "number_", "number_bits", "place_value", "number_id", "a b", ""]
     rows = [{"text": f"is {k}", **{name: f"{name} {k}" for name in names}} for k in range(3)]
-    assert round_trip(write(tmp_path, *map(json.dumps, rows)), tokenizer, *names) == rows
+    assert round_trip(write(tmp_path, *map(json.dumps, rows)), *names) == rows
 
 
 LATE = [json.dumps({"text": "word " * 100, "x": {"a": 1, "b": [{"c": 1}]}}) for _ in range(4000)]
 
 
 @pytest.mark.parametrize("late", ['{"a": 1, "new": 2}', '{"a": 1, "b": [{"c": 1, "new": 2}]}'])
-def test_a_field_that_appears_late_is_told(late, tokenizer, tmp_path):
+def test_a_field_that_appears_late_is_told(late, tmp_path):
     last = '{"text": "last", "x": ' + late + "}"
     path = write(tmp_path, *LATE, last)
     told = r"a\.jsonl:4001: kept column 'x' holds .*, the type of the rows before, .* put a row"
     with pytest.raises(InputError, match=told):
-        encode([path], tokenizer, "x")
+        encode([path], "x")
     assert not (tmp_path / "o.parquet").exists()
-    rows = round_trip(write(tmp_path, last, *LATE[:5]), tokenizer, "x")
+    rows = round_trip(write(tmp_path, last, *LATE[:5]), "x")
     assert rows[0]["x"] | json.loads(late) == rows[0]["x"]
 
 
@@ -68,7 +63,7 @@ BEYOND += ["9223372036854775808", "-9223372036854775809"]
 
 
 @pytest.mark.parametrize("value", BEYOND)
-def test_numbers_that_cannot_be_held_are_refused(value, tokenizer, tmp_path):
+def test_numbers_that_cannot_be_held_are_refused(value, tmp_path):
     """Behind other rows or first, by themselves or within lists and objects; from both kinds of
     JSON.
     """
@@ -80,38 +75,38 @@ def test_numbers_that_cannot_be_held_are_refused(value, tokenizer, tmp_path):
         for name, content in files.items():
             path = write(tmp_path, *content, name=name)
             if before == "1.5" and template == "{}" and value == str(1 << 63):  # it is a float64
-                assert round_trip(path, tokenizer, "n")[-1]["n"] == 1 << 63
+                assert round_trip(path, "n")[-1]["n"] == 1 << 63
                 continue
             told = rf"{name}(:{len(lines)})?: kept column 'n' holds .*(strings|keep this column)"
             with pytest.raises(InputError, match=told):
-                encode([path], tokenizer, "n")
+                encode([path], "n")
 
 
 @pytest.mark.parametrize("value", ["9007199254740993", "true", '"1"', "[1]"])
-def test_a_value_of_another_kind_is_refused(value, tokenizer, tmp_path):
+def test_a_value_of_another_kind_is_refused(value, tmp_path):
     path = write(tmp_path, '{"text": "a", "n": 1.5}', '{"text": "b", "n": ' + value + "}")
     with pytest.raises(InputError, match=r"a\.jsonl(:2)?: kept column 'n' holds"):
-        encode([path], tokenizer, "n")
+        encode([path], "n")
     first = write(tmp_path, '{"text": "a", "n": 1.5}', name="1.jsonl")
     second = write(tmp_path, '{"text": "b", "n": ' + value + "}", name="2.jsonl")
     with pytest.raises(InputError, match=r"2\.jsonl:1: kept column 'n' holds"):
-        encode([first, second], tokenizer, "n")
+        encode([first, second], "n")
 
 
-def test_what_json_cannot_hold_is_never_written_as_json(tokenizer, tmp_path):
+def test_what_json_cannot_hold_is_never_written_as_json(tmp_path):
     path = write(tmp_path, '{"text": "a", "n": 1.5}', '{"text": "b", "n": NaN}')
     told = r"back\.jsonl: column 'n' of document 2 holds what JSON cannot \(nan\); write \.parquet"
     with pytest.raises(OutputError, match=told):
-        round_trip(path, tokenizer, "n")
+        round_trip(path, "n")
     assert not (tmp_path / "back.jsonl").exists()
-    decode_files([tmp_path / "o.parquet"], tmp_path / "back.parquet", tokenizer)
+    numtok.decode_files(tmp_path / "o.parquet", tmp_path / "back.parquet", TOKENIZER)
     assert str(pq.read_table(tmp_path / "back.parquet").column("n").to_pylist()) == "[1.5, nan]"
     pq.write_table(pa.table({"text": ["a"], "n": [b"\xff"]}), tmp_path / "bytes.parquet")
     with pytest.raises(OutputError, match="column 'n' of document 1"):
-        round_trip(tmp_path / "bytes.parquet", tokenizer, "n")
+        round_trip(tmp_path / "bytes.parquet", "n")
 
 
-def test_tables_of_other_types_are_not_rounded(tokenizer, tmp_path):
+def test_tables_of_other_types_are_not_rounded(tmp_path):
     first, second = tmp_path / "1.parquet", tmp_path / "2.parquet"
     single, double = pa.array([1.5], pa.float32()), pa.array([1.5])
     for before, after, fits in (
@@ -124,12 +119,12 @@ def test_tables_of_other_types_are_not_rounded(tokenizer, tmp_path):
         for path, column in ((first, before), (second, after)):
             pq.write_table(pa.table({"text": ["a"] * len(column), "n": column}), path)
         if fits:
-            encode([first, second], tokenizer, "n")
+            encode([first, second], "n")
         else:
             with pytest.raises(
                 InputError, match=r"2\.parquet: column 'n' is .* here but .* before"
             ):
-                encode([first, second], tokenizer, "n")
+                encode([first, second], "n")
 
 
 SCALARS = st.none() | st.booleans() | st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
@@ -155,11 +150,11 @@ def same(was, now):
 
 
 @given(st.lists(VALUES, min_size=1, max_size=4))
-def test_whatever_is_kept_is_the_same_or_refused(tokenizer, tmp_path_factory, values):
+def test_whatever_is_kept_is_the_same_or_refused(tmp_path_factory, values):
     rows = [{"text": "a", "x": value} for value in values]
     path = write(tmp_path_factory.mktemp("kept"), *(json.dumps(row) for row in rows))
     try:
-        back = round_trip(path, tokenizer, "x")
+        back = round_trip(path, "x")
     except NumtokError as error:
         assert "column 'x'" in str(error)
         return

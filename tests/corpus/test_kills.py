@@ -39,7 +39,7 @@ def unbroken(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("unbroken") / "out"
     made = numtok.encode_files(corpus, folder, shards=SHARDS, workers=1)
     assert made.documents == made.rows == DOCUMENTS
-    return jobs.everything(folder)
+    return jobs.files(folder)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -62,7 +62,7 @@ def begun(folder, process, shards):
 
 def finish(corpus, folder, unbroken):
     made = numtok.encode_files(corpus, folder, shards=SHARDS, workers=1)
-    assert jobs.everything(folder) == unbroken and len(jobs.table(folder)) == DOCUMENTS
+    assert jobs.files(folder) == unbroken and len(jobs.table(folder)) == DOCUMENTS
     return made
 
 
@@ -163,7 +163,7 @@ def test_an_interrupt_leaves_whole_shards(deed, tmp_path):
     assert list(jobs.shards(out)) == ["00000-of-00008.parquet", "00001-of-00008.parquet"]
     assert numtok.encode_files(corpus, out, workers=1, **how).resumed == 2
     numtok.encode_files(corpus, tmp_path / "other", workers=1, **how)
-    assert jobs.everything(out) == jobs.everything(tmp_path / "other")
+    assert jobs.files(out) == jobs.files(tmp_path / "other")
 
 
 def test_a_worker_that_always_dies_fails_its_shard_only(tmp_path):
@@ -198,7 +198,7 @@ def test_a_second_run_in_one_folder_is_refused(corpus, unbroken, tmp_path):
     first.send_signal(signal.SIGCONT)
     _, told = first.communicate(timeout=interrupts.LONG)
     assert first.returncode == 0, told
-    assert jobs.everything(out) == unbroken
+    assert jobs.files(out) == unbroken
 
 
 def test_shares_go_together(corpus, unbroken, tmp_path):
@@ -213,7 +213,7 @@ def test_shares_go_together(corpus, unbroken, tmp_path):
                 numtok.encode_files(corpus, out, **how, shard=(1, 2))
 
     numtok.encode_files(corpus, out, **how, shard=(1, 2), progress=another)
-    assert jobs.everything(out) == unbroken
+    assert jobs.files(out) == unbroken
 
 
 def test_a_full_disk(corpus, unbroken, tmp_path):

@@ -1,15 +1,17 @@
 """Splits hold every document once, and the same ones for everybody."""
 
-import json
 from collections import Counter
+from pathlib import Path
 
 import jobs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from input_files import lines_of
 
 import numtok
 from numtok.corpus.split import HashRange, parse_split
+from numtok.errors import JobError
 
 KEPT = {"keep_columns": ["id"], "keep_text": True, "scale": 1.0}
 SPLIT = "train=0.7,validation=0.2,test=0.1"
@@ -40,29 +42,15 @@ def test_a_split_holds_each_document_once(corpus, tmp_path):
         assert part == [name for name in whole if name in set(part)]  # and in their order
 
 
-def test_a_document_stays_where_it_is(corpus, tmp_path):
-    """When others come; and equal texts are never in two splits."""
-    numtok.encode_files(corpus, tmp_path / "out", split=SPLIT, shards=3, **KEPT)
-    before = {name: set(ids(tmp_path / "out" / name)) for name in ("train", "validation", "test")}
-    more = tmp_path / "more.jsonl"
-    texts = [jobs.row("a", number)["text"] for number in range(120)]
-    rows = [{"id": f"more{number}", "text": text} for number, text in enumerate(texts)]
-    rows += [{"id": f"new{number}", "text": f"new {number}"} for number in range(99)]
-    more.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    summary = numtok.encode_files([corpus, more], tmp_path / "more", split=SPLIT, shards=3, **KEPT)
-    assert summary.documents == 819
-    for name, old in before.items():
-        now = set(ids(tmp_path / "more" / name))
-        assert old < now
-        copied = {f"more{one[1:]}" for one in old if one.startswith("a")}
-        assert copied == {one for one in now if one.startswith("more")}
-
-
 def test_all_splits_have_the_scale_of_the_first_and_one_card(corpus, tmp_path, monkeypatch):
     datasets, hub = pytest.importorskip("datasets"), pytest.importorskip("huggingface_hub")
     out, options = tmp_path / "out", {"split": "train=0.9,test=0.1", "shards": 4, "card": True}
     numtok.encode_files(corpus, out, **options, shard=(1, 2))
     assert not (out / "README.md").exists()
+    with pytest.raises(
+        JobError, match=r"out: is not the folder of a job.*that of a split, .*out/te"
+    ):
+        numtok.finish_job(out)
     made = numtok.encode_files(corpus, out, **options)
     scales = {
         numtok.corpus.tokenizer_of(out / name).representations[0].scale
@@ -79,6 +67,17 @@ def test_all_splits_have_the_scale_of_the_first_and_one_card(corpus, tmp_path, m
     (out / "test" / "__numtok" / "manifest.json").unlink()
     assert numtok.encode_files(corpus, out, **options).resumed == made.shards
     assert jobs.files(out) == before
+
+
+@pytest.mark.parametrize("split", ["a=0.5,b=0.5", "a=0.9,b=0.1"])
+def test_rows_that_are_skipped_or_lack_a_text_are_counted_once(split, tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"text": "5"}\n{bad\n{"text": null}\n{"text": "6"}\n')
+    how = {"split": split, "on_error": "skip", "scale": 1.0}
+    made = numtok.encode_files(path, tmp_path / "out", **how)
+    assert (made.documents, made.skipped, made.without_text) == (3, 1, 1)
+    assert made.first_without_text == f"{path}, near row 2"
+    assert [row["line"] for row in lines_of(Path(made.quarantine))] == [2]
 
 
 def test_a_split_is_by_the_text_and_the_seed():

@@ -104,6 +104,10 @@ def test_nothing_is_lost(mode, numbers, texts, length, step, window):
         order = [document for document, _, _ in pieces(table)]
         assert order == sorted(order)
     check_cuts(tok, documents, table, length, mode)
+    unpacker = Unpacker(table.schema, "a file")
+    unpacked = [batch for part in table.to_batches(step) for batch in unpacker.documents(part)]
+    unpacker.finish()
+    assert [text for batch in unpacked for text in tok.decode_batch(batch).to_pylist()] == texts
 
 
 def check_cuts(tok, documents, table, length, mode):
@@ -134,23 +138,6 @@ def number_spans(tok, document):
     return [(at, at + (getattr(first, "length", None) or 1)) for at in begins]
 
 
-@pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=10, deadline=None)
-@given(
-    st.sampled_from(NUMBERS), DOCUMENTS, st.integers(1, 30), st.integers(1, 4), st.integers(1, 60)
-)
-def test_documents_come_back_from_their_rows(mode, numbers, texts, length, step, window):
-    tok = tokenizer(numbers)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pack, "WINDOW_TOKENS", window)
-        patch.setattr(pack, "WINDOW_ROWS", 1)
-        table = packed(tok, tok.encode_batch(texts, keep_text=True), length, mode, 3)
-    unpacker = Unpacker(table.schema, "a file")
-    back = [batch for part in table.to_batches(step) for batch in unpacker.documents(part)]
-    unpacker.finish()
-    assert [text for batch in back for text in tok.decode_batch(batch).to_pylist()] == texts
-
-
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 12), max_size=30), st.integers(12, 20))
 def test_best_fit_is_that_of_a_search(lengths, size):
@@ -165,10 +152,6 @@ def test_best_fit_is_that_of_a_search(lengths, size):
     assert len(room) == count
 
 
-def corpus(folder, texts):
-    return write_texts(folder / "in.jsonl", texts)
-
-
 TEXTS = [f"{n} is -{n}.50 of 1,{n:03}.5\n" * (n % 9) if n % 5 else None for n in range(40)]
 
 
@@ -177,7 +160,7 @@ TEXTS = [f"{n} is -{n}.50 of 1,{n:03}.5\n" * (n % 9) if n % 5 else None for n in
     ("suffix", "numbers"), [("parquet", "place"), ("arrow", "xval,fone:6,4"), ("parquet", "bits")]
 )
 def test_the_command_packs_and_gives_every_byte_back(mode, suffix, numbers, tmp_path):
-    source, output = corpus(tmp_path, TEXTS), tmp_path / f"packed.{suffix}"
+    source, output = write_texts(tmp_path / "in.jsonl", TEXTS), tmp_path / f"packed.{suffix}"
     options = ["--numbers", numbers, "--keep-text", "--pack", "64", "--pack-mode", mode, "--quiet"]
     ok("encode", source, "-o", output, *options)
     back = str(tmp_path / "back.jsonl")
@@ -195,7 +178,8 @@ def test_a_normalizing_tokenizer_gives_its_texts_back(tmp_path):
     tok = numtok.Tokenizer(trained.config("bert"), ["xval"])
     texts = ["Héllo 5 WORLDS " * 9, None, "", "plain 7.50", "ALSO -1"]
     how = {"keep_text": True, "add_special_tokens": True, "pack": 16}
-    numtok.encode_files(corpus(tmp_path, texts), tmp_path / "a.parquet", tokenizer=tok, **how)
+    source = write_texts(tmp_path / "in.jsonl", texts)
+    numtok.encode_files(source, tmp_path / "a.parquet", tokenizer=tok, **how)
     table = pq.read_table(tmp_path / "a.parquet")
     described = json.loads(table.schema.metadata[b"numtok"])
     assert described["pack"] == {"length": 16, "mode": "sequential"}

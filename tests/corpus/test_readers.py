@@ -2,13 +2,11 @@
 end in an error that helps.
 """
 
-import bz2
 import csv
 import gzip
 import io
 import itertools
 import json
-import lzma
 import os
 import sys
 import tempfile
@@ -16,13 +14,14 @@ import threading
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from input_files import batches_of, failure, read_all, write
+from input_files import COMPRESS, batches_of, failure, read_all, write, write_rows
 
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import read_batches
@@ -36,9 +35,7 @@ NULLABLE = st.lists(st.none() | TEXT, max_size=20)
 
 
 def compress(data, suffix):
-    packed = {"zst": lambda data: pa.compress(data, "zstd", asbytes=True), "gz": gzip.compress}
-    packed |= {"bz2": bz2.compress, "xz": lzma.compress}
-    return bytes(packed[suffix](data)) if suffix else data
+    return COMPRESS[suffix](data) if suffix else data
 
 
 def content(name, texts, rows=3):
@@ -161,7 +158,9 @@ def test_kept_columns(tmp_path):
 
 def test_kept_columns_of_tables(tmp_path):
     coded = pa.array(["x", "y"]).dictionary_encode()
-    write_tables(tmp_path, pa.table({"n": [1, 2], "text": ["a", None], "d": coded}))
+    table = pa.table({"n": [1, 2], "text": ["a", None], "d": coded})
+    pq.write_table(table, tmp_path / "a.parquet")
+    pa.feather.write_feather(table, tmp_path / "a.arrow")
     write(tmp_path, "a.csv", "n,text,d\n007,a,x\nNA,,y\n")
     typed = ([1, 2], ["a", None])
     for name, read in (
@@ -179,34 +178,21 @@ def test_kept_columns_of_tables(tmp_path):
 # Which column
 
 
-def write_tables(folder, table):
-    pq.write_table(table, folder / "a.parquet")
-    with pa.ipc.new_file(folder / "a.arrow", table.schema) as writer:
-        writer.write_table(table)
-    return [folder / "a.parquet", folder / "a.arrow"]
-
-
-def table_files(folder, rows):
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    written = {"a.csv": out.getvalue(), "a.jsonl": lines, "a.json": json.dumps(rows)}
-    others = [write(folder, name, data) for name, data in written.items()]
-    return [*write_tables(folder, pa.Table.from_pylist(rows)), *others]
+def table_files(folder, row):
+    names = ("a.parquet", "a.arrow", "a.csv", "a.jsonl", "a.json")
+    return [write_rows(folder / name, [row]) for name in names]
 
 
 def test_the_text_column_is_found_or_asked_for(tmp_path):
-    for path in table_files(tmp_path, [{"id": 1, "title": "t", "body": "b", "content": "c"}]):
+    for path in table_files(tmp_path, {"id": 1, "title": "t", "body": "b", "content": "c"}):
         assert read_all(path) == ["c"]
         assert read_all(path, text_column="title") == ["t"]
         error = str(failure(path, text_column="txt"))
         assert all(one in error for one in ("'txt'", "'title', 'body'", "text_column="))
         assert "'nope'" in str(failure(path, keep_columns=["nope"]))
-    for path in table_files(tmp_path, [{"id": 1, "note": "only string"}]):
+    for path in table_files(tmp_path, {"id": 1, "note": "only string"}):
         assert read_all(path) == ["only string"]
-    for path in table_files(tmp_path, [{"a": "1x", "b": "2x"}]):
+    for path in table_files(tmp_path, {"a": "1x", "b": "2x"}):
         error = failure(path)
         assert "'a', 'b'" in str(error) and "text_column=NAME (--text-column NAME)" in str(error)
 
@@ -432,3 +418,10 @@ def test_errors_of_standard_input_and_of_a_file_that_goes_away(tmp_path, monkeyp
     path.unlink()
     with pytest.raises(InputError, match="No such file"):
         list(read_batches(source))
+
+
+def test_a_named_pipe_in_a_folder_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "c.jsonl")
+    assert find_inputs([tmp_path / "c.jsonl"])[0].size is None
+    with pytest.raises(InputError, match=r"c\.jsonl: is a pipe or a device"):
+        find_inputs([tmp_path])

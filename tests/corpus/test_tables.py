@@ -1,6 +1,5 @@
 """Tables: columns joined to texts by a template, and a word where the numbers are elsewhere."""
 
-import json
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 
@@ -10,7 +9,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 from command import run
-from input_files import decoded, failure, read_all
+from input_files import decoded, failure, read_all, write_rows
 
 import numtok
 
@@ -28,29 +27,9 @@ LINES = [
 NAMES = ["a.csv", "a.tsv", "a.jsonl", "a.json", "a.parquet", "a.arrow", "a.csv.gz"]
 
 
-def table(path, rows=ROWS):
-    """The rows as a file of the format that its name tells."""
-    name = path.name.removesuffix(".gz")
-    if name.endswith(("csv", "tsv")):
-        mark = "," if name.endswith("csv") else "\t"
-        cells = [list(rows[0]), *(list(row.values()) for row in rows)]
-        quoted = (mark.join('"' + cell.replace('"', '""') + '"' for cell in row) for row in cells)
-        data = ("\ufeff" + "\r\n".join(quoted) + "\r\n").encode()
-        path.write_bytes(pa.compress(data, "gzip", asbytes=True) if path.suffix == ".gz" else data)
-    elif name.endswith("jsonl"):
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    elif name.endswith("json"):
-        path.write_text(json.dumps(rows, indent=1))
-    elif name.endswith("parquet"):
-        pq.write_table(pa.Table.from_pylist(rows), path)
-    else:
-        pyarrow.feather.write_feather(pa.Table.from_pylist(rows), path)
-    return path
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_columns_are_joined_in_every_format(name, tmp_path):
-    path = table(tmp_path / name)
+    path = write_rows(tmp_path / name, ROWS)
     assert read_all(path, template="{name} costs {price}") == COSTS
     assert read_all(path, template="row") == LINES
     assert read_all(path, template=r"{id}\n{{{id}}}\t{date}") == [
@@ -143,6 +122,11 @@ def test_columns_without_texts_are_refused_by_name(name, tmp_path):
                 error = failure(tmp_path / name, template=template, on_error=on_error)
                 assert f"column {column!r} of the template" in str(error)
         assert read_all(tmp_path / name, template="{price}") == ["5"]
+
+
+def test_a_table_without_columns_is_told(tmp_path):
+    pq.write_table(pa.table({}), tmp_path / "a.parquet")
+    assert "has no columns" in str(failure(tmp_path / "a.parquet", template="row"))
 
 
 ODD = {  # of the kind of WikiTableQuestions

@@ -75,16 +75,3 @@ def test_the_first_error_names_its_file_and_row(tmp_path):
         with pytest.raises(NumtokError) as caught:
             numtok.encode_files(inputs, tmp_path / "o.parquet", numbers="bits", overflow="error")
         assert str(caught.value).startswith(f"{inputs}/{place}")
-
-
-def test_rows_that_are_left_out_are_listed_by_file(tmp_path):
-    inputs = write_tiny(tmp_path / "in", 40)
-    for number in (3, 30):
-        (inputs / f"{number:05}.jsonl").write_text('no json\n{"text": "5"}\n')
-    summary = numtok.encode_files(inputs, tmp_path / "o.parquet", on_error="skip")
-    assert (summary.documents, summary.skipped) == (40, 2)
-    listed = [json.loads(line) for line in (tmp_path / "o.parquet.quarantine").open()]
-    assert [(row["file"], row["line"]) for row in listed] == [
-        (f"{inputs}/00003.jsonl", 1),
-        (f"{inputs}/00030.jsonl", 1),
-    ]

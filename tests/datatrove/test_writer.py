@@ -113,20 +113,6 @@ def test_filters_before_and_steps_behind(corpus, tmp_path):
     assert writer["total"].total == len(ids) and writer["tokens"].total == sum(map(len, rows))
 
 
-def test_decoded_by_the_command_line_and_read_by_numtok(corpus, tmp_path):
-    pipeline(corpus, tmp_path, NumtokWriter(tmp_path / "out", numbers="bits", keep_text=True)).run()
-    first = tmp_path / "out" / "00000-of-00003.parquet"
-    ok(f"decode {first} -o {tmp_path}/back.jsonl -q")
-    back = [
-        json.loads(line)["text"]
-        for line in (tmp_path / "back.jsonl").read_text("utf-8").splitlines()
-    ]
-    given = [
-        json.loads(line)["text"] for line in (corpus / "0.jsonl").read_text("utf-8").splitlines()
-    ]
-    assert back == given
-
-
 def test_a_task_that_fails_leaves_no_file_and_is_run_again_with_the_same_bytes(corpus, tmp_path):
     broken = [True]
 
@@ -168,9 +154,12 @@ def test_a_task_without_documents_and_a_store(tmp_path):
     [
         (lambda folder: NumtokWriter(folder, numbers="nothing"), "nothing"),
         (lambda folder: NumtokWriter(folder, pack=0), "pack=0"),
+        (lambda folder: NumtokWriter(folder, scale=0.01), "'scale' is no option of NumtokWriter"),
         (lambda folder: list(NumtokWriter(folder, keep_columns=["input_ids"]).run([], 0, 1)), "'input_ids' cannot be kept"),
         (lambda folder: list(NumtokWriter(folder, keep_columns=["n"], batch_bytes=1).run(
             [Document("1", "a", metadata={"n": 1}), Document("2", "b", metadata={"n": "two"})], 0, 1)), "column 'n' is int64"),
+        (lambda folder: list(NumtokWriter(folder, keep_columns=["n"]).run(
+            [Document("1", "a", metadata={"n": 1}), Document("2", "b", metadata={"n": "two"})], 0, 1)), "column 'n' holds several"),
     ],
 )  # fmt: skip
 def test_errors(tmp_path, call, message):

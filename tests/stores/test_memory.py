@@ -81,9 +81,12 @@ def inspected(folder, name="00001-of-00005.parquet"):
 
 
 def test_what_is_there_is_replaced_when_asked(store, corpus):
-    store.pipe_file("/a.jsonl", b"mine")
+    """Be it that rows were skipped before, and are not now."""
+    for name in ("a.jsonl", "a.jsonl.quarantine"):
+        store.pipe_file(f"/{name}", b"mine")
     numtok.encode_files(corpus, "memory://a.jsonl", output_format="parquet", overwrite=True)
     assert store.cat_file("/a.jsonl")[:4] == b"PAR1"
+    assert not store.exists("/a.jsonl.quarantine")
 
 
 def test_two_runs_in_one_folder(store, corpus, local):

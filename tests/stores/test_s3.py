@@ -16,7 +16,7 @@ import jobs
 import pyarrow.parquet as pq
 import pytest
 import s3_server
-from input_files import write_texts
+from input_files import write_rows
 from s3_server import contents, upload
 
 import numtok
@@ -164,16 +164,10 @@ def test_an_object_that_changes_or_goes_while_it_is_read(
 
 def large(folder, kind):
     """A file of this kind that does not compress to nothing."""
-    texts = [f"{n} {hashlib.sha256(str(n).encode()).hexdigest()}" for n in range(3000)]
-    path = folder / f"a.{kind}"
+    rows = [{"text": f"{n} {hashlib.sha256(str(n).encode()).hexdigest()}"} for n in range(3000)]
+    path = write_rows(folder / f"a.{kind}", rows)
     if kind == "parquet":
-        pq.write_table(jobs.pa.table({"text": texts}), path, row_group_size=300)
-    elif kind == "csv":
-        path.write_text("\n".join(["text", *texts, ""]))
-    else:
-        write_texts(path, texts)
-        if kind.endswith("zst"):
-            path.write_bytes(jobs.pa.compress(path.read_bytes(), "zstd", asbytes=True))
+        pq.write_table(pq.read_table(path), path, row_group_size=300)
     return path.read_bytes()
 
 

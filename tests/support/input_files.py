@@ -2,9 +2,17 @@
 them.
 """
 
+import bz2
 import contextlib
+import csv
+import gzip
+import io
 import json
+import lzma
 
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
 import pytest
 
 import numtok
@@ -14,6 +22,13 @@ from numtok.corpus.read.encoded import open_encoded
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.template import Template
 from numtok.errors import InputError
+
+COMPRESS = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": lambda data: pa.compress(data, "zstd", asbytes=True),
+}
 
 
 def batches_of(path, **options):
@@ -47,6 +62,30 @@ def write_texts(path, texts):
     """JSON lines, with a number for each row."""
     rows = (json.dumps({"id": number, "text": text}) for number, text in enumerate(texts))
     path.write_text("".join(f"{row}\n" for row in rows), "utf-8")
+    return path
+
+
+def write_rows(path, rows):
+    """Rows of a table in the format that the name tells, plain or compressed."""
+    kind, _, suffix = path.name.partition(".")[2].partition(".")
+    out = io.BytesIO()
+    if kind == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), out)
+    elif kind == "arrow":
+        pyarrow.feather.write_feather(pa.Table.from_pylist(rows), out)
+    elif kind in ("csv", "tsv"):
+        lines = io.StringIO(newline="")
+        how = {"delimiter": "," if kind == "csv" else "\t", "quoting": csv.QUOTE_ALL}
+        writer = csv.DictWriter(lines, list(rows[0]), **how)
+        writer.writeheader()
+        writer.writerows(rows)
+        out.write(lines.getvalue().encode("utf-8-sig"))
+    else:
+        written = json.dumps(rows, indent=1)
+        lines = written if kind == "json" else "".join(json.dumps(row) + "\n" for row in rows)
+        out.write(lines.encode())
+    data = out.getvalue()
+    path.write_bytes(COMPRESS[suffix](data) if suffix else data)
     return path
 
 

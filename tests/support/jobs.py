@@ -78,12 +78,6 @@ def files(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
-def everything(folder):
-    """The SHA-256 of every file that a job leaves."""
-    own = shards(folder / "__numtok")
-    return shards(folder) | {f"__numtok/{name}": digest for name, digest in own.items()}
-
-
 def table(folder):
     """All rows of all shards."""
     return pa.concat_tables([pq.read_table(path) for path in sorted(folder.glob("*.parquet"))])

@@ -7,6 +7,7 @@ for each task, ``00003-of-00128.parquet``, with the rows that ``numtok encode`` 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,11 @@ from numtok.numbers.grammar import check_grammar
 from numtok.representations import Representation
 from numtok.representations.parse import set_for_all
 
+OPTIONS = (
+    *("keep_text", "add_special_tokens", "parse_special", "layout", "pack", "pack_mode"),
+    *("end_token", "compression", "tensors", "batch_bytes"),
+)
+
 
 class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no types
     """Encode documents into one file of the output folder for each task.
@@ -44,9 +50,7 @@ class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no type
         keep_columns: ``"id"`` and names of metadata to store beside the tokens: their types are those
             of the first documents of a task. Or their types by name, for tasks that are to agree.
         output_format: ``"parquet"`` or ``"arrow"``.
-        options: ``keep_text``, ``add_special_tokens``, ``parse_special``, ``layout``, ``pack``,
-            ``pack_mode``, ``end_token``, ``compression``, ``tensors`` and ``batch_bytes`` of
-            :class:`numtok.corpus.encode_options.EncodeOptions`.
+        options: those of :class:`numtok.corpus.encode_options.EncodeOptions` that ``OPTIONS`` names.
 
     Raises:
         NumtokError: for options that do not go together; while it runs, with the document's id.
@@ -67,6 +71,11 @@ class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no type
         **options: Any,
     ) -> None:
         super().__init__()
+        if others := [name for name in options if name not in OPTIONS]:
+            raise InputError(
+                f"{others[0]!r} is no option of NumtokWriter, which besides its arguments has"
+                f" {', '.join(OPTIONS)}; leave it out"
+            )
         self.output_folder, self.output_format = str(output_folder), output_format
         types = keep_columns if isinstance(keep_columns, Mapping) else {}
         self.options = EncodeOptions(keep_columns=list(keep_columns), **options)
@@ -100,7 +109,7 @@ class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no type
             overwrite=True,  # by a task that is run again
             tensors=options.tensors,
         ) as writer:
-            for batch in _chain(first, batches):
+            for batch in itertools.chain([first] if first else [], batches):
                 with self.track_time(unit="batch"):
                     for encoded in rows.arrange(rows.convert(self._encode(batch, kept))):
                         writer.write(encoded)
@@ -128,7 +137,7 @@ class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no type
             self.update_doc_stats(document)
         self.stat_update("tokens", value=report.tokens, unit="batch")
         self.stat_update("numbers", value=report.numbers, unit="batch")
-        columns = [_column(field, documents) for field in kept]
+        columns = [_column(field.name, documents, field.type) for field in kept]
         schema = pa.schema([*encoded.schema, *kept], encoded.schema.metadata)
         return pa.RecordBatch.from_arrays([*encoded.columns, *columns], schema=schema)
 
@@ -136,7 +145,7 @@ class NumtokWriter(PipelineStep):  # type: ignore[misc]  # datatrove has no type
         """Return the type of a kept column: as given, or that of the first documents."""
         if name in self.types:
             return self.types[name]
-        found = pa.array([_value(one, name) for one in documents]).type
+        found = _column(name, documents).type
         return pa.string() if found == pa.null() else found
 
 
@@ -161,26 +170,15 @@ def _batches(documents: Iterable[Document], size: int) -> Iterator[list[Document
         yield waiting
 
 
-def _chain(first: list[Document], others: Iterator[list[Document]]) -> Iterator[list[Document]]:
-    if first:
-        yield first
-    yield from others
-
-
-def _value(document: Document, name: str) -> Any:
-    return document.id if name == "id" else document.metadata.get(name)
-
-
-def _column(field: pa.Field, documents: list[Document]) -> pa.Array:
-    """Return a kept column of some documents.
-
-    Raises:
-        InputError: for a value that is not of the column's type.
+def _column(name: str, documents: list[Document], kind: pa.DataType | None = None) -> pa.Array:
+    """Return a kept column of some documents; InputError for values of another type than ``kind``, or
+    of several.
     """
+    values = [one.id if name == "id" else one.metadata.get(name) for one in documents]
     try:
-        return pa.array([_value(one, field.name) for one in documents], field.type)
+        return pa.array(values, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        what = "holds several types" if kind is None else f"is {kind} in the first documents only"
         raise InputError(
-            f"the column {field.name!r} is {field.type} in the first documents, and another value is"
-            f" not: {error}; give its type by keep_columns={{{field.name!r}: ...}}"
+            f"the column {name!r} {what}: {error}; give its type by keep_columns={{{name!r}: ...}}"
         ) from error

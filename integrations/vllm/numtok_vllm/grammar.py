@@ -43,23 +43,23 @@ class NumberGrammar(LogitsProcessor):
         self.rows: dict[int, tuple[int, list[int], list[int]]] = {}
 
     def is_argmax_invariant(self) -> bool:
-        """It is not: the most likely token may be none of a number."""
+        """Whether the most likely token stays so: it does not, as it may be none of a number."""
         return False
 
     def update_state(self, batch_update: Any) -> None:
-        """Take in which requests there are."""
+        """Update the requests that there are."""
         process_dict_updates(self.rows, batch_update, self._row)
 
     def _row(
         self, params: Any, prompt: list[int] | None, written: list[int]
     ) -> tuple[int, list[int], list[int]]:
-        """(how many tokens are to be written, the end of the prompt, those that are written)."""
+        """Return (how many tokens are to be written, the end of the prompt, those written)."""
         before = [] if prompt is None else prompt
         room = self.longest - len(before)
         return min(params.max_tokens or room, room), list(before[-SEEN:]), written
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        """Scores (rows, vocabulary), changed in place."""
+        """Change the scores (rows, vocabulary) in place, and return them."""
         if self.held is None or not self.rows:
             return logits
         places = sorted(self.rows)
@@ -81,7 +81,7 @@ class NumberGrammarWithValues(NumberGrammar):
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
-        """ValueError, which the server answers as 400."""
+        """Raise ValueError, which the server answers as 400."""
         for name, neutral in REFUSED.items():
             if getattr(sampling_params, name) not in (neutral, None):
                 raise ValueError(f"{name} is not supported for this model: its numbers have values")

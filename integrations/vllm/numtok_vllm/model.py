@@ -37,7 +37,7 @@ WORKER = "numtok_vllm.worker.NumberWorker"
 
 
 class ServedNumberModel(nn.Module):
-    """See the module.
+    """A number model whose backbone is vLLM's own model of the class.
 
     Raises:
         ModelError: for options of ``vllm serve`` under which numbers would be lost, and models that
@@ -77,13 +77,13 @@ class ServedNumberModel(nn.Module):
         self.hidden = torch.empty(0)
 
     def streams(self, values: list[str]) -> dict[str, Tensor]:
-        """The streams (n, ...) of decimals, or of those near them that the representations hold."""
+        """Return the streams (n, ...) of decimals, or of those near them that the representations hold."""
         numbers = held(self.tokenizer.representations, Numbers.parse(values))
         made = streams_of(self.tokenizer, numbers)
         return {name: torch.from_numpy(one.copy()) for name, one in made.items()}
 
     def embed_input_ids(self, input_ids: Tensor) -> Tensor:
-        """Word vectors (tokens, d) with the numbers in them, of ids (tokens,)."""
+        """Return word vectors (tokens, d) with the numbers in them, of ids (tokens,)."""
         plain = torch.from_numpy(self.numbers.plain(input_ids.numpy()))
         vectors: Tensor = self.backbone.embed_input_ids(plain)
         if self.embedding is None:
@@ -109,7 +109,7 @@ class ServedNumberModel(nn.Module):
         intermediate_tensors: Any = None,
         inputs_embeds: Tensor | None = None,
     ) -> Tensor:
-        """Hidden states (tokens, d)."""
+        """Return hidden states (tokens, d)."""
         if inputs_embeds is None:
             assert input_ids is not None
             inputs_embeds = self.embed_input_ids(input_ids)
@@ -117,7 +117,7 @@ class ServedNumberModel(nn.Module):
         return states
 
     def compute_logits(self, hidden_states: Tensor) -> Tensor:
-        """Scores (rows, vocabulary) of hidden states (rows, d)."""
+        """Return scores (rows, vocabulary) of hidden states (rows, d)."""
         self.hidden = hidden_states
         scores: Tensor = self.backbone.compute_logits(hidden_states)
         if self.head is None and self.numbers.tokens:  # no number has a value
@@ -125,8 +125,8 @@ class ServedNumberModel(nn.Module):
         return scores
 
     def say_numbers(self, sampler: Any, inputs: Any, output: Any) -> None:
-        """A hook after the sampler: give numbers their values, among the ids that were chosen, int32
-        (rows, 1), and those whose probabilities are told, (rows, some), of which beams are made.
+        """Give numbers their values, after the sampler: in the ids that were chosen, int32 (rows, 1),
+        and in those whose probabilities are told, (rows, some), of which beams are made.
         """
         told = output.logprobs_tensors
         tables = [output.sampled_token_ids, *([] if told is None else [told.logprob_token_ids])]
@@ -144,14 +144,14 @@ class ServedNumberModel(nn.Module):
                 ids[row, at] = self.numbers.pack(int(ids[row, at]), said[row])
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> set[str]:
-        """Those of a folder of ``NumberModel.save_pretrained``."""
+        """Load the weights of a folder of ``NumberModel.save_pretrained``."""
         own = ((name, one) for name, one in weights if name != EXTRA)
         loaded: set[str] = AutoWeightsLoader(self).load_weights(own)
         return loaded
 
 
 def made(make: Any, described: dict[str, Any] | None) -> Any:
-    """The embedding or the head that is described, in float32."""
+    """Return the embedding or the head that is described, in float32."""
     if described is None:
         return None
     options = dict(described)
@@ -159,7 +159,7 @@ def made(make: Any, described: dict[str, Any] | None) -> Any:
 
 
 def check_options(vllm_config: Any, with_values: bool) -> None:
-    """ModelError for options under which numbers would be lost."""
+    """Raise ModelError for options under which numbers would be lost."""
     model, worker = vllm_config.model_config, vllm_config.parallel_config.worker_cls
     wanted = ["--tokenizer-mode numtok"] if model.tokenizer_mode != "numtok" else []
     if with_values and VALUES not in (model.logits_processors or []):

@@ -24,7 +24,7 @@ LAST = 2**31 - 1
 
 
 def check_saved(folder: Any) -> None:
-    """TokenizerError for a folder whose numbers are not known: read without, it gives other ids."""
+    """Raise TokenizerError for a folder whose numbers are not known: without, it gives other ids."""
     if read_settings(folder) is None:
         raise TokenizerError(
             f"{folder} is no folder with a tokenizer that numtok saved or exported; save it there, or"
@@ -58,7 +58,7 @@ class NumberIds:
                 )
 
     def pack(self, token: int, value: str) -> int:
-        """The id of a number token with the decimal ``value``.
+        """Return the id of a number token with the decimal ``value``.
 
         Raises:
             RepresentationError: for more digits than an id carries.
@@ -80,7 +80,7 @@ class NumberIds:
         return FIRST + FORM * self.tokens.index(token) + int(packed)
 
     def unpack(self, token: int) -> tuple[int, str | None]:
-        """The token of the vocabulary that an id stands for, and the number; None for no number."""
+        """Return the token of the vocabulary that an id stands for, and the number; None for no number."""
         if token < FIRST or not self.tokens:
             return token, None
         form, packed = divmod(token - FIRST, FORM)
@@ -90,7 +90,7 @@ class NumberIds:
         return self.tokens[min(form, len(self.tokens) - 1)], str(Decimal(text).normalize())
 
     def plain(self, ids: Any) -> npt.NDArray[np.int64]:
-        """Ids of any shape as tokens of the vocabulary."""
+        """Return ids of any shape as tokens of the vocabulary."""
         given = np.asarray(ids, np.int64)
         if not self.tokens:
             return given

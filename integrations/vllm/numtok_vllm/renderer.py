@@ -1,4 +1,4 @@
-"""What vLLM makes of a request's prompt, with a stricter look at ids that come from outside."""
+"""Prompts of requests to vLLM, with a stricter look at ids that come from outside."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numtok_vllm.number_ids import FIRST
 
 
 class NumtokRenderer(HfRenderer):
-    """vLLM's own, for ``--tokenizer-mode numtok``."""
+    """vLLM's renderer, for ``--tokenizer-mode numtok``."""
 
     def validate_token_ids(self, token_ids: Sequence[int], *, parameter: str | None = None) -> None:
-        """VLLMValidationError for an id that is neither of the vocabulary nor a number with its
+        """Raise VLLMValidationError for an id that is neither of the vocabulary nor a number with its
         value.
         """
         super().validate_token_ids(token_ids, parameter=parameter)

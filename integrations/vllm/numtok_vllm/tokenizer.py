@@ -27,9 +27,9 @@ class Token(str):
 
 
 class NumtokTokenizer:
-    """What vLLM asks of a tokenizer, of a folder that numtok saved or exported.
+    """A tokenizer for vLLM, of a folder that numtok saved or exported.
 
-    All else is that of :class:`numtok.hf.NumberTokenizer`, such as chat templates. It is not derived
+    Whatever vLLM does not ask for is that of :class:`numtok.hf.NumberTokenizer`, such as chat templates. It is not derived
     from it, as vLLM would then decode streams by the ``tokenizer.json`` alone.
     """
 
@@ -47,7 +47,7 @@ class NumtokTokenizer:
 
     @classmethod
     def from_pretrained(cls, path_or_repo_id: Any, *args: Any, **options: Any) -> NumtokTokenizer:
-        """Of a folder on disk; of what else vLLM says, the side on which a prompt is cut."""
+        """Load a folder on disk; of the options of vLLM, only the side on which prompts are cut."""
         check_saved(path_or_repo_id)
         inner = NumberTokenizer.from_pretrained(path_or_repo_id)
         inner.truncation_side = options.get("truncation_side", inner.truncation_side)
@@ -68,11 +68,11 @@ class NumtokTokenizer:
 
     @functools.cached_property
     def max_chars_per_token(self) -> int:
-        """By which vLLM refuses texts unread that must be too long."""
+        """The most characters of a token, by which vLLM refuses texts that must be too long."""
         return max(LONGEST, *map(len, self.inner.get_vocab()))
 
     def __call__(self, text: Any, **options: Any) -> Any:
-        """As of the drop-in, with the value of a number in its id."""
+        """Encode as the drop-in does, with the value of a number in its id."""
         if not self.numbers.tokens:
             return self.inner(text, **options)
         if not isinstance(text, str):
@@ -91,25 +91,25 @@ class NumtokTokenizer:
         return type(found)(kept)
 
     def encode(self, text: str, **options: Any) -> list[int]:
-        """The ids of one text."""
+        """Return the ids of one text."""
         ids: list[int] = self(text, **options)["input_ids"]
         return ids
 
     def decode(self, ids: Sequence[int] | int, skip_special_tokens: bool = False) -> str:
-        """The text of ids; a number without a value shows as ``[NUM]``."""
+        """Return the text of ids; a number without a value shows as ``[NUM]``."""
         kept = [ids] if isinstance(ids, int) else list(ids)
         tokens = self.convert_ids_to_tokens(kept, skip_special_tokens)
         return self.numtok.decode(*self._read(tokens))
 
     def _read(self, tokens: Sequence[Token]) -> tuple[list[int], list[str] | None]:
-        """Their ids, and the values of the numbers that have one; None for none."""
+        """Return the ids of tokens, and the values of numbers that have one; None for none."""
         both = [self.numbers.unpack(token.id) for token in tokens]
         return [one for one, _ in both], [value for _, value in both if value is not None] or None
 
     def convert_ids_to_tokens(
         self, ids: Sequence[int], skip_special_tokens: bool = False
     ) -> list[Token]:
-        """The tokens, each of which knows its id."""
+        """Return the tokens of ids, each of which knows its id."""
         tokens = []
         for one in ids:
             if not (skip_special_tokens and one in self._special):
@@ -120,7 +120,7 @@ class NumtokTokenizer:
         return tokens
 
     def convert_tokens_to_string(self, tokens: Sequence[Token]) -> str:
-        """Their text; none while it ends within a number or a character."""
+        """Return the text of tokens; none while it ends within a number or a character."""
         ids, values = self._read(tokens)
         if values is not None:  # vLLM waits for the end of a character itself
             return self.numtok.decode(ids, values)

@@ -13,6 +13,6 @@ class NumberWorker(CPUWorker):
     """vLLM's worker on a CPU; the ids of numbers that were sampled get their values."""
 
     def load_model(self, *args: Any, **options: Any) -> None:
-        """As of the base class, and the model sees what is sampled."""
+        """Load the model, and let it see what is sampled."""
         super().load_model(*args, **options)
         self.model_runner.sampler.register_forward_hook(self.model_runner.get_model().say_numbers)

@@ -8,13 +8,13 @@ import logging
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from numtok.corpus.encode import ShardSchema, encode_sources
 from numtok.corpus.jobs.folder import PLAN, Folder
 from numtok.corpus.jobs.plan import Plan, Shard, as_json, saved_tokenizer
 from numtok.corpus.jobs.receipt import Counts, Receipt, SkippedRow
-from numtok.corpus.read.documents import lines_before, rows_before
+from numtok.corpus.read.documents import lines_before
 from numtok.corpus.read.sources import Source
 from numtok.corpus.summary import Progress, Run
 from numtok.corpus.text_chunks import Reader
@@ -55,10 +55,6 @@ def encode_shard(
     schema = ShardSchema(plan.kept_fields, plan.metadata)
     summary = encode_sources(run, task.tokenizer, options, reader, shard_schema=schema)
     shard.check_inputs()  # what was read is what was planned
-    first_without_text = ""
-    if reader.first_null is not None:
-        source, row = reader.first_null
-        first_without_text = f"{source.name}, row {row + rows_before(source)}"
     receipt = Receipt(
         shard=shard.number,
         key=plan.key(shard),
@@ -71,7 +67,7 @@ def encode_shard(
             without_text=summary.without_text,
             cut_numbers=summary.cut_numbers,
         ),
-        first_without_text=first_without_text,
+        first_without_text=summary.first_without_text,
         skipped=list(_skipped(reader)),
     )
     folder.write_json(shard.receipt, as_json(receipt))
@@ -98,8 +94,9 @@ def try_shard(
         return Outcome(shard.number, "out of memory; take fewer workers")
     except Exception as error:
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-        reason = f"this is a bug in numtok: {type(error).__name__}: {error}{notes}"
-        return Outcome(shard.number, reason)
+        return Outcome(
+            shard.number, f"this is a bug in numtok: {type(error).__name__}: {error}{notes}"
+        )
     return Outcome(shard.number)
 
 
@@ -152,7 +149,7 @@ def _opened(address: Address) -> Task:
     return address.open()
 
 
-def try_shard_at(address: Any, number: int) -> tuple[int, str | None, bool]:
+def try_shard_at(address: Address, number: int) -> Outcome:
     """Encode a shard in a process of Ray, which may do several of a job."""
-    task = _opened(Address(*address))
-    return tuple(try_shard(task, task.plan.shards[number], 1, lambda _: None))  # type: ignore[return-value]
+    task = _opened(address)
+    return try_shard(task, task.plan.shards[number], 1, lambda _: None)

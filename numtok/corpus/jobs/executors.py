@@ -226,12 +226,12 @@ def run_ray(
                 most = workers or 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
                 while waiting and len(running) < most:
                     shard = waiting.popleft()
-                    running[remote.remote(tuple(job_address), shard.number)] = shard.number
+                    running[remote.remote(job_address, shard.number)] = shard.number
                 ended, _ = ray.wait(list(running), num_returns=1, timeout=LOOK_AWAY)
                 for one in ended:
                     number = running.pop(one)
                     try:
-                        yield Outcome(*ray.get(one))
+                        yield ray.get(one)
                     except (*died, ray.exceptions.OutOfMemoryError) as error:
                         yield Outcome(number, f"its worker died ({_reason(error)})")
                 tick(None, None)
@@ -269,20 +269,15 @@ def _connected(address: str) -> Iterator[Any]:
             warnings.simplefilter("ignore")
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **alone)
     except Exception as error:  # of no narrower kind, for a node that does not start in time
-        no_cluster = isinstance(error, ConnectionError | RuntimeError | ValueError)
-        what, way_out = (
-            "Ray did not start for",
-            (
-                "run the same command again once the machine has memory and processor time to spare, or"
-                " leave out ray=... (--ray)"
-            ),
-        )
-        if no_cluster and address != "local":
-            what, way_out = (
-                "there is no Ray cluster at",
-                ("start one with `ray start --head`, or take ray='local' (--ray local)"),
-            )
-        raise JobError(f"{what} {address!r} ({_reason(error)}); {way_out}") from error
+        if isinstance(error, ConnectionError | RuntimeError | ValueError) and address != "local":
+            raise JobError(
+                f"there is no Ray cluster at {address!r} ({_reason(error)}); start one with"
+                " `ray start --head`, or take ray='local' (--ray local)"
+            ) from error
+        raise JobError(
+            f"Ray did not start for {address!r} ({_reason(error)}); run the same command again once"
+            " the machine has memory and processor time to spare, or leave out ray=... (--ray)"
+        ) from error
     try:
         yield ray
     finally:

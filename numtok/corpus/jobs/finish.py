@@ -99,10 +99,12 @@ def _job_in(output: str | Path) -> tuple[Folder, Plan]:
     folder = Folder(output)
     plan = folder.read_json(PLAN, Plan)
     if plan is None:
-        raise JobError(
-            f"is not the folder of a job: it has no {PLAN}; give the one that it wrote to",
-            str(output),
+        names = folder.names() if storage.is_folder(folder.path) else []
+        splits = [name for name in names if storage.is_file(folder.file(f"{name}/{PLAN}"))]
+        which = (
+            f"that of a split, {folder.file(splits[0])}" if splits else "the one that it wrote to"
         )
+        raise JobError(f"is not the folder of a job: it has no {PLAN}; give {which}", str(output))
     return folder, plan
 
 

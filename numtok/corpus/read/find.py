@@ -167,7 +167,7 @@ def _file(path: str, asked: str | None, size: int | None) -> Source:
 
 
 def suffixes(path: str) -> tuple[str | None, str | None]:
-    """Format and compression, or None: ``a.jsonl.gz`` is ``("jsonl", "gzip")``."""
+    """Return (format, compression), each None if unknown: ``a.jsonl.gz`` is ``("jsonl", "gzip")``."""
     if path.startswith(("http://", "https://")):
         path = path.partition("?")[0]
     parts = os.path.basename(path).lower().split(".")[1:]

@@ -121,9 +121,13 @@ class Template:
 
     def needed(self, names: Sequence[str], source: Source) -> list[str]:
         """Return the columns that it takes of those that are there; InputError if one is not, or
-        twice.
+        twice, or if there are none.
         """
         wanted = self.columns or tuple(names)
+        if not wanted:
+            raise MissingInputError(
+                "has no columns, so that no text can be made of them", source.name
+            )
         for name in wanted:
             if names.count(name) != 1:
                 listing = ", ".join(map(repr, names)) or "none"

@@ -168,7 +168,7 @@ def open_writer(
 def check_options(
     path: str, format: str | None, compression: str | None, texts: bool = False
 ) -> tuple[str, str]:
-    """Format and compression, or an ``OutputError`` that lists the possible ones."""
+    """Return (format, compression), or raise an ``OutputError`` that lists the possible ones."""
     stream = path == STDOUT
     able = {
         name: known

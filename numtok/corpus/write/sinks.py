@@ -76,7 +76,7 @@ class _ParquetSink(Sink):
             self._end_row_group()
 
     def _end_row_group(self) -> None:
-        """Return one row group, or several if one batch was large."""
+        """Write one row group, or several if one batch was large."""
         table = pa.Table.from_batches(self._gathered, self._schema)
         groups = max(1, round(self._bytes / self._limit))
         self._gathered, self._bytes = [], 0
