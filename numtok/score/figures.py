@@ -38,10 +38,7 @@ METRIC_UNITS = {
 METRIC_UNITS |= {"metre": ("m", 0), "meter": ("m", 0), "kilometre": ("m", 3), "kilometer": ("m", 3)}
 METRIC_UNITS |= {"gram": ("g", 0), "kilogram": ("g", 3), "tonne": ("g", 6), "litre": ("l", 0)}
 METRIC_UNITS |= {"liter": ("l", 0), "mL": ("l", -3), "L": ("l", 0)}
-_LINKS = """a an and are as at be but by compared during for from has have in is it of on or over per point since
-    than that the then this to under until versus vs was were when where which while with year years yoy"""
-_FUNCTION_WORDS = frozenset(_LINKS.split())  # that may follow a figure and are no unit
-
+_NO_UNITS = ("", "point", "year", "yoy")  # "up 5 points, 5% year on year"
 _ROUNDED = re.compile(
     r"(?:\b(?:about|around|approximately|approx\.?|roughly|some|circa|ca\.?|close\sto|or\sso|estimated|near|c\.)|[~≈∼])"
     r"[\s*_]*(?:a\s)?\Z",
@@ -118,10 +115,7 @@ class Quantity:
     @property
     def is_bare(self) -> bool:
         """Whether neither a currency, a per cent nor the name of what is counted stands beside it."""
-        unit = self.answer.unit
-        return not (self.percent or self.answer.currency) and (
-            not unit or unit.lower() in _FUNCTION_WORDS
-        )
+        return not (self.percent or self.answer.currency or self.answer.unit not in _NO_UNITS)
 
 
 def read_figures(text: str, policy: Policy, source: int = -1) -> list[Quantity]:
