@@ -56,11 +56,13 @@ _AT_MOST = re.compile(
 _AT_LEAST_AFTER = re.compile(r"\+(?!\s?\d)|\s+or\s+more\b|\s+plus\b|\s+and\s+(?:up|above)\b")
 _STATED_SCALE = re.compile(
     r"(?:\bin|[($£€¥,]|\bUS\$|\bUSD|\bEUR|\b(?:amounts?|figures?|values?)\s(?:are\s)?in)\s*(?:US)?[$£€¥]?\s*"
-    r"(?:(?P<word>thousands|millions|billions)\b|(?P<short>['\u2019]?000s?\b|\bmillion\b|\bbillion\b|\bmn\b|\bbn\b|(?<=[$£€¥])m\)))",
+    r"(?:(?P<word>thousands|millions|billions|lakhs?|crores?)\b|(?P<short>['\u2019]?000s?\b|\bmillion\b|\bbillion\b|\bmn\b|\bbn\b"
+    r"|(?<=[$£€¥])m\b|(?<=(?:USD|EUR|GBP)\s)m\b))",
     re.IGNORECASE,
 )
-_SCALE_POWERS = {"t": 3, "0": 3, "m": 6, "b": 9}
-_JOINT = re.compile(r"\s?(?:-|\u2013|to)\s?|\s(?P<word>and)\s")
+_SCALE_POWERS = {"t": 3, "0": 3, "m": 6, "b": 9, "l": 5, "c": 7}
+_SCALE_BEHIND = re.compile(r"\)\s?(thousand|million|billion)\b")  # $(3.2) million, a loss
+_JOINT = re.compile(r"\s?(?:[-\u2010\u2011\u2013]|to)\s?|\s(?P<word>and)\s")
 _BETWEEN = re.compile(r"\bbetween\s+\Z", re.IGNORECASE)
 _POINTS = re.compile(r"\s*(?:basis\spoints?|bps?)\b", re.IGNORECASE)
 _PERCENT = re.compile(
@@ -139,12 +141,14 @@ def _quantity(
 ) -> Quantity:
     value, percent = answer.value, answer.percent
     powers: list[int] = []
+    if match := _SCALE_BEHIND.match(text, answer.stop):
+        powers.append(_SCALE_POWERS[match[1][0]])
     if answer.unit in _MILLIONS:
         powers.append(_MILLIONS[answer.unit])
     if following is not None and _is_range(text, answer, following):
         percent = percent or following.percent  # 5-10%
-        if not answer.percent and (power := written_scale(following)):
-            powers.append(power)
+        power = written_scale(following) or _MILLIONS.get(following.unit, 0)
+        powers += [power] if power and not answer.percent else []
     shift = 0
     if _POINTS.match(text, answer.stop):
         percent, shift = True, -2
