@@ -15,7 +15,7 @@ from fractions import Fraction
 from numtok.score.claims import NonClaims
 from numtok.score.number_words import read_number_words
 from numtok.score.policy import Policy
-from numtok.score.reading import Answer, iterate_readings
+from numtok.score.reading import Answer, read_numbers
 
 MOST_DIGITS = 300  # before or behind the point; longer figures are found only as they are written
 _WIDE = Context(prec=1000)
@@ -123,7 +123,7 @@ class Quantity:
 def read_figures(text: str, policy: Policy, source: int = -1) -> list[Quantity]:
     """Return the figures of a text in order; spelled out ones only of a source."""
     claims = NonClaims(text)
-    answers = [one.answer for one in iterate_readings(text, policy) if one.answer is not None]
+    answers = read_numbers(text, policy)
     figures = [
         _quantity(text, answer, following, claims, source)
         for answer, following in itertools.zip_longest(answers, answers[1:])

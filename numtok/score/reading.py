@@ -116,17 +116,8 @@ def read_numbers(text: str, policy: Policy | str = "default") -> list[Answer]:
         >>> [str(number.value) for number in read_numbers("2 1/2 km at $3.5 million")]
         ['5/2', '3.5E+6']
     """
-    return list(iterate_numbers(text, policy_named(policy)))
-
-
-def iterate_numbers(
-    text: str, policy: Policy, start: int = 0, stop: int | None = None
-) -> Iterator[Answer]:
-    """Yield every number that lies within text[start:stop]."""
-    stop = len(text) if stop is None else stop
-    for reading in iterate_readings(text, policy):
-        if reading.answer is not None and start <= reading.start and reading.stop <= stop:
-            yield reading.answer
+    readings = iterate_readings(text, policy_named(policy))
+    return [one.answer for one in readings if one.answer is not None]
 
 
 def iterate_readings(
