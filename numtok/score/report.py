@@ -235,9 +235,9 @@ def _errors(pairs: list[tuple[Decimal, Decimal]]) -> tuple[float, float, float]:
         errors = [abs(value - target) for value, target in pairs]
         relative = [e / abs(target) for e, (_, target) in zip(errors, pairs, strict=True) if target]
         offsets = [target - pairs[0][1] for _, target in pairs]  # all 0 if the targets are equal
-        mean = sum(offsets) / count
-        spread = sum((offset - mean) ** 2 for offset in offsets)
-        squares = sum(error * error for error in errors)
+        mean = sum(offsets, Decimal(0)) / count
+        spread = sum(((offset - mean) ** 2 for offset in offsets), Decimal(0))
+        squares = sum((error * error for error in errors), Decimal(0))
         return (
             float(sum(errors) / count),
             float(statistics.median(relative)) if relative else math.nan,
