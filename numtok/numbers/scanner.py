@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,24 +129,12 @@ def scan_decimals(rows: TextRows, grammar: Grammar) -> Decimals:
     )
 
 
-class _ShortScan(threading.local):
-    """The output buffer of :func:`scan_short`, made once per thread: a new array takes longer than
-    the scan.
-    """
-
-    def __init__(self) -> None:
-        self.rows = np.empty((SHORT_BYTES, 4), np.int64)
-
-
-_short_scan = _ShortScan()
-
-
 def scan_short(text: bytes, rules: tuple[npt.NDArray[Any], ...]) -> list[list[int]]:
     """Return [start, stop, decimal position of the last digit, one more than that of the first] of
     each number in a text of valid UTF-8 of at most ``SHORT_BYTES``. ``rules`` are the grammar's
     :func:`rule_arrays`.
     """
-    out = _short_scan.rows
+    out = np.empty((len(text), 4), np.int64)
     count = _scan_short.compiled(np.frombuffer(text, np.uint8), out, *rules, BOUNDS, ONE_ROW)
     spans: list[list[int]] = out[:count].tolist()
     return spans

@@ -43,6 +43,7 @@ _SUPERLATIVES = (
 )
 _NO_QUANTITY = r"(?!\d|[.,]\d|\s*(?:%|per\s?cent|million|billion|thousand|hundred|[kK]\b|bn\b))"
 
+HYPHENS = dict.fromkeys((0x2010, 0x2011), "-")  # that models write in COVID-19 and 2019-2021
 # of each kind: (expression, flags)
 _EXPRESSIONS: dict[str, list[tuple[str, int]]] = {
     "thought": [
@@ -57,7 +58,7 @@ _EXPRESSIONS: dict[str, list[tuple[str, int]]] = {
         (rf"\b(?:[QH][1-4]|FY)[\s/-]*(?:{_YEAR}|['\u2019]?\d\d\b)", 0),
     ],
     "time": [
-        (r"(?<![\d:])\d{1,2}:[0-5]\d(?::[0-5]\d)?(?![\d:])", 0),
+        (r"(?<![\d:])(?<!\bratio\s)(?<!\bratio\sof\s)(?<!\bodds\sof\s)\d{1,2}:[0-5]\d(?::[0-5]\d)?(?![\d:])", 0),
         (r"(?<![\d.,])\d{1,2}\s*(?:[ap]\.m\.|[ap]m\b|o['\u2019]clock|Uhr\b)", re.I),
         (r"\b(?:UTC|GMT)\s*[-+\u2212]\s*\d{1,2}", 0),
     ],
@@ -82,7 +83,7 @@ _EXPRESSIONS: dict[str, list[tuple[str, int]]] = {
     ],
     "count": [
         (rf"\b(?:top|first|last|next|following|these|those|both)\s+\d{{1,2}}{_NO_QUANTITY}", re.I),
-        (rf"(?<![\d.,$€£])\d{{1,3}}\s+(?:\w+\s+)?{_SUPERLATIVES}", re.I),
+        (rf"(?<![\d.,$€£])\d{{1,3}}\s+(?:(?!(?:at|the|as|and|is|was|are)\s)\w+\s+)?{_SUPERLATIVES}", re.I),
         (rf"(?<![\d.,$€£])\d{{1,2}}{_NO_QUANTITY}\s+[^\n\d.:%]{{1,60}}:\s*$", re.M),
         (r"\b(?:in|of|within|under)\s+\d{1,3}\s+(?:words|sentences|bullets?(?:\spoints)?|paragraphs)\b", re.I),
         (rf"\b[Hh]ere\s+are\s+(?:the\s+)?\d{{1,2}}{_NO_QUANTITY}", 0),
@@ -93,7 +94,7 @@ _EXPRESSIONS: dict[str, list[tuple[str, int]]] = {
         (r"\b(?:https?://|www\.)\S+|\S{1,64}@\S{1,200}|\b[\w-]{1,80}\.(?:pdf|csv|html?|docx?|xlsx?|txt|md|json)\b", 0),
         (rf"\b(?:{_NAMES})[\s-]+\d+(?:[.-]\d+)*\b(?!%)", 0),
         (r"\b(?:24/7|50/50|50-50|9/11|80/20|401\(?k\)?|10-[KQ]\b|8-K\b|20-F\b|[23]D\b|[2-6]G\b|[48]K\b|911\b)", 0),
-        (r"(?<!\d)(?:\+\d{1,3}[\s.-])?\(?\d{3}\)?[\s.-]\d{3}[\s.-]\d{4}(?!\d)", 0),
+        (r"(?<!\d)(?:(?:\+\d{1,3}[\s.-])\(?\d{3}\)?[\s.-]|\(\d{3}\)\s?|\d{3}[.-])\d{3}[\s.-]\d{4}(?!\d)", 0),
         (r"\b(?:doi|DOI|arXiv|CVE|ID)[:\s#-]*[\d./-]+", 0),
     ],
     "factor": [
@@ -141,7 +142,7 @@ class NonClaims:
     """The spans of a text that hold dates, labels and other figures that claim nothing."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self._text = text = text.translate(HYPHENS)
         self._marks = bytearray(len(text))  # 1 + the index in KINDS, 0 for none
         for kind, expressions in reversed(_compiled().items()):
             for expression in expressions:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from numtok.score.claims import NonClaims
 from numtok.score.number_words import read_number_words
 from numtok.score.policy import Policy
-from numtok.score.reading import Answer, iterate_readings
+from numtok.score.reading import Answer, read_numbers
 
 MOST_DIGITS = 300  # before or behind the point; longer figures are found only as they are written
 _WIDE = Context(prec=1000)
@@ -38,10 +38,7 @@ METRIC_UNITS = {
 METRIC_UNITS |= {"metre": ("m", 0), "meter": ("m", 0), "kilometre": ("m", 3), "kilometer": ("m", 3)}
 METRIC_UNITS |= {"gram": ("g", 0), "kilogram": ("g", 3), "tonne": ("g", 6), "litre": ("l", 0)}
 METRIC_UNITS |= {"liter": ("l", 0), "mL": ("l", -3), "L": ("l", 0)}
-_LINKS = """a an and are as at be but by compared during for from has have in is it of on or over per point since
-    than that the then this to under until versus vs was were when where which while with year years yoy"""
-_FUNCTION_WORDS = frozenset(_LINKS.split())  # that may follow a figure and are no unit
-
+_NO_UNITS = ("", "point", "year", "yoy")  # "up 5 points, 5% year on year"
 _ROUNDED = re.compile(
     r"(?:\b(?:about|around|approximately|approx\.?|roughly|some|circa|ca\.?|close\sto|or\sso|estimated|near|c\.)|[~≈∼])"
     r"[\s*_]*(?:a\s)?\Z",
@@ -59,11 +56,13 @@ _AT_MOST = re.compile(
 _AT_LEAST_AFTER = re.compile(r"\+(?!\s?\d)|\s+or\s+more\b|\s+plus\b|\s+and\s+(?:up|above)\b")
 _STATED_SCALE = re.compile(
     r"(?:\bin|[($£€¥,]|\bUS\$|\bUSD|\bEUR|\b(?:amounts?|figures?|values?)\s(?:are\s)?in)\s*(?:US)?[$£€¥]?\s*"
-    r"(?:(?P<word>thousands|millions|billions)\b|(?P<short>['\u2019]?000s?\b|\bmillion\b|\bbillion\b|\bmn\b|\bbn\b|(?<=[$£€¥])m\)))",
+    r"(?:(?P<word>thousands|millions|billions|lakhs?|crores?)\b|(?P<short>['\u2019]?000s?\b|\bmillion\b|\bbillion\b|\bmn\b|\bbn\b"
+    r"|(?<=[$£€¥])m\b|(?<=(?:USD|EUR|GBP)\s)m\b))",
     re.IGNORECASE,
 )
-_SCALE_POWERS = {"t": 3, "0": 3, "m": 6, "b": 9}
-_JOINT = re.compile(r"\s?(?:-|\u2013|to)\s?|\s(?P<word>and)\s")
+_SCALE_POWERS = {"t": 3, "0": 3, "m": 6, "b": 9, "l": 5, "c": 7}
+_SCALE_BEHIND = re.compile(r"\)\s?(thousand|million|billion)\b")  # $(3.2) million, a loss
+_JOINT = re.compile(r"\s?(?:[-\u2010\u2011\u2013]|to)\s?|\s(?P<word>and)\s")
 _BETWEEN = re.compile(r"\bbetween\s+\Z", re.IGNORECASE)
 _POINTS = re.compile(r"\s*(?:basis\spoints?|bps?)\b", re.IGNORECASE)
 _PERCENT = re.compile(
@@ -118,16 +117,13 @@ class Quantity:
     @property
     def is_bare(self) -> bool:
         """Whether neither a currency, a per cent nor the name of what is counted stands beside it."""
-        unit = self.answer.unit
-        return not (self.percent or self.answer.currency) and (
-            not unit or unit.lower() in _FUNCTION_WORDS
-        )
+        return not (self.percent or self.answer.currency or self.answer.unit not in _NO_UNITS)
 
 
 def read_figures(text: str, policy: Policy, source: int = -1) -> list[Quantity]:
     """Return the figures of a text in order; spelled out ones only of a source."""
     claims = NonClaims(text)
-    answers = [one.answer for one in iterate_readings(text, policy) if one.answer is not None]
+    answers = read_numbers(text, policy)
     figures = [
         _quantity(text, answer, following, claims, source)
         for answer, following in itertools.zip_longest(answers, answers[1:])
@@ -145,12 +141,14 @@ def _quantity(
 ) -> Quantity:
     value, percent = answer.value, answer.percent
     powers: list[int] = []
+    if match := _SCALE_BEHIND.match(text, answer.stop):
+        powers.append(_SCALE_POWERS[match[1][0]])
     if answer.unit in _MILLIONS:
         powers.append(_MILLIONS[answer.unit])
     if following is not None and _is_range(text, answer, following):
         percent = percent or following.percent  # 5-10%
-        if not answer.percent and (power := written_scale(following)):
-            powers.append(power)
+        power = written_scale(following) or _MILLIONS.get(following.unit, 0)
+        powers += [power] if power and not answer.percent else []
     shift = 0
     if _POINTS.match(text, answer.stop):
         percent, shift = True, -2

@@ -89,16 +89,6 @@ def final_number(text: str, policy: Policy | str = "default") -> Answer | None:
     return dataclasses.replace(answer, text=text[first:last], start=first, stop=last)
 
 
-def read_answer(
-    text: str, policy: Policy, start: int = 0, stop: int | None = None
-) -> Answer | None:
-    """Return the number of a span of text that is an answer as a whole, such as ``x = 5 \\text{ cm}``;
-    None if there is more than that number in it.
-    """
-    stop = len(text) if stop is None else stop
-    return _Text(text, policy).whole(start, stop)
-
-
 def answer_span(text: str) -> tuple[int, int]:
     """Return the span of what is neither thought nor run on."""
     cut = _NO_NUMERAL.search(text, len(text) - MOST_READ) if len(text) > MOST_READ else None

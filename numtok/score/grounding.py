@@ -29,7 +29,6 @@ from numtok.score.figures import (
 )
 from numtok.score.policy import Policy, policy_named
 
-_SLACK = 1e-9  # of the floats by which figures are chosen
 _COARSE = 0.06  # how far from a fraction the figures lie that may be a rounding of it
 _RANKS = ("exact", "scale", "percent", "rounded")
 
@@ -135,7 +134,7 @@ class Sources:
     def __init__(self, sources: str | Sequence[str], policy: Policy | str = "default") -> None:
         texts = [sources] if isinstance(sources, str) else list(sources)
         self._policy = policy_named(policy)
-        self._indexes: dict[str, _Index] = {}
+        self._entries: dict[str, list[_Entry]] = {}  # by group, in order of size
         self._long: list[Quantity] = []  # figures without a size
         self._scales: set[int] = set()
         operands: list[Operand] = []
@@ -152,8 +151,8 @@ class Sources:
             ]
             for figure in figures:
                 self._add(figure, scales)
-        for index in self._indexes.values():
-            index.sort()
+        for entries in self._entries.values():
+            entries.sort(key=_float_size)
         different = _first_of_each(operands)
         self._operands = different[:MOST_OPERANDS]
         self.left_out = len(different) - len(self._operands)  # figures not tried as operands
@@ -171,7 +170,7 @@ class Sources:
             self._put(base, figure.size * Fraction(10) ** power, figure, "scale")
 
     def _put(self, group: str, size: Fraction, figure: Quantity, how: str) -> None:
-        self._indexes.setdefault(group, _Index()).add(_Entry(size, figure, how))
+        self._entries.setdefault(group, []).append(_Entry(size, figure, how))
 
     def check(
         self,
@@ -212,12 +211,10 @@ class Sources:
         low, high = interval(text, figure, tolerance)
         best: dict[tuple[int, bool], set[Place]] = {}
         for reading in _readings(figure, policy, scales):
-            index = self._indexes.get(reading.group)
-            if index is None:
-                continue
-            factor = reading.factor
-            for entry in index.between(low * factor, high * factor, not figure.step):
-                how = _how(figure, entry, reading, low * factor, high * factor)
+            bounds = low * reading.factor, high * reading.factor
+            entries = self._entries.get(reading.group, [])
+            for entry in _between(entries, *bounds, 0 if figure.step else _COARSE):
+                how = _how(figure, entry, reading, *bounds)
                 source = entry.quantity
                 fits = reading.allows(source) and _may_found(figure, source)
                 if how and fits and _is_same_kind(figure, source, policy):
@@ -245,27 +242,15 @@ class Sources:
         return ((), "") if result is None else (result.places, result.how)
 
 
-class _Index:
-    """Values in order of size."""
+def _between(entries: list[_Entry], low: Fraction, high: Fraction, slack: float) -> list[_Entry]:
+    """Return the entries from ``low`` to ``high``, and some more; ``slack``: how far beyond."""
+    start = bisect.bisect_left(entries, as_float(low) * (1 - slack), key=_float_size)
+    stop = bisect.bisect_right(entries, as_float(high) * (1 + slack), lo=start, key=_float_size)
+    return entries[start:stop]
 
-    def __init__(self) -> None:
-        self._entries: list[_Entry] = []
-        self._keys: list[float] = []
 
-    def add(self, entry: _Entry) -> None:
-        self._entries.append(entry)
-
-    def sort(self) -> None:
-        """Put the values into order, once all are there."""
-        self._entries.sort(key=lambda entry: as_float(entry.size))
-        self._keys = [as_float(entry.size) for entry in self._entries]
-
-    def between(self, low: Fraction, high: Fraction, coarse: bool) -> Iterator[_Entry]:
-        """Yield the values from ``low`` to ``high``, and some more; ``coarse``: all near them."""
-        slack = _COARSE if coarse else _SLACK
-        start = bisect.bisect_left(self._keys, as_float(low) * (1 - slack))
-        stop = bisect.bisect_right(self._keys, as_float(high) * (1 + slack))
-        yield from self._entries[start:stop]
+def _float_size(entry: _Entry) -> float:
+    return as_float(entry.size)
 
 
 class _Reading(NamedTuple):

@@ -17,7 +17,8 @@ _BY_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _UNITS = {word: value for value, word in enumerate(_BELOW_20.split())}
 _TENS = {word: 10 * value for value, word in enumerate(_BY_TENS.split(), 2)}
 _SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
-_PARTS = {"half": 2, "halve": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "tenth": 10}
+_PARTS = {"half": 2, "halve": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6}
+_PARTS |= {"seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10}
 
 
 class SpelledNumber(NamedTuple):
@@ -41,7 +42,8 @@ def _expression() -> re.Pattern[str]:
         rf"\b(?:(?P<alone>half)(?:\sa\s(?P<scale>{scales}))?"
         rf"|(?P<count>{below_1000}|{article})"
         rf"(?:\sand\s(?P<times>an?|one|two|three)[-\s](?P<added>{parts})s?(?:\s(?P<of>{scales}))?"
-        rf"|[-\s](?P<part>{parts})s?|(?P<more>(?:\s(?:{scales})(?:\s(?:and\s)?{below_1000})?)*)))\b"
+        rf"|(?<!ty)[-\s](?P<part>{parts})s?|(?P<more>(?:\s(?:{scales})(?:\s(?:and\s)?{below_1000})?)*)))\b"
+        rf"(?!-(?:first|second|{parts})\b)"  # twenty-fifth
         r"(?P<percent>\s?(?:%|per\s?cent))?",
         re.IGNORECASE,
     )
@@ -55,6 +57,8 @@ def read_number_words(text: str) -> Iterator[SpelledNumber]:
         ['21', '105', '1/2']
         >>> [str(one.value) for one in read_number_words("two and a half, one and a half million")]
         ['5/2', '1500000']
+        >>> [str(one.value) for one in read_number_words("five eighths, the twenty-fifth")]
+        ['5/8']
     """
     for match in _expression().finditer(text):
         value: Decimal | Fraction

@@ -79,6 +79,7 @@ _SETTING = (  # commands that say how to set type
 _BRACKET = re.compile(r"\\left|[(\[{|]")
 _HALF = re.compile(r"\s+(?:a|one|two|three)[\s-]+(?:half|halves|thirds?|quarters?|fourths?)\b")
 _UNIT_GOES_ON = re.compile(r"[^\W\d_²³}][·⋅*/](?:[^\W\d_]|\(|\\[a-z])|}/\\[a-z]")
+_FACTOR = re.compile(r"\s+[$€£]?\d")
 _POWER = re.compile(r"\s+the\s+(?:power|second|third|\w+th)\b")
 _UPRIGHT = re.compile(
     r"(?:\\(?:text|mathrm|rm)\s?\{?[\s~]*|°\s?|\\circ\s?\}?[\s~]*(?:\\text\{\s?)?)\Z"
@@ -242,7 +243,9 @@ class _Phrase:
 
     def _word(self, start: int, stop: int, token: str) -> None:
         word = token.lower()
-        if len(token) == 1 and self._is_variable(start, stop, token):
+        if word == "x" and self.has_number and _FACTOR.match(self.text, stop, self.stop):
+            self.link = "times"  # 5 cm x 3 cm
+        elif len(token) == 1 and self._is_variable(start, stop, token):
             self._formula(start, stop, token)
         elif word in _EQUALS:
             self._equals(start, stop, token)
@@ -409,9 +412,9 @@ class _Phrase:
             self._stop(start, stop, token)
 
     def _dot(self, start: int, stop: int, token: str) -> None:
-        """Read a full stop, but not in 0.\\overline{3}."""
+        """Read a full stop, but not in 0.\\overline{3} and 0.(3)."""
         after = self.text[stop : min(stop + 2, self.stop)]
-        part = re.match(r"[^\W_]|\\[A-Za-z]|\{", after)
+        part = re.match(r"[^\W_]|\\[A-Za-z]|\{|\(\d", after)
         if part and start == self.operand_stop:
             self._formula(start, stop, token)
         elif not part:
@@ -465,5 +468,7 @@ class _Phrase:
             self._stop(start, stop, token)
         elif token == "_" and not (before.isalnum() or before == "}"):
             pass
-        elif token in "^|_‰!" or (token not in _PLAIN and unicodedata.category(token) == "Sm"):
+        elif token in "^|_‰!⌊⌋⌈⌉\u0304\u0305" or (
+            token not in _PLAIN and unicodedata.category(token) == "Sm"
+        ):
             self._formula(start, stop, token)

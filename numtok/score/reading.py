@@ -34,6 +34,8 @@ _SCALES = {
     "million": 6,
     "billion": 9,
     "trillion": 12,
+    "quadrillion": 15,
+    "quintillion": 18,
     "lakh": 5,
     "crore": 7,
 }
@@ -52,10 +54,14 @@ _SCALES |= {  # of the other languages that answers are looked for in
 _HAN_SCALES = {"百": 2, "千": 3, "万": 4, "萬": 4, "亿": 8, "億": 8, "兆": 12}
 _HAN_SCALES |= {"백": 2, "천": 3, "만": 4, "억": 8, "조": 12}
 _SHORT_SCALES = {"k": 3, "K": 3, "M": 6, "m": 6, "B": 9, "b": 9, "bn": 9, "T": 12}
-_SHORT_SCALES |= {"mn": 6, "Mn": 6, "tn": 12, "Cr": 7, "cr": 7}
+_SHORT_SCALES |= {"mn": 6, "Mn": 6, "MM": 6, "tn": 12, "Cr": 7, "cr": 7}
 _ANY_SCALE = re.compile("|".join(sorted(_SCALES, key=len, reverse=True)))
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _FRACTIONS = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞⅐⅑⅒"
+_PERCENT = (
+    r"\\?%|[％٪]|(?i:per\s?cent(?:age)?|pct|prozent|pour\scent|por\s(?:ciento|cento)|per\s?cento"
+    r"|процент(?:а|ов)?)\b"
+)
 _CURRENCY = r"(?:US|A|C|NZ|HK|S)?\\?\$|[€£¥₹₩₽₺₫₦฿₱]|(?:USD|EUR|GBP|Rs\.?|INR|CHF)(?=[\ ]|\d)"
 
 # Characters of a skeleton: the first digit of a numeral (of 10 another one), further digits of its
@@ -74,7 +80,8 @@ class Answer:
         start, stop: its place in the text, in characters.
         percent: whether it is a percentage.
         currency: the currency as written, or an empty string.
-        unit: the word after the number, or an empty string.
+        unit: the word after the number, with its power (``cm²``); empty if there is none but a word
+            such as "of" or "is".
 
     Example:
         >>> answer = read_numbers("It rose by 2.5%.")[0]
@@ -109,17 +116,8 @@ def read_numbers(text: str, policy: Policy | str = "default") -> list[Answer]:
         >>> [str(number.value) for number in read_numbers("2 1/2 km at $3.5 million")]
         ['5/2', '3.5E+6']
     """
-    return list(iterate_numbers(text, policy_named(policy)))
-
-
-def iterate_numbers(
-    text: str, policy: Policy, start: int = 0, stop: int | None = None
-) -> Iterator[Answer]:
-    """Yield every number that lies within text[start:stop]."""
-    stop = len(text) if stop is None else stop
-    for reading in iterate_readings(text, policy):
-        if reading.answer is not None and start <= reading.start and reading.stop <= stop:
-            yield reading.answer
+    readings = iterate_readings(text, policy_named(policy))
+    return [one.answer for one in readings if one.answer is not None]
 
 
 def iterate_readings(
@@ -178,19 +176,20 @@ def _pattern(policy: Policy) -> re.Pattern[str]:
     )
     ten = rf"\s*+(?:\\times|\\cdot|[×·xX*])\s*+{_TEN}{_DIGIT}(?!{_REST})"
     power = (
-        rf"(?:(?:\^\s*+(?P<brace>\{{\s*+)?+|\*\*)(?P<exponent>{sign}{integer})(?(brace)\s*+\}})"
+        r"(?:(?:\^\s*+|\*\*)(?:(?P<brace>\{\s*+)|(?P<bracket>\(\s*+))?+"
+        rf"(?P<exponent>{sign}{integer})(?(brace)\s*+\}})(?(bracket)\s*+\))"
         r"|(?P<superscript>[⁻⁺]?+[⁰¹²³⁴⁵⁶⁷⁸⁹]++))(?!\s*+\^|\*\*[^\W_])"
     )
     power = power if policy.latex else never
     not_raised = rf"(?<![_^{_SIGNED}])(?<![_^]\{{)" if policy.latex else f"(?<!{_SIGNED})"
-    minus = r"[-\u2212\uff0d]\s*+|\u2013(?=\S)|\b(?i:minus|negative)[\s}]++"
+    minus = r"[-\u2212\uff0d]\s*+|[\u2010\u2011](?=\S)|\u2013[^\S\n]?|\b(?i:minus|negative)[\s}]++"
     minus = minus if policy.signs else never
     frac = r"\\[dtc]?frac" if policy.fractions and policy.latex else never
     begins = rf"[{_FIRST}{_TEN}{_POINT}]|{frac}|\d*+[{_FRACTIONS}]"
     scale = rf"(?i:{_ANY_SCALE.pattern})s?" if policy.scales else never
     han = rf"\s?[{''.join(_HAN_SCALES)}]{{1,2}}" if policy.scales else never
     short = "|".join(sorted(_SHORT_SCALES, key=len, reverse=True)) if policy.scales else never
-    kilo = r"[kK]|[^\S\n]?bn" if policy.scales else never
+    kilo = r"[kK]\b|[^\S\n]?(?:bn\b|[kKM](?=[€£]))" if policy.scales else never
     return re.compile(
         rf"""
         (?: (?P<minus> {minus} ) (?= (?: (?:{_CURRENCY}) \s*+ )?+ (?: {begins} ) ) )?+
@@ -198,8 +197,8 @@ def _pattern(policy: Policy) -> re.Pattern[str]:
         {not_raised} {sign}
         (?: {fractions}
           | (?P<base> {grouped} | {numeral} ) (?: (?P<ten> {ten} )?+ {power} )?+ )
-        (?: \s*+(?P<percent>\\?% | ％ | (?i:per\s?cent(?:age)?|pct)\b )
-          | (?(currency)[^\S\n]?(?P<short>{short})\b | (?P<kilo>{kilo})\b )
+        (?: (?:\s|\\[ ,;]|~|\\text\{{)*+(?P<percent>{_PERCENT} )
+          | (?(currency)[^\S\n]?(?P<short>{short})\b | (?P<kilo>{kilo}) )
           | (?P<han>{han})
           | (?: [^\S\n]|-|\\[ ]|~ )?+ (?: \\text\{{\s*+ )?+ (?P<scale>{scale}(?:\s{scale})*+)\b
         )?+
@@ -214,11 +213,12 @@ def _fractions(integer: str, numeral: str, policy: Policy) -> str:
     one = f"{_FIRST}(?![{_DIGIT}{_REST}])"
     two = f"[{_FIRST}{_TEN}]{_DIGIT}(?![{_DIGIT}{_REST}])"
     argument = rf"(?:\{{\s*+{_SIGNED}?+{numeral}\s*+\}}|{one})"
+    year = f"{_FIRST}{_DIGIT}{{3}}(?!{_DIGIT})"
     command = rf"\\[dtc]?frac\s*+(?:{argument}\s*+{argument}|{two})" if policy.latex else "(?!)"
     return (
         rf"(?P<whole>{integer}\s*+)?+(?P<frac>{command})"
         rf"|(?:(?P<glued>{integer}\s?+|(?<![\w.,/])\d++)|(?<![\d{_REST}/]))(?P<vulgar>[{_FRACTIONS}])(?!\d)"
-        rf"|(?<!/)(?P<mixed>{integer}[^\S\n]++(?={integer}/[{_FIRST}{_TEN}]))?+"
+        rf"|(?<!/)(?P<mixed>(?!{year}){integer}[^\S\n]++(?={integer}/[{_FIRST}{_TEN}]))?+"
         rf"(?P<slash>{integer}/{integer})(?!/[{_FIRST}{_TEN}{_POINT}])"
     )
 
@@ -264,13 +264,17 @@ _BEFORE_SIGN = re.compile(
     r"|\b(?i:is|are|was|were|be|equals?|gives?|gets?|to|of|ist|est|es|é|è|negative))\Z"
 )
 _MARKUP = " \t*_`\"'"
-_DASH = "\u2013"  # that models write for a minus, in places where no dash stands
+_DASH = (
+    "\u2013"  # that models write for a minus, in places where no dash stands; apart only behind =
+)
 _BULLETS = "-" + _DASH  # begin an item of a list
 
 
 def _is_sign(text: str, at: int, minus: str, follows: bool) -> bool:
     """Whether what looks like a minus at ``at`` is a sign, and no operation, dash or bullet."""
     before = text[max(0, at - 40) : at]
+    if minus == f"{_DASH} " and not before.rstrip().endswith(("=", "≈")):
+        return False
     if len(minus) == 1 and minus != _DASH:  # it touches a currency or a fraction
         return not re.search(r"[\w)\]}%.+\-\u2212\uff0d]\Z", before)
     before = before.rstrip(_MARKUP)
@@ -380,16 +384,27 @@ def _is_long(value: Decimal) -> bool:
     return len(value.as_tuple().digits) > MOST_DIGITS or abs(value.adjusted()) > MOST_DIGITS
 
 
+_SPACE = r"(?:[^\S\n]|~|\\[ ,;:!])*+"
 _UNIT = re.compile(
-    r"(?:\s|~|\\[ ,;]|-)*+(?:\\(?:text(?:rm|up|normal)?|mathrm|mbox)\s*+\{\s*+)?+"
-    r"(?P<unit>(?:[^\W\d_]|[°µ])(?:[^\W\d_]|[/²³]){0,40}|\^\s*\{?\\circ\}?)"
+    rf"(?:\*\*|__|\}}?+\$?+)(?:{_SPACE}|-)(?:\\(?:text(?:rm|up|normal)?|mathrm|mbox)\s*+\{{{_SPACE})?+"
+    r"(?P<unit>(?:(?:square|cubic|sq\.?|cu\.?)\s)?(?:[^\W\d_]|[°µ])(?:[^\W\d_]|[/²³]){0,40}"
+    r"|\^\s*\{?\\(?:circ|degree)|\\degree)(?:\}?\s?\^\s?\{?\s?(?P<power>[23])(?!\d)|(?P<digit>[23])(?!\w))?"
 )
+# words behind a number that say nothing of what is counted
+_LINKS = """a an and are as at be but by compared during for from has have is it of on or over per since
+    than that the then this to under until versus vs was were when where which while with"""
+_NO_UNITS = frozenset(_LINKS.split())  # that may follow a number and say nothing of what is counted
 
 
 def _unit(text: str, stop: int) -> str:
-    """Return the word after a number, in the singular."""
+    """Return the word after a number, in the singular, with its power: ``cm²`` for ``cm^2``."""
     match = _UNIT.match(text, stop)
     unit = match["unit"] if match else ""
-    if "circ" in unit:
+    if match is None or unit in _NO_UNITS or (unit == "in" and text[match.end() :][1:2].isalnum()):
+        return ""
+    if unit.startswith(("^", "\\")):
         return "°"
-    return unit[:-1] if len(unit) > 2 and unit.endswith("s") else unit
+    if power := match["power"] or match["digit"]:
+        return unit + "²³"["23".index(power)]
+    is_plural = len(unit) > 2 and unit.endswith("s") and unit[-2] != "/"
+    return unit[:-1] if is_plural else unit

@@ -5,6 +5,7 @@ estimates, and examples of what could not be read.
 from __future__ import annotations
 
 import dataclasses
+import decimal
 import math
 import statistics
 from collections.abc import Iterable
@@ -15,7 +16,6 @@ from numtok.errors import NumtokError
 from numtok.score.compare import (
     ROUNDED,
     TARGETS,
-    Exact,
     Value,
     answer_of,
     equal,
@@ -171,7 +171,8 @@ class _Counting:
 
     def __init__(self, policy: Policy, target_policy: Policy) -> None:
         self._policy, self._target_policy = policy, target_policy
-        self._made, self._estimates, self._digits = Report(), Estimates(), 0.0
+        self._made, self._digits = Report(), list[float]()
+        self._pairs: list[tuple[Decimal, Decimal]] = []
 
     def add(self, index: int, prediction: Value, target: Value) -> None:
         """Count a pair."""
@@ -202,23 +203,20 @@ class _Counting:
         made.within_1_percent += equal(found, wanted, "0.01", policy)
         made.within_10_percent += equal(found, wanted, "0.1", policy)
         made.same_magnitude += exact or magnitude(value) == magnitude(target)
-        self._digits += (
-            MOST_RIGHT if exact else min(MOST_RIGHT, leading_digits_right(value, target))
-        )
+        right = MOST_RIGHT if exact else leading_digits_right(value, target)
+        self._digits.append(min(MOST_RIGHT, right))
         if is_same_kind(found, wanted, policy):
-            self._estimates.add(value, target)
+            self._pairs.append((rounded(value), rounded(target)))
         if not exact and len(made.mistakes) < EXAMPLES:
             made.mistakes.append((index, found.text[:_LONGEST], wanted.text[:_LONGEST]))
 
     def report(self) -> Report:
         """Return the report with its means."""
-        made, estimates = self._made, self._estimates
-        read = made.total - made.unparseable
-        made.digits_right = self._digits / read if read else 0.0
-        made.compared = estimates.count
-        made.mean_absolute_error = estimates.mean_absolute_error
-        made.median_relative_error = estimates.median_relative_error
-        made.r_squared = estimates.r_squared
+        made = self._made
+        made.digits_right = statistics.fmean(self._digits) if self._digits else 0.0
+        made.compared = len(self._pairs)
+        errors = _errors(self._pairs)
+        made.mean_absolute_error, made.median_relative_error, made.r_squared = errors
         return made
 
 
@@ -228,49 +226,20 @@ def _note(examples: list[tuple[int, str]], index: int, given: Value) -> None:
         examples.append((index, "" if given is None else str(given)[-_LONGEST:]))
 
 
-class Estimates:
-    """Sums over pairs of values, to 60 digits; only the relative errors are kept one by one."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._relative: list[float] = []  # of the targets that are not 0
-        self._errors, self._squares = Decimal(0), Decimal(0)  # sums of |error| and of error²
-        # sums of the targets and of their squares, relative to the first target
-        self._targets, self._target_squares = Decimal(0), Decimal(0)
-        self._first: Decimal | None = None
-
-    def add(self, value: Exact, target: Exact) -> None:
-        """Count a pair."""
-        predicted, wanted = rounded(value), rounded(target)
-        self._first = wanted if self._first is None else self._first
-        error = ROUNDED.subtract(predicted, wanted).copy_abs()
-        offset = ROUNDED.subtract(wanted, self._first)
-        self.count += 1
-        self._errors = ROUNDED.add(self._errors, error)
-        self._squares = ROUNDED.fma(error, error, self._squares)
-        self._targets = ROUNDED.add(self._targets, offset)
-        self._target_squares = ROUNDED.fma(offset, offset, self._target_squares)
-        if wanted:
-            self._relative.append(float(ROUNDED.divide(error, wanted.copy_abs())))
-
-    @property
-    def mean_absolute_error(self) -> float:
-        """Mean of |value - target|; NaN without pairs."""
-        return float(ROUNDED.divide(self._errors, self.count)) if self.count else math.nan
-
-    @property
-    def median_relative_error(self) -> float:
-        """Median of |value - target| / |target| over targets other than 0; NaN without any."""
-        return statistics.median(self._relative) if self._relative else math.nan
-
-    @property
-    def r_squared(self) -> float:
-        """Coefficient of determination: 1 - Σ(value - target)² / Σ(target - mean target)².
-
-        NaN for fewer than two pairs, or if all targets are equal.
-        """
-        if not self._target_squares:
-            return math.nan
-        mean = ROUNDED.divide(self._targets, self.count)
-        spread = ROUNDED.subtract(self._target_squares, ROUNDED.multiply(mean, self._targets))
-        return float(ROUNDED.subtract(1, ROUNDED.divide(self._squares, spread)))
+def _errors(pairs: list[tuple[Decimal, Decimal]]) -> tuple[float, float, float]:
+    """Return mean absolute error, median relative error and R² of (answer, target), to 60 digits."""
+    if not pairs:
+        return math.nan, math.nan, math.nan
+    count = len(pairs)
+    with decimal.localcontext(ROUNDED):
+        errors = [abs(value - target) for value, target in pairs]
+        relative = [e / abs(target) for e, (_, target) in zip(errors, pairs, strict=True) if target]
+        offsets = [target - pairs[0][1] for _, target in pairs]  # all 0 if the targets are equal
+        mean = sum(offsets, Decimal(0)) / count
+        spread = sum(((offset - mean) ** 2 for offset in offsets), Decimal(0))
+        squares = sum((error * error for error in errors), Decimal(0))
+        return (
+            float(sum(errors) / count),
+            float(statistics.median(relative)) if relative else math.nan,
+            float(1 - squares / spread) if spread else math.nan,
+        )

@@ -16,12 +16,14 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 from numtok.errors import InputError
-from numtok.score import equal, read_numbers
+from numtok.score import Policy, equal, read_numbers
 
 MOST_DIGITS = 30  # the highest level
 WIDEST = 14  # the most decimal exponent of an operand, as of those of BitTokens
 LONGEST_LIST = 5
 LETTERS = "ABCDE"
+_LIST_MARK = re.compile(r"^[^\S\n]*(?:\d+[.)]|[-*•])\s+", re.MULTILINE)
+_GROUPED = (Policy(), Policy(thousands="none"))  # 1,000 is one number; 100,200 is two
 EXACT = Context(prec=4 * MOST_DIGITS + 8 * WIDEST, rounding=ROUND_HALF_EVEN)
 
 Drawn = tuple[str, str]  # question and answer
@@ -90,10 +92,9 @@ def is_right(question: dict[str, Any], answer: str, tolerance: str = "0") -> boo
         letters = re.findall(rf"\b[{LETTERS}]\b", answer)
         return letters[-1:] == [question["answer"]]
     if question["task"] == "sort":
-        found, wanted = (
-            [one.value for one in read_numbers(text)] for text in (answer, question["answer"])
-        )
-        return found == wanted
+        wanted = [one.value for one in read_numbers(question["answer"])]
+        readings = itertools.product((answer, _LIST_MARK.sub("", answer)), _GROUPED)
+        return wanted in ([one.value for one in read_numbers(*each)] for each in readings)
     return equal(answer, question["answer"], tolerance)
 
 

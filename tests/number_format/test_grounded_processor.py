@@ -1,7 +1,6 @@
 """A model writes free text with the tokens of any tokenizer, and no figure but those of its prompt."""
 
 import functools
-import time
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ import trained
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_tokenizers import SlowTokenizer, check_is_fast
 from pretrained import smollm2
 
 from numtok import Grammar, extract
@@ -231,49 +231,13 @@ def test_other_constraints_alone_hold_where_nothing_may_follow():
 
 
 def test_a_tokenizer_without_digits_is_refused():
-    class Words:
-        eos_token_id, all_special_ids = 0, [0]
-
-        def __call__(self, text, add_special_tokens=False):
-            return {"input_ids": [1]}
-
-        def __len__(self):
-            return 3
-
-        def decode(self, ids, **options):
-            return "".join(("</s>", "a", "12")[number] for number in ids)
-
     with pytest.raises(FormatError, match="no token for each digit"):
-        GroundedLogitsProcessor(Words())
+        GroundedLogitsProcessor(SlowTokenizer("</s>", "a", "12"))
 
 
 def test_a_large_vocabulary_is_fast():
-    """150,000 tokens, three-digit groups among them: below 2 s to make, below 1 ms a step."""
-    words = {"</s>": 0} | {f"{n}": 1 + n for n in range(1000)}
-    words |= {mark: 1001 + at for at, mark in enumerate([".", "-", "Ġ", ","])}
-    words |= {
-        f"Ġw{n:x}".translate(str.maketrans("0123456789", "ghijklmnop")): 1005 + n
-        for n in range(148_995)
-    }
-
-    class Fast:
-        decoder = pre_tokenizer = None
-        model = type("BPE", (), {})()
-        get_vocab = staticmethod(lambda with_added_tokens: words)
-        get_added_tokens_decoder = staticmethod(dict)
-        eos_token_id = 0
-
-    begin = time.process_time()
-    hold = GroundedLogitsProcessor(Fast(), sources=PROMPTS)
-    made = time.process_time() - begin
-    ids, scores, taken = torch.arange(2000, 2500)[None], torch.zeros(1, 150_000), []
-    for token in (2000, 1003, 2, 235, 568, 3000):
-        for _ in range(5):
-            begin = time.process_time()
-            hold(ids, scores)
-            taken.append(time.process_time() - begin)
-        ids = torch.cat([ids, torch.tensor([[token]])], 1)
-    assert made < 2 and np.median(taken) < 1e-3, (made, np.median(taken))
+    make = functools.partial(GroundedLogitsProcessor, sources=PROMPTS)
+    check_is_fast(make, (2000, 1003, 2, 235, 568, 3000))
 
 
 def test_a_figure_of_a_million_digits_is_not_laid_out():

@@ -141,12 +141,8 @@ def test_numbers_of_numpy_are_figures_and_bounds():
 
 
 def test_figures_stay_as_they_are_written():
-    assert NumberFormat.of(["1,234", "+7", 7, Decimal("1E+3")]).texts == (
-        "+7",
-        "1,234",
-        "1000",
-        "7",
-    )
+    figures = ["1,234", "+7", 7, Decimal("1E+3")]
+    assert NumberFormat.of(figures).texts == ("+7", "1,234", "1000", "7")
 
 
 def random_format(draw):

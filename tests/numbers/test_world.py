@@ -104,13 +104,6 @@ def test_what_a_country_writes_is_read_back(value, name, data):
 # ---- Options
 
 
-def test_options_that_are_new_are_saved_only_where_they_say_something():
-    known = Grammar().to_dict().keys() | Grammar.swiss().to_dict().keys()
-    assert not {"decimal", "lakhs"} & known
-    assert Grammar.european().to_dict()["decimal"] == ","
-    assert Grammar.indian().to_dict()["lakhs"] is True
-
-
 @given(texts_to_hurt)
 @example("1e-٠0012345678901234567")
 def test_a_pattern_reads_the_marks_of_its_grammar(text):

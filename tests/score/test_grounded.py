@@ -60,7 +60,18 @@ def read(case):
         ("5 Mio. Euro", "5,000,000 Euro", "exact"),
         ("2.5 hours", "two and a half hours", "exact"),
         ("1.75 million", "one and three quarters million", "exact"),
+        ("0.625", "five eighths", "exact"),
+        ("20", "the twenty-first and the twenty-fifth", ""),
+        ("4", "the twenty-fifth", ""),
         ("2 hours", "two and three quarters hours", ""),
+        ("a loss of $3.2 million", "$(3.2) million", "scale"),
+        ("$1.2 billion", "(USD m) 1,234.5", "rounded"),
+        ("$1.2 billion", "in £m: 1,234.5", "rounded"),
+        ("Rs 1,234.5 crore", "(Rs. in crore) 1,234.5", "scale"),
+        ("5 M€", "5 million euros", "exact"),
+        ("-5 °C", "\u20115 °C", "exact"),
+        ("5,000 m^2", "5 km^2", ""),
+        ("120 units", "120 150 2030", "exact"),  # a row of a table, and no telephone number
     ],
 )
 def test_scales_and_halves(answer, source, how):
@@ -178,6 +189,25 @@ def test_ignore_names_kinds():
     assert [one.ignored for one in grounded(text, "", ignore=["label"])] == ["", "label", ""]
     assert [one.ungrounded for one in grounded(text, "", ignore=())] == [True, True, True]
     assert {case["figures"][0][1].removeprefix("ignored as ") for case in CASES if case["figures"]} >= set(KINDS) - {"factor"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("a ratio of 3:10 at 3:10", ["", "", "time", "time"]),
+        ("300 at least, 85 the highest ever, the 3 very largest", ["", "", "count"]),
+        ("120 150 1030 or (555) 123-4567", ["", "", "", "name", "name", "name"]),
+        ("COVID\u201119 in 2019\u20112021", ["name", "year", "year"]),
+    ],
+)
+def test_figures_that_claim_nothing(text, kinds):
+    assert [one.ignored for one in grounded(text, "")] == kinds
+
+
+@pytest.mark.parametrize("answer", ["5\u201110%", "$1.2-1.5M", "5\u201110 million"])
+def test_both_ends_of_a_range_have_its_scale(answer):
+    ends = "5% and 10%; $1.2 million and $1.5 million; 5 million and 10 million"
+    assert {one.how for one in grounded(answer, ends, compute=False)} <= {"exact", "scale"}
 
 
 def test_a_report_counts_figures_and_names_those_that_are_missing():

@@ -85,6 +85,14 @@ def test_letters_are_read_as_models_write_them(said):
     assert not is_right(question, "1.2E-5") and not is_right(question, "")
 
 
+@pytest.mark.parametrize(
+    "said", ["-3, 200, 1,500", "-3,200,1500", "1. -3\n2. 200\n3. 1500", "- -3\n- 200\n- 1500"]
+)
+def test_lists_are_read_as_models_write_them(said):
+    assert is_right({"task": "sort", "answer": "-3, 200, 1500"}, said)
+    assert not is_right({"task": "sort", "answer": "200, -3, 1500"}, said)
+
+
 def test_items_depend_on_the_seed_and_their_number_alone():
     few, many = Tasks(30), Tasks(300)
     assert [few[k] for k in range(30)] == [many[k] for k in range(30)]

@@ -19,6 +19,7 @@ y = x -1 | \text{Option } 3 | 2\pi | 2\sqrt{3} | 3x | x > 3 | (1,2) | [0,1) | \{
 3 \times 10^{x} | \begin{pmatrix} 1 \\ 2 \end{pmatrix} | 5 \pmod 7 | x \in \{5\} | \left(\frac{1}{2}\right)^3
 5 and a half | 5 ln 2 | +/-5 | 5; 6 | 5 km to 7 km | 5x3 | below 5 | 5 (mod 7) | C(5,2) | 1 and 1/2
 x = 5 or x = -3 | 3/(-4) | 3 or (4) | 1..2 | 1..2..3 | 20 dozen | 5 mil | 0.333... | 3:4 | \binom{5}{2} | 3, 4 | 3/0 | sqrt(2) | 2π | ∛5 | 1.2.3 and 4
+5 cm x 3 cm | 0.(3) | 0.3(3) | 0.3̅ | ⌊5.5⌋ | 2020 1/3
 """
 WHOLE = {
     r"5 hundred thousand": 500000, r"minus 5": -5, "− 5": -5, "- 5": -5, "= - 5": -5, "negative 5": -5,
@@ -27,6 +28,8 @@ WHOLE = {
     r"\frac{1.5}{2}": Fraction(3, 4), r"\displaystyle\frac12": Fraction(1, 2),
     r"5\,\mathrm{cm}^{2}": 5, r"11,\! 111": 11111, r"10\ 000": 10000, r"x\approx11": 11,
     "2½": Fraction(5, 2), r"x = \frac{6}{8} = \frac{3}{4}": Fraction(3, 4), "48/2 = 24": 24, "5 lakh": 500000, "5万": 50000, "5 kg·m/s": 5,
+    "\u20115": -5, "= – 5": -5, "5 × 10^(-3)": Fraction("0.005"), "2^(10)": 1024, "5 M€": 5 * 10**6, "$1.5MM": 15 * 10**5,
+    "5 quadrillion": 5 * 10**15, r"25\,\%": 25, r"25\text{\%}": 25, "12 1/3": Fraction(37, 3), "5 x 3 = 15": 15,
     r"5!=120": 120, r"\sqrt{16} = 4": 4, "18 cm": 18, "3 m/s^2": 3, "90°": 90, "25%": 25, "(5)": 5,
 }  # fmt: skip
 SENTENCES = {
