@@ -159,7 +159,6 @@ class NumberCollator:
         self._warned = False
         self._rng: np.random.Generator | None = None
         self._masking = self._make_masking() if self.objective == "masked" else None
-        self._words = self._masking.words if self._masking else np.empty(0, np.int64)
 
     def _make_masking(self) -> Masking:
         if self.mask_token_id is None or self.vocab_size is None:
@@ -235,7 +234,7 @@ class NumberCollator:
                     "the rows have 'labels', but objective='masked' makes its own; remove them, or"
                     " name them in drop=(...)"
                 )
-            rows = self._masking(rows, self._words, self._generator())
+            rows = self._masking(rows, self._generator())
         elif self.objective == "causal" and "labels" not in rows.tokens:
             shown = rows.tokens.get("attention_mask")
             rows.tokens["labels"] = (

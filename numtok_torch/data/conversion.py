@@ -21,7 +21,7 @@ from numtok.corpus.read.encoded import open_encoded
 from numtok.errors import NumtokError
 from numtok.tokenizer.layout import schema_with_lists, tensors_as_lists
 from numtok.tokenizer.schema import check_rows
-from numtok_torch.data.storage import Chunk, Row, RowSelection, common_schema, warn_of_cut_numbers
+from numtok_torch.data.storage import Chunk, Row, RowSelection, common_schema
 
 BATCH_BYTES = 16 << 20  # of decoded rows, about
 FORMAT = 1  # of the converted rows; raised when older ones must not be read
@@ -68,8 +68,6 @@ class EncodedRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                 (0, number),
                 pa.Table.from_batches([tensors_as_lists(rows)]).replace_schema_metadata(),
             )
-        if selection.cut_numbers:
-            warn_of_cut_numbers(selection.cut_numbers)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         for path in self.config.paths:

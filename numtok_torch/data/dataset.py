@@ -38,7 +38,6 @@ from numtok_torch.data.storage import (
     common_schema,
     find_files,
     selected_schema,
-    warn_of_cut_numbers,
 )
 from numtok_torch.data.tokens import check_tokenizer, identity, token_id
 
@@ -181,8 +180,6 @@ class NumberDataset(Encoded, Dataset[Row]):
             rows = selection.rows(checked(source.select(schema.names)))
             #: a table in memory, or a mapped ``datasets.Dataset``, which is pickled by its path
             self._rows = pa.Table.from_batches(list(rows), selection.row_schema)
-            if selection.cut_numbers:
-                warn_of_cut_numbers(selection.cut_numbers)
         else:
             options = {"nulls": nulls, "block_size": block_size, "separator": end}
             self._rows = _conversion().convert(paths, schema, **options)

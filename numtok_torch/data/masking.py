@@ -21,6 +21,7 @@ number stream S, and for ``place_value``: S as it was, in full; the loss takes t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -106,11 +107,11 @@ class Masking:
                 " tokenizer's, or random_share=0"
             )
 
-    @property
+    @cached_property
     def words(self) -> Ints:
         """Return int64[words]: the ids that a random word can have."""
         excluded = np.array([self.mask_token_id, *self.special_ids, *self.tokens.ids], np.int64)
-        return np.setdiff1d(np.arange(self.vocab_size), excluded, assume_unique=False)
+        return np.setdiff1d(np.arange(self.vocab_size), excluded)
 
     def choose(self, rows: Rows, units: Units, rng: np.random.Generator) -> Mask:
         """Draw the units that the model is to predict, bool[units]."""
@@ -147,8 +148,8 @@ class Masking:
             forbidden |= rows.tokens["attention_mask"] == 0
         return forbidden
 
-    def __call__(self, rows: Rows, words: Ints, rng: np.random.Generator) -> Rows:
-        """Hide and label units. ``words`` is :attr:`words`, which the caller keeps."""
+    def __call__(self, rows: Rows, rng: np.random.Generator) -> Rows:
+        """Hide and label units."""
         units = find_units(rows, self.tokens)
         chosen = self.choose(rows, units, rng)
         fate = rng.random(len(chosen))
@@ -156,9 +157,8 @@ class Masking:
         random = chosen & ~masked & (fate < self.mask_share + self.random_share)
         drawn = random[units.of]  # (tokens,)
         ids = np.where(masked[units.of], self.mask_token_id, rows.ids)
-        ids[drawn] = (
-            words[rng.integers(0, max(1, len(words)), int(drawn.sum()))] if drawn.any() else 0
-        )
+        if drawn.any():
+            ids[drawn] = self.words[rng.integers(0, len(self.words), int(drawn.sum()))]
         hidden = (masked | random)[units.of]  # (tokens,)
         tokens = rows.tokens | {
             "input_ids": ids,

@@ -66,15 +66,10 @@ class RowSelection:
             self.schema = _part(self._packed.schema, {*schema.names, "number_mask", "seq_lengths"})
         self.row_schema: pa.Schema = number_schema(self.schema)
 
-    @property
-    def cut_numbers(self) -> int:
-        """Count the numbers longer than a block, which were cut; their values stay with their first
-        tokens.
-        """
-        return 0 if self._packed is None else self._packed.cut_numbers
-
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of encoded batches. SchemaError for a null row that is not to be skipped."""
+        """Yield the rows of encoded batches. SchemaError for a null row that is not to be skipped;
+        at the end, a warning if numbers are longer than a block.
+        """
         before = 0
         for batch in batches:
             documents = self._without_nulls(to_number_layout(batch), before)
@@ -84,6 +79,12 @@ class RowSelection:
             )
         if self._packed is not None:
             yield from self._selected(self._packed.rest())
+            if count := self._packed.cut_numbers:  # their values stay with their first tokens
+                warnings.warn(
+                    f"{count} numbers are longer than a block and were cut, as if they went on"
+                    " behind it; take a larger block_size",
+                    stacklevel=2,
+                )
 
     def _without_nulls(self, batch: pa.RecordBatch, before: int) -> pa.RecordBatch:
         valid = valid_rows(batch.column("input_ids"))
@@ -105,15 +106,6 @@ class RowSelection:
 def _take(batch: pa.RecordBatch, wanted: Mask) -> pa.RecordBatch:
     """Return the rows that are wanted, bool[rows]; without a copy if these are all."""
     return batch if wanted.all() else batch.take(pa.array(np.flatnonzero(wanted)))
-
-
-def warn_of_cut_numbers(count: int) -> None:
-    """Say how many numbers are longer than a block."""
-    warnings.warn(
-        f"{count} numbers are longer than a block and were cut, as if they went on behind it; take a"
-        " larger block_size",
-        stacklevel=2,
-    )
 
 
 def batches_of(table: pa.Table, schema: pa.Schema) -> list[pa.RecordBatch]:

@@ -81,13 +81,13 @@ def tokens_of(tokenizer: Any) -> dict[str, Any]:
     }
 
 
-def numtok_of(tokenizer: Any) -> numtok.Tokenizer:
-    """Return the ``numtok.Tokenizer`` in a tokenizer; TokenizerError if there is none."""
+def numtok_of(tokenizer: Any, error: type[NumtokError] = TokenizerError) -> numtok.Tokenizer:
+    """Return the ``numtok.Tokenizer`` in a tokenizer; the error if there is none."""
     inner = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
     if not isinstance(inner, numtok.Tokenizer):
-        raise TokenizerError(
+        raise error(
             f"{type(tokenizer).__name__} is neither a numtok.Tokenizer nor a"
-            " numtok.hf.NumberTokenizer"
+            " numtok.hf.NumberTokenizer; give one of these"
         )
     return inner
 
