@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from numtok import Tokenizer
 from numtok.errors import MissingDependencyError
 from numtok.representations.parse import set_for_all
+from numtok_torch.data.tokens import numtok_of
 from numtok_torch.generation.generate_texts import check_fits, read_prompts, special_tokens
-from numtok_torch.generation.well_formed import numtok_tokenizer
 from numtok_torch.model.backbone import ModelError, is_pretrained, parameters_of, unwrapped
 from numtok_torch.model.model import NumberModel
 from numtok_torch.model.run import room
@@ -65,7 +65,7 @@ def to_onnx(model: NumberModel, folder: str | Path, tokenizer: Any) -> Path:
         raise MissingDependencyError(
             "to_onnx needs onnx and onnxscript: pip install 'numtok[onnx]'"
         ) from error
-    model, known = unwrapped(model), numtok_tokenizer(tokenizer)
+    model, known = unwrapped(model), numtok_of(tokenizer, ModelError)
     _check(model, known)
     if (dense := set_for_all(known.representations, compact=False)) != known.representations:
         known = known.with_options(dense)

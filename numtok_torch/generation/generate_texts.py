@@ -34,10 +34,11 @@ from numtok.tokenizer.schema import read_metadata
 from numtok.tokenizer.well_formed import LONGEST, NumberRules
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import NumberDataset
+from numtok_torch.data.tokens import numtok_of
 from numtok_torch.embeddings.place_values import PlaceValueEmbedding
 from numtok_torch.generation.estimate import Estimate, options_of_samples
 from numtok_torch.generation.state import TextStream, Writing, encoded, encoded_alone, writer
-from numtok_torch.generation.well_formed import NumberLogitsProcessor, numtok_tokenizer
+from numtok_torch.generation.well_formed import NumberLogitsProcessor
 from numtok_torch.model.backbone import (
     UNSUPPORTED,
     ModelError,
@@ -191,7 +192,7 @@ def _checked(
             " MixtureHead, QuantileHead or FourierHead"
         )
     _check_options(model, prompts, options)
-    known = numtok_tokenizer(tokenizer)
+    known = numtok_of(tokenizer, ModelError)
     check_fits(model, known)
     return known
 

@@ -11,25 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from numtok import Tokenizer
 from numtok.tokenizer.well_formed import FAR, LONGEST, NumberRules
+from numtok_torch.data.tokens import numtok_of
 from numtok_torch.model.backbone import ModelError
-
-
-def numtok_tokenizer(tokenizer: Any) -> Tokenizer:
-    """Return the numtok tokenizer that is given, or the one inside a transformers tokenizer.
-    ModelError if there is none.
-    """
-    for found in (
-        tokenizer,
-        *(getattr(tokenizer, n, None) for n in ("numtok", "number_tokenizer")),
-    ):
-        if isinstance(found, Tokenizer):
-            return found
-    raise ModelError(
-        "numbers are written with a numtok.Tokenizer, or a transformers tokenizer made from one,"
-        f" got {type(tokenizer).__name__}"
-    )
 
 
 class NumberLogitsProcessor:
@@ -65,7 +49,7 @@ class NumberLogitsProcessor:
     def __init__(
         self, tokenizer: Any, longest: int = LONGEST, max_length: int | None = None
     ) -> None:
-        known = numtok_tokenizer(tokenizer)
+        known = numtok_of(tokenizer, ModelError)
         rules = NumberRules.of(known)
         if rules is None:
             raise ModelError(

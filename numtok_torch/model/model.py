@@ -292,15 +292,16 @@ class NumberModel(nn.Module):
             (1.0, balance),
             (self.number_weight, number_loss),
         )
-        result = NumberModelOutput.of(
-            loss=weighted_sum(weighted),
-            token_loss=cross_entropy,
-            number_loss=number_loss,
-            logits=logits,
-            hidden=hidden,
+        parts = {
+            "loss": weighted_sum(weighted),
+            "token_loss": cross_entropy,
+            "number_loss": number_loss,
+            "logits": logits,
+            "hidden": hidden,
             **predictions,
-            past_key_values=getattr(output, "past_key_values", None),
-        )
+            "past_key_values": getattr(output, "past_key_values", None),
+        }
+        result = NumberModelOutput({name: one for name, one in parts.items() if one is not None})
         check_finite(self, result, streams, self.embedding.streams if self.embedding else ())
         return result
 

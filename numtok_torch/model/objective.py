@@ -166,11 +166,6 @@ class NumberModelOutput(dict[str, Any]):
         *("number_predictions", "number_references", "past_key_values"),
     )
 
-    @classmethod
-    def of(cls, **parts: Any) -> NumberModelOutput:
-        """Make an output of the parts that are not None."""
-        return cls({name: one for name, one in parts.items() if one is not None})
-
     def __getattr__(self, name: str) -> Any:
         if name not in self.FIELDS:
             raise AttributeError(

@@ -89,7 +89,9 @@ def _placed(
         given = inputs.get("position_ids")
         inputs["attention_mask"] = mask_apart(backbone, causal, vectors, given)
     if (given := inputs.get("position_ids")) is not None:
-        inputs["position_ids"] = counted_from_zero(backbone, given)
+        inputs["position_ids"] = given
+        if (padding := _padding_position(backbone)) is not None:  # it counts from there on
+            inputs["position_ids"] = given + (padding + 1) * (given == 0).any()
     elif "position_ids" in taken:
         inputs["position_ids"] = positions(backbone, input_ids, inputs.get("attention_mask"))
     if "use_cache" in taken:
@@ -125,16 +127,6 @@ def _padding_position(backbone: Any) -> int | None:
         getattr(embeddings, "position_embeddings", None), "padding_idx", None
     )
     return position
-
-
-def counted_from_zero(backbone: Any, position_ids: Tensor) -> Tensor:
-    """Return positions that were given, (batch, seq), as the backbone counts: if 0 is among them,
-    where it begins with another.
-    """
-    padding = _padding_position(backbone)
-    if padding is None:
-        return position_ids
-    return position_ids + (padding + 1) * (position_ids == 0).any()
 
 
 def mask_apart(
