@@ -17,6 +17,7 @@ from torch.utils.data import Dataset
 from numtok.errors import SchemaError
 from numtok.numbers.extract import extract
 from numtok_torch.data.masking import IGNORED
+from numtok_torch.data.tokens import numtok_of
 
 
 def answers_only(data: Any, tokenizer: Any, after: str) -> AnswersOnly:
@@ -46,6 +47,7 @@ def answers_only(data: Any, tokenizer: Any, after: str) -> AnswersOnly:
     Raises:
         SchemaError: for an ``after`` that is empty or ends with a number; for a document, or the
             first of such rows, without the text, when it is asked for.
+        TokenizerError: for a tokenizer without numtok's inside.
     """
     return AnswersOnly(data, QuestionEnd(tokenizer, after))
 
@@ -59,7 +61,7 @@ class QuestionEnd:
     """
 
     def __init__(self, tokenizer: Any, after: str) -> None:
-        self.tokenizer = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
+        self.tokenizer = numtok_of(tokenizer)
         numbers = extract(after, self.tokenizer.grammar)
         lines = (after[numbers[-1].stop :] if numbers else after).strip().splitlines()
         if not after or (numbers and not lines):

@@ -35,6 +35,7 @@ import pyarrow as pa
 import torch
 from torch.utils.data import get_worker_info
 
+from numtok import Tokenizer
 from numtok.errors import SchemaError
 from numtok.tokenizer.packing import NumberTokens
 from numtok.tokenizer.schema import read_metadata
@@ -51,9 +52,9 @@ from numtok_torch.data.rows import (
 from numtok_torch.data.tokens import (
     check_tokenizer,
     identity,
+    numtok_of,
     special_ids,
     token_id,
-    tokens_of,
 )
 
 OBJECTIVES = (None, "causal", "masked")
@@ -206,11 +207,12 @@ class NumberCollator:
                 a transformers tokenizer names.
             options: as in the class; ``mask_token_id`` may be the token as well.
         """
-        known = tokens_of(tokenizer)
-        known["special_token_ids"] = special_ids(tokenizer)
-        if (
-            mask := options.pop("mask_token_id", getattr(tokenizer, "mask_token_id", None))
-        ) is not None:
+        schema = numtok_of(tokenizer).batch_schema()
+        known: dict[str, Any] = {"special_token_ids": special_ids(tokenizer)}
+        if not isinstance(tokenizer, Tokenizer):
+            known["vocab_size"] = len(tokenizer)
+        mask = options.pop("mask_token_id", getattr(tokenizer, "mask_token_id", None))
+        if mask is not None:
             known["mask_token_id"] = token_id(tokenizer, mask)
         if pad_token_id is None:
             pad_token_id = getattr(tokenizer, "pad_token_id", None)
@@ -219,7 +221,7 @@ class NumberCollator:
                 "the tokenizer names no padding token; give pad_token_id=..., an id or a token"
                 " of it"
             )
-        return cls(token_id(tokenizer, pad_token_id), **known | options)
+        return cls.from_schema(schema, token_id(tokenizer, pad_token_id), **known | options)
 
     def __call__(self, features: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
         """Put the rows into a batch, in their order (unless packed)."""

@@ -171,8 +171,8 @@ def find_files(source: Any) -> list[str]:
     """Return the paths of a file, a folder or a list of them. InputError if there are none."""
     if is_url(source):
         raise InputError(
-            "is read row by row, at random, for which a store is too slow: copy it to this machine,"
-            ' or mount it; or stream it, as with datasets.load_dataset("parquet", data_files=...,'
+            "is in a store, and data sets read files of this machine: copy it to this machine, or"
+            ' mount it; or stream it, as with datasets.load_dataset("parquet", data_files=...,'
             " streaming=True)",
             source,
         )

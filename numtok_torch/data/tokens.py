@@ -11,9 +11,7 @@ from typing import Any
 import numtok
 from numtok.errors import NumtokError, SchemaError, TokenizerError
 from numtok.tokenizer.metadata import describe_tokenizer
-from numtok.tokenizer.packing import NumberTokens
 from numtok.tokenizer.schema import read_metadata
-from numtok_torch.data.rows import inner_shapes
 
 # what the metadata of encoded data say of the tokenizer
 IDENTITY = ("format", "tokenizer", "tokenizer_kind", "numbers")
@@ -67,18 +65,6 @@ def check_tokenizer(
             f"{what} another tokenizer ({describe_tokenizer(dict(known))}; this one has"
             f" {fingerprint}); {way_out}"
         )
-
-
-def tokens_of(tokenizer: Any) -> dict[str, Any]:
-    """Return ``tokens``, ``vocab_size``, ``shapes`` and ``tokenizer_identity``."""
-    inner = numtok_of(tokenizer)
-    schema = inner.batch_schema()
-    return {
-        "tokens": NumberTokens.from_schema(schema),
-        "shapes": inner_shapes(schema),
-        "vocab_size": inner.vocab_size if inner is tokenizer else len(tokenizer),
-        "tokenizer_identity": identity(read_metadata(schema)),
-    }
 
 
 def numtok_of(tokenizer: Any, error: type[NumtokError] = TokenizerError) -> numtok.Tokenizer:

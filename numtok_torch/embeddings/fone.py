@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import FoNE
@@ -58,13 +58,13 @@ class FoNEEmbedding(FeatureEmbedding):
         *,
         amplitude: float | None = None,
     ) -> None:
-        fone = FoNE(int_digits, frac_digits, tuple(bases), compact, "clip", chunk)
+        fone = FoNE(int_digits, frac_digits, tuple(bases), overflow="clip", chunk=chunk)
         sizes = {"int_digits": int_digits, "frac_digits": frac_digits, "bases": fone.bases}
         options = {"chunk": chunk, "compact": compact, "projection": projection}
         start = {"zero_init": zero_init, "amplitude": amplitude}
         super().__init__(d_model, **sizes, **options, **start)
         self._representation = fone
-        self._width = features_per_number(fone.n_digits, fone.bases, chunk)
+        self._width = math.prod(fone.columns()["number_fourier"].shape)
         self.make_projection(self._width, math.sqrt(self._width / 2))
 
     def embed(self, words: Tensor, rows: Tensor) -> Tensor:
@@ -162,8 +162,9 @@ def features_of_digits(
     number has too few digits. The fraction of a turn at each period is the one before it after the
     next digit, divided by ten: element-wise in float32, which neither autocast nor TF32 touches.
     """
-    if chunk is not None:
-        digits = by_chunk(digits, chunk)  # (..., chunks, chunk)
+    if chunk is not None:  # from the least significant on, filled up with zeros
+        filled = nn.functional.pad(digits, (0, -digits.shape[-1] % chunk))
+        digits = filled.unflatten(-1, (-1, chunk))  # (..., chunks, chunk)
     width = digits.shape[-1]
     columns = list(digits.to(torch.int32).unbind(-1))  # d of (...)
     own = {base: columns if base == 10 else _divided(columns, base) for base in bases}
@@ -171,15 +172,6 @@ def features_of_digits(
     slots = [(k, base) for k in range(width + 1) for base in bases if k < width or base < 10]
     angle = 2 * math.pi * torch.stack([turns[base][k] for k, base in slots], -1)  # (..., f)
     return torch.stack([angle.cos(), angle.sin()], -1)  # (..., f, 2)
-
-
-def by_chunk(digits: Tensor, chunk: int) -> Tensor:
-    """Cut digits (..., d) into (..., chunks, chunk), from the least significant on, filled up with
-    zeros.
-    """
-    chunks = -(-digits.shape[-1] // chunk)
-    filled: Tensor = torch.nn.functional.pad(digits, (0, chunks * chunk - digits.shape[-1]))
-    return filled.view(*filled.shape[:-1], chunks, chunk)
 
 
 def _turns(columns: Sequence[Tensor], base: int) -> list[Tensor]:
@@ -250,9 +242,3 @@ def digit_table(bases: Sequence[int], device: torch.device) -> Tensor:
     periods, digits = (torch.tensor([*some], device=device) for some in (bases, range(10)))
     angle = 2 * math.pi * (digits.unsqueeze(-1) / periods)  # (10, bases)
     return torch.stack([angle.cos(), angle.sin()], -1).flatten(1)  # (10, 2 * bases)
-
-
-def features_per_number(n_digits: int, bases: Sequence[int], chunk: int | None) -> int:
-    """Return the count of floats in the features of one number: 2 f, times the chunks."""
-    width = chunk or n_digits
-    return 2 * -(-n_digits // width) * sum(width + (base < 10) for base in bases)

@@ -371,7 +371,8 @@ class CrossEntropyWith:
         scores = logits[:, :-1].flatten(0, 1).to(torch.float32)  # (batch * (seq - 1), vocabulary)
         total = nn.functional.cross_entropy(scores, shifted.flatten(), reduction="sum")
         here = (shifted != IGNORED).sum()
-        count = here if num_items_in_batch is None else num_items_in_batch
+        count = torch.as_tensor(here if num_items_in_batch is None else num_items_in_batch)
+        count = count.to(here.device).clamp(min=1)  # of a batch without labels the loss is 0
         added = sum(
             weight * loss(logits, labels.to(logits.device), causal=True)
             for loss, weight in zip(self.losses, self.weights, strict=True)

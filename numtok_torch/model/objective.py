@@ -97,9 +97,9 @@ def shifted(stream: Tensor, fill: float) -> Tensor:
 class Step:
     """Counts that a Trainer gives for the optimizer step that a batch is part of."""
 
-    # labels in all batches of the step, as transformers counts them; None: the batch is all there
-    # is
-    tokens: Tensor | float | None = None
+    # labels in all batches of the step, as transformers counts them, 1 at least; None: the batch is
+    # all there is
+    tokens: Tensor | None = None
     # numbers to predict in all of them; None: not known, then a batch's mean counts by its share of
     # the tokens
     numbers: Tensor | float | None = None
@@ -109,8 +109,13 @@ class Step:
     @classmethod
     def taken_from(cls, kwargs: dict[str, Any], labels: Tensor | None) -> Step:
         """Take it out of ``forward``'s arguments; ModelError if the labels are gone."""
-        names = {"num_items_in_batch": None, "num_numbers_in_batch": None, "smoothing": 0.0}
-        step = cls(*(kwargs.pop(name, default) for name, default in names.items()))
+        tokens, numbers = (
+            kwargs.pop("num_items_in_batch", None),
+            kwargs.pop("num_numbers_in_batch", None),
+        )
+        if tokens is not None:
+            tokens = torch.as_tensor(tokens).clamp(min=1)
+        step = cls(tokens, numbers, kwargs.pop("smoothing", 0.0))
         if step.tokens is not None and labels is None:
             raise ModelError(
                 "the labels were taken out of the batch, as transformers' Trainer does for"
@@ -200,7 +205,7 @@ def token_loss(logits: Tensor, labels: Tensor, causal: bool, step: Step = Step()
         reduction="sum",
         label_smoothing=step.smoothing,
     )
-    count = (labels != IGNORED).sum() if step.tokens is None else torch.as_tensor(step.tokens)
+    count = (labels != IGNORED).sum() if step.tokens is None else step.tokens
     return total / count.to(total.device).clamp(min=1)
 
 

@@ -10,6 +10,7 @@ import torch_models as tiny
 import trained
 
 from numtok import Numbers, Tokenizer
+from numtok.hf import NumberTokenizer
 from numtok.representations import (
     P10,
     Digits,
@@ -105,6 +106,17 @@ def setting(name, kind="gpt2", head=None):
     ]
     options = {"max_new_tokens": 12, "sequence_bias": [[[number], 6.0] for number in wanted]}
     return made, tokenizer, options
+
+
+def saved(name, folder, kind="gpt2"):
+    """The parts of a setting, with the model and its drop-in tokenizer in the folder."""
+    model, tokenizer, options = setting(name, kind)
+    tokenizer.save_pretrained(folder)
+    drop_in = NumberTokenizer.from_pretrained(folder)
+    drop_in.pad_token = "<|endoftext|>"
+    drop_in.save_pretrained(folder)
+    model.save_pretrained(folder)
+    return model, tokenizer, options
 
 
 def bias_of(tokenizer, options):

@@ -151,6 +151,14 @@ def batch(rows=3, seq=9, seed=0, labels=True):
     return found | ({"labels": found["input_ids"].clone()} if labels else {})
 
 
+def pairs(rows=3, source=9, target=7):
+    """Random sources, and random targets by the names of labels, for an encoder with a decoder."""
+    found, written = batch(rows, source, labels=False), batch(rows, target, seed=1)
+    found |= {"labels": written.pop("labels"), "number_labels_mask": written.pop("number_mask")}
+    del written["input_ids"], written["attention_mask"]
+    return found | {f"{name}_labels": stream for name, stream in written.items()}
+
+
 FILL = {"input_ids": PAD, "labels": -100, "number_value": 1.0, "number_scaled": 1.0}
 
 

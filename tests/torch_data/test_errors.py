@@ -190,6 +190,7 @@ ERRORS = {
         ),
     ],
     TokenizerError: [
+        (lambda: answers_only(encoded("5"), "gpt2", "is"), "str is neither a numtok.Tokenizer"),
         (lambda: NumberCollator.from_tokenizer(object(), 0, objective=None), "neither a numtok.Tokenizer nor a numtok.hf"),
         (lambda: blocks(block_size=4, separator="[NONE]", tokenizer=tokenizer()), "no token '[NONE]'"),
         (lambda: NumberCollator.from_tokenizer(tokenizer(), "<pad>", objective=None), "no token '<pad>'"),
@@ -199,7 +200,7 @@ ERRORS = {
         (lambda: NumberDataset("empty"), "holds no"),
         (lambda: NumberDataset("short.parquet"), "short.parquet"),
         (lambda: NumberDataset("text.parquet"), "neither a Parquet"),
-        (lambda: NumberDataset("s3://bucket/data"), "copy it to this machine"),
+        *((lambda make=make: make("s3://bucket/data"), "is in a store…copy it to this machine") for make in BOTH),
         (lambda: NumberDataset("damaged.parquet"), "damaged.parquet"),
         (lambda: list(IterableNumberDataset("damaged.parquet")), "damaged.parquet"),
         (lambda: NumberDataset(5), "int"),

@@ -11,26 +11,14 @@ import pytest
 import torch_models as tiny
 import transformers
 from new_process import run
-from torch_generators import PROMPTS, setting
+from torch_generators import PROMPTS, saved
 from torch_models import same
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, pipeline
 
-from numtok.hf import NumberTokenizer
 from numtok_torch import NumberCollator, NumberModel, generate
 from numtok_torch.auto import NumberConfig, NumberTextGeneration, PreTrainedNumberModel
 
 TRUSTED = {"trust_remote_code": True}
-
-
-def saved(name, folder, kind="gpt2"):
-    """The model, its tokenizer, options of generate, and both of them in the folder."""
-    model, tokenizer, options = setting(name, kind)
-    tokenizer.save_pretrained(folder)
-    drop_in = NumberTokenizer.from_pretrained(folder)
-    drop_in.pad_token = "<|endoftext|>"
-    drop_in.save_pretrained(folder)
-    model.save_pretrained(folder)
-    return model, tokenizer, options
 
 
 def encoded(folder, prompts, side="left"):

@@ -6,6 +6,7 @@ import sys
 import errors
 import pytest
 import torch
+import torch_generators
 import torch_models as tiny
 import trained
 import transformers
@@ -15,7 +16,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from numtok import NumberFormat, Tokenizer
 from numtok.errors import InputError, MissingDependencyError, RepresentationError, SchemaError
-from numtok.hf import NumberTokenizer
 from numtok.representations import Subword, XVal
 from numtok_torch import (
     ModelError,
@@ -104,12 +104,7 @@ def saved(side="left", name="numbers", **options):
 def folder(tmp_path_factory):
     """A folder with a saved number model and its drop-in tokenizer."""
     folder = tmp_path_factory.mktemp("saved")
-    model, tokenizer, _ = setting("xval")
-    tokenizer.save_pretrained(folder / "numbers")
-    drop_in = NumberTokenizer.from_pretrained(folder / "numbers")
-    drop_in.pad_token = "<|endoftext|>"
-    drop_in.save_pretrained(folder / "numbers")
-    model.save_pretrained(folder / "numbers")
+    torch_generators.saved("xval", folder / "numbers")
     (folder / "empty").mkdir()
     return folder
 

@@ -271,6 +271,7 @@ def test_losses_beside_the_cross_entropy_over_batches_of_a_step(count):
     torch.testing.assert_close(found, expected)
     if count == 1:
         torch.testing.assert_close(together({"logits": logits}, labels), expected)
+        assert together({"logits": logits}, torch.full_like(labels, -100)) == 0
 
 
 def test_a_stock_model_learns_with_them_in_a_trainer(tmp_path):

@@ -3,15 +3,15 @@
 import math
 
 import pytest
+import torch
+import torch_models as tiny
 import trained
+import transformers
 
 import numtok
-
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
 from numtok_torch import NumberDataset, NumberModel, answers_only
 from numtok_torch.model.backbone import word_embedding
+from numtok_torch.trainer import NumberTrainer
 
 TEXTS = [f"Of {n} m at {n / 8} kg, price: {3 * n}\n" for n in range(1, 33)]
 PARTS = {
@@ -33,25 +33,17 @@ def encoded(numbers, source="gpt2"):
 
 def gpt2():
     torch.manual_seed(0)
-    return transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(
-            vocab_size=300, n_embd=32, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0
-        )
-    )
+    config = transformers.GPT2Config(**tiny.GPT2 | tiny.ENDS | {"n_embd": 32})
+    return transformers.GPT2LMHeadModel(config)
 
 
 @pytest.mark.parametrize("numbers", PARTS)
 def test_the_parts_are_those_of_the_representation_and_it_learns(numbers, tmp_path):
-    pytest.importorskip("accelerate")
-    from numtok_torch.trainer import NumberTrainer
-
     data, tokenizer = encoded(numbers)
     model = NumberModel.build(gpt2(), data, tokenizer)
     assert (type(model.embedding).__name__, type(model.head).__name__) == PARTS[numbers]
     assert word_embedding(model.transformer).weight.shape[0] >= tokenizer.vocab_size
-    arguments = transformers.TrainingArguments(
-        str(tmp_path), max_steps=12, learning_rate=1e-2, logging_steps=1, report_to=[]
-    )
+    arguments = tiny.arguments(tmp_path, max_steps=12, learning_rate=1e-2)
     rows = answers_only(data, tokenizer, after="price:")
     trainer = NumberTrainer(model, arguments, train_dataset=rows)
     trainer.train()
@@ -74,14 +66,7 @@ def test_a_head_and_options_may_be_named():
 
 def test_a_masked_model_gets_masked_tokens():
     data, tokenizer = encoded("xval", "bert")
-    config = transformers.BertConfig(
-        vocab_size=tokenizer.vocab_size,
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=64,
-    )
-    model = NumberModel.build(transformers.BertForMaskedLM(config), data, tokenizer)
+    model = NumberModel.build(tiny.backbone("bert"), data, tokenizer)
     batch = model.collator([data[n] for n in range(32)])
     hidden = batch["labels"] != -100
     assert 0 < hidden.float().mean() < 0.5

@@ -60,19 +60,11 @@ def without_causal():
     NumberModel(plain, None)
 
 
-def pairs(source=9, target=7):
-    """A batch of sources, with targets by the names of labels."""
-    found, written = tiny.batch(2, source, labels=False), tiny.batch(2, target, seed=1)
-    found |= {"labels": written["labels"], "number_labels_mask": written["number_mask"]}
-    names = ("number_value", "number_scaled", "number_digits")
-    return found | {f"{name}_labels": written[name] for name in names}
-
-
 def without_start():
     nameless = tiny.backbone("t5")
     for config in (nameless.config, nameless.generation_config):
         config.decoder_start_token_id = config.bos_token_id = None
-    NumberModel(nameless, None)(pairs()["input_ids"], labels=pairs()["labels"])
+    NumberModel(nameless, None)(tiny.pairs()["input_ids"], labels=tiny.pairs()["labels"])
 
 
 def classes(name="Llama", pad_token_id=tiny.PAD, **more):
@@ -156,7 +148,7 @@ ERRORS = {
     ModelError: [
         (lambda: call(model(), number_index=torch.zeros(3, 2)), "NumberCollator"),
         (lambda: call(model(), labels=torch.zeros(3, dtype=torch.int64)), "one per token"),
-        (lambda: call(model("t5"), "labels", batch=pairs()), "give labels"),
+        (lambda: call(model("t5"), "labels", batch=tiny.pairs()), "give labels"),
         (lambda: NumberModel(tiny.backbone("gpt2"), embedding_from_config({"name": "xval"}, 8)), "d_model=8, the backbone's word vectors have 16"),
         (lambda: NumberModel(tiny.backbone("gpt2"), None, head_from_config(SCALAR, 8)), "d_model=8, the backbone's hidden states have 16"),
         (lambda: NumberModel(torch.nn.Linear(2, 2), None), "takes no inputs_embeds"),
@@ -173,8 +165,8 @@ ERRORS = {
         (lambda: bare("BartForSequenceClassification", None), "to classify, take an encoder or a decoder alone"),
         (classes, "pad on the left…padding_side='left'"),
         (lambda: classes("GPT2", pad_token_id=None), "has no pad_token_id"),
-        (lambda: call(model("bart"), batch=pairs(source=70)), POSITIONS),
-        (lambda: call(model("bart"), batch=pairs(target=70)), POSITIONS),
+        (lambda: call(model("bart"), batch=tiny.pairs(source=70)), POSITIONS),
+        (lambda: call(model("bart"), batch=tiny.pairs(target=70)), POSITIONS),
         (lambda: model("t5", causal=True), "leave causal out"),
         (without_start, "decoder_start_token_id"),
         (lambda: generate(*setting("xval", "bart")[:2], ["7"], decoder_input_ids=torch.zeros(1, 1)), "decoder_input_ids"),
@@ -193,8 +185,8 @@ ERRORS = {
         (lambda: call(model(), *(tiny.batch().keys() - {"input_ids", "number_mask"})), "no number_scaled"),
         (lambda: call(model(embedding_name="bits"), "number_scaled"), "ScalarHead is trained on"),
         (lambda: call(model("bert"), number_labels_mask=tiny.batch()["number_mask"]), "no number_scaled_labels"),
-        (lambda: call(model("t5"), "number_labels_mask", batch=pairs()), "no number_labels_mask"),
-        (lambda: call(model("t5", "fone"), "number_scaled_labels", batch=pairs()), "no number_scaled_labels"),
+        (lambda: call(model("t5"), "number_labels_mask", batch=tiny.pairs()), "no number_labels_mask"),
+        (lambda: call(model("t5", "fone"), "number_scaled_labels", batch=tiny.pairs()), "no number_scaled_labels"),
         (lambda: NumberModel.build(tiny.backbone("gpt2"), *encoded("digits:1"), embedding={"zero_init": True}), "need none"),
         (lambda: train(too_few_rows(), None), "NumberCollator"),
     ],

@@ -214,6 +214,11 @@ def test_a_batch_without_labels_and_numbers_has_no_loss():
     found = model()(**batch)
     assert found.token_loss is None and found.number_loss == 0
     assert token_loss(torch.randn(2, 4, 5), torch.full((2, 4), -100), True) == 0
+    for per in ("number", "token"):  # nor has one in a step of a Trainer whose labels are all -100
+        found = model(number_loss_per=per)(
+            **batch | {"labels": torch.full((3, 9), -100)}, num_items_in_batch=torch.tensor(0)
+        )
+        assert found.loss == 0
     stock = NumberModel(tiny.backbone("gpt2"), None).eval()
     assert set(stock(batch["input_ids"])) == {"logits", "hidden"}
 

@@ -70,10 +70,7 @@ MODELS = {
 
 
 def outputs(made):
-    batch = tiny.batch(labels=False)
-    if made.decodes:
-        batch |= {"labels": batch["input_ids"], "number_labels_mask": batch["number_mask"]}
-        batch |= {f"{name}_labels": batch[name] for name in ("number_scaled", "number_value")}
+    batch = tiny.pairs() if made.decodes else tiny.batch(labels=False)
     with torch.no_grad():
         return {key: one for key, one in made(**batch).items() if isinstance(one, torch.Tensor)}
 
