@@ -96,30 +96,6 @@ def piece(batch, line, place):
     return {name: batch[name][line : line + 1, place] for name in names}
 
 
-@pytest.mark.parametrize("kind", list(tiny.CAUSAL))
-@pytest.mark.parametrize("name", ["sequential.parquet", "best-fit.arrow"])
-def test_hidden_states_are_those_of_the_documents_alone(kind, name, folder):
-    """In float32 to 1e-4 of states of order 1: of a stock model given the ids, and of a NumberModel
-    around it.
-    """
-    data = NumberDataset(folder / name)
-    rows = [row for row in range(len(data)) if len(pieces(folder / name, [row])) > 1][:4]
-    assert len(rows) == 4
-    batch = NumberCollator.from_schema(data.schema, 0, objective=None)([data[row] for row in rows])
-    stock = tiny.backbone(kind, vocab_size=data.metadata["vocab_size"])
-    number = NumberModel(stock, embedding_from_schema(data.schema, tiny.D)).eval()
-
-    def states(one):
-        ids = {key: one[key] for key in ("input_ids", "position_ids") if key in one}
-        return stock.base_model(**ids, use_cache=False).last_hidden_state, number(**one).hidden
-
-    with torch.no_grad():
-        packed = states(batch)
-        for line, place in pieces(folder / name, rows):
-            for together, apart in zip(packed, states(piece(batch, line, place)), strict=True):
-                torch.testing.assert_close(together[line, place], apart[0], rtol=0, atol=1e-4)
-
-
 @pytest.mark.parametrize("source", ["NumberDataset", "datasets"])
 @pytest.mark.parametrize("model", ["stock", "number"])
 def test_the_trainer_keeps_documents_apart(source, model, folder, tmp_path):

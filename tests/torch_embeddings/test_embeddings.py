@@ -255,13 +255,6 @@ def test_every_layer_compiles_to_one_graph_for_batches_of_any_size():
     assert counter.frame_count == 1
 
 
-def test_a_sum_does_not_depend_on_its_order():
-    batch, e = batch_of(), words()
-    parts = [made(name) for name in ("xval", "bits", "fone", "bins")]
-    both = [layers.SumEmbedding(some)(e, batch) for some in (parts, parts[::-1])]
-    torch.testing.assert_close(*both)
-
-
 def test_values_beyond_float16_are_multiplied_in_float32():
     """70000 as float16 is infinite, and 2049 is 2048; their products with small word vectors are
     neither.

@@ -132,20 +132,6 @@ def test_what_is_seen_in_training_is_what_is_seen_when_writing(representation, o
     check()
 
 
-@pytest.mark.parametrize(
-    ("literals", "order", "places", "known"),
-    [
-        (["417", "-206"], "lsd", [1, 2, 3, 0, 0, 0, 0, 1, 2, 3], None),  # all when written
-        (["417.25"], "msd", [3, 2, 1, 0, -1, -2], [0, 0, 0, 0, -1, -2]),
-    ],
-)
-def test_which_places_are_known_when_written(literals, order, places, known):
-    found = spelled(literals, PlaceValue(order=order))[1]
-    assert found == [0, 0, *places, 0, 0]
-    written = places_when_written(torch.tensor([found]), order)
-    assert written[0].tolist() == [0, 0, *(known or places), 0, 0]
-
-
 def test_the_tracker_keeps_a_state_for_each_row_and_beam():
     tracker = PlaceTracker(SYMBOLS, "lsd")
     one, dot, word = SYMBOLS["1"], SYMBOLS["."], 5

@@ -83,9 +83,6 @@ def test_xval_s_heads_and_losses():
     number = made.head
     assert number.network[0].weight.shape == (16, 16) and number.network[0].bias is not None
     torch.testing.assert_close(found.loss, found.token_loss + found.number_loss)
-    made.train()
-    losses = tiny.learn(made, batch, 60, 3e-3)
-    assert losses[-1] < losses[0] / 2
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2"])

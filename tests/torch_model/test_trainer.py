@@ -2,7 +2,6 @@
 checkpoints, and what is refused before the first step.
 """
 
-import math
 import os
 import subprocess
 import sys
@@ -272,19 +271,6 @@ def test_trainer(kind, tmp_path):
     resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-4"))
     for one, other in zip(resumed.model.parameters(), first.model.parameters(), strict=True):
         same(one, other)
-
-
-def test_trainer_with_a_column_dataset(tmp_path):
-    """Columns that the model does not name would be dropped before the collator sees them."""
-    datasets = pytest.importorskip("datasets")
-    columns = {
-        name: [row[name].tolist() for row in SparseRows(8).rows]
-        for name in ("input_ids", "number_index", "number_value", "number_scaled")
-    }
-    made = NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), tiny.head("scalar"))
-    data = {"train_dataset": datasets.Dataset.from_dict(columns), "data_collator": CAUSAL}
-    found = transformers.Trainer(made, tiny.arguments(tmp_path, max_steps=1), **data).train()
-    assert math.isfinite(found.training_loss)
 
 
 WORKER = """
