@@ -127,41 +127,36 @@ def checked(table: pa.Table) -> Iterator[pa.RecordBatch]:
 class Chunk:
     """The rows of a record batch as views of its buffers."""
 
-    # (column, values, which of ``offsets``): row r has ``values[offsets[r]:offsets[r + 1]]``
-    arrays: list[tuple[str, npt.NDArray[Any], int]]
-    texts: list[tuple[str, pa.Array, int]]  # the same for columns that are no arrays
-    # int64[rows + 1] each. Mostly there are two: columns with one value per token share one, and
-    # those with one per number.
-    offsets: list[Ints]
+    # (column, values, int64[rows + 1]): row r has ``values[offsets[r]:offsets[r + 1]]``
+    arrays: list[tuple[str, npt.NDArray[Any], Ints]]
+    texts: list[tuple[str, pa.Array, Ints]]  # the same for columns that are no arrays
     scalars: dict[str, pa.Array]  # columns with one value per row
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> Chunk:
         """Make the views of a batch in number layout whose rows hold together."""
-        shared: list[Ints] = []
-        chunk = cls([], [], shared, {})
+        chunk = cls([], [], {})
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             if not isinstance(column, pa.ListArray | pa.LargeListArray):
                 chunk.scalars[name] = column
                 continue
             values, offsets = memory.flat(column)
-            same = (at for at, known in enumerate(shared) if np.array_equal(known, offsets))
-            which = next(same, len(shared))
-            shared += [offsets] if which == len(shared) else []
             if isinstance(values, pa.FixedShapeTensorArray):
-                chunk.arrays.append((name, values.to_numpy_ndarray(), which))
+                chunk.arrays.append((name, values.to_numpy_ndarray(), offsets))
             elif pa.types.is_primitive(values.type):
-                chunk.arrays.append((name, memory.from_arrow(values), which))
+                chunk.arrays.append((name, memory.from_arrow(values), offsets))
             else:
-                chunk.texts.append((name, values, which))
+                chunk.texts.append((name, values, offsets))
         return chunk
 
     def row(self, number: int) -> Row:
         """Return one row: arrays are read-only views, texts are Python's."""
-        parts = [slice(offsets[number], offsets[number + 1]) for offsets in self.offsets]
-        row: Row = {name: values[parts[which]] for name, values, which in self.arrays}
-        for name, texts, which in self.texts:
-            row[name] = texts[parts[which]].to_pylist()
+        row: Row = {
+            name: values[offsets[number] : offsets[number + 1]]
+            for name, values, offsets in self.arrays
+        }
+        for name, texts, offsets in self.texts:
+            row[name] = texts[offsets[number] : offsets[number + 1]].to_pylist()
         for name, column in self.scalars.items():
             row[name] = column[number].as_py()
         return row
