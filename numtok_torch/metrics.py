@@ -242,9 +242,14 @@ def _text(value: Any, name: str, number: int) -> str:
 
 def _read(predictions: Any, references: Any) -> tuple[list[Decimal | None], list[Decimal]]:
     """Return both as decimals; every reference is one."""
-    predicted, expected = _equally_long(
-        _decimals(predictions, "predictions"), _decimals(references, "references")
-    )
+    predicted = _decimals(predictions, "predictions")
+    expected: list[Any] = _decimals(references, "references")
+    if len(predicted) != len(expected):
+        raise InputError(
+            f"there are {len(predicted)} predictions, but {len(expected)} references; each"
+            " prediction needs its own"
+        )
+    _something(len(expected))
     if None in expected:
         raise InputError(
             f"reference {expected.index(None)} is not one finite number; leave this pair out"
@@ -266,16 +271,6 @@ def _values(predictions: Any, references: Any, invalid: str) -> tuple[list[Decim
     kept = [(one, right) for one, right in pairs if one is not None]
     _something(len(kept))
     return [one for one, _ in kept], [right for _, right in kept]
-
-
-def _equally_long(predictions: Any, references: Any) -> tuple[Any, Any]:
-    if len(predictions) != len(references):
-        raise InputError(
-            f"there are {len(predictions)} predictions, but {len(references)} references; each"
-            " prediction needs its own"
-        )
-    _something(len(references))
-    return predictions, references
 
 
 def _something(count: int) -> None:

@@ -153,7 +153,8 @@ def read_rows(
         if key in number_streams():
             rows.numbers[key] = _number_stream(key, features, rows, counts, shapes or {})
         elif key == "labels" and np.ndim(features[0][key]) == 0:
-            rows.whole[key] = _per_row([row[key] for row in features])
+            values = np.array([_array(row[key]) for row in features])
+            rows.whole[key] = values.astype(np.float32 if values.dtype.kind == "f" else np.int64)
         else:
             values = _per_token(features, key, lengths)
             rows.tokens[key] = values.astype(token_streams()[key][0].dtype, copy=False)
@@ -254,11 +255,6 @@ def _per_token(features: Sequence[Row], key: str, lengths: Ints) -> Array:
     values, given = _end_to_end(features, key)
     _check_lengths(key, given, lengths, "token")
     return values
-
-
-def _per_row(values: Sequence[Any]) -> Array:
-    array = np.array([_array(value) for value in values])
-    return array.astype(np.float32 if array.dtype.kind == "f" else np.int64)
 
 
 def _positions(

@@ -22,7 +22,7 @@ from numtok_torch.data.tokens import numtok_of
 from numtok_torch.generation.generate_texts import check_fits, read_prompts, special_tokens
 from numtok_torch.model.backbone import ModelError, is_pretrained, parameters_of, unwrapped
 from numtok_torch.model.model import NumberModel
-from numtok_torch.model.run import room
+from numtok_torch.model.run import evaluating, room
 
 FILE = "model.onnx"
 SAMPLE = ["it is 12.5 and 7 or 0.25 of", "3 and 12 or 4 of 0.5"]
@@ -71,11 +71,8 @@ def to_onnx(model: NumberModel, folder: str | Path, tokenizer: Any) -> Path:
         known = known.with_options(dense)
     said: dict[str, Any] = special_tokens(model, tokenizer, known, {})
     said["positions"] = room(model.transformer)
-    was = model.training
-    try:
-        program = _exported(model.eval(), known)
-    finally:
-        model.train(was)
+    with evaluating(model):
+        program = _exported(model, known)
     program.model.metadata_props["numtok"] = json.dumps(said)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -164,7 +161,7 @@ def _exported(model: NumberModel, tokenizer: Tokenizer) -> Any:
     ids, mask = batch[IDS], batch[MASK]
     at = torch.tensor([-2, -1], device=ids.device)
     streams = [batch[name] for name in graph.streams]
-    with torch.no_grad(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter, of what is its own
         found = graph(ids, mask, at, streams, [])
         outputs = list(graph.outputs)

@@ -16,7 +16,7 @@ import heapq
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Protocol
@@ -30,6 +30,7 @@ from numtok import NumberFormat
 from numtok.number_format.number_end import NumberEnds
 from numtok.number_format.token_trie import Ints, TokenTrie, token_texts_of
 from numtok_torch.model.backbone import ModelError
+from numtok_torch.model.run import evaluating
 
 # How far the probabilities of two ways of reading the same text may be apart, by rounding alone.
 TOLERANCES = {torch.float64: 1e-8, torch.float32: 1e-4}
@@ -308,7 +309,7 @@ class ModelSource:
 
     def next_tokens(self, prefixes: Sequence[Prefix]) -> list[tuple[TokenTrie, Floats]]:
         """Return the tokens that may follow each beginning, and their probabilities."""
-        with _evaluated(self._model):
+        with evaluating(self._model):
             if self._first is None:
                 self._first = self._read_prompt()
             longer = [prefix.ids for prefix in prefixes if prefix.ids]
@@ -390,15 +391,3 @@ class FunctionSource:
                 )
             found.append((TokenTrie(enumerate(answer), self._known, outside=True), shares))
         return found
-
-
-@contextlib.contextmanager
-def _evaluated(model: torch.nn.Module) -> Iterator[None]:
-    """Without gradients and dropout."""
-    was = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        model.train(was)

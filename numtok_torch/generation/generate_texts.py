@@ -48,7 +48,7 @@ from numtok_torch.model.backbone import (
     unwrapped,
 )
 from numtok_torch.model.model import NumberModel
-from numtok_torch.model.run import room
+from numtok_torch.model.run import evaluating, room
 from numtok_torch.model.seq2seq import decoder_prompt, start_token
 
 # Options of transformers' generate under which it does not see each token in its turn, or does not
@@ -370,13 +370,9 @@ class Call:
         if isinstance(prompts, str):
             raise ModelError("prompts must be a list of texts, got one str; wrap it: [prompt]")
         size, found = batch_size or max(len(prompts), 1), Generated([], [], [])
-        was = self.model.training
-        self.model.train(False) if was else None
-        try:
+        with evaluating(self.model):
             for first in range(0, len(prompts), size):
                 self.continue_prompts(found, list(prompts[first : first + size]), first)
-        finally:
-            self.model.train(True) if was else None
         return found
 
     def continue_prompts(self, found: Generated, prompts: list[str], first: int) -> None:

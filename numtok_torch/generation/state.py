@@ -260,10 +260,9 @@ def key(owner: int, ids: Ids) -> Key:
 def encoded(model: NumberModel, prompt: dict[str, Tensor]) -> Any:
     """Run the encoder on the prompts."""
     vectors = model.embed(prompt["input_ids"], prompt)  # (batch, seq, d_model)
-    with torch.no_grad():
-        return model.transformer.get_encoder()(
-            inputs_embeds=vectors, attention_mask=prompt["attention_mask"], return_dict=True
-        )
+    return model.transformer.get_encoder()(
+        inputs_embeds=vectors, attention_mask=prompt["attention_mask"], return_dict=True
+    )
 
 
 def encoded_alone(model: NumberModel, prompt: dict[str, Tensor], number: int) -> dict[str, Any]:

@@ -26,8 +26,6 @@ from numtok_torch.model.backbone import (
     word_embedding,
 )
 
-ROWS = {"words": "rows.words", "output": "rows.output"}
-
 
 def base_of(model: Any, base: str | Path | bool) -> dict[str, Any]:
     """Return the name of the base and how many rows it has, JSON-ready.
@@ -93,9 +91,9 @@ def weights_beside(model: Any, base: Mapping[str, Any]) -> dict[str, Tensor]:
     """Return the weights by name, without those of the base."""
     state, own = model.state_dict(), own_names(model)
     weights = {name: state[name] for name in own}
-    for part, name in _row_weights(model).items():
+    for rows, name in _row_weights(model).items():
         if name not in own and len(state[name]) > base["rows"]:
-            weights[ROWS[part]] = state[name][base["rows"] :]
+            weights[rows] = state[name][base["rows"] :]
     return weights
 
 
@@ -104,10 +102,10 @@ def complete(model: Any, state: dict[str, Any], prefix: str, base: Mapping[str, 
     whose backbone is the base.
     """
     current = model.state_dict()
-    for part, name in _row_weights(model).items():
-        if (rows := state.pop(prefix + ROWS[part], None)) is not None:
+    for rows, name in _row_weights(model).items():
+        if (new := state.pop(prefix + rows, None)) is not None:
             whole = current[name].detach().clone()
-            whole[base["rows"] :] = rows
+            whole[base["rows"] :] = new
             state[prefix + name] = whole
     for name, value in current.items():
         state.setdefault(prefix + name, value)
@@ -136,14 +134,16 @@ def add_new_rows(backbone: Any, rows: int, base: Mapping[str, Any]) -> None:
 
 
 def _row_weights(model: Any) -> dict[str, str]:
-    """Return the names of the weights of words and, where it has its own, of the output layer."""
+    """Return the names of the weights of words and, where it has its own, of the output layer, by
+    the names of their new rows.
+    """
     names = {id(one): name for name, one in model.named_parameters()}
-    layers = {"words": word_embedding(model.transformer), "output": output_layer(model.transformer)}
+    words, output = word_embedding(model.transformer), output_layer(model.transformer)
     found: dict[str, str] = {}
-    for part, layer in layers.items():
+    for rows, layer in (("rows.words", words), ("rows.output", output)):
         modules = () if layer is None else layer.modules()
         plain = next((one for one in modules if isinstance(one, nn.Embedding | nn.Linear)), None)
         name = None if plain is None else names.get(id(plain.weight))
         if name is not None and name not in found.values():
-            found[part] = name
+            found[rows] = name
     return found

@@ -4,7 +4,8 @@ row are for it, and which of them see each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -20,6 +21,18 @@ from numtok_torch.model.backbone import (
     output_layer,
     parameters_of,
 )
+
+
+@contextlib.contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Put a model into evaluation mode for a while, without gradients."""
+    was = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(was)
 
 
 def run_backbone(
