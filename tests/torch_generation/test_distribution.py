@@ -16,23 +16,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 
-TOKENS = [
-    "</s>",
-    " ",
-    *"0123456789",
-    ".",
-    ",",
-    "x",
-    "e",
-    "-",
-    "12",
-    "00",
-    " 1",
-    "5 k",
-    ".x",
-    "99",
-    ".5",
-]
+TOKENS = ["</s>", " ", *"0123456789.,xe-", "12", "00", " 1", "5 k", ".x", "99", ".5"]
 PROMPT = [14, 1, 14]
 BOILING = "The boiling point of water in degrees Celsius is"
 
@@ -49,22 +33,13 @@ def tiny_tokenizer():
 @functools.cache
 def tiny_model(kind="Llama"):
     torch.manual_seed(3)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "vocab_size": len(TOKENS)}
-    if kind == "Llama":
-        config = transformers.LlamaConfig(
-            **sizes, intermediate_size=32, num_attention_heads=2, initializer_range=0.4
-        )
-    elif kind == "Mistral":
-        config = transformers.MistralConfig(
-            **sizes,
-            intermediate_size=32,
-            num_attention_heads=2,
-            num_key_value_heads=2,
-            sliding_window=4,
-            initializer_range=0.4,
-        )
-    else:
-        config = transformers.BloomConfig(**sizes, n_head=2, initializer_range=0.4)
+    options = {"hidden_size": 16, "num_hidden_layers": 2, "vocab_size": len(TOKENS)}
+    options |= {"initializer_range": 0.4, "num_attention_heads": 2}
+    if kind != "Bloom":
+        options |= {"intermediate_size": 32, "num_key_value_heads": 2}
+    if kind == "Mistral":
+        options["sliding_window"] = 4
+    config = getattr(transformers, f"{kind}Config")(**options)
     return getattr(transformers, f"{kind}ForCausalLM")(config).eval()
 
 

@@ -11,7 +11,6 @@ import torch
 import torch_generators
 import torch_models as tiny
 import trained
-import transformers
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -230,12 +229,7 @@ def test_generate_writes_only_numbers(name, way):
 def test_a_decoder_that_is_made_to_end():
     """BART's last token is always its end token, so a number has one token less."""
     tokenizer = tokenizer_of("place")
-    torch.manual_seed(0)
-    sizes = {"d_model": 16, "bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1}
-    for side in ("encoder", "decoder"):
-        sizes |= {f"{side}_layers": 1, f"{side}_attention_heads": 2, f"{side}_ffn_dim": 16}
-    config = transformers.BartConfig(vocab_size=tokenizer.vocab_size, **sizes)
-    bart = transformers.BartForConditionalGeneration(config).eval()
+    bart = tiny.backbone("bart", vocab_size=tokenizer.vocab_size, forced_eos_token_id=2)
     assert bart.generation_config.forced_eos_token_id == 2
     model, written = NumberModel(bart, None), 0
     options = {"details": True, "sequence_bias": bias(tokenizer, 30.0)}

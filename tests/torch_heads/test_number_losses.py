@@ -6,6 +6,7 @@ import ntloss
 import numpy as np
 import pytest
 import torch
+import torch_models as tiny
 import trained
 import transformers
 
@@ -289,16 +290,7 @@ def test_a_stock_model_learns_with_them_in_a_trainer(tmp_path):
     entropy = DigitEntropyLoss.from_tokenizer(tokenizer)
     trainer = transformers.Trainer(
         model,
-        transformers.TrainingArguments(
-            str(tmp_path),
-            max_steps=12,
-            learning_rate=1e-2,
-            logging_steps=1,
-            gradient_accumulation_steps=2,
-            report_to=[],
-            save_strategy="no",
-            use_cpu=True,
-        ),
+        tiny.arguments(tmp_path, max_steps=12, learning_rate=1e-2, gradient_accumulation_steps=2),
         train_dataset=data,
         compute_loss_func=CrossEntropyWith([*losses, entropy], [0.3, 0.3, WEIGHT]),
     )
