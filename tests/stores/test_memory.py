@@ -123,6 +123,6 @@ def test_a_job_is_mended(store, corpus):
 
 def test_rows_at_random_are_for_this_machine(store, local):
     torch_data = pytest.importorskip("numtok_torch")
-    told = r"^memory://out: is read row by row, at random, .* copy it to this machine, or mount it;"
+    told = r"^memory://out: is in a store, .* copy it to this machine, or mount it;"
     with pytest.raises(InputError, match=told):
         torch_data.NumberDataset(memory_store.upload(store, local, "out"))
