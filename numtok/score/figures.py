@@ -4,6 +4,7 @@ their last written digit, words such as "about", and the scales that a table sta
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import re
@@ -118,6 +119,11 @@ class Quantity:
     def is_bare(self) -> bool:
         """Whether neither a currency, a per cent nor the name of what is counted stands beside it."""
         return not (self.percent or self.answer.currency or self.answer.unit not in _NO_UNITS)
+
+    def without_place(self) -> Quantity:
+        """Return the figure without where it stands, equal to another that is compared alike."""
+        answer = dataclasses.replace(self.answer, text="", start=0, stop=0)
+        return dataclasses.replace(self, answer=answer, place=Place(-1, "", 0, 0, answer.value))
 
 
 def read_figures(text: str, policy: Policy, source: int = -1) -> list[Quantity]:

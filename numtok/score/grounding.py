@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from numtok.errors import NumtokError
 from numtok.score.claims import KINDS, check_kinds
@@ -186,11 +186,15 @@ class Sources:
             raise NumtokError(f"the answer is {type(answer).__name__}, not a text")
         chosen, ignored, allowed = policy_named(policy), check_kinds(ignore), _tolerance(tolerance)
         own_scales = stated_scales(answer)
-        figures = []
+        figures, known = [], dict[Any, tuple[tuple[Place, ...], str]]()
         for quantity in read_figures(answer, chosen):
             one, place = quantity.answer, quantity.place
             kind = quantity.kind if quantity.kind in ignored else ""
-            found, how = self._direct(answer, quantity, allowed, chosen, own_scales)
+            bounds = None if quantity.size is None else interval(answer, quantity, allowed)
+            alike = quantity.without_place(), bounds  # tables repeat their figures
+            if alike not in known:
+                known[alike] = self._direct(quantity, bounds, chosen, own_scales)
+            found, how = known[alike]
             if not (found or quantity.kind) and compute and quantity.size is not None:
                 found, how = self._computed(answer, quantity, allowed)
             figures.append(Figure(one.text, place.start, place.stop, one.value, found, how, kind))
@@ -198,23 +202,22 @@ class Sources:
 
     def _direct(
         self,
-        text: str,
         figure: Quantity,
-        tolerance: str | Fraction,
+        bounds: tuple[Fraction, Fraction] | None,
         policy: Policy,
         scales: Sequence[int],
     ) -> tuple[tuple[Place, ...], str]:
         """Return the places that have a figure, and how; those of the closest kind alone."""
-        if figure.size is None:
+        if bounds is None:
             same = [one.place for one in self._long if one.answer.value == figure.answer.value]
             return tuple(same), "exact" if same else ""
-        low, high = interval(text, figure, tolerance)
+        low, high = bounds
         best: dict[tuple[int, bool], set[Place]] = {}
         for reading in _readings(figure, policy, scales):
-            bounds = low * reading.factor, high * reading.factor
+            scaled = low * reading.factor, high * reading.factor
             entries = self._entries.get(reading.group, [])
-            for entry in _between(entries, *bounds, 0 if figure.step else _COARSE):
-                how = _how(figure, entry, reading, *bounds)
+            for entry in _between(entries, *scaled, 0 if figure.step else _COARSE):
+                how = _how(figure, entry, reading, *scaled)
                 source = entry.quantity
                 fits = reading.allows(source) and _may_found(figure, source)
                 if how and fits and _is_same_kind(figure, source, policy):
