@@ -214,7 +214,7 @@ def enlarged(text):
 Numbers = tuple[Representation, ...]
 SINGLE = {
     "xval": (XVal(scale=0.5, clip=5.0),),
-    "bits": (FloatBits(),),
+    "bits": (FloatBits(width=64),),
     "compact bits": (FloatBits(compact=True),),
     "fone": (FoNE(6, 4, overflow="clip"),),
     "compact fone": (FoNE(3, 2, compact=True),),
