@@ -27,11 +27,11 @@ from hostile import texts
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kept import kept
-from tokenizers import processors
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from numtok.hf import NumberTokenizer
-from numtok.representations import FoNE
+from numtok.representations import FoNE, Subword
 
 OFFSETS = {"return_offsets_mapping": True}
 END = ("<|endoftext|>", 0)
@@ -113,3 +113,14 @@ def test_short_texts(kind, name, sentences):
     tok, reference = ours(kind, numbers), oracle(kind, numbers)
     for text, options, pair in itertools.product(sentences, CALLS, (None, sentences[0])):
         number_checks.check_numbers(tok, reference, text, pair, **options)
+
+
+def test_of_numbers_that_begin_in_one_token_the_first_has_the_value():
+    """By either way: where numbers stay text, ``10-20`` may be one word of the vocabulary."""
+    words = {word: k for k, word in enumerate(["[UNK]", "10-20", "a", "7"])}
+    source = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
+    source.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    stock = PreTrainedTokenizerFast(tokenizer_object=source, unk_token="[UNK]")
+    tok = experienced(NumberTokenizer.from_tokenizer(stock, numbers=[Subword()]))
+    for rows in (["a 10-20 a 7"], ["a 10-20 a 7", FILLER]):
+        assert tok(rows, return_numbers=True)["number_value"][0] == [1.0, 10.0, 1.0, 7.0]
