@@ -30,22 +30,19 @@ NEUTRAL = {"number_value": 1.0, "number_scaled": 1.0}  # every other stream is 0
 
 @dataclass
 class Row:
-    """One expected encoding; ``numbers`` has for each token the place, and which of its tokens this
-    is.
+    """One expected encoding: that of the stand-ins, and what is otherwise; ``numbers`` has for each
+    token the place, and which of its tokens this is.
     """
 
+    encoding: Any
     ids: list[int]
     tokens: list[str]
     offsets: list[tuple[int, int]]
-    type_ids: list[int]
-    attention_mask: list[int]
-    special_tokens_mask: list[int]
-    word_ids: list[int | None]
-    sequence_ids: list[int | None]
     numbers: list[tuple[Place, int] | None]
-    n_sequences: int
     overflowing: list[Row]
-    stand_in_ids: list[int]
+
+    def __getattr__(self, name):
+        return getattr(self.encoding, name)
 
     def stream(self, name):
         if name == "number_value":
@@ -298,20 +295,8 @@ class Oracle:
         overflowing = (
             [self._row(one, pieces, ids, 1) for one in encoding.overflowing] if depth == 0 else []
         )
-        return Row(
-            [ids.get(number, number) for number in encoding.ids],
-            tokens,
-            offsets,
-            encoding.type_ids,
-            encoding.attention_mask,
-            encoding.special_tokens_mask,
-            encoding.word_ids,
-            encoding.sequence_ids,
-            numbers,
-            encoding.n_sequences,
-            overflowing,
-            encoding.ids,
-        )
+        ids = [ids.get(number, number) for number in encoding.ids]
+        return Row(encoding, ids, tokens, offsets, numbers, overflowing)
 
     def decode(self, texts, row, numbers, **options):
         """The text of a row that came from ``call(texts)``, with these surfaces in place of the
@@ -320,13 +305,13 @@ class Oracle:
         """
         stock, _, _, stand_in = self.stock(self.base(texts))
         if numbers is None:
-            decoded = str(stock.decode(row.stand_in_ids, **options))
+            decoded = str(stock.decode(row.encoding.ids, **options))
             return functools.reduce(
                 lambda text, symbol: text.replace(stand_in[symbol], symbol), stand_in, decoded
             )
         once = [
             number
-            for number, place in zip(row.stand_in_ids, row.numbers, strict=True)
+            for number, place in zip(row.encoding.ids, row.numbers, strict=True)
             if place is None or place[1] == 0
         ]
         surfaces, mark = iter(numbers), next(iter(stand_in.values()))
