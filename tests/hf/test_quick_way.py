@@ -16,7 +16,6 @@ import trained
 from hf_cases import (
     FILLER,
     MIXED_TEXTS,
-    REPRESENTATIONS,
     experienced,
     oracle,
     ours,
@@ -31,7 +30,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from numtok.hf import NumberTokenizer
-from numtok.representations import FoNE, Subword
+from numtok.representations import FP15, P10, FloatBits, FoNE, PlaceValue, Subword, XVal
 
 OFFSETS = {"return_offsets_mapping": True}
 END = ("<|endoftext|>", 0)
@@ -89,6 +88,15 @@ SENTENCES = [
     "In 2019 the 3 of them had 1,234 or 3.5.", "-5 or 5-6, A330 and 5e3",
     "<mask> 5 [NUM] 6 <|endoftext|>", "no number", "7", "\ue000 \U00100000 5",
 ]  # fmt: skip
+REPRESENTATIONS = {
+    "xval and bits": (XVal(scale=0.5), FloatBits(compact=True)),
+    "bits and fone": (FloatBits(), FoNE(6, 4)),
+    "fone": (FoNE(3, 2),),
+    "place": (PlaceValue(),),
+    "bare": (PlaceValue(brackets=False),),
+    "p10": (P10(),),
+    "fp15": (FP15(digits=2),),
+}
 CLOSE = ["1-2", "12:30  1, 2\u30003", "_4 1e40 [NUM] 5<s>6"]
 CUT = {"max_length": 9, "truncation": True}
 CALLS = [
@@ -102,15 +110,14 @@ CALLS = [
 @pytest.mark.parametrize(
     ("kind", "name", "sentences"),
     [
-        *(("gpt2", name, SENTENCES) for name in (*REPRESENTATIONS, "fone") if name != "subword"),
+        *(("gpt2", name, SENTENCES) for name in REPRESENTATIONS),
         *((kind, "xval and bits", SENTENCES) for kind in ("roberta", "bert", "t5", "legacy")),
         *((kind, name, CLOSE) for kind in ("bert", "t5", "llama") for name in ("p10", "fone")),
     ],
 )
 def test_short_texts(kind, name, sentences):
     """A short text or pair alone; its numbers are known from the second call on."""
-    numbers = tuple(REPRESENTATIONS.get(name, [FoNE(3, 2)]))
-    tok, reference = ours(kind, numbers), oracle(kind, numbers)
+    tok, reference = (make(kind, REPRESENTATIONS[name]) for make in (ours, oracle))
     for text, options, pair in itertools.product(sentences, CALLS, (None, sentences[0])):
         number_checks.check_numbers(tok, reference, text, pair, **options)
 

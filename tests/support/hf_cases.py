@@ -31,7 +31,6 @@ from numtok.representations import (
     LogFourier,
     PlaceValue,
     Representation,
-    Subword,
     XVal,
 )
 
@@ -236,15 +235,6 @@ SPELLED = {
     "p1000": (P1000(digits=2, overflow="clip"),),
     "b1999": (B1999(digits=2),),
     "fp15": (FP15(digits=2, overflow="clip"),),
-}
-REPRESENTATIONS = {
-    "xval and bits": [XVal(scale=0.5), FloatBits(compact=True)],
-    "bits and fone": [FloatBits(), FoNE(6, 4)],
-    "place": [PlaceValue()],
-    "bare": [PlaceValue(brackets=False)],
-    "p10": [P10()],
-    "fp15": [FP15(digits=2)],
-    "subword": [Subword()],
 }
 SETTINGS = {
     "default": {},

@@ -10,9 +10,8 @@ import numpy as np
 import tokenizers
 import torch
 import transformers
-from hf_compare import ENCODING, FLAGS, outcome, same
+from hf_compare import ENCODING, FLAGS, attributes, outcome, same
 from hf_oracle import NEUTRAL
-from hf_shapes import attributes
 
 
 def check_numbers(tok, oracle, text, text_pair=None, sides=None, **options):
