@@ -72,6 +72,8 @@ def test_decode_one_id():
     number = tok.convert_tokens_to_ids(NUM)
     assert tok.decode(number) == NUM and tok.decode([number], number_value=[7.0]) == "7"
     assert tok.decode([number], number_value=np.array([7.0])) == "7" == canonical([7.0])[0]
+    for one in (number, {"input_ids": [number]}):
+        assert tok.decode(one, number_value=[7.0]) == "7"
     assert tok.decode([], number_value=[]) == ""
 
 
