@@ -60,8 +60,8 @@ class BackendState:
 
     @functools.cached_property
     def _names(self) -> re.Pattern[str]:
-        """How the names of numtok's tokens begin, and symbols that the vocabulary lacked, such as
-        ``E`` where text is made lower case.
+        """The pattern of how names of numtok's tokens begin, and of symbols that the vocabulary
+        lacked, such as ``E`` where text is made lower case.
         """
         symbols = (one for one in self.numtok.own_tokens if not BRACKET.match(one.lstrip()))
         return re.compile("|".join([BRACKET.pattern, *map(re.escape, symbols)]))
