@@ -25,6 +25,7 @@ from numtok.tokenizer.tokenizer_json import load_source
 
 # no decimal digit lies between those of ASCII and the Arabic ones
 MAY_BE_DIGIT = re.compile("[0-9\u0660-\U0010ffff]")
+BRACKET = re.compile(r"\[/?NUM")  # how the names of numtok's own tokens begin
 PROBE = "\ufb01\u200bA"  # NFKC, NMT, case
 
 
@@ -51,29 +52,19 @@ class BackendState:
 
     def may_hold_number(self, texts: Sequence[str]) -> bool:
         """Whether one of the texts may hold a number; False is certain."""
-        for text in texts:  # not a generator, which costs more than the rest
-            if MAY_BE_DIGIT.search(text):
-                return True
-        return self.numtok.grammar.pattern is not None
+        return any(map(MAY_BE_DIGIT.search, texts)) or self.numtok.grammar.pattern is not None
 
     def contains_reserved_token(self, texts: Sequence[str]) -> bool:
         """Whether a text has the name of one of numtok's tokens, which is to stay text."""
-        for text in texts:
-            for name in self.names:
-                if name in text:
-                    return True
-        return False
+        return any(map(self._names.search, texts))
 
     @functools.cached_property
-    def names(self) -> tuple[str, ...]:
-        """Prefixes of the names of numtok's tokens, and symbols that the vocabulary lacked, such as
-        ``E`` where text is made lower case.
+    def _names(self) -> re.Pattern[str]:
+        """The pattern of how names of numtok's tokens begin, and of symbols that the vocabulary
+        lacked, such as ``E`` where text is made lower case.
         """
-        begins = "[NUM", "[/NUM"
-        return (
-            *begins,
-            *(one for one in self.numtok.own_tokens if not one.lstrip().startswith(begins)),
-        )
+        symbols = (one for one in self.numtok.own_tokens if not BRACKET.match(one.lstrip()))
+        return re.compile("|".join([BRACKET.pattern, *map(re.escape, symbols)]))
 
     def placeholders_for(self, texts: Sequence[str]) -> Placeholders:
         """Return placeholders that do not occur in the texts."""

@@ -302,7 +302,8 @@ def _streams(
     moved = np.full(int(offsets[-1] - offsets[0]) + 1, -1)  # of every token; -1 if it was cut off
     moved[placement.source] = placement.target
     target = moved[positions]
-    there = target >= 0
+    # of numbers that begin in one token, as text may have them, the first
+    there = (target >= 0) & (np.diff(positions, prepend=-1) > 0)
     mask = np.zeros(placement.size, np.bool_)
     mask[target[there]] = True
     flat, known = {NUMBER_MASK.name: mask}, streams()

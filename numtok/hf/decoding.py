@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from transformers import PreTrainedTokenizerFast
 
-from numtok.errors import InputError, NumtokError
+from numtok.errors import NumtokError
 from numtok.hf.backend import BackendState
 from numtok.hf.general import with_backend
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -44,20 +44,6 @@ def decode_row(
         f"the ids do not hold the {len(surfaces)} number tokens they should; please report"
         " this tokenizer"
     )
-
-
-def rows_of(token_ids: Any, values: Any) -> list[tuple[Any, Any]] | None:
-    """Return (ids, values) of each row of a batch; None if it is one row. InputError if there are
-    not as many rows of each.
-    """
-    if not token_ids or not isinstance(token_ids[0], list):
-        return None
-    if len(token_ids) != len(values):
-        raise InputError(
-            f"{len(token_ids)} rows of ids, but {len(values)} rows of number_value; give one for"
-            " each"
-        )
-    return list(zip(token_ids, values, strict=True))
 
 
 def find_in_ids(

@@ -51,27 +51,20 @@ def save_whole(
     a file on a full disk. OutputError if the system refuses; no file is left half-written.
     """
     with tempfile.TemporaryDirectory(prefix="numtok-") as made:
-        names = _named(lambda: save(made), folder) or ()
+        try:
+            names = save(made) or ()
+        except NumtokError:
+            raise
+        except Exception as error:
+            if not isinstance(error, OSError) and type(error) is not Exception:  # of `tokenizers`
+                raise
+            raise OutputError(
+                f"cannot save to {folder}: {error}; make room for temporary files, then run again"
+            ) from error
         for path in sorted(Path(made).rglob("*")):
             if path.is_file():
                 write_file(Path(folder, path.relative_to(made)), path.read_bytes())
         return tuple(str(Path(folder, Path(name).relative_to(made))) for name in names)
-
-
-def _named(save: Callable[[], Any], folder: str | os.PathLike[str]) -> Any:
-    """Return the result, or an ``OutputError`` in place of the bare ``Exception`` of
-    ``tokenizers``.
-    """
-    try:
-        return save()
-    except NumtokError:
-        raise
-    except Exception as error:
-        if isinstance(error, OSError) or type(error) is Exception:
-            raise OutputError(
-                f"cannot save to {folder}: {error}; make room for temporary files, then run again"
-            ) from error
-        raise
 
 
 def without_number_tokens(

@@ -159,11 +159,9 @@ def pad_streams(out: Any, rows_by_stream: Mapping[str, Any], leading: str, side:
 
 def pad_stream(column: Column, values: Array, length: int, side: str) -> Array:
     """Pad ``values`` with the column's fill on one side, up to ``length``."""
-    missing = length - len(values)
-    if missing <= 0:
-        return values
-    padding = neutral(column, missing, values)
-    return np.concatenate([values, padding] if side == "right" else [padding, values])
+    missing = max(length - len(values), 0)
+    first = (0, missing) if side == "right" else (missing, 0)
+    return np.pad(values, [first, *[(0, 0)] * (values.ndim - 1)], constant_values=column.fill)
 
 
 def _array(forms: Sequence[Column], values: Any) -> Array:

@@ -39,7 +39,7 @@ except ImportError as error:
 from numtok.hf import loading
 from numtok.hf.backend import NumberTokenizerBase
 from numtok.hf.batch import encode_quickly
-from numtok.hf.decoding import decode_row, rows_of
+from numtok.hf.decoding import decode_row
 from numtok.hf.general import Call, encode_generally
 from numtok.hf.saving import (
     SHIM,
@@ -313,8 +313,13 @@ class NumberTokenizer(NumberTokenizerBase):
         if number_value is None:
             return super().decode(token_ids, **options)
         ids, values = to_py_obj(token_ids), to_py_obj(number_value)
-        if (rows := rows_of(ids, values)) is None:
+        if not (isinstance(ids, list) and ids and isinstance(ids[0], list)):  # one row
             return self._decode(ids, number_value=values, **options)
+        if len(ids) != len(values):
+            raise InputError(
+                f"{len(ids)} rows of ids, but {len(values)} rows of number_value; give one for each"
+            )
+        rows = zip(ids, values, strict=True)
         return [self._decode(row, number_value=given, **options) for row, given in rows]
 
     def batch_decode(  # type: ignore[override]

@@ -77,6 +77,8 @@ class Representation(ABC):
         declared: all columns that it may write with any options, dense and compact ones.
         aliases: earlier names, oldest first, which are still read.
         choices, limits: of some options, the values that there are, or the least and the largest.
+        later: options that are younger than files: written only if they are set, so that the
+            fingerprint of data written before they existed stays the same.
         stays_text: whether numbers stay ordinary text, so that two may begin in one token.
         has_scale: whether it has a ``scale`` that is fitted to the numbers of a corpus.
     """
@@ -91,6 +93,7 @@ class Representation(ABC):
     aliases: ClassVar[tuple[str, ...]] = ()
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     limits: ClassVar[Mapping[str, tuple[int, int]]] = {}
+    later: ClassVar[tuple[str, ...]] = ()
     stays_text: ClassVar[bool] = False
     has_scale: ClassVar[bool] = False
 
@@ -181,7 +184,9 @@ class Representation(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready options; :func:`numtok.representations.from_dict` is the inverse."""
-        return {"name": self.name, **dataclasses.asdict(self)}  # type: ignore[call-overload]
+        options = dataclasses.asdict(self)  # type: ignore[call-overload]
+        unset = {name for name in self.later if options[name] == getattr(type(self), name)}
+        return {"name": self.name} | {k: one for k, one in options.items() if k not in unset}
 
     def identity(self) -> dict[str, Any]:
         """Return the options that fingerprints are made of: :meth:`to_dict` with the

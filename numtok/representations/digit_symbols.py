@@ -79,6 +79,7 @@ class AsWritten(SpelledOut):
     """
 
     brackets: bool
+    later: ClassVar[tuple[str, ...]] = ("brackets",)
     bare: ClassVar[Mapping[str, Mapping[str, Any]]] = {"bare": {"brackets": False}}
 
     @property
@@ -90,15 +91,6 @@ class AsWritten(SpelledOut):
             return None
         bare: SpelledOut = dataclasses.replace(self, brackets=False)  # type: ignore[type-var]
         return bare
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready options; ``brackets`` only if there are none, so that the fingerprint
-        of data written before the option existed stays the same.
-        """
-        options = super().to_dict()
-        if self.brackets:
-            del options["brackets"]
-        return options
 
     @abstractmethod
     def decimals(self, grammar: Grammar) -> Decimals:

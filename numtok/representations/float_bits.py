@@ -76,6 +76,7 @@ class FloatBits(SingleToken):
     reciprocal: bool = False
     name: ClassVar[str] = "bits"
     positional: ClassVar[tuple[str, ...]] = ("width",)
+    later: ClassVar[tuple[str, ...]] = ("width", "reciprocal")
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"reciprocal": {"reciprocal": True}}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"width": 64},)
     declared: ClassVar[tuple[Column, ...]] = (
@@ -92,16 +93,6 @@ class FloatBits(SingleToken):
             raise self.refused(f"width={self.width} must be 32 or 64, the bits of a float")
         if self.reciprocal and self.width != 64:
             raise self.refused("reciprocal=True is for float64; take width=64 with it")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready options; the later ones only if they are set, so that the fingerprint
-        of data written before they existed stays the same.
-        """
-        return {
-            key: value
-            for key, value in super().to_dict().items()
-            if (key, value) not in {("width", 32), ("reciprocal", False)}
-        }
 
     @property
     def exact_digit_range(self) -> range:

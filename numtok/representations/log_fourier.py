@@ -64,14 +64,7 @@ class LogFourier(SingleToken):
         Column("number_log_fourier", pa.float32(), np.float32, (0, 2), encoding="plain"),
     )
     positional: ClassVar[tuple[str, ...]] = ("n_frequencies",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 2 <= self.n_frequencies <= MOST_FREQUENCIES:
-            raise self.refused(
-                f"n_frequencies={self.n_frequencies} must be at least 2: the longest period and the"
-                f" shortest, and at most {MOST_FREQUENCIES}"
-            )
+    limits: ClassVar[Mapping[str, tuple[int, int]]] = {"n_frequencies": (2, MOST_FREQUENCIES)}
 
     @property
     def periods(self) -> npt.NDArray[np.float64]:

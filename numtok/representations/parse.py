@@ -136,11 +136,6 @@ def _is_integer(text: str) -> bool:
     return re.fullmatch(r"[+-]?\d+", text) is not None
 
 
-def needs_options(kind: type[Representation]) -> bool:
-    """Whether there is none of its kind without options of its own, as of ``fone``."""
-    return any(_options(kind).values())
-
-
 def default_instances(kind: type[Representation]) -> list[Representation]:
     """Return the instance of a kind without options, and its variants; none if it needs options, or
     numbers to be fitted to.

@@ -77,6 +77,7 @@ class XVal(SingleToken):
     declared: ClassVar[tuple[Column, ...]] = (
         Column("number_scaled", pa.float32(), np.float32, fill=1.0, encoding="split"),
     )
+    later: ClassVar[tuple[str, ...]] = ("log",)
     has_scale: ClassVar[bool] = True
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"log": {"log": True}}
 
@@ -86,13 +87,6 @@ class XVal(SingleToken):
             raise self.refused(f"scale={self.scale} must be a positive, finite number")
         if self.clip is not None and not self.clip > 0:
             raise self.refused(f"clip={self.clip} must be positive, or None for no clipping")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready options; ``log`` only if it is set, so that the fingerprint of data
-        written before it existed stays the same.
-        """
-        options = super().to_dict()
-        return options if self.log else {key: options[key] for key in options if key != "log"}
 
     @classmethod
     def fit(

@@ -48,17 +48,6 @@ def test_the_example_of_xval(kind, integer, decimal):
     assert symbols(kind(form="decimal"), ["-60.2"]) == [decimal]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_token_is_a_word_of_another_vocabulary(kind, gpt2_json, neox_json):
-    one = kind()
-    assert not one.shares_vocabulary and not one.bracketed
-    tokens = [*one.token_strings, *one.spaced_token_strings]
-    assert len(tokens) == len(set(tokens)) == len(one.alphabet) + len(one.first_symbols)
-    for path in (gpt2_json, neox_json):
-        vocabulary = json.loads(path.read_text("utf-8"))["model"]["vocab"]
-        assert not set(tokens) & set(vocabulary)
-
-
 # ---- The published encoders
 
 

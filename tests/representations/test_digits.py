@@ -104,10 +104,8 @@ def test_a_number_of_a_million_digits(digits):
     spelled = digits.encode(numbers)
     assert len(spelled.symbols) == {1: 2_000_002, 3: 2 + 2 * 333_334}[digits.group]
     assert digits.decode(spelled).to_pylist() == [surface]
-    longest = Numbers.parse(["7" * 32_767, "7" * 32_768, "1e-32767", "1e-32768"])
     for kept in (Digits(digits.group, places=True), PlaceValue()):
         assert not kept.fits(numbers).any()
-        assert kept.fits(longest).tolist() == [True, False, True, False]
     clipping = Digits(digits.group, places=True, overflow="clip")
     assert clipping.clipped(numbers).all()
     assert clipping.decode(clipping.encode(numbers)).to_pylist() == [surface]

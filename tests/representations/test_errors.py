@@ -115,7 +115,7 @@ OPTIONS = [
     (lambda: ExponentBins(low=2.0, high=1.0), "low less than high"),
     (lambda: ExponentBins(100, 1.0, 1.0 + 1e-15), "narrower than float64"),
     (lambda: ExponentBins(high=math.inf), "finite"),
-    (lambda: LogFourier(1), "at least 2"),
+    (lambda: LogFourier(1), "n_frequencies=1 must be from 2 to 4096"),
     *(
         (lambda sizes=sizes: parse(f"float_digits:{sizes}"), "must be from 2 to 36")
         for sizes in ("1,2,2", "37,2,2", "10,0,2", "10,2,19", "2,13,2")

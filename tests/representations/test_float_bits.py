@@ -1,10 +1,10 @@
 """FloatBits: the bits are those of IEEE 754, as ``struct`` packs them, rounded once from decimals
-of any length; and what width 64 leaves as it was.
+of any length (``tests/numbers``); and what width 64 leaves as it was.
 """
 
 import math
 import struct
-from decimal import Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -29,13 +29,6 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 def word(value):
     """IEEE 754 binary64, big-endian, as one integer."""
     return int.from_bytes(struct.pack(">d", value), "big")
-
-
-def written(value):
-    """A fraction whose denominator is a power of two as the decimal that it is, all its digits."""
-    exact = Context(prec=5000).divide(Decimal(value.numerator), Decimal(value.denominator))
-    assert Fraction(exact) == value
-    return f"{exact:f}"
 
 
 def rows(representation, *surfaces):
@@ -110,31 +103,6 @@ def test_every_float_is_exact(one, width, values):
     if one in (WIDE, COMPACT):
         shown = word if one.compact else lambda value: f"{word(value):064b}"
         assert rows(one, *texts.to_pylist()) == [shown(value) for value in floats.tolist()]
-
-
-@given(FLOATS.filter(lambda value: abs(value) < MAX / 2), st.integers(1, 900))
-@example(TINY, 1)
-@example(0.0, 400)
-@example(NORMAL, 800)
-@example(2.0**53, 1)
-def test_halfway_decimals_are_rounded_once(value, digits):
-    """The decimal half-way between two floats has up to 1,075 digits; it goes to the even one, and
-    one unit further in any later place to the nearer.
-    """
-    above = math.nextafter(value, math.inf)
-    if value < 0:
-        value, above = above, value  # by magnitude
-    half, sign = (
-        (abs(Fraction(value)) + abs(Fraction(above))) / 2,
-        "-" if value < 0 or above < 0 else "",
-    )
-    text = written(half)
-    even = value if word(abs(value)) % 2 == 0 else above
-    more = text + "." * ("." not in text) + "0" * digits + "1"
-    less = written(half - Fraction(1, 2 ** (1200 + digits)))  # 1.2 thousand digits more
-    expected = [even, above, value] if abs(value) <= abs(above) else [even, value, above]
-    found = rows(COMPACT, *(f"{sign}{one}" for one in (text, more, less)))
-    assert found == [word(math.copysign(one, -1.0 if sign else 1.0)) for one in expected]
 
 
 # The reciprocal

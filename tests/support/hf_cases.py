@@ -31,7 +31,6 @@ from numtok.representations import (
     LogFourier,
     PlaceValue,
     Representation,
-    Subword,
     XVal,
 )
 
@@ -214,7 +213,7 @@ def enlarged(text):
 Numbers = tuple[Representation, ...]
 SINGLE = {
     "xval": (XVal(scale=0.5, clip=5.0),),
-    "bits": (FloatBits(),),
+    "bits": (FloatBits(width=64),),
     "compact bits": (FloatBits(compact=True),),
     "fone": (FoNE(6, 4, overflow="clip"),),
     "compact fone": (FoNE(3, 2, compact=True),),
@@ -236,15 +235,6 @@ SPELLED = {
     "p1000": (P1000(digits=2, overflow="clip"),),
     "b1999": (B1999(digits=2),),
     "fp15": (FP15(digits=2, overflow="clip"),),
-}
-REPRESENTATIONS = {
-    "xval and bits": [XVal(scale=0.5), FloatBits(compact=True)],
-    "bits and fone": [FloatBits(), FoNE(6, 4)],
-    "place": [PlaceValue()],
-    "bare": [PlaceValue(brackets=False)],
-    "p10": [P10()],
-    "fp15": [FP15(digits=2)],
-    "subword": [Subword()],
 }
 SETTINGS = {
     "default": {},

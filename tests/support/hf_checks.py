@@ -10,8 +10,7 @@ import warnings
 import numpy as np
 import torch
 import transformers
-from hf_compare import FLAGS, compare, outcome, same
-from hf_shapes import attributes
+from hf_compare import FLAGS, attributes, compare, outcome, same
 from tokenizers.decoders import DecodeStream
 
 from numtok.engines.choose import EngineWarning

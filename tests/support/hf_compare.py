@@ -1,18 +1,13 @@
 """Two results of tokenizers, held to be the same: in value, type, dtype, shape, and every field of
-their encodings.
+their encodings; and attributes set for a while.
 """
 
 import contextlib
 import io
 import warnings
-from typing import Any
 
 import tokenizers
 import transformers
-
-Options = dict[str, Any]
-
-RIGHT = {"truncation_side": "right", "padding_side": "right"}
 
 ENCODING = ["ids", "type_ids", "tokens", "offsets", "attention_mask", "special_tokens_mask"]
 ENCODING += ["word_ids", "sequence_ids", "n_sequences"]
@@ -107,3 +102,16 @@ def same_encoding(ours, theirs, where="", depth=0):
 def compare(ours, theirs, call, where=""):
     """The same call on both."""
     same(outcome(lambda: call(ours)), outcome(lambda: call(theirs)), where)
+
+
+@contextlib.contextmanager
+def attributes(subject, values):
+    """Sets attributes of a tokenizer, and puts back those it had."""
+    before = {name: getattr(subject, name) for name in values}
+    for name, value in values.items():
+        setattr(subject, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(subject, name, value)

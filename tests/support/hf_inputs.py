@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from hf_shapes import rebuild
+from hf_oracle import rebuild
 from hostile import FRAGMENTS, texts
 from hypothesis import strategies as st
 

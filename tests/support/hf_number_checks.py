@@ -10,9 +10,8 @@ import numpy as np
 import tokenizers
 import torch
 import transformers
-from hf_compare import ENCODING, FLAGS, outcome, same
+from hf_compare import ENCODING, FLAGS, attributes, outcome, same
 from hf_oracle import NEUTRAL
-from hf_shapes import attributes
 
 
 def check_numbers(tok, oracle, text, text_pair=None, sides=None, **options):
@@ -71,34 +70,12 @@ def same_stream(ours, theirs, name, where=""):
     assert len(ours) == len(theirs), (
         f"{where}[{name!r}]: {len(ours)} tokens instead of {len(theirs)}"
     )
-    if _equal(ours, theirs):
-        return
-    for k, (one, other) in enumerate(zip(ours, theirs, strict=True)):
-        one, other = np.asarray(one), np.asarray(other)
-        # no number in the row to know the shape from
-        unknown = other.ndim == 0 and not other.any() and not one.any()
-        good = one.shape == other.shape or unknown
-        good = (
-            good
-            and bool((one == other).all())
-            and bool(
-                (np.signbit(one) == np.signbit(other)).all() if one.dtype.kind == "f" else True
-            )
-        )
-        assert good, f"{where}[{name!r}][{k}]: {one} instead of {other}"
-
-
-def _equal(ours, theirs):
-    """Whether a row is equal as a whole, which nearly all are; if not, it is looked at token by
-    token.
-    """
-    try:
-        one, other = np.asarray(ours), np.asarray(theirs)
-    except ValueError:  # tokens of different shapes
-        return False
-    if one.shape != other.shape or not (one == other).all():
-        return False
-    return one.dtype.kind != "f" or bool((np.signbit(one) == np.signbit(other)).all())
+    one, other = np.asarray(ours), np.asarray(theirs)
+    if other.ndim < one.ndim:  # no number in the row to know the shape from
+        other = np.broadcast_to(other.reshape(-1, *[1] * (one.ndim - 1)), one.shape)
+    np.testing.assert_array_equal(one, other, f"{where}[{name!r}]")
+    if one.dtype.kind == "f":
+        np.testing.assert_array_equal(np.signbit(one), np.signbit(other), f"{where}[{name!r}]")
 
 
 def same_rows(got, expected, where=""):

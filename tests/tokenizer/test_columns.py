@@ -4,44 +4,24 @@ stranger's package of tests/torch_model.
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 import numtok
 from numtok.numbers.numbers import Numbers
-from numtok.representations import REPRESENTATIONS, Column, SingleToken
+from numtok.representations import REPRESENTATIONS, ExponentBins
 from numtok.representations.columns import ALWAYS, WITH_TEXT
-from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer.generated_numbers import streams_of
 
 FORMAT = Path(numtok.__file__).with_name("FORMAT.md")
 
 
-@dataclass(frozen=True)
-class Magnitude(SingleToken):
-    """A throw-away representation: the inverse hyperbolic sine, rounded down."""
-
-    overflow: str = "text"
-    name = "magnitude"
-    declared = (Column("number_magnitude", pa.int32(), np.int64),)
-
-    def fits(self, numbers):
-        return np.isfinite(numbers.to_float64())
-
-    def encode(self, numbers):
-        return {"number_magnitude": pa.array(np.arcsinh(numbers.to_float64()).astype(np.int32))}
-
-    def decode(self, columns):
-        return numbers_from_floats(np.sinh(columns["number_magnitude"].to_numpy()), self.name)
-
-
 def test_what_a_model_wrote_has_the_declared_type():
-    tokenizer = numtok.Tokenizer.from_pretrained(None, [Magnitude()])
-    stream = streams_of(tokenizer, Numbers.parse(["1e3", "-2"]))["number_magnitude"]
-    assert stream.dtype == np.int64 and stream.tolist() == [7, -1]
+    """That of a batch, which is another than that of a file."""
+    tokenizer = numtok.Tokenizer.from_pretrained(None, [ExponentBins()])
+    stream = streams_of(tokenizer, Numbers.parse(["1e3", "0"]))["number_bin"]
+    assert stream.dtype == np.int64 and stream.tolist() == [141, 0]
 
 
 def test_format_md_says_what_is_declared():

@@ -2,8 +2,6 @@
 numtok's own; in every kind of tokenizer.
 """
 
-import json
-
 import numpy as np
 import pytest
 import trained
@@ -93,16 +91,3 @@ def test_what_the_metadata_tell(config):
     ids, index = np.array(batch["input_ids"][0].as_py()), np.array(batch["number_index"][0].as_py())
     stops = spans.stops(ids, index, np.full(len(index), len(ids)))
     assert (stops - index).tolist() == [3, 7]
-
-
-@pytest.mark.parametrize(("name", "count"), [("gpt2", 777), ("neox", 877)])
-def test_real_tokenizers(name, count, request):
-    """They have all groups of one and two digits, and not all of three."""
-    path = request.getfixturevalue(f"{name}_json")
-    known = json.loads(path.read_text("utf-8"))["model"]["vocab"].keys()
-    assert known >= set(groups(2)) and sum(group in known for group in groups(3)[110:]) == count
-    tok = Tokenizer.from_pretrained(path, "digits:3")
-    own = {f"[NUM:{group}]" for group in groups(3)}
-    assert tok.own_tokens.keys() == {"[NUM]", " [NUM]", "[/NUM]", *own}
-    text = ["It is -1234567.89 or 1,234."]
-    assert tok.decode_batch(tok.encode_batch(text, keep_text=True)).to_pylist() == text

@@ -54,17 +54,3 @@ def test_every_number_is_read_from_the_decoded_text(representation, words, joint
     ids = batch.column("input_ids").to_pylist()[0]
     pieces = [*(stream.step(tok, one) for one in ids), stream.finish(tok)]
     assert "".join(filter(None, pieces)) == tok.decode(ids)
-
-
-def test_the_drop_in_writes_the_same():
-    hf = pytest.importorskip("numtok.hf")
-    pytest.importorskip("transformers")
-    stock = trained.stock("t5_words")
-    for representation in REPRESENTATIONS:
-        tok = hf.NumberTokenizer.from_tokenizer(stock, numbers=[representation])
-        for text in ["12 34", "room 7 and 12 34 (5", "covid-19", "so. 10 - 5"]:
-            given = tok(text, add_special_tokens=False, return_numbers=True)
-            values = given.get("number_value") if representation.name in ("xval", "fone") else None
-            decoded = tok.decode(given["input_ids"], number_value=values)
-            core = tok.numtok.decode_batch(tok.numtok.encode_batch([text])).to_pylist()
-            assert [decoded] == core

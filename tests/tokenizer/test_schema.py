@@ -163,14 +163,3 @@ def test_null_rows_may_hide_values():
     ]
     hidden = pa.RecordBatch.from_arrays(columns, schema=batch.schema)
     assert tok.decode_batch(hidden).to_pylist() == ["a 5", None, "c 7"]
-
-
-def test_value_is_the_nearest_float():
-    """number_value is rounded once, from the decimal, whatever the representation holds."""
-    literals = [
-        "0.1", "9007199254740993", "1.7976931348623159e308", "5e-324", "-0",
-        "0.3000000000000000166533453693773481063544750213623046875",
-    ]  # fmt: skip
-    batch = make([PlaceValue()]).encode_batch(literals)
-    got = [row[0] for row in batch["number_value"].to_pylist()]
-    assert [value.hex() for value in got] == [float(literal).hex() for literal in literals]

@@ -429,16 +429,6 @@ def test_a_million_digits(kind, representations):
     assert batch["number_value"].to_pylist() == ([[1234.5678901234568]] if fits else [[]])
 
 
-@pytest.mark.parametrize("row", ["", None, "5"])
-@pytest.mark.parametrize(("kind", "count"), [("gpt2", 100_000), ("metaspace_first", 10_000)])
-def test_many_small_rows(kind, count, row):
-    tok, documents = tokenizer(kind, 0), [row] * count
-    batch = tok.encode_batch(documents, keep_text=True)
-    assert batch.num_rows == len(documents)
-    assert tok.decode_batch(batch).to_pylist() == documents
-    assert batch["input_ids"].null_count == documents.count(None)
-
-
 ONE_TOKEN = ["xval", "bits", "bits:64", "fone:6,4", "exponent_bins", "logfourier:8", "xval:log"]
 
 
