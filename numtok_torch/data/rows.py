@@ -158,6 +158,10 @@ def read_rows(
         else:
             values = _per_token(features, key, lengths)
             rows.tokens[key] = values.astype(token_streams()[key][0].dtype, copy=False)
+    if rows.positions is not None and len(rows.positions):
+        first = np.diff(rows.positions, prepend=-1) > 0  # numbers of a text may begin in one token
+        rows.positions = rows.positions[first]
+        rows.numbers = {key: values[first] for key, values in rows.numbers.items()}
     if SEQ_LENGTHS.name in keys:
         pieces, counts = _end_to_end(features, SEQ_LENGTHS.name)
         pieces = pieces.astype(np.int64)
@@ -269,11 +273,11 @@ def _positions(
     index = index.astype(np.int64, copy=False)
     wrong = (index < 0) | (index >= np.repeat(rows.lengths, counts))
     positions = index + np.repeat(rows.starts, counts)
-    wrong[1:] |= np.diff(positions) <= 0
+    wrong[1:] |= np.diff(positions) < 0
     if wrong.any():
         row = np.repeat(np.arange(len(counts)), counts)[np.argmax(wrong)]
         raise SchemaError(
-            f"row {row}: 'number_index' must hold ascending places in 'input_ids'; if the ids were"
+            f"row {row}: 'number_index' must hold places in 'input_ids', in order; if the ids were"
             " cut or joined, number_index must follow"
         )
     return positions, counts

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 from kept import kept
@@ -319,3 +320,16 @@ def test_words_of_64_bits_keep_all_of_them(texts, lists):
     assert shown == made["number_value"][made["number_mask"]].tolist()
     written = [word for text in texts for word in text.split() if word[-1].isdigit()]
     assert [repr(value).removesuffix(".0") for value in shown] == written
+
+
+def test_of_numbers_that_begin_in_one_token_the_first_has_the_value(tmp_path):
+    """Where numbers stay text, ``10-20`` may be one word of the vocabulary."""
+    words = {word: k for k, word in enumerate(["[UNK]", "10-20", "a", "7"])}
+    source = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="[UNK]"))
+    source.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    source.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = numtok.Tokenizer.from_pretrained(tmp_path, "subword")
+    rows = NumberDataset(tokenizer.encode_batch(["a 10-20 a 7"]), tokenizer=tokenizer)
+    batch = NumberCollator.from_schema(rows.schema, pad_token_id=0, objective=None)([rows[0]])
+    assert batch["number_mask"].tolist() == [[False, True, False, True]]
+    assert batch["number_value"].tolist() == [[1.0, 10.0, 1.0, 7.0]]
