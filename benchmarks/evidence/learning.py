@@ -37,6 +37,7 @@ class Course:
     rate: float
     seed: int
     new_rate: float | None = None  # of layer and head around a pretrained model; None for ``rate``
+    bfloat16: bool = False  # products of the forward pass; weights stay float32
 
 
 def llama(
@@ -119,7 +120,8 @@ def train(
     looked = {round(course.steps * part / WATCHED) for part in range(1, WATCHED + 1)}
     model.train()
     for rows in itertools.islice(batches, course.steps):
-        loss = model(**placed(rows)).loss
+        with torch.autocast(DEVICE.type, torch.bfloat16, enabled=course.bfloat16):
+            loss = model(**placed(rows)).loss
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(trained, 1.0)

@@ -73,6 +73,13 @@ def backbone() -> Any:
     return AutoModelForCausalLM.from_pretrained(folder(), dtype=torch.float32)
 
 
+def published(numbers: str) -> dict[str, Any]:
+    """Return options with which the layers of xval and of bits are as published, without a bias; for
+    texts that begin with words.
+    """
+    return {"nonzero": False} if numbers.startswith(("xval", "bits")) else {}
+
+
 def with_adapters(encoded: Encoded, **layer: Any) -> NumberModel:
     """Return the pretrained model with LoRA in all linear layers, rows for the number tokens that
     start from its own, and the layer and head of the data.

@@ -148,7 +148,8 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Ask every task."""
     size, numbers, seed = settings["size"], settings["numbers"], settings["seed"]
     backbone, began = pretrained.backbone().to(learning.DEVICE), time.process_time()
-    tasks = ("sum",) if size == "smoke" else TASKS
+    tasks = PICTURED if numbers.endswith(TRAINED) else TASKS  # hours of a core for all
+    tasks = ("sum",) if size == "smoke" else tasks
     found = {task: asked(backbone, task, numbers, size, seed, folder / task) for task in tasks}
     seconds = round(time.process_time() - began, 1)
     return {"device": pretrained.device_name(), "seconds": seconds, "tasks": found}
@@ -166,8 +167,9 @@ def asked(
     targets = np.log10(answers) if task in MAGNITUDES else answers
     torch.manual_seed(seed)
     trained = numbers.endswith(TRAINED)
-    learns: dict[str, Any] = {"projection": "linear"} if trained and "fone" in numbers else {}
-    model = NumberModel.build(backbone, seen.schema, seen.tokenizer, embedding=learns)
+    options: dict[str, Any] = {"projection": "linear"} if trained and "fone" in numbers else {}
+    options |= pretrained.published(numbers)
+    model = NumberModel.build(backbone, seen.schema, seen.tokenizer, embedding=options)
     model.eval().to(learning.DEVICE)
     found: dict[str, Any] = {}
     if trained:
@@ -312,7 +314,7 @@ EXPERIMENT = Experiment(
         " times nearer than with the model's own digits. With `bits`, `quantile_bins` and fixed `fone`"
         " features, most answers are worse than with digits."
     ),
-    sure="Likely, for estimates, with one to three seeds.",
+    sure="Likely, for estimates, with three seeds.",
     rows=(f"`{OWN}`", "`xval`", "`logfourier`", "`bits`"),
     columns=("sum", "conversion"),
     picture="pretrained_frozen.svg",
@@ -322,7 +324,8 @@ EXPERIMENT = Experiment(
   regression is fitted to {TRAINING["small"]} questions, its strength is chosen on a quarter of them, and
   {ASKED["small"]} others are asked; of the tables, all other rows.
 - **The layer of a value** starts at random, as long as the word vectors, and is not trained. For
-  `{TRAINED[2:]}` it is trained in {STEPS["small"]} steps of {BATCH} through the frozen model.
+  `{TRAINED[2:]}` it is trained in {STEPS["small"]} steps of {BATCH} through the frozen model, for `fone` on
+  three tasks.
 - **The number that is read back** stands in a word problem of our own templates.""",
     verdict="""\
 Likely, for estimates. Nothing is trained but the regression.
@@ -334,5 +337,8 @@ Likely, for estimates. Nothing is trained but the regression.
   worse than with digits, as a model that is not trained cannot read them.
 - **Numbers earlier in a text** are not found by any row: the last hidden state does not hold them.
 
-Each row has one to three seeds. Rows of `fone` with a trained layer are missing.""",
+- **A trained layer** lets `fone` give sums and products to 0.7%, four to five times nearer than digits, and
+  conversions to 40%. `xval` hardly gains by one.
+
+Each row has three seeds, those with a trained layer one.""",
 )

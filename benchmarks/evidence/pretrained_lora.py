@@ -94,8 +94,8 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     solved = [f"{one.text} {one.answer}{END}" for one in seen]
     encoded = encode(solved, NUMBERS[numbers], folder, tokenizer=pretrained.folder())
     torch.manual_seed(seed)
-    places = {"zero_init": True} if numbers.startswith("place") else {}
-    model = pretrained.with_adapters(encoded, **places)
+    options = {"zero_init": True} if numbers.startswith("place") else pretrained.published(numbers)
+    model = pretrained.with_adapters(encoded, **options)
     if numbers == BESIDE:
         digits = [encoded.token(f"a{digit}") for digit in "0123456789."]
         layer = ValuesBeside(pretrained.WIDTH, digits)
