@@ -98,7 +98,7 @@ TASKS: dict[str, Any] = {
     "breast cancer": None,
 }
 MAGNITUDES = ("product", "ratio", "larger", "conversion", "read back")  # answers are logarithms
-PICTURED = ("sum", "product", "conversion")
+PICTURED: tuple[str, ...] = ("sum", "product", "conversion")
 
 
 def phases(size: str) -> list[list[Settings]]:
@@ -148,8 +148,9 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Ask every task."""
     size, numbers, seed = settings["size"], settings["numbers"], settings["seed"]
     backbone, began = pretrained.backbone().to(learning.DEVICE), time.process_time()
-    tasks = PICTURED if numbers.endswith(TRAINED) else TASKS  # hours of a core for all
-    tasks = ("sum",) if size == "smoke" else tasks
+    tasks = PICTURED if numbers.endswith(TRAINED) else tuple(TASKS)  # all take an hour of a core
+    if size == "smoke":
+        tasks = ("sum",)
     found = {task: asked(backbone, task, numbers, size, seed, folder / task) for task in tasks}
     seconds = round(time.process_time() - began, 1)
     return {"device": pretrained.device_name(), "seconds": seconds, "tasks": found}
