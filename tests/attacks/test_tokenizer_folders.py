@@ -64,7 +64,7 @@ def changes(content, path):
 
 
 def of_tokenizer(config):
-    """What is done to a tokenizer.json."""
+    """Yield names and texts of changed tokenizer.json files."""
     model = config["model"]
     for path in ([], ["model"], ["added_tokens", 0]):
         yield from ((name, json.dumps(changed)) for name, changed in changes(config, path))
@@ -89,7 +89,7 @@ def of_tokenizer(config):
 
 
 def of_any_json(text):
-    """What is done to any file."""
+    """Yield names and texts of changes to any JSON file."""
     inside = {"deep": deep(3000), "huge integer": "1" * 5000, "huge float": "1e999999999"}
     for name, value in (inside | {"not a number": "NaN"}).items():
         yield f"key {name}", f'{text[:-1]}, "x": {value}}}'
@@ -101,7 +101,7 @@ def of_any_json(text):
 
 
 def of_settings(settings):
-    """What is done to a numtok.json."""
+    """Yield names and texts of changed numtok.json files."""
     for path in ([], ["grammar"], ["numbers", 0]):
         yield from ((name, json.dumps(changed)) for name, changed in changes(settings, path))
     for version in (99, 0, "1", 2):
@@ -120,7 +120,7 @@ def of_settings(settings):
 
 
 def variants(kind, folder):
-    """Of the folder of one kind of tokenizer, which is saved to ``folder`` first."""
+    """Save a tokenizer of one kind to ``folder``, and return the changes of its files."""
     Tokenizer(trained.config(kind), "xval").save_pretrained(folder)
     config, settings = (
         (folder / name).read_text("utf-8") for name in ("tokenizer.json", "numtok.json")

@@ -30,8 +30,8 @@ NEUTRAL = {"number_value": 1.0, "number_scaled": 1.0}  # every other stream is 0
 
 @dataclass
 class Place:
-    """One number of a text: characters [start, stop), its value, what the representations say of
-    it, and its tokens.
+    """A number of a text: characters [start, stop), its value, what the representations say of it,
+    and its tokens.
     """
 
     start: int
@@ -45,7 +45,7 @@ class Place:
 
 @dataclass
 class Leaf:
-    """One string of the input, and the same with its numbers replaced.
+    """A string of the input, and the same with its numbers replaced.
 
     ``starts`` and ``stops`` take an offset in ``replaced`` at which a token starts or stops to the
     one in ``text``; ``owner`` says for each character of ``replaced`` which number it stands for,
@@ -77,7 +77,7 @@ class Leaf:
 
 @dataclass
 class Row:
-    """One expected encoding: that of the stand-ins, and what is otherwise; ``numbers`` has for each
+    """An expected encoding: that of the stand-ins, and what is otherwise; ``numbers`` has for each
     token the place, and which of its tokens this is.
     """
 

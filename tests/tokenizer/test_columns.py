@@ -18,7 +18,7 @@ FORMAT = Path(numtok.__file__).with_name("FORMAT.md")
 
 
 def test_what_a_model_wrote_has_the_declared_type():
-    """That of a batch, which is another than that of a file."""
+    """Expect the type that the stream has in a batch, not the one in a file."""
     tokenizer = numtok.Tokenizer.from_pretrained(None, [ExponentBins()])
     stream = streams_of(tokenizer, Numbers.parse(["1e3", "0"]))["number_bin"]
     assert stream.dtype == np.int64 and stream.tolist() == [141, 0]

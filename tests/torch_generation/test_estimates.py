@@ -15,7 +15,7 @@ PROMPTS = ["It weighs", "a b c and"]
 
 @pytest.mark.parametrize("name", ["xval", "p10", "mixture"])
 def test_estimates_are_of_the_texts_of_their_prompt(name):
-    """Of values that are drawn, where the head can."""
+    """Draw the values, where the head can."""
     torch.manual_seed(5)
     made, tokenizer, options = setting(name)
     options |= {"samples": 9, "coverage": 0.5}
