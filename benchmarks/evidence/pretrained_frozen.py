@@ -148,7 +148,7 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Ask every task."""
     size, numbers, seed = settings["size"], settings["numbers"], settings["seed"]
     backbone, began = pretrained.backbone().to(learning.DEVICE), time.process_time()
-    tasks = PICTURED if numbers.endswith(TRAINED) else tuple(TASKS)  # all take an hour of a core
+    tasks = PICTURED if numbers.endswith(TRAINED) else tuple(TASKS)  # an hour of a core for all
     if size == "smoke":
         tasks = ("sum",)
     found = {task: asked(backbone, task, numbers, size, seed, folder / task) for task in tasks}

@@ -393,7 +393,7 @@ _UNIT = re.compile(
 # words behind a number that say nothing of what is counted
 _LINKS = """a an and are as at be but by compared during for from has have is it of on or over per since
     than that the then this to under until versus vs was were when where which while with"""
-_NO_UNITS = frozenset(_LINKS.split())  # that may follow a number and say nothing of what is counted
+_NO_UNITS = frozenset(_LINKS.split())
 
 
 def _unit(text: str, stop: int) -> str:
