@@ -212,7 +212,7 @@ def written_scale(answer: Answer) -> int:
     if isinstance(answer.value, Fraction) or answer.percent or not _LETTERS.search(answer.text):
         return 0
     exponent = answer.value.as_tuple().exponent
-    decimals = re.search(r"[.,](\d+)(?!.*\d)", answer.text)
+    decimals = re.search(r"[.,]\}?\s?(\d+)(?!.*\d)", answer.text)
     as_decimals = len(decimals[1]) if decimals else 0
     if decimals and len(decimals[1]) == 3 and isinstance(exponent, int) and exponent % 3 == 0:
         as_decimals = 0  # it groups

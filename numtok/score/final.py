@@ -21,6 +21,7 @@ from numtok.score.reading import Answer, Reading, iterate_readings
 MOST_MARKS = 50  # that are looked behind
 MOST_READ = 200_000  # characters at the end of a text, from the next that is in no numeral on
 MOST_BEHIND = 5_000  # characters of the line behind a mark
+MOST_LINE = 200  # characters of the line before a citation
 MOST_BEFORE = 2_000  # characters of the line before its last number
 _WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
 _NO_NUMERAL = re.compile(  # where no grammar has a numeral go on: a letter, 5-, ,5,
@@ -34,6 +35,13 @@ _RUN_ON = re.compile(
     r"|<\|(?:im_end|im_start|endoftext|eot_id|end_of_text|end)\|>|</s>|<eos>|\[INST\]"
 )
 _CALCULATOR = re.compile(r"<<[^<>\n]*>>")  # as GSM8K has them: 5*2=<<5*2=10>>10
+_CITATION = re.compile(  # 12 km [1], 12.[^1], 12【4†source】
+    r"(?<=[\w%.,;)\]\"”’*])[^\S\n]?\[\^?\d{1,3}\](?!\s*[({}$+*/^=\d-])|【\d+(?::\d+)?†[^】\n]{0,60}】"
+)
+_NO_CITATION = re.compile(  # the number of 5 + 7 is [12], of an interval, an entry of a list
+    r"(?:^[^\n\d]*|\b(?:is|are|was|were|be|equals?|gives?|get|of|in|at|to|from|by|and|or|set|list|index|array))\Z",
+    re.MULTILINE | re.IGNORECASE,
+)
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*(?:\{|(?=\S))")
 _HEADING = re.compile(
     r"\W*+(?:step|part|question|problem|case|example|exercise|solution|approach|method|section)\s*\d"
@@ -81,12 +89,24 @@ def final_number(text: str, policy: Policy | str = "default") -> Answer | None:
     """
     chosen = policy_named(policy)
     start, stop = answer_span(text)
-    body = _CALCULATOR.sub(lambda match: "\u200b" * len(match[0]), text[start:stop])
+    body = _CALCULATOR.sub(_blank, text[start:stop])
+    body = _CITATION.sub(lambda match: _blank(match) if _is_citation(match) else match[0], body)
     answer = _answer(_Text(body, chosen), chosen)
     if answer is None:
         return None
     first, last = start + answer.start, start + answer.stop
     return dataclasses.replace(answer, text=text[first:last], start=first, stop=last)
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Return as many characters that no number needs."""
+    return "\u200b" * len(match[0])
+
+
+def _is_citation(match: re.Match[str]) -> bool:
+    """Whether [1] cites a source: behind a number of its line, and no word that leads to a number."""
+    text, start = match.string, match.start()
+    return match[0][0] == "【" or not _NO_CITATION.search(text, max(0, start - MOST_LINE), start)
 
 
 def answer_span(text: str) -> tuple[int, int]:

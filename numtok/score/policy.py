@@ -47,8 +47,9 @@ class Policy:
             and another per cent only as such; ``match``: 25% equals only a per cent.
         fractions: read ``3/4``, ``2 1/2``, ``½`` and ``\\frac{3}{4}`` as one number.
         scales: read ``3.5 million`` and ``$20k`` as 3,500,000 and 20,000.
-        latex: read ``\\times 10^{5}``, ``10^{5}``, ``10,\\!000``, ``10{,}000`` and ``\\frac``; what is
-            raised or lowered, as in ``x_{2}``, is no number.
+        latex: read ``\\times 10^{5}``, ``10^{5}``, ``10,\\!000``, ``10{,}000`` and ``\\frac``
+            (where the comma is the decimal mark, ``2{,}5`` is 2.5); what is raised or lowered, as in
+            ``x_{2}``, is no number.
         signs: read ``- 5``, ``-$5``, ``= –5``, ``minus 5`` and ``negative 5`` as -5.
         units, currency: ``match``: another unit or currency than the target's is another answer.
 

@@ -44,6 +44,12 @@ _FACTORS = _FUNCTIONS - _words("min max floor ceil abs root")  # 5 min is a time
 _OR = _words("or oder ou или")
 _BOUNDS = _words("below above under over exceeding beyond")
 _SPOILERS = _words("twice thrice half double triple not nor neither never cannot")
+_OF = re.compile(r"\s+of\s")
+_SPOILERS_BEFORE_OF = _words(  # a third of 9, the square of 3
+    """third thirds quarter quarters fourth fourths fifth fifths sixth sixths seventh sevenths eighth eighths
+    ninth ninths tenth tenths hundredth thousandth square cube factorial reciprocal inverse opposite
+    negative logarithm"""
+)
 _LABELS = _words(
     "option choice step case part question problem exercise example item figure table equation"
     " section"
@@ -79,10 +85,14 @@ _SETTING = (  # commands that say how to set type
 _BRACKET = re.compile(r"\\left|[(\[{|]")
 _HALF = re.compile(r"\s+(?:a|one|two|three)[\s-]+(?:half|halves|thirds?|quarters?|fourths?)\b")
 _UNIT_GOES_ON = re.compile(r"[^\W\d_²³}][·⋅*/](?:[^\W\d_]|\(|\\[a-z])|}/\\[a-z]")
-_FACTOR = re.compile(r"\s+[$€£]?\d")
-_POWER = re.compile(r"\s+the\s+(?:power|second|third|\w+th)\b")
+_FACTOR = _NUMBER = re.compile(r"\s+[$€£]?\d")
+_POWER = re.compile(r"\s+the\s+(?:power\b|second\b|third\b|\w+th\b|\d)")
 _UPRIGHT = re.compile(
     r"(?:\\(?:text|mathrm|rm)\s?\{?[\s~]*|°\s?|\\circ\s?\}?[\s~]*(?:\\text\{\s?)?)\Z"
+)
+_MORE_OR_LESS = (  # than, in other languages
+    r"(?:más|mais|menos|moins|plus)\s+de|(?:più|meno)\s+di|(?:mehr|weniger)\s+als|(?:meer|minder)\s+dan"
+    r"|более|больше|менее|меньше"
 )
 _TOKEN = re.compile(
     rf"""
@@ -92,8 +102,8 @@ _TOKEN = re.compile(
         |to)(?![A-Za-z]) | \\\\ | [。！？] | \?+ | >>+ )
     | (?P<equals> (?:\\(?:approx|simeq|sim|equiv|doteq|coloneqq)(?![A-Za-z]) | [=≈≃≅≐])+ )
     | (?P<operator> \\(?:times|cdot|div|ast)(?![A-Za-z]) )
-    | (?P<relation> \\(?:pm|mp)(?![A-Za-z]) | [!<>] =+ | \+/-? )
-    | (?P<formula> \\(?:begin|end)\s?\{{\w+\*?\}} | \\(?:[A-Za-z]+|.) | \d+ )
+    | (?P<relation> \\(?:pm|mp)(?![A-Za-z]) | [!<>] =+ | \+/-? | (?<![^\W_])(?i:{_MORE_OR_LESS})(?![^\W_]) )
+    | (?P<formula> \\(?:begin|end)\s?\{{\w+\*?\}} | \\(?:[A-Za-z]+|.) | \d+ | [₀-₉]+ )
     | (?P<raised> \^\s?(?:\{{\s?[-\u2212]?\d+\s?\}} | [-\u2212]?\d+) | [⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+ )
     | (?P<label> \(?(?<![^\W_])[A-J]\)(?=[\s*]) )
     | (?P<word> [^\W\d_]+ (?: ['’.&]?[^\W\d_] | (?<=[^\W\d_]{{2}})-[^\W\d_]{{2}} | /[^\W\d_] )*+ )
@@ -150,6 +160,7 @@ class _Phrase:
             comma, an opening bracket; or an empty string.
         spoils: how many more words may follow before a number that "not", "log" or < spoils.
         labels: the last word was one such as "step", whose number counts something else.
+        in_parts: one word stands between the last two numbers: 2 hours 30 minutes.
     """
 
     def __init__(self, text: str, start: int, stop: int, boxed: bool) -> None:
@@ -161,7 +172,7 @@ class _Phrase:
         self.operand_stop = self.word_stop = -1  # where the last number or formula, or word, ends
         self.words = self.depth = self.spoils = 0
         self.link = ""
-        self.labels = self.labelled = False
+        self.labels = self.labelled = self.in_parts = False
 
     def read_tokens(self, start: int, stop: int) -> Iterator[Answer | None]:
         """Read what stands between two numbers; yield the quantities that end there."""
@@ -197,13 +208,18 @@ class _Phrase:
 
     def number(self, reading: Reading) -> None:
         """Read a number."""
+        if self.link == "per":  # 8 litres per 100 km
+            self.operand_stop, self.words, self.link = reading.stop, 2, ""
+            return
         spoilt = (
             reading.answer is None or self.spoils > 0 or self.labels or self._is_multiple(reading)
         )
         if self.has_number and self.link == "numbering":
             self.open = _Open.NOTHING
+        joins = self.link in ("", "comma") and self.words == 1
+        in_parts = joins and (self.in_parts or isinstance(self.open, Answer))
         if self.has_number:
-            beside = self.words == 0 or (self.words == 1 and isinstance(self.open, Answer))
+            beside = self.words == 0 or in_parts
             if self.link == "bracket" or (self.link in ("", "comma") and not beside):
                 self.end()
             else:
@@ -212,7 +228,7 @@ class _Phrase:
             spoilt = spoilt or not self.words or self.link != ""
         self.open = _Open.SPOILT if spoilt or reading.answer is None else reading.answer
         self.listed = _Open.NOTHING
-        self.labelled = self.labels
+        self.labelled, self.in_parts = self.labels, in_parts
         self._operand(reading.stop)
 
     def _is_multiple(self, reading: Reading) -> bool:
@@ -255,21 +271,27 @@ class _Phrase:
             self._join(word, stop)
         elif word in _SPOILERS or word.endswith(("n't", "n’t")):
             self._function(word, 3)
+        elif word in _SPOILERS_BEFORE_OF and _OF.match(self.text, stop, self.stop):
+            self._function(word, 1)
         elif word in _BEHIND and self.has_number and not self.words:
             self.open = _Open.SPOILT
-        elif word in _ENDS and self._is_part(word):
+        elif word in _ENDS and self._is_part(word, stop):
             self.link = "word"
+        elif word == "per" and self.has_number and _NUMBER.match(self.text, stop, self.stop):
+            self.link = "per"
         elif len(token) > 1 and word not in _ENDS and self._is_product(start, token):
             self._formula(start, stop, token)
         else:
             self._plain_word(word)
 
-    def _is_part(self, word: str) -> bool:
-        """Whether "of", "in" or "by" joins two numbers: 25% of 80, 1 in 6, 3 out of 4."""
+    def _is_part(self, word: str, stop: int) -> bool:
+        """Whether "of", "in", "by" or "à" joins two numbers: 25% of 80, 1 in 6, 3 out of 4, 3 à 4."""
         if self.link == "word":
             return word in ("of", "by")
         if not isinstance(self.open, Answer) or self.words:
             return False
+        if word == "à":
+            return _NUMBER.match(self.text, stop, self.stop) is not None
         if word == "of":
             return self.open.percent or isinstance(self.open.value, Fraction)
         return word == "out" or (word == "in" and self.open.text == "1")

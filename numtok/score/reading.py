@@ -62,7 +62,9 @@ _PERCENT = (
     r"\\?%|[％٪]|(?i:per\s?cent(?:age)?|pct|prozent|pour\scent|por\s(?:ciento|cento)|per\s?cento"
     r"|процент(?:а|ов)?)\b"
 )
-_CURRENCY = r"(?:US|A|C|NZ|HK|S)?\\?\$|[€£¥₹₩₽₺₫₦฿₱]|(?:USD|EUR|GBP|Rs\.?|INR|CHF)(?=[\ ]|\d)"
+_CURRENCY = (
+    r"(?:US|AU?|CA?|NZ|HK|SG?|R)?\\?\$|[€£¥₹₩₽₺₫₦฿₱]|(?:USD|EUR|GBP|Rs\.?|INR|CHF)(?=[\ ]|\d)"
+)
 
 # Characters of a skeleton: the first digit of a numeral (of 10 another one), further digits of its
 # integer part, all that comes after these, a numeral without integer part, and a sign.
@@ -134,12 +136,18 @@ def iterate_readings(
     offset = max(start - 1, 0)  # with the line feed before
     lines = text[offset:stop]
     follows = text[max(0, offset - MOST_BLANK) : offset].strip() != ""
-    numerals = list(read(lines, policy.grammar))
+    numerals = list(read(_without_thin_spaces(lines, policy), policy.grammar))
     starts = [numeral.start for numeral in numerals]
     for match in _pattern(policy).finditer(_skeleton(lines, numerals)):
         first = bisect.bisect_left(starts, match.start())
         parts = numerals[first : bisect.bisect_left(starts, match.end(), first)]
         yield _reading(lines, match, parts, offset, follows)
+
+
+def _without_thin_spaces(text: str, policy: Policy) -> str:
+    """Replace the comma of LaTeX's thin space, which is no decimal mark: 12\\,500 is not 12 and ,500."""
+    is_mark = policy.latex and policy.grammar.decimal == ","
+    return text.replace("\\,", "\\;") if is_mark else text
 
 
 def _skeleton(text: str, numerals: list[Number]) -> str:
@@ -169,12 +177,18 @@ def _pattern(policy: Policy) -> re.Pattern[str]:
     sign = f"{_SIGNED}?+"
     fractions = _fractions(integer, numeral, policy) if policy.fractions else never
     three = f"[{_FIRST}{_TEN}]{_DIGIT}{{2}}(?!{_DIGIT})"
-    typeset = r",\\!\s?|\s?\{\s?,\s?\}|\\,|\\\ |[\u00a0\u2009\u202f]" if policy.latex else never
+    braced_comma = r"\s?\{\s?,\s?\}"
+    typeset = r"\\,|\\\ |[\u00a0\u2009\u202f]" if policy.latex else never
+    decimal_comma = ""
+    if policy.latex and policy.grammar.decimal == ",":  # 2{,}5
+        decimal_comma = rf"(?:(?:{braced_comma}|,\\!)\s?(?P<behind_comma>{whole}(?!{_REST})))?+"
+    elif policy.latex:
+        typeset = rf",\\!\s?|{braced_comma}|{typeset}"
     grouped = (
         rf"[{_FIRST}{_TEN}]{_DIGIT}{{0,2}}(?![{_DIGIT}{_REST}])(?P<separator>{typeset}){three}"
         rf"(?:(?P=separator){three})*+{_REST}*+(?!(?P=separator)[{_FIRST}{_TEN}])"
     )
-    ten = rf"\s*+(?:\\times|\\cdot|[×·xX*])\s*+{_TEN}{_DIGIT}(?!{_REST})"
+    ten = rf"\s*+(?:\\times|\\cdot|[×·⋅∙∗✕xX*])\s*+{_TEN}{_DIGIT}(?!{_REST})"
     power = (
         r"(?:(?:\^\s*+|\*\*)(?:(?P<brace>\{\s*+)|(?P<bracket>\(\s*+))?+"
         rf"(?P<exponent>{sign}{integer})(?(brace)\s*+\}})(?(bracket)\s*+\))"
@@ -196,7 +210,7 @@ def _pattern(policy: Policy) -> re.Pattern[str]:
         (?P<currency> (?<![^\W\d_]) (?: {_CURRENCY} ) \s*+ )?+
         {not_raised} {sign}
         (?: {fractions}
-          | (?P<base> {grouped} | {numeral} ) (?: (?P<ten> {ten} )?+ {power} )?+ )
+          | (?P<base> (?P<before_comma> {grouped} | {numeral} ) {decimal_comma} ) (?: (?P<ten> {ten} )?+ {power} )?+ )
         (?: (?:\s|\\[ ,;]|~|\\text\{{)*+(?P<percent>{_PERCENT} )
           | (?(currency)[^\S\n]?(?P<short>{short})\b | (?P<kilo>{kilo}) )
           | (?P<han>{han})
@@ -304,12 +318,17 @@ def _value(match: re.Match[str], parts: list[Number]) -> Decimal | Fraction | No
     if part.get("base") is None:
         value = _fraction(part, parts)
     else:
-        stop = match.end("base")
+        stop = match.end("before_comma")
         value = _joined([one for one in parts if one.start < stop])
+        if part.get("behind_comma"):
+            start = match.start("behind_comma")
+            value = _with_fraction(value, next(one for one in parts if one.start == start))
         if part.get("exponent") or part.get("superscript"):
             exponent = _int(part["superscript"] or parts[-1].text)
-            if part["ten"] is not None:
-                value = None if exponent is None else _shifted(value, exponent)
+            if value is None or exponent is None:
+                value = None
+            elif part["ten"] is not None:
+                value = _shifted(value, exponent)
             else:
                 value = _power(value, exponent)
     shift = _SHORT_SCALES.get((part["short"] or part["kilo"] or "").strip(), 0)
@@ -329,6 +348,13 @@ def _joined(groups: list[Number]) -> Decimal:
     return value
 
 
+def _with_fraction(whole: Decimal, behind: Number) -> Decimal | None:
+    """Return a whole number with the digits behind its decimal comma; None if it has a fraction."""
+    if whole != whole.to_integral_value():
+        return None
+    return _EXACT.add(whole, behind.value.scaleb(-len(behind.text), _EXACT))
+
+
 def _shifted(value: Decimal, exponent: int) -> Decimal | None:
     return value.scaleb(exponent, _EXACT) if abs(exponent) < 10**17 else None
 
@@ -339,9 +365,9 @@ def _int(written: str) -> int | None:
     return int(re.sub(r"[^\d+-]", "", digits)) if len(digits) <= 18 else None
 
 
-def _power(base: Decimal, exponent: int | None) -> Decimal | Fraction | None:
+def _power(base: Decimal, exponent: int) -> Decimal | Fraction | None:
     _, digits, shift = base.as_tuple()
-    if exponent is None or not isinstance(shift, int):
+    if not isinstance(shift, int):
         return None
     if max(len(digits), abs(base.adjusted())) * abs(exponent) > MOST_DIGITS:
         return None
@@ -406,5 +432,7 @@ def _unit(text: str, stop: int) -> str:
         return "°"
     if power := match["power"] or match["digit"]:
         return unit + "²³"["23".index(power)]
-    is_plural = len(unit) > 2 and unit.endswith("s") and unit[-2] != "/"
+    if unit.endswith(("ches", "shes", "sses", "xes")):  # inches, boxes
+        return unit[:-2]
+    is_plural = len(unit) > 2 and unit.endswith("s") and unit[-2] not in "/s"
     return unit[:-1] if is_plural else unit

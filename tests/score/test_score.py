@@ -150,6 +150,8 @@ def test_every_policy_joins_numerals_and_cuts_none(text):
         ("25%", "25", {"policy": Policy(percent="match")}, False),
         ("5 km", "5 m", {"policy": Policy(units="match")}, False),
         ("5 apples", "5 apple", {"policy": Policy(units="match")}, True),
+        ("5 inches", "5 inch", {"policy": Policy(units="match")}, True),
+        ("5 glasses", "5 glass", {"policy": Policy(units="match")}, True),
         ("5 m", "5 m^2", {"policy": Policy(units="match")}, False),
         ("5 m/s^2", "5 m/s²", {"policy": Policy(units="match")}, True),
         (r"5\text{ cm}^{2}", "5 cm2", {"policy": Policy(units="match")}, True),

@@ -19,7 +19,10 @@ y = x -1 | \text{Option } 3 | 2\pi | 2\sqrt{3} | 3x | x > 3 | (1,2) | [0,1) | \{
 3 \times 10^{x} | \begin{pmatrix} 1 \\ 2 \end{pmatrix} | 5 \pmod 7 | x \in \{5\} | \left(\frac{1}{2}\right)^3
 5 and a half | 5 ln 2 | +/-5 | 5; 6 | 5 km to 7 km | 5x3 | below 5 | 5 (mod 7) | C(5,2) | 1 and 1/2
 x = 5 or x = -3 | 3/(-4) | 3 or (4) | 1..2 | 1..2..3 | 20 dozen | 5 mil | 0.333... | 3:4 | \binom{5}{2} | 3, 4 | 3/0 | sqrt(2) | 2π | ∛5 | 1.2.3 and 4
-5 cm x 3 cm | 0.(3) | 0.3(3) | 0.3̅ | ⌊5.5⌋ | 2020 1/3
+5 cm x 3 cm | 0.(3) | 0.3(3) | 0.3̅ | ⌊5.5⌋ | 2020 1/3 | 1010₂ | 77₈ | 5 to the 3rd power
+2 hours 30 minutes 15 seconds | 1h 30m 20s | 5 lb 3 oz 2 dr | 1 day, 2 hours, 3 minutes | 2時間30分15秒 | 2024年3月5日 | 3 à 4 | 3 à 4 heures
+a third of 9 | two thirds of the 9 | a quarter of 8 | the square of 3 | the factorial of 5 | the reciprocal of 4
+más de 3 | menos de 3 manzanas | moins de 3 | mehr als 3 | weniger als 3 Äpfel | più di 3 | больше 3
 """
 WHOLE = {
     r"5 hundred thousand": 500000, r"minus 5": -5, "− 5": -5, "- 5": -5, "= - 5": -5, "negative 5": -5,
@@ -30,7 +33,8 @@ WHOLE = {
     "2½": Fraction(5, 2), r"x = \frac{6}{8} = \frac{3}{4}": Fraction(3, 4), "48/2 = 24": 24, "5 lakh": 500000, "5万": 50000, "5 kg·m/s": 5,
     "\u20115": -5, "= – 5": -5, "5 × 10^(-3)": Fraction("0.005"), "2^(10)": 1024, "5 M€": 5 * 10**6, "$1.5MM": 15 * 10**5,
     "5 quadrillion": 5 * 10**15, r"25\,\%": 25, r"25\text{\%}": 25, "12 1/3": Fraction(37, 3), "5 x 3 = 15": 15,
-    r"5!=120": 120, r"\sqrt{16} = 4": 4, "18 cm": 18, "3 m/s^2": 3, "90°": 90, "25%": 25, "(5)": 5,
+    r"5!=120": 120, r"\sqrt{16} = 4": 4, "8 litres per 100 km": 8, "$5 per 100 g": 5,
+    "3 ⋅ 10⁶": 3 * 10**6, "R$ 5": 5, "18 cm": 18, "3 m/s^2": 3, "90°": 90, "25%": 25, "(5)": 5,
 }  # fmt: skip
 SENTENCES = {
     "The answer is 71, not 72": 71,
@@ -48,6 +52,11 @@ SENTENCES = {
     "The difference between 3 and 5 is 2": 2,
     "16 - 3 - 4 = 9 eggs are left": 9,
     "Step 3: 4 * 5 = 20": 20,
+    "A third of 9 is 3": 3,
+    "The consumption is 8 litres per 100 km.": 8,
+    "On the third day 9 are left": 9,
+    "GPT-4o says 7": 7,
+    "La réponse est 12 à la fin": 12,
     "1) 72": 72,
     "- 20 apples\n- 5 pears": 5,
     "Total - 42": 42,
@@ -97,6 +106,34 @@ def test_a_clause_ends_an_answer():
 def test_scales_in_other_languages():
     scaled = {text: value_of(text, "european") for text in SCALES}
     assert scaled == {text: Decimal(value) for text, value in SCALES.items()}
+
+
+def test_citations_are_no_answers():
+    texts = {
+        "The total is 12 [1].": 12,
+        "The total is 12 km.[1][2]": 12,
+        "Answer: 12[^1]": 12,
+        "The total is **12**【4†source】.": 12,
+        "5 + 7 is [12]": 12,
+        "5 + 7 = [12]": 12,
+        "[12]": 12,
+        r"\boxed{2[3]}": None,
+        "It lies in [1, 5]": None,
+    }
+    assert {text: value_of(text) for text in texts} == texts
+
+
+def test_latex_of_a_decimal_comma():
+    texts = {
+        r"\boxed{70{,}000}": 70,
+        r"$2{,}5$": Decimal("2.5"),
+        r"$12\,345{,}75$": Decimal("12345.75"),
+        r"12\,500": 12500,
+        r"\boxed{-3{,}05 \cdot 10^{3}\,\text{m}}": -3050,
+        r"1,5{,}3": None,
+        r"2{,}500.000": None,
+    }
+    assert {text: value_of(text, "european") for text in texts} == texts
 
 
 def test_formulas_in_a_text():
