@@ -122,6 +122,9 @@ _MEASURED = re.compile(
     r"|employees|persons|units|copies|votes|dollars|euros|calories|kcal|points|miles|feet|metres|meters|tons|tonnes"
     r"|hours|minutes|seconds|days)\b",
 )
+_PLURAL = re.compile(  # what a figure counts: 2024 seats; not 2024 is
+    r"\s+(?!(?:is|was|has|does|as|its|this|thus|plus|versus|vs|sees|shows|marks|remains|brings)\b)[a-z]+(?<!s)s\b"
+)
 
 
 def check_kinds(ignore: Iterable[str]) -> frozenset[str]:
@@ -204,7 +207,6 @@ def _is_year(text: str, start: int, stop: int) -> bool:
         return False
     if re.match(r"['\u2019]?s\b|[)\]]", after) or _YEAR_WORDS.search(before):
         is_round = text[start:stop].endswith("00") and before.strip()
-        counted = re.match(r"\s+[a-z]+(?<!s)s\b", after)
-        return not (is_round and counted)
+        return not (is_round and _PLURAL.match(after))
     earlier = text[start : start + 2] not in ("19", "20")
-    return not earlier and not re.match(r"\s+[a-z]+(?<!s)s\b", after)
+    return not earlier and not _PLURAL.match(after)

@@ -39,6 +39,20 @@ METRIC_UNITS = {
 METRIC_UNITS |= {"metre": ("m", 0), "meter": ("m", 0), "kilometre": ("m", 3), "kilometer": ("m", 3)}
 METRIC_UNITS |= {"gram": ("g", 0), "kilogram": ("g", 3), "tonne": ("g", 6), "litre": ("l", 0)}
 METRIC_UNITS |= {"liter": ("l", 0), "mL": ("l", -3), "L": ("l", 0)}
+
+
+def metric_unit(unit: str) -> tuple[str, int] | None:
+    """Return the base of a metric unit, and the power of ten of its prefix; None for another one.
+
+    Example:
+        >>> metric_unit("km/s")
+        ('m/s', 3)
+    """
+    name, slash, per = unit.partition("/")
+    base, power = METRIC_UNITS.get(name, ("", 0))
+    return (base + slash + per, power) if base else None
+
+
 _NO_UNITS = ("", "point", "year", "yoy")  # "up 5 points, 5% year on year"
 _ROUNDED = re.compile(
     r"(?:\b(?:about|around|approximately|approx\.?|roughly|some|circa|ca\.?|close\sto|or\sso|estimated|near|c\.)|[~≈∼])"
@@ -56,12 +70,12 @@ _AT_MOST = re.compile(
 )
 _AT_LEAST_AFTER = re.compile(r"\+(?!\s?\d)|\s+or\s+more\b|\s+plus\b|\s+and\s+(?:up|above)\b")
 _STATED_SCALE = re.compile(
-    r"(?:\bin|[($£€¥,]|\bUS\$|\bUSD|\bEUR|\b(?:amounts?|figures?|values?)\s(?:are\s)?in)\s*(?:US)?[$£€¥]?\s*"
-    r"(?:(?P<word>thousands|millions|billions|lakhs?|crores?)\b|(?P<short>['\u2019]?000s?\b|\bmillion\b|\bbillion\b|\bmn\b|\bbn\b"
+    r"(?:\bin|[($£€¥]|(?<!\d),|\bUS\$|\bUSD|\bEUR|\b(?:amounts?|figures?|values?)\s(?:are\s)?in)\s*(?:US)?[$£€¥]?\s*"
+    r"(?:(?P<word>thousands|millions|billions|lakhs?|crores?)\b|(?P<short>['\u2019]?000s?\b|1,000s\b|[x×]\s?1,000(?=\))|\bmillion\b|\bbillion\b|\bmn\b|\bbn\b"
     r"|(?<=[$£€¥])m\b|(?<=(?:USD|EUR|GBP)\s)m\b))",
     re.IGNORECASE,
 )
-_SCALE_POWERS = {"t": 3, "0": 3, "m": 6, "b": 9, "l": 5, "c": 7}
+_SCALE_POWERS = {"t": 3, "0": 3, "1": 3, "m": 6, "b": 9, "l": 5, "c": 7}
 _SCALE_BEHIND = re.compile(r"\)\s?(thousand|million|billion)\b")  # $(3.2) million, a loss
 _JOINT = re.compile(r"\s?(?:[-\u2010\u2011\u2013]|to)\s?|\s(?P<word>and)\s")
 _BETWEEN = re.compile(r"\bbetween\s+\Z", re.IGNORECASE)
@@ -237,7 +251,7 @@ def stated_scales(text: str) -> tuple[int, ...]:
         (3,)
     """
     found = (match["word"] or match["short"] for match in _STATED_SCALE.finditer(text))
-    return tuple(sorted({_SCALE_POWERS[one.lstrip("'\u2019")[0].lower()] for one in found}))
+    return tuple(sorted({_SCALE_POWERS[one.lstrip("'\u2019x× ")[0].lower()] for one in found}))
 
 
 _CHANGE = re.compile(

@@ -18,12 +18,12 @@ from numtok.errors import NumtokError
 from numtok.score.claims import KINDS, check_kinds
 from numtok.score.computed import MOST_OPERANDS, Operand, Wanted, computed_from
 from numtok.score.figures import (
-    METRIC_UNITS,
     Place,
     Quantity,
     as_float,
     direction,
     interval,
+    metric_unit,
     read_figures,
     stated_scales,
 )
@@ -309,7 +309,7 @@ def _is_share(figure: Quantity) -> bool:
 
 
 def _metric(figure: Quantity) -> tuple[str, int] | None:
-    return None if figure.answer.currency else METRIC_UNITS.get(figure.answer.unit)
+    return None if figure.answer.currency else metric_unit(figure.answer.unit)
 
 
 def _how(
@@ -337,7 +337,7 @@ def _is_same_kind(figure: Quantity, source: Quantity, policy: Policy) -> bool:
 
 
 def _base_unit(unit: str) -> str:
-    return METRIC_UNITS.get(unit, (unit, 0))[0]
+    return (metric_unit(unit) or (unit, 0))[0]
 
 
 def _is_negative(figure: Quantity) -> bool:

@@ -71,6 +71,11 @@ def read(case):
         ("5 M€", "5 million euros", "exact"),
         ("-5 °C", "\u20115 °C", "exact"),
         ("5,000 m^2", "5 km^2", ""),
+        ("12,000 dogs", "12 dogs, 5,000 cats", ""),  # the source states no thousands
+        ("12 dogs", "12,000 dogs, 5,000 cats", ""),
+        ("12,000 dogs", "dogs (x 1,000): 12", "scale"),
+        ("300,000 km/s", "299,792,458 m/s", "rounded"),
+        ("12,000 dogs", "12 dogs (1,000), cats for ($1,000)", ""),
         ("120 units", "120 150 2030", "exact"),  # a row of a table, and no telephone number
     ],
 )
