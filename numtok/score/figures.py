@@ -261,20 +261,26 @@ _CHANGE = re.compile(
     r"|los\w+|cut|reduc\w+|slump\w*|minus))\b",
     re.IGNORECASE,
 )
+_COMPARATIVES = ("more", "less", "fewer", "higher", "lower")  # fell 5% more than
 
 
 def direction(text: str, figure: Quantity) -> int:
-    """Return 1 if the words before a figure say that something rose, -1 if it fell, else 0.
+    """Return 1 if the words beside a figure say that something rose, -1 if it fell, else 0.
 
-    Example:
+    Examples:
         >>> direction("Sales fell by 5%", read_figures("Sales fell by 5%", Policy())[0])
         -1
+        >>> direction("a 5% increase", read_figures("a 5% increase", Policy())[0])
+        1
     """
     if figure.answer.text[0] in "+-\u2212":
         return 1 if figure.answer.text[0] == "+" else -1
-    start = figure.answer.start
-    matches = list(_CHANGE.finditer(text, max(0, start - 40), start))
-    return 0 if not matches else 1 if matches[-1]["up"] else -1
+    start, stop = figure.answer.start, figure.answer.stop
+    changes = list(_CHANGE.finditer(text, max(0, start - 40), start))
+    behind = _CHANGE.match(text, stop + (text[stop : stop + 1] in (" ", "-")))
+    if behind and not (changes and behind[0].lower() in _COMPARATIVES):
+        changes.append(behind)
+    return 0 if not changes else 1 if changes[-1]["up"] else -1
 
 
 def as_float(size: Fraction) -> float:
