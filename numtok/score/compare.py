@@ -81,7 +81,15 @@ def answer_of(value_or_text: Value, policy: Policy) -> Answer | None:
         raise NumtokError(f"{value_or_text!r:.60} is neither a text nor a number")
     if isinstance(value, Decimal) and not value.is_finite():
         return None
-    return Answer(value, str(value_or_text), 0, 0)
+    return Answer(value, _written(value_or_text), 0, 0)
+
+
+def _written(value: numbers.Real | Decimal) -> str:
+    """Return the text of a value; Python writes integers of at most 4,300 digits alone."""
+    if not isinstance(value, numbers.Rational):
+        return str(value)
+    over, under = Decimal(int(value.numerator)), Decimal(int(value.denominator))
+    return str(over) if under == 1 else f"{over}/{under}"
 
 
 def digits_right(prediction: Answer, target: Answer) -> float:
@@ -155,7 +163,9 @@ def _close(one: Exact, other: Exact, relative: Fraction, fixed: Fraction) -> boo
         near = [0 if magnitude(value)[1] < -_FAR else value for value in (one, other)]
         if abs(_exactly(near[0]) - _exactly(near[1])) <= fixed:
             return True
-    if not one or not other or abs(magnitude(one)[1] - magnitude(other)[1]) > _FAR:
+    if not one and other:
+        return relative >= 1
+    if not other or abs(magnitude(one)[1] - magnitude(other)[1]) > _FAR:
         return one == other
     if isinstance(one, Decimal) and isinstance(other, Decimal):
         # near 1, where no product is beyond the largest exponent

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import NamedTuple
 
-from numtok.errors import NumtokError
 from numtok.score.claims import KINDS
 from numtok.score.computed import MOST_OPERANDS
 from numtok.score.grounding import Figure, Sources
 from numtok.score.policy import Policy
+from numtok.score.report import paired
 
 EXAMPLES = 10  # that are printed
 _CONTEXT = 40  # characters of the answer on each side of a figure
@@ -141,14 +141,9 @@ def grounded_report(
     """
     made, kinds = GroundedReport(), tuple(ignore)
     read_as = policy if source_policy is None else source_policy
-    try:
-        for answer, texts in zip(answers, sources, strict=True):
-            text = "" if answer is None else answer
-            known = Sources(texts, read_as)
-            made.add(text, known.check(text, tolerance, policy, kinds, compute=compute))
-            made.capped += compute and known.left_out > 0
-    except ValueError as error:
-        if isinstance(error, NumtokError):
-            raise
-        raise NumtokError(f"there must be sources for each answer: {error}") from error
+    for answer, texts in paired(answers, sources, "there must be sources for each answer"):
+        text = "" if answer is None else answer
+        known = Sources(texts, read_as)
+        made.add(text, known.check(text, tolerance, policy, kinds, compute=compute))
+        made.capped += compute and known.left_out > 0
     return made

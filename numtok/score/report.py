@@ -8,9 +8,10 @@ import dataclasses
 import decimal
 import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 from numtok.errors import NumtokError
 from numtok.score.compare import (
@@ -158,12 +159,18 @@ def report(
         (2, 1, 1)
     """
     counting = _Counting(policy_named(policy), policy_named(target_policy))
-    try:
-        for index, (prediction, target) in enumerate(zip(predictions, targets, strict=True)):
-            counting.add(index, prediction, target)
-    except ValueError as error:
-        raise NumtokError(f"there must be a target for each prediction: {error}") from error
+    pairs = paired(predictions, targets, "there must be a target for each prediction")
+    for index, (prediction, target) in enumerate(pairs):
+        counting.add(index, prediction, target)
     return counting.report()
+
+
+def paired(one: Iterable[Any], other: Iterable[Any], otherwise: str) -> Iterator[tuple[Any, Any]]:
+    """Yield pairs; raise a NumtokError that begins with ``otherwise`` if one has more than the other."""
+    try:
+        yield from zip(one, other, strict=True)
+    except ValueError as error:
+        raise NumtokError(f"{otherwise}: {error}") from error
 
 
 class _Counting:
