@@ -42,6 +42,7 @@ _NO_CITATION = re.compile(  # the number of 5 + 7 is [12], of an interval, an en
     r"(?:^[^\n\d]*|\b(?:is|are|was|were|be|equals?|gives?|get|of|in|at|to|from|by|and|or|set|list|index|array))\Z",
     re.MULTILINE | re.IGNORECASE,
 )
+_EMPHASIS = re.compile(r"(?<![^\s*:(>\"=≈])(__?)(?=[^\s_])([^_\n]{1,80})(?<=\S)\1(?!\w)")  # __72__
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*(?:\{|(?=\S))")
 _HEADING = re.compile(
     r"\W*+(?:step|part|question|problem|case|example|exercise|solution|approach|method|section)\s*\d"
@@ -91,6 +92,8 @@ def final_number(text: str, policy: Policy | str = "default") -> Answer | None:
     start, stop = answer_span(text)
     body = _CALCULATOR.sub(_blank, text[start:stop])
     body = _CITATION.sub(lambda match: _blank(match) if _is_citation(match) else match[0], body)
+    if chosen.latex:
+        body = _EMPHASIS.sub(lambda match: match[0].replace("_", "*"), body)
     answer = _answer(_Text(body, chosen), chosen)
     if answer is None:
         return None

@@ -98,7 +98,7 @@ _TOKEN = re.compile(
     rf"""
       (?P<skip> [\s\u200b\ufeff]+ | {_SETTING} | \^\s?\{{?\s?\\(?:circ|degree)(?![A-Za-z])\s?\}}?
         | </?[A-Za-z][\w-]*/?> )
-    | (?P<stop> <?-{{1,5}}> | <?={{1,5}}> | [\u2190-\u21ff\u27f0-\u27ff] | \\(?:(?:long)?(?:right|Right)arrow|implies|therefore
+    | (?P<stop> <?-{{1,5}}> | <?={{1,5}}> | [\u2190-\u21ff\u27f0-\u27ff∴∵∎] | \\(?:(?:long)?(?:right|Right)arrow|implies|therefore
         |to)(?![A-Za-z]) | \\\\ | [。！？] | \?+ | >>+ )
     | (?P<equals> (?:\\(?:approx|simeq|sim|equiv|doteq|coloneqq)(?![A-Za-z]) | [=≈≃≅≐])+ )
     | (?P<operator> \\(?:times|cdot|div|ast)(?![A-Za-z]) )
