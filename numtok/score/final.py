@@ -58,14 +58,19 @@ _NO_NUMBER = re.compile(
 _LINE = re.compile(r"^[^\n]*[\d¼-¾⅐-⅞][^\n]*", re.MULTILINE)  # that may hold a number
 _FIRST_ITEM = re.compile(r"[^\w\n]*1[.)][*_]*[^\S\n]++\S")
 _MARKER = re.compile(
-    r"\b(?:final\s+)?(?:answer|(?<!\bas\sa\s)result)\s*+(?:\(s\))?(?:\*\*|__|`|\")*+\s*+"
+    r"(?:\b|(?<=final)|(?<=final_))(?:answer|(?<!\bas\sa\s)result)\s*+(?:\(s\))?(?:\*\*|__|`|\")*+\s*+"
     r"(?:(?:of|to|for)\s[^\n.!?;:=]{0,120}?\s)?"
-    r"(?:(?:is|was|are|equals|would\s+be|should\s+be|will\s+be|comes\s+(?:out\s+)?to)(?![^\W_])|[:=])"
+    r"(?:\([^()\n\d]{1,40}\)\s|,\s(?:then|therefore|thus|indeed|in\sfact|of\scourse),\s|(?:that\s)?(?:I|we)\s\w+\s)?"
+    r"(?:(?:is|was|are|equals|would\s+be|should\s+be|will\s+be|turns\s+out\s+to\s+be|comes\s+(?:out\s+)?to)(?![^\W_])"
+    r"|[:=→⇒])"
+    r"|<(?:final_)?answer>|^[^\w\n]*(?:final\s+)?answer\b[^\w\n]*?[^\S\n][-–—][^\S\n]|^[^\w\n]*final\s+answer\b[^\w\n]*$"
+    r"|\bans\.?\s*[:=]"
     r"|\b(?:antwort|r[ée]ponse|respuesta|resposta|risposta|jibu)\b[^\n\d:]{0,30}?"
-    r"(?:\bist\b|\best\b|\bes\b|\bé\b|\bè\b|\bni\b|:)"
+    r"(?:\bist\b|\blautet\b|\bwäre\b|\best\b|\bserait\b|\bes\b|\bser[ií]a\b|\bé\b|\bè\b|\bsarebbe\b|\bni\b|:)"
     r"|ответ\s*(?::|—|-)?|(?:答案|答え|答|正解)\s*(?:是|为|為|は|：|:)?|উত্তর\s*(?:হল|:)?|คำตอบ\s*(?:คือ|:)?|సమాధానం\s*:?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
+_CLOSES = re.compile(r"\n|</(?:final_)?answer>", re.IGNORECASE)  # what stands behind a marker
 
 
 def final_number(text: str, policy: Policy | str = "default") -> Answer | None:
@@ -260,8 +265,8 @@ def _behind(places: Iterable[int], text: _Text) -> Iterator[Answer | None]:
         if line and _FIRST_ITEM.match(text.text, line):  # of some steps, say
             continue
         place = max(place, line)
-        end = text.text.find("\n", word.end())
-        end = min(len(text.text) if end < 0 else end, place + MOST_BEHIND)
+        closing = _CLOSES.search(text.text, word.end(), place + MOST_BEHIND)
+        end = closing.start() if closing else min(len(text.text), place + MOST_BEHIND)
         quantities = list(itertools.islice(text.quantities(place, end), 1))
         if not quantities and not text.readings(place, end):
             quantities += [None] * bool(_NO_NUMBER.match(text.text, place, end))

@@ -165,6 +165,19 @@ MARKED = {
     "<think>5</think>": None,
     "Answer: Let us see.\nApril and May are 48 + 24 = 72 clips.": 72,  # words lead to an answer
 }
+MARKED |= {f"It took 3 steps. {answer}\nThere are 5 steps.": 72 for answer in (
+    '{"final_answer": 72, "confidence": 0.5}', '{"finalAnswer": 72}', "<answer>72</answer> 0.5", "<final_answer>\n72\n</final_answer>",
+    "The answer turns out to be 72.", "The answer, then, is 72.", "The answer I get is 72.", "The answer (rounded) is 72.",
+    "\nFinal Answer\n72", "\n### Final Answer\n\n**72**\n", "\nAnswer - 72", "\n**Final answer** — 72", "Answer → 72", "Ans: 72", "Ans. = 72",
+    "Die Antwort lautet 72.", "Die Antwort wäre 72.", "La réponse serait 72.", "La respuesta sería 72.",
+)}  # fmt: skip
+MARKED |= {
+    "<answer>twelve</answer> 5": None,
+    "\n## Answer\nWe compute 5 + 3 = 8.\nThen 8 × 9 = 72.": 72,
+    "my_result = 5\nreturn 72": 72,
+    "Answer\n- apples: 3\n- pears: 4\nTotal: 72": 72,
+    "Answer: -72": -72,
+}
 # an answer without a number is not sought elsewhere
 NO_NUMBER = ["twelve", r"$\pi$", "5h30", "B", "$x$", "1.2.3", "H2O"]
 MARKED |= {f"It took 3 steps. The answer is {answer}.": None for answer in NO_NUMBER}
