@@ -20,7 +20,7 @@ _MONTHS = (
     r"|janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre"
     r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|sep?tiembre|octubre|noviembre|diciembre)\b\.?"
 )
-_DAY = r"\d{1,2}(?!\d|[.,]\d)(?:st|nd|rd|th|\.|er)?"
+_DAY = r"(?:0?[1-9]|[12]\d|3[01])(?!\d|[.,]\d)(?:st|nd|rd|th|\.|er)?"
 _YEAR = r"(?:1[5-9]|20)\d\d(?!\d|[.,]\d)"
 _AND = r"\s{0,3}(?:[,;&/\u2013-]|(?:,\s{0,3})?\b(?:and|or|to|through)\b)\s{0,3}"
 _LABEL_WORDS = (
@@ -43,6 +43,11 @@ _SUPERLATIVES = (
 )
 _NO_QUANTITY = r"(?!\d|[.,]\d|\s*(?:%|per\s?cent|million|billion|thousand|hundred|[kK]\b|bn\b))"
 
+_COUNTED = (  # what a figure measures or counts
+    r"\s*(?:%|per\s?cent|°|million|billion|thousand)|[-\s]+(?:k?m|k?g|mm|cm|mg|lbs?|kW|kWh|MW|GW|[KMGT]B|Hz|people"
+    r"|employees|persons|units|copies|votes|dollars|euros|calories|kcal|points|miles|feet|metres|meters|tons|tonnes"
+    r"|hours|minutes|seconds|days|weeks|months|dB|m²)(?![^\W_])"
+)
 HYPHENS = dict.fromkeys((0x2010, 0x2011), "-")  # that models write in COVID-19 and 2019-2021
 # of each kind: (expression, flags)
 _EXPRESSIONS: dict[str, list[tuple[str, int]]] = {
@@ -55,7 +60,7 @@ _EXPRESSIONS: dict[str, list[tuple[str, int]]] = {
         (rf"(?<![\d.,]){_DAY}(?:{_AND}{_DAY})?(?:\s+of|\s+de)?\s+{_MONTHS}(?:\s+de)?(?:,?\s+{_YEAR})?", 0),
         (rf"\b{_MONTHS},?\s+(?:of\s+)?(?:{_YEAR}|['\u2019]\d\d)", 0),
         (r"\d{1,4}\s?[年月日号]", 0),
-        (rf"\b(?:[QH][1-4]|FY)[\s/-]*(?:{_YEAR}|['\u2019]?\d\d\b)", 0),
+        (rf"\b(?:[QH][1-4]|FY)[\s/-]*(?:{_YEAR}|['\u2019]?\d\d\b{_NO_QUANTITY})", 0),
     ],
     "time": [
         (r"(?<![\d:])(?<!\bratio\s)(?<!\bratio\sof\s)(?<!\bodds\sof\s)\d{1,2}:[0-5]\d(?::[0-5]\d)?(?![\d:])", 0),
@@ -68,7 +73,8 @@ _EXPRESSIONS: dict[str, list[tuple[str, int]]] = {
         (r"^[ \t]*\d{1,2}(?:\.\d{1,2})+\.(?=\s)", re.M),
     ],
     "label": [
-        (rf"\b{_LABEL_WORDS}\s*(?:#\s*)?\(?\d{{1,4}}(?:\.\d{{1,2}})*{_NO_QUANTITY}"
+        (rf"(?<!\bthis\s)(?<!\bthat\s)(?<!\beach\s)(?<!\bany\s)(?<!\bwhich\s)"
+         rf"\b{_LABEL_WORDS}\s*(?:#\s*)?\(?\d{{1,4}}(?:\.\d{{1,2}})*{_NO_QUANTITY}(?!(?!\s+points\b){_COUNTED})"
          rf"(?:{_AND}\d{{1,4}}(?:\.\d{{1,2}})*{_NO_QUANTITY})*", re.I),
         (r"(?:[#§№]|\bCh\.|\bNo\b\.?)\s*\d+(?:\.\d+)*", 0),
     ],
@@ -92,7 +98,7 @@ _EXPRESSIONS: dict[str, list[tuple[str, int]]] = {
         (r"\b(?!(?:mid|pre|post|sub|non|over|under|early|late|plus|minus|about|year|years|the|and|to|of|or|from|by|at"
          r"|is|was|in|up|down|near|than|rose|fell)-)[A-Za-z]+-\d+(?![\d%]|[.,]\d)", re.I),
         (r"\b(?:https?://|www\.)\S+|\S{1,64}@\S{1,200}|\b[\w-]{1,80}\.(?:pdf|csv|html?|docx?|xlsx?|txt|md|json)\b", 0),
-        (rf"\b(?:{_NAMES})[\s-]+\d+(?:[.-]\d+)*\b(?!%)", 0),
+        (rf"\b(?:{_NAMES})[\s-]+\d+(?:[.-]\d+)*\b{_NO_QUANTITY}", 0),
         (r"\b(?:24/7|50/50|50-50|9/11|80/20|401\(?k\)?|10-[KQ]\b|8-K\b|20-F\b|[23]D\b|[2-6]G\b|[48]K\b|911\b)", 0),
         (r"(?<!\d)(?:(?:\+\d{1,3}[\s.-])\(?\d{3}\)?[\s.-]|\(\d{3}\)\s?|\d{3}[.-])\d{3}[\s.-]\d{4}(?!\d)", 0),
         (r"\b(?:doi|DOI|arXiv|CVE|ID)[:\s#-]*[\d./-]+", 0),
@@ -114,14 +120,13 @@ _YEAR_WORDS = re.compile(
 _COUNT_WORDS = re.compile(
     r"(?:\b(?:has|have|had|having|with|employs|employed|about|around|approximately|roughly|over|than|nearly|almost"
     r"|some|only|total|least|most|all|another|additional|sold|bought|includes?|including|contains?|were|was|reached"
-    r"|hit|totall?ed|averag\w+)|[~≈<>=+$€£×])\s*\Z",
+    r"|hit|totall?ed|averag\w+|costs?|price|worth|paid|spent|equals?|amount(?:s|ed)?\sto"
+    r"|(?:total|sum|number|capacity|average|maximum|minimum)\s(?:of|is|was)"
+    r"|(?:rose|risen|grew|grown|fell|fallen|increased|decreased|declined|dropped|climbed|jumped|shrank)\sto)"
+    r"|\bprice:|[~≈<>=+$€£×])\s*\Z",
     re.IGNORECASE,
 )
-_MEASURED = re.compile(
-    r"\s*(?:%|per\s?cent|°|million|billion|thousand)|[-\s]+(?:k?m|k?g|mm|cm|mg|lbs?|kW|kWh|MW|GW|[KMGT]B|Hz|people"
-    r"|employees|persons|units|copies|votes|dollars|euros|calories|kcal|points|miles|feet|metres|meters|tons|tonnes"
-    r"|hours|minutes|seconds|days)\b",
-)
+_MEASURED = re.compile(_COUNTED)
 _PLURAL = re.compile(  # what a figure counts: 2024 seats; not 2024 is
     r"\s+(?!(?:is|was|has|does|as|its|this|thus|plus|versus|vs|sees|shows|marks|remains|brings)\b)[a-z]+(?<!s)s\b"
 )
