@@ -74,7 +74,7 @@ _EXPRESSIONS: dict[str, list[tuple[str, int]]] = {
     ],
     "label": [
         (rf"(?<!\bthis\s)(?<!\bthat\s)(?<!\beach\s)(?<!\bany\s)(?<!\bwhich\s)"
-         rf"\b{_LABEL_WORDS}\s*(?:#\s*)?\(?\d{{1,4}}(?:\.\d{{1,2}})*{_NO_QUANTITY}(?!(?!\s+points\b){_COUNTED})"
+         rf"\b{_LABEL_WORDS}\s*(?:#\s*)?\(?\d{{1,4}}(?:\.\d{{1,2}})*{_NO_QUANTITY}(?!(?!\s+points\b)(?:{_COUNTED}))"
          rf"(?:{_AND}\d{{1,4}}(?:\.\d{{1,2}})*{_NO_QUANTITY})*", re.I),
         (r"(?:[#§№]|\bCh\.|\bNo\b\.?)\s*\d+(?:\.\d+)*", 0),
     ],
