@@ -17,6 +17,8 @@ _GOES_ON = re.compile(
 _CUT_GROUP = {  # of three digits
     "comma": re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})*,\d{1,2}\Z"),
     "point": re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:\.\d{3})*\.\d{1,2}\Z"),
+    "apostrophe": re.compile(r"(?<![\d.,'’])[1-9]\d{0,2}(?:['’]\d{3})*['’]\d{1,2}\Z"),
+    "lakhs": re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{2,3})*,\d{1,2}\Z"),
     "none": re.compile(r"(?!)"),
 }
 _LABELLED = re.compile(r"####|\\(?:boxed|fbox)|[:：=]\W*(?:\S+\s+){0,2}\S+\Z")

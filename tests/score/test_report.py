@@ -101,6 +101,13 @@ def test_what_looks_cut():
     assert [text for text in CUT if not looks_cut(text)] == []
     assert [text for text in WHOLE if looks_cut(text)] == []
     assert looks_cut("1.00", "european") and not looks_cut("1,00", "european")
+    for thousands, cut, whole in (
+        ("lakhs", "12,34,5", "12,34,567"),
+        ("apostrophe", "1'2", "1'234"),
+    ):
+        policy = Policy(thousands=thousands)
+        assert looks_cut(cut, policy) and not looks_cut(whole, policy)
+        assert report([whole], [whole], policy, policy).exact == 1
     told = report([*CUT, *WHOLE], ["72"] * len(CUT + WHOLE))
     assert (told.total, told.looks_cut) == (len(CUT + WHOLE), len(CUT))
 
