@@ -56,7 +56,8 @@ _LABELS = _words(
 )
 _BEHIND = _words(
     "squared cubed factorial tenths hundredths thousandths thirds fourths fifths sixths sevenths"
-    " eighths ninths dozen dozens mil"
+    " eighths ninths dozen dozens mil dutzend douzaine douzaines docena docenas dúzia dúzias dozzina dozzine дюжин"
+    " дюжины hundert centaine centaines centinaia cientos сотен сотни"
 )
 # after these another part of the sentence begins
 _ENDS = _words(

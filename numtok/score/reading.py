@@ -42,19 +42,23 @@ _SCALES = {
 _SCALES |= {  # of the other languages that answers are looked for in
     word: power
     for power, words in {
-        3: "tausend mille mila тыс тысяча тысячи тысяч",
+        3: "tausend tsd mille mila millier migliaia millar millares тыс тысяча тысячи тысяч"
+        " हजार हज़ार",
+        5: "lac लाख",
         6: "mio mln millionen millón millones milhão milhões milione milioni"
         " млн миллион миллиона миллионов",
+        7: "करोड करोड़",
         9: "mrd bln mld milliard milliarde milliarden bilhão bilhões miliardo miliardi"
         " млрд миллиард миллиарда миллиардов",
         12: "billionen billón billones trilhão trilhões трлн триллион триллиона триллионов",
     }.items()
     for word in words.split(" ")
 }
-_HAN_SCALES = {"百": 2, "千": 3, "万": 4, "萬": 4, "亿": 8, "億": 8, "兆": 12}
+_HAN_SCALES = {"十": 1, "百": 2, "千": 3, "万": 4, "萬": 4, "亿": 8, "億": 8, "兆": 12}
 _HAN_SCALES |= {"백": 2, "천": 3, "만": 4, "억": 8, "조": 12}
 _SHORT_SCALES = {"k": 3, "K": 3, "M": 6, "m": 6, "B": 9, "b": 9, "bn": 9, "T": 12}
 _SHORT_SCALES |= {"mn": 6, "Mn": 6, "MM": 6, "tn": 12, "Cr": 7, "cr": 7}
+_SHORT_SCALES |= {"mi": 6, "bi": 9, "tri": 12, "Md": 9, "Mds": 9}  # R$ 5 bi, 5 Mds €
 _ANY_SCALE = re.compile("|".join(sorted(_SCALES, key=len, reverse=True)))
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _FRACTIONS = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞⅐⅑⅒"
@@ -203,7 +207,7 @@ def _pattern(policy: Policy) -> re.Pattern[str]:
     scale = rf"(?i:{_ANY_SCALE.pattern})s?" if policy.scales else never
     han = rf"\s?[{''.join(_HAN_SCALES)}]{{1,2}}" if policy.scales else never
     short = "|".join(sorted(_SHORT_SCALES, key=len, reverse=True)) if policy.scales else never
-    kilo = r"[kK]\b|[^\S\n]?(?:bn\b|[kKM](?=[€£]))" if policy.scales else never
+    kilo = r"[kK]\b|[^\S\n]?(?:bn\b|[kKM](?=[€£])|Mds?(?=\s?€))" if policy.scales else never
     return re.compile(
         rf"""
         (?: (?P<minus> {minus} ) (?= (?: (?:{_CURRENCY}) \s*+ )?+ (?: {begins} ) ) )?+
