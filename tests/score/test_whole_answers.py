@@ -20,9 +20,9 @@ y = x -1 | \text{Option } 3 | 2\pi | 2\sqrt{3} | 3x | x > 3 | (1,2) | [0,1) | \{
 5 and a half | 5 ln 2 | +/-5 | 5; 6 | 5 km to 7 km | 5x3 | below 5 | 5 (mod 7) | C(5,2) | 1 and 1/2
 x = 5 or x = -3 | 3/(-4) | 3 or (4) | 1..2 | 1..2..3 | 20 dozen | 5 mil | 0.333... | 3:4 | \binom{5}{2} | 3, 4 | 3/0 | sqrt(2) | 2π | ∛5 | 1.2.3 and 4
 5 cm x 3 cm | 0.(3) | 0.3(3) | 0.3̅ | ⌊5.5⌋ | 2020 1/3 | 1010₂ | 77₈ | 5 to the 3rd power
-20 Dutzend | 3 douzaines | 2 hours 30 minutes 15 seconds | 1h 30m 20s | 5 lb 3 oz 2 dr | 1 day, 2 hours, 3 minutes | 2時間30分15秒 | 2024年3月5日 | 3 à 4 | 3 à 4 heures
+2 hours 30 minutes 15 seconds | 1h 30m 20s | 5 lb 3 oz 2 dr | 1 day, 2 hours, 3 minutes | 2時間30分15秒 | 2024年3月5日 | 3 à 4 | 3 à 4 heures
 a third of 9 | two thirds of the 9 | a quarter of 8 | the square of 3 | the factorial of 5 | the reciprocal of 4
-más de 3 | menos de 3 manzanas | moins de 3 | mehr als 3 | weniger als 3 Äpfel | più di 3 | больше 3
+20 Dutzend | 3 douzaines | más de 3 | menos de 3 manzanas | moins de 3 | mehr als 3 | weniger als 3 Äpfel | più di 3 | больше 3
 """
 WHOLE = {
     r"5 hundred thousand": 500000, r"minus 5": -5, "− 5": -5, "- 5": -5, "= - 5": -5, "negative 5": -5,
