@@ -188,12 +188,12 @@ class NumberTrainer(Trainer):
         super().log(logs, *arguments, **options)
 
 
-class _Restart(TrainerCallback):  # type: ignore[misc]  # transformers has no types
+class _Restart(TrainerCallback):
     """Has a trainer forget, when training begins, the losses that were summed up before."""
 
     def __init__(self, trainer: NumberTrainer) -> None:
         self.trainer = trainer
 
-    def on_train_begin(self, arguments: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Sum up from the step on at which training begins, or is resumed."""
         self.trainer.sums, self.trainer.logged_at = {}, state.global_step
