@@ -18,7 +18,7 @@ from numtok_torch.model.model import NumberModel
 from numtok_torch.model.saving import describe, save, write_settings
 
 try:
-    from transformers import Trainer
+    from transformers import Trainer, TrainerCallback
 except ImportError as error:
     raise MissingDependencyError(
         "NumberTrainer needs transformers: pip install 'numtok[hf]'"
@@ -60,6 +60,7 @@ class NumberTrainer(Trainer):
         if not given and arguments:  # that of NumberModel.build
             given = options["data_collator"] = getattr(unwrapped(arguments[0]), "collator", None)
         super().__init__(*arguments, **options)
+        self.add_callback(_Restart(self))
         self.numbers = unwrapped(self.model)
         if not isinstance(self.numbers, NumberModel):
             raise ModelError(
@@ -138,10 +139,23 @@ class NumberTrainer(Trainer):
         smoothing = {"smoothing": self.smoothing} if self.smoothing else {}
         given = {**inputs, **smoothing}
         loss, outputs = super().compute_loss(model, given, True, num_items_in_batch)
+        weight = self._weight_in_step(num_items_in_batch) if model.training else 0.0
         for name in PARTS if model.training else ():
             if (part := outputs.get(name)) is not None:
-                self.sums[name] = self.sums.get(name, 0.0) + part.detach()
+                self.sums[name] = self.sums.get(name, 0.0) + weight * part.detach().mean()
         return (loss, outputs) if return_outputs else loss
+
+    def _weight_in_step(self, tokens: Any) -> float:
+        """Return what the loss of a batch is multiplied with for the log, as transformers does it:
+        shares of the tokens in all processes are averaged over them, means of classifiers over the
+        batches of the step.
+        """
+        if self.numbers.task is not None:
+            return 1 / self.current_gradient_accumulation_steps
+        if tokens is None or not self.args.average_tokens_across_devices:
+            return 1.0
+        processes = self.accelerator.num_processes // self.get_tp_size()
+        return float(processes if self.args.n_gpu <= 1 else self.args.n_gpu)
 
     def create_optimizer(self, *arguments: Any, **options: Any) -> Any:
         """Make the optimizer of transformers, with the layers' parameters in groups of their own."""
@@ -161,8 +175,25 @@ class NumberTrainer(Trainer):
 
     def log(self, logs: dict[str, float], *arguments: Any, **options: Any) -> None:
         """Log the parts of the loss beside it: means over the steps since they were logged."""
-        if "loss" in logs and self.sums:
-            steps = max(self.state.global_step - self.logged_at, 1)
-            logs |= {name: float(total.mean()) / steps for name, total in self.sums.items()}
+        if "loss" in logs and (steps := self.state.global_step - self.logged_at) > 0:
+            zero = torch.zeros((), device=self.args.device)
+            sums = torch.stack([self.sums.get(name, zero) for name in PARTS]).float()
+            means = self.accelerator.gather(sums[None]).mean(0) / steps  # over all processes
+            logs |= {
+                name: one
+                for name, one in zip(PARTS, means.tolist(), strict=True)
+                if name in self.sums
+            }
             self.sums, self.logged_at = {}, self.state.global_step
         super().log(logs, *arguments, **options)
+
+
+class _Restart(TrainerCallback):
+    """Has a trainer forget, when training begins, the losses that were summed up before."""
+
+    def __init__(self, trainer: NumberTrainer) -> None:
+        self.trainer = trainer
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Sum up from the step on at which training begins, or is resumed."""
+        self.trainer.sums, self.trainer.logged_at = {}, state.global_step

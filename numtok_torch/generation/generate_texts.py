@@ -137,6 +137,13 @@ def generate(
         RepresentationError: if the head predicts NaN.
     """
     model = unwrapped(model)  # of peft's get_peft_model(NumberModel(...), ...)
+    if options.get("generation_config") is not None:
+        raise ModelError(
+            "generate takes the options one by one, do_sample=True for one, and its own where they"
+            " are not given, so that those of a generation_config would not count"
+        )
+    if batch_size is not None and batch_size < 1:
+        raise ModelError(f"batch_size={batch_size} must be positive, or None for all prompts")
     if samples is not None:
         options |= options_of_samples(samples, reduce, coverage, options)
         sample_numbers = hasattr(getattr(model, "head", None), "sample")
@@ -203,11 +210,12 @@ def _check_options(model: NumberModel, prompts: int, options: Mapping[str, Any])
             f"generate does not support {', '.join(refused)}: each token must be seen in its turn,"
             " as numbers are read from it"
         )
-    if getattr(model.transformer.generation_config, "prefill_chunk_size", None) is not None:
-        raise ModelError(
-            "generate does not support prefill_chunk_size; set it to None in the backbone's"
-            " generation_config"
-        )
+    configs = (options.get("generation_config"), model.transformer.generation_config)
+    for name in ("prefill_chunk_size", "prompt_lookup_num_tokens"):
+        if any(getattr(config, name, None) is not None for config in configs):
+            raise ModelError(
+                f"generate does not support {name}; set it to None in the generation config"
+            )
     texts = (prompts, options["num_beams"], options["num_return_sequences"])
     if options.get("streamer") is not None and texts != (1, 1, 1):
         raise ModelError(
@@ -358,6 +366,11 @@ class Call:
         known = _checked(model, tokenizer, prompts, sample_numbers, options)
         options = options | special_tokens(model, tokenizer, known, options)
         if options.get("stop_strings"):
+            if isinstance(tokenizer, Tokenizer):
+                raise ModelError(
+                    "stop_strings are found by a transformers tokenizer; give that of the folder:"
+                    " numtok.hf.NumberTokenizer.from_pretrained(folder)"
+                )
             options["tokenizer"] = tokenizer
         holds = longest is not None and NumberRules.of(known) is not None
         held = NumberLogitsProcessor(known, longest or LONGEST) if holds else None
@@ -387,7 +400,8 @@ class Call:
             model.device,
             not model.decodes,
         )
-        writing, sequences = self.write(batch, first, prompts[0] if self.full_text else "")
+        shown = prompts[0] if self.full_text else ""
+        writing, sequences = self.write(batch, first, shown, return_dict_in_generate=False)
         per_prompt = self.options["num_return_sequences"]
         for row, (ids, places) in enumerate(self.written(writing, sequences)):
             words, prompt = list(places.values()), row // per_prompt

@@ -12,7 +12,7 @@ import trained
 import transformers
 from kept import kept
 from torch_generators import PROMPTS, setting
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from numtok import NumberFormat, Tokenizer
 from numtok.errors import InputError, MissingDependencyError, RepresentationError, SchemaError
@@ -129,6 +129,10 @@ ERRORS = {
         *((lambda options=options: write(**({"samples": 2} | options)), told) for options, told in NO_SAMPLES),
         (lambda: write(prompts="a text"), "list of texts"),
         (lambda: write(prefill_chunk_size=2), "prefill_chunk_size"),
+        (lambda: write(generation_config=GenerationConfig(do_sample=True)), "one by one, do_sample=True"),
+        (lambda: write(stop_strings=["kg"]), "NumberTokenizer.from_pretrained(folder)"),
+        (lambda: write(batch_size=-1), "batch_size=-1 must be positive"),
+        (lambda: saved(generation_config=GenerationConfig(prompt_lookup_num_tokens=2)), "prompt_lookup_num_tokens; set it to None"),
         (lambda: write(sample_numbers=True), "MixtureHead"),
         (lambda: write(streamer=Pieces()), ONE_PROMPT),
         (lambda: write(prompts=PROMPTS[:1], streamer=Pieces(), num_beams=2), ONE_PROMPT),

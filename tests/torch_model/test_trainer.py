@@ -26,7 +26,7 @@ from numtok_torch import (
     head_from_config,
 )
 from numtok_torch.metrics import number_metrics, numbers_only
-from numtok_torch.trainer import NumberTrainer
+from numtok_torch.trainer import PARTS, NumberTrainer
 
 pytest.importorskip("accelerate")
 SUPPORT = Path(tiny.__file__).parent
@@ -80,7 +80,10 @@ def step(folder, model, kind, batches, share=1, **options):
         folder, model, kind, per_device_train_batch_size=4 // batches // share, **options
     )
     made.train()
-    return made.state.log_history[0]["loss"], gradients.found
+    log = made.state.log_history[0]
+    if kind is NumberTrainer:
+        assert log["loss"] == pytest.approx(sum(log.get(part, 0.0) for part in PARTS), rel=1e-4)
+    return log["loss"], gradients.found
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -348,3 +351,47 @@ def test_a_learning_rate_for_the_layers(tmp_path):
     assert len(logs) == 3
     for entry in logs:
         assert entry["loss"] == pytest.approx(entry["token_loss"] + entry["number_loss"], rel=1e-4)
+
+
+def test_the_parts_of_the_loss_are_logged_of_the_steps_they_are_of(tmp_path):
+    """After a resumption, in a second training, and where steps were left over before it."""
+    options = {
+        "max_steps": 5,
+        "logging_steps": 2,
+        "save_steps": 3,
+        "gradient_accumulation_steps": 2,
+    }
+    check = partial(trainer, tmp_path, kind=NumberTrainer, per_device_train_batch_size=2, **options)
+    first, resumed = check(made()), check(made())
+    first.train()
+    whole = parts_of(first)
+    resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-3"))
+    assert parts_of(resumed)[-1] == pytest.approx(whole[-1])  # of step 4, in which it began anew
+    first.train()
+    assert parts_of(first) == whole
+
+
+def test_the_parts_of_a_classifier_s_loss_are_means_over_the_batches_of_a_step(tmp_path):
+    sizes = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 2}
+    width = {"hidden_size": tiny.D, "num_attention_heads": 2, "intermediate_size": 8}
+    config = transformers.BertConfig(vocab_size=tiny.VOCAB, num_hidden_layers=1, **width)
+    backbone = transformers.BertForSequenceClassification(config)
+    model = NumberModel(backbone, tiny.embedding("xval"), tiny.head("scalar"))
+    rows = [{**row, "labels": at % 2} for at, row in enumerate(Uneven().rows)]
+    collator = NumberCollator(tiny.PAD, objective=None)
+    trained = NumberTrainer(
+        model,
+        tiny.arguments(tmp_path, max_steps=1, learning_rate=0.0, **sizes),
+        data_collator=collator,
+        train_dataset=rows,
+    )
+    trained.train()
+    assert len(parts_of(trained)) == 1
+
+
+def parts_of(trained):
+    """The parts of the loss in each entry of a log, which come to the loss."""
+    logs = [entry for entry in trained.state.log_history if "loss" in entry]
+    parts = [[entry["token_loss"], entry["number_loss"]] for entry in logs]
+    assert [entry["loss"] for entry in logs] == pytest.approx([sum(one) for one in parts], rel=1e-4)
+    return parts
