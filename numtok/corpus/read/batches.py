@@ -290,8 +290,8 @@ def _is_alike(left: pa.DataType, right: pa.DataType) -> bool:
         names = {part.name for part in left} & {part.name for part in right}
         return all(_is_alike(left.field(name).type, right.field(name).type) for name in names)
     if pa.types.is_nested(left) and pa.types.is_nested(right):
-        parts = [[kind.field(at).type for at in range(kind.num_fields)] for kind in (left, right)]
-        return all(map(_is_alike, *parts))
+        count = min(left.num_fields, right.num_fields)
+        return all(_is_alike(left.field(at).type, right.field(at).type) for at in range(count))
     if pa.types.is_timestamp(left) and pa.types.is_timestamp(right):
         return (left.tz is None) == (right.tz is None)
     return any(kind(left) and kind(right) for kind in _KINDS)
