@@ -275,6 +275,11 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
         world_size: int = 1,
         separate: bool = True,
     ) -> None:
+        if not 0 <= rank < world_size:
+            raise SchemaError(
+                f"rank={rank} of world_size={world_size} is no process: ranks count from 0 to"
+                " world_size - 1"
+            )
         paths = find_files(source)
         schema = common_schema(paths, columns)
         self._describe(schema, tokenizer)

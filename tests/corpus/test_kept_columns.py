@@ -127,6 +127,60 @@ def test_tables_of_other_types_are_not_rounded(tmp_path):
                 encode([first, second], "n")
 
 
+LOCAL, IN_ZONE = pa.timestamp("us"), pa.timestamp("us", "UTC")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fits"),
+    [
+        (LOCAL, pa.int64(), False),
+        (pa.int64(), LOCAL, False),
+        (LOCAL, IN_ZONE, False),
+        (IN_ZONE, LOCAL, False),
+        (IN_ZONE, pa.timestamp("us", "Europe/Berlin"), True),
+        (pa.int64(), pa.bool_(), False),
+        (pa.bool_(), pa.int64(), False),
+        (pa.duration("s"), pa.int64(), False),
+        (pa.date32(), pa.int32(), False),
+        (pa.list_(LOCAL), pa.list_(pa.int64()), False),
+        (pa.struct({"a": LOCAL}), pa.struct({"a": pa.int64()}), False),
+        (pa.list_(pa.int64()), pa.list_(pa.int32()), True),
+        (pa.struct({"a": pa.int64(), "b": LOCAL}), pa.struct({"a": pa.int32()}), True),
+        (pa.int64(), pa.null(), True),
+    ],
+)
+def test_tables_of_another_kind_are_refused(before, after, fits, tmp_path):
+    """Arrow casts 1 to a second in 1970, a local time to one in a zone, and true to 1."""
+    paths = [tmp_path / "1.parquet", tmp_path / "2.parquet"]
+    for path, dtype in zip(paths, (before, after), strict=True):
+        value = {"list": [1], "stru": {"a": 1}, "null": None, "bool": True}.get(str(dtype)[:4], 1)
+        pq.write_table(pa.table({"text": ["a"], "n": pa.array([value], dtype)}), path)
+    if fits:
+        assert pq.read_table(encode(paths, "n")).column("n").type == before
+    else:
+        with pytest.raises(InputError, match=r"2\.parquet: column 'n' is .* here but .* before"):
+            encode(paths, "n")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        (pa.float32(), "0.1"),
+        (pa.list_(pa.float32()), "[0.1]"),
+        (LOCAL, '"2020-01-02 03:04:05"'),
+        (IN_ZONE, '"2020-01-02T03:04:05Z"'),
+        (pa.decimal128(5, 2), '"1.5"'),
+        (pa.binary(), '"abc"'),
+    ],
+)
+def test_json_behind_a_table_is_neither_rounded_nor_read_as_another_kind(dtype, value, tmp_path):
+    table = tmp_path / "1.parquet"
+    pq.write_table(pa.table({"text": ["a"], "n": pa.array([None], dtype)}), table)
+    lines = write(tmp_path, '{"text": "b", "n": ' + value + "}", name="2.jsonl")
+    with pytest.raises(InputError, match=r"2\.jsonl:1: kept column 'n' holds"):
+        encode([table, lines], "n")
+
+
 SCALARS = st.none() | st.booleans() | st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 NUMBERS = (
     st.integers() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)

@@ -19,7 +19,7 @@ from kept import kept
 
 import numtok
 from numtok.corpus.write.encoded import open_writer
-from numtok.errors import InputError
+from numtok.errors import InputError, SchemaError
 from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, XVal
 from numtok.tokenizer.layout import to_token_layout
 
@@ -192,6 +192,12 @@ def test_ranks_share_the_rows(shuffle, world_size, folder):
         for rank in range(world_size)
     ]
     assert sorted(itertools.chain(*map(values, ranks))) == list(range(150))
+
+
+@pytest.mark.parametrize(("rank", "world_size"), [(2, 2), (1, 1), (-1, 2), (0, 0)])
+def test_a_rank_that_is_no_process_is_refused(rank, world_size, folder):
+    with pytest.raises(SchemaError, match=f"rank={rank} of world_size={world_size}"):
+        IterableNumberDataset(folder, rank=rank, world_size=world_size)
 
 
 @pytest.mark.parametrize("stop", [0, 17, 75, 150])

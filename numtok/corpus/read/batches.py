@@ -251,11 +251,13 @@ def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | No
     check_column(column, name, source.name)
     if dtype is None or column.type.equals(dtype):
         return column
+    error: Exception | str = "values would change"
     try:
         cast = column.cast(dtype)
-        if _same(cast.cast(column.type), column) and is_text(dtype) == is_text(column.type):
+        if pa.types.is_null(column.type):
             return cast
-        error: Exception | str = "values would change"
+        if _is_alike(dtype, column.type) and _same(cast.cast(column.type), column):
+            return cast
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as refusal:
         error = refusal
     message = (
@@ -263,6 +265,36 @@ def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | No
         " convert the files to one type"
     )
     raise InputError(message, source.name)
+
+
+def _is_number(dtype: pa.DataType) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return any(kind(dtype) for kind in kinds)
+
+
+def _is_binary(dtype: pa.DataType) -> bool:
+    return is_bytes(dtype) != is_text(dtype) or bool(pa.types.is_fixed_size_binary(dtype))
+
+
+_KINDS = (
+    *(_is_number, is_text, _is_binary, pa.types.is_boolean),
+    *(pa.types.is_timestamp, pa.types.is_date, pa.types.is_time, pa.types.is_duration),
+)
+
+
+def _is_alike(left: pa.DataType, right: pa.DataType) -> bool:
+    """Whether the values of two types mean the same: Arrow casts 5 to a time in 1970, a local time
+    to one in a zone, and true to 1. Fields that only one of two structs has do not count.
+    """
+    if pa.types.is_struct(left) and pa.types.is_struct(right):
+        names = {part.name for part in left} & {part.name for part in right}
+        return all(_is_alike(left.field(name).type, right.field(name).type) for name in names)
+    if pa.types.is_nested(left) and pa.types.is_nested(right):
+        count = min(left.num_fields, right.num_fields)
+        return all(_is_alike(left.field(at).type, right.field(at).type) for at in range(count))
+    if pa.types.is_timestamp(left) and pa.types.is_timestamp(right):
+        return (left.tz is None) == (right.tz is None)
+    return any(kind(left) and kind(right) for kind in _KINDS)
 
 
 def _same(left: pa.Array, right: pa.Array) -> bool:

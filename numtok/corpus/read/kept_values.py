@@ -20,6 +20,12 @@ WAY_OUT = (
 )
 _EXACT = 2.0**53  # every integer up to here is a float64
 _NEARLY_ZERO = re.compile(rb"[eE]-0*[1-9]\d\d|0{300}")  # what may become zero when it is read
+_AS_IN_JSON = (  # types whose values Arrow's parser takes as they are, or refuses
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_integer,
+    pa.types.is_boolean,
+)
 _LONGEST_INTEGER = 4000  # digits; Python refuses longer ones than 4,300
 
 
@@ -79,12 +85,13 @@ def _same(value: Any, stored: Any) -> bool:
 
 def sure(column: pa.Array, data: bytes) -> bool:
     """Whether Arrow's parser cannot have changed a value of this column of the block ``data``: it
-    rounds some numbers, and leaves out fields that a type does not have.
+    rounds some numbers, reads strings as times or decimals where a file before had such, and leaves
+    out fields that a type does not have.
     """
     while pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         column = column.flatten()
-    if not pa.types.is_floating(column.type):
-        return not pa.types.is_nested(column.type)
+    if not pa.types.is_float64(column.type):
+        return any(holds(column.type) for holds in _AS_IN_JSON)
     import pyarrow.compute as pc
 
     large = pc.or_kleene(pc.greater_equal(pc.abs(column), _EXACT), pc.is_nan(column))
