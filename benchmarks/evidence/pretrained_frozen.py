@@ -325,8 +325,8 @@ EXPERIMENT = Experiment(
   regression is fitted to {TRAINING["small"]} questions, its strength is chosen on a quarter of them, and
   {ASKED["small"]} others are asked; of the tables, all other rows.
 - **The layer of a value** starts at random, as long as the word vectors, and is not trained. For
-  `{TRAINED[2:]}` it is trained in {STEPS["small"]} steps of {BATCH} through the frozen model, for `fone` on
-  three tasks.
+  `{TRAINED[2:]}` it is trained in {STEPS["small"]} steps of {BATCH} through the frozen model, on three tasks
+  (one seed of `xval` on all).
 - **The number that is read back** stands in a word problem of our own templates.""",
     verdict="""\
 Likely, for estimates. Nothing is trained but the regression.
@@ -341,5 +341,5 @@ Likely, for estimates. Nothing is trained but the regression.
 - **A trained layer** lets `fone` give sums and products to 0.7% and 0.9%, four times nearer than digits, and
   conversions to 34%. `xval` hardly gains by one.
 
-Each row has three seeds, `xval` with a trained layer one.""",
+Each row has three seeds, in the columns of sum, product and conversion alone where a layer is trained.""",
 )

@@ -260,8 +260,8 @@ EXPERIMENT = Experiment(
     section,
     question="By what does a pretrained model learn arithmetic soonest?",
     result=(
-        "`place:lsd`, digits with places and the least significant first, has all sums, 95% of the"
-        " differences and 96% of the word problems; the model's own digits have 91%, 42% and 76%."
+        "`place:lsd`, places with the least significant digit first, has all sums, 95% of the differences"
+        " and 96% of the word problems; the model's own digits have 91%, 42% and 76%."
         " Values do not help here."
     ),
     sure="Likely, by digits that know their places; one seed each.",
