@@ -341,5 +341,5 @@ Likely, for estimates. Nothing is trained but the regression.
 - **A trained layer** lets `fone` give sums and products to 0.7% and 0.9%, four times nearer than digits, and
   conversions to 34%. `xval` hardly gains by one.
 
-Each row has three seeds, in the columns of sum, product and conversion alone where a layer is trained.""",
+Each row has three seeds. `xval` with a trained layer has one outside of sum, product and conversion.""",
 )

@@ -278,8 +278,8 @@ EXPERIMENT = Experiment(
 Likely by digits that know their places, the least significant first.
 
 - **Places.** `place:lsd` has all sums, 95% of the differences and 96% of the word problems right, where
-  the model's own digits have 91%, 42% and 76%. Places on the model's own digits, most significant first, do not help: the
-  position of a digit is not known while it is written.
+  the model's own digits have 91%, 42% and 76%. Places on the model's own digits, most significant
+  first, do not help: the position of a digit is not known while it is written.
 - **Values do not help here.** `xval` predicts sums to within a few units, not exactly. `fone` has hardly
   begun to learn in {STEPS["small"]} steps. Values beside the model's own digits start the model as it was,
   and change nothing afterwards.
