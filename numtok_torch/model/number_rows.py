@@ -39,6 +39,9 @@ def add_number_rows(model: Any, tokenizer: Any) -> list[int]:
     ``602``, ``[NUM:602]``          the tokens that the plain tokenizer writes 602 with
     ==============================  =========================================================
 
+    A word embedding of its own, not tied to the output layer, shows a number that one token stands
+    for as a digit, where the output layer has the space before it.
+
     Call it once, before training. ``NumberModel(..., tokenizer=tokenizer)`` does the same for the
     rows that it adds.
 
@@ -73,23 +76,26 @@ def add_number_rows(model: Any, tokenizer: Any) -> list[int]:
 
 def start_rows(backbone: Any, tokenizer: Tokenizer, first: int = 0) -> list[int]:
     """Start the rows of the number tokens with these ids or higher; return their ids."""
-    found = source_ids(tokenizer).items()
-    sources = {number: ids for number, ids in found if number >= first}
     layers = (word_embedding(backbone), output_layer(backbone))
-    tensors = {id(one): one for layer in layers for one in _tensors(layer)}  # tied ones once
-    for tensor in tensors.values() if sources else ():
-        with torch.no_grad(), _gathered(tensor):
-            if len(tensor) > max(sources):
-                for number, ids in sources.items():
-                    tensor[number] = tensor[ids].mean(0)
+    shown, written = (
+        {number: ids for number, ids in found.items() if number >= first}
+        for found in source_ids(tokenizer)
+    )
+    for layer, sources in zip(layers, (shown, written), strict=True):  # tied: as written
+        for tensor in _tensors(layer) if sources else ():
+            with torch.no_grad(), _gathered(tensor):
+                if len(tensor) > max(sources):
+                    for number, ids in sources.items():
+                        tensor[number] = tensor[ids].mean(0)
     for layer in layers:
         _refresh_adapters(layer)
-    return list(sources)
+    return list(written)
 
 
-def source_ids(tokenizer: Tokenizer) -> dict[int, list[int]]:
+def source_ids(tokenizer: Tokenizer) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
     """Return for the id of each token that numtok added the ids of the source tokenizer's tokens
-    that its row starts from.
+    that its row starts from: where the token is shown to the model, and where the model writes it.
+    The two differ for a number in one token, where the plain tokenizer writes a space and a digit.
     """
     own = {*tokenizer.own_tokens.values()}
     theirs = [one for one in tokenizer.config["added_tokens"] if one["id"] not in own]
@@ -98,20 +104,22 @@ def source_ids(tokenizer: Tokenizer) -> dict[int, list[int]]:
     def ids(text: str) -> list[int]:
         return [one for one in plain.encode(text, add_special_tokens=False).ids if one not in own]
 
-    def firsts(before: str) -> list[int]:
-        return [some[0] for digit in FIRST_DIGITS if (some := ids(before + digit))]
+    def of_digits(before: str, at: int) -> list[int]:
+        return [some[at] for digit in FIRST_DIGITS if (some := ids(before + digit))]
 
-    sources = {}
+    shown, written = dict[int, list[int]](), dict[int, list[int]]()
     for content, number in tokenizer.own_tokens.items():
         before, inner = content[: len(content) - len(content.lstrip())], content.lstrip()
         if inner == NUM:  # where digits follow, not like one of them
-            sources[number] = (ids(" ") if END_NUM in tokenizer.tokens else []) or firsts(before)
+            found = ids(" ") if END_NUM in tokenizer.tokens else []
         elif inner == END_NUM:
-            sources[number] = ids(AFTER)
+            found = ids(AFTER)
         else:
-            symbol = inner.removeprefix("[NUM:").removesuffix("]")
-            sources[number] = ids(before + symbol) or firsts(before)
-    return {number: found for number, found in sources.items() if found}
+            found = ids(before + inner.removeprefix("[NUM:").removesuffix("]"))
+        for sources, at in ((shown, -1), (written, 0)):
+            if some := found or of_digits(before, at):
+                sources[number] = some
+    return shown, written
 
 
 def _tensors(layer: Any) -> Iterator[Tensor]:

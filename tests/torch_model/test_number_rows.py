@@ -51,16 +51,23 @@ def test_rows_start_as_the_mean_of_what_they_stand_for(kind):
                 same(layer.weight[number], weight[ids].mean(0))
 
 
-def test_a_number_begins_like_what_begins_numbers():
-    """With a space like the tokens after a space; where digits follow, like the space alone."""
-    for numbers in (XVal(), Digits(1)):
-        known = tokenizer(numbers)
-        backbone = tiny.backbone("gpt_neox", vocab_size=SOURCE.get_vocab_size())
-        add_number_rows(backbone, known)
-        plain = [SOURCE.encode(f" {digit}", add_special_tokens=False).ids for digit in range(1, 10)]
-        firsts = [ids[0] for ids in plain] if numbers == XVal() else [SOURCE.token_to_id("Ġ")]
-        for layer in layers(backbone):
-            same(layer.weight[known.tokens[" [NUM]"]], layer.weight[firsts].mean(0))
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("numbers", [XVal(), Digits(1)])
+def test_a_number_begins_like_what_begins_numbers(numbers, tied):
+    """With a space like the tokens after a space; where digits follow, like the space alone. A word
+    embedding of its own shows a number in one token as a digit.
+    """
+    source = trained.source("llama3")
+    known = Tokenizer.from_pretrained(source, [numbers])
+    sizes = {"vocab_size": source.get_vocab_size(), "tie_word_embeddings": tied}
+    backbone = tiny.backbone("gpt_neox", **sizes)
+    add_number_rows(backbone, known)
+    plain = [source.encode(f" {digit}", add_special_tokens=False).ids for digit in range(1, 10)]
+    assert all(len(ids) == 2 for ids in plain)  # the space, and the digit
+    for layer, at in zip(layers(backbone), (0 if tied else -1, 0), strict=True):
+        one_token = numbers == XVal()
+        like = [ids[at] for ids in plain] if one_token else [source.token_to_id("Ġ")]
+        same(layer.weight[known.tokens[" [NUM]"]], layer.weight[like].mean(0))
 
 
 def test_a_number_model_starts_the_rows_that_it_adds():
