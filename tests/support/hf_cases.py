@@ -9,13 +9,13 @@ import copy
 
 import pytest
 import trained
-from hf_oracle import Oracle
 from kept import kept
 from places import shared_folder
 from tokenizers import AddedToken, Tokenizer, pre_tokenizers, processors
 
 pytest.importorskip("transformers")
 
+from hf_oracle import Oracle
 from transformers import PreTrainedTokenizerFast
 
 from numtok.numbers.grammar import Grammar
