@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Regex, pre_tokenizers
 
+from numtok.arrays.unicode_classes import flags
 from numtok.engines.cuts import GPT2, GPT4O, LLAMA3, QWEN2
 
 characters = st.one_of(
@@ -16,6 +17,11 @@ characters = st.one_of(
 )
 around = st.text(characters, max_size=8)
 white = st.text(" \t\n\r\x0b\x0c", max_size=4)
+
+
+def is_number(character):
+    """Whether it is of category N for the engine; Python knows fewer such characters."""
+    return bool(character and flags("number")[ord(character)])
 
 
 @functools.cache
@@ -34,10 +40,10 @@ def test_known_patterns_cut_where_it_is_relied_on(pattern, before, run, after):
     if before and not before[-1].isspace():
         # between a word and a space
         assert words(f"{before} {after}") == words(before) + words(f" {after}")
-    if not after[:1].isnumeric():
+    if not is_number(after[:1]):
         digits = words("7")
         assert words(f"x7{after}") == ["x", *digits, *words(after)]  # around a digit
-        if before and not before[-1].isnumeric() and not before[-1].isspace():
+        if before and not is_number(before[-1]) and not before[-1].isspace():
             assert words(f"{before}7{after}") == words(before) + digits + words(after)
         # and around a digit with a space, behind anything
         text = before + run
