@@ -96,12 +96,6 @@ def with_adapters(encoded: Encoded, **layer: Any) -> NumberModel:
     )
 
 
-def new_parts(model: NumberModel) -> list[torch.nn.Parameter]:
-    """Return the weights of the layer and of the head, which start from nothing."""
-    parts = [one for one in (model.embedding, model.head) if one is not None]
-    return [weight for part in parts for weight in part.parameters() if weight.requires_grad]
-
-
 def device_name() -> str:
     """Return what the models ran on."""
     return torch.cuda.get_device_name() if learning.DEVICE.type == "cuda" else "CPU"

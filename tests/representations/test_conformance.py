@@ -53,7 +53,7 @@ KINDS = [
 
 @pytest.mark.parametrize("representation", KINDS, ids=str)
 def test_a_representation_holds_to_the_kit(representation):
-    check_representation(representation, examples(20, thorough=200))
+    check_representation(representation, examples(10, thorough=200))
 
 
 def test_the_kit_tells_of_numbers_that_ids_do_not_give_back(monkeypatch):
