@@ -47,23 +47,21 @@ def phases(size: str) -> list[list[Settings]]:
 
 def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Count."""
-    shared = shared_folder() or Path()
+    shared, smoke = shared_folder() or Path(), settings["size"] == "smoke"
     corpus, source = (
         shared / "corpora" / "wiki.jsonl",
         shared / "tokenizers" / TOKENIZERS[settings["tokenizer"]],
     )
     chosen = str(source) if source.is_file() else None
     with (corpus if corpus.is_file() else SAMPLE).open(encoding="utf-8") as lines:
-        texts = [json.loads(line)["text"] for line in lines][
-            : 20 if settings["size"] == "smoke" else None
-        ]
+        texts = [json.loads(line)["text"] for line in lines][: 20 if smoke else None]
     one = numtok.Tokenizer.from_pretrained(chosen, ONE_TOKEN).encode_batch(texts)
     # the same for every representation
     numbers = sum(len(positions) for positions in one["number_scaled"])
     words = _tokens(one) - numbers
     counts = {
         name: _tokens(numtok.Tokenizer.from_pretrained(chosen, name).encode_batch(texts))
-        for name in (*REPRESENTATIONS, "subword")
+        for name in (*REPRESENTATIONS[: 3 if smoke else None], "subword")
     }
     return {
         "text": corpus.name if corpus.is_file() else SAMPLE.name,
