@@ -8,10 +8,11 @@ rows train the layer through the frozen model.
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ from benchmarks.evidence import learning, pretrained, tables
 from benchmarks.evidence.corpus import Encoded, encode
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
-from benchmarks.evidence.place_fermat import problems
 from benchmarks.evidence.plots import dots, shown
 from benchmarks.evidence.store import Result, Settings, Store
 from benchmarks.evidence.tables_by_heads import line, table
@@ -66,6 +66,7 @@ UNITS = {
     ("hours", "seconds"): 3600.0,
 }
 ORDINALS = ("first", "second", "third", "fourth")
+UNASKED = " Give the result as your final answer. Do not include units."  # what GSM-Symbolic ends with here
 
 
 def _operation(sign: str, apply: Callable[[int, int], float], low: int, high: int) -> Any:
@@ -135,13 +136,26 @@ def questions(task: str, size: str, seed: int) -> tuple[list[Drawn], int]:
 
 def _read_back(count: int, seed: int) -> list[Drawn]:
     drawn, found = random.Random(seed), dict[str, float]()
-    for problem in problems("full", 3 * count, seed):
-        values = [one.value for one in numtok.extract(problem.question)][: len(ORDINALS)]
+    for question in gsm8k_questions(seed):
+        values = [one.value for one in numtok.extract(question)][: len(ORDINALS)]
         if len(values) > 1 and all(0 < value < 100_000 for value in values):
             which = drawn.randrange(len(values))
-            asked = f"{problem.question} The {ORDINALS[which]} number of this question is:"
+            asked = f"{question} The {ORDINALS[which]} number of this question is:"
             found[asked] = float(values[which])
-    return list(found.items())[:count]
+        if len(found) == count:
+            break
+    return list(found.items())
+
+
+def gsm8k_questions(seed: int) -> Iterator[str]:
+    """Yield questions of GSM8K with names and numbers drawn anew (GSM-Symbolic), without end."""
+    try:
+        from reasoning_gym import create_dataset
+    except ModuleNotFoundError as error:
+        raise LookupError("pip install reasoning-gym: it has the questions of GSM8K") from error
+    for first in itertools.count(seed * 1_000_000, 1_000):
+        for one in create_dataset("gsm_symbolic", seed=first, size=1_000):
+            yield one["question"].removesuffix(UNASKED)
 
 
 def run(settings: Settings, store: Store, folder: Path) -> Result:
@@ -186,12 +200,13 @@ def asked(
 def last_states(model: NumberModel, encoded: Encoded) -> Floats:
     """Return the hidden state of each row's last token, float64 (rows, width)."""
     batch = encoded.batch()
-    parts = []
+    by_length = batch["attention_mask"].sum(1).argsort()  # so that a batch is hardly padded
+    states = np.empty((len(by_length), pretrained.WIDTH))
     with torch.no_grad():
-        for first in range(0, len(batch["input_ids"]), ROWS):
-            some = {name: stream[first : first + ROWS] for name, stream in batch.items()}
-            parts.append(_last(model, learning.cut(some)).double().cpu().numpy())
-    return np.concatenate(parts)
+        for rows in by_length.split(ROWS):
+            some = {name: stream[rows] for name, stream in batch.items()}
+            states[rows.numpy()] = _last(model, learning.cut(some)).double().cpu().numpy()
+    return states
 
 
 def _last(model: NumberModel, rows: dict[str, Tensor]) -> Tensor:
@@ -327,7 +342,8 @@ EXPERIMENT = Experiment(
 - **The layer of a value** starts at random, as long as the word vectors, and is not trained. For
   `{TRAINED[2:]}` it is trained in {STEPS["small"]} steps of {BATCH} through the frozen model, on three tasks
   (one seed of `xval` on all).
-- **The number that is read back** stands in a word problem of our own templates.""",
+- **The number that is read back** stands in a question of GSM8K, with names and numbers drawn anew
+  (GSM-Symbolic). These runs were on a CPU.""",
     verdict="""\
 Likely, for estimates. Nothing is trained but the regression.
 
