@@ -253,7 +253,8 @@ class Charton(Scientific):
 
     @property
     def power_of_zero(self) -> int:
-        return self.digits - 1 if self.form == "integer" else 0
+        low, high = self.decades
+        return min(max(self.digits - 1 if self.form == "integer" else 0, low), high)
 
     @property
     def n_exponents(self) -> int:
@@ -447,8 +448,7 @@ def _alphabet(encoding: Charton) -> tuple[str, ...]:
         EXPONENT: exponents,
     }
     if WHOLE in encoding.fields:
-        low, high = encoding.decades
-        zero_at = min(max(encoding.power_of_zero, low), high) - low
+        zero_at = encoding.power_of_zero - encoding.decades[0]
         zeros = [zero + exponents[zero_at] for zero in signed[:2]]
         symbols[WHOLE] = [*zeros, *(m + exponent for exponent in exponents for m in signed[2:])]
     return tuple(one for field in dict.fromkeys(encoding.fields) for one in symbols[field])

@@ -30,7 +30,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from numtok.hf import NumberTokenizer
-from numtok.representations import FP15, P10, FloatBits, FoNE, PlaceValue, Subword, XVal
+from numtok.representations import B1999, FP15, P10, FloatBits, FoNE, PlaceValue, Subword, XVal
 
 OFFSETS = {"return_offsets_mapping": True}
 END = ("<|endoftext|>", 0)
@@ -95,8 +95,11 @@ REPRESENTATIONS = {
     "place": (PlaceValue(),),
     "bare": (PlaceValue(brackets=False),),
     "p10": (P10(),),
+    "p10 without hundreds": (P10(decades=(-7, 1)),),
+    "b1999 of thousands": (B1999(decades=(3, 8)),),
     "fp15": (FP15(digits=2),),
 }
+ZEROS = ["It is 0.", "-0.00 and 000e-4", "0e5 and 2e5"]
 CLOSE = ["1-2", "12:30  1, 2\u30003", "_4 1e40 [NUM] 5<s>6"]
 CUT = {"max_length": 9, "truncation": True}
 CALLS = [
@@ -112,6 +115,7 @@ CALLS = [
     [
         *(("gpt2", name, SENTENCES) for name in REPRESENTATIONS),
         *((kind, "xval and bits", SENTENCES) for kind in ("roberta", "bert", "t5", "legacy")),
+        *(("gpt2", name, ZEROS) for name in ("p10 without hundreds", "b1999 of thousands")),
         *((kind, name, CLOSE) for kind in ("bert", "t5", "llama") for name in ("p10", "fone")),
     ],
 )
