@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_05UP, Context, Decimal
 from fractions import Fraction
 from typing import ClassVar
 
@@ -37,8 +37,10 @@ from numtok.representations.charton import (
 MOST_EXPONENTS = 4096
 MOST_MANTISSAS = 10**18
 EXPONENT_SIGN = "sign of the exponent"
-# more digits than any mantissa tells apart; those of a million need not all be looked at
-_DIGITS = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_DIGITS = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)  # more than any mantissa tells apart
+# No half of a last digit has as many digits, so that numbers of a million can be cut off here. The
+# last one says whether something was (ROUND_05UP), and no number becomes such a half.
+_MOST_READ = Context(prec=5000, rounding=ROUND_05UP, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class FloatDigits(Scientific):
         """
         if self.base == 10:
             return super().rounded(numbers)
-        digits = [self._digits(_DIGITS.plus(one.copy_abs())) for one in numbers.to_decimal()]
+        digits = [self._digits(_MOST_READ.plus(one.copy_abs())) for one in numbers.to_decimal()]
         mantissa, power = np.array(digits, np.int64).reshape(-1, 2).T.copy()
         return mantissa, power
 

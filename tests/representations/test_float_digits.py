@@ -46,6 +46,7 @@ def test_other_bases_and_rounding():
         (FloatDigits(16, 1, 2), "255.5", "+ E+ 2 1 0"),  # ff.8, to even
         (FloatDigits(10, 2, 3), "9.996", "+ E+ 0 1 1 0 0"),
         (FloatDigits(12, 1, 2), "143", "+ E+ 1 11 11"),
+        (FloatDigits(2, 3, 4), f"1.0625{'0' * 99}1", "+ E+ 0 0 0 1 0 0 1"),  # above 1.000|1
         (FloatDigits(overflow="clip"), "-1e-400", "- E- 9 1 0 0 0"),
         (FloatDigits(), "-0", "- E+ 0 0 0 0 0"),
     ):
