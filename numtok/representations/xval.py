@@ -234,20 +234,21 @@ class XVal(SingleToken):
             return numbers_from_floats(scaled, self.name)
         with np.errstate(over="ignore", under="ignore"):
             values = scaled.astype(np.float64) / self.scale
-            if not self.log:
-                return self._rounded(values)
-            powers = np.copysign(np.expm1(np.abs(values) * LN10), values)
-        # The logarithm of the largest double, rounded up, is beyond it.
-        return numbers_from_floats(
-            np.where(np.isfinite(scaled), np.clip(powers, -LARGEST, LARGEST), scaled), self.name
-        )
+            if self.log:
+                values = np.copysign(np.expm1(np.abs(values) * LN10), values)
+        # what stands for the largest double, rounded up, is beyond it
+        values = np.where(np.isfinite(scaled), np.clip(values, -LARGEST, LARGEST), scaled)
+        return numbers_from_floats(values, self.name) if self.log else self._rounded(values)
 
     def _rounded(self, values: Floats) -> Numbers:
-        """Return the floats as the shortest decimals of float32, which is their precision. Values
-        that the scale brings into the range of float32 may themselves lie beyond it.
+        """Return the floats as the shortest decimals of float32, which is their precision. Values that
+        the scale brings into the range of float32 may themselves lie beyond it, or among its
+        subnormals, which have fewer digits.
         """
-        narrow = values.astype(np.float32)
-        beyond = np.isfinite(values) & (np.isinf(narrow) | ((narrow == 0) & (values != 0)))
+        with np.errstate(over="ignore", under="ignore"):
+            narrow = values.astype(np.float32)
+        small = (np.abs(values) < np.finfo(np.float32).tiny) & (values != 0)
+        beyond = np.isfinite(values) & (np.isinf(narrow) | small)
         if not beyond.any():
             return numbers_from_floats(narrow, self.name)
         held = numbers_from_floats(np.where(beyond, np.float32(0), narrow), self.name)

@@ -2,6 +2,8 @@
 what happens just outside them.
 """
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 from spelling import places, symbols
@@ -98,6 +100,16 @@ def test_scale():
         (1e10, "-1e20", True),
     ]:
         assert XVal(scale=scale).fits(Numbers.parse([literal])).tolist() == [fits]
+
+
+@pytest.mark.parametrize(
+    ("scale", "literal"),
+    [(1e30, "1.5e-45"), (1e30, "-2e-60"), (1e-30, "1e60"), (8.6269e-299, "1.7976931348623157e308")],
+)
+def test_decodes_numbers_that_float32_holds_only_when_they_are_scaled(scale, literal):
+    numbers, xval = Numbers.parse([literal]), XVal(scale=scale)
+    (back,) = xval.decode(xval.encode(numbers)).to_decimal()
+    assert abs(back / Decimal(literal) - 1) < Decimal("2e-7")
 
 
 def test_clip():
