@@ -82,14 +82,14 @@ class FourierHead(ValueHead):
         loss = super().loss(hidden, target)
         if self.gamma:
             real, imaginary = coefficients(self.say(hidden))  # (n, N + 1) each
-            order = torch.arange(real.shape[-1], device=real.device)
+            order = torch.arange(real.shape[-1], dtype=real.dtype, device=real.device)
             rough = 2 * (math.pi * order) ** 2 * (real.square() + imaginary.square())
             loss = loss + self.gamma * 2 * mean(rough.sum(-1))
         return loss
 
     def log_prob(self, hidden: Tensor, values: Tensor) -> Tensor:
         """Log density, in the space of y, of values float64 (...) given hidden states (...,
-        d_model): float32 (...).
+        d_model): float32 at least (...).
         """
         found = self.say(hidden)  # (..., 2 (N + 1))
         y = self.to_space(values) / self.spread
@@ -123,7 +123,7 @@ class FourierHead(ValueHead):
             grid = torch.linspace(-1, 1, GRID, dtype=found.dtype, device=found.device)
             return grid[density(found, grid.expand(*found.shape[:-1], GRID)).argmax(-1)]
         real, imaginary = coefficients(found)  # (..., N + 1) each
-        order = torch.arange(1, real.shape[-1], device=found.device)
+        order = torch.arange(1, real.shape[-1], dtype=found.dtype, device=found.device)
         terms = 2 * imaginary[..., 1:] * (1 - 2 * (order % 2)) / (math.pi * order)
         return (terms / real[..., :1]).sum(-1)
 
@@ -162,7 +162,7 @@ def coefficients(found: Tensor) -> tuple[Tensor, Tensor]:
 def cumulative(found: Tensor, y: Tensor) -> Tensor:
     """Return the probability of what is below places (..., m), of a (..., 2 (N + 1)): (..., m)."""
     real, imaginary = (one.unsqueeze(-2) for one in coefficients(found))  # (..., 1, N + 1)
-    order = torch.arange(1, real.shape[-1], device=y.device)  # (N,)
+    order = torch.arange(1, real.shape[-1], dtype=y.dtype, device=y.device)  # (N,)
     turns = math.pi * y.unsqueeze(-1) * order  # (..., m, N)
     ends = 1 - 2 * (order % 2)  # cos(πk)
     terms = real[..., 1:] * turns.sin() + imaginary[..., 1:] * (turns.cos() - ends)

@@ -88,10 +88,11 @@ class MixtureHead(ValueHead):
 
     def log_prob(self, hidden: Tensor, values: Tensor) -> Tensor:
         """Log density, in the space of y, of values float64 (...) given hidden states (...,
-        d_model): float32 (...).
+        d_model): float32 at least (...).
         """
-        y = self.to_space(values, LARGEST * self.min_std).to(torch.float32)
-        return log_density(y, *self.mixture(hidden))
+        mixture = self.mixture(hidden)
+        y = self.to_space(values, LARGEST * self.min_std).to(mixture[0].dtype)
+        return log_density(y, *mixture)
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import numtok
-from numtok_torch import FourierHead, QuantileHead, head_from_schema
+from numtok_torch import FourierHead, MixtureHead, QuantileHead, head_from_schema
 from numtok_torch.heads.fourier import coefficients, cumulative, density, quantile
 
 D = 12
@@ -77,6 +77,22 @@ def test_the_density_is_the_series_of_the_authors_code():
         mean.load_state_dict(head.state_dict())
         exact = float((series * y).sum() * (y[1] - y[0])) * 5
         assert mean.predict(h[row]).values.item() == pytest.approx(exact, abs=0.01)
+
+
+def test_in_float64_nothing_is_rounded_to_float32():
+    nodes, weights = np.polynomial.legendre.leggauss(64)
+    head, h = FourierHead(D, 5, spread=1.0, point="median").double(), hidden(3).double()
+    for found, median in zip(head.say(h), head.predict(h).values, strict=True):
+        half = (median + 1) / 2  # of the way from -1
+        below = half * density(found, half * (torch.tensor(nodes) + 1) - 1) @ torch.tensor(weights)
+        assert below.item() == pytest.approx(0.5, abs=1e-13)
+    head, value = MixtureHead(D, 2).double(), torch.tensor([1234567.1], dtype=torch.float64)
+    with torch.no_grad():
+        head.network[-1].weight.zero_()
+        head.network[-1].bias[2:4] = value
+    deviation = head.mixture(h[:1])[2][0, 0].item()
+    expected = -math.log(deviation * math.sqrt(2 * math.pi))
+    assert head.log_prob(h[:1], value).item() == pytest.approx(expected, abs=1e-13)
 
 
 def test_two_answers_are_two_peaks():
