@@ -326,9 +326,11 @@ class DigitEntropyLoss(DigitLoss):
 
     def _places(self, labels: Tensor, digit: Tensor) -> Tensor:
         """Return float (batch, seq): the weights of the digits' places."""
-        _, number = self.numbers_in(labels, digit)
-        point = among(labels, self.tokens.points) & before(digit) & behind(digit)
-        _, points = counted_in(number, point.long())
+        begins, number = self.numbers_in(labels, digit)
+        point = among(labels, self.tokens.points)
+        # without brackets, what stands before .5 may be the end of a sentence
+        leading = begins & before(point) & bool(self.tokens.opens)
+        _, points = counted_in(number, (leading | (point & before(digit) & behind(digit))).long())
         fraction = digit & (points.view_as(labels) > 0)
         whole, past = counted_in(number, (digit & ~fraction).long())
         left = (whole[number.flatten()] - past).view_as(labels)  # whole digits behind this one

@@ -2,6 +2,8 @@
 left out.
 """
 
+import math
+
 import ntloss
 import numpy as np
 import pytest
@@ -247,6 +249,23 @@ def test_digit_entropy_is_that_of_the_authors():
         cost = -torch.where(right, z.sigmoid(), 1 - z.sigmoid()).log()
         by_hand.append(weight * (z.softmax(-1) * cost).mean().item())
     assert found == pytest.approx(np.mean(by_hand), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("literal", "weights"),
+    [
+        ("12.5", [4, 2, 1.02**-2]),
+        (".25", [1.02**-2, 1.02**-3]),
+        ("-.5e3", [1.02**-2, 2]),  # of the exponent as of any other integer
+        ("6 and .5", [2, 1.02**-2]),
+    ],
+)
+def test_digit_entropy_weighs_numbers_that_begin_with_a_point(literal, weights):
+    tokenizer = Tokenizer.from_pretrained(numbers=[Digits(1)])
+    labels = torch.tensor([tokenizer.encode(f"It is {literal} kg").input_ids.tolist()])
+    logits = torch.zeros(*labels.shape, tokenizer.vocab_size)  # each digit costs as much
+    found = DigitEntropyLoss.from_tokenizer(tokenizer)(logits, labels).item()
+    assert found == pytest.approx(np.mean(weights) * 0.1 * math.log(2), rel=1e-5)
 
 
 @pytest.mark.parametrize("count", [1, 3])
