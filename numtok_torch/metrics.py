@@ -204,8 +204,7 @@ def _decimals(values: Any, name: str) -> list[Decimal | None]:
     if isinstance(values, str | bytes):
         raise InputError(f"{name} is a single text; give a list of them")
     if isinstance(values, torch.Tensor):
-        values = values.detach().cpu()
-        values = (values.float() if values.dtype is torch.bfloat16 else values).numpy()
+        values = _array(values)
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise InputError(
             f"{name} has shape {values.shape}; give one axis, such as values.reshape(-1)"
@@ -225,12 +224,27 @@ def _decimals(values: Any, name: str) -> list[Decimal | None]:
     return found
 
 
+def _array(tensor: torch.Tensor) -> npt.NDArray[Any]:
+    """Convert a tensor to an array of its own dtype; one of bfloat16, which numpy does not have, to
+    the float64 of its shortest decimals.
+    """
+    values = tensor.detach().cpu()
+    if values.dtype is not torch.bfloat16:
+        return values.numpy()
+    shortest = values.double()
+    for digits in (4, 3, 2, 1):  # four are always enough
+        texts = [f"{value:.{digits}g}" for value in values.flatten().tolist()]
+        shorter = torch.tensor([*map(float, texts)], dtype=torch.float64).view_as(values)
+        shortest = torch.where(shorter.to(torch.bfloat16) == values, shorter, shortest)
+    return shortest.numpy()
+
+
 def _text(value: Any, name: str, number: int) -> str:
     if isinstance(value, str):
         # a lone surrogate, which a decoder may give, is no number
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, torch.Tensor):
-        value = value.item()
+        value = _array(value.reshape(()))[()]
     if type(value) is int:
         return str(Decimal(value))  # str(int) refuses more than 4300 digits
     if isinstance(value, float | Decimal | np.integer | np.floating):

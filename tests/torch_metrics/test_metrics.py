@@ -161,6 +161,15 @@ def test_every_kind_of_input_gives_the_same(metric):
         assert metric(kind(p), kind(r)) == metric(kind(p), r) == metric(p, r)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_a_float_is_the_shortest_decimal_of_its_own_precision(dtype):
+    texts = ["0.1", "-3.14", "0.007", "1e-5", "0", "250", "2e20"]
+    tensor = torch.tensor([float(text) for text in texts], dtype=dtype)
+    if dtype is torch.float16:
+        texts, tensor = texts[:6], tensor[:6]  # infinite
+    assert exact_match(tensor, texts) == exact_match([*tensor], texts) == 1.0
+
+
 def test_integers_of_60_digits_do_not_pass_through_floats():
     p, r = [BIG + 1, BIG + 2, BIG + 3], [BIG + 1, BIG + 3, BIG + 5]
     assert mean_absolute_error([*map(str, p)], [*map(str, r)]) == pytest.approx(1.0)
