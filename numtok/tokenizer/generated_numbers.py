@@ -40,6 +40,7 @@ from numtok.tokenizer.well_formed import NumberRules
 
 # significant ones of a real number: one more would be noise; about one number in ten is read twice
 DIGITS = 4
+LARGEST = 1.797e308  # float64 of so many digits
 CONTEXT = 8  # tokens that the text of the next one may depend on
 UNFINISHED = "\ufffd"  # what bytes decode to whose character is not whole yet
 Floats = npt.NDArray[np.float64]
@@ -92,9 +93,9 @@ def _decimals(tokenizer: Tokenizer, reading: Reading, name: str) -> Numbers:
     """
     read = (one.decode_prediction(reading.streams) for one in _single(tokenizer.representations))
     numbers = next((numbers for numbers in read if numbers is not None), None)
-    if numbers is None:  # infinities as the largest double
-        finite = np.nan_to_num(reading.values, nan=np.nan)
-        numbers = numbers_from_floats(rounded(finite), name)
+    if numbers is None:
+        finite = np.clip(rounded(reading.values), -LARGEST, LARGEST)  # NaN stays
+        numbers = numbers_from_floats(finite, name)
     if not tokenizer.carries_sign:
         numbers = Numbers.parse([text.removeprefix("-") for text in numbers.format().to_pylist()])
     return held(tokenizer.representations, numbers)

@@ -19,6 +19,7 @@ from numtok.representations import FloatBits, FoNE, XVal
 from numtok.tokenizer.generated_numbers import (
     DIGITS,
     Reading,
+    finalize,
     needs_reread,
     number_ids,
     rounded,
@@ -117,6 +118,16 @@ def test_four_digits():
     values = np.array([[802.461237, -1e-300, 0.0], [123456789.0, np.inf, 0.1 + 0.2]])
     assert rounded(values).tolist() == [[802.5, -1e-300, 0.0], [123500000.0, np.inf, 0.3]]
     assert np.isnan(rounded(np.array([np.nan])))[0] and DIGITS == 4
+
+
+@pytest.mark.parametrize("numbers", ["xval:log", "bits:64", "logfourier"])
+@pytest.mark.parametrize("value", [1.7976931348623157e308, -1.7975e308, np.inf])
+def test_what_is_nearly_infinite_is_written_as_a_number(numbers, value):
+    """As heads say it that take logarithms, where they have learnt little."""
+    tokenizer = Tokenizer.from_pretrained(numbers=numbers)
+    (text,), streams = finalize(tokenizer, Reading(np.array([value]), {}), lambda _: value)
+    assert text == ("-1.797e+308" if value < 0 else "1.797e+308")
+    assert streams["number_value"].tolist() == [float(text)]
 
 
 @pytest.mark.parametrize("compact", [False, True])
