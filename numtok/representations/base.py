@@ -245,12 +245,16 @@ class SingleToken(Representation):
         fits = self.fits(numbers)
         if fits.all():
             return numbers
-        clipping: Any = dataclasses.replace(self, overflow="clip")  # type: ignore[type-var]
-        held = clipping.decode(clipping.encode(numbers)).format().to_pylist()
-        texts = numbers.format().to_pylist()
+        texts, held = numbers.format().to_pylist(), self.nearest(numbers).format().to_pylist()
         return Numbers.parse(
             [text if good else near for text, near, good in zip(texts, held, fits, strict=True)]
         )
+
+    def nearest(self, numbers: Numbers) -> Numbers:
+        """Return the nearest numbers that can be held, of numbers that cannot."""
+        clipping: Any = dataclasses.replace(self, overflow="clip")  # type: ignore[type-var]
+        held: Numbers = clipping.decode(clipping.encode(numbers))
+        return held
 
 
 @dataclass(frozen=True, eq=False)

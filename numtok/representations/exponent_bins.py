@@ -100,6 +100,10 @@ class ExponentBins(SingleToken):
         magnitude = np.abs(numbers.to_float64())
         return ((magnitude >= self.low) & (magnitude <= self.high)) | numbers.is_zero()
 
+    def nearest(self, numbers: Numbers) -> Numbers:
+        magnitude = np.abs(numbers.to_float64())  # not the centre of the first or the last bin
+        return numbers_from_floats(np.clip(magnitude, self.low, self.high), self.name)
+
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
         magnitude = np.clip(np.abs(numbers.to_float64()), self.low, np.nextafter(self.high, 0))
         bins = np.searchsorted(self.edges, magnitude, "right").astype(np.int16)

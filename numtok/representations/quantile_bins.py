@@ -129,6 +129,10 @@ class QuantileBins(SingleToken):
         edges, values = self._edges(), numbers.to_float64()
         return np.asarray((values >= edges[0]) & (values <= edges[-1]))
 
+    def nearest(self, numbers: Numbers) -> Numbers:
+        edges = self._edges()  # not the middle of the first or the last bin
+        return numbers_from_floats(np.clip(numbers.to_float64(), edges[0], edges[-1]), self.name)
+
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
         edges = self._edges()
         values = np.clip(numbers.to_float64(), edges[0], edges[-1])

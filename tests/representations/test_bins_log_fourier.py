@@ -11,7 +11,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import Numbers
-from numtok.representations import ExponentBins, LogFourier
+from numtok.representations import ExponentBins, LogFourier, QuantileBins
+
+EDGES = (-3.0, 2.75, 1000.0)
+
+
+@pytest.mark.parametrize(
+    ("bins", "literals", "held"),
+    [
+        (
+            QuantileBins(edges=EDGES),
+            ["999", "1000", "1001", "1e400", "-3.5"],
+            "999 1000 1000 1000 -3",
+        ),
+        (QuantileBins(edges=EDGES, soft=True), ["999", "1001", "-9"], "999 1000 -3"),
+        (
+            ExponentBins(),
+            ["999999", "1e6", "1e7", "1e400", "1e-9", "0"],
+            "999999 1e6 1e6 1e6 1e-4 0",
+        ),
+    ],
+)
+def test_what_is_beyond_all_bins_becomes_their_edge(bins, literals, held):
+    """So a number that a head predicts beyond the last edge is not written as a smaller one than that."""
+    found = bins.clip_to_representable(Numbers.parse(literals)).to_decimal()
+    assert found == [*map(Decimal, held.split())]
 
 
 def bins_of(bins, literals):
