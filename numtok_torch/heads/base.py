@@ -134,7 +134,7 @@ class ValueHead(NumberHead):
 
     def check(self, **positive: float) -> None:
         """Refuse options: RepresentationError for an unknown space or point, or an option that is
-        not positive.
+        not positive and finite.
         """
         self.scale, self.space = self._options["scale"], self._options["space"]
         if self.space not in SPACES:
@@ -142,8 +142,9 @@ class ValueHead(NumberHead):
         if (point := self._options.get("point")) not in (None, *self.points):
             raise RepresentationError(f"{self.name}: point={point!r} must be one of {self.points}")
         positive |= {"scale": self.scale}
-        if not min(positive.values()) > 0:
-            raise RepresentationError(f"{self.name}: {', '.join(positive)} must be positive")
+        wrong = [f"{name}={one}" for name, one in positive.items() if not 0 < one < math.inf]
+        if wrong:
+            raise RepresentationError(f"{self.name}: {', '.join(wrong)} must be positive, finite")
 
     @classmethod
     def options_for(cls, representation: Any) -> dict[str, Any]:

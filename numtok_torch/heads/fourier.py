@@ -63,9 +63,10 @@ class FourierHead(ValueHead):
         given = {"frequencies": frequencies, "space": space, "gamma": gamma, "point": point}
         super().__init__(d_model, **given, **sizes)
         self.check(frequencies=frequencies, **sizes)
-        if not coverage < 1 or not gamma >= 0:
+        if not coverage < 1 or not 0 <= gamma < math.inf:
             raise RepresentationError(
-                f"{self.name} needs coverage={coverage} below 1, gamma={gamma} not negative"
+                f"{self.name} needs coverage={coverage} below 1, gamma={gamma} finite and not"
+                " negative"
             )
         self.spread, self.gamma = spread, gamma
         self.point, self.within, self.coverage = point, within, coverage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -52,8 +53,8 @@ class ScalarHead(NumberHead):
         layer_norm: bool | None = None,
     ) -> None:
         super().__init__(d_model, hidden=hidden, scale=scale, log=log, target=target)
-        if not scale > 0:
-            raise RepresentationError(f"scalar: scale={scale} must be positive")
+        if not 0 < scale < math.inf:
+            raise RepresentationError(f"scalar: scale={scale} must be positive and finite")
         if target not in (SCALED, NUMBER_VALUE.name):
             raise RepresentationError(
                 f"scalar: target={target!r} must be {SCALED!r} or {NUMBER_VALUE.name!r}"
