@@ -7,6 +7,7 @@ digits; losses are float32 at least.
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
@@ -159,7 +160,8 @@ class ValueHead(NumberHead):
             found = {"scale": shown["scale"]}
         elif shown["log"] or cls.logarithmic or layer_of(representation.name, "head") is cls:
             low, high = shown["low"] or LOW, shown["high"] or HIGH
-            found = {"space": "asinh", "scale": 1 / low, "spread": math.asinh(high / low)}
+            scale, ratio = (min(one, sys.float_info.max) for one in (1 / low, high / low))
+            found = {"space": "asinh", "scale": scale, "spread": math.asinh(ratio)}
         return {name: one for name, one in found.items() if name in option_names(cls)}
 
     @abstractmethod

@@ -151,3 +151,14 @@ def test_by_default_decades_lie_alike_from_the_smallest_magnitude_to_the_largest
     assert torch.equal(head.to_space(-decades), -y)
     ends = torch.tensor([0.0, -0.0, 5e-324, 1.7e308, -1.7e308], dtype=torch.float64)
     assert head.to_space(ends).abs().max().item() < 711  # asinh of the largest float64
+
+
+@pytest.mark.parametrize("kind", ["mixture", "quantiles", "fourier"])
+@pytest.mark.parametrize(("low", "high"), [(1e-200, 1e200), (5e-324, 1.0)])
+def test_bins_whose_ends_are_further_apart_than_float64_reaches_have_a_head(kind, low, high):
+    tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.ExponentBins(20, low, high)])
+    head = head_from_schema(tokenizer.batch_schema(), D, head=kind)
+    target = torch.tensor([low, 0.0, 0.5, high], dtype=torch.float64)
+    head.loss(hidden(4), target).backward()
+    assert all(torch.isfinite(one.grad).all() for one in head.parameters())
+    assert torch.isfinite(head.predict(hidden(4)).values).all()
