@@ -173,12 +173,12 @@ def number_metrics(evaluated: Any) -> dict[str, float]:
 def numbers_only(outputs: Any, labels: Any) -> torch.Tensor:
     """Reduce the outputs of a NumberModel to what :func:`number_metrics` needs, for a Trainer to
     collect in place of all logits: (batch, seq, 3), the number predicted, the right one, and 1
-    where there is a number.
+    where there is a number. Numbers that are infinite as float64 are left out, as from losses.
     """
     if not isinstance(outputs, tuple | list) or len(outputs) < 2:
         raise InputError("the model predicts no numbers: give it a head, and rows with numbers")
     *_, predicted, right = outputs
-    there = ~(predicted.isnan() | right.isnan() | _is_padding(outputs))
+    there = ~predicted.isnan() & right.isfinite() & ~_is_padding(outputs)
     return torch.stack([predicted, right, there.to(predicted.dtype)], -1)
 
 

@@ -167,6 +167,17 @@ def test_number_metrics(plain, tmp_path):
     assert {"eval_median_log_error", "eval_r_squared", "eval_exact_match"} <= found.keys()
 
 
+def test_numbers_beyond_float64_are_left_out_of_metrics(tmp_path):
+    """LogFourier holds them."""
+    tokenizer = numtok.Tokenizer.from_pretrained(numbers="logfourier")
+    data = NumberDataset(tokenizer.encode_batch(["from 1e400 to 5, or 7"] * 2))
+    backbone = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size)
+    model = NumberModel.build(backbone, data, tokenizer)
+    found = NumberTrainer(model, tiny.arguments(tmp_path), eval_dataset=data).evaluate()
+    assert found["eval_numbers"] == 4
+    assert np.isfinite([found["eval_loss"], found["eval_mean_absolute_error"]]).all()
+
+
 def test_rows_that_another_process_widens_have_no_more_numbers():
     """transformers pads all outputs with -100 before it gathers them, also where numbers are -100."""
     model = made().eval()
