@@ -197,6 +197,16 @@ def test_the_text_column_is_found_or_asked_for(tmp_path):
         assert "'a', 'b'" in str(error) and "text_column=NAME (--text-column NAME)" in str(error)
 
 
+def test_the_text_is_the_column_of_that_name_whatever_its_values_are(tmp_path):
+    """Or a file of a folder whose texts are all numbers, or all missing, gives another column."""
+    for value in ("42", "2020-01-02", "true", ""):
+        rows = {"lang": "de", "text": value}
+        assert read_all(write_rows(tmp_path / "a.csv", [rows])) == [value]
+        assert read_all(write_rows(tmp_path / "a.tsv", [rows])) == [value]
+    for name in ("a.parquet", "a.arrow", "a.jsonl", "a.json"):
+        assert read_all(write_rows(tmp_path / name, [{"lang": "de", "text": None}])) == [None]
+
+
 @pytest.mark.parametrize("value", ["5", "1.5", "true", '["a"]', '{"a": 1}'])
 def test_text_that_is_not_a_string(tmp_path, value):
     for name, data, line in (

@@ -206,8 +206,14 @@ def is_bytes(dtype: pa.DataType) -> bool:
 
 
 def text_columns(schema: pa.Schema) -> list[str]:
-    """Return the columns that can be the text column without being asked for."""
-    return [field.name for field in schema if is_text(field.type)]
+    """Return the columns that can be the text column without being asked for: those of text, and
+    those with a usual name that hold only nulls, as pandas writes a column without any value.
+    """
+    return [
+        field.name
+        for field in schema
+        if is_text(field.type) or (field.name in TEXT_COLUMNS and pa.types.is_null(field.type))
+    ]
 
 
 def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:

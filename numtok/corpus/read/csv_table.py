@@ -19,6 +19,7 @@ import pyarrow.csv
 
 from numtok.corpus.read.batches import (
     SKIP_HINT,
+    TEXT_COLUMNS,
     ReadOptions,
     SkippedRow,
     TextBatch,
@@ -224,14 +225,20 @@ def _advice(names: Sequence[str], first: _Block, table: _Table, delimiter: str) 
 
 
 def _strings(block: _Block | None, names: list[str], table: _Table) -> list[str]:
-    """Return the columns that Arrow takes for neither numbers nor dates nor empty, by a block."""
+    """Return the columns with a usual name of the text, and those that Arrow takes for neither
+    numbers nor dates nor empty, by a block.
+    """
     if block is None or len(names) == 1:
         return names
     try:
         guessed = table.parse(block, names, lambda row: "skip")
     except (pa.ArrowException, UnicodeDecodeError):
         return names
-    found = [field.name for field in guessed.schema if is_bytes(field.type)]  # bytes: not UTF-8
+    found = [
+        field.name
+        for field in guessed.schema
+        if field.name in TEXT_COLUMNS or is_bytes(field.type)  # bytes: not UTF-8
+    ]
     return found if guessed.num_rows else names
 
 
