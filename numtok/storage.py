@@ -342,11 +342,13 @@ def open_file(path: str | Path, block: int | None = None) -> BinaryIO:
 
 
 def for_arrow(path: str | Path, block: int | None = None) -> Any:
-    """Return what Arrow can open: a local path as it is, a URL as an open file."""
-    if not is_url(path):
-        return path
+    """Return an open file for Arrow, which would take a path such as ``run:1/a.parquet`` for a URL,
+    and refuses one that is not UTF-8.
+    """
     import pyarrow as pa
 
+    if not is_url(path):
+        return pa.OSFile(os.fsencode(path))
     return pa.PythonFile(RemoteFile(str(path), block), mode="r")
 
 

@@ -1,12 +1,14 @@
 """Folders of shards as they are read: by numtok, by torch, by other programs."""
 
 import json
+import os
 import shutil
+from pathlib import Path
 
 import jobs
 import pyarrow.parquet as pq
 import pytest
-from input_files import decoded, lines_of
+from input_files import decoded, lines_of, write_rows
 from tokenizers import Tokenizer as Source
 
 import numtok
@@ -71,3 +73,22 @@ def test_a_job_that_is_not_finished_is_not_read(folder, tmp_path):
             read(tmp_path / "out")
     numtok.finish_job(tmp_path / "out")
     assert len(NumberDataset(tmp_path / "out", nulls="skip"))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize(
+    "name", ["run:1", "2024-01-02T03:04", "file:", "%20", "[a]*?", os.fsdecode(b"\xff")]
+)
+def test_a_folder_may_be_called_as_it_likes(name, suffix, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    try:
+        Path(name).mkdir()
+    except OSError:
+        pytest.skip("the file system has no such names")
+    rows = [{"text": "5.5 kg"}, {"text": None}]
+    write_rows(Path(name, f"a.{suffix}"), rows)
+    how = {"numbers": "bits", "keep_text": True, "output_format": suffix}
+    numtok.encode_files(f"{name}/a.{suffix}", f"{name}/out/", **how)
+    numtok.decode_files(f"{name}/out", f"{name}/back.jsonl")
+    assert lines_of(Path(name, "back.jsonl")) == rows
+    assert NumberDataset(f"{name}/out", nulls="skip")[0]["number_value"] == [5.5]

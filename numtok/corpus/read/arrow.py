@@ -40,7 +40,7 @@ class ArrowFile:
 
     def __init__(self, path: str, name: str | None = None) -> None:
         self.name = name or path
-        self._source = storage.for_arrow(path) if storage.is_url(path) else pa.OSFile(path)
+        self._source = storage.for_arrow(path)
         self.size: int = self._source.size()
         self._is_stream = self._source.read(6) != b"ARROW1"
         self.schema: pa.Schema = self._open(pa.ipc.IpcReadOptions()).schema
