@@ -75,8 +75,11 @@ def test_quotes_within_a_field_are_text(tmp_path):
         (b'text,b\n"a\n\nb",2\n\n1\n', 6, "Expected 2 columns, got 1"),
         (b"text,b\nq,2\n\xff,3\n", 3, "iconv"),
         (b'text,b\n"a\nb",2\n\xff,3\n', 4, "iconv"),
+        (b"text,b\nq,2\n\xe9,2,3\n", 3, "Expected 2 columns, got 3"),
+        (b"text,b\n\xe9,2,3\nq,\xe9\n", 2, "Expected 2 columns, got 3"),
         (b"te\xffxt,b\na,1\n", 1, "iconv"),
         ("text,b\na,1\n".encode("utf-16"), 1, "UTF-16"),
+        ("text,b\na,1\n".encode("utf-32"), 1, "UTF-32"),
         (b"text,text\n1,2\n", None, "2 columns are called 'text'"),
     ],
 )

@@ -23,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from input_files import COMPRESS, batches_of, failure, read_all, write, write_rows
 
+import numtok
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import read_batches
 from numtok.corpus.read.find import find_inputs
@@ -229,6 +230,19 @@ def test_other_arrow_kinds_of_text(tmp_path, dtype):
     with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
         writer.write_table(table)
     assert read_all(tmp_path / "a.arrow", text_column="text") == ["é", None, ""]
+
+
+@pytest.mark.parametrize("value", [b"\xff", rb"\ud800"])
+def test_what_is_no_character_matters_in_the_columns_that_are_used(tmp_path, value):
+    data = b'{"text":"ok","y":"b"}\n{"text":"none","y":"%s"}\n' % value
+    path = write(tmp_path, "a.jsonl", data)
+    summary = numtok.encode_files(path, tmp_path / "out.parquet", numbers="bits")
+    assert read_all(path) == ["ok", "none"] and summary.documents == 2
+    for how in ({"template": "{y}"}, {"template": "row"}, {"keep_columns": ["y"]}):
+        assert failure(path, **how).line == 2
+        batches = batches_of(path, on_error="skip", **how)
+        assert [row.line for batch in batches for row in batch.bad] == [2]
+        assert sum(len(batch.texts) for batch in batches) == 1
 
 
 # JSON: awkward but right

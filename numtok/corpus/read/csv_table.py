@@ -27,7 +27,7 @@ from numtok.corpus.read.batches import (
     is_bytes,
     skipped_batch,
 )
-from numtok.corpus.read.lines import BOM, refuse_utf16
+from numtok.corpus.read.lines import BOM, HEAD, one_text, refuse_utf16
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.errors import InputError
 from numtok.options import shown_option
@@ -39,6 +39,7 @@ _BLANK = re.compile(rb"[\r\n]*")
 _DELIMITERS = (";", "|", "\t", ",")  # that are tried where the rows do not fit the usual one
 _DECIMAL_COMMA = re.compile(r"\d+,(?!\d{3}(?!\d))\d+")  # in 1,234 it may group digits
 _ENCODING = 'convert the file with "iconv -f ENCODING -t UTF-8"'
+_LeaveOut = Callable[[pyarrow.csv.InvalidRow], str]
 _OPEN_QUOTE = (
     "a quote that opens here never closes; close it, or write a quote that is part of the text as"
     ' "" inside quotes'
@@ -72,7 +73,7 @@ class _Table:
         data, line, of_header, last = b"", 1, True, False
         while not last:
             # As much as is there already: so a long row costs linear time.
-            piece = stream.read(max(size, len(data), len(BOM)))
+            piece = stream.read(max(size, len(data), HEAD))
             last = not piece
             if not data and of_header:
                 refuse_utf16(piece, self.source)
@@ -116,16 +117,41 @@ class _Table:
         self,
         block: _Block,
         names: Sequence[str],
-        leave_out: Callable[[pyarrow.csv.InvalidRow], str],
+        leave_out: _LeaveOut,
         wanted: Sequence[str] = (),
     ) -> pa.Table:
         """Return the block by Arrow: the wanted columns as bytes, or all in the types that Arrow
         guesses.
         """
+        how = (names, wanted)
+        try:
+            one_text(block.data, len(block.data))
+        except pa.ArrowInvalid:
+            return self._parse_bytes(block.data, leave_out, *how)
+        return self._read(block.data, leave_out, *how)
+
+    def _parse_bytes(self, data: bytes, leave_out: _LeaveOut, *how: Sequence[str]) -> pa.Table:
+        """Return the same of bytes that are not UTF-8. ``leave_out`` gets rows as text, which Arrow
+        cannot make of these: so it gets those of a copy, and these are parsed without such rows.
+        """
+        left_out = set()
+
+        def note(row: pyarrow.csv.InvalidRow) -> str:
+            left_out.add(row.number - 1)
+            return leave_out(row)
+
+        self._read(data.decode("utf-8", "replace").encode(), note, *how)
+        records = enumerate(self.record.finditer(data))
+        rest = b"".join(record[0] for number, record in records if number not in left_out)
+        return self._read(rest or b"\n", leave_out, *how)
+
+    def _read(
+        self, data: bytes, leave_out: _LeaveOut, names: Sequence[str], wanted: Sequence[str]
+    ) -> pa.Table:
         return pyarrow.csv.read_csv(
-            pa.BufferReader(block.data),
+            pa.BufferReader(data),
             read_options=pyarrow.csv.ReadOptions(
-                use_threads=False, block_size=len(block.data) + 1, column_names=names
+                use_threads=False, block_size=len(data) + 1, column_names=names
             ),
             parse_options=pyarrow.csv.ParseOptions(
                 delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=leave_out

@@ -66,6 +66,8 @@ class Columns:
             _check_text(text, self.text)
         else:
             text = as_written(parse_line(raw, AS_WRITTEN))
+            for name in self.template.columns or tuple(text):
+                _check_unicode(name + text.get(name, ""), f"column {name!r}")
         values = [text]
         for name, dtype in self.kept.items():
             fits, stored = fitted(value.get(name), dtype)
@@ -103,13 +105,17 @@ def _check_text(text: Any, name: str) -> None:
             f"text column {name!r} holds {KINDS.get(type(text), 'a number')}, not a string; choose"
             " another with text_column=NAME (--text-column NAME)"
         )
+    _check_unicode(text, f"text column {name!r}")
+
+
+def _check_unicode(text: str, where: str) -> None:
+    """Raise ``BadRow`` if a text is no Unicode."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
         escape = f"\\u{ord(text[error.start]):04x}"
         raise BadRow(
-            f"text column {name!r} has half of a surrogate pair ({escape}), which is no character;"
-            " mend the row"
+            f"{where} has half of a surrogate pair ({escape}), which is no character; mend the row"
         ) from None
 
 

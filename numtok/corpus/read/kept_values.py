@@ -54,14 +54,16 @@ DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_fraction)
 
 def shown(value: Any) -> str:
     """Return a value in a message."""
-    written = json.dumps(value, ensure_ascii=False, default=str)
+    written = _unicode(json.dumps(value, ensure_ascii=False, default=str))
     return written if len(written) <= 40 else f"{written[:30]}... ({len(written)} characters)"
 
 
 def fitted(value: Any, dtype: pa.DataType) -> tuple[bool, Any]:
     """Return (whether a column of the type holds the value as it is, the value to give to Arrow)."""
-    if value is None or (type(value) is str and pa.types.is_string(dtype)):
+    if value is None:
         return True, value
+    if type(value) is str and pa.types.is_string(dtype):
+        return _unicode(value) == value, value
     try:
         # `pa.array` refuses integers beyond 2**53 as float64, be they exact or not.
         given = float(value) if type(value) is int and pa.types.is_floating(dtype) else value
@@ -112,12 +114,21 @@ def guess_type(rows: Sequence[dict[str, Any]], name: str, source: Source) -> pa.
     raise InputError(f"kept column {name!r} {reason}", source.name)
 
 
+def _unicode(text: str) -> str:
+    """Return the text with halves of surrogate pairs, which are no characters, as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 class _NoFields(Exception):
     """A part of a type is a struct of nothing, which Parquet cannot store."""
 
 
 def _plain(value: Any) -> Any:
-    """Replace numbers that no column can hold by zero; their row will be refused when it is read."""
+    """Replace numbers that no column can hold by zero, and what is no character in strings; their
+    row will be refused when it is read.
+    """
+    if isinstance(value, str):
+        return _unicode(value)
     if isinstance(value, list):
         return [_plain(inner) for inner in value]
     if isinstance(value, dict):

@@ -28,6 +28,7 @@ from numtok.errors import InputError
 Row = TypeVar("Row")
 
 BOM = b"\xef\xbb\xbf"
+HEAD = 4  # bytes, of the longest mark of an encoding, that of UTF-32
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def read_blocks(stream: ByteStream, size: int, longest: int = LONGEST_ROW) -> It
     waiting: list[bytes] = []
     held = 0
     line, offset, start = 1, stream.source.start, stream.source.start == 0
-    size = max(size, len(BOM))
+    size = max(size, HEAD)
     while piece := stream.read(size):
         last = len(piece) < size
         if start:
@@ -117,10 +118,15 @@ def _blame(error: Exception, raw: bytes, source: Source, line: int, offset: int)
 
 
 def refuse_utf16(head: bytes, source: Source) -> None:
-    """Raise ``InputError`` if the first bytes are the mark of UTF-16, which can never be UTF-8."""
+    """Raise ``InputError`` if the first bytes are the mark of UTF-16 or UTF-32, which can never be
+    UTF-8.
+    """
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        kind = "UTF-32" if head.startswith(b"\xff\xfe\0\0") else "UTF-16"
         raise InputError(
-            'this is UTF-16, not UTF-8; convert it with "iconv -f UTF-16 -t UTF-8"', source.name, 1
+            f'this is {kind}, not UTF-8; convert it with "iconv -f {kind} -t UTF-8"',
+            source.name,
+            1,
         )
 
 
@@ -197,9 +203,13 @@ def split_lines(data: bytes) -> pa.Array:
 
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
-    stop = len(data) - data.endswith(b"\n")
-    offsets = pa.py_buffer(np.array([0, stop], np.int64))
-    # one string: (1,)
-    whole = pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(data)])
-    whole.validate(full=True)
+    whole = one_text(data, len(data) - data.endswith(b"\n"))
     return pc.split_pattern(whole, "\n").flatten()  # (lines,)
+
+
+def one_text(data: bytes, stop: int) -> pa.Array:
+    """Return the bytes up to ``stop`` as large_string[1]; ``ArrowInvalid`` if they are not UTF-8."""
+    offsets = pa.py_buffer(np.array([0, stop], np.int64))
+    text = pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(data)])
+    text.validate(full=True)
+    return text
