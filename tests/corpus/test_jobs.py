@@ -105,6 +105,8 @@ def test_what_is_damaged_is_made_again(corpus, unbroken, done):
     contents = [b"", b"[]", b'{"check": 7}', right.replace(b'"rows"', b'"rose"'), another]
     for path, content in (*((receipt, content) for content in contents), (shard, b"short")):
         path.write_bytes(content)
+        status = numtok.job_status(done)
+        assert (status.done, status.finished) == ([0, 1, 2, 3, 5, 6], False)
         with pytest.raises(JobError, match=r"1 of 7 shards are not done: 4; run the same"):
             numtok.finish_job(done)
         assert encode(corpus, done).resumed == 6

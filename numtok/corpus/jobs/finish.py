@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,6 @@ from numtok.corpus.jobs.folder import (
     DATA,
     FORMAT,
     MANIFEST,
-    OWN,
     PLAN,
     QUARANTINE,
     Folder,
@@ -180,7 +178,7 @@ class JobStatus:
 
     Attributes:
         shards: how many there are.
-        finished: whether the manifest is there.
+        finished: whether the manifest is there, and every shard done.
         done: the numbers of the shards that are done.
     """
 
@@ -202,6 +200,6 @@ def job_status(output: str | Path) -> JobStatus:
         JobStatus(shards=2, finished=True, done=[0, 1])
     """
     folder, plan = _job_in(output)
-    names = set(folder.names(OWN))
-    done = [shard.number for shard in plan.shards if f"{shard.name}.json" in names]
-    return JobStatus(len(plan.shards), os.path.basename(MANIFEST) in names, done)
+    done = [receipt.shard for receipt in read_receipts(folder, plan)]
+    finished = len(done) == len(plan.shards) and storage.is_file(folder.file(MANIFEST))
+    return JobStatus(len(plan.shards), finished, done)
