@@ -121,6 +121,19 @@ def test_what_is_damaged_is_made_again(corpus, unbroken, done):
     assert encode(corpus, done).resumed == 6 and jobs.shards(done) == jobs.shards(unbroken)
 
 
+@pytest.mark.parametrize("name", ["tokenizer.json", "numtok.json"])
+def test_a_tokenizer_that_is_damaged_is_written_again(corpus, unbroken, done, name):
+    file = done / "__numtok" / "tokenizer" / name
+    whole = file.read_bytes()
+    for content in (b"", whole[: len(whole) // 2], None):
+        file.unlink() if content is None else file.write_bytes(content)
+        with pytest.raises(JobError, match="run the same job again"):
+            numtok.finish_job(done, check=True)
+        assert encode(corpus, done).resumed == 7
+        assert file.read_bytes() == whole and jobs.shards(done) == jobs.shards(unbroken)
+        assert numtok.finish_job(done, check=True).shards_done == 7
+
+
 def test_a_folder_of_the_former_version_is_read(corpus, done):
     """And not gone on with."""
     own, names = done / "__numtok", [f"{number:06}.parquet" for number in range(7)]

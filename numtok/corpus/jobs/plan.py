@@ -5,6 +5,7 @@ Who has the plan and the inputs writes the same bytes, on any machine, in any or
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
 import functools
 import json
@@ -41,7 +42,7 @@ from numtok.corpus.jobs.request import FILE_SUFFIXES, Request
 from numtok.corpus.read.sources import Source, identify
 from numtok.corpus.split import HashRange
 from numtok.corpus.text_chunks import Reader
-from numtok.errors import JobError, MissingInputError, NumtokError, OutputError
+from numtok.errors import JobError, MissingInputError, NumtokError, OutputError, TokenizerError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import Representation, from_dict
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -227,9 +228,19 @@ def versions() -> dict[str, str]:
 
 
 def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
-    """Return the tokenizer of a job, with its scale; JobError if it is not the one that was planned
-    with.
+    """Return the tokenizer of a job, with its scale; JobError if it is damaged, or not the one that
+    was planned with.
     """
+    try:
+        return _load_tokenizer(folder, plan)
+    except TokenizerError as error:
+        raise JobError(
+            f"its tokenizer is damaged ({error}); run the same job again, which writes it anew",
+            str(folder),
+        ) from error
+
+
+def _load_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
     path = folder.file(TOKENIZER)
     folder.refuse_links(*TOKENIZER_FILES)
     tokenizer = Tokenizer.from_pretrained(path, engine=plan.options["engine"])
@@ -263,7 +274,19 @@ def load_or_make(folder: Folder, request: Request, overwrite: bool) -> tuple[Pla
     if current != plan:
         folder.remove(MANIFEST)
         folder.write_json(PLAN, as_json(current))
+    with contextlib.suppress(TokenizerError):
+        return current, _load_tokenizer(folder, current)
+    # its files are damaged: it is made of the same as before
+    _scaled(request, current).save_pretrained(folder.file(TOKENIZER))
     return current, saved_tokenizer(folder, current)
+
+
+def _scaled(request: Request, plan: Plan) -> Tokenizer:
+    """Return the tokenizer of the request with the scale of the plan."""
+    tokenizer = request.tokenizer
+    if plan.fit is None:
+        return tokenizer
+    return tokenizer.with_options(Fit.from_json(plan.fit).put_into(tokenizer.representations))
 
 
 def _clear(folder: Folder) -> None:
