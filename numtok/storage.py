@@ -79,7 +79,7 @@ def _scheme(url: str) -> str:
     return url.partition("://")[0].lower()
 
 
-def _system(url: str) -> tuple[Any, str]:
+def _system(url: str, doing: str = "read") -> tuple[Any, str]:
     """Return (what speaks with the store, the path in it); one for all threads of a process."""
     try:
         import fsspec
@@ -105,11 +105,12 @@ def _system(url: str) -> tuple[Any, str]:
             " others of fsspec",
             url,
         ) from error
-    options = kind._get_kwargs_from_urls(url)
-    key = os.getpid(), scheme, repr(sorted(options.items()))
-    if key not in _systems:
-        _systems[key] = kind(**options)
-    return _systems[key], kind._strip_protocol(url)
+    with _named_errors(url, doing):  # some connect at once
+        options = kind._get_kwargs_from_urls(url)
+        key = os.getpid(), scheme, repr(sorted(options.items()))
+        if key not in _systems:
+            _systems[key] = kind(**options)
+        return _systems[key], kind._strip_protocol(url)
 
 
 @contextlib.contextmanager
@@ -379,7 +380,7 @@ def check_writable(url: str) -> tuple[Any, str]:
             f"cannot write {url}: {_scheme(url)}:// is for reading; write to a path, or to a"
             " store such as s3://"
         )
-    return _system(url)
+    return _system(url, "write")
 
 
 def write_object(url: str, content: bytes) -> None:
@@ -438,7 +439,7 @@ def _upload(system: Any, path: str, content: BinaryIO) -> None:
 def remove(path: str | Path) -> None:
     """Remove a file, a link, or a folder with all that is in it, if it is there."""
     if is_url(path):
-        system, inner = _system(str(path))
+        system, inner = _system(str(path), "remove")
         with _named_errors(str(path), "remove"), contextlib.suppress(FileNotFoundError):
             system.invalidate_cache()
             system.rm(inner, recursive=True)

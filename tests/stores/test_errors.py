@@ -7,7 +7,13 @@ import jobs
 import memory_store
 
 import numtok
-from numtok.errors import InputError, JobError, MissingDependencyError, OutputError
+from numtok.errors import (
+    InputError,
+    JobError,
+    MissingDependencyError,
+    MissingInputError,
+    OutputError,
+)
 
 corpus, _ = jobs.fixtures(80)
 OUT = "memory://out"
@@ -22,6 +28,7 @@ ERRORS = {
             ("memory://in/d.parquet", "memory://in/d.parquet"),
             "memory://in/d.parquet is also an input",
         ),
+        (("in", "ftp://127.0.0.1:1/a.parquet"), "cannot write ftp://127.0.0.1:1/a.parquet: …check"),
     ],
     InputError: [
         (("memory://no/a.jsonl", OUT), "memory://no/a.jsonl: no such file or folder"),
@@ -29,6 +36,10 @@ ERRORS = {
         (("nothing://a/b.jsonl", OUT), "nothing:// is unknown; known are paths, s3://"),
         (("file:///a.jsonl", OUT), "is a file of this machine: give its path, /a.jsonl"),
         (("memory://bad.jsonl", "memory://bad.parquet"), "memory://bad.jsonl:2"),
+    ],
+    MissingInputError: [
+        (("ftp://127.0.0.1:1/a.jsonl", OUT), "ftp://127.0.0.1:1/a.jsonl: cannot be read: …check"),
+        (("zip://a.jsonl::a.zip", OUT), "zip://a.jsonl::a.zip: cannot be read: …check the URL"),
     ],
     JobError: [(("memory://bad.jsonl", "memory://bad/"), "1 of 1 shards failed …://bad.jsonl:2")],
     MissingDependencyError: [
