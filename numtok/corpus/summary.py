@@ -155,7 +155,10 @@ def quarantine(skipped: Iterable[tuple[str, int | None, str]]) -> str:
         {"file": file, "line": line, "error": error.removesuffix(f", {SKIP_HINT}")}
         for file, line, error in skipped
     ]
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return lines.encode(
+        "utf-8", "backslashreplace"
+    ).decode()  # a name that is no Unicode is escaped
 
 
 def summed(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -92,3 +92,9 @@ def test_a_folder_may_be_called_as_it_likes(name, suffix, tmp_path, monkeypatch)
     numtok.decode_files(f"{name}/out", f"{name}/back.jsonl")
     assert lines_of(Path(name, "back.jsonl")) == rows
     assert NumberDataset(f"{name}/out", nulls="skip")[0]["number_value"] == [5.5]
+    Path(name, "b.jsonl").write_text('{"text": "5"}\noops\n')
+    for out in ("b.parquet", "b/"):
+        made = numtok.encode_files(
+            f"{name}/b.jsonl", f"{name}/{out}", numbers="bits", on_error="skip"
+        )
+        assert lines_of(Path(made.quarantine))[0]["file"] == f"{name}/b.jsonl"
