@@ -22,6 +22,7 @@ numtok score answers.csv --policy finance --json report.json
 numtok score samples_gsm8k.jsonl --target target --prediction resps.0.0
 numtok score rag.jsonl --grounded --sources context --sources question --prediction answer
 """
+_LONGEST_FIELD = 1 << 30  # characters
 UNGROUNDED = 3  # the exit status of answers with figures that their sources do not have
 GROUNDED_ALONE = ("sources", "tolerance", "ignore", "no_compute", "fail_under")
 
@@ -189,7 +190,8 @@ def _show(table: str, values: dict[str, Any], data: str | None) -> None:
     """Print a report, and write it as JSON; only that if it goes to standard output."""
     from numtok.files import write_file
 
-    content = json.dumps(values, ensure_ascii=False, indent=2)
+    written = json.dumps(values, ensure_ascii=False, indent=2)
+    content = written.encode("utf-8", "backslashreplace").decode()  # half of a surrogate pair
     if data == "-":
         echo(content)
         return
@@ -205,17 +207,61 @@ def _rows(file: str, *fields: str, nested: Sequence[str] = ()) -> Iterator[list[
 
     rows: Iterable[tuple[int, Any]]
     try:
-        with click.open_file(file, encoding="utf-8-sig") as stream:
+        with click.open_file(file, encoding="utf-8-sig", errors="surrogateescape") as stream:
+            lines = _lines(stream, file)
             if file.endswith((".csv", ".tsv")):
-                table = csv.DictReader(stream, delimiter="\t" if file.endswith(".tsv") else ",")
-                rows = ((table.line_num, row) for row in table)
+                rows = _table(lines, "\t" if file.endswith(".tsv") else ",", file)
             else:
-                lines = ((number, line) for number, line in enumerate(stream, 1) if line.strip())
-                rows = ((number, _parse(line, file, number)) for number, line in lines)
+                numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+                rows = ((number, _parse(line, file, number)) for number, line in numbered)
             for number, row in rows:
                 yield [_field(row, one, file, number, one in nested) for one in fields]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"cannot be read: {error}", file) from error
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or error}; check the path and its permissions"
+        raise InputError(reason, file) from error
+
+
+def _lines(stream: Iterable[str], file: str) -> Iterator[str]:
+    """Yield the lines of a file, whose bytes that are not UTF-8 are surrogates."""
+    from numtok.errors import InputError
+
+    for number, line in enumerate(stream, 1):
+        try:
+            line.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"not UTF-8: byte 0x{ord(line[error.start]) - 0xDC00:02x}; unpack the file if it is"
+                ' compressed, or convert it with "iconv -f ENCODING -t UTF-8"',
+                file,
+                number,
+                error.start + 1,
+            ) from None
+        yield line
+
+
+def _table(lines: Iterable[str], delimiter: str, file: str) -> Iterator[tuple[int, Any]]:
+    """Yield the rows of CSV with their lines; a row that could be read as others is refused."""
+    from numtok.errors import InputError
+
+    csv.field_size_limit(_LONGEST_FIELD)
+    table, begin = csv.DictReader(lines, delimiter=delimiter, strict=True), 1
+    try:
+        names = table.fieldnames or ()
+        begin = table.line_num + 1
+        for row in table:
+            if None in row or None in row.values():
+                count = len([name for name in names if row[name] is not None])
+                raise InputError(
+                    f"Expected {len(names)} columns, got {count + len(row.get(None, ()))}; quote"
+                    " fields with the delimiter or a line break in them",
+                    file,
+                    table.line_num,
+                )
+            begin = table.line_num + 1
+            yield table.line_num, row
+    except csv.Error as error:
+        reason = f'cannot be read: {error}; mend the quotes, of which one in a field is written ""'
+        raise InputError(reason, file, begin) from error
 
 
 def _parse(line: str, file: str, number: int) -> Any:
@@ -224,7 +270,8 @@ def _parse(line: str, file: str, number: int) -> Any:
     try:
         return json.loads(line, parse_float=_decimal, parse_int=_decimal)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"is not JSON: {error}", file, number) from error
+        reason = f"is not JSON: {error}; write one object on each line, or name the file .csv"
+        raise InputError(reason, file, number) from error
 
 
 def _decimal(literal: str) -> Decimal | str:

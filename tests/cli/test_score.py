@@ -47,6 +47,33 @@ def test_errors(tmp_path, content, options, message):
     assert "cannot be read" in refused("score", tmp_path / "none.jsonl")
 
 
+@pytest.mark.parametrize(
+    ("rows", "place"),
+    [
+        (b"1072,1,072\n", "a.csv:2: "),  # and not the answer 1
+        (b"5,5\n1072\n", "a.csv:3: "),
+        (b'5,"never closed\n6,7\n', "a.csv:2: "),  # and not one row
+        (b"5,\xe9\n", "a.csv:2:3: not UTF-8"),
+    ],
+)
+def test_rows_that_could_be_read_as_others_are_refused(tmp_path, rows, place):
+    file = tmp_path / "a.csv"
+    file.write_bytes(b"target,prediction\n" + rows)
+    assert place in refused("score", file)
+
+
+def test_answers_of_any_kind(tmp_path):
+    """Long ones in CSV, and those with half of a surrogate pair."""
+    file = tmp_path / "a.csv"
+    file.write_text(f"target,prediction\n5,{'word ' * 40_000} 5\n")
+    assert json.loads(ok("score --json -", file))["exact"] == 1
+    file = tmp_path / "a.jsonl"
+    file.write_text(json.dumps({"target": "5", "prediction": "\ud800 7"}))
+    ok(f"score --json {tmp_path / 'out.json'}", file)
+    assert json.loads(ok("score --json -", file))["exact"] == 0
+    assert json.loads((tmp_path / "out.json").read_text("utf-8"))["mistakes"] == [[0, "7", "5"]]
+
+
 def test_figures_of_sources(tmp_path):
     """The table, the JSON, and an exit status of its own for figures that are not there."""
     file = tmp_path / "a.jsonl"
