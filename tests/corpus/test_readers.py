@@ -206,6 +206,8 @@ def test_the_text_is_the_column_of_that_name_whatever_its_values_are(tmp_path):
         assert read_all(write_rows(tmp_path / "a.tsv", [rows])) == [value]
     for name in ("a.parquet", "a.arrow", "a.jsonl", "a.json"):
         assert read_all(write_rows(tmp_path / name, [{"lang": "de", "text": None}])) == [None]
+        error = failure(write_rows(tmp_path / name, [{"lang": "de", "text": 42}]))
+        assert "not a string" in str(error) or "int64, not string" in str(error)
 
 
 @pytest.mark.parametrize("value", ["5", "1.5", "true", '["a"]', '{"a": 1}'])

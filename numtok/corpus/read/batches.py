@@ -156,8 +156,8 @@ def pick_text_column(
     strings: Sequence[str],
     keep_columns: Sequence[str] = (),
 ) -> str:
-    """Return the text column's name: the asked one; else the first of ``TEXT_COLUMNS`` that holds
-    strings; else the only one that does. ``MissingInputError`` lists the columns where none fits.
+    """Return the text column's name: the asked one; else ``text``, or the first of ``TEXT_COLUMNS``
+    that holds strings; else the only one that does. ``MissingInputError`` lists the columns where none fits.
     """
     listing = ", ".join(repr(name) for name in columns) or "none"
     for name in (*([text_column] if text_column is not None else []), *keep_columns):
@@ -178,7 +178,8 @@ def pick_text_column(
     if text_column is not None:
         return text_column
     for name in TEXT_COLUMNS:
-        if name in strings and columns.count(name) == 1:
+        # one called text is meant, also where a file of many has something else in it
+        if columns.count(name) == 1 and (name in strings or name == "text"):
             return name
     if len(strings) == 1:
         return strings[0]
