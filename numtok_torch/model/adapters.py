@@ -31,6 +31,8 @@ NOT_READ = (
 )
 # the modules that peft puts around those of the backbone
 AROUND = ("base_layer", "original_module", "token_adapter")
+# the names of layers in an adapter's config, and of those that are tied to one of them
+TIED = {"modules_to_save": "modules_to_tie", "target_modules": "target_modules_to_tie"}
 
 
 def describe(backbone: Any) -> dict[str, Any] | None:
@@ -47,6 +49,8 @@ def describe(backbone: Any) -> dict[str, Any] | None:
             " merge_and_unload() them first"
         )
     layers = list(_layers(plain))
+    # a layer of single tokens names only the adapters that it has
+    active = dict.fromkeys(name for layer in layers for name in layer.active_adapters)
     if any(layer.merged for layer in layers):
         raise ModelError(
             "the adapters are merged into the weights, and still beside them; unmerge them, or call"
@@ -55,10 +59,21 @@ def describe(backbone: Any) -> dict[str, Any] | None:
     return {
         "wrapped": plain is not backbone,
         "loaded": getattr(plain, "_hf_peft_config_loaded", False),
-        "active": list(layers[0].active_adapters) if layers else [],
+        "active": list(active),
         "enabled": not any(layer.disable_adapters for layer in layers),
-        "configs": {name: _plain(config.to_dict()) for name, config in configs.items()},
+        "configs": {name: _settings(config) for name, config in configs.items()},
     }
+
+
+def _settings(config: Any) -> dict[str, Any]:
+    """Return an adapter's config, JSON-ready. peft takes layers that it ties to the word embedding
+    out of the lists of names, without which it does not tie those of a GPT-2 again.
+    """
+    settings: dict[str, Any] = _plain(config.to_dict())
+    for name, tied in TIED.items():
+        if isinstance(names := settings.get(name), list):
+            settings[name] = [*names, *sorted(getattr(config, tied, None) or ())]
+    return settings
 
 
 def restore(backbone: Any, described: Mapping[str, Any]) -> Any:
@@ -75,21 +90,24 @@ def restore(backbone: Any, described: Mapping[str, Any]) -> Any:
         ) from error
     try:
         adapted = backbone
+        mixed = len({settings["peft_type"] for settings in described["configs"].values()}) > 1
         for name, settings in described["configs"].items():
             config = _config(settings)
             if not described["wrapped"]:
                 inject_adapter_in_model(config, backbone, name)
             elif adapted is backbone:
-                adapted = peft.get_peft_model(backbone, config, name)
+                adapted = peft.get_peft_model(backbone, config, name, mixed=mixed)
             else:
                 adapted.add_adapter(name, config)
         if described["loaded"]:
             backbone._hf_peft_config_loaded = True
         active = list(described["active"])
-        set_adapter(backbone, active)
-        if adapted is not backbone:
+        if adapted is backbone:
+            set_adapter(backbone, active)
+        else:
+            adapted.base_model.set_adapter(active)
+        if isinstance(adapted, peft.PeftModel):
             adapted.active_adapter = active[0]
-            adapted.base_model.active_adapter = active
         if not described["enabled"]:
             for module in _layers(backbone):
                 module.enable_adapters(False)
@@ -110,7 +128,12 @@ def merged(backbone: Any) -> Any:
     transformer = unwrapped(backbone)
     if not getattr(transformer, "peft_config", None):
         raise ModelError(f"{type(transformer).__name__} has no adapters to merge")
-    _untie(transformer)
+    if any(getattr(one, "layer_replication", None) for one in transformer.peft_config.values()):
+        raise ModelError(
+            "the adapters repeat layers, which share their weights (layer_replication), so they"
+            " cannot be merged; save the model with its adapters"
+        )
+    tied = _untie(transformer)
     done = ""
     for name, module in list(transformer.named_modules()):
         if not _is_adapted(module) or (done and name.startswith(done)):
@@ -126,24 +149,28 @@ def merged(backbone: Any) -> Any:
     transformer.__dict__.pop("_hf_peft_config_loaded", None)
     if hasattr(transformer, "name_or_path"):  # its weights are no longer those that lie there
         transformer.name_or_path = ""
+    if tied and output_layer(transformer).weight is word_embedding(transformer).weight:
+        transformer.config.tie_word_embeddings = True  # peft had trained one copy for both
     return transformer
 
 
-def _untie(transformer: Any) -> None:
+def _untie(transformer: Any) -> bool:
     """Give the output layer weights of its own, where it shares those of the word embedding and
-    only one of the two is adapted, or each in its way.
+    only one of the two is adapted, or each in its way. Return whether the config had them tied.
     """
     words, out = word_embedding(transformer), output_layer(transformer)
     # rows of single tokens, which are the same in both
     single = [hasattr(layer, "token_adapter") for layer in (words, out)]
     if out is None or all(single) or not (_is_adapted(words) or _is_adapted(out)):
-        return
+        return False
     inside = out.get_base_layer() if hasattr(out, "get_base_layer") else None
     plain: Any = inside or getattr(out, "original_module", out)
     trained = plain.weight.requires_grad
     plain.weight = nn.Parameter(plain.weight.detach().clone(), requires_grad=trained)
-    if getattr(getattr(transformer, "config", None), "tie_word_embeddings", False):
+    tied = bool(getattr(getattr(transformer, "config", None), "tie_word_embeddings", False))
+    if tied:
         transformer.config.tie_word_embeddings = False
+    return tied
 
 
 def _is_adapted(module: nn.Module) -> bool:

@@ -26,6 +26,8 @@ from numtok_torch.model.backbone import (
     word_embedding,
 )
 
+ROWS = ("rows.words", "rows.output")
+
 
 def base_of(model: Any, base: str | Path | bool) -> dict[str, Any]:
     """Return the name of the base and how many rows it has, JSON-ready.
@@ -101,9 +103,11 @@ def complete(model: Any, state: dict[str, Any], prefix: str, base: Mapping[str, 
     """Add to the weights that :func:`weights_beside` gave, in place, those of the model itself,
     whose backbone is the base.
     """
-    current = model.state_dict()
-    for rows, name in _row_weights(model).items():
-        if (new := state.pop(prefix + rows, None)) is not None:
+    current, names = model.state_dict(), _row_weights(model)
+    for rows in ROWS:
+        new, name = state.pop(prefix + rows, None), names.get(rows)
+        # an output layer without a name is tied: transformers' load_adapter had untied it
+        if new is not None and name is not None:
             whole = current[name].detach().clone()
             whole[base["rows"] :] = new
             state[prefix + name] = whole
@@ -140,7 +144,7 @@ def _row_weights(model: Any) -> dict[str, str]:
     names = {id(one): name for name, one in model.named_parameters()}
     words, output = word_embedding(model.transformer), output_layer(model.transformer)
     found: dict[str, str] = {}
-    for rows, layer in (("rows.words", words), ("rows.output", output)):
+    for rows, layer in zip(ROWS, (words, output), strict=True):
         modules = () if layer is None else layer.modules()
         plain = next((one for one in modules if isinstance(one, nn.Embedding | nn.Linear)), None)
         name = None if plain is None else names.get(id(plain.weight))

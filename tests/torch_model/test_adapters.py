@@ -217,6 +217,71 @@ def test_several_adapters_and_their_state(tmp_path):
         wrapped.save_pretrained(tmp_path)
 
 
+def random_adapters(model):
+    """The model, evaluated, with adapters that change what it computes."""
+    torch.manual_seed(5)
+    with torch.no_grad():
+        for name, one in model.named_parameters():
+            if "lora_" in name or "modules_to_save" in name or "trainable_tokens" in name:
+                one.add_(torch.randn_like(one) * 0.3)
+    return model.eval()
+
+
+@pytest.mark.parametrize("active", [["default"], ["other"], ["default", "other"]])
+def test_adapters_of_other_layers_beside_one_with_single_rows(active, tmp_path):
+    """The first layer with adapters, the word embedding, has one of the two only."""
+    model = made("wrapped", "llama", trainable_token_indices=[tiny.NUM])
+    model.backbone.add_adapter("other", lora(target_modules=["o_proj"]))
+    random_adapters(model).backbone.base_model.set_adapter(active)
+    expected = outputs(model)
+    model.save_pretrained(tmp_path)
+    back = NumberModel.from_pretrained(tmp_path)
+    same(outputs(back), expected, 0, 0)
+    for one in ("default", "other"):
+        for each in (model, back):
+            each.backbone.set_adapter(one)
+        same(outputs(back), outputs(model), 0, 0)
+
+
+def test_adapters_of_two_kinds(tmp_path):
+    backbone = peft.get_peft_model(tiny.backbone("llama"), lora("llama"), mixed=True)
+    backbone.add_adapter("other", peft.LoHaConfig(r=2, target_modules=["o_proj"]))
+    backbone.set_adapter(["default", "other"])
+    model = random_adapters(NumberModel(backbone, tiny.embedding("xval"), tiny.head("scalar")))
+    model.save_pretrained(tmp_path)
+    same(outputs(NumberModel.from_pretrained(tmp_path)), outputs(model), 0, 0)
+
+
+@pytest.mark.parametrize("layers", ["modules_to_save", "target_modules"])
+@pytest.mark.parametrize(("kind", "words"), [("gpt2", "wte"), ("llama", "embed_tokens")])
+def test_tied_adapters_stay_tied(kind, words, layers, tmp_path):
+    """``ensure_weight_tying``: one copy, or one adapter, for word embedding and output layer."""
+    backbone = tiny.backbone(kind, tie_word_embeddings=True)
+    names = {
+        layers: [*TARGETS[kind], words, "lm_head"] if "target" in layers else [words, "lm_head"]
+    }
+    config = lora(kind, ensure_weight_tying=True, **names)
+    backbone = peft.get_peft_model(backbone, config)
+    model = NumberModel(backbone, tiny.embedding("xval"), tiny.head("scalar"))
+    expected = outputs(random_adapters(model))
+    model.save_pretrained(tmp_path / "adapted")
+    back = NumberModel.from_pretrained(tmp_path / "adapted")
+    same(outputs(back), expected, 0, 0)
+    for one in (model, back):
+        one.merge_and_unload().save_pretrained(tmp_path / "merged")
+        same(outputs(NumberModel.from_pretrained(tmp_path / "merged")), expected, 1e-3, 1e-4)
+
+
+def test_repeated_layers_are_not_merged(tmp_path):
+    """Layers that share their weights would each add their adapter to them."""
+    model = random_adapters(made("wrapped", "llama", layer_replication=[[0, 2], [1, 2]]))
+    expected = outputs(model)
+    with pytest.raises(ModelError, match="cannot be merged"):
+        model.merge_and_unload()
+    model.save_pretrained(tmp_path)
+    same(outputs(NumberModel.from_pretrained(tmp_path)), expected, 0, 0)
+
+
 def test_refused_and_damaged(tmp_path, monkeypatch):
     """Prompts change the length of the text; and nothing in a folder is run, imported or looked up
     elsewhere.

@@ -26,6 +26,7 @@ from numtok_torch.trainer import NumberTrainer
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.*:FutureWarning"),
     pytest.mark.filterwarnings("ignore:fan_in_fan_out is set:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Setting `save_embedding_layers` to:UserWarning"),
 ]
 SOURCE = trained.source("gpt2")
 ADAPTED = {"gpt2": "c_attn", "llama": "q_proj", "gpt_neox": "query_key_value"}
@@ -33,9 +34,10 @@ ADAPTED = {"gpt2": "c_attn", "llama": "q_proj", "gpt_neox": "query_key_value"}
 
 @pytest.fixture
 def base(tmp_path):
-    def make(kind):
+    def make(kind, **sizes):
         folder = tmp_path / f"base {kind}"
-        tiny.backbone(kind, vocab_size=SOURCE.get_vocab_size()).save_pretrained(folder)
+        sizes["vocab_size"] = SOURCE.get_vocab_size()
+        tiny.backbone(kind, **sizes).save_pretrained(folder)
         return folder
 
     return make
@@ -111,6 +113,26 @@ def test_what_is_saved_is_loaded_onto_its_base(kind, way, base, tmp_path):
     same(NumberModel.from_pretrained(tmp_path / "whole")(**batch()).logits, expected.logits)
     with pytest.raises(ModelError, match=r"base model .* cannot be loaded .*backbone="):
         NumberModel.from_pretrained(tmp_path / "small")
+
+
+def test_adapters_that_transformers_loaded(base, tmp_path):
+    """``load_adapter`` gives a tied output layer a copy of its weights."""
+    peft = pytest.importorskip("peft")
+    folder = base("llama", tie_word_embeddings=True)
+    backbone = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    add_number_rows(backbone, tokenizer())
+    rows = sorted(tokenizer().own_tokens.values())
+    config = peft.LoraConfig(
+        target_modules=["q_proj"], init_lora_weights=False, trainable_token_indices=rows
+    )
+    peft.get_peft_model(backbone, config).save_pretrained(tmp_path / "adapter")
+    backbone = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    add_number_rows(backbone, tokenizer())
+    backbone.load_adapter(str(tmp_path / "adapter"))
+    made = NumberModel(backbone, tiny.embedding("xval")).eval()
+    expected = made(**batch()).logits
+    made.save_pretrained(tmp_path / "small", base=True)
+    same(NumberModel.from_pretrained(tmp_path / "small")(**batch()).logits, expected, 0, 0)
 
 
 def test_checkpoints_of_a_model_with_adapters_are_small(base, tmp_path):
