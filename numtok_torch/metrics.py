@@ -156,9 +156,10 @@ def number_metrics(evaluated: Any) -> dict[str, float]:
         :func:`median_log_error`, :func:`r_squared`, and as ``exact_match`` the share that is exactly right.
     """
     values = evaluated.predictions  # several arrays, unless numbers_only has made one of them
-    if not isinstance(values, np.ndarray) or values.ndim != 3 or values.shape[-1] != 3:
+    batches = values if isinstance(values, list) else [values]  # with eval_do_concat_batches=False
+    if not all(isinstance(one, np.ndarray) and one.ndim == 3 == one.shape[2] for one in batches):
         raise InputError("number_metrics needs preprocess_logits_for_metrics=numbers_only too")
-    predicted, right, there = values.reshape(-1, 3).T
+    predicted, right, there = np.concatenate([one.reshape(-1, 3) for one in batches]).T
     predicted, right = predicted[there == 1], right[there == 1]
     if not len(right):
         return {"numbers": 0.0}

@@ -39,7 +39,8 @@ class NumberTrainer(Trainer):
     In training it logs ``token_loss`` and ``number_loss`` beside ``loss``.
 
     Args:
-        arguments, options: those of transformers' Trainer.
+        model, args, data_collator, arguments, options: those of transformers' Trainer. Without a
+            collator that of ``NumberModel.build`` is taken.
         head_learning_rate: of the number embedding and the head, which start anew and may learn
             faster than a pretrained backbone; None for that of the backbone.
 
@@ -51,21 +52,26 @@ class NumberTrainer(Trainer):
     """
 
     def __init__(
-        self, *arguments: Any, head_learning_rate: float | None = None, **options: Any
+        self,
+        model: Any = None,
+        args: Any = None,
+        data_collator: Any = None,
+        *arguments: Any,
+        head_learning_rate: float | None = None,
+        **options: Any,
     ) -> None:
         self.head_learning_rate = head_learning_rate
         self.sums: dict[str, Any] = {}  # of each part of the loss, since it was logged
         self.logged_at = 0  # the step of that
-        given = options.get("data_collator") or arguments[2:3]
-        if not given and arguments:  # that of NumberModel.build
-            given = options["data_collator"] = getattr(unwrapped(arguments[0]), "collator", None)
-        super().__init__(*arguments, **options)
+        super().__init__(model, args, data_collator, *arguments, **options)
         self.add_callback(_Restart(self))
         self.numbers = unwrapped(self.model)
         if not isinstance(self.numbers, NumberModel):
             raise ModelError(
                 f"NumberTrainer needs a NumberModel, got {type(self.model).__name__}; use Trainer"
             )
+        given = data_collator or self.numbers.collator
+        self.data_collator = given or self.data_collator
         if isinstance(self.train_dataset, Encoded) and not given:
             raise SchemaError(
                 "NumberTrainer needs data_collator=NumberCollator.from_schema(data.schema, ...), or a"
@@ -80,6 +86,11 @@ class NumberTrainer(Trainer):
             if self.label_smoother is not None:
                 self.smoothing, self.label_smoother = self.label_smoother.epsilon, None
         if self.numbers.head is not None and self.compute_metrics is None:
+            if self.args.batch_eval_metrics:
+                raise ModelError(
+                    "number_metrics measures all numbers at once: leave out batch_eval_metrics=True,"
+                    " or give compute_metrics=..."
+                )
             self.compute_metrics = number_metrics
             self.preprocess_logits_for_metrics = numbers_only
 
@@ -95,6 +106,12 @@ class NumberTrainer(Trainer):
                 self.numbers.tokenizer_identity = dict(of_source)
             known = self.numbers.tokenizer_identity
             check_own_tokenizer(known, of_source)
+
+    def call_model_init(self, trial: Any = None) -> Any:
+        """Make the model that ``model_init`` makes anew for each training."""
+        model = super().call_model_init(trial)
+        self.numbers = unwrapped(model)
+        return model
 
     def get_batch_samples(
         self, epoch_iterator: Iterator[Any], num_batches: int, device: torch.device

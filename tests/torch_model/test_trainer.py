@@ -148,9 +148,10 @@ def test_numbers_alone(batches, tmp_path):
 
 
 @pytest.mark.parametrize("plain", [False, True])
-def test_number_metrics(plain, tmp_path):
+@pytest.mark.parametrize("joined", [False, True])
+def test_number_metrics(joined, plain, tmp_path):
     """In batches of different widths: what is padded is no number."""
-    options = {"per_device_eval_batch_size": 1}
+    options = {"per_device_eval_batch_size": 1, "eval_do_concat_batches": joined}
     if plain:
         options |= {
             "compute_metrics": number_metrics,
@@ -176,6 +177,33 @@ def test_numbers_beyond_float64_are_left_out_of_metrics(tmp_path):
     found = NumberTrainer(model, tiny.arguments(tmp_path), eval_dataset=data).evaluate()
     assert found["eval_numbers"] == 4
     assert np.isfinite([found["eval_loss"], found["eval_mean_absolute_error"]]).all()
+
+
+def test_metrics_batch_by_batch_are_refused_before_training(tmp_path):
+    with pytest.raises(ModelError, match="batch_eval_metrics"):
+        trainer(tmp_path, made(), NumberTrainer, batch_eval_metrics=True)
+
+
+@pytest.mark.parametrize("name", ["model", "model_init"])
+def test_a_model_given_by_name_or_made_by_the_trainer(name, tmp_path):
+    """Its collator and its layers are found, those of the model that is trained."""
+    tokenizer = numtok.Tokenizer.from_pretrained(numbers=[XVal(0.1)])
+    data = NumberDataset(tokenizer.encode_batch([f"{n} or {n / 8}" for n in range(16)]))
+
+    def build():
+        return NumberModel.build(tiny.backbone("gpt2"), data, tokenizer)
+
+    arguments = tiny.arguments(tmp_path, max_steps=2, lr_scheduler_type="constant")
+    given = {name: build() if name == "model" else build, "args": arguments}
+    found = NumberTrainer(**given, train_dataset=data, head_learning_rate=1e-2)
+    found.train()
+    layers = {
+        id(one) for part in ("embedding", "head") for one in getattr(found.model, part).parameters()
+    }
+    for group in found.optimizer.param_groups:
+        ours = {id(one) in layers for one in group["params"]}
+        assert ours <= {group["lr"] == 1e-2}
+    assert any(group["lr"] == 1e-2 for group in found.optimizer.param_groups)
 
 
 def test_rows_that_another_process_widens_have_no_more_numbers():
