@@ -51,12 +51,13 @@ from numtok_torch.model.model import NumberModel
 from numtok_torch.model.run import evaluating, room
 from numtok_torch.model.seq2seq import decoder_prompt, start_token
 
-# Options of transformers' generate under which it does not see each token in its turn, or does not
-# return ids.
+# Options of transformers' generate under which it does not see each token in its turn, reads another
+# text beside it, or does not return ids.
 REFUSED = (
     "assistant_model",
     "prompt_lookup_num_tokens",
     "prefill_chunk_size",
+    "guidance_scale",
     "custom_generate",
     "inputs_embeds",
     "decoder_input_ids",
@@ -211,7 +212,7 @@ def _check_options(model: NumberModel, prompts: int, options: Mapping[str, Any])
             " as numbers are read from it"
         )
     configs = (options.get("generation_config"), model.transformer.generation_config)
-    for name in ("prefill_chunk_size", "prompt_lookup_num_tokens"):
+    for name in ("prefill_chunk_size", "prompt_lookup_num_tokens", "guidance_scale"):
         if any(getattr(config, name, None) is not None for config in configs):
             raise ModelError(
                 f"generate does not support {name}; set it to None in the generation config"
