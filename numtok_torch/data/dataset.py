@@ -257,8 +257,9 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
         seed: of the shuffling.
         buffer_size: rows that are shuffled together.
         rank, world_size: which share of the rows this process has
-            (``datasets.distributed.split_dataset_by_node``); a ``Trainer`` shares rows among its
-            processes by itself.
+            (``datasets.distributed.split_dataset_by_node``). A ``Trainer`` shares rows among its
+            processes by itself, batches of any width with ``TrainingArguments(...,
+            accelerator_config={"dispatch_batches": False})``.
         separate: as in :class:`NumberDataset`, for packed files.
     """
 
