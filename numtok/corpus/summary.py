@@ -156,9 +156,8 @@ def quarantine(skipped: Iterable[tuple[str, int | None, str]]) -> str:
         for file, line, error in skipped
     ]
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    return lines.encode(
-        "utf-8", "backslashreplace"
-    ).decode()  # a name that is no Unicode is escaped
+    # names that are no Unicode are escaped
+    return lines.encode("utf-8", "backslashreplace").decode()
 
 
 def summed(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -245,12 +245,13 @@ class SingleToken(Representation):
         fits = self.fits(numbers)
         if fits.all():
             return numbers
-        texts, held = numbers.format().to_pylist(), self.nearest(numbers).format().to_pylist()
+        texts = numbers.format().to_pylist()
+        held = self.nearest_in_range(numbers).format().to_pylist()
         return Numbers.parse(
             [text if good else near for text, near, good in zip(texts, held, fits, strict=True)]
         )
 
-    def nearest(self, numbers: Numbers) -> Numbers:
+    def nearest_in_range(self, numbers: Numbers) -> Numbers:
         """Return the nearest numbers that can be held, of numbers that cannot."""
         clipping: Any = dataclasses.replace(self, overflow="clip")  # type: ignore[type-var]
         held: Numbers = clipping.decode(clipping.encode(numbers))

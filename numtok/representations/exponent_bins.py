@@ -100,7 +100,7 @@ class ExponentBins(SingleToken):
         magnitude = np.abs(numbers.to_float64())
         return ((magnitude >= self.low) & (magnitude <= self.high)) | numbers.is_zero()
 
-    def nearest(self, numbers: Numbers) -> Numbers:
+    def nearest_in_range(self, numbers: Numbers) -> Numbers:
         magnitude = np.abs(numbers.to_float64())  # not the centre of the first or the last bin
         return numbers_from_floats(np.clip(magnitude, self.low, self.high), self.name)
 

@@ -129,7 +129,7 @@ class QuantileBins(SingleToken):
         edges, values = self._edges(), numbers.to_float64()
         return np.asarray((values >= edges[0]) & (values <= edges[-1]))
 
-    def nearest(self, numbers: Numbers) -> Numbers:
+    def nearest_in_range(self, numbers: Numbers) -> Numbers:
         edges = self._edges()  # not the middle of the first or the last bin
         return numbers_from_floats(np.clip(numbers.to_float64(), edges[0], edges[-1]), self.name)
 

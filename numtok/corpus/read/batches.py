@@ -157,7 +157,8 @@ def pick_text_column(
     keep_columns: Sequence[str] = (),
 ) -> str:
     """Return the text column's name: the asked one; else ``text``, or the first of ``TEXT_COLUMNS``
-    that holds strings; else the only one that does. ``MissingInputError`` lists the columns where none fits.
+    that holds strings; else the only one that does. ``MissingInputError`` lists the columns where
+    none fits.
     """
     listing = ", ".join(repr(name) for name in columns) or "none"
     for name in (*([text_column] if text_column is not None else []), *keep_columns):
