@@ -61,6 +61,14 @@ def test_a_damaged_plan_or_tokenizer_is_named(corpus, done):
     assert encode(corpus, done, overwrite=True).resumed == 0
 
 
+def test_a_count_that_a_receipt_does_not_have_is_none(done):
+    path, whole = done / "__numtok" / "00003.json", numtok.finish_job(done).tokens
+    receipt = json.loads(path.read_bytes())
+    missing = receipt["report"].pop("tokens")
+    path.write_bytes(jobs.signed(receipt))
+    assert numtok.finish_job(done).tokens == whole - missing < whole
+
+
 @pytest.mark.parametrize("kind", ["link", "itself", "pipe"])
 @pytest.mark.parametrize(
     "name", ["plan.json", "lock", "manifest.json", "00003.json", "../00003-of-00007.parquet"]

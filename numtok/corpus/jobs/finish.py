@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +152,7 @@ def _manifest(plan: Plan, receipts: Sequence[Receipt]) -> dict[str, Any]:
 
 def _total(receipts: Sequence[Receipt]) -> dict[str, Any]:
     skipped = sum(len(receipt.skipped) for receipt in receipts)
-    return {"skipped": skipped, **summed([vars(receipt.report) for receipt in receipts])}
+    return {"skipped": skipped, **summed([asdict(receipt.report) for receipt in receipts])}
 
 
 def summarize(folder: Folder, plan: Plan, receipts: Sequence[Receipt]) -> Summary:
