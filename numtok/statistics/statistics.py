@@ -1,6 +1,7 @@
 """All that is counted of a corpus's numbers, in one value of bounded size, which adds up in any order
-and grouping with the same result. What was not there to be seen is not counted as absent:
-``written`` and ``in_text`` say of how many numbers the text was known.
+and grouping with the same result, but for values and units of which there are more than are kept.
+What was not there to be seen is not counted as absent: ``written`` and ``in_text`` say of how many
+numbers the text was known.
 """
 
 from __future__ import annotations
