@@ -140,7 +140,6 @@ class NumberModel(nn.Module):
         nn.Module.__init__(self)  # alone, whatever else a derived class is
         name_streams(NumberModel.forward)
         self._told_of_shares = self._checked_ids = False
-        self._widest = {False: 0, True: 0}  # rows that fit the positions, of the decoder with True
         check_backbone(backbone)
         make_room(unwrapped(backbone), tokenizer, vocab_size)
         self.backbone, self.embedding, self.head = backbone, embedding, head
@@ -149,6 +148,8 @@ class NumberModel(nn.Module):
         self.number_loss_per = number_loss_per
         self.causal = is_causal(self.transformer) if causal is None else causal
         self.task, self.decodes = classification(self.transformer), has_decoder(self.transformer)
+        # of the decoder with True
+        self._positions = {side: room(self.transformer, side) for side in (False, True)}
         if number_loss_per not in ("number", "token"):
             raise ModelError(f"number_loss_per={number_loss_per!r}: it is 'number' or 'token'")
         if self.decodes and self.causal:
@@ -259,10 +260,9 @@ class NumberModel(nn.Module):
             token_type_ids: int64, for BERT.
             labels: int64, not shifted; -100 for tokens without a loss.
             kwargs: ``number_mask``, True at each number's first token, and the streams of the
-                representations by the names of their columns
-                (:func:`numtok.representations.streams`); the signature names them all
-                (:mod:`numtok_torch.model.objective`). Also ``number_labels_mask`` and ``S_labels``
-                for a stream S, and what a Trainer adds
+                representations (:func:`numtok.representations.streams`), which the signature
+                names (:mod:`numtok_torch.model.objective`). Also ``number_labels_mask``,
+                ``S_labels`` for a stream S, and what a Trainer adds
                 (:class:`numtok_torch.model.objective.Step`). Everything else goes to the backbone.
 
         Raises:
@@ -279,21 +279,16 @@ class NumberModel(nn.Module):
         if self.task is not None:
             inputs["labels"] = labels
         elif self.decodes:
-            reads = self.embedding is not None or self.head is not None
-            ids, written = seq2seq.decoder_side(self.transformer, streams, reads)
+            ids, written = seq2seq.decoder_side(self, streams)
             inputs["decoder_inputs_embeds"] = self.embed(ids, written, decoder=True)
-        vectors = self.embed(input_ids, streams)  # (batch, seq, d_model)
-        output, hidden, logits = self._run(input_ids, vectors, False, inputs)  # (batch, seq, ...)
+        output, hidden, logits = self.run(input_ids, streams, **inputs)  # (batch, seq, ...)
         numbers = seq2seq.targets_of(streams) if self.decodes else streams
         cross_entropy, balance = self._token_losses(output, logits, numbers, step)
         number_loss, predictions = self._read_numbers(hidden, numbers, step)
-        weighted = (
-            (self.token_weight, cross_entropy),
-            (1.0, balance),
-            (self.number_weight, number_loss),
-        )
+        weights = self.token_weight, 1.0, self.number_weight
+        losses = zip(weights, (cross_entropy, balance, number_loss), strict=True)
         parts = {
-            "loss": weighted_sum(weighted),
+            "loss": weighted_sum(losses),
             "token_loss": cross_entropy,
             "number_loss": number_loss,
             "logits": logits,
@@ -327,14 +322,14 @@ class NumberModel(nn.Module):
         With ``encoder_outputs``, the ids and streams are those of the decoder, which is all that
         runs.
         """
-        decoding = self.decodes and inputs.get("encoder_outputs") is not None
-        vectors = self.embed(input_ids, streams, decoding)
-        return self._run(input_ids, vectors, decoding, inputs)
-
-    def _run(
-        self, input_ids: Tensor, vectors: Tensor, decoding: bool, inputs: dict[str, Any]
-    ) -> tuple[Any, Tensor, Tensor | None]:
-        self._check_width(input_ids, inputs, decoding)
+        written = inputs.get("decoder_inputs_embeds")
+        decoding = self.decodes and written is None and inputs.get("encoder_outputs") is not None
+        vectors = self.embed(input_ids, streams, decoding)  # (batch, seq, d_model)
+        sides = {decoding: input_ids} | ({} if written is None else {True: written})
+        for decoder, rows in sides.items():
+            places = self._positions[decoder]
+            if places is not None and readable(rows) and rows.shape[1] > places:
+                check_positions(self.transformer, places, rows.shape[1], inputs, decoder)
         return run_backbone(self.transformer, self.causal, input_ids, vectors, inputs, decoding)
 
     def _check_ids(self, input_ids: Tensor) -> None:
@@ -344,16 +339,6 @@ class NumberModel(nn.Module):
         if input_ids.device.type == "cpu" or not self._checked_ids:
             check_rows(self.transformer, int(input_ids.max()) + 1, "the batch needs at least")
             self._checked_ids = True
-
-    def _check_width(self, input_ids: Tensor, inputs: Mapping[str, Any], decoding: bool) -> None:
-        """Refuse rows (batch, seq) that are longer than the backbone's positions."""
-        written = inputs.get("decoder_inputs_embeds")
-        sides = {decoding: input_ids} | ({} if written is None else {True: written})
-        for decoder, rows in sides.items():
-            width = rows.shape[1]
-            if readable(rows) and width > self._widest[decoder]:
-                check_positions(self.transformer, width, inputs, decoder)
-                self._widest[decoder] = min(width, room(self.transformer, decoder) or width)
 
     def count_numbers(self, batch: Mapping[str, Tensor]) -> int:
         """Count the numbers in a batch that have a loss."""

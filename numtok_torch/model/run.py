@@ -174,13 +174,12 @@ def mask_apart(
     return torch.zeros_like(apart, dtype=vectors.dtype).masked_fill(apart, least)
 
 
-def check_positions(backbone: Any, width: int, inputs: Mapping[str, Any], decoder: bool) -> None:
-    """Refuse rows of ``width`` tokens, with their masks in ``inputs``, that are longer than a
-    learned table of positions; of an encoder with a decoder, that of the one or the other.
+def check_positions(
+    backbone: Any, places: int, width: int, inputs: Mapping[str, Any], decoder: bool
+) -> None:
+    """Refuse rows of ``width`` tokens, with their masks in ``inputs``, of which more than ``places``
+    need a position; of an encoder with a decoder, in the one or the other.
     """
-    places = room(backbone, decoder)
-    if places is None or width <= places:
-        return
     longest, padding = width, _padding_position(backbone)
     if (given := inputs.get("position_ids")) is not None:  # begin anew in packed rows
         longest = int(given.max()) + 1

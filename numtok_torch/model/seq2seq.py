@@ -106,13 +106,12 @@ class Seq2SeqNumberCollator:
         return labels
 
 
-def decoder_side(
-    backbone: Any, streams: Mapping[str, Tensor], needed: bool
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """Return what the decoder reads: ids (batch, target), and streams by their names in front of an
-    embedding. ModelError without labels, SchemaError for labels without their numbers, if those are
-    ``needed``.
+def decoder_side(model: Any, streams: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return what the decoder of a :class:`~numtok_torch.NumberModel` reads: ids (batch, target),
+    and streams by their names in front of an embedding. ModelError without labels, SchemaError for
+    labels without their numbers, where the model has an embedding or a head.
     """
+    backbone, needed = model.transformer, not (model.embedding is model.head is None)
     labels = streams.get("labels")
     if labels is None:
         raise ModelError(f"{type(backbone).__name__} has a decoder: give labels")
