@@ -118,7 +118,7 @@ def embedding_from_schema(
             layer.
         RepresentationError: for an option that none of the layers has.
     """
-    kinds = [(_embedding_of(one), one) for one in _representations(schema) if one.columns()]
+    kinds = [(_embedding_of(one), one) for one in representations_of(schema) if one.columns()]
     if not kinds:
         raise SchemaError(
             "the numbers of this data are spelled out in tokens alone: the model's own embedding is"
@@ -163,7 +163,7 @@ def head_from_schema(
         SchemaError: if the data are not numtok's, or have no target for such a head.
         RepresentationError: for an unknown head or option.
     """
-    shown = _representations(schema)
+    shown = representations_of(schema)
     own = [found for one in shown if (found := layer_of(one.name, "head"))]
     if head is None and not own and isinstance(shown[0], SingleToken):
         raise SchemaError(
@@ -193,7 +193,8 @@ def head_from_schema(
     return made
 
 
-def _representations(schema: pa.Schema) -> list[Representation]:
+def representations_of(schema: pa.Schema) -> list[Representation]:
+    """Return the representations of a file that numtok wrote, in their order."""
     return [from_dict(described) for described in read_metadata(schema)["numbers"]]
 
 

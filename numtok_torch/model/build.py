@@ -9,9 +9,8 @@ from typing import Any
 
 import numtok
 from numtok.errors import SchemaError
-from numtok.representations import SingleToken, from_dict
-from numtok.tokenizer.schema import read_metadata
-from numtok_torch.choose import embedding_from_schema, head_from_schema
+from numtok.representations import SingleToken
+from numtok_torch.choose import embedding_from_schema, head_from_schema, representations_of
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.tokens import identity_of, numtok_of, token_id
 from numtok_torch.embeddings.base import NumberLayer
@@ -37,7 +36,7 @@ def chosen_layers(
     unless it is given, and ``head_from_schema``.
     """
     inner = unwrapped(backbone)
-    shown = [from_dict(described) for described in read_metadata(schema)["numbers"]]
+    shown = representations_of(schema)
     width = word_embedding(inner).weight.shape[1]
     hidden = getattr(getattr(inner, "config", None), "hidden_size", None) or width
     layer = None
