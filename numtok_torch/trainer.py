@@ -13,12 +13,12 @@ from numtok_torch.data.dataset import Encoded
 from numtok_torch.metrics import number_metrics, numbers_only
 from numtok_torch.model.backbone import ModelError, check_own_tokenizer, check_rows, unwrapped
 from numtok_torch.model.build import check_learns
-from numtok_torch.model.delta import base_of, has_base, weights_beside
+from numtok_torch.model.delta import has_base
 from numtok_torch.model.model import NumberModel
-from numtok_torch.model.saving import describe, save, write_settings
+from numtok_torch.model.saving import beside, describe, write_settings
 
 try:
-    from transformers import Trainer, TrainerCallback
+    from transformers import Trainer
 except ImportError as error:
     raise MissingDependencyError(
         "NumberTrainer needs transformers: pip install 'numtok[hf]'"
@@ -61,10 +61,10 @@ class NumberTrainer(Trainer):
         **options: Any,
     ) -> None:
         self.head_learning_rate = head_learning_rate
-        self.sums: dict[str, Any] = {}  # of each part of the loss, since it was logged
-        self.logged_at = 0  # the step of that
+        # of each part of the loss, over so many steps, since it was logged
+        self.sums: dict[str, Any] = {}
+        self.steps = 0
         super().__init__(model, args, data_collator, *arguments, **options)
-        self.add_callback(_Restart(self))
         self.numbers = unwrapped(self.model)
         if not isinstance(self.numbers, NumberModel):
             raise ModelError(
@@ -104,8 +104,7 @@ class NumberTrainer(Trainer):
                 continue
             if self.numbers.tokenizer_identity is None:
                 self.numbers.tokenizer_identity = dict(of_source)
-            known = self.numbers.tokenizer_identity
-            check_own_tokenizer(known, of_source)
+            check_own_tokenizer(self.numbers.tokenizer_identity, of_source)
 
     def call_model_init(self, trial: Any = None) -> Any:
         """Make the model that ``model_init`` makes anew for each training."""
@@ -113,11 +112,17 @@ class NumberTrainer(Trainer):
         self.numbers = unwrapped(model)
         return model
 
+    def train(self, *arguments: Any, **options: Any) -> Any:
+        """Train as transformers does, and log the parts of the loss of this training alone."""
+        self.sums, self.steps = {}, 0
+        return super().train(*arguments, **options)
+
     def get_batch_samples(
         self, epoch_iterator: Iterator[Any], num_batches: int, device: torch.device
     ) -> tuple[list[Any], Any]:
         """Return the batches of a step, each with the count of numbers in all of them."""
         batches, tokens = super().get_batch_samples(epoch_iterator, num_batches, device)
+        self.steps += 1
         if self.numbers.task is not None:
             return batches, tokens
         count = torch.tensor(float(sum(map(self.numbers.count_numbers, batches))), device=device)
@@ -132,18 +137,17 @@ class NumberTrainer(Trainer):
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         """Save a checkpoint; of a model with adapters, without the weights they were put into."""
-        ours = isinstance(self.model, NumberModel)
+        if not isinstance(self.model, NumberModel):  # with adapters of peft around it
+            super()._save(output_dir, state_dict)
+            return
         # sharded weights come gathered, and are written as they come
-        small = ours and state_dict is None and has_base(self.model)
-        if small:
-            state_dict = weights_beside(self.model, base_of(self.model, True))
+        if state_dict is None and has_base(self.model):
+            state_dict, settings = beside(self.model, True)
+        else:
+            settings = describe(self.model)
         super()._save(output_dir, state_dict)
-        if self.args.should_save and ours:
-            folder = Path(output_dir or str(self.args.output_dir))
-            if small:
-                save(self.model, folder, base=True)
-            else:
-                write_settings(describe(self.model), folder)
+        if self.args.should_save:
+            write_settings(settings, Path(output_dir or str(self.args.output_dir)))
 
     def compute_loss(
         self,
@@ -153,9 +157,9 @@ class NumberTrainer(Trainer):
         num_items_in_batch: Any = None,
     ) -> Any:
         """Return the model's loss, with smoothed labels."""
-        smoothing = {"smoothing": self.smoothing} if self.smoothing else {}
-        given = {**inputs, **smoothing}
-        loss, outputs = super().compute_loss(model, given, True, num_items_in_batch)
+        if self.smoothing:
+            inputs = {**inputs, "smoothing": self.smoothing}
+        loss, outputs = super().compute_loss(model, inputs, True, num_items_in_batch)
         weight = self._weight_in_step(num_items_in_batch) if model.training else 0.0
         for name in PARTS if model.training else ():
             if (part := outputs.get(name)) is not None:
@@ -192,25 +196,14 @@ class NumberTrainer(Trainer):
 
     def log(self, logs: dict[str, float], *arguments: Any, **options: Any) -> None:
         """Log the parts of the loss beside it: means over the steps since they were logged."""
-        if "loss" in logs and (steps := self.state.global_step - self.logged_at) > 0:
+        if "loss" in logs and self.steps:
             zero = torch.zeros((), device=self.args.device)
             sums = torch.stack([self.sums.get(name, zero) for name in PARTS]).float()
-            means = self.accelerator.gather(sums[None]).mean(0) / steps  # over all processes
+            means = self.accelerator.gather(sums[None]).mean(0) / self.steps  # over all processes
             logs |= {
                 name: one
                 for name, one in zip(PARTS, means.tolist(), strict=True)
                 if name in self.sums
             }
-            self.sums, self.logged_at = {}, self.state.global_step
+            self.sums, self.steps = {}, 0
         super().log(logs, *arguments, **options)
-
-
-class _Restart(TrainerCallback):
-    """Has a trainer forget, when training begins, the losses that were summed up before."""
-
-    def __init__(self, trainer: NumberTrainer) -> None:
-        self.trainer = trainer
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Sum up from the step on at which training begins, or is resumed."""
-        self.trainer.sums, self.trainer.logged_at = {}, state.global_step

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from numtok.files import write_file
-from numtok_torch.choose import embedding_from_config, head_from_config, named
-from numtok_torch.embeddings.base import NumberEmbedding, NumberLayer, option_names
+from numtok_torch.choose import embedding_from_config, head_from_config
+from numtok_torch.embeddings.base import NumberEmbedding, NumberLayer
 from numtok_torch.heads.base import NumberHead
 from numtok_torch.model import adapters, delta
 from numtok_torch.model.backbone import ModelError, is_pretrained, unwrapped
@@ -163,18 +163,23 @@ def save(
             " was; or call the PeftModel's merge_and_unload(), and save what it returns"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    settings = describe(model)
     if base:
-        settings["base"] = delta.base_of(model, base)
-        state = delta.weights_beside(model, settings["base"]) | {EXTRA: pack(settings)}
+        state, settings = beside(model, base)
     else:
-        state = model.state_dict() if state is None else state
-        state = {name: one for name, one in state.items() if name != EXTRA}
+        settings = describe(model)
+        if state is None:
+            state = {name: one for name, one in model.state_dict().items() if name != EXTRA}
     state = {name: one.detach().contiguous() for name, one in state.items()}
     temporary = folder / f".{WEIGHTS}.tmp"
     safetensors.torch.save_file(state, temporary, metadata={"format": "pt"})
     temporary.replace(folder / WEIGHTS)
     write_settings(settings, folder)
+
+
+def beside(model: Any, base: str | Path | bool) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return what a base model has not: the weights, and the settings, which name the base."""
+    settings = describe(model) | {"base": delta.base_of(model, base)}
+    return delta.weights_beside(model, settings["base"]) | {EXTRA: pack(settings)}, settings
 
 
 def write_settings(settings: Mapping[str, Any], folder: Path) -> None:
@@ -199,7 +204,7 @@ def load(
         frozen = frozenset(settings["frozen"])
         backbone = _backbone(backbone, settings, part(weights, "backbone."), dtype)
         embedding = embedding or _made(embedding_from_config, settings["embedding"])
-        head = head or _made(head_from_config, _with_norm(settings["head"]))
+        head = head or _made(head_from_config, settings["head"])
     except (KeyError, TypeError, AttributeError) as error:
         raise ModelError(
             f"{folder / SETTINGS} is damaged ({type(error).__name__}: {error}); save the model"
@@ -281,7 +286,10 @@ def _backbone(
     """Return the backbone described, or the one given, with the adapters described if it has none."""
     described, base = settings.get("adapters"), settings.get("base")
     if base is not None:
-        given = _with_rows(given, settings["backbone"], base, dtype)
+        kind, config = class_and_config(settings["backbone"])
+        given = delta.load_base(base, kind, dtype) if given is None else given
+        rows = int(config.get_text_config().vocab_size)
+        delta.add_new_rows(unwrapped(given), rows, base)
     plain = weights if described is None else adapters.base_weights(weights, described)
     if given is None:
         given = _made_backbone(settings["backbone"], plain, dtype)
@@ -295,16 +303,6 @@ def _backbone(
     if dtype is None:
         _cast(adapted, weights)
     return adapted
-
-
-def _with_rows(
-    given: Any, described: dict[str, Any], base: Mapping[str, Any], dtype: torch.dtype | None
-) -> Any:
-    """Return the base model, or the one given, with rows for all tokens."""
-    kind, config = class_and_config(described)
-    backbone = delta.load_base(base, kind, dtype) if given is None else given
-    delta.add_new_rows(unwrapped(backbone), int(config.get_text_config().vocab_size), base)
-    return backbone
 
 
 def _made_backbone(
@@ -357,13 +355,6 @@ def _made(make: Callable[[dict[str, Any], int], Any], described: dict[str, Any] 
         return None
     options = dict(described)
     return make(options, options.pop("d_model"))
-
-
-def _with_norm(described: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return a head's options, with those that heads did not have when it was saved."""
-    if described is None or "layer_norm" not in option_names(named("head", described.get("name"))):
-        return described
-    return {"layer_norm": False, **described}
 
 
 def _cast(module: nn.Module | None, weights: Mapping[str, Tensor]) -> None:
