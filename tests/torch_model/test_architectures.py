@@ -245,11 +245,3 @@ def _batch(model, rows):
         return collate([(data[0], data[1]), (data[1], data[0])])
     batch = NumberCollator.from_schema(rows.schema, 0, objective=None)([data[0], data[1]])
     return batch | {"labels": batch["input_ids"]}
-
-
-@pytest.mark.parametrize("kind", ["BertLMHeadModel", "RobertaForCausalLM"])
-def test_an_encoder_that_is_made_a_decoder_is_causal(kind):
-    made = getattr(transformers, kind)
-    config = made.config_class(**tiny.SIZES)
-    config.is_decoder = True
-    assert NumberModel(made(config), None).causal
