@@ -177,6 +177,7 @@ ERRORS = {
         (lambda: too_few_rows()(**causal(encoded()[0])(list(encoded()[0]))), "tokenizer=tokenizer"),
         (lambda: train(too_few_rows()), "add_number_rows"),
         (lambda: train(tiny.backbone("gpt2")), "needs a NumberModel"),
+        (lambda: NumberTrainer(model(), tiny.arguments("out", batch_eval_metrics=True)), "leave out batch_eval_metrics"),
         (lambda: learn_nothing(tiny.backbone("gpt2"), freeze_backbone=True), f"{LEAST}…projection='linear'"),
         (lambda: train(learn_nothing(tiny.backbone("gpt2").requires_grad_(False)), sparse, tiny.SparseRows(2)), LEAST),
     ],
