@@ -43,6 +43,10 @@ def base(tmp_path):
     return make
 
 
+def weights(folder):
+    return safetensors.torch.load_file(folder / "model.safetensors")
+
+
 def tokenizer():
     return Tokenizer.from_pretrained(SOURCE, [XVal(0.1), FoNE(3, 2, compact=True)])
 
@@ -94,8 +98,7 @@ def test_what_is_saved_is_loaded_onto_its_base(kind, way, base, tmp_path):
     made = model(folder, kind, way)
     expected = made(**batch())
     made.save_pretrained(tmp_path / "small", base=True)
-    weights = safetensors.torch.load_file(tmp_path / "small" / "model.safetensors")
-    assert not [name for name in weights if "mlp" in name or name.endswith("wte.weight")]
+    assert not [one for one in weights(tmp_path / "small") if "mlp" in one or "wte.w" in one]
     given = transformers.AutoModelForCausalLM.from_pretrained(folder)
     for loaded in (
         NumberModel.from_pretrained(tmp_path / "small"),
@@ -119,15 +122,15 @@ def test_adapters_that_transformers_loaded(base, tmp_path):
     """``load_adapter`` gives a tied output layer a copy of its weights."""
     peft = pytest.importorskip("peft")
     folder = base("llama", tie_word_embeddings=True)
-    backbone = transformers.AutoModelForCausalLM.from_pretrained(folder)
-    add_number_rows(backbone, tokenizer())
-    rows = sorted(tokenizer().own_tokens.values())
-    config = peft.LoraConfig(
-        target_modules=["q_proj"], init_lora_weights=False, trainable_token_indices=rows
-    )
+
+    def grown():
+        backbone = transformers.AutoModelForCausalLM.from_pretrained(folder)
+        return backbone, {"trainable_token_indices": add_number_rows(backbone, tokenizer())}
+
+    backbone, rows = grown()
+    config = peft.LoraConfig(target_modules=["q_proj"], init_lora_weights=False, **rows)
     peft.get_peft_model(backbone, config).save_pretrained(tmp_path / "adapter")
-    backbone = transformers.AutoModelForCausalLM.from_pretrained(folder)
-    add_number_rows(backbone, tokenizer())
+    backbone, _ = grown()
     backbone.load_adapter(str(tmp_path / "adapter"))
     made = NumberModel(backbone, tiny.embedding("xval")).eval()
     expected = made(**batch()).logits
@@ -154,8 +157,7 @@ def test_checkpoints_of_a_model_with_adapters_are_small(base, tmp_path):
         )
         checkpoint = tmp_path / "out" / "checkpoint-2"
         trainer.train(resume_from_checkpoint=str(checkpoint) if resume else None)
-        weights = safetensors.torch.load_file(checkpoint / "model.safetensors")
-        assert not [name for name in weights if "mlp" in name or "embed_tokens" in name]
+        assert not [one for one in weights(checkpoint) if "mlp" in one or "embed_tokens" in one]
         finished.append(made.eval()(**batch()).logits)
         loaded = NumberModel.from_pretrained(tmp_path / "out" / "checkpoint-4")
         same(loaded(**batch()).logits, finished[-1])
@@ -176,11 +178,9 @@ def test_what_is_pushed_is_small_too(base, tmp_path, monkeypatch):
         made.push_to_hub("small", base=True)
     monkeypatch.setattr(transformers.LlamaConfig, "from_pretrained", lambda _: made.config)
     made.push_to_hub("small", base="me/llama")
-    weights = safetensors.torch.load_file(tmp_path / "small" / "model.safetensors")
-    assert not [name for name in weights if "mlp" in name]
     made.push_to_hub("whole")
-    weights = safetensors.torch.load_file(tmp_path / "whole" / "model.safetensors")
-    assert [name for name in weights if "mlp" in name]
+    small, whole = (weights(tmp_path / name) for name in ("small", "whole"))
+    assert [name for name in whole if "mlp" in name] and not any("mlp" in name for name in small)
 
 
 def test_what_cannot_be_saved_so(base, tmp_path):
@@ -190,11 +190,10 @@ def test_what_cannot_be_saved_so(base, tmp_path):
     with pytest.raises(ModelError, match="holds no model that can be loaded again"):
         made.save_pretrained(tmp_path / "x", base=tmp_path)
     made.save_pretrained(tmp_path / "small", base=True)
-    other = tiny.backbone("llama")
     with pytest.raises(ModelError, match="give the same one"):
-        NumberModel.from_pretrained(tmp_path / "small", backbone=other)
-    weights = safetensors.torch.load_file(tmp_path / "small" / "model.safetensors")
-    del weights["head.network.0.weight"]
-    safetensors.torch.save_file(weights, tmp_path / "small" / "model.safetensors")
+        NumberModel.from_pretrained(tmp_path / "small", backbone=tiny.backbone("llama"))
+    left = weights(tmp_path / "small")
+    del left["head.network.0.weight"]
+    safetensors.torch.save_file(left, tmp_path / "small" / "model.safetensors")
     with pytest.raises(ModelError, match=r"has no head\.network\.0\.weight"):
         NumberModel.from_pretrained(tmp_path / "small")

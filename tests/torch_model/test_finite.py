@@ -8,18 +8,10 @@ import pytest
 import torch
 import torch_models as tiny
 
-from numtok_torch import (
-    ModelError,
-    NumberModel,
-    XValEmbedding,
-)
+from numtok_torch import ModelError, XValEmbedding
 
 D = tiny.D
 pytestmark = pytest.mark.filterwarnings("ignore:number_scaled reaches")
-
-
-def small():
-    return NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), tiny.head("scalar"))
 
 
 def batch_of(value=2.0):
@@ -47,25 +39,22 @@ def test_the_layer_warns_once_and_names_the_way_out():
         layer(words, {**batch, "number_mask": torch.zeros(2, 6, dtype=torch.bool)})
         none = {name: stream[:0] for name, stream in batch.items()}
         assert layer(words[:0], none).shape == (0, 6, D)
-    compiled = torch.compile(XValEmbedding(D), fullgraph=True, backend="aot_eager")
-    compiled(words, batch_of(6.02e23))  # no warning in a graph, and no break of it
 
 
 # NumberModel refuses
 
 
-@pytest.mark.parametrize("mode", [True, False])
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize(("value", "mode"), [(float("nan"), True), (-float("inf"), False)])
 def test_a_stream_that_is_not_finite_is_named(value, mode):
     """At the last token no loss depends on it; the gradient of its word vector is NaN all the same.
     What is no number may be anything.
     """
     expected = r"number_scaled is not finite at 1 places.*encode the text again"
     with pytest.raises(ModelError, match=expected):
-        small().train(mode)(**batch_of(value))
+        tiny.number_model().train(mode)(**batch_of(value))
     batch = batch_of()
     batch["number_scaled"][0, 0] = value
-    assert torch.isfinite(small().train(mode)(**batch).loss)
+    assert torch.isfinite(tiny.number_model().train(mode)(**batch).loss)
 
 
 def spoil(model, batch, what):
@@ -87,7 +76,7 @@ def spoil(model, batch, what):
     ],
 )
 def test_what_made_a_loss_not_finite_is_named(what, expected):
-    model, batch = small(), batch_of()
+    model, batch = tiny.number_model(), batch_of()
     spoil(model, batch, what)
     with pytest.raises(ModelError, match=expected):
         model(**batch)
@@ -97,7 +86,7 @@ def test_infinite_gradients_under_a_scaler_are_no_error():
     """Under float16 a GradScaler tries how far it can go: it skips steps with infinite gradients,
     and the losses stay finite.
     """
-    model = small()
+    model = tiny.number_model()
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127)
     found = []
