@@ -28,9 +28,7 @@ def tokenizer(numbers):
     return numtok.Tokenizer.from_pretrained(numbers=numbers)
 
 
-@pytest.mark.parametrize(
-    "numbers", ["xval", "digits:1", "p1000", "place:lsd", "fone:4,2", "subword"]
-)
+@pytest.mark.parametrize("numbers", ["xval", "p1000", "place:lsd", "subword"])
 def test_the_answer_behind_the_last_mark_is_what_has_labels(numbers):
     made = tokenizer(numbers)
     data = NumberDataset(made.encode_batch(ROWS), tokenizer=made)
@@ -41,7 +39,7 @@ def test_the_answer_behind_the_last_mark_is_what_has_labels(numbers):
         np.testing.assert_array_equal(row["labels"], expected)
 
 
-@pytest.mark.parametrize("numbers", ["xval", "digits:1", "digits:1,bare", "place:lsd", "p10"])
+@pytest.mark.parametrize("numbers", ["xval", "digits:1,bare", "place:lsd"])
 def test_its_last_token_elsewhere_is_no_end_of_a_question(numbers):
     made = tokenizer(numbers)
     rows = ["At: noon\nAnswer: 12:30, or: 7:1", "Note: 5\n\tAnswer: é: ☃", "Answer:1:2"]

@@ -176,6 +176,10 @@ ERRORS = {
         (lambda: NumberDataset("reversed.parquet"), "row 1"),
         (lambda: NumberDataset(damaged("number_value", [[1.0], [1.0, 2.0]]))[0], "number_value…damaged"),
         (lambda: NumberDataset("foreign.parquet"), "not written by numtok"),
+        *(
+            (lambda of=of: IterableNumberDataset("data", rank=of[0], world_size=of[1]), "rank={} of world_size={}".format(*of))
+            for of in ((2, 2), (-1, 2), (0, 0))
+        ),
         (lambda: NumberDataset("data", columns=["number_bits"]), "no column 'number_bits'"),
         *(
             row

@@ -114,7 +114,7 @@ from numtok.testing import check_representation
 from numtok_torch import NumberCollator, NumberDataset, NumberModel, generate
 from numtok_torch import embedding_from_schema, head_from_schema
 
-check_representation(tokenizer.representations[0], examples=20)
+check_representation(tokenizer.representations[0], examples=5)
 
 # Into files, blocks, batches and the drop-in, as it is declared.
 texts = ["It weighs 8 kg, not -27", "none", "0 and 64e3"]
