@@ -13,8 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command import ok
-from input_files import write_texts
 from kept import kept
 
 import numtok
@@ -228,24 +226,3 @@ def test_workers_that_stay_see_the_next_epoch(folder):
     assert sorted(first) == sorted(second) == list(range(150)) and first != second
     data.set_epoch(0)
     assert values(loader) == first
-
-
-@pytest.mark.slow
-def test_command_line_to_a_spawned_worker(tmp_path):
-    """`numtok encode`, then a spawned worker with pinned memory where there is a GPU: every value
-    arrives, bit for bit.
-    """
-    lines = [f"row {n}: {n}.5 and {-n} of 1e{n % 38}" for n in range(200)]
-    given, encoded = write_texts(tmp_path / "in.jsonl", lines), tmp_path / "out.parquet"
-    arguments = ["encode", str(given), "-o", str(encoded), "--numbers", "xval:log,bits", "--quiet"]
-    ok(*arguments)
-    data = IterableNumberDataset(encoded)
-    collate = NumberCollator.from_schema(data.schema, 0, objective="causal")
-    spawned = {"num_workers": 1, "multiprocessing_context": "spawn"}
-    pinned = {"pin_memory": torch.cuda.is_available()}
-    found = []
-    for batch in DataLoader(data, batch_size=8, collate_fn=collate, **spawned, **pinned):
-        assert batch["number_bits"].shape == batch["input_ids"].shape  # the compact form
-        found += batch["number_value"][batch["number_mask"]].tolist()
-    expected = [(n, n + 0.5, -n, float(f"1e{n % 38}")) for n in range(200)]
-    assert sorted(found) == sorted(itertools.chain(*expected))

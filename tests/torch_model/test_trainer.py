@@ -212,22 +212,22 @@ def test_rows_that_another_process_widens_have_no_more_numbers():
 @pytest.mark.parametrize("which", ["train_dataset", "eval_dataset", "data_collator"])
 def test_data_of_another_tokenizer_are_refused(which, tmp_path):
     """A model that knows no tokenizer takes that of the data."""
-    near, far = (numtok.Tokenizer.from_pretrained(numbers=[XVal(scale)]) for scale in (1.0, 0.5))
-    data, other = (NumberDataset(one.encode_batch(["and 5"] * 2)) for one in (near, far))
-    given = {"train_dataset": data, "eval_dataset": data}
-    collate = [
-        NumberCollator.from_schema(one.schema, 0, objective="causal") for one in (data, other)
-    ]
-    given["data_collator"] = collate[0]
+
+    def given(scale):
+        tokenizer = numtok.Tokenizer.from_pretrained(numbers=[XVal(scale)])
+        data = NumberDataset(tokenizer.encode_batch(["and 5"] * 2))
+        collator = NumberCollator.from_schema(data.schema, 0, objective="causal")
+        sources = {"train_dataset": data, "eval_dataset": data, "data_collator": collator}
+        return tokenizer, sources
+
+    (near, ours), (far, other) = given(1.0), given(0.5)
     whole = tiny.backbone("gpt2", vocab_size=near.vocab_size)
     model = NumberModel(whole, tiny.embedding("xval"), None)
-    arguments = transformers.TrainingArguments(str(tmp_path), use_cpu=True, report_to=[])
-    NumberTrainer(model, arguments, **given)
+    NumberTrainer(model, tiny.arguments(tmp_path), **ours)
     with pytest.raises(ModelError, match="made for another tokenizer"):
         generate(model, far, ["5"])
-    given[which] = collate[1] if which == "data_collator" else other
     with pytest.raises(ModelError, match="made for another tokenizer"):
-        NumberTrainer(model, arguments, **given)
+        NumberTrainer(model, tiny.arguments(tmp_path), **ours | {which: other[which]})
 
 
 def new(kind):
@@ -244,9 +244,7 @@ def new(kind):
 @pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.*:FutureWarning")
 @pytest.mark.parametrize("kind", ["plain", "adapters around"])
 def test_trainer(kind, tmp_path):
-    """It keeps the columns, trains, evaluates, writes checkpoints that load as models, and resumes
-    from them.
-    """
+    """It trains, evaluates, writes checkpoints that load as models, and resumes from them."""
     seen = []
 
     def trainer(steps):
