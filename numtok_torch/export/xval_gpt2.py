@@ -13,6 +13,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from numtok.errors import MissingDependencyError
 from numtok_torch.model.backbone import ModelError
 from numtok_torch.model.saving import MADE_HERE
 
@@ -49,8 +50,6 @@ def xval_class() -> Any:
     """Return a ``GPT2LMHeadModel`` whose config also has ``is_causal`` and ``token_head``. It takes
     transformers.
     """
-    from numtok.errors import MissingDependencyError
-
     try:
         from transformers import GPT2LMHeadModel
     except ImportError as error:

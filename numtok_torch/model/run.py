@@ -102,7 +102,6 @@ def _placed(
         given = inputs.get("position_ids")
         inputs["attention_mask"] = mask_apart(backbone, causal, vectors, given)
     if (given := inputs.get("position_ids")) is not None:
-        inputs["position_ids"] = given
         if (padding := _padding_position(backbone)) is not None:  # it counts from there on
             inputs["position_ids"] = given + (padding + 1) * (given == 0).any()
     elif "position_ids" in taken:
