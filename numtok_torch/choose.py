@@ -1,6 +1,6 @@
-"""The layer and the head for the tensors of each representation, by name or by what a file holds. No
-layer has a buffer of floats: ``.half()``, ``.to(torch.bfloat16)`` and FSDP round parameters, never
-constants.
+"""The layer and the head for the tensors of each representation, by name or by what a file holds.
+No layer has a buffer of floats: ``.half()``, ``.to(torch.bfloat16)`` and FSDP round parameters,
+never constants.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ class NumberTrainer(Trainer):
 
     It averages the loss of numbers over all batches of a step, in every process, where transformers
     counts tokens alone; smooths the labels of tokens with ``label_smoothing_factor``; reports
-    :func:`~numtok_torch.metrics.number_metrics` in ``evaluate()`` of a model with a head; and writes
-    checkpoints that transformers' Auto classes load (:mod:`numtok_torch.auto`).
+    :func:`~numtok_torch.metrics.number_metrics` in ``evaluate()`` of a model with a head; and
+    writes checkpoints that transformers' Auto classes load (:mod:`numtok_torch.auto`).
 
     In training it logs ``token_loss`` and ``number_loss`` beside ``loss``.
 
@@ -179,7 +179,7 @@ class NumberTrainer(Trainer):
         return float(processes if self.args.n_gpu <= 1 else self.args.n_gpu)
 
     def create_optimizer(self, *arguments: Any, **options: Any) -> Any:
-        """Make the optimizer of transformers, with the layers' parameters in groups of their own."""
+        """Make the optimizer of transformers, with the layers in groups of their own."""
         made = self.optimizer is None
         optimizer = super().create_optimizer(*arguments, **options)
         if made and self.head_learning_rate is not None:

@@ -80,8 +80,8 @@ class NumberModel(nn.Module):
         embedding: puts the numbers into the word vectors; None where tokens say all (Charton's
             encodings). Unless it has an ``amplitude``, its vectors start as long as the
             backbone's word vectors.
-        head: predicts numbers; None for tokens only. Around a pretrained backbone a LayerNorm stands
-            in front of it, unless its option ``layer_norm`` says otherwise.
+        head: predicts numbers; None for tokens only. Around a pretrained backbone a LayerNorm
+            stands in front of it, unless its option ``layer_norm`` says otherwise.
         number_weight, token_weight: of the two losses. With ``token_weight=0`` a backbone without
             logits may be given labels.
         number_loss_per: ``"number"``: the mean over the numbers to predict. ``"token"``: their sum
@@ -104,9 +104,10 @@ class NumberModel(nn.Module):
     Attributes:
         collator: the :class:`~numtok_torch.NumberCollator` of :meth:`build`; None for other models.
         tokenizer_identity: what is known of the tokenizer
-            (:func:`numtok_torch.data.tokens.identity`); None if nothing is. It is saved with the model, and :func:`numtok_torch.generate`,
-            :func:`numtok_torch.to_onnx` and ``NumberTrainer`` refuse another tokenizer, or data of
-            another. Set it to None to go on with another one.
+            (:func:`numtok_torch.data.tokens.identity`); None if nothing is. It is saved with the
+            model, and :func:`numtok_torch.generate`, :func:`numtok_torch.to_onnx` and
+            ``NumberTrainer`` refuse another tokenizer, or data of another. Set it to None to go on
+            with another one.
     """
 
     backbone: Any  # by its methods, which differ from model to model
@@ -366,7 +367,7 @@ class NumberModel(nn.Module):
     def _read_numbers(
         self, hidden: Tensor, streams: Mapping[str, Tensor], step: Step
     ) -> tuple[Tensor | None, dict[str, Tensor]]:
-        """Return the loss of the head and, out of training, its predictions beside what is right."""
+        """Return the loss of the head and, out of training, predictions beside what is right."""
         if self.task == "texts":  # its labels are one per row
             streams = {name: stream for name, stream in streams.items() if name != "labels"}
         where, loss = numbers_to_predict(streams, self.causal), None
@@ -411,7 +412,7 @@ class NumberModel(nn.Module):
 
     @property
     def accepts_loss_kwargs(self) -> bool:
-        """Whether losses are means over the whole step, for a Trainer; a classifier's own are not."""
+        """Whether losses are means over the whole step, for a Trainer; a classifier's are not."""
         return self.task is None
 
     @property
@@ -432,7 +433,7 @@ class NumberModel(nn.Module):
         return self
 
     def get_extra_state(self) -> Tensor:
-        """Return the settings for :meth:`from_pretrained` as uint8, for checkpoints of a Trainer."""
+        """Return the settings for :meth:`from_pretrained`, uint8, for checkpoints of a Trainer."""
         return saving.pack(saving.describe(self))
 
     def set_extra_state(self, state: Tensor) -> None:

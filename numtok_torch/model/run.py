@@ -133,7 +133,7 @@ def positions(backbone: Any, input_ids: Tensor, attention_mask: Tensor | None) -
 
 
 def _padding_position(backbone: Any) -> int | None:
-    """Return ``padding_idx`` of RoBERTa and its kin, which count positions from it on; else None."""
+    """Return ``padding_idx`` of RoBERTa and its kin, who count positions from it; else None."""
     embeddings = getattr(getattr(backbone, "base_model", None), "embeddings", None)
     position: int | None = getattr(
         getattr(embeddings, "position_embeddings", None), "padding_idx", None
@@ -176,8 +176,8 @@ def mask_apart(
 def check_positions(
     backbone: Any, places: int, width: int, inputs: Mapping[str, Any], decoder: bool
 ) -> None:
-    """Refuse rows of ``width`` tokens, with their masks in ``inputs``, of which more than ``places``
-    need a position; of an encoder with a decoder, in the one or the other.
+    """Refuse rows of ``width`` tokens, with their masks in ``inputs``, of which more than
+    ``places`` need a position in a learned table, that of the encoder or of the ``decoder``.
     """
     longest, padding = width, _padding_position(backbone)
     if (given := inputs.get("position_ids")) is not None:  # begin anew in packed rows

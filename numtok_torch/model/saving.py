@@ -283,7 +283,7 @@ def part(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 def _backbone(
     given: Any, settings: Mapping[str, Any], weights: dict[str, Tensor], dtype: torch.dtype | None
 ) -> Any:
-    """Return the backbone described, or the one given, with the adapters described if it has none."""
+    """Return the backbone described, or the one given, with the adapters described."""
     described, base = settings.get("adapters"), settings.get("base")
     if base is not None:
         kind, config = class_and_config(settings["backbone"])

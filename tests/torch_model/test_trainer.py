@@ -50,7 +50,10 @@ def made(kind="gpt2", head="scalar", **options):
     return NumberModel(backbone, *numbers, **options)
 
 
-GIVEN = ("compute_metrics", "preprocess_logits_for_metrics", "callbacks", "data_collator")
+GIVEN = (
+    *("compute_metrics", "preprocess_logits_for_metrics", "callbacks"),
+    *("data_collator", "train_dataset"),
+)
 
 
 def trainer(folder, model, kind=transformers.Trainer, **options):
@@ -356,19 +359,12 @@ def test_the_parts_of_the_loss_are_logged_of_the_steps_they_are_of(tmp_path):
 
 
 def test_the_parts_of_a_classifier_s_loss_are_means_over_the_batches_of_a_step(tmp_path):
-    sizes = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 2}
-    width = {"hidden_size": tiny.D, "num_attention_heads": 2, "intermediate_size": 8}
-    config = transformers.BertConfig(vocab_size=tiny.VOCAB, num_hidden_layers=1, **width)
-    backbone = transformers.BertForSequenceClassification(config)
-    model = NumberModel(backbone, tiny.embedding("xval"), tiny.head("scalar"))
+    config = transformers.BertConfig(**tiny.SIZES)
+    model = tiny.number_model(transformers.BertForSequenceClassification(config))
+    options = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 2}
+    options["data_collator"] = NumberCollator(tiny.PAD, objective=None)
     rows = [{**row, "labels": at % 2} for at, row in enumerate(Uneven().rows)]
-    collator = NumberCollator(tiny.PAD, objective=None)
-    trained = NumberTrainer(
-        model,
-        tiny.arguments(tmp_path, max_steps=1, learning_rate=0.0, **sizes),
-        data_collator=collator,
-        train_dataset=rows,
-    )
+    trained = trainer(tmp_path, model, NumberTrainer, train_dataset=rows, **options)
     trained.train()
     assert len(parts_of(trained)) == 1
 
