@@ -7,6 +7,7 @@ Their weights are in the model's state dict like all others. peft is imported on
 from __future__ import annotations
 
 import enum
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -69,7 +70,7 @@ def _settings(config: Any) -> dict[str, Any]:
     """Return an adapter's config, JSON-ready. peft takes layers that it ties to the word embedding
     out of the lists of names, without which it does not tie those of a GPT-2 again.
     """
-    settings: dict[str, Any] = _plain(config.to_dict())
+    settings: dict[str, Any] = json.loads(json.dumps(config.to_dict(), default=_plain))
     for name, tied in TIED.items():
         if isinstance(names := settings.get(name), list):
             settings[name] = [*names, *sorted(getattr(config, tied, None) or ())]
@@ -220,14 +221,8 @@ def _config(settings: Mapping[str, Any]) -> Any:
     return peft.get_peft_config(options)
 
 
-def _plain(value: Any) -> Any:
-    """Convert to JSON: sets in order, names for the members of enumerations and dtypes."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, set | frozenset):
+def _plain(value: set[Any] | enum.Enum | torch.dtype) -> Any:
+    """Return what stands in JSON for a value that JSON has not."""
+    if isinstance(value, set):
         return sorted(value)
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, enum.Enum):
-        return value.value
-    return str(value) if isinstance(value, torch.dtype) else value
+    return value.value if isinstance(value, enum.Enum) else str(value)
