@@ -293,24 +293,17 @@ class NumberCollator:
             self._keep_apart(tokens, layout)
         else:
             tokens.setdefault("attention_mask", np.ones(len(rows.ids), np.int64))
-        out = {
-            "input_ids": layout.dense(tokens.pop("input_ids"), None, self.pad_token_id, np.int64)
-        }
+        out = {"input_ids": layout.dense(tokens.pop("input_ids"), self.pad_token_id)}
         per_token, per_number = token_streams(), number_streams()
         for name, values in tokens.items():
-            out[name] = layout.dense(values, None, per_token[name][0].fill, np.int64)
+            out[name] = layout.dense(values, per_token[name][0].fill)
         if rows.positions is not None:
-            out["number_mask"] = layout.dense(
-                np.ones(len(rows.positions), np.bool_), rows.positions, 0, np.bool_
-            )
+            numbers = np.ones(len(rows.positions), np.bool_)
+            out["number_mask"] = layout.dense(numbers, False, rows.positions)
             for name, values in rows.numbers.items():
-                out[name] = layout.dense(
-                    values, rows.positions, per_number[name][0].fill, values.dtype
-                )
+                out[name] = layout.dense(values, per_number[name][0].fill, rows.positions)
         for name, placed in rows.placed.items():
-            out[name] = layout.dense(
-                placed.values, placed.positions, placed.fill, placed.values.dtype
-            )
+            out[name] = layout.dense(placed.values, placed.fill, placed.positions)
         return out | rows.whole
 
     def _keep_apart(self, tokens: dict[str, npt.NDArray[Any]], layout: Layout) -> None:

@@ -3,7 +3,7 @@ several packed into one.
 
 In: int64[rows], the tokens per row. Out: a :class:`Layout`: the shape (batch, seq) and, for each
 token, its place in the flattened rectangle. One layout serves every stream:
-``layout.dense(values, positions, fill, dtype)`` puts them there, and
+``layout.dense(values, fill, positions)`` puts its values there, and
 ``batch.reshape(-1)[layout.places]`` is the inverse.
 """
 
@@ -29,7 +29,7 @@ class Layout:
     local: Ints  # int64[tokens], the place of each in its own row
 
     def dense(
-        self, values: npt.NDArray[Any], positions: Ints | None, fill: float, dtype: Any
+        self, values: npt.NDArray[Any], fill: float, positions: Ints | None = None
     ) -> npt.NDArray[Any]:
         """Return (batch, width, *inner): ``values`` (n, *inner) at tokens ``positions`` (all of
         them if None), ``fill`` elsewhere.
@@ -37,7 +37,7 @@ class Layout:
         inner = values.shape[1:]
         shape = (self.batch * self.width, *inner)
         # untouched pages of zeros cost nothing
-        out = np.zeros(shape, dtype) if fill == 0 else np.full(shape, fill, dtype)
+        out = np.zeros(shape, values.dtype) if fill == 0 else np.full(shape, fill, values.dtype)
         out[self.places if positions is None else self.places[positions]] = values
         return out.reshape(self.batch, self.width, *inner)
 

@@ -165,11 +165,12 @@ def _exported(model: NumberModel, tokenizer: Tokenizer) -> Any:
         warnings.simplefilter("ignore")  # of the exporter, of what is its own
         found = graph(ids, mask, at, streams, [])
         outputs = list(graph.outputs)
-        past = [one for name, one in zip(outputs, found, strict=True) if _is_cache(name)]
+        cached = [name for name in outputs if name.startswith("present.")]
+        past = [one for name, one in zip(outputs, found, strict=True) if name in cached]
         given = (ids, torch.cat([mask, mask], 1), at, streams, past)
         dynamic = _dynamic(len(streams), len(past))
         traced = torch.export.export(graph, given, dynamic_shapes=dynamic, strict=False)
-        caches = [name.replace("present", "past") for name in outputs if _is_cache(name)]
+        caches = [name.replace("present", "past") for name in cached]
         inputs = [IDS, MASK, KEPT, *graph.streams, *caches]
         program = _needed(traced)
         return torch.onnx.export(program, input_names=inputs, output_names=outputs, verbose=False)
@@ -188,10 +189,6 @@ def _needed(traced: Any) -> Any:
     graph = plain.graph_module.graph
     graph.eliminate_dead_code(lambda node: node.op in ("placeholder", "output"))
     return plain
-
-
-def _is_cache(name: str) -> bool:
-    return name.startswith("present.")
 
 
 def _dynamic(streams: int, past: int) -> Any:
