@@ -4,6 +4,9 @@ into a batch.
 
 import numpy as np
 from hypothesis import strategies as st
+from kept import kept
+
+import numtok
 
 PAD = 7777
 SHAPES = {
@@ -26,6 +29,12 @@ ROWS = st.integers(0, 9).flatmap(
         st.integers(0, 2**32 - 1),
     )
 )
+
+
+@kept
+def tokenizer(*numbers):
+    """The default tokenizer, with these representations."""
+    return numtok.Tokenizer.from_pretrained(None, list(numbers) or None)
 
 
 def sparse(row, compact=False):

@@ -5,10 +5,11 @@ import pickle
 
 import numpy as np
 import pytest
-from kept import kept
+from torch_rows import tokenizer
 
 import numtok
 from numtok.errors import SchemaError
+from numtok.representations import XVal, parse
 
 torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader
@@ -23,14 +24,9 @@ ROWS = [
 ]
 
 
-@kept
-def tokenizer(numbers):
-    return numtok.Tokenizer.from_pretrained(numbers=numbers)
-
-
 @pytest.mark.parametrize("numbers", ["xval", "p1000", "place:lsd", "subword"])
 def test_the_answer_behind_the_last_mark_is_what_has_labels(numbers):
-    made = tokenizer(numbers)
+    made = tokenizer(*parse(numbers))
     data = NumberDataset(made.encode_batch(ROWS), tokenizer=made)
     for row, text in zip(answers_only(data, made, "Answer:"), ROWS, strict=True):
         before = made.encode(text[: text.rindex("Answer:") + len("Answer:")]).input_ids
@@ -41,7 +37,7 @@ def test_the_answer_behind_the_last_mark_is_what_has_labels(numbers):
 
 @pytest.mark.parametrize("numbers", ["xval", "digits:1,bare", "place:lsd"])
 def test_its_last_token_elsewhere_is_no_end_of_a_question(numbers):
-    made = tokenizer(numbers)
+    made = tokenizer(*parse(numbers))
     rows = ["At: noon\nAnswer: 12:30, or: 7:1", "Note: 5\n\tAnswer: é: ☃", "Answer:1:2"]
     data = NumberDataset(made.encode_batch(rows), tokenizer=made)
     for after in ("Answer:", "What: 3 or 4?\nAnswer:"):
@@ -54,7 +50,7 @@ def test_its_last_token_elsewhere_is_no_end_of_a_question(numbers):
 
 
 def test_a_batch_has_them_and_what_a_data_set_says_is_kept():
-    made = tokenizer("xval")
+    made = tokenizer(XVal())
     data = NumberDataset(made.encode_batch(ROWS), tokenizer=made)
     rows = answers_only(data, made, "Answer:")
     assert rows.schema is data.schema and len(rows) == 4
@@ -75,7 +71,7 @@ def learnt(row, made):
 
 @pytest.mark.parametrize("numbers", ["xval", "place:lsd"])
 def test_each_document_of_a_row_has_its_answer(numbers, tmp_path):
-    made, source, packed = tokenizer(numbers), tmp_path / "a.jsonl", tmp_path / "a.parquet"
+    made, source, packed = tokenizer(*parse(numbers)), tmp_path / "a.jsonl", tmp_path / "a.parquet"
     texts = [f"{k} + {k} =\nAnswer: yes, {'so ' * (k % 3)}it is" for k in range(12)]
     answers = [text[text.index(": ") + 1 :] for text in texts]
     joined = NumberDataset(made.encode_batch(texts), tokenizer=made, block_size=10_000)
@@ -88,7 +84,7 @@ def test_each_document_of_a_row_has_its_answer(numbers, tmp_path):
 
 
 def test_a_part_of_a_document_without_its_mark_has_no_labels():
-    made = tokenizer("xval")
+    made = tokenizer(XVal())
     texts = ["Answer: one two three four five six seven eight", "Answer: a"]
     data = NumberDataset(made.encode_batch(texts), tokenizer=made, block_size=8)
     rows = answers_only(data, made, "Answer:")

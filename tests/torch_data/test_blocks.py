@@ -3,7 +3,6 @@ every kind, in any order, and through a real training.
 """
 
 import contextlib
-import functools
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +10,8 @@ import pytest
 from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from torch_rows import tokenizer
 
-import numtok
 from numtok.corpus.write.encoded import open_writer
 from numtok.representations import P10, FloatBits, FoNE, PlaceValue, XVal
 from numtok.tokenizer.layout import to_token_layout
@@ -44,11 +43,6 @@ WORDS = [
     "=",
 ]
 DOCUMENTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), max_size=8)
-
-
-@functools.cache
-def tokenizer(name):
-    return numtok.Tokenizer.from_pretrained(None, [REPRESENTATIONS[name]])
 
 
 def chunked(batch, rows):
@@ -89,7 +83,7 @@ def joined(rows, separator=None):
 )
 def test_blocks_are_the_documents_cut_up(name, texts, size, rows, separated, in_tokens):
     """In either layout. Where they may be cut, the tests of packed files say."""
-    tok = tokenizer(name)
+    tok = tokenizer(REPRESENTATIONS[name])
     batch = tok.encode_batch(texts)
     added = {token["content"]: token["id"] for token in tok.config["added_tokens"]}
     separator = added[END] if separated else None
@@ -115,7 +109,7 @@ def test_blocks_are_the_documents_cut_up(name, texts, size, rows, separated, in_
 
 def test_blocks_of_files(tmp_path):
     """From two files of several chunks, with null documents."""
-    tok = tokenizer("place")
+    tok = tokenizer(PlaceValue())
     batch = tok.encode_batch([f"a {n}.5 of -{n * n}" if n % 7 else None for n in range(60)])
     for part in range(2):
         with open_writer(tmp_path / f"{part}.parquet", batch.schema) as writer:
@@ -132,7 +126,7 @@ def test_blocks_of_files(tmp_path):
 
 
 def test_one_text_without_documents():
-    tok = tokenizer("xval")
+    tok = tokenizer(XVal())
     blocks = NumberDataset(tok.encode_batch(["one 2", "three"]), block_size=2, separate=False)
     assert all("position_ids" not in block for block in blocks)
     assert len(NumberDataset(tok.encode_batch([]), block_size=2)) == 0
@@ -140,7 +134,7 @@ def test_one_text_without_documents():
 
 
 def test_what_lies_below_a_null_is_no_token():
-    tok = tokenizer("xval")
+    tok = tokenizer(XVal())
     batch = tok.encode_batch(["1", None], keep_text=True)
     number = NumberTokens.from_schema(batch.schema).ids[0]
     flat, mask = pa.array([number, 5], pa.int32()), pa.array([False, True])
@@ -156,7 +150,7 @@ def test_what_lies_below_a_null_is_no_token():
 
 @pytest.mark.parametrize("pack", [False, True])
 def test_a_batch_of_blocks_keeps_documents_apart(pack):
-    tok = tokenizer("xval")
+    tok = tokenizer(XVal())
     encoded = tok.encode_batch(["one two 3", "4 five", "6"])
     data = NumberDataset(encoded, block_size=4, tokenizer=tok)
     options = {"objective": "causal", "max_length": 4, "pack": pack}

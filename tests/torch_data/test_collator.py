@@ -10,8 +10,7 @@ import pytest
 import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
-from kept import kept
-from torch_rows import PAD, ROWS, assert_same, cut, dense, slow_batch, sparse
+from torch_rows import PAD, ROWS, assert_same, cut, dense, slow_batch, sparse, tokenizer
 
 import numtok
 from numtok.representations import B1999, P10, Digits, FloatBits, FoNE, PlaceValue, XVal
@@ -28,11 +27,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:max_length=")
 
 def collator(**options):
     return NumberCollator(PAD, **{"objective": "causal", **options})
-
-
-@kept
-def tokenizer(*numbers):
-    return numtok.Tokenizer.from_pretrained(None, list(numbers) or None)
 
 
 SIDES = st.sampled_from(["right", "left"])

@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from kept import kept
+from torch_rows import tokenizer
 
-import numtok
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError
 from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, XVal
@@ -28,11 +27,6 @@ from numtok_torch.data import IterableNumberDataset, NumberCollator, NumberDatas
 
 BOTH = pytest.mark.parametrize("make", [NumberDataset, IterableNumberDataset])
 TEXTS = ["It is -28.5 or 10,000", "no number", "", "7 and 0 and 1e400", "0.5"] * 4
-
-
-@kept
-def tokenizer(*numbers):
-    return numtok.Tokenizer.from_pretrained(None, list(numbers) or None)
 
 
 def values(rows):

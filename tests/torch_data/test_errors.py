@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 from kept import kept
 from torch.utils.data import DataLoader
+from torch_rows import tokenizer
 
-from numtok import Tokenizer
 from numtok.errors import InputError, SchemaError, TokenizerError
 from numtok.representations import FoNE, XVal
 from numtok.tokenizer.packing import NumberTokens
@@ -24,11 +24,6 @@ VALUE, VALUES = {"number_value": [1.0]}, {"number_value": [1.0, 2.0]}
 MASKED = {"objective": "masked", "mask_token_id": 1, "vocab_size": 9}
 BLOCKS = {"block_size": 4, "nulls": "skip"}
 BOTH = (NumberDataset, IterableNumberDataset)
-
-
-@kept
-def tokenizer(*numbers):
-    return Tokenizer.from_pretrained(None, list(numbers) or None)
 
 
 @kept

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch_rows import ROWS, SHAPES, dense, sparse
+from torch_rows import ROWS, SHAPES, dense, sparse, tokenizer
 from trained import config
 
 import numtok
@@ -33,8 +33,7 @@ def of_schema(data, **options):
 
 
 def encoded(representation, texts):
-    tok = numtok.Tokenizer.from_pretrained(None, [representation])
-    data = NumberDataset(tok.encode_batch(texts))
+    data = NumberDataset(tokenizer(representation).encode_batch(texts))
     return data, list(data)
 
 
