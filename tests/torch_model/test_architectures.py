@@ -23,7 +23,7 @@ from numtok_torch import (
 TEXTS = ["It is 3.5 m and -2.", "Pay 17 now, 4 later 99."]
 SIZES = {
     **dict.fromkeys(("hidden_size", "d_model", "n_embd", "hidden_dim", "dim", "emb_dim"), 32),
-    **dict.fromkeys(("embedding_size", "word_embed_proj_dim", "d_embed"), 32),
+    **dict.fromkeys(("embedding_size", "word_embed_proj_dim"), 32),
     **dict.fromkeys(("input_embedding_size", "output_embedding_size"), 32),
     **dict.fromkeys(("intermediate_size", "ffn_dim", "encoder_ffn_dim", "decoder_ffn_dim"), 32),
     **dict.fromkeys(("d_ff", "d_inner", "ffn_hidden_size", "attention_hidden_size"), 32),
@@ -58,7 +58,6 @@ OWN = {  # what the sizes above do not make fit, by kind of config
     "deepseek_v2": {"num_experts_per_tok": 2, "topk_method": "greedy"},
     "dots1": {"n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2},
     "falcon_h1": MAMBA,
-    "funnel": {"block_sizes": [1, 1], "num_decoder_layers": 1},
     "gemma3n_text": {
         **(GEMMA | SLIDING),
         "num_kv_shared_layers": 0,
@@ -78,7 +77,6 @@ OWN = {  # what the sizes above do not make fit, by kind of config
     "luke": {"entity_vocab_size": 20, "entity_emb_size": 8},
     "mamba2": {"n_groups": 2, "num_heads": 8},
     "ministral": {"head_dim": 8},
-    "moshi": {"audio_vocab_size": 20},
     "neomme": {"head_dim": 16, "hidden_size": 64},
     "nemotron": {"num_key_value_heads": 2},
     "perceiver": {"d_latents": 32, "num_latents": 8, "num_blocks": 1},
