@@ -15,7 +15,7 @@ from numtok_torch.model.backbone import ModelError, check_own_tokenizer, check_r
 from numtok_torch.model.build import check_learns
 from numtok_torch.model.delta import has_base
 from numtok_torch.model.model import NumberModel
-from numtok_torch.model.saving import beside, describe, write_settings
+from numtok_torch.model.saving import describe, without_base, write_settings
 
 try:
     from transformers import Trainer
@@ -142,7 +142,7 @@ class NumberTrainer(Trainer):
             return
         # sharded weights come gathered, and are written as they come
         if state_dict is None and has_base(self.model):
-            state_dict, settings = beside(self.model, True)
+            state_dict, settings = without_base(self.model, True)
         else:
             settings = describe(self.model)
         super()._save(output_dir, state_dict)

@@ -164,7 +164,7 @@ def save(
         )
     folder.mkdir(parents=True, exist_ok=True)
     if base:
-        state, settings = beside(model, base)
+        state, settings = without_base(model, base)
     else:
         settings = describe(model)
         if state is None:
@@ -176,7 +176,7 @@ def save(
     write_settings(settings, folder)
 
 
-def beside(model: Any, base: str | Path | bool) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def without_base(model: Any, base: str | Path | bool) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Return what a base model has not: the weights, and the settings, which name the base."""
     settings = describe(model) | {"base": delta.base_of(model, base)}
     return delta.weights_beside(model, settings["base"]) | {EXTRA: pack(settings)}, settings
