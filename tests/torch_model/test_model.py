@@ -203,19 +203,6 @@ def test_a_batch_without_labels_and_numbers_has_no_loss():
 # What it is made of
 
 
-@pytest.mark.parametrize(("kind", "tied"), [("gpt2", True), ("llama", False)])
-def test_vocabulary_grows_and_stays_tied(kind, tied):
-    stock, size = tiny.backbone(kind), tiny.VOCAB + 3
-    old = stock.get_input_embeddings().weight.detach().clone()
-    made = NumberModel(stock, tiny.embedding("xval"), vocab_size=size)
-    words = made.get_input_embeddings().weight
-    assert words.shape == (size, tiny.D) and torch.equal(words[: tiny.VOCAB], old)
-    assert (made.get_output_embeddings().weight is words) == tied
-    assert made(**tiny.batch()).logits.shape[-1] == size
-    # never smaller
-    assert len(NumberModel(stock, None, vocab_size=10).get_input_embeddings().weight) == size
-
-
 @EVERY
 @pytest.mark.parametrize("left", [0, 3])
 def test_rows_longer_than_the_positions_are_told(kind, left):

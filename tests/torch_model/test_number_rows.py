@@ -40,7 +40,10 @@ def test_rows_start_as_the_mean_of_what_they_stand_for(kind):
     known = tokenizer(P10())
     backbone = tiny.backbone(kind, vocab_size=SOURCE.get_vocab_size())
     before = [layer.weight.detach().clone() for layer in layers(backbone)]
+    tied = layers(backbone)[0].weight is layers(backbone)[1].weight
+    assert tied == (kind not in ("gpt_neox", "llama"))
     started = add_number_rows(backbone, known)
+    assert (layers(backbone)[0].weight is layers(backbone)[1].weight) == tied
     assert sorted(started) == sorted(known.own_tokens.values())
     assert len(layers(backbone)[0].weight) >= known.vocab_size == backbone.config.vocab_size
     for layer, weight in zip(layers(backbone), before, strict=True):
@@ -79,7 +82,7 @@ def test_a_number_model_starts_the_rows_that_it_adds():
     same(weight[known.tokens["[/NUM]"]], mean(weight, "-"))
     with torch.no_grad():
         weight[known.tokens["[/NUM]"]] = 7.0
-    again = NumberModel(backbone, None, tokenizer=known)
+    again = NumberModel(backbone, None, tokenizer=known, vocab_size=10)  # never fewer
     assert (weight[known.tokens["[/NUM]"]] == 7).all()
     assert made.tokenizer_identity == again.tokenizer_identity is not None
     add_number_rows(again, known)  # which is asked to

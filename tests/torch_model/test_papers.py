@@ -34,15 +34,15 @@ def xval():
     options = {"bidirectional": True, "token_head": "mlp", "n_positions": 64}
     backbone = xval_gpt2(tokenizer.vocab_size, 16, 2, 2, **options)
     layers = embedding_from_schema(rows.schema, 16), head_from_schema(rows.schema, 16)
-    return NumberModel(backbone, *layers).eval(), batch | {"mask": mask}
+    return NumberModel(backbone, *layers).eval(), batch, mask
 
 
 def test_xval_masks_a_fifth_and_sets_values_to_one():
     """xVal, section 2.1: "if the token being masked is a [NUM] token, we replace the corresponding
     number in h_num with 1"; B.4: "default is 20%".
     """
-    _, batch = xval()
-    chosen, mask = batch["labels"] != -100, batch["mask"]
+    _, batch, mask = xval()
+    chosen = batch["labels"] != -100
     assert (batch["input_ids"][chosen] == mask).all()
     assert (batch["number_scaled"][chosen] == 1).all()
     assert not batch["number_mask"][chosen].any()
@@ -53,8 +53,7 @@ def test_xval_masks_a_fifth_and_sets_values_to_one():
 
 
 def test_xval_sees_both_sides_and_no_value_that_it_predicts():
-    made, batch = xval()
-    del batch["mask"]
+    made, batch, _ = xval()
     assert not made.causal
     for name in ("number_scaled_labels", "number_value_labels"):
         other = made(**batch | {name: batch[name] + 3.0})
@@ -70,8 +69,7 @@ def test_xval_s_heads_and_losses():
     """Section A: "we promote both heads (number and token) to be MLPs with one hidden layer of
     width equal to the embedding dimension", "we tie this weight to that of the embedding matrix",
     biases "for the number-head and not in the token-head"; both losses count alike."""
-    made, batch = xval()
-    del batch["mask"]
+    made, batch, _ = xval()
     head = made.backbone.lm_head
     assert head.hidden.weight.shape == (16, 16) and head.hidden.bias is None and head.bias is None
     assert head.weight is made.backbone.transformer.wte.weight

@@ -105,6 +105,7 @@ assert numtok.representations.parse("xval,root:3")[1].powers == 3
 import inspect
 
 import numpy as np
+import pyarrow.parquet as pq
 import torch
 import transformers
 
@@ -123,7 +124,7 @@ with open(sys.argv[1] + ".txt", "w") as file:
     print(*texts, sep=chr(10), file=file)
 numtok.encode_files(sys.argv[1] + ".txt", sys.argv[1] + ".parquet", numbers="root,xval")
 for options in ({}, {"block_size": 8}):
-    data = NumberDataset(sys.argv[1] + ".parquet", **options)
+    data = NumberDataset(pq.read_table(sys.argv[1] + ".parquet"), **options)
     found = np.concatenate([row["number_root"].reshape(-1, 2) for row in data])
     assert found.tolist() == roots, found
 batch = NumberCollator.from_schema(data.schema, 0, objective="causal")(list(data))
