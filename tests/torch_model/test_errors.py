@@ -2,6 +2,7 @@
 
 import errors
 import peft
+import pytest
 import torch
 import torch_models as tiny
 import trained
@@ -25,6 +26,7 @@ from numtok_torch import (
 from numtok_torch.metrics import number_metrics
 from numtok_torch.trainer import NumberTrainer
 
+pytestmark = pytest.mark.filterwarnings("ignore:number_scaled reaches")
 SIZES = tiny.SIZES | {"max_position_embeddings": 66, "pad_token_id": tiny.PAD}
 SCALAR = {"name": "scalar"}
 
@@ -137,6 +139,22 @@ def learn_nothing(backbone, **options):
     )
 
 
+def not_finite(what):
+    """A stream, a number, a weight or logits that would make a model one of NaN."""
+    made, batch = model(), tiny.batch()
+    # on the last token, which no label depends on: the gradient of its vector would be NaN
+    batch["number_mask"][0, -1], batch["number_scaled"][0, -1] = True, 0.5
+    if what == "stream":
+        batch["number_scaled"][0, -1] = float("nan")
+    elif what == "number":
+        batch["number_scaled"][0, 2] = 6.02e23
+    elif what == "weight":
+        made.get_parameter("backbone.transformer.h.0.mlp.c_fc.weight").data[0, 0] = float("nan")
+    else:
+        made.backbone.lm_head.register_forward_hook(lambda *seen: seen[2] * float("inf"))
+    made(**batch)
+
+
 def packed():
     made = NumberModel(tiny.backbone("llama"), tiny.embedding("xval"))
     made(input_ids=torch.zeros(1, 2, dtype=torch.int64), seq_lengths=torch.tensor([[2]]))
@@ -178,6 +196,10 @@ ERRORS = {
         (lambda: train(too_few_rows()), "add_number_rows"),
         (lambda: train(tiny.backbone("gpt2")), "needs a NumberModel"),
         (lambda: NumberTrainer(model(), tiny.arguments("out", batch_eval_metrics=True)), "leave out batch_eval_metrics"),
+        (lambda: not_finite("stream"), "number_scaled is not finite at 1 places…encode the text again"),
+        (lambda: not_finite("number"), "number_loss is …number_scaled reaches 6.02e+23…fitted scale"),
+        (lambda: not_finite("weight"), "token_loss is nan…1 of …parameters are not finite, backbone.transf"),
+        (lambda: not_finite("logits"), "token_loss is nan…the logits are not finite although all parameters are"),
         (lambda: learn_nothing(tiny.backbone("gpt2"), freeze_backbone=True), f"{LEAST}…projection='linear'"),
         (lambda: train(learn_nothing(tiny.backbone("gpt2").requires_grad_(False)), sparse, tiny.SparseRows(2)), LEAST),
     ],

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import warnings
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ import transformers
 from torch_models import number_model as model
 from torch_models import same
 
-from numtok_torch import ModelError, NumberModel, xval_gpt2
+from numtok_torch import ModelError, NumberModel, XValEmbedding, xval_gpt2
 from numtok_torch.auto import PreTrainedNumberModel
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.model.objective import token_loss
@@ -128,7 +129,7 @@ def test_padding_never_changes_a_row(kind):
     for side, place in (((0, 4), slice(0, 5)), ((4, 0), slice(4, 9))):
         first = tiny.padded(short, *side)
         outside = first["attention_mask"] == 0
-        first["number_scaled"][outside] = 1e30
+        first["number_scaled"][outside] = math.nan
         first["input_ids"][outside] = 7  # an id as any other: the mask alone says what is padding
         found = made(**{key: torch.cat([first[key], batch[key][1:]]) for key in batch})
         same(found.logits[0, place], own.logits[0], atol=1e-5)
@@ -278,7 +279,24 @@ def test_plain_module(tmp_path):
     assert not automatic.can_generate()
 
 
-# xVal's transformer
+# xVal's layer and transformer
+
+
+def test_xval_s_layer_warns_once_and_names_the_way_out():
+    def given(value, number=True):
+        return {"number_mask": torch.tensor([[number]]), "number_scaled": torch.tensor([[value]])}
+
+    layer, words = XValEmbedding(tiny.D), torch.randn(1, 1, tiny.D)
+    with pytest.warns(UserWarning, match=r"number_scaled reaches 6\.02e\+23.*fitted scale.*XVal"):
+        layer(words, given(6.02e23))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        layer(words, given(6.02e23))
+        layer = XValEmbedding(tiny.D)
+        layer(words, given(-999.0))
+        layer(words, given(1e30, number=False))
+        none = {name: stream[:0] for name, stream in given(1.0).items()}
+        assert layer(words[:0], none).shape == (0, 1, tiny.D)
 
 
 def test_a_gpt2_as_xval_starts_it():
