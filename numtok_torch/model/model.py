@@ -262,9 +262,8 @@ class NumberModel(nn.Module):
             labels: int64, not shifted; -100 for tokens without a loss.
             kwargs: ``number_mask``, True at each number's first token, and the streams of the
                 representations (:func:`numtok.representations.streams`), which the signature
-                names (:mod:`numtok_torch.model.objective`). Also ``number_labels_mask``,
-                ``S_labels`` for a stream S, and what a Trainer adds
-                (:class:`numtok_torch.model.objective.Step`). Everything else goes to the backbone.
+                names. Also ``number_labels_mask``, ``S_labels`` for a stream S, and what a Trainer
+                adds (:mod:`numtok_torch.model.objective`). All else goes to the backbone.
 
         Raises:
             ModelError: for labels where the backbone has no logits, columns of a file, ids without

@@ -69,7 +69,7 @@ def without_start():
     NumberModel(nameless, None)(tiny.pairs()["input_ids"], labels=tiny.pairs()["labels"])
 
 
-def classes(name="Llama", pad_token_id=tiny.PAD, **more):
+def classes(name="Llama", pad_token_id=tiny.PAD):
     made = bare(f"{name}ForSequenceClassification", tiny.embedding("fone"))
     made.config.pad_token_id = pad_token_id
     made(**tiny.padded(tiny.batch(labels=False), 0, 2) | {"labels": torch.tensor([0, 1, 1])})
@@ -77,9 +77,7 @@ def classes(name="Llama", pad_token_id=tiny.PAD, **more):
 
 def encoded(numbers="xval"):
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), numbers)
-    return NumberDataset(
-        tokenizer.encode_batch(["and 5", "no number"] * 2), tokenizer=tokenizer
-    ), tokenizer
+    return NumberDataset(tokenizer.encode_batch(["and 5", "no number"] * 2)), tokenizer
 
 
 def around_words():
@@ -88,27 +86,23 @@ def around_words():
     add_number_rows(peft.get_peft_model(backbone, config), encoded("digits:1")[1])
 
 
-def smoothed():
-    made = NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), tiny.head("scalar"))
-    arguments = tiny.arguments("out", label_smoothing_factor=0.1, max_steps=1)
-    collator = NumberCollator(tiny.PAD, objective="causal")
-    trainer = transformers.Trainer(
-        made, arguments, data_collator=collator, train_dataset=tiny.SparseRows(4)
+def stock_trainer(compute_metrics=None, **options):
+    return transformers.Trainer(
+        model(),
+        tiny.arguments("out", max_steps=1, **options),
+        data_collator=sparse(),
+        train_dataset=tiny.SparseRows(4),
+        eval_dataset=tiny.SparseRows(4),
+        compute_metrics=compute_metrics,
     )
+
+
+def smoothed():
+    trainer = stock_trainer(label_smoothing_factor=0.1)
     try:
         trainer.train()
     finally:
         assert trainer.state.global_step == 0
-
-
-def with_metrics():
-    made = NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), tiny.head("scalar"))
-    arguments = tiny.arguments("out", per_device_eval_batch_size=1)
-    data = {
-        "eval_dataset": tiny.SparseRows(4),
-        "data_collator": NumberCollator(tiny.PAD, objective="causal"),
-    }
-    transformers.Trainer(made, arguments, compute_metrics=number_metrics, **data).evaluate()
 
 
 def too_few_rows():
@@ -214,7 +208,7 @@ ERRORS = {
         (lambda: train(too_few_rows(), None), "NumberCollator"),
     ],
     InputError: [
-        (with_metrics, "needs preprocess_logits_for_metrics=numbers_only"),
+        (lambda: stock_trainer(number_metrics, per_device_eval_batch_size=1).evaluate(), "needs preprocess_logits_for_metrics=numbers_only"),
         (lambda: generate(*setting("xval", "bart")[:2], ["a b c d " * 40]), "64 positions"),
     ],
     AttributeError: [(lambda: call(model()).lgits, "NumberModelOutput has no 'lgits'")],

@@ -12,15 +12,7 @@ from places import SAMPLE
 import numtok
 from numtok import Tokenizer
 from numtok.representations import XVal
-from numtok_torch import (
-    NumberCollator,
-    NumberDataset,
-    NumberModel,
-    add_number_rows,
-    embedding_from_schema,
-    generate,
-    head_from_schema,
-)
+from numtok_torch import NumberDataset, NumberModel, add_number_rows, generate
 from numtok_torch.trainer import NumberTrainer
 
 pytestmark = [
@@ -39,17 +31,13 @@ def encoded(numbers):
     return tokenizer, NumberDataset(tokenizer.encode_batch(TEXTS), block_size=48)
 
 
-def losses(model, data, folder, **rates):
+def losses(model, data, folder, head_learning_rate=None, **options):
     """Of each step on the same four rows."""
-    options = {"max_steps": 6, "per_device_train_batch_size": 4} | {
-        name: rates.pop(name) for name in ("learning_rate", "save_steps") if name in rates
-    }
     trainer = NumberTrainer(
         model,
-        tiny.arguments(folder, **options),
-        data_collator=NumberCollator.from_schema(data.schema, 0, objective="causal"),
+        tiny.arguments(folder, max_steps=6, per_device_train_batch_size=4, **options),
         train_dataset=torch.utils.data.Subset(data, range(4)),
-        **rates,
+        head_learning_rate=head_learning_rate,
     )
     trainer.train()
     return [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
@@ -63,11 +51,8 @@ def backbone():
 @pytest.mark.parametrize("numbers", ["fone:6,4", "bits"])
 def test_the_loss_never_rises_far_above_its_start(numbers, tmp_path):
     tokenizer, data = encoded(numbers)
-    width = 576
-    layers = embedding_from_schema(data.schema, width), head_from_schema(data.schema, width)
-    model = NumberModel(backbone(), *layers, tokenizer=tokenizer)
-    rates = {"learning_rate": 5e-5, "head_learning_rate": 1e-3}
-    found = losses(model, data, tmp_path, **rates)
+    model = NumberModel.build(backbone(), data, tokenizer)
+    found = losses(model, data, tmp_path, learning_rate=5e-5, head_learning_rate=1e-3)
     assert max(found) <= 1.15 * found[0] and found[-1] < 0.8 * found[0], found
 
 
@@ -78,11 +63,9 @@ def test_lora_learns_numbers_and_is_small_on_disk(tmp_path):
     inner = backbone()
     rows = add_number_rows(inner, tokenizer)
     lora = peft.LoraConfig(target_modules=["q_proj", "v_proj"], trainable_token_indices=rows)
-    layers = (
-        embedding_from_schema(data.schema, 576, zero_init=True),
-        head_from_schema(data.schema, 576),
+    model = NumberModel.build(
+        peft.get_peft_model(inner, lora), data, tokenizer, embedding={"zero_init": True}
     )
-    model = NumberModel(peft.get_peft_model(inner, lora), *layers, tokenizer=tokenizer)
     found = losses(model, data, tmp_path, learning_rate=1e-3, save_steps=6)
     assert max(found) <= 1.15 * found[0] and found[-1] < 0.8 * found[0], found
     checkpoint = tmp_path / "checkpoint-6"
