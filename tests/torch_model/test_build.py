@@ -80,6 +80,17 @@ def test_a_masked_model_gets_masked_tokens():
     assert torch.isfinite(model(**batch).loss)
 
 
+def test_a_classifier_gets_the_labels_of_its_rows():
+    """Padded on the left where it classifies a text by the last token."""
+    data, tokenizer = encoded("xval")
+    backbone = transformers.GPT2ForSequenceClassification(transformers.GPT2Config(**tiny.GPT2))
+    backbone.config.pad_token_id = tiny.PAD
+    model = NumberModel.build(backbone, data, tokenizer)
+    batch = model.collator([{**data[n], "labels": n % 2} for n in (0, 11, 30)])
+    assert batch["labels"].tolist() == [0, 1, 0] and model.collator.padding_side == "left"
+    assert torch.isfinite(model(**batch).loss)
+
+
 @pytest.mark.parametrize("numbers", ["xval", "xval:log", "bits"])
 def test_zero_at_the_start_of_a_row_has_finite_gradients_in_a_deep_llama(numbers):
     tokenizer = numtok.Tokenizer.from_pretrained(trained.source("gpt2"), numbers)
