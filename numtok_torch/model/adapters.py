@@ -6,12 +6,10 @@ Their weights are in the model's state dict like all others. peft is imported on
 
 from __future__ import annotations
 
-import enum
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from numtok.errors import MissingDependencyError
@@ -70,7 +68,7 @@ def _settings(config: Any) -> dict[str, Any]:
     """Return an adapter's config, JSON-ready. peft takes layers that it ties to the word embedding
     out of the lists of names, without which it does not tie those of a GPT-2 again.
     """
-    settings: dict[str, Any] = json.loads(json.dumps(config.to_dict(), default=_plain))
+    settings: dict[str, Any] = json.loads(json.dumps(config.to_dict(), default=sorted))  # sets
     for name, tied in TIED.items():
         if isinstance(names := settings.get(name), list):
             settings[name] = [*names, *sorted(getattr(config, tied, None) or ())]
@@ -219,10 +217,3 @@ def _config(settings: Mapping[str, Any]) -> Any:
         options["init_lora_weights"] = True
     options["inference_mode"] = False  # what is frozen, the model says
     return peft.get_peft_config(options)
-
-
-def _plain(value: set[Any] | enum.Enum | torch.dtype) -> Any:
-    """Return what stands in JSON for a value that JSON has not."""
-    if isinstance(value, set):
-        return sorted(value)
-    return value.value if isinstance(value, enum.Enum) else str(value)
