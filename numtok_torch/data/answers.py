@@ -71,7 +71,8 @@ class QuestionEnd:
             )
         behind = lines[-1] if lines else ""
         self.after, self.id = after, int(self.tokenizer.encode(after).input_ids[-1])
-        self._texts: dict[int, str] = {}  # of tokens, without white space, which some add
+        before = ("", " ", "\n")  # cuts that are common; to decode others takes longer
+        self._common = [self.tokenizer.encode(one + behind).input_ids for one in before]
         self._text = self._squeezed(self.tokenizer.encode(behind).input_ids)
         # a token has a byte or more; one may be a mark
         self._most_tokens = len(behind.encode()) + 1
@@ -83,16 +84,14 @@ class QuestionEnd:
         """
         for last in np.flatnonzero(ids == self.id)[::-1].tolist():
             until = ids[max(0, last + 1 - self._most_tokens) : last + 1]
-            if self._squeezed(until).endswith(self._text):
+            common = (np.array_equal(until[-len(cut) :], cut) for cut in self._common)
+            if any(common) or self._squeezed(until).endswith(self._text):
                 return int(last) + 1
         return -1
 
-    def _squeezed(self, ids: npt.NDArray[Any]) -> str:
-        """Return the text of some tokens, each decoded once, without white space."""
-        for token in ids.tolist():
-            if token not in self._texts:
-                self._texts[token] = "".join(self.tokenizer.decode([token]).split())
-        return "".join(map(self._texts.__getitem__, ids.tolist()))
+    def _squeezed(self, ids: Any) -> str:
+        """Return the text of some tokens without its white space, some of which tokenizers add."""
+        return "".join(self.tokenizer.decode([int(id) for id in ids]).split())
 
 
 class AnswersOnly(Dataset[dict[str, Any]]):
