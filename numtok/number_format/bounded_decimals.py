@@ -12,10 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from numtok.errors import FormatError
-from numtok.numbers.automaton import NEVER, Continuation, Language, Part
+from numtok.numbers.automaton import Language, Part
 
 DIGITS = "0123456789"
 MOST_POSITIONS = 200_000  # (digits, remainder by the step) that a format may have to look at
@@ -176,12 +174,3 @@ class BoundedDecimals(Language):
 
 def _at(state: int) -> Callable[[int], int]:
     return lambda after: state
-
-
-def longest_text(automaton: Continuation) -> int:
-    """Return the number of symbols of the longest sequence of an automaton without loops."""
-    reached, length = np.array([0]), -1
-    while len(reached):
-        following = automaton.following[reached]
-        reached, length = np.unique(following[following != NEVER]), length + 1
-    return length

@@ -6,6 +6,7 @@ Out: the scores, -inf for each token that would begin, continue or end another f
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -63,8 +64,8 @@ class GroundedLogitsProcessor(RowsProcessor):
         self._vocabulary = Vocabulary(token_contents_of(tokenizer), self._symbols)
         self._is_end = np.isin(self._vocabulary.ids, self.ends)
         self._further = forms_of_values(allow, self.grammar)
-        self._tokens: dict[str, GroundedTokens] = {}  # by the text that has the figures
-        self._forbidden: dict[Any, Any] = {}
+        # by the text that has the figures, as long as a row has them
+        self._tokens = weakref.WeakValueDictionary[str, GroundedTokens]()
         given = [sources] if isinstance(sources, str) else sources
         self._sources = None if given is None else "\n".join(given)
 
@@ -86,27 +87,17 @@ class GroundedLogitsProcessor(RowsProcessor):
     def forbidden(self, state: RowState, scores: Any) -> Any:
         """Return bool[vocabulary], the tokens that may not follow."""
         tokens, ending = state
-        key = tokens, ending, scores.shape[1], scores.device
-        if key not in self._forbidden:
+        key = ending, scores.shape[1], scores.device
+        if key not in tokens.forbidden:
             may_end = tokens.text.may_end(ending.state) and not ending.pending
             ids = self._vocabulary.ids[tokens.allowed(ending) & ~self._is_end]
-            self._forbidden[key] = all_but([*ids.tolist(), *self.ends * may_end], scores)
-        return self._forbidden[key]
-
-    def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """Return the scores of the tokens that may follow, and -inf for all others."""
-        held = super().__call__(input_ids, scores)
-        used = {id(tokens) for tokens, _ in self._states.values()}
-        if any(id(one) not in used for one in self._tokens.values()):  # of prompts before
-            self._tokens = {text: one for text, one in self._tokens.items() if id(one) in used}
-            self._forbidden = {
-                key: one for key, one in self._forbidden.items() if id(key[0]) in used
-            }
-        return held
+            tokens.forbidden[key] = all_but([*ids.tolist(), *self.ends * may_end], scores)
+        return tokens.forbidden[key]
 
     def _tokens_of(self, text: str) -> GroundedTokens:
         """Return which tokens may follow, for the figures of a text."""
-        if text not in self._tokens:
+        tokens = self._tokens.get(text)
+        if tokens is None:
             figures = {
                 written
                 for form in written_forms(text, self.grammar) | self._further
@@ -114,8 +105,8 @@ class GroundedLogitsProcessor(RowsProcessor):
             }
             names = digits_of_names(text, self.grammar)
             automaton = GroundedText(self._symbols, figures, names, text)
-            self._tokens[text] = GroundedTokens(self._vocabulary, automaton)
-        return self._tokens[text]
+            tokens = self._tokens[text] = GroundedTokens(self._vocabulary, automaton)
+        return tokens
 
 
 def _last_words(prompt: str) -> str:

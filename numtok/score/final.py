@@ -99,7 +99,7 @@ def final_number(text: str, policy: Policy | str = "default") -> Answer | None:
     body = _CITATION.sub(lambda match: _blank(match) if _is_citation(match) else match[0], body)
     if chosen.latex:
         body = _EMPHASIS.sub(lambda match: match[0].replace("_", "*"), body)
-    answer = _answer(_Text(body, chosen), chosen)
+    answer = _answer(_Text(body, chosen))
     if answer is None:
         return None
     first, last = start + answer.start, start + answer.stop
@@ -162,12 +162,13 @@ class _Text:
         return quantities[0] if len(quantities) == 1 else None
 
 
-def _answer(text: _Text, policy: Policy) -> Answer | None:
+def _answer(text: _Text) -> Answer | None:
     """Return the answer of the first place that the text has; with ``several="none"`` only if all
     places agree.
     """
-    ways = ("boxed", "hash", "marker", "last") if policy.answer == "auto" else (policy.answer,)
-    strict = policy.several == "none"
+    asked = text.policy.answer
+    ways = ("boxed", "hash", "marker", "last") if asked == "auto" else (asked,)
+    strict = text.policy.several == "none"
     answers: list[Answer | None] = []
     for way in ways:
         if way == "last" and answers:
@@ -242,7 +243,7 @@ def _closing(text: str, start: int) -> int:
 
 def _hash(text: _Text) -> Iterator[Answer | None]:
     """Yield what stands after each ``####`` that is no heading."""
-    marks = itertools.islice(re.compile("####").finditer(text.text), MOST_MARKS)
+    marks = itertools.islice(re.finditer("####", text.text), MOST_MARKS)
     places = (mark.end() for mark in marks)
     return _behind((place for place in places if not _HEADING.match(text.text, place)), text)
 

@@ -86,7 +86,7 @@ _SETTING = (  # commands that say how to set type
 _BRACKET = re.compile(r"\\left|[(\[{|]")
 _HALF = re.compile(r"\s+(?:a|one|two|three)[\s-]+(?:half|halves|thirds?|quarters?|fourths?)\b")
 _UNIT_GOES_ON = re.compile(r"[^\W\d_²³}][·⋅*/](?:[^\W\d_]|\(|\\[a-z])|}/\\[a-z]")
-_FACTOR = _NUMBER = re.compile(r"\s+[$€£]?\d")
+_NUMBER = re.compile(r"\s+[$€£]?\d")
 _POWER = re.compile(r"\s+the\s+(?:power\b|second\b|third\b|\w+th\b|\d)")
 _UPRIGHT = re.compile(
     r"(?:\\(?:text|mathrm|rm)\s?\{?[\s~]*|°\s?|\\circ\s?\}?[\s~]*(?:\\text\{\s?)?)\Z"
@@ -260,7 +260,7 @@ class _Phrase:
 
     def _word(self, start: int, stop: int, token: str) -> None:
         word = token.lower()
-        if word == "x" and self.has_number and _FACTOR.match(self.text, stop, self.stop):
+        if word == "x" and self.has_number and _NUMBER.match(self.text, stop, self.stop):
             self.link = "times"  # 5 cm x 3 cm
         elif len(token) == 1 and self._is_variable(start, stop, token):
             self._formula(start, stop, token)
@@ -412,12 +412,11 @@ class _Phrase:
         if self.open is not _Open.NOTHING and not self.words:
             self._formula(start, stop, token)
 
-    def _label(self, start: int, stop: int, token: str) -> None:
-        self._stop(start, stop, token)
-
     def _stop(self, start: int, stop: int, token: str) -> None:
         self.end()
         self.spoils = 0
+
+    _label = _stop
 
     def _comma(self, start: int, stop: int, token: str) -> None:
         if self.open is _Open.NOTHING:

@@ -91,29 +91,22 @@ def count_surfaces(numbers: Numbers) -> dict[str, Ints]:
 def _shape(surface: str, decimal: str) -> _Shape:
     mantissa, *exponent = re.split("[eEdD]", surface, maxsplit=1)
     whole, _, fraction = mantissa.strip("-+−()").replace(ARABIC_POINT, decimal).partition(decimal)
-    digits = [unicodedata.decimal(c, None) for c in whole] if not whole.isascii() else [
-        int(c) if "0" <= c <= "9" else None for c in whole
-    ]  # fmt: skip
-    known = [digit for digit in digits if digit is not None]
-    form = 4 if exponent else 2 * bool(fraction) + (len(known) < len(digits))
+    digits = [unicodedata.decimal(c) for c in whole if c.isdecimal()]
+    form = 4 if exponent else 2 * bool(fraction) + (len(digits) < len(whole))
     marks = [_SIGNS[surface[0]]] if surface[0] in _SIGNS else []
     plain = form == 0 and not marks and surface.isascii()
-    marks += ["leading zeros"] * (len(known) > 1 and known[0] == 0)
+    marks += ["leading zeros"] * (len(digits) > 1 and digits[0] == 0)
     marks += ["trailing zeros"] * (fraction != "" and unicodedata.decimal(fraction[-1], 1) == 0)
     marks += ["leading point"] * (not whole)
-    marks += ["other digits"] * (not (whole + fraction).isascii() and _has_other_digits(mantissa))
+    marks += ["other digits"] * any(c.isdecimal() and not c.isascii() for c in mantissa)
     year = plain and len(whole) == 4 and FIRST_YEAR <= int(whole) <= LAST_YEAR
-    count = min(len(known), 9)
+    count = min(len(digits), 9)
     return _Shape(
         form,
         tuple(map(MARKS.index, marks)),
         (int(whole) - FIRST_YEAR) // 10 if year else -1,
         count if plain else -128 if form == FORMS.index("scientific") else -1 - count,
     )
-
-
-def _has_other_digits(text: str) -> bool:
-    return any(not c.isascii() and unicodedata.category(c) == "Nd" for c in text)
 
 
 def _count_minus_after_word(numbers: Numbers) -> int:

@@ -144,53 +144,37 @@ def test_prompts_may_be_written_again_token_by_token(name):
             prompt.append(token)
 
 
-def follow(text, prompt="It has 17 rooms, 1,250 m and Q3.\n", name="gpt2", **options):
-    """Return the characters that may follow, of digits and some marks, and whether the text may end."""
-    stock = tokenizer(name)
-    hold = GroundedLogitsProcessor(stock, **options) if options else processor(name)
+ROOMS = "It has 17 rooms, 1,250 m and Q3.\n"
+LIST, EURO = {"allow": range(1, 11)}, {"policy": "european"}
+FOLLOWING = [  # prompt, options, text, digits that may follow, whether the text may end
+    (ROOMS, {}, "It has ", "1", True), (ROOMS, {}, "It has 1", "27", False), (ROOMS, {}, "It has 17", "", True),
+    (ROOMS, {}, "It has 17.", "", True), (ROOMS, {}, "It has 17, ", "1", True), (ROOMS, {}, "It has 12", "5", False),
+    (ROOMS, {}, "It has 1,", "2", False), (ROOMS, {}, "It has 17,", "", True), (ROOMS, {}, "It has -", "", True),
+    (ROOMS, {}, "In Q", "3", True), (ROOMS, {}, "In Q3", "", True), (ROOMS, {}, "It is a", "3", True),
+    ("It has 17,50 and 17.\n", {}, "It has 17,", "5", True),
+    # a number at the end of the prompt goes on
+    ("It has 17 and 175 rooms, that is 17", {}, "", "5", True), ("It has 1.2.3", {"sources": "17"}, "", "", True),
+    ("It has 17 and 175 rooms, that is 1", {"sources": "17, 175"}, "", "7", False),
+    (ROOMS, LIST, "\n", "123456789", True), (ROOMS, LIST, "\n1", "027", True),
+    ("x", {"allow": ["-0.5", 7]}, "\n", "07", True),
+    ("Es sind 1.250,5 km.\n", EURO, "1.2", "5", False), ("Es sind 1.250,5 km.\n", EURO, "1", "2", False),
+    ("Es sind 1.250,5 km.\n", EURO, "1250,", "5", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("prompt", "options", "text", "digits", "may_end"), FOLLOWING)
+def test_what_may_follow(prompt, options, text, digits, may_end):
+    """Numbers end where a figure ends."""
+    stock = tokenizer("gpt2")
+    hold = GroundedLogitsProcessor(stock, **options) if options else processor("gpt2")
     rows = [stock(prompt)["input_ids"]]
     for token in stock(text, add_special_tokens=False)["input_ids"]:
         hold(torch.tensor(rows), torch.zeros(1, len(stock)))
         rows = [[*rows[0], token]]
     held = hold(torch.tensor(rows), torch.zeros(1, len(stock)))[0]
-    single = {one: stock(one, add_special_tokens=False)["input_ids"] for one in "0123456789.,-a"}
-    may = {one for one, ids in single.items() if held[ids[0]] == 0}
-    return "".join(sorted(may - set(".,-a"))), bool(held[hold.ends[0]] == 0)
-
-
-def test_numbers_end_where_a_figure_ends():
-    assert follow("It has ") == ("1", True)
-    assert follow("It has 1") == ("27", False)
-    assert follow("It has 17") == ("", True)
-    assert follow("It has 17.") == ("", True)
-    assert follow("It has 17, ") == ("1", True)
-    assert follow("It has 12") == ("5", False)
-    assert follow("It has 1,") == ("2", False)
-    assert follow("It has 17,") == ("", True)
-    assert follow("It has 17,", "It has 17,50 and 17.\n") == ("5", True)
-    assert follow("It has -") == ("", True)
-    assert follow("In Q") == ("3", True)
-    assert follow("In Q3") == ("", True)
-    assert follow("It is a") == ("3", True)
-
-
-def test_a_number_at_the_end_of_the_prompt_goes_on():
-    assert follow("", "It has 17 and 175 rooms, that is 17") == ("5", True)
-    assert follow("", "It has 17 and 175 rooms, that is 1", sources="17, 175") == ("7", False)
-    assert follow("", "It has 1.2.3", sources="17") == ("", True)
-
-
-def test_further_figures_may_be_allowed():
-    assert follow("\n", allow=range(1, 11)) == ("123456789", True)
-    assert follow("\n1", allow=range(1, 11)) == ("027", True)
-    assert follow("\n", "x", allow=["-0.5", 7]) == ("07", True)
-
-
-def test_policies_say_how_numbers_are_written():
-    european = {"policy": "european"}
-    assert follow("1.2", "Es sind 1.250,5 km.\n", **european) == ("5", False)
-    assert follow("1", "Es sind 1.250,5 km.\n", **european)[0] == "2"
-    assert follow("1250,", "Es sind 1.250,5 km.\n", **european) == ("5", False)
+    single = {one: stock(one, add_special_tokens=False)["input_ids"][0] for one in "0123456789"}
+    assert "".join(digit for digit, token in single.items() if held[token] == 0) == digits
+    assert bool(held[hold.ends[0]] == 0) == may_end
 
 
 def test_other_numerals_are_written_only_if_the_prompt_has_them():
