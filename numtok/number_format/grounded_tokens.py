@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -93,15 +93,11 @@ class GroundedTokens:
     Args:
         vocabulary: of the tokenizer.
         text: the automaton of the texts that may be written.
-
-    Attributes:
-        forbidden: masks that a processor makes of :meth:`allowed`, for the next time.
     """
 
     def __init__(self, vocabulary: Vocabulary, text: GroundedText) -> None:
         self._vocabulary, self.text = vocabulary, text
         self._table = _Rows(text, vocabulary.alphabet)
-        self.forbidden: dict[Any, Any] = {}
 
     def after(self, ending: Ending, token: int) -> Ending:
         """Return how a text ends after one more token, whether or not it may follow."""
