@@ -179,13 +179,6 @@ def _answer(text: _Text) -> Answer | None:
     return _one_number(answers) if answers else None
 
 
-def _agree(one: Answer, other: Answer) -> bool:
-    """Whether two answers are the same number, written alike or not."""
-    if type(one.value) is type(other.value):
-        return one.value == other.value and one.percent == other.percent
-    return str(one.value) == str(other.value)
-
-
 def _boxed(text: _Text) -> Iterator[Answer | None]:
     """Yield the number of each box, the last one first. Boxes that "and", "or" or a comma joins
     are one answer: their number if all hold the same one, else None.
@@ -214,11 +207,9 @@ def _box(text: _Text, start: int) -> tuple[int, Answer | None]:
 
 
 def _one_number(answers: list[Answer | None]) -> Answer | None:
-    """Return the first answer if all are the same number."""
-    first = answers[0]
-    if first is None or any(one is None or not _agree(first, one) for one in answers):
-        return None
-    return first
+    """Return the first answer if all are the same number, written alike or not: 0.5 is 1/2."""
+    numbers = {one and (one.value, one.percent) for one in answers}
+    return answers[0] if len(numbers) == 1 else None
 
 
 _GAP = r"(?:[\s$~]|\\[ ,;:!()\[\]]|\\q?quad(?![A-Za-z]))*+"

@@ -20,7 +20,7 @@ y = x -1 | \text{Option } 3 | 2\pi | 2\sqrt{3} | 3x | x > 3 | (1,2) | [0,1) | \{
 5 and a half | 5 ln 2 | +/-5 | 5; 6 | 5 km to 7 km | 5x3 | below 5 | 5 (mod 7) | C(5,2) | 1 and 1/2
 x = 5 or x = -3 | 3/(-4) | 3 or (4) | 1..2 | 1..2..3 | 20 dozen | 5 mil | 0.333... | 3:4 | \binom{5}{2} | 3, 4 | 3/0 | sqrt(2) | 2π | ∛5 | 1.2.3 and 4
 5 cm x 3 cm | 0.(3) | 0.3(3) | 0.3̅ | ⌊5.5⌋ | 2020 1/3 | 1010₂ | 77₈ | 5 to the 3rd power
-2 hours 30 minutes 15 seconds | 1h 30m 20s | 5 lb 3 oz 2 dr | 1 day, 2 hours, 3 minutes | 2時間30分15秒 | 2024年3月5日 | 3 à 4 | 3 à 4 heures
+2 hours 30 minutes 15 seconds | 1h 30m 20s | 5 lb 3 oz 2 dr | 1 day, 2 hours, 3 minutes | 2時間30分15秒 | 2024年3月5日 | 3 à 4 | 3 à 4 heures | 3 out of 4
 a third of 9 | two thirds of the 9 | a quarter of 8 | the square of 3 | the factorial of 5 | the reciprocal of 4
 20 Dutzend | 3 douzaines | más de 3 | menos de 3 manzanas | moins de 3 | mehr als 3 | weniger als 3 Äpfel | più di 3 | больше 3
 """
@@ -161,7 +161,7 @@ READ = {  # of each group: a policy, and the value of each text
     "contradictions refused": (Policy(several="none"), {
         r"\boxed{5} or \boxed{6}": None, "The answer is 5. No, the answer is 6.": None, "#### 5\n#### 6": None,
         r"The answer is 5. \boxed{6}": None, r"\boxed{5} and \boxed{x}": None, r"The answer is \boxed{5}.": 5,
-        r"\boxed{5}, \boxed{5.0}": 5, "The answer is 5.": 5, "6, no, 5": 5, r"\boxed{5}. \boxed{6}": None,
+        r"\boxed{5}, \boxed{5.0}": 5, r"It is 0.5, so \boxed{\frac{1}{2}}. The answer is 0.5.": 0.5, "The answer is 5.": 5, "6, no, 5": 5, r"\boxed{5}. \boxed{6}": None,
     }),
 }  # fmt: skip
 
