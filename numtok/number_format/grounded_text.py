@@ -50,9 +50,6 @@ class Symbols:
 
     Args:
         grammar: what counts as a number, without a pattern or parentheses for a sign.
-
-    Attributes:
-        separators: the symbols of characters that group digits.
     """
 
     def __init__(self, grammar: Grammar) -> None:
@@ -61,18 +58,14 @@ class Symbols:
         table = kinds.astype(np.uint32)
         for first, last in ranges()["number"]:
             table[first:last] = np.arange(first, last)
-        for (
-            character
-        ) in f"+dD\n{SPECIAL}":  # d and D are of the kinds e and E, but begin no exponent here
+        for character in f"+dD\n{SPECIAL}":  # d and D are of the kinds e and E, but no exponents
             table[ord(character)] = ord(character)
         self._kind = dict(zip(KINDS, KINDS, strict=True)) | dict.fromkeys(DIGITS, "0")
         self._kind |= {"+": "-", "d": "e", "D": "E", "\n": " ", SPECIAL: " "}
-        self.separators = ""
         for at, mark in enumerate(separators_of(grammar)):
             symbol = "," if mark == "," else chr(FIRST_SEPARATOR + at)
             self._kind[symbol] = chr(kinds[ord(mark)])
             table[ord(mark)] = ord(symbol)
-            self.separators += symbol
         self._table, self._kinds = table, kinds
         self._values = character_classes()
         self.all = "".join(self._kind)

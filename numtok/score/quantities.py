@@ -137,10 +137,11 @@ def read_quantities(
     phrase = _Phrase(text, start, stop, boxed)
     at = start
     for reading in readings:
-        yield from phrase.read_tokens(at, reading.start)
+        phrase.read_tokens(at, reading.start)
         phrase.number(reading)
         at = reading.stop
-    yield from phrase.read_tokens(at, stop)
+        yield from phrase.take()
+    phrase.read_tokens(at, stop)
     phrase.end()
     yield from phrase.take()
 
@@ -175,16 +176,14 @@ class _Phrase:
         self.link = ""
         self.labels = self.labelled = self.in_parts = False
 
-    def read_tokens(self, start: int, stop: int) -> Iterator[Answer | None]:
-        """Read what stands between two numbers; yield the quantities that end there."""
+    def read_tokens(self, start: int, stop: int) -> None:
+        """Read what stands between two numbers."""
         while start < stop and (match := _TOKEN.match(self.text, start, stop)):
             kind = match.lastgroup
             if kind != "skip":
                 getattr(self, f"_{kind}")(match.start(), match.end(), match[0])
             start = match.end()
             self.word_stop = start if kind == "word" else -1
-            if self.ended:
-                yield from self.take()
 
     def take(self) -> list[Answer | None]:
         """Return the quantities that have ended since the last call."""

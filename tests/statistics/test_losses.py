@@ -277,15 +277,10 @@ CORPORA = {
 
 
 @pytest.mark.parametrize("name", CORPORA)
-def test_another_grammar_is_asked_for_until_it_is_used(name, tmp_path):
+def test_another_grammar_is_asked_for_until_it_is_used(name):
     assert wanted_grammar(Statistics.of_batch([CORPORA[name]] * 3)) == name
     used = Statistics.of_batch([CORPORA[name]] * 3, getattr(Grammar, name)())
     assert wanted_grammar(used) is None
-    path = tmp_path / "a.txt"
-    path.write_text(CORPORA[name] + "\n", "utf-8")
-    told = ok(f"stats {path} --html {path}.html")
-    for one in (" ".join(told.split()), Path(f"{path}.html").read_text("utf-8")):
-        assert f"count again with grammar={name!r} (--grammar)" in one
 
 
 def rewritten(text, marks):
