@@ -131,8 +131,7 @@ class NumberFormatProcessor(RowsProcessor):
 
     def first(self, ids: Ints) -> int:
         """Return the state before the number."""
-        start: int = self._start
-        return start
+        return int(self._start)
 
     def after(self, state: int, token: int) -> int:
         """Return the state after one more token."""
@@ -163,13 +162,8 @@ class NumberFormatProcessor(RowsProcessor):
             return np.arange(len(self._table)) < self._nowhere
         ends_well = self._complete.copy()
         while True:
-            more = ends_well | np.array(
-                [
-                    ends_well[self._nodes_after(one)[self.trie.node]].any()
-                    for one in range(self._nowhere)
-                ]
-                + [False]
-            )
+            tokens = (self._nodes_after(one)[self.trie.node] for one in range(self._nowhere))
+            more = ends_well | np.array([*(ends_well[one].any() for one in tokens), False])
             if (more == ends_well).all():
                 return ends_well
             ends_well = more

@@ -235,7 +235,7 @@ def test_a_reward_is_the_share_of_figures_that_are_found():
     assert reward(completions, docs=["5 rooms", ["5", "6"], "5", "5"]) == [1.0, 0.5, 0.5, 0.5]
 
 
-def test_scoring_does_not_load_numpy():
-    program = "import sys, numtok.score; print('numpy' in sys.modules)"
+def test_scoring_loads_nothing_heavy():
+    program = "import sys, numtok.score; print({'numpy', 'pyarrow', 'numba'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.split() == ["False"], done.stderr
+    assert done.stdout == "set()\n", done.stderr

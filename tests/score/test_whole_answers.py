@@ -161,7 +161,8 @@ READ = {  # of each group: a policy, and the value of each text
     "contradictions refused": (Policy(several="none"), {
         r"\boxed{5} or \boxed{6}": None, "The answer is 5. No, the answer is 6.": None, "#### 5\n#### 6": None,
         r"The answer is 5. \boxed{6}": None, r"\boxed{5} and \boxed{x}": None, r"The answer is \boxed{5}.": 5,
-        r"\boxed{5}, \boxed{5.0}": 5, r"It is 0.5, so \boxed{\frac{1}{2}}. The answer is 0.5.": 0.5, "The answer is 5.": 5, "6, no, 5": 5, r"\boxed{5}. \boxed{6}": None,
+        r"\boxed{5}, \boxed{5.0}": 5, r"It is 0.5, so \boxed{\frac{1}{2}}. The answer is 0.5.": 0.5,
+        "The answer is 5.": 5, "6, no, 5": 5, r"\boxed{5}. \boxed{6}": None,
     }),
 }  # fmt: skip
 
