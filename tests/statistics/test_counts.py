@@ -183,11 +183,6 @@ def test_hyphens_that_read_as_signs_are_counted():
     assert "3 have a minus sign after a word and a space" in told and "75 -300mm" in told
 
 
-def test_decimals_whose_comma_follows_a_zero_ask_for_another_grammar():
-    text = "Die Dicke ist 0,125 mm, die andere 0,250 mm, der Abstand 1,234 mm."
-    assert Report.of(Statistics.of_batch([text])).recommendation.grammar == "european"
-
-
 # Adding up
 
 documents = st.lists(st.text(alphabet="0123456789.,- km%", max_size=30), max_size=4)
