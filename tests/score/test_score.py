@@ -192,7 +192,7 @@ def test_equal(prediction, target, options, same):
     assert equal(prediction, target, **options) is same
 
 
-LONG, MANY = "9" * MOST_READ, 50_000
+LONG, MANY = "9" * MOST_READ, 30_000
 HOSTILE = [
     f"{LONG}/{LONG}", f"{LONG}^{LONG}", "9^9^9^9", "1e" + LONG, "-" * 10**5 + "5", "1," * MANY,
     "\\boxed{" * 5_000 + "5", "answer is " * 5_000, "#### " * 5_000, "5" + "\n" * MANY,
@@ -214,7 +214,7 @@ def test_hostile_texts_end_soon(text):
     final_number(text)
     final_number(text, Policy(several="none"))
     looks_cut(text)
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 5
 
 
 def test_long_numbers_are_compared():
