@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from command import run
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -226,6 +227,15 @@ def test_a_report_counts_figures_and_names_those_that_are_missing():
     assert "answer 2: '13' is not in the sources" in str(made)
     assert json.loads(json.dumps(made.to_dict()))["share"] == 0.8
     assert grounded_report([], []).to_dict()["share"] is None
+
+
+@pytest.mark.parametrize("found", [7, 14, 29, 57, 95])
+def test_a_share_that_is_asked_for_is_enough(found, tmp_path):
+    figures = [f"{n}.5" for n in range(100)]
+    file = tmp_path / "a.jsonl"
+    file.write_text(json.dumps({"prediction": "; ".join(figures), "context": figures[:found]}))
+    words = "score --grounded --sources context --no-compute --ignore none --fail-under"
+    assert [run(f"{words} {found + more}", file).exit_code for more in (0, 1)] == [0, 3]
 
 
 def test_a_reward_is_the_share_of_figures_that_are_found():
